@@ -76,11 +76,18 @@ export async function* scanChunks(chunks: readonly Chunk[]): AsyncGenerator<Uint
 export const scanChunk = (chunk: LazyChunk): AsyncIterable<Uint8Array> =>
   chunk.openScratch?.() ?? chunk.open()
 
+const headBytes = ({ headers }: MimeMessage): Uint8Array =>
+  Buffer.from(`${headers.map((header) => `${header}\r\n`).join('')}\r\n`)
+
+/** The whole message in pieces, each valid only until the next one is requested. */
+export async function* scanMessage(message: MimeMessage): AsyncGenerator<Uint8Array> {
+  yield headBytes(message)
+  yield* scanChunks(message.body.map((chunk) => (chunk instanceof Uint8Array ? inPieces(chunk) : chunk)))
+}
+
 /** The whole message as one buffer: for messages known to be small, the inbox and tests. */
 export async function messageBytes(message: MimeMessage): Promise<Buffer> {
-  const parts: Uint8Array[] = [
-    Buffer.from(`${message.headers.map((header) => `${header}\r\n`).join('')}\r\n`),
-  ]
+  const parts: Uint8Array[] = [headBytes(message)]
   for await (const bytes of readChunks(message.body)) parts.push(bytes)
   return Buffer.concat(parts)
 }
@@ -112,7 +119,12 @@ async function* readSlice(
 
 export async function readChunk(chunk: Chunk): Promise<Buffer> {
   if (chunk instanceof Uint8Array) return Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
-  const parts: Uint8Array[] = []
-  for await (const bytes of chunk.open()) parts.push(bytes)
-  return Buffer.concat(parts)
+  // In memory of its own, so that it can be transferred to a thread.
+  const whole = Buffer.allocUnsafeSlow(chunk.sizeBytes)
+  let at = 0
+  for await (const bytes of scanChunk(chunk)) {
+    whole.set(bytes, at)
+    at += bytes.byteLength
+  }
+  return whole.subarray(0, at)
 }

@@ -1,35 +1,43 @@
 /** Writes `multipart/form-data` (RFC 7578), as browsers do: names in UTF-8, line ends and quotes percent-encoded. */
 import { randomHex } from '../base/ids.ts'
-import { type Chunk, chunkSize, readChunks } from '../base/mime-message.ts'
 
 export interface FormPart {
   name: string
-  value: string | Chunk
+  value: string | Uint8Array | { open(): AsyncIterable<Uint8Array> }
   /** With a file name the part is a file. */
   file?: { name: string; contentType: string }
 }
 
-export interface EncodedForm {
-  contentType: string
-  /** In memory if all of it is, and small. */
-  body: Chunk
-}
+export const newBoundary = (): string => `sendwright-${randomHex(16)}`
 
-const IN_MEMORY_BYTES_MAX = 512 * 1024
+export const formType = (boundary: string): string => `multipart/form-data; boundary=${boundary}`
 
-export function encodeForm(parts: readonly FormPart[]): EncodedForm {
-  const boundary = `sendwright-${randomHex(16)}`
-  const chunks: Chunk[] = []
-  for (const { name, value, file } of parts) {
-    chunks.push(Buffer.from(`--${boundary}\r\n${headOf(name, file)}\r\n\r\n`))
-    chunks.push(typeof value === 'string' ? Buffer.from(value) : value)
-    chunks.push(Buffer.from('\r\n'))
+/** Parts in order; `formEnd` follows the last one. A piece is valid until the next one is requested. */
+export async function* encodeParts(
+  boundary: string,
+  parts: Iterable<FormPart> | AsyncIterable<FormPart>,
+): AsyncGenerator<Uint8Array> {
+  for await (const { name, value, file } of parts) {
+    if (typeof value === 'string') {
+      yield encodeText(boundary, name, value)
+      continue
+    }
+    yield Buffer.from(`--${boundary}\r\n${headOf(name, file)}\r\n\r\n`)
+    if (value instanceof Uint8Array) yield value
+    else yield* value.open()
+    yield LINE_END
   }
-  chunks.push(Buffer.from(`--${boundary}--\r\n`))
-  return { contentType: `multipart/form-data; boundary=${boundary}`, body: joined(chunks) }
 }
 
-function headOf(name: string, file: FormPart['file']): string {
+/** One part that is a text. */
+export const encodeText = (boundary: string, name: string, value: string): Uint8Array =>
+  Buffer.from(`--${boundary}\r\n${headOf(name)}\r\n\r\n${value}\r\n`)
+
+export const formEnd = (boundary: string): Uint8Array => Buffer.from(`--${boundary}--\r\n`)
+
+const LINE_END = Buffer.from('\r\n')
+
+function headOf(name: string, file?: FormPart['file']): string {
   const disposition = `Content-Disposition: form-data; name="${escaped(name)}"`
   if (!file) return disposition
   const { name: filename, contentType } = file
@@ -38,10 +46,3 @@ function headOf(name: string, file: FormPart['file']): string {
 
 const escaped = (text: string) =>
   text.replaceAll('\r', '%0D').replaceAll('\n', '%0A').replaceAll('"', '%22').toWellFormed()
-
-function joined(chunks: readonly Chunk[]): Chunk {
-  const sizeBytes = chunks.reduce((sum, chunk) => sum + chunkSize(chunk), 0)
-  const inMemory = chunks.filter((chunk) => chunk instanceof Uint8Array)
-  if (sizeBytes <= IN_MEMORY_BYTES_MAX && inMemory.length === chunks.length) return Buffer.concat(inMemory)
-  return { sizeBytes, open: () => readChunks(chunks) }
-}

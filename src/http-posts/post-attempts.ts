@@ -38,6 +38,8 @@ export interface PreparedPost {
   traceparent?: string | undefined
   /** Statements for the transaction that ends the attempt. */
   record(attempt: Attempt): Statement[]
+  /** Called when the attempt has ended, after its transaction. */
+  done?(): void
 }
 
 /** How an attempt ended. `failing`: another follows at `nextAttemptAt`. */
@@ -81,8 +83,9 @@ export function createPostAttempts(
 
   async function attempt(lane: Lane, row: OutgoingPostRow): Promise<void> {
     const token = lane.lease?.token ?? ''
+    let prepared: PreparedPost | null = null
     try {
-      const prepared = (await kinds.get(row.kind)?.prepare(row)) ?? null
+      prepared = (await kinds.get(row.kind)?.prepare(row)) ?? null
       if (!prepared) {
         log.info({ post: row.id, kind: row.kind }, 'outgoing request dropped: no longer wanted')
         return await settle(lane, row, rows.remove(row, token))
@@ -110,6 +113,8 @@ export function createPostAttempts(
     } catch (error) {
       log.error({ err: error, post: row.id }, 'outgoing request failed inside the service')
       await settle(lane, row, rows.defer(row, token, clock.now() + FAULT_RETRY_MS))
+    } finally {
+      prepared?.done?.()
     }
   }
 

@@ -54,6 +54,10 @@ export const bytesReply = (chunk: Chunk, contentType: string, options?: ReplyOpt
 /** JSON that is text already. It is sent in pieces, so that it is not copied as a whole. */
 export const jsonTextReply = (bytes: Uint8Array) => bytesReply(inPieces(bytes), JSON_TYPE)
 
+/** The same, of unknown length. */
+export const jsonStreamReply = (source: AsyncIterable<Uint8Array>) =>
+  new Reply({ kind: 'stream', source, contentType: JSON_TYPE })
+
 /** An answer that is the same for all clients, in the form that this one accepts, or 304. */
 export const fixedReply = (answer: FixedAnswer) => new Reply({ kind: 'fixed', answer })
 

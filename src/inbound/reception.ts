@@ -77,8 +77,13 @@ export interface WholeMail extends ReceptionOpening {
 
 /** Reads mail for addresses that the service has no use of its own for. */
 export interface MailReader {
+  /** One transaction of a client. */
+  open(opening: ReceptionOpening): OpenMail
+}
+
+export interface OpenMail {
   /** Domains in lower case. `unwanted`: nobody wants mail there. Null: not a domain of the service. @throws Refusal */
-  place(mailbox: Mailbox, opening: ReceptionOpening): Promise<MailPlace | 'unwanted' | null>
+  place(mailbox: Mailbox): Promise<MailPlace | 'unwanted' | null>
   /**
    * Resolves when the mail is stored, and a spooled `raw` kept; or when it is dropped, and `raw` is of no use any more.
    * @throws Refusal, StoreFull, StoreUnavailable; nothing was stored then
@@ -152,12 +157,13 @@ export function createReception(
     // Bounded by the number of commands that the session accepts from a client without login.
     const taken = new Map<string, ServiceAddress>()
     const mailboxes = new Map<string, Mailbox>()
+    const mail = parts.mailReader?.open(opening)
     let owner: string | null = null
     let dropped = false
     const hasLarge = () => [...taken.values()].some(({ keptBytes }) => keptBytes !== undefined)
 
     async function takePlace(mailbox: Mailbox): Promise<void> {
-      const place = (await parts.mailReader?.place(mailbox, opening)) ?? null
+      const place = (await mail?.place(mailbox)) ?? null
       if (place === null || place === 'unwanted')
         throw await unknownRecipient(mailbox.domain, network, place === 'unwanted')
       if (taken.size > 0 || (owner !== null && owner !== place.owner)) throw anotherTransaction()
@@ -201,8 +207,8 @@ export function createReception(
         if (owner === null) await receiveReports(raw)
         else {
           if (!limits.mails(network)) throw tooMany()
-          const mail = { ...opening, owner, raw, recipients: [...mailboxes.values()] }
-          dropped = (await parts.mailReader?.receive(mail)) === 'dropped'
+          const whole = { ...opening, owner, raw, recipients: [...mailboxes.values()] }
+          dropped = (await mail?.receive(whole)) === 'dropped'
         }
         return '250 2.0.0 Received'
       },

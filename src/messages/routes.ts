@@ -7,7 +7,7 @@ import { mediaTypeOf, SENDING_BODY_LIMIT } from '../http/body.ts'
 import { type Context, type Operation, operation, type ParamDoc } from '../http/operation.ts'
 import type { Params } from '../http/params.ts'
 import { type Limiter, takeMessage } from '../http/rate-limit.ts'
-import { bytesReply, jsonReply, jsonTextReply } from '../http/reply.ts'
+import { bytesReply, jsonReply, jsonStreamReply, jsonTextReply, type Reply } from '../http/reply.ts'
 import { type Acceptance, type AcceptParts, acceptMessage, type Submission } from './acceptance/accept.ts'
 import { checkSender } from './acceptance/check-sender.ts'
 import { resendMessage } from './acceptance/resend.ts'
@@ -19,7 +19,7 @@ import {
   readRecipients,
   readSendRequest,
 } from './request/send-request.ts'
-import { findStored, storedFile, storedMessage, storedMime } from './stored/stored-message.ts'
+import { findStored, storedFile, storedMessage, storedMime, type View } from './stored/stored-message.ts'
 
 const TAG = 'Messages'
 const STORED = { area: 'messages:stored', access: 'read' } as const
@@ -309,7 +309,10 @@ function storedRoutes(parts: MessageRouteParts): Operation[] {
   ]
 }
 
-const viewReply = (view: object | Uint8Array) => (view instanceof Uint8Array ? jsonTextReply(view) : view)
+function viewReply(view: View): Reply | object {
+  if (view instanceof Uint8Array) return jsonTextReply(view)
+  return Symbol.asyncIterator in view ? jsonStreamReply(view) : view
+}
 
 /** The caller's domain, able to send now. @throws NotFound, Forbidden */
 function sendingDomain(parts: MessageRouteParts, caller: Caller, name: string): MaybePromise<Domain> {

@@ -47,6 +47,38 @@ function decodeUtf7(bytes: Uint8Array): string {
   })
 }
 
+/**
+ * The same for bytes that are read in pieces, twice if the character set is unknown. Each piece of text is of whole
+ * characters.
+ */
+export async function* decodePieces(
+  open: () => AsyncIterable<Uint8Array>,
+  label = '',
+): AsyncGenerator<string> {
+  const known = decoderFor(label.trim().toLowerCase())?.encoding
+  const encoding = known ?? ((await isUtf8(open())) ? 'utf-8' : 'windows-1252')
+  yield* textOf(open(), new TextDecoder(encoding))
+}
+
+/** As `decodeCharset` judges it. */
+async function isUtf8(pieces: AsyncIterable<Uint8Array>): Promise<boolean> {
+  for await (const text of textOf(pieces, new TextDecoder())) if (text.includes('\ufffd')) return false
+  return true
+}
+
+/** The text of a decoder, in pieces of whole characters. */
+export async function* textOf(
+  pieces: AsyncIterable<Uint8Array>,
+  decoder: TextDecoder,
+): AsyncGenerator<string> {
+  for await (const bytes of pieces) {
+    const text = decoder.decode(bytes, { stream: true })
+    if (text !== '') yield text
+  }
+  const rest = decoder.decode()
+  if (rest !== '') yield rest
+}
+
 function decoderFor(label: string): TextDecoder | null {
   // US-ASCII is claimed by many that send UTF-8; for what is really ASCII there is no difference.
   if (label === '' || label === 'us-ascii' || label === 'ascii') return null

@@ -11,6 +11,7 @@
  * message with 8-bit bytes there cannot be converted.
  */
 import { isAscii } from 'node:buffer'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import {
   type Chunk,
   chunkSize,
@@ -52,6 +53,7 @@ const HEAD_BYTES_MAX = 1_048_576 + 65_536
 /** Messages within messages; mail programs make two. */
 const NESTED_MAX = 10
 
+const [LF, HYPHEN, QUESTION_MARK] = [0x0a, 0x2d, 0x3f]
 const NOT_ASCII = /[^\x00-\x7f]/
 const ENCODING_FIELD = /^content-transfer-encoding$/i
 const CONTENT_FIELD = /^content-(?:type|transfer-encoding)$/i
@@ -128,7 +130,7 @@ class Writer {
   async between(end: number): Promise<boolean> {
     if (end <= this.#at) return true
     const given = await readChunk(sliceChunk(this.#whole, this.#at, end))
-    const fit = this.#sealed ? sealed(given, this.#need) : between(given, this.#need)
+    const fit = this.#sealed ? sealed(given, this.#need) : await between(given, this.#need)
     if (fit === null) return false
     this.chunks.push(fit)
     this.#at = end
@@ -233,20 +235,69 @@ function fitField({ name, raw, value }: RawHeader, need: Need): string {
   return parameterField(name, kind, [...parameters]).replace(/[^\x00-\x7f]/g, '?')
 }
 
+/** A stranger's preamble may have 25 MB: it is rewritten in slices, so that other work runs in between. */
+const SLICE_BYTES = 131_072
+
 /** Preambles, epilogues, delimiters, headers of multiparts. Null: a delimiter has bytes that cannot be replaced. */
-function between(bytes: Buffer, need: Need): Buffer | null {
-  const lines = bytes.toString('latin1').split(/(?<=\n)/)
-  const fit = lines.map((line) => {
-    if (need === 'short-lines') return line.length > LINE_MAX + 2 ? folded(line) : line
-    if (!NOT_ASCII.test(line))
-      return line.replace(/^(content-transfer-encoding:[ \t]*)(?:8bit|binary)\b/i, '$17bit')
-    return line.startsWith('--') ? null : line.replace(/[\x80-\xff]/g, '?')
-  })
-  return fit.includes(null) ? null : Buffer.from(fit.join(''), 'latin1')
+async function between(bytes: Buffer, need: Need): Promise<Buffer | null> {
+  const pieces: Buffer[] = []
+  for (let at = 0; at < bytes.length; ) {
+    if (at > 0) await nextTurn()
+    const lineEnd = bytes.indexOf(LF, at + SLICE_BYTES)
+    const end = lineEnd < 0 ? bytes.length : lineEnd + 1
+    const lines = bytes.subarray(at, end)
+    const fit = need === 'seven-bit' ? sevenBitLines(lines) : shortLines(lines)
+    if (fit === null) return null
+    pieces.push(fit)
+    at = end
+  }
+  return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces)
 }
 
+const ENCODING_LABEL = /^(content-transfer-encoding:[ \t]*)(?:8bit|binary)\b/gim
+
+function sevenBitLines(lines: Buffer): Buffer | null {
+  const fit = Buffer.from(lines)
+  let lineStart = 0
+  for (let at = 0; at < fit.length; at++) {
+    const byte = fit[at] as number
+    if (byte === LF) lineStart = at + 1
+    if (byte < 0x80) continue
+    if (fit[lineStart] === HYPHEN && fit[lineStart + 1] === HYPHEN) return null
+    fit[at] = QUESTION_MARK
+  }
+  return Buffer.from(fit.toString('latin1').replace(ENCODING_LABEL, '$17bit'), 'latin1')
+}
+
+function shortLines(lines: Buffer): Buffer {
+  const text = lines.toString('latin1')
+  let fit = ''
+  for (let at = 0; at < text.length; ) {
+    const lineEnd = text.indexOf('\n', at)
+    const end = lineEnd < 0 ? text.length : lineEnd + 1
+    const line = text.slice(at, end)
+    fit += end - at > LINE_MAX + 2 ? folded(line) : line
+    at = end
+  }
+  return Buffer.from(fit, 'latin1')
+}
+
+/** Where a long line is broken, if there is a blank so soon. */
+const FOLDED_MAX = 900
+
 /** Breaks a line at its blanks, where a field may be folded. One without a blank stays. */
-const folded = (line: string): string => line.replace(/([^\r\n]{1,900})(?=[ \t][^\r\n])/g, '$1\r\n')
+function folded(line: string): string {
+  const isBreak = (at: number) => /[ \t]/.test(line[at] ?? '') && /[^\r\n]/.test(line[at + 1] ?? '\n')
+  const pieces: string[] = []
+  for (let start = 0; start < line.length; ) {
+    let at = Math.min(start + FOLDED_MAX, line.length)
+    while (at > start && !isBreak(at)) at--
+    if (at === start) for (at = start + FOLDED_MAX; at < line.length && !isBreak(at); ) at++
+    pieces.push(line.slice(start, at))
+    start = at
+  }
+  return pieces.join('\r\n')
+}
 
 function joined(body: readonly Chunk[]): Chunk {
   const [only] = body

@@ -5,9 +5,11 @@ import type { SigningKeys } from '../domains/keys/signing-keys.ts'
 import type { PostQueue } from '../http-posts/post-queue.ts'
 import type { ListsArea } from '../lists/area.ts'
 import type { MessagesArea } from '../messages/area.ts'
+import { createForwardedCopies } from './forwarded-copies.ts'
 import { createGreylist } from './greylist.ts'
 import { createListPosts } from './list-posts.ts'
 import { createMailCheck } from './mail-check.ts'
+import { WorkTurns } from './pattern-work.ts'
 import { createRoutePosts } from './posts.ts'
 import { createRouteReception } from './reception.ts'
 import { routeRoutes } from './routes.ts'
@@ -28,6 +30,8 @@ export function routesArea(core: Core, { messages, lists, signingKeys, queue }: 
   const table = createRouteStore(store, sealer)
   const known = createKnownRoutes(table, clock, core.store.changes)
   const greylist = createGreylist(store, clock)
+  const turns = new WorkTurns()
+  const copies = createForwardedCopies(store, clock)
   const posts = createRoutePosts({
     ...core,
     queue,
@@ -37,7 +41,7 @@ export function routesArea(core: Core, { messages, lists, signingKeys, queue }: 
     scheduleMs: config.inboundScheduleMs,
   })
   return {
-    operations: routeRoutes(createRoutes({ table, known, client, clock }), table),
+    operations: routeRoutes(createRoutes({ table, known, client, clock, turns }), table),
     mailReader: createRouteReception({
       ...core,
       known,
@@ -57,9 +61,12 @@ export function routesArea(core: Core, { messages, lists, signingKeys, queue }: 
         unlimited: config.rateLimit === null,
       }),
       greylist: config.greylist ? greylist : null,
+      copies,
+      turns,
     }),
-    jobs: [greylist.job],
+    jobs: [greylist.job, copies.job],
     domainDeleted: ({ id }) => posts.removeDomain(id),
+    stop: () => posts.close(),
     async accountDeleted(accountId) {
       await table.removeAll(accountId)
       known.changed(accountId)

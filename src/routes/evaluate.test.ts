@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { firstRouteFor, routesFor, type Step } from './evaluate.ts'
+import { MailHeaders } from './expression.ts'
+import { PatternWork, WorkTurns } from './pattern-work.ts'
 import { type CompiledRoute, compileRoute } from './route.ts'
 
 const route = (id: string, expression: string, ...actions: string[]): CompiledRoute =>
@@ -20,9 +22,12 @@ const shown = (step: Step) => {
   }
 }
 
+const newWork = () => new PatternWork(new WorkTurns())
 const HEADERS: Record<string, string[]> = { subject: ['Order 17'] }
 const stepsFor = async (routes: CompiledRoute[], recipient = 'bob@example.com') => {
-  const { steps, matched } = await routesFor(routes, { recipient, headers: (name) => HEADERS[name] ?? [] })
+  const work = newWork()
+  const headers = new MailHeaders((name) => HEADERS[name] ?? [], work)
+  const { steps, matched } = await routesFor(routes, { recipient, headers, work })
   return { steps: steps.map(shown), matched: matched.map(({ id }) => id) }
 }
 
@@ -92,9 +97,9 @@ test('the first route without headers, and with any', async () => {
     route('1', 'match_header("subject", "x")', 'store()'),
     route('2', 'match_recipient("bob")', 'store()'),
   ]
-  assert.equal((await firstRouteFor(routes, 'bob@example.com', false))?.id, '2')
-  assert.equal((await firstRouteFor(routes, 'bob@example.com', true))?.id, '1')
-  assert.equal(await firstRouteFor(routes, 'alice@example.com', false), null)
+  assert.equal((await firstRouteFor(routes, 'bob@example.com', false, newWork()))?.id, '2')
+  assert.equal((await firstRouteFor(routes, 'bob@example.com', true, newWork()))?.id, '1')
+  assert.equal(await firstRouteFor(routes, 'alice@example.com', false, newWork()), null)
 })
 
 test('many costly routes leave turns to other work', async () => {
@@ -109,7 +114,7 @@ test('many costly routes leave turns to other work', async () => {
     setImmediate(count)
   }
   count()
-  await routesFor(costly, { recipient: 'b'.repeat(300), headers: () => [] })
+  await routesFor(costly, { recipient: 'b'.repeat(300), headers: null, work: newWork() })
   done = true
   assert.ok(turns > 20, `${turns} turns`)
 })

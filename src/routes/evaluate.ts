@@ -1,7 +1,7 @@
 /** Which routes apply to a recipient, and what they do (routes-inbound.md section 3). */
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { destinationsIn, resolvedDestination } from './actions.ts'
-import { type Expression, evaluate, type Subject } from './expression.ts'
+import { evaluate, type Subject } from './expression.ts'
+import { matchCost, type PatternWork } from './pattern-work.ts'
 import type { CompiledRoute, Route } from './route.ts'
 
 /** What a matching route does with the message. */
@@ -22,19 +22,16 @@ export interface Evaluation {
   tooCostly: readonly Route[]
 }
 
-/** Work after which other work may run: about 10 ms. */
-const WORK_PER_TURN = 200_000
-
-/** Evaluates the routes, which are in list order. A large list yields to other work in between. */
+/** Evaluates the routes, which are in list order. Other work runs in between. @throws TooMuchWork */
 export async function routesFor(
   routes: Iterable<CompiledRoute>,
-  subject: Pick<Subject, 'recipient'> & { headers(name: string): readonly string[] },
+  subject: Pick<Subject, 'recipient' | 'headers' | 'work'>,
 ): Promise<Evaluation> {
   const steps: Step[] = []
   const matched: Route[] = []
   const tooCostly = new Set<Route>()
-  for await (const { route, expression, actions } of inTurns(routes, subject)) {
-    const verdict = evaluate(expression, {
+  for (const { route, expression, actions } of routes) {
+    const verdict = await evaluate(expression, {
       ...subject,
       isFirstMatch: matched.length === 0,
       tooCostly: () => tooCostly.add(route),
@@ -61,47 +58,21 @@ export async function firstRouteFor(
   routes: Iterable<CompiledRoute>,
   recipient: string,
   withHeaders: boolean,
+  work: PatternWork,
 ): Promise<Route | null> {
-  const headers = withHeaders ? null : () => []
-  for await (const { route, expression } of inTurns(routes, { recipient })) {
-    const { kind } = evaluate(expression, { recipient, headers, isFirstMatch: true })
+  const headers = withHeaders ? null : NO_HEADERS
+  for (const { route, expression } of routes) {
+    const { kind } = await evaluate(expression, { recipient, headers, isFirstMatch: true, work })
     if (kind !== 'false') return route
   }
   return null
 }
 
-async function* inTurns(
-  routes: Iterable<CompiledRoute>,
-  { recipient }: Pick<Subject, 'recipient'>,
-): AsyncGenerator<CompiledRoute> {
-  let work = 0
-  for (const compiled of routes) {
-    yield compiled
-    work += workOf(compiled.expression, recipient.length)
-    if (work < WORK_PER_TURN) continue
-    await nextTurn()
-    work = 0
-  }
-}
+const NO_HEADERS = { match: async () => ({ captures: null, tooCostly: false }) }
 
-/** Of a header's pattern: as if its text were a long line. */
-const HEADER_LENGTH = 1_000
-
-function workOf(expression: Expression, recipientLength: number): number {
-  switch (expression.kind) {
-    case 'catch-all':
-      return 1
-    case 'not':
-      return workOf(expression.of, recipientLength)
-    case 'and':
-    case 'or':
-      return expression.of.reduce((sum, one) => sum + workOf(one, recipientLength), 0)
-    case 'recipient':
-      return expression.pattern.size * recipientLength
-    case 'header':
-      return expression.pattern.size * HEADER_LENGTH
-  }
-}
+/** What matching a recipient against all routes may take: to be reserved before they are evaluated for it. */
+export const recipientCost = (routes: readonly CompiledRoute[], { length }: string): number =>
+  routes.reduce((sum, { sizes }) => sum + matchCost(sizes.recipient, length, sizes.recipientCalls), 0)
 
 function distinct(steps: readonly Step[]): Step[] {
   const seen = new Set<string>()

@@ -6,7 +6,8 @@
  *     not   = [ "not" ] prim
  *     prim  = call | "(" expr ")"
  */
-import { type Captures, compilePattern, type Pattern } from './pattern.ts'
+import { type Captures, compilePattern, type Pattern, readPattern } from './pattern.ts'
+import { matchCost, type PatternWork } from './pattern-work.ts'
 
 export type Expression =
   | { kind: 'and' | 'or'; of: readonly [Expression, ...Expression[]] }
@@ -24,15 +25,48 @@ export class ExpressionSyntaxError extends Error {
 export const TEXT_LENGTH_MAX = 4096
 const DEPTH_MAX = 50
 const CALLS_MAX = 100
+/** Instructions of all patterns of an expression (rule 9): more than 4,096 characters are without counted repeats. */
+const SIZE_MAX = 6_000
 const TOKEN = /\s*(?:([a-z_]+)|([(),])|(["'])((?:\\.|(?!\3)[^\\])*)\3|(.))/isy
 
 type Token = { kind: 'word' | 'sign' | 'text'; text: string }
 
-/** @throws ExpressionSyntaxError, PatternSyntaxError */
+/** A new expression, with all its patterns compiled. @throws ExpressionSyntaxError, PatternSyntaxError */
 export function parseExpression(source: string): Expression {
   if (source.length > TEXT_LENGTH_MAX)
     throw new ExpressionSyntaxError(`it has more than ${TEXT_LENGTH_MAX} characters`)
-  return new Parser(tokensOf(source)).parse()
+  const { all } = sizesOf(readExpression(source))
+  if (all > SIZE_MAX) throw new ExpressionSyntaxError(`its patterns have more than ${SIZE_MAX} instructions`)
+  return new Parser(tokensOf(source), compilePattern).parse()
+}
+
+/** One that is stored: `parseExpression` has accepted it, perhaps of an earlier release. */
+export const readExpression = (source: string): Expression =>
+  new Parser(tokensOf(source), readPattern).parse()
+
+/** Instructions of its patterns: of all of them, and of those for recipients, which have `recipientCalls`. */
+export interface ExpressionSizes {
+  all: number
+  recipient: number
+  recipientCalls: number
+}
+
+export function sizesOf(expression: Expression): ExpressionSizes {
+  switch (expression.kind) {
+    case 'catch-all':
+      return { all: 0, recipient: 0, recipientCalls: 0 }
+    case 'header':
+      return { all: expression.pattern.size, recipient: 0, recipientCalls: 0 }
+    case 'recipient':
+      return { all: expression.pattern.size, recipient: expression.pattern.size, recipientCalls: 1 }
+    case 'not':
+      return sizesOf(expression.of)
+    default: {
+      const sizes = expression.of.map(sizesOf)
+      const sum = (key: keyof ExpressionSizes) => sizes.reduce((total, one) => total + one[key], 0)
+      return { all: sum('all'), recipient: sum('recipient'), recipientCalls: sum('recipientCalls') }
+    }
+  }
 }
 
 function tokensOf(source: string): Token[] {
@@ -59,12 +93,14 @@ const unquoted = (text: string, quote: string) =>
 
 class Parser {
   readonly #tokens: readonly Token[]
+  readonly #pattern: (source: string) => Pattern
   #at = 0
   #depth = 0
   #calls = 0
 
-  constructor(tokens: readonly Token[]) {
+  constructor(tokens: readonly Token[], pattern: (source: string) => Pattern) {
     this.#tokens = tokens
+    this.#pattern = pattern
   }
 
   parse(): Expression {
@@ -113,11 +149,11 @@ class Parser {
   #arguments(name: string): Expression {
     switch (name) {
       case 'match_recipient':
-        return { kind: 'recipient', pattern: compilePattern(this.#text()) }
+        return { kind: 'recipient', pattern: this.#pattern(this.#text()) }
       case 'match_header': {
         const header = this.#text().trim().toLowerCase()
         this.#expect(',')
-        return { kind: 'header', name: header, pattern: compilePattern(this.#text()) }
+        return { kind: 'header', name: header, pattern: this.#pattern(this.#text()) }
       }
       case 'catch_all':
       case 'catchall':
@@ -145,14 +181,59 @@ class Parser {
   }
 }
 
+/** What a pattern has found in the headers of a name. */
+export interface HeaderMatch {
+  captures: Captures | null
+  /** It is too costly for one of the values, which it is then not searched for in (rule 8). */
+  tooCostly: boolean
+}
+
+/** The headers of one mail. Each pattern is searched for once, however many routes and recipients have it. */
+export class MailHeaders {
+  readonly #values: (name: string) => readonly string[]
+  readonly #work: PatternWork
+  readonly #known = new Map<string, Promise<HeaderMatch>>()
+
+  /** @param values of the header of that name (lower case), decoded and unfolded */
+  constructor(values: (name: string) => readonly string[], work: PatternWork) {
+    this.#values = values
+    this.#work = work
+  }
+
+  /** @throws TooMuchWork */
+  match(name: string, pattern: Pattern): Promise<HeaderMatch> {
+    const key = `${name}\n${pattern.text}`
+    const known = this.#known.get(key) ?? this.#search(name, pattern)
+    this.#known.set(key, known)
+    return known
+  }
+
+  async #search(name: string, pattern: Pattern): Promise<HeaderMatch> {
+    let tooCostly = false
+    for (const value of this.#values(name)) {
+      if (pattern.isTooCostly(value)) {
+        tooCostly = true
+        continue
+      }
+      this.#work.reserve(matchCost(pattern.size, value.length))
+      await this.#work.before(pattern.size, value.length)
+      const captures = pattern.anywhere(value)
+      if (captures) return { captures, tooCostly }
+    }
+    return { captures: null, tooCostly }
+  }
+}
+
 /** What an expression is evaluated on. */
 export interface Subject {
   /** Envelope recipient, `local@domain`. */
   recipient: string
-  /** Values of the header of that name (lower case), decoded and unfolded; null: not known yet. */
-  headers: ((name: string) => readonly string[]) | null
+  /** Null: not known yet. */
+  headers: Pick<MailHeaders, 'match'> | null
   /** No route before this one matched the recipient. */
   isFirstMatch: boolean
+  /** The matches of the recipient have been reserved. */
+  work: PatternWork
   /** Called for each pattern that is too costly for its text; the call is false then (rule 8). */
   tooCostly?(): void
 }
@@ -163,12 +244,13 @@ export type Verdict = { kind: 'true'; captures: Captures | null } | { kind: 'fal
 const NO: Verdict = { kind: 'false' }
 const MAYBE: Verdict = { kind: 'maybe' }
 
-export function evaluate(expression: Expression, subject: Subject): Verdict {
+/** @throws TooMuchWork */
+export async function evaluate(expression: Expression, subject: Subject): Promise<Verdict> {
   switch (expression.kind) {
     case 'catch-all':
       return subject.isFirstMatch ? { kind: 'true', captures: null } : NO
     case 'not': {
-      const { kind } = evaluate(expression.of, subject)
+      const { kind } = await evaluate(expression.of, subject)
       if (kind === 'maybe') return MAYBE
       return kind === 'true' ? NO : { kind: 'true', captures: null }
     }
@@ -176,39 +258,37 @@ export function evaluate(expression: Expression, subject: Subject): Verdict {
     case 'or':
       return evaluateChain(expression.kind, expression.of, subject)
     case 'recipient': {
-      const { recipient } = subject
-      if (expression.pattern.isTooCostly(recipient)) subject.tooCostly?.()
-      const captures = expression.pattern.atStart(recipient)
-      return captures ? { kind: 'true', captures } : NO
+      const { recipient, work } = subject
+      const { pattern } = expression
+      if (pattern.isTooCostly(recipient)) subject.tooCostly?.()
+      else await work.before(pattern.size, recipient.length)
+      return found(pattern.atStart(recipient))
     }
-    case 'header':
-      return evaluateHeader(expression, subject)
+    case 'header': {
+      if (subject.headers === null) return MAYBE
+      const { captures, tooCostly } = await subject.headers.match(expression.name, expression.pattern)
+      if (tooCostly) subject.tooCostly?.()
+      return found(captures)
+    }
   }
 }
 
-function evaluateChain(kind: 'and' | 'or', of: readonly Expression[], subject: Subject): Verdict {
+const found = (captures: Captures | null): Verdict => (captures ? { kind: 'true', captures } : NO)
+
+async function evaluateChain(
+  kind: 'and' | 'or',
+  of: readonly Expression[],
+  subject: Subject,
+): Promise<Verdict> {
   const decides = kind === 'and' ? 'false' : 'true'
   let isMaybe = false
   let captures: Captures | null = null
   for (const one of of) {
-    const verdict = evaluate(one, subject)
+    const verdict = await evaluate(one, subject)
     if (verdict.kind === decides) return verdict
     if (verdict.kind === 'maybe') isMaybe = true
     if (verdict.kind === 'true') captures ??= verdict.captures
   }
   if (isMaybe) return MAYBE
   return kind === 'and' ? { kind: 'true', captures } : NO
-}
-
-function evaluateHeader(
-  { name, pattern }: Extract<Expression, { kind: 'header' }>,
-  subject: Subject,
-): Verdict {
-  if (subject.headers === null) return MAYBE
-  for (const value of subject.headers(name)) {
-    if (pattern.isTooCostly(value)) subject.tooCostly?.()
-    const captures = pattern.anywhere(value)
-    if (captures) return { kind: 'true', captures }
-  }
-  return NO
 }

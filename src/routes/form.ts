@@ -1,10 +1,20 @@
-/** The POST of a received message (routes-inbound.md sections 6 to 8): parsed, raw, or the notice of a stored one. */
+/**
+ * The form of a received message (routes-inbound.md sections 6 to 8): parsed, raw, or the notice of a stored one.
+ *
+ * All of it but the recipient and the signature is the same for each destination and each attempt, and is made once
+ * (posted-forms.ts). It is made piece by piece: a mail has 25 MB, its form several times that.
+ */
 
-import type { ByteBudget } from '../base/byte-budget.ts'
-import type { MaybePromise } from '../base/cache.ts'
 import { randomHex } from '../base/ids.ts'
-import { type Chunk, readChunk, sliceChunk } from '../base/mime-message.ts'
-import { type EncodedForm, encodeForm, type FormPart } from '../http-posts/form-data.ts'
+import { type Chunk, chunkSize, readChunks } from '../base/mime-message.ts'
+import {
+  encodeParts,
+  encodeText,
+  type FormPart,
+  formEnd,
+  formType,
+  newBoundary,
+} from '../http-posts/form-data.ts'
 import {
   type MessageRecord,
   type MimeContent,
@@ -14,6 +24,7 @@ import {
 } from '../messages/composing/content.ts'
 import { headerText } from '../messages/composing/headers.ts'
 import type { LargeTexts } from '../messages/composing/large-texts.ts'
+import { decodedLeaf, decodedText, mailTexts, type Utf8 } from '../messages/stored/mail-texts.ts'
 import type { MimeLeaf } from '../mime/part-map.ts'
 import type { BlobStore } from '../store/blobs.ts'
 import { signToken } from '../webhooks/payload.ts'
@@ -22,52 +33,73 @@ import { wholeMessage } from './whole-message.ts'
 export interface FormParts {
   blobs: BlobStore
   largeTexts: LargeTexts
-  /** Memory for large attachments while they are sent. */
-  bodiesOut: ByteBudget
 }
 
-export interface PostedMail {
-  kind: 'parsed' | 'raw' | 'notify'
+export type FormKind = 'parsed' | 'raw' | 'notify'
+
+/** A form that is to be made. A piece is valid until the next one is requested. */
+export interface FormPieces {
+  boundary: string
+  /** Up to the field `recipient`. */
+  before(): AsyncIterable<Uint8Array>
+  /** From there up to the signature. @throws with code ENOENT if the content is gone */
+  after(): AsyncIterable<Uint8Array>
+}
+
+/** A form that was made. */
+export interface MadeForm {
+  boundary: string
+  before: Chunk
+  after: Chunk
+}
+
+export interface FormAttempt {
   /** Envelope recipient. */
   recipient: string
-  /** Of the stored message. */
-  messageUrl: string
   signingKey: string
   /** Unix milliseconds. */
   now: number
 }
 
-/** @throws with code ENOENT if the content is gone */
-export async function postForm(
+/** @param messageUrl of the stored message */
+export function formPieces(
   parts: FormParts,
   record: MessageRecord,
-  mail: PostedMail,
-): Promise<EncodedForm> {
-  const content = record.content as MimeContent
-  const body = await storedChunk(content.body, content.body.sizeBytes, parts.blobs)
-  const { headers } = content
-  const common: FormPart[] = [
-    { name: 'recipient', value: mail.recipient },
-    { name: 'sender', value: record.summary.sender },
-    { name: 'from', value: headerText(headers, 'from') },
-    { name: 'subject', value: headerText(headers, 'subject') },
-    { name: 'message-headers', value: JSON.stringify(headers.map(([name, value]) => [name, value])) },
-  ]
-  const own =
-    mail.kind === 'raw'
-      ? [...common, { name: 'body-mime', value: await wholeMessage(headers, body, parts.bodiesOut) }]
-      : [...headerParts(headers), ...common, ...(await parsedParts(parts, record, body, mail))]
-  return encodeForm([...own, ...signatureParts(mail)])
+  kind: FormKind,
+  messageUrl: string,
+): FormPieces {
+  const boundary = newBoundary()
+  return {
+    boundary,
+    before: () => encodeParts(boundary, kind === 'raw' ? [] : headerParts(record.content.headers)),
+    after: () => encodeParts(boundary, sharedParts(parts, record, kind, messageUrl)),
+  }
 }
 
-/** The very last fields, so that receivers which keep the last of several are safe against forged headers (rule 1). */
-function signatureParts({ signingKey, now }: PostedMail): FormPart[] {
+/** What one attempt sends. */
+export function attemptForm(
+  { boundary, before, after }: MadeForm,
+  { recipient, signingKey, now }: FormAttempt,
+): { contentType: string; body: Chunk } {
   const { timestamp, token, signature } = signToken(signingKey, String(Math.floor(now / 1000)), randomHex(25))
-  return [
-    { name: 'timestamp', value: timestamp },
-    { name: 'token', value: token },
-    { name: 'signature', value: signature },
+  const field = (name: string, value: string) => encodeText(boundary, name, value)
+  const chunks = [
+    before,
+    field('recipient', recipient),
+    after,
+    // The very last fields, so that receivers which keep the last of several are safe against forged headers (rule 1).
+    field('timestamp', timestamp),
+    field('token', token),
+    field('signature', signature),
+    formEnd(boundary),
   ]
+  const inMemory = chunks.filter((chunk) => chunk instanceof Uint8Array)
+  const sizeBytes = chunks.reduce((sum, chunk) => sum + chunkSize(chunk), 0)
+  const body =
+    inMemory.length === chunks.length
+      ? Buffer.concat(inMemory)
+      : { sizeBytes, open: () => readChunks(chunks) }
+  return { contentType: formType(boundary), body }
 }
 
 const headerParts = (headers: readonly StoredHeader[]): FormPart[] =>
@@ -77,6 +109,31 @@ const titleCase = (name: string) =>
   name
     .toLowerCase()
     .replaceAll(/(^|-)([a-z])/g, (_whole, dash: string, letter: string) => dash + letter.toUpperCase())
+
+async function* sharedParts(
+  parts: FormParts,
+  record: MessageRecord,
+  kind: FormKind,
+  messageUrl: string,
+): AsyncGenerator<FormPart> {
+  const content = record.content as MimeContent
+  const { headers } = content
+  const body = await storedChunk(content.body, content.body.sizeBytes, parts.blobs)
+  yield { name: 'sender', value: record.summary.sender }
+  yield { name: 'from', value: headerText(headers, 'from') }
+  yield { name: 'subject', value: headerText(headers, 'subject') }
+  yield { name: 'message-headers', value: JSON.stringify(headers.map(([name, value]) => [name, value])) }
+  if (kind === 'raw') {
+    yield { name: 'body-mime', value: await wholeMessage(headers, body) }
+    return
+  }
+  if (kind === 'notify') {
+    yield { name: 'domain', value: record.domainName }
+    yield { name: 'message-url', value: messageUrl }
+  }
+  yield* textParts(parts, content.leaves, body)
+  yield* fileParts(parts, content, body, kind === 'notify' ? messageUrl : null)
+}
 
 /** Texts that a reader shows as the message itself; further ones of the same kind follow it. */
 const BODIES = new Set(['text/plain', 'text/html'])
@@ -90,144 +147,84 @@ const isOtherText = (leaf: MimeLeaf) =>
   leaf.filename === '' &&
   leaf.contentId === null
 
-async function parsedParts(
-  parts: FormParts,
-  record: MessageRecord,
+async function* textParts(
+  { largeTexts }: FormParts,
+  leaves: readonly MimeLeaf[],
   body: Chunk,
-  mail: PostedMail,
-): Promise<FormPart[]> {
-  const content = record.content as MimeContent
-  const texts = await textParts(parts, content.leaves, body)
+): AsyncGenerator<FormPart> {
+  const bodies = (type: string) => leaves.filter((leaf) => isBody(leaf) && leaf.type === type)
+  const texts = await mailTexts(largeTexts, { plain: bodies('text/plain'), html: bodies('text/html') }, body)
+  yield { name: 'body-plain', value: texts.plain }
+  yield { name: 'stripped-text', value: texts.strippedText }
+  yield { name: 'stripped-signature', value: texts.strippedSignature }
+  if (texts.html !== null) yield { name: 'body-html', value: texts.html }
+  const strippedHtml = texts.html === null ? inParagraph(texts.plain) : texts.strippedHtml
+  if (!(strippedHtml instanceof Uint8Array) || strippedHtml.byteLength > 0)
+    yield { name: 'stripped-html', value: strippedHtml }
+  for (const leaf of leaves.filter(isOtherText))
+    yield { name: `body-${leaf.type.slice('text/'.length)}`, value: decodedText(largeTexts, [leaf], body) }
+}
+
+const [PARAGRAPH, PARAGRAPH_END] = [Buffer.from('<p>'), Buffer.from('</p>')]
+const EMPTY = Buffer.alloc(0)
+
+/** Nothing of a text of blanks, unless it is long. */
+function inParagraph(text: Utf8): Utf8 {
+  if (text instanceof Uint8Array)
+    return Buffer.from(text).toString().trim() === ''
+      ? EMPTY
+      : Buffer.concat([PARAGRAPH, escapedHtml(text), PARAGRAPH_END])
+  return {
+    async *open() {
+      yield PARAGRAPH
+      for await (const bytes of text.open()) yield escapedHtml(bytes)
+      yield PARAGRAPH_END
+    },
+  }
+}
+
+/** ASCII alone changes, whatever the bytes around it. */
+const escapedHtml = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
+  Buffer.from(
+    Buffer.from(buffer, byteOffset, byteLength)
+      .toString('latin1')
+      .replaceAll('&', '&amp;')
+      .replaceAll('<', '&lt;')
+      .replaceAll('>', '&gt;'),
+    'latin1',
+  )
+
+/** @param messageUrl of a notice, which has links instead of files; null: none */
+function* fileParts(
+  { largeTexts }: FormParts,
+  content: MimeContent,
+  body: Chunk,
+  messageUrl: string | null,
+): Generator<FormPart> {
   const files = mimeFiles(content)
     .map((leaf, stored) => ({ leaf, stored }))
     .filter(({ leaf }) => !isOtherText(leaf))
-  const ids = (value: (at: number) => string) =>
-    Object.fromEntries(
-      files.flatMap(({ leaf }, at) => (leaf.contentId === null ? [] : [[`<${leaf.contentId}>`, value(at)]])),
-    )
-  const isNotice = mail.kind === 'notify'
-  const urlOf = (at: number) => `${mail.messageUrl}/attachments/${files[at]?.stored}`
-  const map = ids((at) => (isNotice ? urlOf(at) : `attachment-${at + 1}`))
-  const count = files.length > 0 ? [{ name: 'attachment-count', value: String(files.length) }] : []
-  const idMap = Object.keys(map).length > 0 ? [{ name: 'content-id-map', value: JSON.stringify(map) }] : []
-  if (!isNotice)
-    return [
-      ...texts,
-      ...count,
-      ...idMap,
-      ...(await fileParts(
-        parts,
-        files.map(({ leaf }) => leaf),
-        body,
-      )),
-    ]
-  const described = files.map(({ leaf }, at) => ({
-    url: urlOf(at),
-    'content-type': leaf.type,
-    name: leaf.filename,
-    size: leaf.sizeBytes,
-  }))
-  return [
-    { name: 'domain', value: record.domainName },
-    { name: 'message-url', value: mail.messageUrl },
-    ...texts,
-    ...count,
-    ...(described.length > 0 ? [{ name: 'attachments', value: JSON.stringify(described) }] : []),
-    ...idMap,
-  ]
-}
-
-async function textParts(parts: FormParts, leaves: readonly MimeLeaf[], body: Chunk): Promise<FormPart[]> {
-  const { largeTexts } = parts
-  const read = async (leaf: MimeLeaf) => {
-    const bytes = await readChunk(sliceChunk(body, leaf.start, leaf.end))
-    return largeTexts.decode(bytes, leaf.encoding, leaf.charset)
+  const urlOf = (at: number) => `${messageUrl}/attachments/${files[at]?.stored}`
+  const placeOf = (at: number) => (messageUrl === null ? `attachment-${at + 1}` : urlOf(at))
+  const places = files.flatMap(({ leaf }, at) =>
+    leaf.contentId === null ? [] : [[`<${leaf.contentId}>`, placeOf(at)]],
+  )
+  if (files.length > 0) yield { name: 'attachment-count', value: String(files.length) }
+  if (messageUrl !== null && files.length > 0) {
+    const described = files.map(({ leaf }, at) => ({
+      url: urlOf(at),
+      'content-type': leaf.type,
+      name: leaf.filename,
+      size: leaf.sizeBytes,
+    }))
+    yield { name: 'attachments', value: JSON.stringify(described) }
   }
-  const joined = async (type: string) => {
-    const texts: string[] = []
-    for (const leaf of leaves) if (isBody(leaf) && leaf.type === type) texts.push(await read(leaf))
-    return texts.length === 0 ? null : texts.join('\n')
-  }
-  const plain = await joined('text/plain')
-  const html = await joined('text/html')
-  const view = await viewOf(largeTexts.storedView({}, { plain, html: html ?? '' }))
-  const fields: FormPart[] = [
-    { name: 'body-plain', value: view['body-plain'] ?? '' },
-    { name: 'stripped-text', value: view['stripped-text'] ?? '' },
-    { name: 'stripped-signature', value: view['stripped-signature'] ?? '' },
-  ]
-  if (html !== null) fields.push({ name: 'body-html', value: html })
-  const strippedHtml = html === null ? inParagraph(view['body-plain'] ?? '') : (view['stripped-html'] ?? '')
-  if (strippedHtml !== '') fields.push({ name: 'stripped-html', value: strippedHtml })
-  for (const leaf of leaves.filter(isOtherText))
-    fields.push({ name: `body-${leaf.type.slice('text/'.length)}`, value: await read(leaf) })
-  return fields
-}
-
-/** Large texts are worked on in a thread, which returns JSON. */
-async function viewOf(view: MaybePromise<object | Uint8Array>): Promise<Record<string, string>> {
-  const known = await view
-  return (known instanceof Uint8Array ? JSON.parse(Buffer.from(known).toString()) : known) as Record<
-    string,
-    string
-  >
-}
-
-const inParagraph = (text: string) =>
-  text.trim() === ''
-    ? ''
-    : `<p>${text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')}</p>`
-
-/** Larger files are decoded while they are sent. */
-const SMALL_FILE_BYTES_MAX = 128 * 1024
-/** Files in memory together. */
-const SMALL_FILES_BYTES_MAX = 512 * 1024
-
-async function fileParts(parts: FormParts, leaves: readonly MimeLeaf[], body: Chunk): Promise<FormPart[]> {
-  const made: FormPart[] = []
-  let inMemory = 0
-  for (const [at, leaf] of leaves.entries()) {
-    const bytes = leaf.end - leaf.start
-    const isSmall = bytes <= SMALL_FILE_BYTES_MAX && inMemory + bytes <= SMALL_FILES_BYTES_MAX
-    if (isSmall) inMemory += bytes
-    made.push({
+  if (places.length > 0) yield { name: 'content-id-map', value: JSON.stringify(Object.fromEntries(places)) }
+  if (messageUrl !== null) return
+  for (const [at, { leaf }] of files.entries())
+    yield {
       name: `attachment-${at + 1}`,
-      value: isSmall ? await decoded(parts, leaf, body) : await lazyFile(parts, leaf, body),
+      value: decodedLeaf(largeTexts, leaf, body),
       file: { name: leaf.filename || 'noname', contentType: leaf.type },
-    })
-  }
-  return made
-}
-
-async function decoded({ largeTexts }: FormParts, leaf: MimeLeaf, body: Chunk): Promise<Uint8Array> {
-  const bytes = await readChunk(sliceChunk(body, leaf.start, leaf.end))
-  return largeTexts.decodeBytes(bytes, leaf.encoding)
-}
-
-const PLAIN_ENCODINGS = new Set(['7bit', '8bit', 'binary'])
-
-/** The exact size has to be known before: some receivers cannot read a body without its length. */
-async function lazyFile(parts: FormParts, leaf: MimeLeaf, body: Chunk): Promise<Chunk> {
-  const encoded = sliceChunk(body, leaf.start, leaf.end)
-  if (PLAIN_ENCODINGS.has(leaf.encoding)) return encoded
-  const whole = async <T>(use: (bytes: Uint8Array) => T): Promise<T> => {
-    const release = await parts.bodiesOut.take(2 * (leaf.end - leaf.start))
-    try {
-      return use(await decoded(parts, leaf, body))
-    } finally {
-      release?.()
     }
-  }
-  const sizeBytes = await whole((bytes) => bytes.byteLength)
-  return {
-    sizeBytes,
-    async *open() {
-      const release = await parts.bodiesOut.take(2 * (leaf.end - leaf.start))
-      try {
-        yield await decoded(parts, leaf, body)
-      } finally {
-        release?.()
-      }
-    },
-  }
 }

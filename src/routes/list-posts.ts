@@ -21,6 +21,7 @@ import { AddressSyntaxError, addressKey, bareAddress, type Mailbox, parseMailbox
 import { type RawHeader, unfoldedValue } from '../mime/split.ts'
 import { lendsTo } from './lent-names.ts'
 import type { AuthorCheck } from './mail-check.ts'
+import { OWN_HOPS_MAX } from './received-fields.ts'
 
 export interface ListPostParts {
   lists: Pick<ListStore, 'byKey' | 'byId' | 'member' | 'hasHeaderId'>
@@ -69,8 +70,6 @@ export const UNSURE = "451 4.7.24 The author's domain cannot be checked now, try
 const POSTS_PER_AUTHOR: LimitSetting = { count: 60, windowMs: 3_600_000 }
 /** To one list, whoever wrote them: each is as many copies as there are members. */
 const POSTS_PER_LIST: LimitSetting = { count: 300, windowMs: 3_600_000 }
-/** A mail that has passed this service more often is in a loop; a list that forwards to another is one pass each. */
-const OWN_HOPS_MAX = 5
 
 export function createListPosts(parts: ListPostParts): ListPosts {
   const { lists, listDomains, clock, unlimited } = parts

@@ -11,8 +11,10 @@ import { bareAddress, type Mailbox, parseMailbox } from '../mime/address.ts'
 import type { Statement } from '../store/store.ts'
 import { maskedUrl } from '../webhooks/webhook-url.ts'
 import { routesFor, type Step } from './evaluate.ts'
+import { MailHeaders } from './expression.ts'
+import type { PatternWork } from './pattern-work.ts'
 import type { NewRoutePost, RoutePosts } from './posts.ts'
-import type { traceOf } from './received-fields.ts'
+import { OWN_HOPS_MAX, type traceOf } from './received-fields.ts'
 import type { CompiledRoute, Route } from './route.ts'
 
 export interface PlanParts {
@@ -28,18 +30,18 @@ export interface PlannedMail {
   recipients: readonly Mailbox[]
   headers: readonly StoredHeader[]
   trace: ReturnType<typeof traceOf>
+  /** For its headers; the matches of the recipients have been reserved. */
+  work: PatternWork
 }
 
 export interface Plan {
   /** Those that a route wants. */
   recipients: { mailbox: Mailbox; routes: readonly unknown[] }[]
   forwards: { mailbox: Mailbox; routeId: string }[]
-  /** Everything besides the message, its deliveries and its accepted events. */
-  statements(about: EventMessage, record: MessageRecord): Statement[]
+  /** Everything besides the message, its deliveries and its accepted events. `refused`: forwards that are not made. */
+  statements(about: EventMessage, record: MessageRecord, refused: Readonly<Plan['forwards']>): Statement[]
 }
 
-/** More Received fields of this service are a loop (section 4 rule 4). */
-const OWN_HOPS_MAX = 20
 /** Of one recipient: an account may have a thousand routes with twenty destinations each. */
 const STEPS_MAX = 100
 
@@ -52,8 +54,10 @@ interface Failed {
   text: string
 }
 
+/** @throws TooMuchWork */
 export async function planFor(parts: PlanParts, mail: PlannedMail): Promise<Plan> {
   const values = headerValues(mail.headers)
+  const headers = new MailHeaders((name) => values.get(name) ?? [], mail.work)
   const recipients: Plan['recipients'] = []
   const forwards: Plan['forwards'] = []
   const posts: NewRoutePost[] = []
@@ -63,7 +67,8 @@ export async function planFor(parts: PlanParts, mail: PlannedMail): Promise<Plan
     const recipient = bareAddress(mailbox)
     const { steps, matched, tooCostly } = await routesFor(mail.routes, {
       recipient,
-      headers: (name) => values.get(name) ?? [],
+      headers,
+      work: mail.work,
     })
     for (const { id } of tooCostly) parts.log.warn({ route: id }, 'a pattern is too costly for a mail')
     if (matched.length === 0) continue
@@ -81,9 +86,10 @@ export async function planFor(parts: PlanParts, mail: PlannedMail): Promise<Plan
   return {
     recipients,
     forwards,
-    statements(about, record) {
+    statements(about, record, refused) {
       const now = parts.clock.now()
-      const events = failed.map((one) => failure(about, one, now))
+      const all = [...failed, ...refused.map(({ mailbox }) => looped(mailbox, 'Too many copies of one mail'))]
+      const events = all.map((one) => failure(about, one, now))
       if (stores) events.unshift(storedEvent(about, now))
       return [...parts.recorder.statements(events), ...parts.posts.statements(record, posts)]
     },
@@ -107,9 +113,16 @@ function takeForward(
     forwards.push({ mailbox, routeId: route.id })
     return
   }
-  const to = { recipient: bareAddress(mailbox), recipientDomain: mailbox.domain }
-  failed.push({ ...to, reason: 'loop', code: 554, text: 'Routing loop' })
+  failed.push(looped(mailbox, 'Routing loop'))
 }
+
+const looped = (mailbox: Mailbox, text: string): Failed => ({
+  recipient: bareAddress(mailbox),
+  recipientDomain: mailbox.domain,
+  reason: 'loop',
+  code: 554,
+  text,
+})
 
 const unusable = (mailbox: Mailbox, recipient: string, text: string): Failed => ({
   recipient,

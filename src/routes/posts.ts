@@ -21,7 +21,8 @@ import type { Sealer } from '../store/sealing.ts'
 import { insertMany, type Statement, type Store } from '../store/store.ts'
 import { readSigningKey } from '../webhooks/signing-key.ts'
 import { bareUrl, basicAuthorization, maskedUrl, userInfoOf } from '../webhooks/webhook-url.ts'
-import { type FormParts, postForm } from './form.ts'
+import { attemptForm } from './form.ts'
+import { createPostedForms, type PostedFormParts, type PostedForms } from './posted-forms.ts'
 
 export interface NewRoutePost {
   kind: 'forward' | 'notify'
@@ -35,16 +36,16 @@ export interface RoutePosts {
   statements(record: MessageRecord, posts: readonly NewRoutePost[]): Statement[]
   /** Removes those of a deleted domain; their rows in the queue end with their next attempt. */
   removeDomain(domainId: string): Promise<void>
+  close(): Promise<void>
 }
 
-export interface RoutePostParts extends FormParts {
+export interface RoutePostParts extends Omit<PostedFormParts, 'idleMs'> {
   store: Store
   sealer: Sealer
   queue: Pick<PostQueue, 'addKind' | 'statements'>
   records: Pick<MessageRecords, 'byId'>
   domains: Pick<DomainDirectory, 'byId'>
   recorder: EventRecorder
-  clock: { now(): number }
   storageUrl: string
   scheduleMs: readonly number[]
 }
@@ -55,10 +56,13 @@ const PURPOSE = 'route-post-url'
 const CONNECT_MAX_MS = 10_000
 const TOTAL_MAX_MS = 60_000
 const REMOVED_PER_COMMIT = 500
+/** How much longer a form is kept than the longest pause between two attempts: a lane may be busy. */
+const IDLE_BEYOND_MS = 600_000
 
 export function createRoutePosts(parts: RoutePostParts): RoutePosts {
-  const { store, sealer, queue, clock } = parts
-  queue.addKind(KIND, { prepare: (row) => prepare(parts, row.subject) })
+  const { store, sealer, queue, clock, scheduleMs } = parts
+  const forms = createPostedForms({ ...parts, idleMs: Math.max(0, ...scheduleMs) + IDLE_BEYOND_MS })
+  queue.addKind(KIND, { prepare: (row) => prepare(parts, forms, row.subject) })
   return {
     statements(record, posts) {
       const now = Math.floor(clock.now())
@@ -95,10 +99,15 @@ export function createRoutePosts(parts: RoutePostParts): RoutePosts {
         if ((result?.affected ?? 0) < REMOVED_PER_COMMIT) return
       }
     },
+    close: () => forms.close(),
   }
 }
 
-async function prepare(parts: RoutePostParts, id: string): ReturnType<PostKind['prepare']> {
+async function prepare(
+  parts: RoutePostParts,
+  forms: PostedForms,
+  id: string,
+): ReturnType<PostKind['prepare']> {
   const row = await parts.store.db
     .selectFrom('route_posts')
     .selectAll()
@@ -110,21 +119,19 @@ async function prepare(parts: RoutePostParts, id: string): ReturnType<PostKind['
   const url = parts.sealer.open(PURPOSE, row.url_sealed).toString()
   const userInfo = userInfoOf(url)
   const messageUrl = eventMessage(record, parts.storageUrl, record.id, record.summary).storageUrl
-  const form = await postForm(parts, record, {
-    kind: row.kind === 'notify' ? 'notify' : isRaw(url) ? 'raw' : 'parsed',
-    recipient: row.recipient,
-    messageUrl,
-    signingKey: await readSigningKey(parts.store, parts.sealer, row.account_id),
-    now: parts.clock.now(),
-  })
+  const signingKey = await readSigningKey(parts.store, parts.sealer, row.account_id)
+  const kind = row.kind === 'notify' ? 'notify' : isRaw(url) ? 'raw' : 'parsed'
+  const { form, done } = await forms.use(record, kind, messageUrl)
+  const facts = { recipient: row.recipient, signingKey, now: parts.clock.now() }
+  const { contentType, body } = attemptForm(form, facts)
   return {
     url: bareUrl(url),
     headers: {
-      'content-type': form.contentType,
+      'content-type': contentType,
       'user-agent': `Sendwright/${VERSION}`,
       ...(userInfo !== null && { authorization: basicAuthorization(userInfo) }),
     },
-    body: form.body,
+    body,
     connectMs: CONNECT_MAX_MS,
     totalMs: TOTAL_MAX_MS,
     retryScheduleMs: parts.scheduleMs,
@@ -134,6 +141,7 @@ async function prepare(parts: RoutePostParts, id: string): ReturnType<PostKind['
         : [{ sql: 'DELETE FROM route_posts WHERE id = ?', values: [row.id] }]),
       ...parts.recorder.statements([eventOf(parts, record, row, maskedUrl(url), attempt)]),
     ],
+    done,
   }
 }
 

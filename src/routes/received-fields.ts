@@ -100,6 +100,9 @@ export function receivedField({ helo, remoteAddress, hostname, protocol, id, at 
   return `Received: from ${name} ([${address}])\r\n by ${hostname} with ${protocol} id ${id};\r\n ${formatRfc2822(at)}`
 }
 
+/** A mail with more Received fields of this service is in a loop; a list or route that forwards to another is one each. */
+export const OWN_HOPS_MAX = 5
+
 /** Received fields of this service that a mail has, and the routes that forwarded it before. */
 export function traceOf(
   headers: readonly RawHeader[],

@@ -18,9 +18,11 @@ import { newId } from '../base/ids.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { Domain } from '../domains/domain.ts'
 import type { SigningKeys } from '../domains/keys/signing-keys.ts'
-import type { MailReader, WholeMail } from '../inbound/reception.ts'
+import type { MailPlace, MailReader, WholeMail } from '../inbound/reception.ts'
 import { Refusal } from '../inbound/replies.ts'
+import type { ReceptionOpening } from '../inbound/session.ts'
 import type { List } from '../lists/list.ts'
+import type { MessageRecord } from '../messages/composing/content.ts'
 import {
   type DroppedMessage,
   type ReadMail,
@@ -31,11 +33,14 @@ import {
 } from '../messages/received/received-mail.ts'
 import { addressKey, bareAddress, type Mailbox } from '../mime/address.ts'
 import { MimeSyntaxError } from '../mime/split.ts'
-import { firstRouteFor } from './evaluate.ts'
+import { StaleWrite } from '../store/store.ts'
+import { firstRouteFor, recipientCost } from './evaluate.ts'
+import { type ForwardedCopies, mailKey } from './forwarded-copies.ts'
 import type { Greylist } from './greylist.ts'
 import { authorDomains, lendsTo } from './lent-names.ts'
 import { type ListPosts, NOT_ALLOWED, type PostVerdict, UNSURE } from './list-posts.ts'
 import type { MailCheck, MailVerdict } from './mail-check.ts'
+import { PatternWork, TooMuchWork, type WorkTurns } from './pattern-work.ts'
 import { type Plan, type PlanParts, planFor } from './plan.ts'
 import {
   keptFields,
@@ -66,35 +71,76 @@ export interface RouteReceptionParts extends Pick<PlanParts, 'posts' | 'recorder
   lists: ListPosts
   /** Null: off. */
   greylist: Pick<Greylist, 'check'> | null
+  copies: Pick<ForwardedCopies, 'claim'>
+  turns: WorkTurns
 }
 
 const NOT_FOUND = '550 5.1.1 Recipient not found'
 
 export function createRouteReception(parts: RouteReceptionParts): MailReader {
-  const { known, domains } = parts
   return {
-    async place(mailbox, { remoteAddress, sender }) {
-      const domain = await receivingDomain(domains, mailbox.domain)
-      if (!domain) return null
-      if (domain.state === 'unverified') return 'unwanted'
-      await checkOpen(parts, domain)
-      const routes = await known.of(domain.accountId)
-      const list = await parts.lists.listOf(domain, mailbox)
-      const isRouted = (await firstRouteFor(routes, bareAddress(mailbox), true)) !== null
-      if (list?.accessLevel === 'readonly' && !isRouted) throw new Refusal(NOT_ALLOWED)
-      if (!list && !isRouted && !parts.acceptUnrouted) return 'unwanted'
-      await parts.greylist?.check({ remoteAddress, sender, recipient: mailbox })
-      return { owner: list ? `${domain.id} ${list.id}` : domain.id }
-    },
-    async receive(mail) {
-      const [domainId = '', listId] = mail.owner.split(' ')
-      const domain = await domains.byId(domainId)
-      if (!domain) throw new Refusal(NOT_FOUND)
-      await checkOpen(parts, domain)
-      const list = listId === undefined ? null : await parts.lists.byId(listId)
-      return receive(parts, domain, list, mail, await read(mail))
+    open(opening) {
+      const work = new PatternWork(parts.turns)
+      let accepted = 0
+      return {
+        async place(mailbox) {
+          const place = await placeOf(parts, mailbox, opening, work, accepted > 0)
+          if (place !== null && place !== 'unwanted') accepted++
+          return place
+        },
+        async receive(mail) {
+          const [domainId = '', listId] = mail.owner.split(' ')
+          const domain = await parts.domains.byId(domainId)
+          if (!domain) throw new Refusal(NOT_FOUND)
+          await checkOpen(parts, domain)
+          const list = listId === undefined ? null : await parts.lists.byId(listId)
+          return receive(parts, domain, list, mail, await read(mail))
+        },
+      }
     },
   }
+}
+
+async function placeOf(
+  parts: RouteReceptionParts,
+  mailbox: Mailbox,
+  { remoteAddress, sender }: ReceptionOpening,
+  work: PatternWork,
+  isFurther: boolean,
+): Promise<MailPlace | 'unwanted' | null> {
+  const domain = await receivingDomain(parts.domains, mailbox.domain)
+  if (!domain) return null
+  if (domain.state === 'unverified') return 'unwanted'
+  await checkOpen(parts, domain)
+  const routes = await parts.known.of(domain.accountId)
+  const list = await parts.lists.listOf(domain, mailbox)
+  const recipient = bareAddress(mailbox)
+  try {
+    work.reserve(recipientCost(routes, recipient))
+  } catch (error) {
+    // Alone it may be within the bound.
+    throw isFurther && error instanceof TooMuchWork
+      ? new Refusal(TOO_MANY_RECIPIENTS)
+      : tooCostly(parts, domain, error)
+  }
+  const isRouted = (await firstRouteFor(routes, recipient, true, work)) !== null
+  if (list?.accessLevel === 'readonly' && !isRouted) throw new Refusal(NOT_ALLOWED)
+  if (!list && !isRouted && !parts.acceptUnrouted) return 'unwanted'
+  await parts.greylist?.check({ remoteAddress, sender, recipient: mailbox })
+  return { owner: list ? `${domain.id} ${list.id}` : domain.id }
+}
+
+const TOO_MANY_RECIPIENTS = '452 4.5.3 Too many recipients'
+const TOO_COSTLY = '451 4.3.5 The routes of the recipient need too much work, try again later'
+
+/** The mail stays with its sender while the account changes its routes. */
+function tooCostly({ log }: RouteReceptionParts, { name, accountId }: Domain, error: unknown): unknown {
+  if (!(error instanceof TooMuchWork)) return error
+  log.warn(
+    { domain: name, account: accountId },
+    'patterns of routes need too much work for a mail: it was deferred',
+  )
+  return new Refusal(TOO_COSTLY)
 }
 
 /** @throws Refusal while the domain or its account is disabled: the mail comes again */
@@ -136,7 +182,9 @@ async function receive(
   const trace = traceOf(mail.headers, { hostname: parts.hostname, prefix: parts.headerPrefix })
   const posted = { headers: mail.headers, sender, author: verdict.author, ownHops: trace.ownHops }
   const post = list ? await parts.lists.judge(domain, list, posted) : null
-  await refuseEarly(post, routes, recipients)
+  // Its recipients were reserved when they were accepted.
+  const work = new PatternWork(parts.turns)
+  await refuseEarly(post, routes, recipients, work)
   const session: SessionFacts = {
     sender,
     remoteAddress,
@@ -157,7 +205,11 @@ async function receive(
   const headers = keptFields(mail.headers, facts, verdict)
   if (spam?.isSpam && domain.spamAction === 'block')
     return dropSpam(parts, { domain, mail, headers, envelopeSender: sender, remoteAddress, recipients }, spam)
-  const plan = await planFor(parts, { domain, routes, recipients, headers, trace })
+  const plan = await planFor(parts, { domain, routes, recipients, headers, trace, work }).catch(
+    (error: unknown) => {
+      throw tooCostly(parts, domain, error)
+    },
+  )
   if (post?.kind === 'dropped')
     parts.log.info(
       { list: list?.address, sender, remoteAddress, reason: post.reason },
@@ -185,12 +237,13 @@ async function refuseEarly(
   post: PostVerdict | null,
   routes: Awaited<ReturnType<KnownRoutes['of']>>,
   recipients: readonly Mailbox[],
+  work: PatternWork,
 ): Promise<void> {
   if (post?.kind !== 'refused') return
   // The client sends all of it again, so that the routes get it then.
   if (post.refusal.reply.startsWith('4')) throw post.refusal
   for (const mailbox of recipients) {
-    if ((await firstRouteFor(routes, bareAddress(mailbox), true)) !== null) return
+    if ((await firstRouteFor(routes, bareAddress(mailbox), true, work)) !== null) return
   }
   throw post.refusal
 }
@@ -250,7 +303,7 @@ function unwanted(
 }
 
 async function store(
-  { received, log }: RouteReceptionParts,
+  parts: RouteReceptionParts,
   facts: {
     domain: Domain
     mail: ReadMail
@@ -263,6 +316,7 @@ async function store(
     verdict: MailVerdict
   },
 ): Promise<'stored' | 'dropped'> {
+  const { log } = parts
   const { domain, mail, headers, sender, remoteAddress, plan, post, verdict } = facts
   const message: ReceivedMessage = {
     domain,
@@ -278,11 +332,9 @@ async function store(
     forwardFields: verdict.arcFields,
     post,
   }
-  const record = await received.store(message, plan.statements).catch((error: unknown) => {
+  const record = await storeOnce(parts, message, plan).catch((error: unknown) => {
     // A limit of the account, which may be raised: the sender keeps the mail.
-    throw error instanceof Forbidden
-      ? new Refusal('451 4.7.1 The list takes no posts now, try again later')
-      : error
+    throw error instanceof Forbidden ? new Refusal(post ? LIST_IS_FULL : FORWARDING_IS_FULL) : error
   })
   if (record === null) {
     log.info({ list: post?.list.address, sender, remoteAddress }, 'post distributed already')
@@ -302,6 +354,34 @@ async function store(
     'mail received',
   )
   return 'stored'
+}
+
+const LIST_IS_FULL = '451 4.7.1 The list takes no posts now, try again later'
+const FORWARDING_IS_FULL = '451 4.7.1 The message limit of the account is reached, try again later'
+/** Each further try means that the same mail was stored in between. */
+const TRIES_MAX = 10
+
+/** Forwards the mail only where it has not been forwarded yet. @throws as ReceivedMail.store */
+async function storeOnce(
+  { received, copies, log }: RouteReceptionParts,
+  message: ReceivedMessage,
+  plan: Plan,
+): Promise<MessageRecord | null> {
+  const mail = plan.forwards.length > 0 ? await mailKey(message.domain.accountId, message.mail) : ''
+  for (let tries = 1; ; tries++) {
+    const { fresh, tooMany, statements } = await copies.claim(mail, plan.forwards)
+    const skipped = plan.forwards.length - fresh.length - tooMany.length
+    if (skipped > 0) log.info({ domain: message.domain.name, skipped }, 'mail forwarded there already')
+    try {
+      return await received.store({ ...message, forwards: fresh }, (about, record) => [
+        ...statements,
+        ...plan.statements(about, record, tooMany),
+      ])
+    } catch (error) {
+      const isRepeated = error instanceof StaleWrite && statements.includes(error.statement)
+      if (!isRepeated || tries === TRIES_MAX) throw error
+    }
+  }
 }
 
 const routedAs = (plan: Plan, mailbox: Mailbox) =>

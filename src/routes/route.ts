@@ -1,7 +1,7 @@
 /** A route as it is stored, shown and applied (routes-inbound.md section 1). */
 import { formatGmt } from '../base/dates.ts'
 import { type Action, parseAction } from './actions.ts'
-import { type Expression, parseExpression } from './expression.ts'
+import { type Expression, type ExpressionSizes, readExpression, sizesOf } from './expression.ts'
 
 export interface Route {
   /** 24 hex digits. */
@@ -19,15 +19,15 @@ export interface Route {
 export interface CompiledRoute {
   route: Route
   expression: Expression
+  sizes: ExpressionSizes
   actions: readonly Action[]
 }
 
 /** @throws ExpressionSyntaxError, PatternSyntaxError, ActionSyntaxError; never for a stored route */
-export const compileRoute = (route: Route): CompiledRoute => ({
-  route,
-  expression: parseExpression(route.expression),
-  actions: route.actions.map(parseAction),
-})
+export function compileRoute(route: Route): CompiledRoute {
+  const expression = readExpression(route.expression)
+  return { route, expression, sizes: sizesOf(expression), actions: route.actions.map(parseAction) }
+}
 
 export const routeView = ({ id, priority, description, expression, actions, createdAt }: Route) => ({
   id,

@@ -8,9 +8,16 @@ import { type HttpClient, storedUrlFault } from '../http-posts/http-client.ts'
 import { AddressSyntaxError, bareAddress, type Mailbox, parseMailbox } from '../mime/address.ts'
 import { bareUrl } from '../webhooks/webhook-url.ts'
 import { type Action, ActionSyntaxError, destinationsIn, parseAction, urlsOf } from './actions.ts'
-import { firstRouteFor } from './evaluate.ts'
-import { ExpressionSyntaxError, parseExpression, TEXT_LENGTH_MAX } from './expression.ts'
+import { firstRouteFor, recipientCost } from './evaluate.ts'
+import {
+  ExpressionSyntaxError,
+  parseExpression,
+  readExpression,
+  sizesOf,
+  TEXT_LENGTH_MAX,
+} from './expression.ts'
 import { PatternSyntaxError } from './pattern-syntax.ts'
+import { PatternWork, TooMuchWork, type WorkTurns } from './pattern-work.ts'
 import type { Route } from './route.ts'
 import { type KnownRoutes, ROUTES_MAX, type RouteStore } from './store.ts'
 
@@ -44,19 +51,30 @@ export interface RoutesParts {
   known: KnownRoutes
   client: Pick<HttpClient, 'fault'>
   clock: Clock
+  turns: WorkTurns
 }
 
 const ACTIONS_MAX = 20
 /** Of one route: each is called for each mail. */
 const DESTINATIONS_MAX = 20
+/** Instructions of the patterns of all routes of an account: a hundred for each of a thousand routes. */
+const PATTERNS_MAX = 100_000
 
-export function createRoutes({ table, known, client, clock }: RoutesParts): Routes {
+export function createRoutes({ table, known, client, clock, turns: workTurns }: RoutesParts): Routes {
   const turns = new Turns()
 
   async function read(accountId: string, id: string): Promise<Route> {
     const route = await table.find(accountId, id)
     if (!route) throw new NotFound('Route not found')
     return route
+  }
+
+  /** @param expression of a new route, or of the route `id` */
+  async function checkPatterns(accountId: string, expression: string, id: string | null): Promise<void> {
+    const others = (await known.of(accountId)).filter(({ route }) => route.id !== id)
+    const sizes = [sizesOf(readExpression(expression)), ...others.map((route) => route.sizes)]
+    if (sizes.reduce((sum, { all }) => sum + all, 0) > PATTERNS_MAX)
+      throw new BadRequest(`The patterns of an account's routes have at most ${PATTERNS_MAX} instructions`)
   }
 
   async function check({ description, expression, actions }: RouteChanges): Promise<void> {
@@ -74,6 +92,7 @@ export function createRoutes({ table, known, client, clock }: RoutesParts): Rout
       return turns.run(accountId, async () => {
         const { total } = await table.list(accountId, { limit: 1, skip: 0 })
         if (total >= ROUTES_MAX) throw new QuotaExceeded(`An account has at most ${ROUTES_MAX} routes`)
+        await checkPatterns(accountId, given.expression, null)
         const route: Route = {
           id: randomHex(12),
           accountId,
@@ -93,6 +112,7 @@ export function createRoutes({ table, known, client, clock }: RoutesParts): Rout
       await check(changes)
       return turns.run(accountId, async () => {
         const present = await read(accountId, id)
+        if (changes.expression !== undefined) await checkPatterns(accountId, changes.expression, id)
         const given = Object.entries(changes).filter(([, value]) => value !== undefined)
         const route: Route = { ...present, ...Object.fromEntries(given) }
         if (!(await table.update(route))) throw new NotFound('Route not found')
@@ -107,12 +127,21 @@ export function createRoutes({ table, known, client, clock }: RoutesParts): Rout
     },
     async match(accountId, address) {
       const recipient = bareAddress(readAddress(address))
-      const route = await firstRouteFor(await known.of(accountId), recipient, false)
+      const routes = await known.of(accountId)
+      const work = new PatternWork(workTurns)
+      try {
+        work.reserve(recipientCost(routes, recipient))
+      } catch (error) {
+        throw error instanceof TooMuchWork ? new BadRequest(TOO_COSTLY) : error
+      }
+      const route = await firstRouteFor(routes, recipient, false, work)
       if (!route) throw new NotFound('Route not found')
       return route
     },
   }
 }
+
+const TOO_COSTLY = 'The routes need too much work for this address'
 
 function readAddress(text: string): Mailbox {
   try {

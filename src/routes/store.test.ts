@@ -4,6 +4,7 @@ import { createTestClock } from '../../test/support/clock.ts'
 import { eachStore } from '../../test/support/stores.ts'
 import { ChangeHub } from '../base/changes.ts'
 import { createSealer } from '../store/sealing.ts'
+import { WorkTurns } from './pattern-work.ts'
 import type { Route } from './route.ts'
 import { createRoutes } from './service.ts'
 import { createKnownRoutes, createRouteStore, ROUTES_MAX } from './store.ts'
@@ -46,7 +47,13 @@ test('an account has a limited number of routes, also when they are made at once
     },
   } as unknown as Parameters<typeof createRoutes>[0]['table']
   const known = createKnownRoutes(table, clock, new ChangeHub())
-  const routes = createRoutes({ table, known, clock, client: { fault: async () => null } })
+  const routes = createRoutes({
+    table,
+    known,
+    clock,
+    client: { fault: async () => null },
+    turns: new WorkTurns(),
+  })
   const given = { priority: 0, description: '', expression: 'catch_all()', actions: ['stop()'] }
   const results = await Promise.allSettled(Array.from({ length: 5 }, () => routes.create('one', given)))
   assert.equal(results.filter(({ status }) => status === 'fulfilled').length, 2)

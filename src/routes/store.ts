@@ -1,4 +1,5 @@
 /** The table of routes. Actions are sealed: their URLs may hold passwords. */
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Cache, createCache, type MaybePromise, type SharedCache } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
 import type { RouteRow } from '../store/schema.ts'
@@ -106,7 +107,19 @@ export function createKnownRoutes(
     entriesMax: ACCOUNTS_MAX,
     shared: { changes: changes, topic: 'routes' },
     load: async (accountId) =>
-      (await routes.list(accountId, { limit: ROUTES_MAX, skip: 0 })).routes.map(compileRoute),
+      compiledInTurns((await routes.list(accountId, { limit: ROUTES_MAX, skip: 0 })).routes),
   })
   return { of: (accountId) => known.get(accountId), changed: (accountId) => known.forget(accountId) }
+}
+
+/** A route takes up to a quarter of a millisecond. */
+const ROUTES_PER_TURN = 100
+
+async function compiledInTurns(routes: readonly Route[]): Promise<CompiledRoute[]> {
+  const compiled: CompiledRoute[] = []
+  for (let at = 0; at < routes.length; at += ROUTES_PER_TURN) {
+    if (at > 0) await nextTurn()
+    compiled.push(...routes.slice(at, at + ROUTES_PER_TURN).map(compileRoute))
+  }
+  return compiled
 }

@@ -1,13 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createByteBudget } from '../base/byte-budget.ts'
-import { systemClock } from '../base/clock.ts'
 import { type Chunk, readChunk } from '../base/mime-message.ts'
 import type { StoredHeader } from '../messages/composing/content.ts'
 import { splitMessage } from '../mime/split.ts'
 import { wholeMessage } from './whole-message.ts'
-
-const memory = createByteBudget(1_000_000, systemClock)
 
 /** The raw form of a mail whose body is read in pieces of `pieceBytes`; 0: it is in memory. */
 async function rawForm(mail: string, pieceBytes: number): Promise<string> {
@@ -22,7 +18,7 @@ async function rawForm(mail: string, pieceBytes: number): Promise<string> {
         yield inMemory.subarray(at, at + pieceBytes)
     },
   }
-  const whole = await wholeMessage(stored, pieceBytes === 0 ? inMemory : lazy, memory)
+  const whole = await wholeMessage(stored, pieceBytes === 0 ? inMemory : lazy)
   const form = await readChunk(whole)
   assert.equal(form.byteLength, whole.sizeBytes)
   return form.toString('latin1')

@@ -3,7 +3,6 @@
  * other bytes, Django replaces them. So 8-bit content that is not UTF-8 is transfer-encoded; decoded it is unchanged.
  */
 import { isUtf8 } from 'node:buffer'
-import type { ByteBudget } from '../base/byte-budget.ts'
 import { type Chunk, chunkSize, type LazyChunk, readChunks, scanChunk } from '../base/mime-message.ts'
 import type { StoredHeader } from '../messages/composing/content.ts'
 import { type Fit, makeFit } from '../mime/downgrade.ts'
@@ -12,12 +11,8 @@ import { MimeSyntaxError } from '../mime/split.ts'
 const CONTENT_FIELD = /^content-(?:type|transfer-encoding)$/i
 
 /** As it was received, if it is UTF-8, or signed or encrypted as S/MIME or OpenPGP do, where no byte may change. */
-export async function wholeMessage(
-  headers: readonly StoredHeader[],
-  body: Chunk,
-  memory: ByteBudget,
-): Promise<LazyChunk> {
-  const fit = (await isUtf8Chunk(body)) ? null : await sevenBit(headers, body, memory)
+export async function wholeMessage(headers: readonly StoredHeader[], body: Chunk): Promise<LazyChunk> {
+  const fit = (await isUtf8Chunk(body)) ? null : await sevenBit(headers, body)
   if (fit === null) return joined(headers, [], [body])
   const kept = fit.fields ? headers.filter(([name]) => !CONTENT_FIELD.test(name)) : headers
   return joined(kept, fit.fields ?? [], fit.body)
@@ -48,19 +43,12 @@ async function isUtf8Chunk(body: Chunk): Promise<boolean> {
 }
 
 /** Null: it cannot be converted. */
-async function sevenBit(
-  headers: readonly StoredHeader[],
-  body: Chunk,
-  memory: ByteBudget,
-): Promise<Fit | null> {
+async function sevenBit(headers: readonly StoredHeader[], body: Chunk): Promise<Fit | null> {
   const given = headers.map(([name, value, raw]) => ({ name, value, raw: raw ?? `${name}: ${value}` }))
-  const release = body instanceof Uint8Array ? null : await memory.take(chunkSize(body))
   try {
     return await makeFit(given, [body], 'seven-bit')
   } catch (error) {
     if (error instanceof MimeSyntaxError) return null
     throw error
-  } finally {
-    release?.()
   }
 }

@@ -140,6 +140,7 @@ const passingRows = (known: Record<string, unknown>): Record<string, object> => 
     ...{ updated_at: LATER },
   },
   greylist: { key: 'key', since_at: 1, expires_at: LATER },
+  forwarded_copies: { mail: 'mail', address: 'address', expires_at: LATER },
   dynamic_pool_tasks: {
     account_id: 'none',
     with_subaccounts: 0,

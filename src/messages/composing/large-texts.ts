@@ -7,7 +7,13 @@ import type { MaybePromise } from '../../base/cache.ts'
 import { createSideThread } from '../../base/side-thread.ts'
 import { decodeCharset } from '../../mime/charset.ts'
 import { decodeContent, type EncodedText, encodeText } from '../../mime/transfer-encoding.ts'
-import { type StoredTexts, storedView } from '../stored/stored-view.ts'
+import {
+  type EncodedText as EncodedPart,
+  type StoredTexts,
+  storedTexts,
+  storedView,
+  type TextName,
+} from '../stored/stored-view.ts'
 import { hasMadeIds, type NamedFile, withContentIds } from './inline-files.ts'
 import type { TextFunctions } from './text-thread.ts'
 
@@ -22,8 +28,11 @@ export interface LargeTexts {
   storedView(fields: Record<string, unknown>, texts: StoredTexts): MaybePromise<object | Uint8Array>
   /** As `withContentIds`. */
   withContentIds(html: string, files: readonly NamedFile[]): MaybePromise<string>
-  /** `fields` with the message as `body-mime`, as an object or its JSON. */
-  mimeView(fields: Record<string, unknown>, message: Buffer): MaybePromise<object | Uint8Array>
+  /** As `storedTexts`. `bytes` are transferred if their memory is their own. */
+  storedTexts(
+    plain: readonly EncodedPart[] | null,
+    html: readonly EncodedPart[],
+  ): MaybePromise<Record<TextName, Uint8Array>>
   close(): Promise<void>
 }
 
@@ -60,14 +69,16 @@ export function createLargeTexts(): LargeTexts {
             html,
             files.map(({ disposition, filename }) => ({ disposition, filename })),
           ]),
-    mimeView: (fields, message) =>
-      message.length <= ENCODED_HERE_MAX
-        ? { ...fields, 'body-mime': message.toString('utf8') }
+    storedTexts: (plain, html) => {
+      const all = [...(plain ?? []), ...html]
+      return all.reduce((sum, { bytes }) => sum + bytes.byteLength, 0) <= VIEWED_HERE_MAX
+        ? storedTexts(plain, html)
         : thread.call(
-            'mime',
-            () => [fields, message],
-            ([, bytes]) => ownMemory([bytes]),
-          ),
+            'texts',
+            () => [plain, html],
+            () => all.flatMap(({ bytes }) => ownMemory([bytes])),
+          )
+    },
     close: () => thread.close(),
   }
 }
@@ -76,5 +87,7 @@ const asBuffer = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffs
 
 /** The first argument's, if it holds nothing else. */
 function ownMemory([bytes]: readonly [Uint8Array, ...unknown[]]): ArrayBuffer[] {
-  return bytes.byteLength === bytes.buffer.byteLength ? [bytes.buffer as ArrayBuffer] : []
+  return bytes.byteLength > 0 && bytes.byteLength === bytes.buffer.byteLength
+    ? [bytes.buffer as ArrayBuffer]
+    : []
 }

@@ -2,7 +2,7 @@
 import { serve } from '../../base/side-thread.ts'
 import { decodeCharset } from '../../mime/charset.ts'
 import { decodeContent, encodeText, type TransferEncoding } from '../../mime/transfer-encoding.ts'
-import { type StoredTexts, storedView } from '../stored/stored-view.ts'
+import { type StoredTexts, storedTexts, storedView } from '../stored/stored-view.ts'
 import { withContentIds } from './inline-files.ts'
 
 const functions = {
@@ -16,10 +16,7 @@ const functions = {
   stored: (fields: Record<string, unknown>, texts: StoredTexts): Uint8Array =>
     Buffer.from(JSON.stringify(storedView(fields, texts))),
   withContentIds,
-  mime(fields: Record<string, unknown>, { buffer, byteOffset, byteLength }: Uint8Array): Uint8Array {
-    const message = Buffer.from(buffer, byteOffset, byteLength).toString('utf8')
-    return Buffer.from(JSON.stringify({ ...fields, 'body-mime': message }))
-  },
+  texts: storedTexts,
 }
 
 export type TextFunctions = typeof functions

@@ -106,7 +106,8 @@ export interface ReceivedMail {
   /**
    * Stores the message durably, with an accepted event per recipient and what `also` returns for it. A spooled mail has
    * then been kept. Null: the list has distributed this mail already; nothing was stored.
-   * @throws Forbidden if the members would pass a monthly limit, StoreFull, StoreUnavailable, InsufficientStorage; nothing
+   * @throws Forbidden if the forwarded copies or the members would pass a monthly limit, StaleWrite of a statement of `also`,
+   * StoreFull, StoreUnavailable, InsufficientStorage; nothing
    * was stored then
    */
   store(
@@ -149,8 +150,7 @@ export function createReceivedMail(parts: ReceivedMailParts): ReceivedMail {
         ...also(about, record),
       ]
       try {
-        if (message.post) await commitPost(parts, record, message.post, unit)
-        else await store.commit(unit)
+        await commitCounted(parts, record, { copies: copies.length, post: message.post }, unit)
       } catch (error) {
         const isRepeated = expansion !== null && error instanceof StaleWrite && error.statement === expansion
         // Of other errors it is unknown whether the rows that name the blobs have been written.
@@ -202,16 +202,23 @@ const expansionOf = (record: MessageRecord, { key, ...post }: ReceivedPost, now:
     now,
   )
 
-/** The members count when their copies are made; a post to more than are left of a limit is refused now. */
-async function commitPost(
+/**
+ * Forwarded copies count at once, the members of a list when their copies are made; a post to more than are left of a limit
+ * is refused now.
+ */
+async function commitCounted(
   { store, limits, lists }: ReceivedMailParts,
   { accountId, domainName }: MessageRecord,
-  { list }: ReceivedPost,
+  { copies, post }: { copies: number; post: ReceivedPost | null },
   unit: readonly Statement[],
 ): Promise<void> {
-  const later = (upTo: number) => lists.countMembers(accountId, [parseMailbox(list.address)], upTo)
-  const mail = { accountId, domainName, recipients: 0, later }
-  await limits.commit(mail, unit, (all) => store.commit(all))
+  const commit = (all: readonly Statement[]) => store.commit(all)
+  if (copies === 0 && post === null) await commit(unit)
+  else {
+    const later = (upTo: number) =>
+      post ? lists.countMembers(accountId, [parseMailbox(post.list.address)], upTo) : Promise.resolve(0)
+    await limits.commit({ accountId, domainName, recipients: copies, later }, unit, commit)
+  }
 }
 
 async function recordOf(message: ReceivedMessage, blobs: BlobStore, now: number): Promise<MessageRecord> {

@@ -1,7 +1,14 @@
 /** The stored message as `GET /v3/domains/{domain}/messages/{key}` shows it (messages.md, StoredMessage). */
 import { BadRequest, NotFound } from '../../base/errors.ts'
 import { ID_PATTERN } from '../../base/ids.ts'
-import { type Chunk, messageBytes, readChunk, sliceChunk } from '../../base/mime-message.ts'
+import {
+  type Chunk,
+  messageBytes,
+  messageSize,
+  readChunk,
+  scanMessage,
+  sliceChunk,
+} from '../../base/mime-message.ts'
 import type { DomainDirectory } from '../../domains/directory.ts'
 import type { Domain } from '../../domains/domain.ts'
 import { formatContentType, mediaType, parseContentType } from '../../mime/parameters.ts'
@@ -21,6 +28,9 @@ import {
 import { type Copy, type CopyParts, type CopyTarget, makeCopy } from '../composing/copy.ts'
 import { contentIds } from '../composing/inline-files.ts'
 import { targetOf } from '../composing/prepare.ts'
+import { kindOfLeaf, type TextKind } from '../composing/texts.ts'
+import { jsonStream } from './json-stream.ts'
+import { mailTexts, type Utf8 } from './mail-texts.ts'
 import type { MessageRecords } from './message-records.ts'
 import { EMPTY_TEXTS } from './stored-view.ts'
 
@@ -81,12 +91,11 @@ export async function storedCopy(parts: StoredParts, { record, domain, target }:
   }
 }
 
+/** An object, or its JSON. */
+export type View = object | Uint8Array | AsyncGenerator<Uint8Array>
+
 /** All fields, also of what the message lacks: then an empty string. `url`: of the message itself. */
-export async function storedMessage(
-  parts: StoredParts,
-  stored: Stored,
-  url: string,
-): Promise<object | Uint8Array> {
+export async function storedMessage(parts: StoredParts, stored: Stored, url: string): Promise<View> {
   const { record } = stored
   const copy = await storedCopy(parts, stored)
   const { summary } = copy.about
@@ -95,9 +104,6 @@ export async function storedMessage(
     ({ name, value }) => [name, value] as const,
   )
   const header = (name: string) => headers.find(([other]) => other.toLowerCase() === name)?.[1] ?? ''
-  const texts = await copy.texts()
-  const html = texts.find(({ kind }) => kind === 'html')?.value ?? ''
-  const plain = texts.find(({ kind }) => kind === 'text')?.value ?? null
   const files = storedFiles(record).map((file, n) => ({ ...file, n }))
   const variables = record.content.template?.variables ?? {}
   const fields = {
@@ -127,7 +133,46 @@ export async function storedMessage(
         .map((file) => [`<${file.contentId}>`, describe(file, file.n, url)]),
     ),
   }
+  if (record.content.incoming !== undefined) return receivedView(parts, record.content as MimeContent, fields)
+  const texts = await copy.texts()
+  const html = texts.find(({ kind }) => kind === 'html')?.value ?? ''
+  const plain = texts.find(({ kind }) => kind === 'text')?.value ?? null
   return parts.largeTexts.storedView(fields, { plain, html })
+}
+
+/** Larger texts of a view are sent piece by piece. */
+const VIEWED_AT_ONCE_MAX = 256 * 1024
+
+/** Nothing in received mail is changed; a stranger's texts may have 25 MB, and more in JSON. */
+async function receivedView(
+  { blobs, largeTexts }: StoredParts,
+  { body, leaves }: MimeContent,
+  fields: Record<string, unknown>,
+): Promise<View> {
+  const first = (kind: TextKind) => leaves.filter((leaf) => kindOfLeaf(leaf) === kind).slice(0, 1)
+  const chunk = await storedChunk(body, body.sizeBytes, blobs)
+  const texts = await mailTexts(largeTexts, { plain: first('text'), html: first('html') }, chunk)
+  return viewWith(fields, {
+    'body-html': texts.html ?? EMPTY,
+    'body-plain': texts.plain,
+    'stripped-html': texts.strippedHtml,
+    'stripped-text': texts.strippedText,
+    'stripped-signature': texts.strippedSignature,
+  })
+}
+
+const EMPTY = Buffer.alloc(0)
+
+function viewWith(fields: Record<string, unknown>, texts: Record<string, Utf8>): View {
+  const known = Object.entries(texts).flatMap(([name, text]) =>
+    text instanceof Uint8Array ? [[name, text] as const] : [],
+  )
+  const isSmall = known.reduce((sum, [, text]) => sum + text.byteLength, 0) <= VIEWED_AT_ONCE_MAX
+  if (!isSmall || known.length < Object.keys(texts).length) return jsonStream(fields, texts)
+  return {
+    ...fields,
+    ...Object.fromEntries(known.map(([name, text]) => [name, Buffer.from(text).toString()])),
+  }
 }
 
 interface ShownFile {
@@ -198,7 +243,7 @@ async function contentTypeOf({ headers }: MimeContent, leaf: MimeLeaf, body: Chu
 }
 
 /** The answer to `Accept: message/rfc2822`. */
-export async function storedMime(parts: StoredParts, stored: Stored): Promise<object | Uint8Array> {
+export async function storedMime(parts: StoredParts, stored: Stored): Promise<View> {
   const { about, message } = await storedCopy(parts, stored)
   const { summary } = about
   const fields = {
@@ -207,6 +252,10 @@ export async function storedMime(parts: StoredParts, stored: Stored): Promise<ob
     sender: summary.sender,
     from: summary.from,
     subject: summary.subject,
+    'body-mime': '',
   }
-  return parts.largeTexts.mimeView(fields, await messageBytes(message))
+  const isSmall = messageSize(message) <= VIEWED_AT_ONCE_MAX
+  return viewWith(fields, {
+    'body-mime': isSmall ? await messageBytes(message) : { open: () => scanMessage(message) },
+  })
 }

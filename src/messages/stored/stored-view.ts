@@ -1,7 +1,9 @@
 /** The texts in the answer about a stored message: as given, and derived from those. */
+import { decodeCharset } from '../../mime/charset.ts'
 import { htmlToText } from '../../mime/html-text.ts'
 import { splitSignature, stripReply } from '../../mime/stripped.ts'
 import { stripReplyHtml } from '../../mime/stripped-html.ts'
+import { decodeContent } from '../../mime/transfer-encoding.ts'
 
 export interface StoredTexts {
   /** Null: made from the html. */
@@ -39,4 +41,31 @@ export const EMPTY_TEXTS = {
   'stripped-html': '',
   'stripped-text': '',
   'stripped-signature': '',
+}
+
+/** The content of a part as a mail has it. */
+export interface EncodedText {
+  bytes: Uint8Array
+  encoding: string
+  charset: string
+}
+
+export type TextName = keyof typeof EMPTY_TEXTS
+
+/** The same members in UTF-8, of parts that follow each other. `plain`: null: made from the html. */
+export function storedTexts(
+  plain: readonly EncodedText[] | null,
+  html: readonly EncodedText[],
+): Record<TextName, Uint8Array> {
+  const joined = (parts: readonly EncodedText[]) =>
+    parts.map((part) => decodeCharset(decodeContent(part.bytes, part.encoding), part.charset)).join('\n')
+  const view = storedView({}, { plain: plain && joined(plain), html: joined(html) })
+  const bytes = (name: TextName) => Buffer.from(view[name] as string)
+  return {
+    'body-html': bytes('body-html'),
+    'body-plain': bytes('body-plain'),
+    'stripped-html': bytes('stripped-html'),
+    'stripped-text': bytes('stripped-text'),
+    'stripped-signature': bytes('stripped-signature'),
+  }
 }

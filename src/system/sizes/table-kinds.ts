@@ -97,6 +97,7 @@ export const TABLE_KINDS = {
     dynamic_pool_members: 'owned',
     dynamic_pool_tasks: 'work',
     dynamic_pools: 'owned',
+    forwarded_copies: 'age',
     greylist: 'age',
     idempotency_keys: 'age',
     installation: 'fixed',
