@@ -15,9 +15,9 @@ import { parseAuthors } from '../../mime/loose-address.ts'
 /** Each of their domains costs look-ups. Mail that people wrote together has a few. */
 const AUTHORS_MAX = 100
 
-/** @throws AddressSyntaxError, also for more than 100 authors */
-export function readAuthors(text: string, read = parseAuthors): Mailbox[] {
-  const authors = read(text)
+/** The authors in all texts. @throws AddressSyntaxError, also for more than 100 authors */
+export function readAuthors(texts: string | readonly string[], read = parseAuthors): Mailbox[] {
+  const authors = typeof texts === 'string' ? read(texts) : texts.flatMap((text) => read(text))
   if (authors.length > AUTHORS_MAX) throw new AddressSyntaxError(`More than ${AUTHORS_MAX} authors`)
   return authors
 }

@@ -145,9 +145,8 @@ function readAddresses(params: Params, name: string, missing?: string): Mailbox[
     if (missing) throw new BadRequest(missing)
     return []
   }
-  const parse = name === 'from' ? readAuthors : parseRecipients
   try {
-    const list = values.length === 1 ? parse(values[0] as string) : values.flatMap((value) => parse(value))
+    const list = name === 'from' ? readAuthors(values) : readRecipientList(values)
     if (missing && list.length === 0) throw new AddressSyntaxError('empty list')
     return list
   } catch (error) {
@@ -155,6 +154,11 @@ function readAddresses(params: Params, name: string, missing?: string): Mailbox[
     throw badAddress(name, error)
   }
 }
+
+const readRecipientList = (values: readonly string[]): Mailbox[] =>
+  values.length === 1
+    ? parseRecipients(values[0] as string)
+    : values.flatMap((value) => parseRecipients(value))
 
 const badAddress = (name: string, cause: unknown) =>
   new BadRequest(`${name} parameter is not a valid address. please check documentation`, { cause })
@@ -221,7 +225,7 @@ function mimeAuthors(
   const inside = mime.source.headers.filter(({ name }) => isFrom(name)).map(({ raw }) => unfoldedValue(raw))
   const values = own === undefined ? inside : [own]
   try {
-    const authors = values.flatMap((value) => readAuthors(value, parseAddressList))
+    const authors = readAuthors(values, parseAddressList)
     // A second field would stay beside one of the call, and programs differ in which of two they take.
     if (inside.length > 1 || (authors.length === 0 && !hasTemplate))
       throw new AddressSyntaxError('not one From')
