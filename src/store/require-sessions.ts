@@ -10,7 +10,7 @@ import { type Servers, WritableClient } from './postgres-servers.ts'
 import { StoreUnavailable } from './store.ts'
 
 const ANSWER_MAX_MS = 3_000
-/** One is enough for a pooler that reuses the last session first, or the oldest; others may choose at random. */
+/** One is enough for a pooler that gives out the session that was used last, or takes turns; others choose at random. */
 const ROUNDS = 3
 
 /** @throws StoreUnavailable also when no server can be reached */
@@ -25,28 +25,32 @@ export async function requireSessions(servers: Servers): Promise<void> {
     })
   try {
     const client = await connect()
-    if ((await answeringProcess(client)) === client.namedProcess) return
-    const other = await connect()
-    for (let round = 0; round < ROUNDS; round++) {
-      const before = await answeringProcess(client)
-      await ask(other, 'BEGIN')
-      await answeringProcess(other)
-      const after = await answeringProcess(client)
-      await ask(other, 'ROLLBACK')
-      if (before !== after)
-        throw new StoreUnavailable(
-          `Cannot use PostgreSQL through the pooler at ${servers.name}: it gives each transaction another session. Give SENDWRIGHT_DATABASE_URL the address of PostgreSQL itself, or set the pooler to pool by sessions (PgBouncer: pool_mode = session).`,
-        )
+    const first = await answeringProcess(client)
+    if (first !== client.namedProcess) {
+      const other = await connect()
+      for (let round = 0; round < ROUNDS; round++) {
+        await ask(other, 'BEGIN')
+        await answeringProcess(other)
+        if ((await answeringProcess(client)) !== first) throw refusal(servers)
+        await ask(other, 'ROLLBACK')
+      }
     }
+    for (const each of open) await each.end()
   } catch (error) {
+    for (const each of open) each.cut()
     throw error instanceof StoreUnavailable ? error : servers.unreachable(error)
-  } finally {
-    for (const client of open) await client.end().catch(() => {})
   }
 }
 
-const ask = (client: WritableClient, text: string) =>
-  client.query<{ pid: number }>({ text, query_timeout: ANSWER_MAX_MS } as { text: string })
+const refusal = ({ name }: Servers) =>
+  new StoreUnavailable(
+    `Cannot use PostgreSQL through the pooler at ${name}: it gives each transaction another session. Give SENDWRIGHT_DATABASE_URL the address of PostgreSQL itself, or set the pooler to pool by sessions (PgBouncer: pool_mode = session).`,
+  )
+
+function ask(client: WritableClient, text: string) {
+  const query = { text, query_timeout: ANSWER_MAX_MS }
+  return client.query<{ pid: number }>(query)
+}
 
 async function answeringProcess(client: WritableClient): Promise<number | undefined> {
   const { rows } = await ask(client, 'SELECT pg_backend_pid() AS pid')
