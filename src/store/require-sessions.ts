@@ -3,14 +3,14 @@
  * prepared statements need a session of their own.
  *
  * 1. PostgreSQL names its process to each client. Where that is the one that answers, nothing is in between.
- * 2. Behind a pooler, one client asks for the process that answers it; while another holds a transaction open, it asks again.
- *    A pooler by transactions has given the first session to the other client by then, or takes turns.
+ * 2. Behind a pooler, one client asks twice for the process that answers it: a pooler by transactions may take turns.
+ * 3. It asks again while another client holds a transaction open, which may have been given its session.
  */
 import { type Servers, WritableClient } from './postgres-servers.ts'
 import { StoreUnavailable } from './store.ts'
 
 const ANSWER_MAX_MS = 3_000
-/** One is enough for a pooler that gives out the session that was used last, or takes turns; others choose at random. */
+/** One is enough for a pooler that gives out the session that was used last; others choose at random. */
 const ROUNDS = 3
 
 /** @throws StoreUnavailable also when no server can be reached */
@@ -27,11 +27,15 @@ export async function requireSessions(servers: Servers): Promise<void> {
     const client = await connect()
     const first = await answeringProcess(client)
     if (first !== client.namedProcess) {
+      const check = async () => {
+        if ((await answeringProcess(client)) !== first) throw refusal(servers)
+      }
+      await check()
       const other = await connect()
       for (let round = 0; round < ROUNDS; round++) {
         await ask(other, 'BEGIN')
         await answeringProcess(other)
-        if ((await answeringProcess(client)) !== first) throw refusal(servers)
+        await check()
         await ask(other, 'ROLLBACK')
       }
     }
