@@ -42,6 +42,7 @@ const GREETING = `SELECT set_config('jit', 'off', false), current_setting('trans
 export class Servers {
   readonly #urls: readonly string[]
   #at = 0
+  #name: string | null = null
 
   /** @throws as serversOf */
   constructor(url: string) {
@@ -58,8 +59,8 @@ export class Servers {
 
   /** Hosts, ports and database, for messages; neither user nor password. */
   get name(): string {
-    const found = this.#urls.map((connectionString) => new pg.Client({ connectionString }))
-    return `${found.map(({ host, port }) => `${host}:${port}`).join(', ')}, database "${found[0]?.database}"`
+    this.#name ??= nameOf(this.#urls)
+    return this.#name
   }
 
   /** The error of a caller whose connection `cause` has prevented. */
@@ -90,6 +91,12 @@ export class Servers {
       }
     }
   }
+}
+
+/** As the driver reads the URLs, with its defaults. */
+function nameOf(urls: readonly string[]): string {
+  const clients = urls.map((connectionString) => new pg.Client({ connectionString }))
+  return `${clients.map(({ host, port }) => `${host}:${port}`).join(', ')}, database "${clients[0]?.database}"`
 }
 
 const isPoolExhausted = (error: unknown) => /exceeded when trying/.test((error as Error).message)
