@@ -1,7 +1,7 @@
 /** Bounce classification over HTTP (bounce-classification.md sections 1 and 3). */
 import type { Clock } from '../base/clock.ts'
 import { formatRfc2822 } from '../base/dates.ts'
-import { BadRequest, Gone, NotFound } from '../base/errors.ts'
+import { BadRequest, Forbidden, Gone, NotFound } from '../base/errors.ts'
 import { invalidFormat, quotable } from '../base/values.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { Caller } from '../http/auth.ts'
@@ -21,6 +21,7 @@ import {
   type Scope,
   type Statistics,
 } from './statistics.ts'
+import { UNKNOWN_DAYS, unknownReplies } from './unknown-replies.ts'
 
 export interface BounceRouteParts {
   store: Store
@@ -29,6 +30,7 @@ export interface BounceRouteParts {
   rules: RuleSet
   /** How long classified failures are kept. */
   keepMs: number
+  firstAccountId: string
 }
 
 const PATH = '/v1/bounce-classification'
@@ -75,6 +77,7 @@ export function bounceRoutes(parts: BounceRouteParts): Operation[] {
     ...domainRoutes(parts, statistics),
     ...configRoutes(parts, statistics),
     metricsRoute(parts),
+    unknownRepliesRoute(parts),
   ]
 }
 
@@ -369,6 +372,32 @@ function metricsRoute({ store, clock, rules, keepMs }: BounceRouteParts): Operat
         pagination: { sort: sort.asked, skip, limit, total },
         items,
       }
+    },
+  })
+}
+
+function unknownRepliesRoute({ store, clock, rules, firstAccountId }: BounceRouteParts): Operation {
+  return operation({
+    method: 'GET',
+    path: '/sendwright/v1/unknown-replies',
+    id: 'listUnknownReplies',
+    tag: 'Metrics',
+    summary: 'The ten most frequent replies of the last 7 days that no rule knows',
+    description: 'For the first account only: of the mail of all accounts.',
+    auth: { area: 'account', access: 'read', only: 'first' },
+    rateLimit: 'analytics',
+    params: [],
+    responses: { 200: { description: 'Most frequent first' } },
+    async handler({ caller }) {
+      if (caller.accountId !== firstAccountId) throw new Forbidden()
+      const { replies, partial } = await unknownReplies(store, rules, clock.now())
+      const items = replies.map(({ text, count, sample, lastAt }) => ({
+        text,
+        count,
+        sample,
+        last_at: new Date(lastAt).toISOString(),
+      }))
+      return { days: UNKNOWN_DAYS, rules: rules.version, items, ...(partial && { partial }) }
     },
   })
 }

@@ -104,6 +104,29 @@ test('retry and move: what is refused says why, and what is retried arrives', as
   sink.on('RCPT TO', '451 4.3.0 not now')
 })
 
+test('the operator sees the replies that no rule knows, others do not', async () => {
+  sink.on('RCPT TO:<first@unknown.example>', '550 5.0.0 Nope, ticket A-77')
+  sink.on('RCPT TO:<second@unknown.example>', '550 5.0.0 Nope, ticket B-78')
+  const to = ['first@unknown.example', 'second@unknown.example']
+  assert.equal((await dashboard.service.send({ to })).status, 200)
+  const { items } = await eventually('both are counted', async () => {
+    const { body } = await dashboard.service.call('GET', '/sendwright/v1/unknown-replies')
+    return body.items.find(({ text }: { text: string }) => text.includes('Nope'))?.count === 2 && body
+  })
+  assert.ok(items.some(({ text }: { text: string }) => text === '550 5.0.0 Nope, ticket #'))
+  for (const look of LOOKS) {
+    const page = await dashboard.open('/delivery', { look })
+    await page.getByRole('heading', { name: 'Replies that no rule knows' }).waitFor()
+    await page.getByText('550 5.0.0 Nope, ticket #').waitFor()
+    await dashboard.sound(page)
+  }
+  const child = await dashboard.service.call('POST', '/v5/accounts/subaccounts?name=unknown-replies')
+  const asked = await dashboard.service.call('GET', '/sendwright/v1/unknown-replies', {
+    headers: { 'x-service-on-behalf-of': child.body.subaccount.id },
+  })
+  assert.equal(asked.status, 403)
+})
+
 test('a reader sees the queue and no action', async () => {
   await deferMail('read.example', 1)
   const { body } = await dashboard.service.call('POST', '/v1/keys', { form: { role: 'basic' } })

@@ -76,6 +76,18 @@ export const queueDomainsQuery = queryOptions({
   refetchInterval: REFRESH_MS,
 })
 
+/** Replies that no rule of the service knows (own-operations.md section 11). */
+export interface UnknownReplies {
+  days: number
+  items: { text: string; count: number; sample: string; last_at: string }[]
+}
+
+export const unknownRepliesQuery = queryOptions({
+  queryKey: ['unknown-replies'],
+  queryFn: async ({ signal }) =>
+    valueOrThrow(await getJson<UnknownReplies>('/sendwright/v1/unknown-replies', signal)),
+})
+
 export interface Order {
   action: QueueAction
   filter: QueueFilter

@@ -22,6 +22,7 @@ import { type DeliverySearch, VIEWS, type View } from './delivery-search.ts'
 import { LimitsWindow, OrderButtons, StoppedState, StopWindow, useMayOrder } from './orders/order-windows.tsx'
 import { QueueActionWindow } from './queue-action.tsx'
 import { TEXT } from './text.ts'
+import { UnknownRepliesPanel } from './unknown-replies.tsx'
 import './delivery.css'
 
 const route = getRouteApi('/delivery')
@@ -78,6 +79,7 @@ export function DeliveryPage() {
           <Domains view={view} q={q} mayAct={mayAct} />
         )}
       </Panel>
+      <UnknownRepliesPanel />
       {mayAct && search.act && (
         <QueueActionWindow search={{ ...search, act: search.act }} onChange={go} onClose={() => go(here)} />
       )}

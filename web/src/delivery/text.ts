@@ -29,6 +29,12 @@ export const TEXT = {
   state: 'State',
   oldestDue: 'Oldest due',
   oldest: 'Oldest',
+  unknownReplies: 'Replies that no rule knows',
+  unknownRepliesLead: (days: number) =>
+    `The most frequent ones of the last ${days} days. They never suppress an address. Numbers and addresses are masked; a file of rules of your own can say what they mean.`,
+  reply: 'Reply',
+  failures: 'Failures',
+  newest: 'Newest',
   connectionsOf: (now: number, max: number | null) => (max === null ? String(now) : `${now} of ${max}`),
   perSecond: (count: number) => `${count.toLocaleString('en', { maximumFractionDigits: 2 })} a second`,
   perConnection: (count: number) => `${count} a connection`,
