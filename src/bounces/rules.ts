@@ -6,7 +6,7 @@
  * they prove, not rule by rule; see `EVIDENCE`.
  */
 import { readFileSync } from 'node:fs'
-import { createPrefilter } from '../base/needed-text.ts'
+import { createPrefilter, type Prefilter } from '../base/needed-text.ts'
 import { compilePattern, type Pattern } from '../base/reply-pattern.ts'
 
 export const CATEGORIES = [
@@ -103,8 +103,8 @@ export interface RuleSet {
   byId: ReadonlyMap<string, Rule>
   /** Patterns in the order in which they are tried: by evidence, then as in `rules`. */
   trials: readonly Trial[]
-  /** Indexes of the trials whose patterns may be in a text in lower case, ascending. */
-  candidates(text: string): readonly number[]
+  /** Of the trials, for a text in lower case. */
+  prefilter: Prefilter
 }
 
 /** Of replies that no rule matches; never tried. */
@@ -209,11 +209,11 @@ function ruleSet(version: string, rules: readonly Rule[]): RuleSet {
     rule.patterns.map((pattern) => ({ rule, pattern, evidence: evidenceOf(rule, pattern) })),
   )
   const trials = EVIDENCE.flatMap((evidence) => all.filter((trial) => trial.evidence === evidence))
-  const candidates = createPrefilter(
+  const prefilter = createPrefilter(
     trials.map(({ pattern }) => pattern.needed),
     rules.flatMap(({ samples }) => samples.map((text) => text.toLowerCase())),
   )
-  return { version, rules, byId: new Map(rules.map((rule) => [rule.id, rule])), trials, candidates }
+  return { version, rules, byId: new Map(rules.map((rule) => [rule.id, rule])), trials, prefilter }
 }
 
 function evidenceOf({ fault, vague }: Rule, { source }: Pattern): Evidence {

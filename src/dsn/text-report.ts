@@ -72,7 +72,7 @@ export function readTextReport(mail: ReportMail): DsnRecipient[] | null {
   })
 }
 
-/** The text of a report whose fields say too little. */
+/** What the text of a report knows besides its fields. */
 export interface ReportText {
   about(recipient: string | null): Said
   /** What the server refused; null: not said. */
@@ -81,6 +81,7 @@ export interface ReportText {
   whole(firstLine: string): string | null
 }
 
+/** Reads the text once, for all groups of fields. */
 export function readReportText(mail: ReportMail): ReportText {
   const { lines, blocks } = readLines(mail)
   const blockOf = (recipient: string | null) =>
@@ -148,11 +149,11 @@ function actionOf(lines: readonly string[], blocks: readonly Block[], signs: Sig
   const { isServer, subject, hasFailedField } = signs
   const isSuspect = isServer || subject !== null || hasFailedField
   const flowing = flow(lines)
-  if (!isSuspect) return signs.returns && isAboutAddress(flowing) ? 'failed' : null
+  if (!isSuspect && !(signs.returns && isAboutAddress(flowing))) return null
   // The reply of a server may say that it is only busy, in a report of the final failure.
-  const prose = flow(lines.filter((line) => !REPLY_LINE.test(line)))
+  const prose = flow(lines.filter((line) => !REPLY_LINE.test(line) && !/: ?[45]\d\d[ -]/.test(line)))
   if ((signs.isLateSubject || LATE.test(prose)) && !GIVEN_UP.test(flowing)) return 'delayed'
-  if (hasFailedField) return 'failed'
+  if (hasFailedField || !isSuspect) return 'failed'
   if (SUCCEEDED.test(prose)) return null
   const hasFacts = blocks.length > 0 || signs.returns || lines.some((line) => REPLY_LINE.test(line))
   const saysFailed = FAILED.test(flowing) || (isServer && lines.some((line) => FAILED_REPLY_LINE.test(line)))
@@ -170,6 +171,7 @@ function isAboutAddress(flowing: string): boolean {
   const after = flowing.slice(found.index, found.index + found[0].length + SENTENCE_CHARS_MAX)
   return ADDRESS.test(after) && !CHALLENGES.test(flowing)
 }
+/** From the words of failure to the address that they are about. */
 const SENTENCE_CHARS_MAX = 200
 
 /** The text before the copy of the returned message, whose words are not the server's, and its recipients. */
@@ -377,7 +379,8 @@ const FAILED_REPLY_LINE =
 const OPEN_LINE = /(?<!\d)[245]\d\d-/
 const LAST_LINE = /(?<!\d)[245]\d\d /
 /** A command in the transcript of a session. */
-const COMMAND = /^(?:[^\d\s]{0,20} ?[<>-]{2,3} ?)?(?:rcpt|mail|data|quit|ehlo|helo|rset)\b/i
+const COMMAND =
+  /^[^\d\s]{0,20} ?[<>-]{2,3} ?(?:rcpt|mail|data|quit|ehlo|helo|rset)\b|^(?:rcpt to|mail from):/i
 
 /** The line and those that continue it: not an empty one, a rule, a command, or the reply after it. */
 function replyAt(lines: readonly string[], at: number, end: number): string {
