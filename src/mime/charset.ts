@@ -20,6 +20,8 @@ const ALIASES: Readonly<Record<string, string>> = {
 }
 /** Decoders by label; senders choose the labels, so their number is limited. */
 const DECODERS_MAX = 100
+const UTF_8 = new TextDecoder()
+const WINDOWS_1252 = new TextDecoder('windows-1252')
 const decoders = new Map<string, TextDecoder | null>()
 
 /**
@@ -31,20 +33,48 @@ export function decodeCharset(bytes: Uint8Array, label = ''): string {
   if (UTF_7.test(name)) return decodeUtf7(bytes)
   const decoder = decoderFor(name)
   if (decoder) return decoder.decode(bytes)
-  const text = new TextDecoder().decode(bytes)
-  return text.includes('\ufffd') ? new TextDecoder('windows-1252').decode(bytes) : text
+  const text = UTF_8.decode(bytes)
+  return text.includes('\ufffd') ? WINDOWS_1252.decode(bytes) : text
 }
 
 /** Not in the standard, since browsers were tricked with it; text from here is checked and escaped after it was decoded. */
 const UTF_7 = /^(?:x-)?(?:unicode-[12]-[01]-)?utf-?7$|^csunicode11utf7$/
 
+const [PLUS, HYPHEN] = [0x2b, 0x2d]
+const BASE64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
+const BASE64_VALUES = new Map([...BASE64].map((character, value) => [character.charCodeAt(0), value]))
+
 /** RFC 2152: UTF-16 in base64 between "+" and "-" or any character that is no base64; all else as it is. */
 function decodeUtf7(bytes: Uint8Array): string {
-  return decodeCharset(bytes).replace(/\+([A-Za-z0-9+/]*)-?/g, (_, base64: string) => {
-    const units = Buffer.from(base64, 'base64')
-    const whole = units.subarray(0, units.length - (units.length % 2))
-    return base64 === '' ? '+' : whole.swap16().toString('utf16le').toWellFormed()
-  })
+  const text = decodeCharset(bytes)
+  const units = new Uint16Array(text.length)
+  let size = 0
+  /** Where base64 begins; -1: this is none. */
+  let start = -1
+  let held = 0
+  let bits = 0
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    const value = start < 0 ? undefined : BASE64_VALUES.get(code)
+    if (value !== undefined) {
+      held = ((held << 6) | value) & 0x3fffff
+      bits += 6
+      if (bits < 16) continue
+      bits -= 16
+      units[size++] = held >> bits
+    } else if (start < 0 && code === PLUS) {
+      start = at + 1
+      bits = 0
+    } else {
+      if (start === at) units[size++] = PLUS
+      if (start < 0 || code !== HYPHEN) units[size++] = code
+      start = -1
+    }
+  }
+  if (start === text.length) units[size++] = PLUS
+  return Buffer.from(units.buffer, 0, 2 * size)
+    .toString('utf16le')
+    .toWellFormed()
 }
 
 /**
@@ -95,7 +125,8 @@ export function streamDecoder(label: string): TextDecoder {
 }
 
 function makeDecoder(label: string): TextDecoder | null {
-  return decoderOf(label) ?? decoderOf(ALIASES[label.replace(/^x-|[\s._-]/g, '')] ?? '')
+  const alias = ALIASES[label.replace(/^x-|[\s._-]/g, '')]
+  return decoderOf(label) ?? (alias === undefined ? null : decoderOf(alias))
 }
 
 function decoderOf(label: string): TextDecoder | null {

@@ -82,6 +82,9 @@ test('UTF-7', () => {
     ['+2D0-x', '\ufffdx'],
     ['+AGEA-x', 'ax'],
     ['+AGE', 'a'],
+    ['+', '+'],
+    ['++-x', 'x'],
+    ['a +Jjo +Jjo', 'a ☺ ☺'],
     ['caf\u00e9', 'café'],
   ]
   for (const [encoded, text] of cases)
