@@ -104,7 +104,7 @@ const PROMPT_QUERIES_MAX = 256
  * A query that takes longer than this is slow, and leaves its place to another one: names whose servers never answer must
  * not delay the others.
  */
-const SLOW_AFTER_MS = 250
+const SLOW_AFTER_MS = 500
 const SLOW_QUERIES_MAX = 2048
 /** Sockets of all queries; a slow one has another one once it is repeated. */
 export const DNS_SOCKETS_MAX = PROMPT_QUERIES_MAX + ATTEMPTS * SLOW_QUERIES_MAX

@@ -85,7 +85,7 @@ async function measure(
         }
       const times = await Promise.all(waits)
       report.note(
-        `  ${what}: ${many.messages.length} of the batch sent meanwhile, ${many.connections.peak} connections`,
+        `  ${what}: slowest ${Math.round(Math.max(...times))} ms, ${many.messages.length} of the batch sent meanwhile, ${many.connections.peak} connections`,
       )
       return Math.max(...times)
     },

@@ -104,6 +104,7 @@ export async function createDnsServer(options: { port?: number } = {}): Promise<
   const connections = new Set<Socket>()
   const waiting: ((query: StubQuery) => void)[] = []
   const late = new Map<string, () => void>()
+  let existing: Set<string> | null = null
   let held: (() => void)[] | null = null
   const { tcp, udp, port } = await listen(host, options.port ?? 0)
 
@@ -116,12 +117,14 @@ export async function createDnsServer(options: { port?: number } = {}): Promise<
     chaseCnames: true,
     mutate: null,
     set(name, type, values, ttlSeconds = TTL_SECONDS) {
+      if (existing) addExisting(existing, keyOf(name, type))
       records.set(
         keyOf(name, type),
         values.map((value) => toAnswer(name, type, value, ttlSeconds)),
       )
     },
     remove(name) {
+      existing = null
       for (const map of [records, faults])
         for (const key of [...map.keys()]) if (key.startsWith(`${name.toLowerCase()} `)) map.delete(key)
     },
@@ -271,11 +274,11 @@ export async function createDnsServer(options: { port?: number } = {}): Promise<
 
   /** A name with records, or with names below it (an empty non-terminal), exists. */
   function exists(name: string): boolean {
-    for (const key of records.keys()) {
-      const owner = key.split(' ', 1)[0] as string
-      if (owner === name || owner.endsWith(`.${name}`)) return true
+    if (existing === null) {
+      existing = new Set()
+      for (const key of records.keys()) addExisting(existing, key)
     }
-    return false
+    return existing.has(name)
   }
 
   function reply(
@@ -344,6 +347,12 @@ async function listen(host: string, wanted: number) {
       if (wanted !== 0 || attempt === BIND_ATTEMPTS) throw error
     }
   }
+}
+
+/** The owner of a record and all names above it. */
+function addExisting(names: Set<string>, key: string): void {
+  const labels = (key.split(' ', 1)[0] as string).split('.')
+  for (let from = 0; from < labels.length; from++) names.add(labels.slice(from).join('.'))
 }
 
 const keyOf = (name: string, type: string) => `${name.toLowerCase().replace(/\.$/, '')} ${type}`
