@@ -211,3 +211,19 @@ test('malformed messages: made fit, or left alone, or refused as such; nothing e
   }
   assert.ok(counts.fit > 2_000, JSON.stringify(counts))
 })
+
+test('a long preamble is rewritten line by line, in time that grows with it alone', async () => {
+  const mail = (preamble: string) =>
+    latin(`Content-Type: multipart/mixed; boundary=b\r\n\r\n${preamble}\r\n--b\r\n\r\nx\r\n--b--\r\n`)
+  const words = `${'word '.repeat(400)}\r\nshort\r\n`.repeat(1_000)
+  const folded = await fit(mail(words), 'short-lines')
+  assert.ok(folded && longest(folded) <= 998)
+  assert.equal(folded.toString('latin1').replaceAll('\r\n ', ' '), mail(words).toString('latin1'))
+  // Without a blank it cannot be folded.
+  const one = mail('x'.repeat(5_000_000))
+  assert.ok((await fit(one, 'short-lines'))?.equals(one))
+  const umlauts = 'Content-Transfer-Encoding: 8bit\r\n\xe4\xf6\r\n'.repeat(100_000)
+  const ascii = await fit(mail(umlauts), 'seven-bit')
+  assert.ok(ascii?.equals(mail('Content-Transfer-Encoding: 7bit\r\n??\r\n'.repeat(100_000))))
+  assert.equal(await fit(mail('--\xe4\r\n'), 'seven-bit'), null)
+})
