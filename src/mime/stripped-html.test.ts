@@ -185,6 +185,23 @@ const bombs = [
   'x<blockquote type="cite">y</blockquote>',
   '<div></div>',
 ]
+for (const [name, filler] of [
+  ['style', 'border-top:'],
+  ['style', 'border-top-style: '],
+  ['style', 'border:'],
+  ['class', 'x_'],
+  ['class', 'a '],
+] as const) {
+  test(`an attribute ${name} of a megabyte of ${filler} is read in linear time`, () => {
+    const value = filler.repeat(Math.floor(900_000 / filler.length))
+    const before = process.threadCpuUsage()
+    const html = `<div ${name}="${value}">a</div>b`
+    assert.equal(stripReplyHtml(html)?.length, html.length)
+    const { user } = process.threadCpuUsage(before)
+    assert.ok(user < 2_000_000, `${user / 1_000} ms`)
+  })
+}
+
 for (const bomb of bombs) {
   test(`a megabyte of ${bomb} as HTML ends`, () => {
     stripReplyHtml(bomb.repeat(Math.floor(1_000_000 / bomb.length)))

@@ -29,7 +29,7 @@ const QUOTE_IDS = new Set(
 const MESSAGE_IDS = new Set('divrplyfwdmsg appendonsend stopspelling zwchr'.split(' '))
 const MESSAGE_CLASSES = new Set(['outlookmessageheader'])
 const OUTLOOK_RULE = /border-top:\s*solid\s+#(e1e1e1|b5c4df)/i
-const RULE = /border-top(?:-style)?\s*:[^;]*\b(?:solid|dotted|dashed|double)\b/i
+const RULE = /border-top(?:-style)?\s{0,9}:[^;]{0,99}\b(?:solid|dotted|dashed|double)\b/i
 
 /** How an element marks what it holds; 'conversation': a quotation up to its first quoted block, then answers and more of those. */
 type Mark = 'none' | 'block' | 'quoted' | 'conversation'
