@@ -189,7 +189,7 @@ export const OPERATION_PROOFS: Record<string, { does: readonly Proof[]; fails: r
       CONFIG,
       [
         'src/bounces/rules.test.ts',
-        "an operator's rules come before ours; ours can be switched off or replaced",
+        "an operator's rules come before ours that prove as much; ours can be switched off or replaced",
       ],
     ],
     fails: [ROLES],
@@ -305,7 +305,7 @@ export const RECEPTION_PROOFS: Record<string, Proof> = {
     RETURNED,
     'a bounce, a complaint and an unsubscribe are returned: event, webhook, list, and the next mail is stopped (${database})',
   ],
-  samples: [RETURNED, 'R27: at least 99 % of all report samples get the right class and recipient'],
+  samples: [RETURNED, 'R27: every report sample gets the right class and recipient'],
   'forged and hostile': [
     RETURNED,
     'forged, repeated, hostile and misdirected mail changes nothing and is never answered by mail',

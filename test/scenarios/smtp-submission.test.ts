@@ -35,7 +35,7 @@ async function connect(service: TestService, user: string, password: string): Pr
     heloName: 'app.example',
     tls: 'required',
     verify: false,
-    auth: { user, password },
+    auth: { user, password, allowUnverified: true },
   })
 }
 
