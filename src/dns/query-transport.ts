@@ -13,7 +13,10 @@ export interface ServerAddress {
   port: number
 }
 
-/** The exchanges of one query, which all end with it. */
+/** Of one query: each is a socket, and another chance for who guesses an answer. */
+export const EXCHANGES_MAX = 2
+
+/** The exchanges of one query, which all end with it. A further one ends the oldest as a time-out. */
 export class OpenExchanges {
   readonly #abandons = new Set<() => void>()
   #ended = false
@@ -23,8 +26,10 @@ export class OpenExchanges {
   }
 
   add(abandon: () => void): void {
-    if (this.#ended) abandon()
-    else this.#abandons.add(abandon)
+    if (this.#ended) return abandon()
+    const [oldest] = this.#abandons
+    if (oldest && this.#abandons.size === EXCHANGES_MAX) oldest()
+    this.#abandons.add(abandon)
   }
 
   delete(abandon: () => void): void {

@@ -30,6 +30,7 @@ import {
   rcodeOf,
 } from './packet.ts'
 import {
+  EXCHANGES_MAX,
   type Exchange,
   OpenExchanges,
   queryOverTcp,
@@ -107,7 +108,7 @@ const PROMPT_QUERIES_MAX = 256
 const SLOW_AFTER_MS = 500
 const SLOW_QUERIES_MAX = 2048
 /** Sockets of all queries; a slow one has another one once it is repeated. */
-export const DNS_SOCKETS_MAX = PROMPT_QUERIES_MAX + ATTEMPTS * SLOW_QUERIES_MAX
+export const DNS_SOCKETS_MAX = PROMPT_QUERIES_MAX + EXCHANGES_MAX * SLOW_QUERIES_MAX
 const WAITING_QUERIES_MAX = 20_000 // about one retry wave; more would wait longer than their senders do
 const SERVER_BACK_OFF_MS = 30_000 // how long a server that timed out is queried last
 const SERVERS_MAX = 8
@@ -172,7 +173,7 @@ export function createResolver(options: ResolverOptions): Resolver {
     }
   }
 
-  /** Queries the servers in turn until one gives a definite answer. Exchanges without an answer stay open. */
+  /** Queries the servers in turn until one gives a definite answer. The last two exchanges without an answer stay open. */
   async function queryInTurn(
     exchanges: OpenExchanges,
     name: string,
