@@ -26,7 +26,10 @@ export class OpenExchanges {
   }
 
   add(abandon: () => void): void {
-    if (this.#ended) return abandon()
+    if (this.#ended) {
+      abandon()
+      return
+    }
     const [oldest] = this.#abandons
     if (oldest && this.#abandons.size === EXCHANGES_MAX) oldest()
     this.#abandons.add(abandon)
