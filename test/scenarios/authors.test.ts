@@ -35,7 +35,7 @@ interface Cell {
 /** The reply: an HTTP status, or what SMTP said. */
 type Send = (cell: Cell) => Promise<string>
 
-const ceo = (domain: string) => `Ann Lee <ceo@${domain}>`
+const boss = (domain: string) => `Ann Lee <boss@${domain}>`
 
 const post = async ({ scene, via, to }: Cell, form: Record<string, string>, path = 'messages') => {
   const common = path === 'messages' ? { from: `a@${via}`, subject: 's', text: 't' } : {}
@@ -128,7 +128,7 @@ async function newRoute({ scene, via, to }: Cell, action: string): Promise<strin
 async function resend(cell: Cell): Promise<string> {
   const { scene, via, to, author } = cell
   const address = await newRoute(cell, 'store()')
-  const reply = await fromOutside(cell, address, mime(`From: ${ceo(author)}`, `To: ${address}`))
+  const reply = await fromOutside(cell, address, mime(`From: ${boss(author)}`, `To: ${address}`))
   assert.match(reply, /^250/)
   const key = await eventually('the stored message', async () => {
     const { body } = await scene.attacker.call('GET', `/v3/${via}/events?recipient=${address}&event=accepted`)
@@ -138,76 +138,76 @@ async function resend(cell: Cell): Promise<string> {
   return String(again.status)
 }
 
-const HIDDEN = (author: string) => `From: =?utf-8?Q?ceo=40${author}=2C?= \u00e9${'x'.repeat(5)} <a@OWN>`
+const HIDDEN = (author: string) => `From: =?utf-8?Q?boss=40${author}=2C?= \u00e9${'x'.repeat(5)} <a@OWN>`
 
 const WAYS: Readonly<Record<string, Send>> = {
-  from: (cell) => post(cell, { from: ceo(cell.author) }),
-  'from, in capitals': (cell) => post(cell, { from: `ceo@${cell.author.toUpperCase()}` }),
-  'from, in full width': (cell) => post(cell, { from: `ceo@${fullWidth(cell.author)}` }),
-  'from, with a final dot': (cell) => post(cell, { from: `ceo@${cell.author}.` }),
-  'from, second of two': (cell) => post(cell, { from: `a@${cell.via}, ceo@${cell.author}` }),
-  'from, in a group': (cell) => post(cell, { from: `Team: ceo@${cell.author};` }),
-  'from, after a comment': (cell) => post(cell, { from: `(a@${cell.via}) ceo@${cell.author}` }),
+  from: (cell) => post(cell, { from: boss(cell.author) }),
+  'from, in capitals': (cell) => post(cell, { from: `boss@${cell.author.toUpperCase()}` }),
+  'from, in full width': (cell) => post(cell, { from: `boss@${fullWidth(cell.author)}` }),
+  'from, with a final dot': (cell) => post(cell, { from: `boss@${cell.author}.` }),
+  'from, second of two': (cell) => post(cell, { from: `a@${cell.via}, boss@${cell.author}` }),
+  'from, in a group': (cell) => post(cell, { from: `Team: boss@${cell.author};` }),
+  'from, after a comment': (cell) => post(cell, { from: `(a@${cell.via}) boss@${cell.author}` }),
   'from, a name with a variable': (cell) =>
     post(cell, {
       from: `"%recipient.n%" <a@${cell.via}>`,
-      ...batch(cell.to, { n: `x" <ceo@${cell.author}>, "y` }),
+      ...batch(cell.to, { n: `x" <boss@${cell.author}>, "y` }),
     }),
   'from, a local part with a variable': (cell) =>
     post(cell, {
       from: `%recipient.n%@${cell.via}`,
-      ...batch(cell.to, { n: `ceo@${cell.author}>, <a` }),
+      ...batch(cell.to, { n: `boss@${cell.author}>, <a` }),
     }),
-  'h:From': (cell) => post(cell, { 'h:From': ceo(cell.author) }),
-  'h:from, in capitals': (cell) => post(cell, { 'h:FROM': `CEO@${cell.author.toUpperCase()}` }),
-  'h:From, without quotes': (cell) => post(cell, { 'h:From': `a@${cell.via} <ceo@${cell.author}>` }),
+  'h:From': (cell) => post(cell, { 'h:From': boss(cell.author) }),
+  'h:from, in capitals': (cell) => post(cell, { 'h:FROM': `BOSS@${cell.author.toUpperCase()}` }),
+  'h:From, without quotes': (cell) => post(cell, { 'h:From': `a@${cell.via} <boss@${cell.author}>` }),
   'h:From, a variable': (cell) =>
-    post(cell, { 'h:From': '%recipient.from%', ...batch(cell.to, { from: ceo(cell.author) }) }),
+    post(cell, { 'h:From': '%recipient.from%', ...batch(cell.to, { from: boss(cell.author) }) }),
   'h:From, a variable for the domain': (cell) =>
-    post(cell, { 'h:From': 'Ann <ceo@%recipient.d%>', ...batch(cell.to, { d: cell.author }) }),
+    post(cell, { 'h:From': 'Ann <boss@%recipient.d%>', ...batch(cell.to, { d: cell.author }) }),
   'h:X-Note, with a line end': (cell) =>
     post(cell, {
       'h:X-Note': 'a %recipient.x%',
-      ...batch(cell.to, { x: `b\r\nFrom: ceo@${cell.author}\r\nX-Rest: c` }),
+      ...batch(cell.to, { x: `b\r\nFrom: boss@${cell.author}\r\nX-Rest: c` }),
     }),
   'subject, with a line end': (cell) =>
-    post(cell, { subject: '%recipient.x%', ...batch(cell.to, { x: `b\r\nFrom: ceo@${cell.author}` }) }),
-  'template, fixed': (cell) => postTemplate(cell, ceo(cell.author)),
-  'template, fixed, in a batch': (cell) => postTemplate(cell, ceo(cell.author), batch(cell.to, {})),
+    post(cell, { subject: '%recipient.x%', ...batch(cell.to, { x: `b\r\nFrom: boss@${cell.author}` }) }),
+  'template, fixed': (cell) => postTemplate(cell, boss(cell.author)),
+  'template, fixed, in a batch': (cell) => postTemplate(cell, boss(cell.author), batch(cell.to, {})),
   'template, t: variable': (cell) =>
-    postTemplate(cell, 'Ann <{{from}}>', { 't:variables': JSON.stringify({ from: `ceo@${cell.author}` }) }),
+    postTemplate(cell, 'Ann <{{from}}>', { 't:variables': JSON.stringify({ from: `boss@${cell.author}` }) }),
   'template, recipient variable': (cell) =>
     postTemplate(cell, '{{from}}', {
       't:variables': JSON.stringify({ from: '%recipient.from%' }),
-      ...batch(cell.to, { from: ceo(cell.author) }),
+      ...batch(cell.to, { from: boss(cell.author) }),
     }),
-  'template, h:From empty': (cell) => postTemplate(cell, ceo(cell.author), { 'h:From': '' }),
-  MIME: (cell) => post(cell, { message: mime(`From: ${ceo(cell.author)}`) }, 'messages.mime'),
+  'template, h:From empty': (cell) => postTemplate(cell, boss(cell.author), { 'h:From': '' }),
+  MIME: (cell) => post(cell, { message: mime(`From: ${boss(cell.author)}`) }, 'messages.mime'),
   'MIME, in full width': (cell) =>
-    post(cell, { message: mime(`From: Ann <ceo@${fullWidth(cell.author)}>`) }, 'messages.mime'),
+    post(cell, { message: mime(`From: Ann <boss@${fullWidth(cell.author)}>`) }, 'messages.mime'),
   'MIME, folded': (cell) =>
-    post(cell, { message: mime(`From: Ann\r\n Lee\r\n\t<ceo@${cell.author}>`) }, 'messages.mime'),
+    post(cell, { message: mime(`From: Ann\r\n Lee\r\n\t<boss@${cell.author}>`) }, 'messages.mime'),
   'MIME, a blank before the colon': (cell) =>
-    post(cell, { message: mime('X-First: 1', `From : ceo@${cell.author}`) }, 'messages.mime'),
+    post(cell, { message: mime('X-First: 1', `From : boss@${cell.author}`) }, 'messages.mime'),
   'MIME, two fields': (cell) =>
-    post(cell, { message: mime(`From: a@${cell.via}`, `From: ceo@${cell.author}`) }, 'messages.mime'),
+    post(cell, { message: mime(`From: a@${cell.via}`, `From: boss@${cell.author}`) }, 'messages.mime'),
   'MIME, two fields and h:From': (cell) =>
     post(
       cell,
       {
-        message: mime(`From: a@${cell.via}`, `From: ceo@${cell.author}`),
+        message: mime(`From: a@${cell.via}`, `From: boss@${cell.author}`),
         'h:From': `a@${cell.via}`,
       },
       'messages.mime',
     ),
   'MIME and h:From': (cell) =>
-    post(cell, { message: mime(`From: a@${cell.via}`), 'h:From': ceo(cell.author) }, 'messages.mime'),
+    post(cell, { message: mime(`From: a@${cell.via}`), 'h:From': boss(cell.author) }, 'messages.mime'),
   'MIME, a variable': (cell) =>
     post(
       cell,
       {
         message: mime(`From: "%recipient.n%" <a@${cell.via}>`),
-        ...batch(cell.to, { n: `x" <ceo@${cell.author}>, "y` }),
+        ...batch(cell.to, { n: `x" <boss@${cell.author}>, "y` }),
       },
       'messages.mime',
     ),
@@ -217,37 +217,37 @@ const WAYS: Readonly<Record<string, Send>> = {
     post(
       cell,
       {
-        message: mime(`From: =?utf-8?Q?ceo=40${cell.author}=2C?= "${'long '.repeat(250)}" <a@${cell.via}>`),
+        message: mime(`From: =?utf-8?Q?boss=40${cell.author}=2C?= "${'long '.repeat(250)}" <a@${cell.via}>`),
       },
       'messages.mime',
     ),
-  SMTP: (cell) => smtp(cell, mime(`From: ${ceo(cell.author)}`)),
-  'SMTP, two fields': (cell) => smtp(cell, mime(`From: a@${cell.via}`, `From: ceo@${cell.author}`)),
+  SMTP: (cell) => smtp(cell, mime(`From: ${boss(cell.author)}`)),
+  'SMTP, two fields': (cell) => smtp(cell, mime(`From: a@${cell.via}`, `From: boss@${cell.author}`)),
   'SMTP, a variable': (cell) =>
     smtp(
       cell,
       mime(
         `From: "%recipient.n%" <a@${cell.via}>`,
-        `X-Service-Recipient-Variables: ${JSON.stringify({ [cell.to]: { n: `x" <ceo@${cell.author}>, "y` } })}`,
+        `X-Service-Recipient-Variables: ${JSON.stringify({ [cell.to]: { n: `x" <boss@${cell.author}>, "y` } })}`,
       ),
     ),
-  'list, from': async (cell) => post(cell, { to: await newList(cell, {}), from: ceo(cell.author) }),
+  'list, from': async (cell) => post(cell, { to: await newList(cell, {}), from: boss(cell.author) }),
   "list, a member's variable": async (cell) =>
     post(cell, {
-      to: await newList(cell, { from: ceo(cell.author) }),
+      to: await newList(cell, { from: boss(cell.author) }),
       'h:From': '%recipient.from%',
     }),
   'list, a post from outside': async (cell) => {
     const list = await newList(cell, {})
-    return fromOutside(cell, list, mime(`From: ${ceo(cell.author)}`, `To: ${list}`))
+    return fromOutside(cell, list, mime(`From: ${boss(cell.author)}`, `To: ${list}`))
   },
   'route, a forward': async (cell) => {
     const address = await newRoute(cell, `forward("${cell.to}")`)
-    return fromOutside(cell, address, mime(`From: ${ceo(cell.author)}`, `To: ${address}`))
+    return fromOutside(cell, address, mime(`From: ${boss(cell.author)}`, `To: ${address}`))
   },
   'route, a forward with two authors': async (cell) => {
     const address = await newRoute(cell, `forward("${cell.to}")`)
-    return fromOutside(cell, address, mime(`From: a@${cell.via}, ceo@${cell.author}`, `To: ${address}`))
+    return fromOutside(cell, address, mime(`From: a@${cell.via}, boss@${cell.author}`, `To: ${address}`))
   },
   resend,
 }
@@ -320,7 +320,7 @@ test('an author of nobody’s domain gets a Sender, whatever set From', async (t
     assert.equal(await send({ scene, t, author: 'nobody.example', via, to }), '200', way)
     const [mail] = (await scene.sink.waitFor(at + 1)).slice(at)
     const head = mail?.raw.toString().split('\r\n\r\n')[0] as string
-    assert.match(head, /^From: (?:Ann Lee|Ann) <ceo@nobody\.example>\r$/m, way)
+    assert.match(head, /^From: (?:Ann Lee|Ann) <boss@nobody\.example>\r$/m, way)
     assert.match(head, /^Sender: postmaster@attacker\.example\r$/m, way)
   }
 })
