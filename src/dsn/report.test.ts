@@ -151,6 +151,7 @@ test('the refused command is read from the words of the reporter', async () => {
     ['Remote host said: 550 no [MAIL_FROM]', 'mail'],
     ['SMTP error from remote server for TEXT command, host: mx.there.example reason: 550 no', 'data'],
     ['The following mail could not be delivered: 550 no', null],
+    ['The following data may contain encoded files: 550 no', null],
     ['550 no', null],
   ]
   for (const [line, command] of cases) {

@@ -402,7 +402,7 @@ function replyAt(lines: readonly string[], at: number, end: number): string {
 
 /** `in reply to RCPT TO command`, `after end of data`, `did not like our final DATA`, `[RCPT_TO]`. */
 const REFUSED =
-  /(?:in reply to|after|like our|following|for|\[)(?: (?:the|final|pipelined|end of)){0,3} ?(mail[ _]from|mail(?= command)|rcpt|data|text(?= command))(?![a-z])/i
+  /(?:in reply to|after|like our|following|for|\[)(?: (?:the|final|pipelined|end of)){0,3} ?(mail[ _]from|mail(?= command)|rcpt|data(?= command|[\]:,.)]| ?\d|$)|text(?= command))(?![a-z])/i
 
 function commandIn(text: string): RefusedCommand | null {
   const word = REFUSED.exec(text)?.[1]?.toLowerCase()
