@@ -45,15 +45,22 @@ async function start(t: TestContext, bytesMax?: number) {
   const clock = createTestClock()
   /** Ids of messages with posts that are not done. */
   const pending = new Set<string>()
+  /** Each question to the database waits for it. */
+  const database = { answers: Promise.resolve() }
   const forms = createPostedForms({
     ...{ blobs, largeTexts, spool: blobs, clock, idleMs: IDLE_MS },
-    store: { read: async ({ values }) => (pending.has(String(values[0])) ? [{ id: 'post' }] : []) },
+    store: {
+      async read({ values }) {
+        await database.answers
+        return pending.has(String(values[0])) ? [{ id: 'post' }] : []
+      },
+    },
     bodiesOut: createByteBudget(40_000_000, clock),
     log: pino({ level: 'silent' }),
     ...(bytesMax !== undefined && { bytesMax }),
   })
   const files = () => readdirSync(join(folder, 'spool')).length
-  return { forms, pending, clock, files }
+  return { forms, pending, clock, files, database }
 }
 
 test('a form is made once for all attempts of a kind, and all go with the last post of the message', async (t) => {
@@ -94,4 +101,25 @@ test('forms that wait are removed when there are too many, and when nothing uses
   await forms.close()
   assert.equal(files(), 0)
   done()
+})
+
+test('two attempts that end while the database is slow leave no timer that removes a form in use', async (t) => {
+  const { forms, pending, files, clock, database } = await start(t)
+  const use = () => forms.use(recordOf('m'), 'parsed', 'https://x.example/m')
+  pending.add('m')
+  const slow = Promise.withResolvers<void>()
+  database.answers = slow.promise
+  for (let end = 0; end < 3; end++) (await use()).done()
+  slow.resolve()
+  await slow.promise
+  await new Promise((resolve) => setImmediate(resolve))
+  const last = await use()
+  await clock.advance(2 * IDLE_MS)
+  assert.equal(files(), 1)
+  assert.equal(
+    (await readChunk(attemptForm(last.form, { recipient: 'r', signingKey: 'k', now: 0 }).body)).length > 0,
+    true,
+  )
+  last.done()
+  await forms.close()
 })

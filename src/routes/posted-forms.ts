@@ -142,6 +142,8 @@ export function createPostedForms(parts: PostedFormParts): PostedForms {
     if (one.users > 0) return
     const left = await store.read({ sql: LEFT, values: [one.messageId] }).catch(() => null)
     if (one.users > 0 || kept.get(key) !== one) return
+    // Another end may have come while the database was asked.
+    one.idle?.cancel()
     if (left?.length === 0) removeAll(one.messageId)
     else one.idle = clock.setTimer(parts.idleMs, () => void remove(key, one))
   }
