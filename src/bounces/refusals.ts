@@ -48,7 +48,7 @@ const ABOUT_A_DOMAIN = /\bdbl\b|\bdomain|\burl/i
 export const blocksAddress = (ruleId: string, reply: string): boolean =>
   BLOCKS_THE_ADDRESS.has(ruleId) || (ruleId === 'spamhaus' && !ABOUT_A_DOMAIN.test(reply))
 
-export function isOperatorsMatter({ category, fault, critical }: Rule): boolean {
+function isOperatorsMatter({ category, fault, critical }: Rule): boolean {
   return critical && (category === 'BLACKLISTED' || fault === 'sender' || fault === 'host')
 }
 

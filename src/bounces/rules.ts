@@ -77,7 +77,7 @@ export interface Rule {
  * What a pattern proves, in the order in which patterns are tried. Providers misuse codes, and their replies to a session
  * or about a sender often name the recipient: hence words before codes, and words about the mailbox not first.
  */
-export const EVIDENCE = [
+const EVIDENCE = [
   /** Words about session, rate, sender, host, content or policy. */
   'cause',
   /** Words about the mailbox. */

@@ -9,7 +9,7 @@ import type { Store } from '../store/store.ts'
 import { classify } from './classify.ts'
 import { type RuleSet, UNCLASSIFIED } from './rules.ts'
 
-export interface UnknownReply {
+interface UnknownReply {
   /** Words with digits are `#`; addresses are masked. */
   text: string
   count: number
@@ -21,7 +21,7 @@ export interface UnknownReply {
 
 const DAY_MS = 86_400_000
 export const UNKNOWN_DAYS = 7
-export const UNKNOWN_MAX = 10
+const UNKNOWN_MAX = 10
 const TEXT_CHARS_MAX = 200
 /** Failures that one request counts, the newest ones: 20 ms of a reader. */
 const FAILURES_MAX = 20_000

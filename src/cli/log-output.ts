@@ -23,7 +23,7 @@ export interface LostLines {
   reason: string | null
 }
 
-export interface LogOutput {
+interface LogOutput {
   /** Takes one line or more. Never waits, never throws. */
   write(text: string): void
   /** How many `write`s were dropped since the start. */

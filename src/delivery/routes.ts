@@ -38,7 +38,7 @@ export type Routing =
       policies?: StsPolicies | null
     }
 
-export interface RelayLogin {
+interface RelayLogin {
   user: string
   password: string
   /** The password is sent whatever the relay's certificate. */

@@ -81,7 +81,7 @@ export interface MailReader {
   open(opening: ReceptionOpening): OpenMail
 }
 
-export interface OpenMail {
+interface OpenMail {
   /** Domains in lower case. `unwanted`: nobody wants mail there. Null: not a domain of the service. @throws Refusal */
   place(mailbox: Mailbox): Promise<MailPlace | 'unwanted' | null>
   /**

@@ -41,7 +41,7 @@ export interface HttpUses {
  * Whether the service can work now. It never waits long for a disk or a database that hangs, and all calls share one
  * question to it.
  */
-export function createReadiness(
+function createReadiness(
   store: Pick<Store, 'fault' | 'ping'>,
   clock: Clock,
 ): () => Promise<{ ready: boolean; reason?: string }> {

@@ -65,7 +65,7 @@ export interface Range {
   end: number
 }
 
-export interface HtmlHandler {
+interface HtmlHandler {
   onOpen: (name: string, attributes: Record<string, string>, tag: Range) => void
   onText: (text: string, range: Range) => void
   /** An implied end is at `start` of the tag that implies it, or at the end of the HTML. */

@@ -21,7 +21,7 @@ const TEXT_MAX = 1_000_000
 const CLOSING =
   /^((many |with |thanks and )?(best|kind|warm|kindest|warmest)? ?(regards|wishes)|thanks( (again|so much|a lot|in advance))?|thank you|many thanks|best|cheers|sincerely( yours)?|yours (truly|sincerely|faithfully)|respectfully|mit freundlichen grüßen|(mit )?(besten|freundlichen|viele|liebe|herzliche|beste|freundliche)n? grüße?n?|mfg|vielen dank|danke|gruß|cordialement|bien (cordialement|à vous)|cdlt|merci|saludos( cordiales)?|un saludo|gracias|atentamente|cordiali saluti|distinti saluti|grazie|atenciosamente|obrigad[oa]|abraços|met vriendelijke groet(en)?|groeten|bedankt|med vänlig hälsning|mvh|med venlig hilsen|pozdrawiam|s pozdravem|с уважением|спасибо)[\s,.!-]{0,3}$/i
 
-export interface StrippedText {
+interface StrippedText {
   /** What was newly written. */
   text: string
   /** With its mark ("-- ", "Thanks,"); '' if there is none. */

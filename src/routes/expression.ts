@@ -182,7 +182,7 @@ class Parser {
 }
 
 /** What a pattern has found in the headers of a name. */
-export interface HeaderMatch {
+interface HeaderMatch {
   captures: Captures | null
   /** It is too costly for one of the values, which it is then not searched for in (rule 8). */
   tooCostly: boolean

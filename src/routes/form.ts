@@ -53,7 +53,7 @@ export interface MadeForm {
   after: Chunk
 }
 
-export interface FormAttempt {
+interface FormAttempt {
   /** Envelope recipient. */
   recipient: string
   signingKey: string

@@ -30,7 +30,7 @@ const REPLACE_EXPIRED = `ON CONFLICT (mail, address) DO UPDATE SET expires_at = 
 const REMOVE_OLD = `DELETE FROM forwarded_copies WHERE (mail, address) IN
   (SELECT mail, address FROM forwarded_copies WHERE expires_at <= ? ORDER BY expires_at LIMIT ${CHUNK})`
 
-export interface Claim<Forward> {
+interface Claim<Forward> {
   /** The first forward to each address that has no copy yet, and the others to the same addresses. */
   fresh: readonly Forward[]
   /** Beyond COPIES_MAX. */

@@ -28,7 +28,7 @@ export interface PostedFormParts extends FormParts {
   bytesMax?: number
 }
 
-export interface FormUse {
+interface FormUse {
   form: MadeForm
   /** To be called when the attempt has ended and is recorded. */
   done(): void

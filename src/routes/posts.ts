@@ -39,7 +39,7 @@ export interface RoutePosts {
   close(): Promise<void>
 }
 
-export interface RoutePostParts extends Omit<PostedFormParts, 'idleMs'> {
+interface RoutePostParts extends Omit<PostedFormParts, 'idleMs'> {
   store: Store
   sealer: Sealer
   queue: Pick<PostQueue, 'addKind' | 'statements'>

@@ -1,6 +1,6 @@
 /** Whose fault a refusal is, in a reply to RCPT TO and in a report about the same reply: event, class and bounces table. */
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { type ForeignReply, REPLIES, reportOf, spoken } from '../support/reports/replies.ts'
 import { Returner, subjectOf } from '../support/reports/returning.ts'
 import { eventually, ownAddress, startTestService, type TestService } from '../support/service.ts'
@@ -19,7 +19,8 @@ const CASES: readonly Case[] = Object.entries(REPLIES)
   .flatMap(([kind, list]) => list.map((one) => ({ kind, ...one })))
   .map((one, at) => ({ ...one, refused: `bob@refused${at}.example`, returned: `bob@returned${at}.example` }))
 
-test('a fault of the sender, the host, the session, the content or the receiver never suppresses; a missing mailbox does, in a reply and in a report', async (t) => {
+/** A service whose mail goes to the sink, and a client that returns mail to it. */
+async function start(t: TestContext) {
   const sink = await createSink({ host: ownAddress() })
   const service = await startTestService(t, {
     SENDWRIGHT_DELIVERY: `smtp://${sink.host}:${sink.port}`,
@@ -31,6 +32,11 @@ test('a fault of the sender, the host, the session, the content or the receiver 
     returner.close()
     await sink.close()
   })
+  return { sink, service, returner }
+}
+
+test('a fault of the sender, the host, the session, the content or the receiver never suppresses; a missing mailbox does, in a reply and in a report', async (t) => {
+  const { sink, service, returner } = await start(t)
   for (const { refused, reply } of CASES) {
     sink.on(`RCPT TO:<${refused}>`, ({ connection }) => {
       const line = sink.commands.findLast(([of, text]) => of === connection && /^MAIL FROM:/i.test(text))?.[1]
@@ -106,17 +112,7 @@ async function bouncesOf(service: TestService): Promise<string[]> {
 }
 
 test("a word of the recipient's own filter, in reply to the content, suppresses in no way", async (t) => {
-  const sink = await createSink({ host: ownAddress() })
-  const service = await startTestService(t, {
-    SENDWRIGHT_DELIVERY: `smtp://${sink.host}:${sink.port}`,
-    SENDWRIGHT_SMTP_PORT: '0',
-    SENDWRIGHT_ALLOW_NETWORKS: '127.0.0.0/8',
-  })
-  const returner = await Returner.connect(service)
-  t.after(async () => {
-    returner.close()
-    await sink.close()
-  })
+  const { sink, service, returner } = await start(t)
   const failedOf = (recipient: string) =>
     eventually(
       `${recipient} fails`,

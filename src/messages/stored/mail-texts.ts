@@ -11,14 +11,14 @@ import type { LargeTexts } from '../composing/large-texts.ts'
 import type { EncodedText } from './stored-view.ts'
 
 /** Read anew by each `open`; an open one yields pieces that are valid until the next is requested. */
-export interface ByteSource {
+interface ByteSource {
   open(): AsyncIterable<Uint8Array>
 }
 
 /** UTF-8. The pieces of a source are of whole characters. */
 export type Utf8 = Uint8Array | ByteSource
 
-export interface MailTexts {
+interface MailTexts {
   plain: Utf8
   /** Null: the mail has none. */
   html: Utf8 | null
