@@ -24,7 +24,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
-import { join, relative, resolve } from 'node:path'
+import { basename, join, relative, resolve } from 'node:path'
 import { killGroup } from '../test/support/kill-group.ts'
 import { memoryFolder } from '../test/support/memory-folder.ts'
 import { type PostgresCluster, startPostgres } from '../test/support/postgres.ts'
@@ -39,6 +39,7 @@ const RUN_LIMIT_MS = 60 * 60_000
 /** Only the end of a file's output is printed with its failures. */
 const OUTPUT_SHOWN_CHARS = 4_000
 const SLOWEST_SHOWN = 10
+const ANSWER_SHAPES = join(import.meta.dirname, '../test/support/answer-shapes.ts')
 /** Scenarios take longest: started first, they do not delay the end. */
 const FOLDERS = ['test', 'src', 'web', 'scripts', 'bench']
 
@@ -143,6 +144,7 @@ async function runFile(
   chmodSync(folder, 0o711)
   const recordsFile = join(folder, 'records')
   const outputFile = join(folder, 'output')
+  const answersFile = join(scratch, `answers-${basename(folder)}`)
   const output = openSync(outputFile, 'w')
   const reporter = join(import.meta.dirname, 'test-events.ts')
   const flags = [`--test-reporter=${reporter}`, `--test-reporter-destination=${recordsFile}`]
@@ -154,6 +156,9 @@ async function runFile(
     // Shared by all files: without it loading the sources takes half a second of processor time in each.
     NODE_COMPILE_CACHE: join(scratch, 'compile-cache'),
     NODE_TEST_CONTEXT: undefined,
+    // Every answer that a test sees is compared with what its operation declares.
+    NODE_OPTIONS: `--import=${ANSWER_SHAPES}`,
+    SENDWRIGHT_ANSWER_FAULTS: answersFile,
     // Databases with today's schema, for all files (test/support/migrated.ts).
     SENDWRIGHT_TEST_TEMPLATES: scratch,
   }
@@ -172,7 +177,9 @@ async function runFile(
   const records = readRecords(recordsFile)
   const text = readFileSync(outputFile, 'utf8').slice(-OUTPUT_SHOWN_CHARS)
   removeFolder(folder)
-  const fault = timedOut ? `ran over ${seconds(fileLimitMs)}${openTests(records)}` : faultOf(end, records)
+  const fault = timedOut
+    ? `ran over ${seconds(fileLimitMs)}${openTests(records)}`
+    : (faultOf(end, records) ?? answerFaults(answersFile))
   return { file, durationMs: performance.now() - begun, records, fault, output: text }
 }
 
@@ -209,6 +216,13 @@ function faultOf(end: number | string, records: TestRecord[]): string | undefine
   if (!records.some(({ kind }) => kind === 'complete')) return `ended before its tests${openTests(records)}`
   if (ended(records).length === 0) return 'holds no test'
   return undefined
+}
+
+/** Answers that differ from what their operations declare (test/support/answer-shapes.ts). */
+function answerFaults(file: string): string | undefined {
+  if (!existsSync(file)) return undefined
+  const faults = new Set(readFileSync(file, 'utf8').trimEnd().split('\n'))
+  return `answers outside of their shapes:\n    ${[...faults].join('\n    ')}`
 }
 
 type Ended = Exclude<TestRecord, { kind: 'begun' | 'complete' }>

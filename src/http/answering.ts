@@ -1,4 +1,5 @@
 /** The end of a request (dispatch.ts): what the handler returned, or what was thrown on the way, becomes the answer. */
+import { channel } from 'node:diagnostics_channel'
 import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type { Clock } from '../base/clock.ts'
@@ -9,6 +10,7 @@ import { mediaTypeOf } from './body.ts'
 import { answerTo } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import { sendFixed } from './fixed-answer.ts'
+import { JSON_TYPE } from './listening/arrival.ts'
 import type { Operation } from './operation.ts'
 import { type Content, eventFrames, Reply } from './reply.ts'
 import type { RequestContext } from './request-context.ts'
@@ -23,6 +25,33 @@ export interface AnsweringParts {
 export interface Answering {
   sendResult(result: Reply | object, context: RequestContext, spec: Operation, exchange: Exchange): void
   sendError(error: unknown, spec: Operation, exchange: Exchange): void
+}
+
+/** What the tests compare with the declaration of the operation. */
+export interface AnsweredCall {
+  spec: Operation
+  status: number
+  /** Empty: no body. */
+  contentType: string
+  /** The value to be sent as JSON, or bytes; undefined: bytes that are not at hand. */
+  body: unknown
+}
+
+/** Costs nothing as long as nobody listens. */
+const answers = channel('sendwright.answer')
+
+function publish(spec: Operation, status: number, content: Content): void {
+  const call = (contentType: string, body?: unknown): AnsweredCall => ({ spec, status, contentType, body })
+  if (content.kind === 'json') answers.publish(call(JSON_TYPE, content.body))
+  else if (content.kind === 'none') answers.publish(call(''))
+  else if (content.kind === 'events') answers.publish(call('text/event-stream'))
+  else if (content.kind === 'fixed')
+    return // one of our pages, made before
+  else if (content.kind === 'stream') answers.publish(call(content.contentType))
+  else
+    answers.publish(
+      call(content.contentType, content.chunk instanceof Uint8Array ? Buffer.from(content.chunk) : undefined),
+    )
 }
 
 /** @param isStillAllowed checked during event streams */
@@ -48,12 +77,14 @@ export function createAnswering(
   return {
     sendResult(result, context, spec, exchange) {
       if (!(result instanceof Reply)) {
+        if (answers.hasSubscribers) publish(spec, exchange.status, { kind: 'json', body: result })
         exchange.sendJson(result)
         return
       }
       exchange.status = result.status
       exchange.setHeaders(result.headers)
       const { content } = result
+      if (answers.hasSubscribers) publish(spec, result.status, content)
       if (content.kind === 'json') exchange.sendJson(content.body)
       else if (content.kind === 'none') exchange.send(undefined)
       else if (content.kind === 'fixed') sendFixed(content.answer, exchange)
@@ -86,6 +117,7 @@ export function createAnswering(
         exchange.setHeader('content-type', 'text/plain; charset=utf-8')
         exchange.send('Forbidden')
       } else {
+        if (answers.hasSubscribers) publish(spec, answer.status, { kind: 'json', body: answer.body })
         exchange.sendJson(answer.body)
       }
     },

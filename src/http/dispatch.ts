@@ -89,7 +89,7 @@ export function createDispatch(parts: DispatchParts): Dispatch {
         files: uploads?.files ?? NONE,
         fileDigests: uploads?.digests ?? NONE,
       })
-      const context = new RequestContext(params, caller, found, exchange, contextParts)
+      const context = new RequestContext(spec, params, caller, found, exchange, contextParts)
       const result = await handle(context, spec, exchange)
       if (uploads !== null) await uploads.discardUnkept()
       uploads = null

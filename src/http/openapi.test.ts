@@ -112,7 +112,8 @@ test('an operation is described with parameters, body, errors and its deprecatio
     default: 'on',
     description: 'State',
   })
-  assert.deepEqual(Object.keys(post.responses), ['200', '400', '401', '403', '429', '500'])
+  const statuses = ['200', '400', '401', '403', '404', '413', '429', '500', '503', '507']
+  assert.deepEqual(Object.keys(post.responses), statuses)
   assert.deepEqual(Object.keys(post.responses['401']?.content ?? {}), ['text/plain'])
   assert.match(JSON.stringify(post), /X-Mailgun-Key-Id/)
   assert.doesNotMatch(JSON.stringify(document), /X-Service-/)

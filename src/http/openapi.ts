@@ -1,10 +1,21 @@
 /** The machine description, OpenAPI 3.1, made of the registered operations. */
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
+import {
+  described,
+  descriptionOf,
+  either,
+  integer,
+  media,
+  named,
+  optional,
+  type Shape,
+  text,
+} from '../base/shape.ts'
 import { auditNote } from './audit.ts'
 import { type FixedAnswer, fixedAnswer } from './fixed-answer.ts'
 import { JSON_TYPE } from './listening/arrival.ts'
-import { type JsonSchema, type Operation, type ParamDoc, pathNames } from './operation.ts'
+import { type Answers, type JsonSchema, type Operation, type ParamDoc, pathNames } from './operation.ts'
 import { describeRights } from './rights.ts'
 
 export interface DescriptionOptions {
@@ -15,28 +26,43 @@ export interface DescriptionOptions {
   schemas: Readonly<Record<string, JsonSchema>>
 }
 
-const TEXT = { type: 'string' } as const
-const COMMON_SCHEMAS: Record<string, JsonSchema> = {
-  Message: { type: 'object', required: ['message'], properties: { message: TEXT } },
-  Reason: { type: 'object', required: ['Reason'], properties: { Reason: TEXT, message: TEXT } },
-  Description: { type: 'object', required: ['Description'], properties: { Description: TEXT } },
-  FieldFault: {
-    type: 'object',
-    required: ['Field'],
-    properties: { Field: TEXT, Value: TEXT, message: TEXT },
-  },
-  TooManyRequests: {
-    type: 'object',
-    required: ['message'],
-    properties: { message: TEXT, 'retry-seconds': { type: 'integer' } },
-  },
-  Paging: {
-    type: 'object',
-    required: ['previous', 'first', 'next', 'last'],
-    properties: Object.fromEntries(
-      ['previous', 'first', 'next', 'last'].map((name) => [name, { type: 'string', format: 'uri' }]),
-    ),
-  },
+/** Shapes of errors; each has one text, whose member the contract fixes for each case. */
+const ERROR = named('Message', 'What was done, or what is wrong', { message: text('The text') })
+const TOO_MANY = named('TooManyRequests', 'Over a limit', {
+  message: text('Which limit'),
+  'retry-seconds': optional(integer('Seconds after which a repeat may succeed')),
+})
+const BAD_PARAMETER = either(
+  'Bad parameter',
+  ERROR,
+  named('Reason', 'A bad parameter', { Reason: text('The text'), message: optional(text('The text')) }),
+  named('Description', 'A bad parameter', { Description: text('The text') }),
+  named('FieldFault', 'A bad parameter', {
+    Field: text('Its name'),
+    Value: optional(text('What is wrong with it')),
+    message: optional(text('The text')),
+  }),
+)
+
+/** What any operation may answer, where it does not declare it itself. */
+function commonAnswers(spec: Operation): Answers {
+  const { auth, method, body, params } = spec
+  const isPublic = auth === 'public'
+  const takesBody = method !== 'GET' && (body !== undefined || params.length > 0)
+  return {
+    400: BAD_PARAMETER,
+    ...(!isPublic && {
+      401:
+        spec.plainText401 === true ? media('text/plain', 'Authentication failed') : 'Authentication failed',
+      403: 'The role lacks the right, or the account may not do this now',
+      ...(spec.rateLimit !== 'none' && { 429: TOO_MANY }),
+    }),
+    ...(pathNames(spec.path).length > 0 && { 404: 'It does not exist, or belongs to another account' }),
+    ...(method !== 'GET' && { 507: 'The disk is full' }),
+    ...(takesBody && { 413: 'The body is too large' }),
+    500: 'Internal error',
+    503: 'The database is away, or the service is too busy',
+  }
 }
 
 /** The whole document. `info.version` is 0.0.0 by the contract: the version of the API is in its paths. */
@@ -65,10 +91,29 @@ export function describeApi(operations: readonly Operation[], options: Descripti
       securitySchemes: {
         basicAuth: { type: 'http', scheme: 'basic', description: 'User name api, password an API key.' },
       },
-      schemas: { ...COMMON_SCHEMAS, ...options.schemas },
+      schemas: { ...options.schemas, ...namedSchemas(operations) },
     },
   }
   return JSON.parse(JSON.stringify(document).replaceAll('X-Service-', options.headerPrefix)) as JsonSchema
+}
+
+/** The named schemas of all shapes. @throws Error for two that share a name */
+function namedSchemas(operations: readonly Operation[]): Record<string, JsonSchema> {
+  const named: Record<string, JsonSchema> = {}
+  for (const spec of operations) {
+    const answers = Object.values({ ...commonAnswers(spec), ...spec.answers }).flatMap(shapesOf)
+    const body = spec.body !== undefined && 'parts' in spec.body ? [spec.body] : []
+    for (const { parts } of [...answers, ...body]) {
+      for (const [name, schema] of Object.entries(parts)) {
+        const other = named[name]
+        if (other !== undefined && other !== schema && JSON.stringify(other) !== JSON.stringify(schema)) {
+          throw new Error(`operation ${spec.id}: another shape is named ${name}`)
+        }
+        named[name] = schema
+      }
+    }
+  }
+  return named
 }
 
 /** The document as an answer. Quality 11 would take 600 ms for 2 KB less of 15. */
@@ -152,8 +197,9 @@ function schemaOf(param: ParamDoc): JsonSchema {
 
 function describeBody(spec: Operation): JsonSchema | undefined {
   if (spec.body !== undefined) {
-    const { description, schema } = spec.body
-    return { description, content: { 'application/json': { schema } } }
+    const { schema } = spec.body
+    const description = 'parts' in spec.body ? descriptionOf(spec.body) : spec.body.description
+    return { description, required: true, content: { 'application/json': { schema } } }
   }
   const fields = spec.params.filter((param) => placeOf(param, spec) === 'form')
   if (fields.length === 0) return undefined
@@ -173,30 +219,39 @@ function describeBody(spec: Operation): JsonSchema | undefined {
 
 function describeResponses(spec: Operation): JsonSchema {
   const responses: Record<string, JsonSchema> = {}
-  for (const [status, response] of Object.entries(spec.responses)) {
+  for (const [status, answer] of Object.entries({ ...commonAnswers(spec), ...spec.answers })) {
+    const { description, content } = describeShapes(shapesOf(answer))
+    const isEmpty = Object.keys(content).length === 0
+    responses[status] = { description, ...(isEmpty ? {} : { content }) }
+  }
+  for (const [status, response] of Object.entries(spec.responses ?? {})) {
     const { description, schema, contentType = 'application/json' } = response
     const bodiless = status === '204' || status.startsWith('3')
     const media = { [contentType]: schema === undefined ? {} : { schema } }
     responses[status] = { description, ...(bodiless ? {} : { content: media }) }
   }
-  const addMissing = (
-    status: number,
-    description: string,
-    schema: string,
-    contentType = 'application/json',
-  ) => {
-    const content = {
-      [contentType]: { schema: schema === '' ? TEXT : { $ref: `#/components/schemas/${schema}` } },
-    }
-    responses[status] ??= { description, content }
-  }
-  addMissing(400, 'Bad parameter', 'Message')
-  if (spec.auth !== 'public') {
-    if (spec.plainText401 === true) addMissing(401, 'Authentication failed', '', 'text/plain')
-    else addMissing(401, 'Authentication failed', 'Message')
-    addMissing(403, 'The role lacks the right', 'Message')
-    if (spec.rateLimit !== 'none') addMissing(429, 'Rate limit exceeded', 'TooManyRequests')
-  }
-  addMissing(500, 'Internal error', 'Message')
   return responses
+}
+
+const shapesOf = (answer: Answers[number]): readonly Shape<unknown>[] =>
+  typeof answer === 'string' ? [described(answer, ERROR)] : [answer].flat()
+
+/** By content type; what has no body has none. */
+function describeShapes(shapes: readonly Shape<unknown>[]) {
+  const content: Record<string, { schema: JsonSchema }> = {}
+  for (const { contentType = 'application/json', schema } of shapes) {
+    if (contentType !== '') content[contentType] = { schema }
+  }
+  return { description: descriptionOf(shapes[0] as Shape<unknown>), content }
+}
+
+/** One answer with the named schemas that it needs, to check a given one. Undefined: the operation has no such status. */
+export function describeAnswer(spec: Operation, status: number) {
+  const answer = { ...commonAnswers(spec), ...spec.answers }[status]
+  if (answer === undefined) return undefined
+  const shapes = shapesOf(answer)
+  const { content } = describeShapes(shapes)
+  const schemas: Record<string, JsonSchema> = Object.assign({}, ...shapes.map(({ parts }) => parts))
+  // No body has no type.
+  return { content: Object.keys(content).length === 0 ? { '': { schema: {} } } : content, schemas }
 }

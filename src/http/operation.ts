@@ -14,34 +14,19 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Logger } from 'pino'
 import type { MaybePromise } from '../base/cache.ts'
+import type { JsonSchema, Of, Shape } from '../base/shape.ts'
 import type { AuditRule } from './audit-rule.ts'
 import type { Caller } from './auth.ts'
 import { type BodyLimit, PUBLIC_BODY_LIMIT } from './body.ts'
 import type { IdempotencyRecord } from './idempotency.ts'
+import type { InputOf, Inputs, ParamDoc } from './inputs.ts'
 import type { Params } from './params.ts'
 import type { LimitName } from './rate-limit.ts'
 import type { Reply } from './reply.ts'
 import type { Requirement } from './rights.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-export type JsonSchema = Readonly<Record<string, unknown>>
-
-/** One documented parameter. */
-export interface ParamDoc {
-  name: string
-  /** Default: `path` for a name in the path, `query` for GET and DELETE, else `form`. The handler reads a
-   *  parameter from either. */
-  in?: 'path' | 'query' | 'form'
-  /** `date`: RFC 2822 or Unix seconds. `json`: JSON as text. `file`: an upload, multipart only. */
-  type: 'string' | 'integer' | 'number' | 'boolean' | 'date' | 'json' | 'file'
-  description: string
-  required?: boolean
-  repeated?: boolean
-  values?: readonly string[]
-  default?: string | number | boolean
-  /** A value that most calls would give, though it is not required. */
-  example?: string
-}
+export type { JsonSchema, ParamDoc }
 
 export interface ResponseDoc {
   description: string
@@ -56,8 +41,25 @@ export type PathNames<P extends string> = P extends `${string}{${infer Name}}${i
   ? Name | PathNames<Rest>
   : never
 
-export interface Context<Name extends string, C, Found = unknown> {
+/**
+ * What an operation answers, by status. A text is the description of an error of the form `{ message }`. Where the answer
+ * depends on `Accept`, there are several shapes.
+ */
+export type Answers = Readonly<Record<number, Shape<unknown> | readonly Shape<unknown>[] | string>>
+
+type BodyOf<A> = A extends string ? { message: string } : A extends readonly unknown[] ? Of<A[number]> : Of<A>
+
+/** What a handler may return: the body of a 200, or a reply with the body of any status. */
+export type Returned<R> = Answers extends R
+  ? object
+  : (200 extends keyof R ? BodyOf<R[200]> : never) | Reply<BodyOf<R[keyof R]>>
+
+export interface Context<Name extends string, C, Found = unknown, I = unknown, B = unknown> {
   params: Params
+  /** Reads the declared parameters. @throws BadRequest for the first bad one */
+  input(): I
+  /** The JSON body, checked against its shape. @throws BadRequest `Missing mandatory parameter: ...` or `Invalid parameter: ...` */
+  document(): B
   /** Percent-decoded once; a literal `+` is a plus sign. Never empty. */
   path: Readonly<Record<Name, string>>
   /** Null only where `auth` is `public`. */
@@ -81,7 +83,13 @@ export interface Context<Name extends string, C, Found = unknown> {
   idempotency?: IdempotencyRecord
 }
 
-interface OperationDoc<P extends string, A extends 'public' | Requirement> {
+interface OperationDoc<
+  P extends string,
+  A extends 'public' | Requirement,
+  R = Answers,
+  I = Inputs,
+  B = unknown,
+> {
   method: Method
   /** The path with its parts in braces. */
   path: P
@@ -104,9 +112,10 @@ interface OperationDoc<P extends string, A extends 'public' | Requirement> {
   plainText401?: boolean
   /** Default `default`. Nothing is counted for `none` and for public operations. */
   rateLimit?: LimitName | 'none'
-  params: readonly ParamDoc[]
+  /** Default none. */
+  params?: readonly ParamDoc[] | I
   /** For operations that take one JSON document. */
-  body?: { description: string; schema: JsonSchema }
+  body?: Shape<B> | { description: string; schema: JsonSchema }
   multipartOnly?: boolean
   /** The handler commits the answer to a repeated POST with what it creates (`Context.idempotency`). */
   joinsIdempotency?: boolean
@@ -117,12 +126,16 @@ interface OperationDoc<P extends string, A extends 'public' | Requirement> {
    * and the names of other parameters. Required for public operations that change something.
    */
   audit?: AuditRule
-  responses: Readonly<Record<number, ResponseDoc>>
+  answers?: R
+  responses?: Readonly<Record<number, ResponseDoc>>
 }
 
 type CallerOf<A> = A extends 'public' ? null : Caller
 
 export interface Operation extends OperationDoc<string, 'public' | Requirement> {
+  params: readonly ParamDoc[]
+  /** Empty where `params` was declared as a list. */
+  inputs: Inputs
   /**
    * Checks what needs no body (does the domain exist, may it send) before a large one is read. The handler receives what
    * it returns as `found`.
@@ -140,13 +153,20 @@ export interface Operation extends OperationDoc<string, 'public' | Requirement> 
  * @throws Error if the domain of `auth` or an alias does not fit the path, if a public operation takes large bodies, or if
  *   a public change is not recorded
  */
-export function operation<const P extends string, const A extends 'public' | Requirement, Found = undefined>(
-  spec: OperationDoc<P, A> & {
+export function operation<
+  const P extends string,
+  const A extends 'public' | Requirement,
+  Found = undefined,
+  const R extends Answers = Answers,
+  const I extends Inputs = Inputs,
+  B = unknown,
+>(
+  spec: OperationDoc<P, A, R, I, B> & {
     beforeBody?(context: {
       path: Readonly<Record<PathNames<P>, string>>
       caller: CallerOf<A>
     }): MaybePromise<Found>
-    handler(context: Context<PathNames<P>, CallerOf<A>, Found>): Promise<object | Reply>
+    handler(context: Context<PathNames<P>, CallerOf<A>, Found, InputOf<I>, B>): Promise<Returned<R>>
   },
 ): Operation {
   const names = pathNames(spec.path)
@@ -169,8 +189,15 @@ export function operation<const P extends string, const A extends 'public' | Req
   }
   // The handler's type is narrower: exactly the names of its path, a caller by its auth, and the value of its
   // `beforeBody`. The server ensures all three before the call.
-  return spec as unknown as Operation
+  const { params: declared = {} } = spec
+  const inputs = isList(declared) ? {} : declared
+  const params = isList(declared)
+    ? declared
+    : Object.entries<Omit<ParamDoc, 'name'>>(declared).map(([name, doc]) => ({ ...doc, name }))
+  return { ...spec, params, inputs } as unknown as Operation
 }
+
+const isList = (params: unknown): params is readonly ParamDoc[] => Array.isArray(params)
 
 export function pathNames(path: string): string[] {
   return [...path.matchAll(/\{([^}]+)\}/g)].map((match) => match[1] as string)

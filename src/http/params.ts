@@ -7,6 +7,8 @@ import { unescape as percentDecode } from 'node:querystring'
 import { isGoZeroTime, parseDate } from '../base/dates.ts'
 import { BadRequest } from '../base/errors.ts'
 import type { Chunk } from '../base/mime-message.ts'
+import type { Shape } from '../base/shape.ts'
+import { shapeFault } from '../base/shape-check.ts'
 import { booleanOf, invalidChoice, invalidFormat, isPlainObject } from '../base/values.ts'
 import { YieldingDigest } from './yielding-digest.ts'
 
@@ -238,4 +240,13 @@ export class Params {
   private all(name: string): string[] | undefined {
     return this.source.body.values.get(name) ?? this.source.query.values.get(name)
   }
+}
+
+/** A JSON body of this shape. @throws BadRequest naming the first member that is missing or of the wrong form */
+export function readDocument<T>(shape: Shape<T>, value: unknown): T {
+  const fault = shapeFault(shape, value)
+  if (fault === null) return value as T
+  if (fault.path === '') throw new BadRequest('unable to parse request: a JSON object is expected')
+  const text = fault.kind === 'missing' ? 'Missing mandatory parameter' : 'Invalid parameter'
+  throw new BadRequest(`${text}: ${fault.path}`)
 }

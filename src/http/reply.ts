@@ -2,6 +2,7 @@
 import { Readable } from 'node:stream'
 import type { Clock } from '../base/clock.ts'
 import { type Chunk, inPieces } from '../base/mime-message.ts'
+import type { Media, Nothing } from '../base/shape.ts'
 import type { FixedAnswer } from './fixed-answer.ts'
 import { JSON_TYPE } from './listening/arrival.ts'
 
@@ -27,7 +28,12 @@ export interface ReplyOptions {
   headers?: Readonly<Record<string, string | readonly string[]>>
 }
 
-export class Reply {
+declare const BODY: unique symbol
+
+/** `B`: the type of the JSON body, or `Media`, or `Nothing`. */
+// biome-ignore lint/suspicious/noExplicitAny: a reply whose body is not known fits every operation
+export class Reply<B = any> {
+  declare readonly [BODY]?: { is: B }
   readonly status: number
   readonly headers: Readonly<Record<string, string | readonly string[]>>
   readonly content: Content
@@ -39,20 +45,28 @@ export class Reply {
   }
 }
 
-export const jsonReply = (body: unknown, options?: ReplyOptions) => new Reply({ kind: 'json', body }, options)
+export const jsonReply = <const B>(body: B, options?: ReplyOptions) =>
+  new Reply<B>({ kind: 'json', body }, options)
 
 export const textReply = (text: string, options?: ReplyOptions) =>
-  new Reply({ kind: 'bytes', chunk: Buffer.from(text), contentType: 'text/plain; charset=utf-8' }, options)
+  new Reply<Media>(
+    { kind: 'bytes', chunk: Buffer.from(text), contentType: 'text/plain; charset=utf-8' },
+    options,
+  )
 
 export const htmlReply = (html: string, options?: ReplyOptions) =>
-  new Reply({ kind: 'bytes', chunk: Buffer.from(html), contentType: 'text/html; charset=utf-8' }, options)
+  new Reply<Media>(
+    { kind: 'bytes', chunk: Buffer.from(html), contentType: 'text/html; charset=utf-8' },
+    options,
+  )
 
 /** Bytes as they are: a raw message, an attachment, a pixel. A lazy chunk is streamed. */
 export const bytesReply = (chunk: Chunk, contentType: string, options?: ReplyOptions) =>
-  new Reply({ kind: 'bytes', chunk, contentType }, options)
+  new Reply<Media>({ kind: 'bytes', chunk, contentType }, options)
 
 /** JSON that is text already. It is sent in pieces, so that it is not copied as a whole. */
-export const jsonTextReply = (bytes: Uint8Array) => bytesReply(inPieces(bytes), JSON_TYPE)
+export const jsonTextReply = (bytes: Uint8Array) =>
+  new Reply({ kind: 'bytes', chunk: inPieces(bytes), contentType: JSON_TYPE })
 
 /** The same, of unknown length. */
 export const jsonStreamReply = (source: AsyncIterable<Uint8Array>) =>
@@ -62,15 +76,18 @@ export const jsonStreamReply = (source: AsyncIterable<Uint8Array>) =>
 export const fixedReply = (answer: FixedAnswer) => new Reply({ kind: 'fixed', answer })
 
 export const noContent = (options?: Omit<ReplyOptions, 'status'>) =>
-  new Reply({ kind: 'none' }, { ...options, status: 204 })
+  new Reply<Nothing>({ kind: 'none' }, { ...options, status: 204 })
 
 export const redirectReply = (location: string, options?: ReplyOptions) =>
-  new Reply({ kind: 'none' }, { status: 302, ...options, headers: { location, ...options?.headers } })
+  new Reply<Nothing>(
+    { kind: 'none' },
+    { status: 302, ...options, headers: { location, ...options?.headers } },
+  )
 
 /** Server-sent events until `events` ends, the client leaves or the server closes: then `context.signal`
  *  aborts, and the source should end. */
 export const eventStream = (events: AsyncIterable<ServerEvent>) =>
-  new Reply({ kind: 'events', events }, { headers: { 'x-accel-buffering': 'no' } })
+  new Reply<Media>({ kind: 'events', events }, { headers: { 'x-accel-buffering': 'no' } })
 
 /** Comment lines keep proxies from closing a quiet stream; common idle limits start at 30 seconds. */
 const HEARTBEAT_MS = 15_000

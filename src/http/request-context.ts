@@ -1,12 +1,14 @@
 /** What a handler receives; values that few handlers read are computed on demand. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Logger } from 'pino'
+import type { Shape } from '../base/shape.ts'
 import type { Caller } from './auth.ts'
 import type { Exchange } from './exchange.ts'
 import type { IdempotencyRecord } from './idempotency.ts'
+import { readInputs } from './inputs.ts'
 import type { Arrival } from './listening/arrival.ts'
-import type { Context } from './operation.ts'
-import type { Params } from './params.ts'
+import type { Context, Operation } from './operation.ts'
+import { type Params, readDocument } from './params.ts'
 import type { RemoteAddresses } from './remote-address.ts'
 
 export interface ContextParts {
@@ -26,11 +28,13 @@ export class RequestContext implements Context<string, Caller | null> {
   readonly method: string
   readonly headers: IncomingHttpHeaders
   idempotency?: IdempotencyRecord
+  readonly #spec: Operation
   readonly #exchange: Exchange
   readonly #parts: ContextParts
   #signal: AbortSignal | undefined
 
   constructor(
+    spec: Operation,
     params: Params,
     caller: Caller | null,
     found: unknown,
@@ -45,8 +49,17 @@ export class RequestContext implements Context<string, Caller | null> {
     this.remoteAddress = parts.remote.address(exchange.arrival)
     this.method = exchange.method
     this.headers = exchange.headers
+    this.#spec = spec
     this.#exchange = exchange
     this.#parts = parts
+  }
+
+  get input(): () => unknown {
+    return () => readInputs(this.#spec.inputs, this.params)
+  }
+
+  get document(): () => unknown {
+    return () => readDocument(this.#spec.body as Shape<unknown>, this.params.json())
   }
 
   /** What the audit log keeps of any request. */

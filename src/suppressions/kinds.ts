@@ -1,55 +1,66 @@
 /** How the four lists differ; what they have in common is in the other files. */
 import { formatUtc } from '../base/dates.ts'
-import type { ParamDoc } from '../http/operation.ts'
+import type { Of, Shape } from '../base/shape.ts'
+import { dateParam, type Inputs, textParam, textsParam } from '../http/inputs.ts'
 import type { Area } from '../http/rights.ts'
 import type { SuppressionKind } from '../store/schema.ts'
+import {
+  ADDRESS_DONE,
+  ALLOWED,
+  ALLOWED_ADDED,
+  ALLOWED_REMOVED,
+  BOUNCE,
+  COMPLAINT,
+  UNSUBSCRIBE,
+} from './shapes.ts'
 import type { StoredRecord } from './store.ts'
 
-export interface KindTraits {
+/** `V`, `A`, `R`: a record, the answer to adding one, the answer to removing one. */
+export interface KindTraits<V = unknown, A = unknown, R = unknown> {
   kind: SuppressionKind
+  /** Component name of a page in the API description. */
+  pageName: string
+  record: Shape<V>
+  addedShape: Shape<A>
+  removedShape: Shape<R>
   /** The list's name in texts and in the API description. */
   noun: string
   /** Other names in the path. */
   aliases: readonly string[]
   area: Area
   /** Fields of an added record, also the members of a JSON record. */
-  fields: readonly ParamDoc[]
+  fields: Inputs
   /** Columns of a CSV file; the header needs one of `needed`. */
   columns: { all: readonly string[]; needed: readonly string[] }
-  view(record: StoredRecord): Record<string, unknown>
+  view(record: StoredRecord): V
   /** Response to adding one. */
-  added(address: string): Record<string, unknown>
+  added(address: string): A
   addedMany(count: number): string
   /** Response to removing one. */
-  removed(address: string): Record<string, unknown>
+  removed(address: string): R
   cleared: string
   unknown: string
 }
 
-const ADDRESS: ParamDoc = {
-  name: 'address',
-  type: 'string',
-  description: 'Mail address; compared without regard to case',
-  required: true,
-}
-const CREATED_AT: ParamDoc = {
-  name: 'created_at',
-  type: 'date',
-  description: 'RFC 2822 date or Unix seconds; default now',
-}
+const ADDRESS = textParam('Mail address; compared without regard to case', { required: true })
+const CREATED_AT = dateParam('RFC 2822 date or Unix seconds; default now')
 const time = (record: StoredRecord) => formatUtc(new Date(record.createdAt))
 
-const BOUNCES: KindTraits = {
+const BOUNCES: KindTraits<Of<typeof BOUNCE>, Of<typeof ADDRESS_DONE>, Of<typeof ADDRESS_DONE>> = {
   kind: 'bounces',
+  pageName: 'BouncePage',
+  record: BOUNCE,
+  addedShape: ADDRESS_DONE,
+  removedShape: ADDRESS_DONE,
   noun: 'bounces',
   aliases: [],
   area: 'suppressions',
-  fields: [
-    ADDRESS,
-    { name: 'code', type: 'string', description: 'SMTP code', default: '550' },
-    { name: 'error', type: 'string', description: 'Error text; the first 4096 characters are kept' },
-    CREATED_AT,
-  ],
+  fields: {
+    address: ADDRESS,
+    code: textParam('SMTP code', { default: '550' }),
+    error: textParam('Error text; the first 4096 characters are kept'),
+    created_at: CREATED_AT,
+  },
   columns: { all: ['address', 'code', 'error', 'created_at'], needed: ['address'] },
   view: (record) => ({
     address: record.address,
@@ -64,12 +75,16 @@ const BOUNCES: KindTraits = {
   unknown: 'Address not found in bounces table',
 }
 
-const COMPLAINTS: KindTraits = {
+const COMPLAINTS: KindTraits<Of<typeof COMPLAINT>, Of<typeof ADDRESS_DONE>, Of<typeof ADDRESS_DONE>> = {
   kind: 'complaints',
+  pageName: 'ComplaintPage',
+  record: COMPLAINT,
+  addedShape: ADDRESS_DONE,
+  removedShape: ADDRESS_DONE,
   noun: 'complaints',
   aliases: [],
   area: 'suppressions',
-  fields: [ADDRESS, CREATED_AT],
+  fields: { address: ADDRESS, created_at: CREATED_AT },
   columns: { all: ['address', 'created_at'], needed: ['address'] },
   view: (record) => ({ address: record.address, count: 1, created_at: time(record) }),
   added: (address) => ({ message: 'Address has been added to the complaints table', address }),
@@ -79,23 +94,21 @@ const COMPLAINTS: KindTraits = {
   unknown: 'No spam complaints found for this address',
 }
 
-const UNSUBSCRIBES: KindTraits = {
+const UNSUBSCRIBES: KindTraits<Of<typeof UNSUBSCRIBE>, Of<typeof ADDRESS_DONE>, Of<typeof ADDRESS_DONE>> = {
   kind: 'unsubscribes',
+  pageName: 'UnsubscribePage',
+  record: UNSUBSCRIBE,
+  addedShape: ADDRESS_DONE,
+  removedShape: ADDRESS_DONE,
   noun: 'unsubscribes',
   aliases: [],
   area: 'suppressions',
-  fields: [
-    ADDRESS,
-    {
-      name: 'tag',
-      type: 'string',
-      repeated: true,
-      description: 'Tag of the mail not wanted; * is all mail',
-      default: '*',
-    },
-    { name: 'tags', type: 'string', repeated: true, description: 'The same as tag' },
-    CREATED_AT,
-  ],
+  fields: {
+    address: ADDRESS,
+    tag: textsParam('Tag of the mail not wanted; default *, all mail'),
+    tags: textsParam('The same as tag'),
+    created_at: CREATED_AT,
+  },
   columns: { all: ['address', 'tags', 'tag', 'created_at'], needed: ['address'] },
   view: (record) => ({ address: record.address, tags: record.tags, created_at: time(record) }),
   added: (address) => ({ message: 'Address has been added to the unsubscribes table', address }),
@@ -107,16 +120,20 @@ const UNSUBSCRIBES: KindTraits = {
 
 const allowType = (value: string) => (value.includes('@') ? 'address' : 'domain')
 
-const ALLOWLIST: KindTraits = {
+const ALLOWLIST: KindTraits<Of<typeof ALLOWED>, Of<typeof ALLOWED_ADDED>, Of<typeof ALLOWED_REMOVED>> = {
   kind: 'whitelists',
+  pageName: 'AllowlistPage',
+  record: ALLOWED,
+  addedShape: ALLOWED_ADDED,
+  removedShape: ALLOWED_REMOVED,
   noun: 'allowlist entries',
   aliases: ['allowlists'],
   area: 'allowlist',
-  fields: [
-    { ...ADDRESS, required: false, description: 'Mail address; this or domain is needed' },
-    { name: 'domain', type: 'string', description: 'Domain name, without its subdomains' },
-    { name: 'reason', type: 'string', description: 'Why it is there' },
-  ],
+  fields: {
+    address: textParam('Mail address; this or domain is needed'),
+    domain: textParam('Domain name, without its subdomains'),
+    reason: textParam('Why it is there'),
+  },
   columns: { all: ['address', 'domain', 'reason'], needed: ['address', 'domain'] },
   view: (record) => ({
     type: allowType(record.address),
@@ -135,7 +152,8 @@ const ALLOWLIST: KindTraits = {
   unknown: 'Address/Domain not found in allowlist table',
 }
 
-export const KINDS: readonly KindTraits[] = [BOUNCES, COMPLAINTS, UNSUBSCRIBES, ALLOWLIST]
+// biome-ignore lint/suspicious/noExplicitAny: each kind has answers of its own
+export const KINDS: readonly KindTraits<any, any, any>[] = [BOUNCES, COMPLAINTS, UNSUBSCRIBES, ALLOWLIST]
 
 const BY_KIND = Object.fromEntries(KINDS.map((traits) => [traits.kind, traits])) as Record<
   SuppressionKind,

@@ -1,14 +1,16 @@
 /** The four lists over HTTP (suppressions.md); each operation is written once and registered for every kind. */
 import type { Actor } from '../accounts/audit-log.ts'
-import { BadRequest } from '../base/errors.ts'
 import type { Chunk } from '../base/mime-message.ts'
+import { described, either, message } from '../base/shape.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { Domain } from '../domains/domain.ts'
 import { ownDomain } from '../domains/routes.ts'
 import type { Caller } from '../http/auth.ts'
 import type { BodyLimit } from '../http/body.ts'
-import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
-import { limitOf, pageName, pivotPaging } from '../http/paging.ts'
+import { fileParam, type InputOf, type Inputs, limitParam, parsedParam, textParam } from '../http/inputs.ts'
+import { type Operation, operation } from '../http/operation.ts'
+import { pageName, pivotPaging } from '../http/paging.ts'
+import { pageOf } from '../http/paging-shape.ts'
 import type { Params } from '../http/params.ts'
 import { jsonReply } from '../http/reply.ts'
 import type { Access } from '../http/rights.ts'
@@ -29,6 +31,8 @@ export interface SuppressionRouteParts {
 }
 
 const TAG = 'Suppressions'
+const NO_PARAMS: Inputs = {}
+const IMPORTING = 'file uploaded successfully for processing. standby...'
 /** Each change commits its audit row with it. */
 const IN_TRANSACTION = { by: 'operation' } as const
 const PAGE_SIZE = 100
@@ -41,19 +45,19 @@ const IMPORT_LIMIT: BodyLimit = {
   message: 'file size exceeds 25MB limit',
 }
 
-const LIST_PARAMS: readonly ParamDoc[] = [
-  { name: 'limit', type: 'integer', description: 'Page size; above 1000 means 1000', default: PAGE_SIZE },
-  { name: 'page', type: 'string', description: 'first, next, previous or last' },
-  { name: 'address', type: 'string', description: 'The page is next to this address' },
-  { name: 'p', type: 'string', description: 'The same as address' },
-  { name: 'term', type: 'string', description: 'Only those that begin with this text' },
-]
+const LIST_PARAMS = {
+  limit: limitParam(PAGE_SIZE, PAGE_SIZE_MAX, { above: 'cut' }),
+  page: parsedParam('first, next, previous or last', pageName),
+  address: textParam('The page is next to this address'),
+  p: textParam('The same as address, which some clients send'),
+  term: textParam('Only those that begin with this text', { default: '' }),
+}
 
 export function suppressionRoutes(parts: SuppressionRouteParts): Operation[] {
   return KINDS.flatMap((traits) => operationsOf(traits, parts))
 }
 
-function operationsOf(traits: KindTraits, parts: SuppressionRouteParts): Operation[] {
+function operationsOf<V, A, R>(traits: KindTraits<V, A, R>, parts: SuppressionRouteParts): Operation[] {
   const { suppressions } = parts
   const { kind, noun } = traits
   const name = kind[0]?.toUpperCase() + kind.slice(1)
@@ -77,10 +81,10 @@ function operationsOf(traits: KindTraits, parts: SuppressionRouteParts): Operati
       id: `list${name}`,
       summary: `List ${noun} of a domain by address`,
       params: LIST_PARAMS,
-      responses: { 200: { description: 'A page' } },
-      async handler({ params, path, caller }) {
+      answers: { 200: pageOf(traits.pageName, 'A page, by address', traits.record) },
+      async handler({ input, path, caller }) {
         const domain = await domainOf(path, caller)
-        const page = readPage(params)
+        const page = pageQuery(input())
         const records = await suppressions.list(domain, kind, page)
         const paging = pivotPaging({
           baseUrl: parts.baseUrl,
@@ -100,8 +104,7 @@ function operationsOf(traits: KindTraits, parts: SuppressionRouteParts): Operati
       method: 'GET',
       id: `read${name}`,
       summary: `Read one of the ${noun}`,
-      params: [],
-      responses: { 200: { description: 'The record' } },
+      answers: { 200: traits.record, 404: traits.unknown },
       handler: async ({ path, caller }) =>
         traits.view(await suppressions.read(await domainOf(path, caller), kind, path.address)),
     }),
@@ -112,7 +115,13 @@ function operationsOf(traits: KindTraits, parts: SuppressionRouteParts): Operati
       id: `add${name}`,
       summary: `Add ${noun}: one as a form, up to 1000 as a JSON array`,
       params: traits.fields,
-      responses: { 200: { description: 'Added, or updated where they were there' } },
+      answers: {
+        200: either(
+          'Added, or updated where they were there',
+          traits.addedShape,
+          message(traits.addedMany(2)),
+        ),
+      },
       async handler({ params, path, caller, remoteAddress, requestId }) {
         const domain = await domainOf(path, caller)
         const actor = { caller, remoteAddress, requestId }
@@ -132,20 +141,16 @@ function operationsOf(traits: KindTraits, parts: SuppressionRouteParts): Operati
       method: 'POST',
       id: `import${name}`,
       summary: `Import ${noun} from a CSV file, plain or gzip, in the background`,
-      params: [{ name: 'file', type: 'file', description: 'CSV with a header line', required: true }],
+      params: { file: fileParam('CSV with a header line', { required: true }) },
       multipartOnly: true,
       bodyLimit: IMPORT_LIMIT,
-      responses: { 202: { description: 'Taken in; the rows follow' } },
+      answers: { 202: message(IMPORTING, 'Taken in; the rows follow') },
       beforeBody: async ({ path, caller }) => void (await domainOf(path, caller)),
-      async handler({ params, path, caller, remoteAddress, requestId }) {
+      async handler({ input, path, caller, remoteAddress, requestId }) {
         const domain = await domainOf(path, caller)
-        const file = params.files('file')[0]
-        if (!file) throw new BadRequest('Missing mandatory parameter: file')
+        const { file } = input()
         await parts.imports.submit({ caller, remoteAddress, requestId }, domain, kind, file.keep())
-        return jsonReply(
-          { message: 'file uploaded successfully for processing. standby...' },
-          { status: 202 },
-        )
+        return jsonReply({ message: IMPORTING }, { status: 202 })
       },
     }),
     operation({
@@ -154,11 +159,11 @@ function operationsOf(traits: KindTraits, parts: SuppressionRouteParts): Operati
       method: 'DELETE',
       id: `remove${name}`,
       summary: `Remove one of the ${noun}`,
-      params:
-        kind === 'unsubscribes'
-          ? [{ name: 'tag', type: 'string', description: 'Remove only this tag; default all' }]
-          : [],
-      responses: { 200: { description: 'Removed; counts from the next attempt on' } },
+      params: kind === 'unsubscribes' ? { tag: textParam('Remove only this tag; default all') } : NO_PARAMS,
+      answers: {
+        200: described('Removed; counts from the next attempt on', traits.removedShape),
+        404: traits.unknown,
+      },
       async handler({ params, path, caller, remoteAddress, requestId }) {
         const domain = await domainOf(path, caller)
         const tag = params.text('tag')
@@ -172,8 +177,7 @@ function operationsOf(traits: KindTraits, parts: SuppressionRouteParts): Operati
       method: 'DELETE',
       id: `clear${name}`,
       summary: `Remove all ${noun} of a domain`,
-      params: [],
-      responses: { 200: { description: 'Removed' } },
+      answers: { 200: message(traits.cleared, 'Removed') },
       async handler({ path, caller, remoteAddress, requestId }) {
         await suppressions.clear({ caller, remoteAddress, requestId }, await domainOf(path, caller), kind)
         return { message: traits.cleared }
@@ -185,21 +189,19 @@ function operationsOf(traits: KindTraits, parts: SuppressionRouteParts): Operati
 const aliasesOf = ({ aliases }: KindTraits, rest: string) =>
   aliases.map((alias) => `/v3/{domain_name}/${alias}${rest}`)
 
-/** `address`, or `p`, which some clients send. */
-const pivotOf = (params: Params) => params.text('address') ?? params.text('p')
-
 /** `next` and `previous` without a pivot are the first page. */
-function readPage(params: Params): Omit<PageQuery, 'now'> {
-  const limit = limitOf(params, { default: PAGE_SIZE, max: PAGE_SIZE_MAX, above: 'cut' })
-  const page = pageName(params)
-  const pivot = page === 'next' || page === 'previous' ? pivotOf(params) : undefined
+function pageQuery({ limit, page, address, p, term }: InputOf<typeof LIST_PARAMS>): Omit<PageQuery, 'now'> {
+  const pivot = page === 'next' || page === 'previous' ? (address ?? p) : undefined
   const backward = page === 'last' || (page === 'previous' && pivot !== undefined)
-  return { limit, pivot, direction: backward ? 'backward' : 'forward', prefix: params.text('term') ?? '' }
+  return { limit, pivot, direction: backward ? 'backward' : 'forward', prefix: term }
 }
 
 /** The fields of a form as a record: a repeatable field is a list. */
 function formRecord({ fields }: KindTraits, params: Params): GivenRecord {
   return Object.fromEntries(
-    fields.map(({ name, repeated }) => [name, repeated ? params.texts(name) : params.text(name)]),
+    Object.entries(fields).map(([name, { repeated }]) => [
+      name,
+      repeated ? params.texts(name) : params.text(name),
+    ]),
   )
 }

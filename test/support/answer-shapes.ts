@@ -1,0 +1,93 @@
+/**
+ * Compares every JSON answer with what its operation declares. The runner loads it into each process of a test
+ * (`node --import`), services that tests start included, and fails a file whose answers differ. Members that a shape does
+ * not have are faults here, though clients must expect them.
+ */
+import { subscribe } from 'node:diagnostics_channel'
+import { appendFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { ErrorObject, ValidateFunction } from 'ajv'
+import type { AnsweredCall } from '../../src/http/answering.ts'
+import type { Operation } from '../../src/http/operation.ts'
+
+/** The file that takes the differences, a line each. */
+const FAULTS = process.env['SENDWRIGHT_ANSWER_FAULTS']
+/** A longer answer is an export. */
+const CHECKED_BYTES_MAX = 8 * 1024 * 1024
+
+type Check = (call: AnsweredCall) => void
+let check: Check | undefined
+
+if (FAULTS !== undefined) {
+  subscribe('sendwright.answer', (call) => {
+    // Loaded at the first answer: most processes give none.
+    check ??= createCheck(FAULTS)
+    check(call as AnsweredCall)
+  })
+}
+
+function createCheck(faultsFile: string): Check {
+  const require = createRequire(import.meta.url)
+  const { Ajv2020 } = require('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js')
+  const { default: addFormats } = require('ajv-formats') as typeof import('ajv-formats')
+  const openapi = require('../../src/http/openapi.ts') as typeof import('../../src/http/openapi.ts')
+  const compiled = new Map<string, ValidateFunction | string>()
+  const told = new Set<string>()
+
+  function tell(fault: string): void {
+    if (told.has(fault)) return
+    told.add(fault)
+    appendFileSync(faultsFile, `${fault}\n`)
+  }
+
+  function validator(spec: Operation, status: number, contentType: string): ValidateFunction | string {
+    const key = `${spec.id} ${status} ${contentType}`
+    const known = compiled.get(key)
+    if (known !== undefined) return known
+    const made = compile(spec, status, contentType)
+    compiled.set(key, made)
+    return made
+  }
+
+  function compile(spec: Operation, status: number, contentType: string): ValidateFunction | string {
+    const { content, schemas } = openapi.describeAnswer(spec, status) ?? {}
+    if (schemas === undefined) return 'the status is not declared'
+    const declared = content?.[contentType]
+    if (declared === undefined) {
+      return `the content type ${contentType || '(none)'} is not declared, but ${Object.keys(content ?? {})}`
+    }
+    if (contentType !== 'application/json') return ''
+    const ajv = new Ajv2020({ strict: false, allErrors: false, verbose: true })
+    addFormats.default(ajv)
+    return ajv.compile(closed({ ...declared.schema, components: { schemas } }) as object)
+  }
+
+  return ({ spec, status, contentType, body }) => {
+    if (spec.answers === undefined) return
+    const type = contentType.split(';', 1)[0]?.trim() ?? ''
+    const validate = validator(spec, status, type)
+    if (typeof validate === 'string') {
+      if (validate !== '') tell(`${spec.id} ${status}: ${validate}`)
+      return
+    }
+    const text = Buffer.isBuffer(body) ? body.toString() : JSON.stringify(body)
+    if (text === undefined || text.length > CHECKED_BYTES_MAX) return
+    if (validate(JSON.parse(text))) return
+    for (const error of validate.errors ?? []) tell(`${spec.id} ${status}: ${sentence(error)}`)
+  }
+}
+
+function sentence({ instancePath, message, params, data }: ErrorObject): string {
+  const value = JSON.stringify(data)?.slice(0, 200)
+  return `${instancePath || 'the answer'} ${message} ${JSON.stringify(params)}: ${value}`
+}
+
+/** The same schema, whose objects have no members but those that they declare. */
+function closed(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(closed)
+  if (typeof schema !== 'object' || schema === null) return schema
+  const copy: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(schema)) copy[name] = name === 'examples' ? value : closed(value)
+  const isObject = copy['type'] === 'object' && 'properties' in copy && !('additionalProperties' in copy)
+  return isObject ? { ...copy, additionalProperties: false } : copy
+}
