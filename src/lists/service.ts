@@ -233,6 +233,7 @@ function mergedMember(
     name: fields.name ?? (before?.name || address?.name || ''),
     vars_json: fields.vars ? JSON.stringify(fields.vars) : (before?.vars_json ?? '{}'),
     subscribed: fields.subscribed === undefined ? (before?.subscribed ?? 1) : fields.subscribed ? 1 : 0,
+    by_link: 0,
   }
 }
 
