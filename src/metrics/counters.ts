@@ -5,10 +5,8 @@
  * their JSON, which is then not parsed.
  */
 import type { EventName } from '../events/event.ts'
-import type { Counts } from '../store/counter-rows.ts'
+import type { FigureRow } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
-
-export type Counter = keyof Counts
 
 /**
  * In the order of the columns. `unique-visits.ts` determines `opened_unique` and `clicked_unique`; `archived` is no event
@@ -46,7 +44,9 @@ export const COUNTERS = [
   'accepted_listed',
   'test_delivered',
   'archived',
-] as const satisfies readonly Counter[]
+] as const satisfies readonly (keyof FigureRow)[]
+export type Counter = (typeof COUNTERS)[number]
+export type Counts = Record<Counter, number>
 
 export type Payload = Readonly<Record<string, unknown>>
 
