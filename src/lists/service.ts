@@ -153,41 +153,25 @@ export function createLists(parts: { lists: ListStore; domains: DomainDirectory;
 export type Subscription = 'changed' | 'unchanged' | 'unknown'
 
 /**
- * Sets `subscribed` of one member, for links and mail to the unsubscribe address. `also` (its event) is written in
- * the same transaction, only if something changed: a second click is `unchanged`.
+ * Unsubscribes one member, for links and mail to the unsubscribe address. `also` (its event) is written in the same
+ * transaction, only if something changed: a second click is `unchanged`.
  */
-export async function setSubscribed(
+export async function unsubscribeMember(
   lists: ListStore,
   listId: string,
   address: string,
-  subscribed: boolean,
-  also: (list: List, member: Member) => readonly Statement[],
+  also: (list: List, member: Member) => readonly Statement[] = () => [],
 ): Promise<Subscription> {
   const key = keyOf(address)
-  const flag = subscribed ? 1 : 0
   const result = await lists.changeMembers<Subscription>(listId, [key], (list, present) => {
     const before = present.get(key)
     if (!before) return { change: null, result: 'unknown' }
-    if (before.subscribed === flag) return { change: null, result: 'unchanged' }
-    const row: ListMemberRow = { ...before, subscribed: flag }
+    if (before.subscribed === 0) return { change: null, result: 'unchanged' }
+    const row: ListMemberRow = { ...before, subscribed: 0 }
     return { change: { write: [row], added: 0, also: also(list, memberOfRow(row)) }, result: 'changed' }
   })
   return result ?? 'unknown'
 }
-
-export const unsubscribeMember = (
-  lists: ListStore,
-  listId: string,
-  address: string,
-  also: (list: List, member: Member) => readonly Statement[] = () => [],
-): Promise<Subscription> => setSubscribed(lists, listId, address, false, also)
-
-export const resubscribeMember = (
-  lists: ListStore,
-  listId: string,
-  address: string,
-  also: (list: List, member: Member) => readonly Statement[] = () => [],
-): Promise<Subscription> => setSubscribed(lists, listId, address, true, also)
 
 /** A List-Id that was the default follows the new address. */
 function changedColumns(list: List, given: ListFields, address: ReadAddress | null): Partial<ListRow> {
@@ -233,6 +217,7 @@ function mergedMember(
     name: fields.name ?? (before?.name || address?.name || ''),
     vars_json: fields.vars ? JSON.stringify(fields.vars) : (before?.vars_json ?? '{}'),
     subscribed: fields.subscribed === undefined ? (before?.subscribed ?? 1) : fields.subscribed ? 1 : 0,
+    by_link: 0,
   }
 }
 
