@@ -38,12 +38,12 @@ export interface MemberFields {
 export interface Lists {
   /** The caller's list. @throws NotFound; `quoted` gives the text of the bulk operations */
   own(accountId: string, address: string, form?: 'plain' | 'quoted'): Promise<List>
-  create(accountId: string, fields: ListFields): Promise<List>
+  create(accountId: string, fields: ListFields & { address: string }): Promise<List>
   update(list: List, fields: ListFields): Promise<List>
   remove(list: List): Promise<void>
   /** @throws NotFound; `listName` and `memberName` are quoted as the caller wrote them */
   member(list: List, memberName: string, listName: string): Promise<Member>
-  addMember(list: List, fields: MemberFields, upsert: boolean): Promise<Member>
+  addMember(list: List, fields: MemberFields & { address: string }, upsert: boolean): Promise<Member>
   updateMember(list: List, memberName: string, listName: string, fields: MemberFields): Promise<Member>
   removeMember(list: List, memberName: string, listName: string): Promise<Member>
 }
@@ -79,7 +79,6 @@ export function createLists(parts: { lists: ListStore; domains: DomainDirectory;
       throw unknownList(address, form)
     },
     async create(accountId, fields) {
-      if (fields.address === undefined) throw new BadRequest("Parameter 'address' is missing")
       const address = await ownAddress(accountId, fields.address)
       const headerId = defaultHeaderId(address.address)
       const row: ListRow = {
@@ -114,7 +113,6 @@ export function createLists(parts: { lists: ListStore; domains: DomainDirectory;
       return member
     },
     async addMember(list, fields, upsert) {
-      if (fields.address === undefined) throw new BadRequest("Parameter 'address' is missing")
       const address = addressOf(fields.address)
       const added = await lists.changeMembers(list.id, [address.key], (_list, present) => {
         const before = present.get(address.key)
