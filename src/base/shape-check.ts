@@ -1,5 +1,8 @@
-/** Checks JSON values against shapes, for the JSON bodies of requests. */
-import type { JsonSchema, Shape } from './shape.ts'
+/**
+ * Checks JSON values against shapes, for the JSON bodies of requests: those keywords of JSON Schema that shapes print, in
+ * its sense. A `format` is for readers and not checked, and a whole number must be a safe integer.
+ */
+import type { Bounds, JsonSchema, Shape } from './shape.ts'
 import { isPlainObject } from './values.ts'
 
 export interface ShapeFault {
@@ -23,8 +26,13 @@ function faultOf(schema: JsonSchema, value: unknown, path: string, parts: Parts)
     return faultOf(target, value, path, parts)
   }
   if (anyOf !== undefined) {
-    const faults = anyOf.map((one) => faultOf(one, value, path, parts))
-    return faults.includes(null) ? null : (faults[0] ?? null)
+    let first: ShapeFault | null = null
+    for (const one of anyOf) {
+      const fault = faultOf(one, value, path, parts)
+      if (fault === null) return null
+      first ??= fault
+    }
+    return first
   }
   if (!isOfType(schema, value) || !isInBounds(schema, value)) return { path, kind: 'invalid' }
   if (Array.isArray(value))
@@ -73,13 +81,10 @@ function firstOf<T>(
 
 function isOfType({ type, enum: values }: JsonSchema, value: unknown): boolean {
   if (Array.isArray(values) && !values.includes(value)) return false
-  return (
-    type === undefined || [type].flat().includes(typeOf(value)) || (value !== null && isWhole(type, value))
-  )
+  if (type === undefined) return true
+  const types = [type].flat()
+  return types.includes(typeOf(value)) || (typeof value === 'number' && types.includes('number'))
 }
-
-const isWhole = (type: unknown, value: unknown) =>
-  [type].flat().includes('number') && typeof value === 'number'
 
 function typeOf(value: unknown): string {
   if (value === null) return 'null'
@@ -87,24 +92,22 @@ function typeOf(value: unknown): string {
   return Number.isSafeInteger(value) ? 'integer' : typeof value
 }
 
-interface Bounds {
-  minimum?: number
-  maximum?: number
-  minLength?: number
-  maxLength?: number
-  pattern?: string
-  minItems?: number
-  maxItems?: number
-  maxProperties?: number
-}
-
 function isInBounds(schema: JsonSchema, value: unknown): boolean {
   const bounds = schema as Bounds
-  const within = (size: number, min = 0, max = Number.POSITIVE_INFINITY) => size >= min && size <= max
-  if (typeof value === 'number') return within(value, bounds.minimum ?? -Infinity, bounds.maximum)
+  const within = (size: number, min = -Infinity, max = Infinity) => size >= min && size <= max
+  if (typeof value === 'number') return within(value, bounds.minimum, bounds.maximum)
   if (Array.isArray(value)) return within(value.length, bounds.minItems, bounds.maxItems)
   if (isPlainObject(value)) return within(Object.keys(value).length, 0, bounds.maxProperties)
   if (typeof value !== 'string') return true
-  const fits = within(value.length, bounds.minLength, bounds.maxLength)
-  return fits && (bounds.pattern === undefined || new RegExp(bounds.pattern, 'u').test(value))
+  const { minLength, maxLength, pattern } = bounds
+  const isCounted = minLength !== undefined || maxLength !== undefined
+  if (isCounted && !within(charsOf(value), minLength, maxLength)) return false
+  return pattern === undefined || new RegExp(pattern, 'u').test(value)
+}
+
+/** Code points: a pair of surrogates is one character. */
+function charsOf(text: string): number {
+  let chars = 0
+  for (const _ of text) chars += 1
+  return chars
 }
