@@ -2,13 +2,10 @@
  * Writes docs/rights.md from the machine description of a service that it starts: `node scripts/rights-page.ts`. A test
  * compares the page with the description.
  */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import pino from 'pino'
-import { readConfig } from '../src/config.ts'
 import { type Area, type DescribedRights, type Only, RIGHTS, ROLES } from '../src/http/rights.ts'
-import { startService } from '../src/service.ts'
+import { describeService } from './description.ts'
 
 export const RIGHTS_PAGE = join(import.meta.dirname, '../docs/rights.md')
 
@@ -112,21 +109,4 @@ function rowLine({ call, rights }: OperationRow): string {
   return `| ${call} | ${rights.roles.join(', ')}${also}${only} |`
 }
 
-/** Of a service with nothing in it. */
-async function describe(): Promise<Description> {
-  const folder = await mkdtemp(join(tmpdir(), 'sendwright-rights-'))
-  const settings = { SENDWRIGHT_HOST: '127.0.0.1', SENDWRIGHT_PORT: '0', SENDWRIGHT_SMTP_PORT: '0' }
-  const service = await startService(
-    readConfig({ ...settings, SENDWRIGHT_DATA: folder, SENDWRIGHT_API_KEY: 'rights-page-0123456789' }),
-    pino({ level: 'silent' }),
-  )
-  try {
-    const answer = await fetch(`http://127.0.0.1:${service.port}/openapi.json`)
-    return (await answer.json()) as Description
-  } finally {
-    await service.stop()
-    await rm(folder, { recursive: true, force: true })
-  }
-}
-
-if (import.meta.main) await writeFile(RIGHTS_PAGE, rightsPage(await describe()))
+if (import.meta.main) await writeFile(RIGHTS_PAGE, rightsPage(await describeService<Description>()))

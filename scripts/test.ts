@@ -85,17 +85,20 @@ export async function runTests(options: RunOptions): Promise<Totals> {
   }
 }
 
-/** In memory only where files may be run, which containers often forbid there and some tests do. */
+/** In memory where we may write and files may be run, which containers often forbid there and some tests do. */
 function makeScratch(): string {
+  return scratchInMemory() ?? mkdtempSync(join(tmpdir(), 'sendwright-test-'))
+}
+
+function scratchInMemory(): string | undefined {
   const memory = memoryFolder()
-  if (memory !== undefined) {
-    const scratch = mkdtempSync(join(memory, 'sendwright-test-'))
-    const program = join(scratch, 'program')
-    writeFileSync(program, '#!/bin/sh\n', { mode: 0o755 })
-    if (spawnSync(program).status === 0) return scratch
-    rmSync(scratch, { recursive: true })
-  }
-  return mkdtempSync(join(tmpdir(), 'sendwright-test-'))
+  if (memory === undefined) return undefined
+  const scratch = mkdtempSync(join(memory, 'sendwright-test-'))
+  const program = join(scratch, 'program')
+  writeFileSync(program, '#!/bin/sh\n', { mode: 0o755 })
+  if (spawnSync(program).status === 0) return scratch
+  rmSync(scratch, { recursive: true })
+  return undefined
 }
 
 function findFiles({ root, filters }: RunOptions): string[] {

@@ -97,6 +97,9 @@ export const oneOf = <const V extends string | number | boolean>(
   values: readonly V[],
   about?: About,
 ) => make<V>({ type: typeof values[0], enum: values }, description, about)
+/** Always the same. */
+export const constant = <const V extends string | number | boolean>(description: string, value: V) =>
+  make<V>({ const: value }, description)
 /** Null and nothing else; beside another shape use `nullable`. */
 export const nothingNull = (description: string) => make<null>({ type: 'null' }, description)
 /** Any JSON value: only what callers choose themselves, such as variables. */
@@ -120,6 +123,20 @@ export const unixSeconds = (description: string, about?: About) =>
 
 export const list = <T>(description: string, items: Shape<T>, about?: About) =>
   make<readonly T[]>({ type: 'array', items: items.schema }, description, about, items.parts)
+
+/** A list of a fixed length. */
+export const tuple = <const S extends readonly Shape<unknown>[]>(description: string, ...items: S) =>
+  make<{ readonly [K in keyof S]: Of<S[K]> }>(
+    {
+      type: 'array',
+      prefixItems: items.map(({ schema }) => schema),
+      minItems: items.length,
+      maxItems: items.length,
+    },
+    description,
+    {},
+    partsOf(items),
+  )
 
 /** An object whose names are free and whose values are alike. */
 export const map = <T>(description: string, values: Shape<T>, about?: About) =>

@@ -1,13 +1,15 @@
 /** Sending and stored messages over HTTP (messages.md M1 to M5). */
 import { type MaybePromise, whenKnown } from '../base/cache.ts'
 import { NotFound } from '../base/errors.ts'
+import { either, media } from '../base/shape.ts'
 import type { Domain } from '../domains/domain.ts'
 import type { Caller } from '../http/auth.ts'
 import { mediaTypeOf, SENDING_BODY_LIMIT } from '../http/body.ts'
-import { type Context, type Operation, operation, type ParamDoc } from '../http/operation.ts'
+import { otherParam } from '../http/inputs.ts'
+import { type Context, type Operation, operation } from '../http/operation.ts'
 import type { Params } from '../http/params.ts'
 import { type Limiter, takeMessage } from '../http/rate-limit.ts'
-import { bytesReply, jsonReply, jsonStreamReply, jsonTextReply, type Reply } from '../http/reply.ts'
+import { bytesReply, jsonReply, jsonStreamReply, jsonTextReply, Reply } from '../http/reply.ts'
 import { type Acceptance, type AcceptParts, acceptMessage, type Submission } from './acceptance/accept.ts'
 import { checkSender } from './acceptance/check-sender.ts'
 import { resendMessage } from './acceptance/resend.ts'
@@ -19,126 +21,67 @@ import {
   readRecipients,
   readSendRequest,
 } from './request/send-request.ts'
+import { ACCEPTANCE, STORED_MESSAGE, STORED_MIME } from './shapes.ts'
 import { findStored, storedFile, storedMessage, storedMime, type View } from './stored/stored-message.ts'
 
 const TAG = 'Messages'
 const STORED = { area: 'messages:stored', access: 'read' } as const
 
-const OPTION_PARAMS: ParamDoc[] = [
-  { name: 'template', type: 'string', description: 'Name or id of a stored template' },
-  { name: 't:version', type: 'string', description: 'Version tag; default: the active version' },
-  { name: 't:text', type: 'boolean', description: 'Make a text part from the template', default: false },
-  { name: 't:variables', type: 'json', description: "Object with the template's variables" },
-  { name: 'o:tag', type: 'string', repeated: true, description: 'Tag; at most 10' },
-  { name: 'o:dkim', type: 'boolean', description: 'Sign the message', default: true },
-  { name: 'o:secondary-dkim', type: 'string', description: 'Second key to sign with: `domain/selector`' },
-  { name: 'o:secondary-dkim-public', type: 'string', description: 'Name under which the second key signs' },
-  { name: 'o:deliverytime', type: 'date', description: 'Not before this time; at most a few days ahead' },
-  { name: 'o:deliver-within', type: 'string', description: 'Give up after this time: `1h30m`, 5m to 24h' },
-  {
-    name: 'o:deliverytime-optimize-period',
-    type: 'string',
-    description: 'Best time of each recipient: `24h` to `72h`',
-  },
-  {
-    name: 'o:time-zone-localize',
-    type: 'string',
-    description: 'Local time of each recipient: `16:00`, `04:00PM`',
-  },
-  { name: 'o:testmode', type: 'boolean', description: 'Do everything except deliver', default: false },
-  {
-    name: 'o:tracking',
-    type: 'string',
-    description: 'Clicks and opens: yes, no, htmlonly; default: the setting of the domain',
-  },
-  {
-    name: 'o:tracking-clicks',
-    type: 'string',
-    description: 'Rewrite links to count clicks: yes, no, htmlonly',
-  },
-  { name: 'o:tracking-opens', type: 'boolean', description: 'Put a pixel into the html' },
-  {
-    name: 'o:tracking-pixel-location-top',
-    type: 'string',
-    description: 'The pixel at the top: yes, no, htmlonly',
-  },
-  {
-    name: 'o:list-unsubscribe',
+/** Read by `readSendRequest` and `readMimeRequest`, in the contract's order of checks. */
+const OPTION_PARAMS = {
+  template: otherParam('Name or id of a stored template'),
+  't:version': otherParam('Version tag; default: the active version'),
+  't:text': otherParam('Make a text part from the template', { type: 'boolean', default: false }),
+  't:variables': otherParam("Object with the template's variables", { type: 'json' }),
+  'o:tag': otherParam('Tag; at most 10', { repeated: true }),
+  'o:dkim': otherParam('Sign the message', { type: 'boolean', default: true }),
+  'o:secondary-dkim': otherParam('Second key to sign with: `domain/selector`'),
+  'o:secondary-dkim-public': otherParam('Name under which the second key signs'),
+  'o:deliverytime': otherParam('Not before this time; at most a few days ahead', { type: 'date' }),
+  'o:deliver-within': otherParam('Give up after this time: `1h30m`, 5m to 24h'),
+  'o:deliverytime-optimize-period': otherParam('Best time of each recipient: `24h` to `72h`'),
+  'o:time-zone-localize': otherParam('Local time of each recipient: `16:00`, `04:00PM`'),
+  'o:testmode': otherParam('Do everything except deliver', { type: 'boolean', default: false }),
+  'o:tracking': otherParam('Clicks and opens: yes, no, htmlonly; default: the setting of the domain'),
+  'o:tracking-clicks': otherParam('Rewrite links to count clicks: yes, no, htmlonly'),
+  'o:tracking-opens': otherParam('Put a pixel into the html', { type: 'boolean' }),
+  'o:tracking-pixel-location-top': otherParam('The pixel at the top: yes, no, htmlonly'),
+  'o:list-unsubscribe': otherParam('Add List-Unsubscribe, or not; default: to bulk mail', {
     type: 'boolean',
-    description: 'Add List-Unsubscribe, or not; default: to bulk mail',
-  },
-  { name: 'o:require-tls', type: 'boolean', description: 'Deliver over TLS or not at all' },
-  { name: 'o:skip-verification', type: 'boolean', description: 'Accept any certificate' },
-  { name: 'o:sending-ip', type: 'string', description: 'Address of the account to send from' },
-  { name: 'o:sending-ip-pool', type: 'string', description: 'Pool to send from' },
-  { name: 'o:archive-to', type: 'string', description: 'URL that gets a copy of each delivered mail' },
-  {
-    name: 'o:suppress-headers',
-    type: 'string',
-    repeated: true,
-    description: 'Service headers to leave out, or `all`',
-  },
-  { name: 'h:<name>', type: 'string', description: 'Custom header' },
-  { name: 'v:<name>', type: 'string', description: 'Custom variable, shown in events' },
-  {
-    name: 'recipient-variables',
-    type: 'json',
-    description: 'Object: address to variables. Switches batch mode on',
-  },
-]
+  }),
+  'o:require-tls': otherParam('Deliver over TLS or not at all', { type: 'boolean' }),
+  'o:skip-verification': otherParam('Accept any certificate', { type: 'boolean' }),
+  'o:sending-ip': otherParam('Address of the account to send from'),
+  'o:sending-ip-pool': otherParam('Pool to send from'),
+  'o:archive-to': otherParam('URL that gets a copy of each delivered mail'),
+  'o:suppress-headers': otherParam('Service headers to leave out, or `all`', { repeated: true }),
+  'h:<name>': otherParam('Custom header'),
+  'v:<name>': otherParam('Custom variable, shown in events'),
+  'recipient-variables': otherParam('Object: address to variables. Switches batch mode on', { type: 'json' }),
+}
 
-const MIME_PARAMS: ParamDoc[] = [
-  {
-    name: 'to',
-    type: 'string',
-    required: true,
-    repeated: true,
-    description: 'All recipients: To, Cc and Bcc alike',
-  },
-  { name: 'message', type: 'file', required: true, description: 'The MIME message' },
+const MIME_PARAMS = {
+  to: otherParam('All recipients: To, Cc and Bcc alike', { required: true, repeated: true }),
+  message: otherParam('The MIME message', { type: 'file', required: true }),
   ...OPTION_PARAMS,
-]
+}
 
-export const SEND_PARAMS: readonly ParamDoc[] = [
-  {
-    name: 'from',
-    type: 'string',
+export const SEND_PARAMS = {
+  from: otherParam('Sender: an address or `Name <address>`; required unless the template gives one', {
     repeated: true,
-    description: 'Sender: an address or `Name <address>`; required unless the template gives one',
     example: 'Ann <ann@example.com>',
-  },
-  {
-    name: 'to',
-    type: 'string',
-    required: true,
-    repeated: true,
-    description: 'Recipients; repeat it or separate by commas',
-  },
-  { name: 'cc', type: 'string', repeated: true, description: 'Like to' },
-  { name: 'bcc', type: 'string', repeated: true, description: 'Like to; never shown in the mail' },
-  {
-    name: 'subject',
-    type: 'string',
-    description: 'May be empty; required unless the template gives one',
-    example: 'Hello',
-  },
-  {
-    name: 'text',
-    type: 'string',
-    description: 'Plain-text body; one of text, html, amp-html is required',
-    example: 'Hello Bob',
-  },
-  { name: 'html', type: 'string', description: 'HTML body' },
-  { name: 'amp-html', type: 'string', description: 'AMP part' },
-  { name: 'attachment', type: 'file', repeated: true, description: 'Attached file' },
-  {
-    name: 'inline',
-    type: 'file',
-    repeated: true,
-    description: 'File that the html shows as `cid:<file name>`',
-  },
+  }),
+  to: otherParam('Recipients; repeat it or separate by commas', { required: true, repeated: true }),
+  cc: otherParam('Like to', { repeated: true }),
+  bcc: otherParam('Like to; never shown in the mail', { repeated: true }),
+  subject: otherParam('May be empty; required unless the template gives one', { example: 'Hello' }),
+  text: otherParam('Plain-text body; one of text, html, amp-html is required', { example: 'Hello Bob' }),
+  html: otherParam('HTML body'),
+  'amp-html': otherParam('AMP part'),
+  attachment: otherParam('Attached file', { type: 'file', repeated: true }),
+  inline: otherParam('File that the html shows as `cid:<file name>`', { type: 'file', repeated: true }),
   ...OPTION_PARAMS,
-]
+}
 
 export interface MessageRouteParts extends AcceptParts {
   /** The configured prefix and its aliases. */
@@ -148,12 +91,6 @@ export interface MessageRouteParts extends AcceptParts {
 
 const SEND_PATH = '/v3/{domain_name}/messages'
 const STORED_PATH = '/v3/domains/{domain_name}/messages/{storage_key}'
-
-const SEND_RESPONSE = {
-  type: 'object',
-  required: ['id', 'message'],
-  properties: { id: { type: 'string' }, message: { type: 'string' } },
-}
 
 /** What the two send operations have in common. */
 const SENDING = {
@@ -165,7 +102,7 @@ const SENDING = {
   bodyLimit: SENDING_BODY_LIMIT,
   joinsIdempotency: true,
   audit: { exempt: 'each message is an event' },
-  responses: { 200: { description: 'Stored and queued', schema: SEND_RESPONSE } },
+  answers: { 200: ACCEPTANCE },
 } as const
 
 export function messageRoutes(parts: MessageRouteParts): Operation[] {
@@ -248,8 +185,10 @@ function storedRoutes(parts: MessageRouteParts): Operation[] {
       tag: TAG,
       summary: 'Read a stored message',
       auth: STORED,
-      params: [],
-      responses: { 200: { description: 'The stored message' } },
+      answers: {
+        200: either('The stored message', STORED_MESSAGE, STORED_MIME),
+        404: 'Message or domain not found',
+      },
       async handler({ path, caller, headers }) {
         const stored = await findStored(parts, caller.accountId, path.domain_name, path.storage_key)
         if (/message\/rfc2822/i.test(headers.accept ?? '')) return viewReply(await storedMime(parts, stored))
@@ -267,8 +206,8 @@ function storedRoutes(parts: MessageRouteParts): Operation[] {
       auth: { area: 'messages:send', access: 'write' },
       rateLimit: 'sending',
       joinsIdempotency: true,
-      params: [{ name: 'to', type: 'string', required: true, repeated: true, description: 'Recipients' }],
-      responses: { 200: { description: 'Stored and queued', schema: SEND_RESPONSE } },
+      params: { to: otherParam('Recipients', { required: true, repeated: true }) },
+      answers: { 200: ACCEPTANCE },
       async handler(context) {
         const { path, caller, params } = context
         const stored = await findStored(parts, caller.accountId, path.domain_name, path.storage_key)
@@ -293,8 +232,7 @@ function storedRoutes(parts: MessageRouteParts): Operation[] {
       tag: TAG,
       summary: 'One file of a stored message, counted from 0',
       auth: STORED,
-      params: [],
-      responses: { 200: { description: 'The bytes', contentType: 'application/octet-stream' } },
+      answers: { 200: media('*/*', 'The bytes, with their own media type') },
       async handler({ path, caller }) {
         const stored = await findStored(parts, caller.accountId, path.domain_name, path.storage_key)
         if (!/^\d{1,4}$/.test(path.n)) throw new NotFound('Message not found')
@@ -309,9 +247,9 @@ function storedRoutes(parts: MessageRouteParts): Operation[] {
   ]
 }
 
-function viewReply(view: View): Reply | object {
+function viewReply(view: View): Reply {
   if (view instanceof Uint8Array) return jsonTextReply(view)
-  return Symbol.asyncIterator in view ? jsonStreamReply(view) : view
+  return Symbol.asyncIterator in view ? jsonStreamReply(view) : new Reply({ kind: 'json', body: view })
 }
 
 /** The caller's domain, able to send now. @throws NotFound, Forbidden */

@@ -1,13 +1,16 @@
 /** The queues of a domain and scheduled mail over HTTP (messages.md M6, M7; own-operations.md section 2). */
 import { NotFound } from '../base/errors.ts'
+import { message, type Of } from '../base/shape.ts'
 import { invalidFormat } from '../base/values.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { Domain } from '../domains/domain.ts'
 import type { Caller } from '../http/auth.ts'
+import { dateParam, type InputOf, limitParam, textParam, wordParam } from '../http/inputs.ts'
 import { type Operation, operation } from '../http/operation.ts'
-import { limitOf, pageUrl } from '../http/paging.ts'
+import { pageUrl } from '../http/paging.ts'
 import type { Params } from '../http/params.ts'
 import { checkDeliveryTime } from './request/options.ts'
+import { QUEUES, SCHEDULED_PAGE } from './shapes.ts'
 import {
   cancelScheduled,
   dropQueue,
@@ -22,12 +25,21 @@ export interface ScheduledRouteParts extends ScheduledParts {
 }
 
 const TAG = 'Messages'
-const MESSAGE = { type: 'object', properties: { message: { type: 'string' } } }
 const READ = { area: 'messages:stored', access: 'read' } as const
 const WRITE = { area: 'messages:send', access: 'write' } as const
 /** The most that any domain may schedule ahead; its own limit is checked at acceptance. */
 const MOVE_MAX_MS = 7 * 86_400_000
 const LIST_PATH = '/sendwright/v1/scheduled'
+
+const LIST_PARAMS = {
+  limit: limitParam(100, 1000),
+  domain: textParam('Sending domain'),
+  recipient: textParam('Bare address'),
+  tag: textParam('One whole tag'),
+  before: dateParam('Due before'),
+  after: dateParam('Due after'),
+  page: wordParam('From a paging link', positionOf),
+}
 
 export function scheduledRoutes(parts: ScheduledRouteParts): Operation[] {
   return [
@@ -40,8 +52,7 @@ export function scheduledRoutes(parts: ScheduledRouteParts): Operation[] {
       summary: 'Whether the queues of a domain take mail',
       auth: { area: 'domains', access: 'read' },
       rateLimit: 'domains',
-      params: [],
-      responses: { 200: { description: 'The regular and the scheduled queue' } },
+      answers: { 200: QUEUES },
       handler: async ({ path, caller }) =>
         parts.queueLimits.status(await ownDomain(parts, caller, path.name, 'Domain not found')),
     }),
@@ -52,8 +63,7 @@ export function scheduledRoutes(parts: ScheduledRouteParts): Operation[] {
       tag: TAG,
       summary: 'Drop scheduled and undelivered mail of a domain',
       auth: { area: 'domains', access: 'write' },
-      params: [],
-      responses: { 200: { description: 'Dropped', schema: MESSAGE } },
+      answers: { 200: message('done', 'Dropped') },
       async handler({ path, caller }) {
         await dropQueue(parts, await ownDomain(parts, caller, path.domain_name, 'domain not found'))
         return { message: 'done' }
@@ -66,17 +76,9 @@ export function scheduledRoutes(parts: ScheduledRouteParts): Operation[] {
       tag: TAG,
       summary: 'List mail that is not due yet',
       auth: READ,
-      params: [
-        { name: 'domain', type: 'string', description: 'Sending domain' },
-        { name: 'recipient', type: 'string', description: 'Bare address' },
-        { name: 'tag', type: 'string', description: 'One whole tag' },
-        { name: 'before', type: 'date', description: 'Due before' },
-        { name: 'after', type: 'date', description: 'Due after' },
-        { name: 'limit', type: 'integer', description: '1 to 1000', default: 100 },
-        { name: 'page', type: 'string', description: 'From a paging link' },
-      ],
-      responses: { 200: { description: 'By due time' } },
-      handler: async ({ params, caller }) => scheduledPage(parts, caller, params),
+      params: LIST_PARAMS,
+      answers: { 200: SCHEDULED_PAGE },
+      handler: async ({ params, input, caller }) => scheduledPage(parts, caller, input(), params),
     }),
     operation({
       method: 'PATCH',
@@ -85,11 +87,13 @@ export function scheduledRoutes(parts: ScheduledRouteParts): Operation[] {
       tag: TAG,
       summary: 'Move scheduled mail to another time',
       auth: WRITE,
-      params: [{ name: 'deliverytime', type: 'date', required: true, description: 'The new time' }],
-      responses: { 200: { description: 'Moved', schema: MESSAGE } },
-      async handler({ params, path, caller }) {
-        params.required('deliverytime')
-        const time = params.date('deliverytime')?.getTime() ?? 0
+      params: { deliverytime: dateParam('The new time', { required: true }) },
+      answers: {
+        200: message('Message has been rescheduled', 'Moved'),
+        409: 'Part of it was delivered, or copies for a list are being made',
+      },
+      async handler({ input, path, caller }) {
+        const time = input().deliverytime.getTime()
         checkDeliveryTime(time, { now: parts.clock.now(), scheduleMaxMs: MOVE_MAX_MS })
         await moveScheduled(parts, caller.accountId, path.message_id, time)
         return { message: 'Message has been rescheduled' }
@@ -102,8 +106,10 @@ export function scheduledRoutes(parts: ScheduledRouteParts): Operation[] {
       tag: TAG,
       summary: 'Cancel scheduled mail',
       auth: WRITE,
-      params: [],
-      responses: { 200: { description: 'Cancelled', schema: MESSAGE } },
+      answers: {
+        200: message('Message has been cancelled', 'Cancelled'),
+        409: 'Part of it was delivered, or copies for a list are being made',
+      },
       async handler({ path, caller }) {
         await cancelScheduled(parts, caller.accountId, path.message_id)
         return { message: 'Message has been cancelled' }
@@ -123,16 +129,14 @@ async function ownDomain(
   return domain
 }
 
-async function scheduledPage(parts: ScheduledRouteParts, caller: Caller, params: Params): Promise<object> {
-  const limit = limitOf(params, { default: 100, max: 1000 })
-  const filter = {
-    domain: params.text('domain'),
-    recipient: params.text('recipient'),
-    tag: params.text('tag'),
-    before: params.date('before')?.getTime(),
-    after: params.date('after')?.getTime(),
-  }
-  const from = positionOf(params.text('page'))
+async function scheduledPage(
+  parts: ScheduledRouteParts,
+  caller: Caller,
+  { limit, before, after, page: given, ...texts }: InputOf<typeof LIST_PARAMS>,
+  params: Params,
+): Promise<Of<typeof SCHEDULED_PAGE>> {
+  const from = given ?? null
+  const filter = { ...texts, before: before?.getTime(), after: after?.getTime() }
   const { items, last } = await listScheduled(parts, caller.accountId, filter, from, limit)
   const carried = ['domain', 'recipient', 'tag', 'before', 'after'].map(
     (name) => [name, params.text(name)] as const,
@@ -144,8 +148,7 @@ async function scheduledPage(parts: ScheduledRouteParts, caller: Caller, params:
   return { items, paging: { first: link(undefined), next: link(page) } }
 }
 
-function positionOf(page: string | undefined): { dueAt: number; id: string } | null {
-  if (page === undefined) return null
+function positionOf(page: string): { dueAt: number; id: string } {
   const match = /^(\d{1,15})\.([-0-9A-Z_a-z]{22})$/.exec(page)
   if (!match) throw invalidFormat('page', page)
   return { dueAt: Number(match[1]), id: match[2] as string }

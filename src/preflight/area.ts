@@ -9,6 +9,7 @@ import { rootDomainOf } from '../domains/domain-names.ts'
 import { returnPathHost } from '../domains/name-owner.ts'
 import type { Caller } from '../http/auth.ts'
 import { mediaTypeOf, SENDING_BODY_LIMIT } from '../http/body.ts'
+import { fileParam, textParam } from '../http/inputs.ts'
 import { type Context, operation } from '../http/operation.ts'
 import { MESSAGE_BYTES_MAX } from '../messages/acceptance/accept.ts'
 import type { Tracker } from '../messages/acceptance/collaborators.ts'
@@ -62,10 +63,10 @@ const CHECKING = {
   responses: { 200: { description: 'The checks and the worst of their states', schema: RESULT } },
 } as const
 
-const PARAMS = [
+const PARAMS = {
   ...SEND_PARAMS,
-  { name: 'message', type: 'file', description: 'A MIME message in place of the parts' },
-] as const
+  message: fileParam('A MIME message in place of the parts'),
+}
 
 export function preflightArea(core: Core, { accept, tracker }: PreflightUses): Area {
   const parts = { ...accept, tracker }
@@ -107,11 +108,8 @@ export function preflightArea(core: Core, { accept, tracker }: PreflightUses): A
         id: 'checkMessage',
         summary: 'Check a message before it is sent; sends nothing',
         auth: { area: 'messages:send', access: 'write' },
-        params: [
-          { name: 'domain', type: 'string', required: true, description: 'Domain to send from' },
-          ...PARAMS,
-        ],
-        handler: (context) => check(context, context.params.required('domain')),
+        params: { domain: textParam('Domain to send from', { required: true }), ...PARAMS },
+        handler: (context) => check(context, context.input().domain),
       }),
       operation({
         ...CHECKING,

@@ -45,7 +45,7 @@ const LANGUAGES: Readonly<Record<string, Language>> = {
   },
   python: {
     program: 'python3',
-    probe: null,
+    probe: ['--version'],
     file: 'check.py',
     call: (signature) => `is_genuine({${pairs(signature, ':')}}, '${KEY}')`,
     whole: (code, one, other) => `${code}\nprint(${one}, ${other})`,

@@ -1,5 +1,5 @@
 /** Where temporary data of tests is kept in memory: a disk makes small files and syncs cost more than the tests themselves. */
-import { statfsSync } from 'node:fs'
+import { accessSync, constants, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 
 const SHARED_MEMORY = '/dev/shm'
@@ -14,10 +14,11 @@ const MEMORY_MIN_BYTES = 4 * 1024 ** 3
 export function memoryFolder(): string | undefined {
   if (process.availableMemory() < MEMORY_MIN_BYTES) return undefined
   try {
+    accessSync(SHARED_MEMORY, constants.W_OK)
     const { type, bavail, bsize } = statfsSync(SHARED_MEMORY)
     return type === TMPFS && bavail * bsize >= ROOM_MIN_BYTES ? SHARED_MEMORY : undefined
   } catch {
-    return undefined // not on Linux
+    return undefined // not on Linux, or not ours to write
   }
 }
 

@@ -14,6 +14,7 @@ import { type MaybePromise, whenKnown } from '../../base/cache.ts'
 import type { Clock } from '../../base/clock.ts'
 import { BadRequest } from '../../base/errors.ts'
 import { messageSize } from '../../base/mime-message.ts'
+import type { Of } from '../../base/shape.ts'
 import type { Delivery } from '../../delivery/contract.ts'
 import type { DomainDirectory } from '../../domains/directory.ts'
 import type { Domain } from '../../domains/domain.ts'
@@ -29,6 +30,7 @@ import { type ComposedCopy, type CopyParts, type CopyTarget, composeCopy } from 
 import { headerText } from '../composing/headers.ts'
 import type { SecondaryKeys } from '../composing/secondary-keys.ts'
 import type { Draft } from '../request/draft.ts'
+import type { ACCEPTANCE } from '../shapes.ts'
 import type { MessageRecords } from '../stored/message-records.ts'
 import {
   acceptedStatements,
@@ -65,11 +67,7 @@ export interface Submission extends MessageOrigin {
   also?(acceptance: Acceptance, keepUntil: number): readonly Statement[]
 }
 
-export interface Acceptance {
-  /** Message-Id with its angle brackets. */
-  id: string
-  message: 'Queued. Thank you.'
-}
+export type Acceptance = Of<typeof ACCEPTANCE>
 
 export interface AcceptParts extends CopyParts, RowParts {
   store: Store

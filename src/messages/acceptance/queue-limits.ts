@@ -8,18 +8,14 @@ import type { Clock } from '../../base/clock.ts'
 import { formatGmt } from '../../base/dates.ts'
 import type { Domain } from '../../domains/domain.ts'
 import type { Store } from '../../store/store.ts'
+import type { Queues } from '../shapes.ts'
 
-export type QueueName = 'regular' | 'scheduled'
-
-export interface QueueStatus {
-  is_disabled: boolean
-  disabled: { until: string; reason: string }
-}
+export type QueueName = keyof Queues
 
 export interface QueueLimits {
   /** Unix milliseconds until which one of the domain's queues is disabled; 0 or past: neither is. */
   disabledUntil(domainId: string): MaybePromise<number>
-  status(domain: Domain): Promise<Record<QueueName, QueueStatus>>
+  status(domain: Domain): Promise<Queues>
   /** `count` deliveries were added to the domain's queues. */
   added(domainId: string, count: number): void
   /** The queues were emptied. */
@@ -132,7 +128,7 @@ export function createQueueLimits(parts: { store: Store; clock: Clock; max?: num
     async status(domain) {
       await counting.get(domain.id)?.catch(() => {})
       const { disabledUntil } = await countOnce(domain.id)
-      const statusOf = (queue: QueueName): QueueStatus => {
+      const statusOf = (queue: QueueName): Queues[QueueName] => {
         const until = disabledUntil[queue]
         if (until === undefined || until <= clock.now()) {
           return { is_disabled: false, disabled: { until: '', reason: '' } }

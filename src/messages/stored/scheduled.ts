@@ -12,6 +12,7 @@ import type { Statement, Store } from '../../store/store.ts'
 import type { QueueLimits } from '../acceptance/queue-limits.ts'
 import { eventMessage } from '../composing/copy.ts'
 import type { MessageOptions } from '../request/options.ts'
+import type { ScheduledItem } from '../shapes.ts'
 import type { AttemptsInProgress } from './in-progress.ts'
 import type { MessageRecords } from './message-records.ts'
 
@@ -35,21 +36,6 @@ export interface ScheduledFilter {
   /** Unix milliseconds. */
   before?: number | undefined
   after?: number | undefined
-}
-
-export interface ScheduledItem {
-  message_id: string
-  storage_key: string
-  domain: string
-  /** RFC 3339, of the first copy. */
-  deliverytime: string
-  accepted_at: string
-  from: string
-  to: string
-  subject: string
-  tags: readonly string[]
-  /** Copies still waiting. */
-  recipients: number
 }
 
 // As a literal: SQLite uses a partial index only for values that are known when it plans.
