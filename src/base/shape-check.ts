@@ -1,5 +1,8 @@
-/** Checks JSON values against shapes, for the JSON bodies of requests. */
-import type { JsonSchema, Shape } from './shape.ts'
+/**
+ * Checks JSON values against shapes, for the JSON bodies of requests: those keywords of JSON Schema that shapes print, in
+ * its sense. A `format` is for readers and not checked, and a whole number must be a safe integer.
+ */
+import type { Bounds, Shape } from './shape.ts'
 import { isPlainObject } from './values.ts'
 
 export interface ShapeFault {
@@ -10,76 +13,78 @@ export interface ShapeFault {
 
 /** The first fault of a value, in the order of the declaration; null: it has the shape. Further members are no fault. */
 export function shapeFault({ schema, parts }: Shape<unknown>, value: unknown): ShapeFault | null {
-  return faultOf(schema, value, '', parts)
+  return faultOf(schema as Keywords, value, parts)
 }
 
 type Parts = Shape<unknown>['parts']
+interface Keywords extends Bounds {
+  $ref?: string
+  anyOf?: Keywords[]
+  type?: string | string[]
+  enum?: unknown[]
+  items?: Keywords
+  properties?: Record<string, Keywords>
+  required?: string[]
+  additionalProperties?: Keywords
+}
 
-function faultOf(schema: JsonSchema, value: unknown, path: string, parts: Parts): ShapeFault | null {
-  const { $ref, anyOf } = schema as { $ref?: string; anyOf?: JsonSchema[] }
+function faultOf(schema: Keywords, value: unknown, parts: Parts): ShapeFault | null {
+  const { $ref, anyOf } = schema
   if ($ref !== undefined) {
     const target = parts[$ref.slice($ref.lastIndexOf('/') + 1)]
     if (target === undefined) throw new Error(`shape without ${$ref}`)
-    return faultOf(target, value, path, parts)
+    return faultOf(target as Keywords, value, parts)
   }
   if (anyOf !== undefined) {
-    const faults = anyOf.map((one) => faultOf(one, value, path, parts))
-    return faults.includes(null) ? null : (faults[0] ?? null)
+    let first: ShapeFault | null = null
+    for (const one of anyOf) {
+      const fault = faultOf(one, value, parts)
+      if (fault === null) return null
+      first ??= fault
+    }
+    return first
   }
-  if (!isOfType(schema, value) || !isInBounds(schema, value)) return { path, kind: 'invalid' }
-  if (Array.isArray(value))
-    return firstOf(value, (item, i) => itemFault(schema, item, `${path}[${i}]`, parts))
-  return isPlainObject(value) ? memberFault(schema, value, path, parts) : null
+  if (!isOfType(schema, value) || !isInBounds(schema, value)) return { path: '', kind: 'invalid' }
+  if (Array.isArray(value)) return itemFault(schema, value, parts)
+  return isPlainObject(value) ? memberFault(schema, value, parts) : null
 }
 
-const itemFault = ({ items }: JsonSchema, item: unknown, path: string, parts: Parts) =>
-  items === undefined ? null : faultOf(items as JsonSchema, item, path, parts)
-
-function memberFault(
-  schema: JsonSchema,
-  value: Record<string, unknown>,
-  path: string,
-  parts: Parts,
-): ShapeFault | null {
-  const {
-    properties = {},
-    required = [],
-    additionalProperties,
-  } = schema as {
-    properties?: Record<string, JsonSchema>
-    required?: string[]
-    additionalProperties?: JsonSchema
-  }
-  const inside = (name: string) => (path === '' ? name : `${path}.${name}`)
-  const fault = firstOf(Object.entries(properties), ([name, member]) => {
-    if (Object.hasOwn(value, name)) return faultOf(member, value[name], inside(name), parts)
-    return required.includes(name) ? { path: inside(name), kind: 'missing' as const } : null
-  })
-  if (fault !== null || typeof additionalProperties !== 'object') return fault
-  const others = Object.entries(value).filter(([name]) => !Object.hasOwn(properties, name))
-  return firstOf(others, ([name, member]) => faultOf(additionalProperties, member, inside(name), parts))
-}
-
-function firstOf<T>(
-  items: readonly T[],
-  faultAt: (item: T, i: number) => ShapeFault | null,
-): ShapeFault | null {
-  for (const [i, item] of items.entries()) {
-    const fault = faultAt(item, i)
-    if (fault !== null) return fault
+function itemFault({ items }: Keywords, values: readonly unknown[], parts: Parts): ShapeFault | null {
+  if (items === undefined) return null
+  for (let i = 0; i < values.length; i++) {
+    const fault = faultOf(items, values[i], parts)
+    if (fault !== null) return inside(`[${i}]`, fault)
   }
   return null
 }
 
-function isOfType({ type, enum: values }: JsonSchema, value: unknown): boolean {
-  if (Array.isArray(values) && !values.includes(value)) return false
-  return (
-    type === undefined || [type].flat().includes(typeOf(value)) || (value !== null && isWhole(type, value))
-  )
+function memberFault(schema: Keywords, value: Record<string, unknown>, parts: Parts): ShapeFault | null {
+  const { properties = {}, required = [], additionalProperties } = schema
+  for (const name in properties) {
+    const isGiven = Object.hasOwn(value, name)
+    if (!isGiven && required.includes(name)) return { path: name, kind: 'missing' }
+    const fault = isGiven ? faultOf(properties[name] as Keywords, value[name], parts) : null
+    if (fault !== null) return inside(name, fault)
+  }
+  if (additionalProperties === undefined) return null
+  for (const [name, member] of Object.entries(value)) {
+    const fault = Object.hasOwn(properties, name) ? null : faultOf(additionalProperties, member, parts)
+    if (fault !== null) return inside(name, fault)
+  }
+  return null
 }
 
-const isWhole = (type: unknown, value: unknown) =>
-  [type].flat().includes('number') && typeof value === 'number'
+const inside = (name: string, { path, kind }: ShapeFault): ShapeFault => ({
+  path: path === '' || path.startsWith('[') ? name + path : `${name}.${path}`,
+  kind,
+})
+
+function isOfType({ type, enum: values }: Keywords, value: unknown): boolean {
+  if (values !== undefined && !values.includes(value)) return false
+  if (type === undefined) return true
+  const has = (name: string) => (typeof type === 'string' ? type === name : type.includes(name))
+  return has(typeOf(value)) || (typeof value === 'number' && has('number'))
+}
 
 function typeOf(value: unknown): string {
   if (value === null) return 'null'
@@ -87,24 +92,21 @@ function typeOf(value: unknown): string {
   return Number.isSafeInteger(value) ? 'integer' : typeof value
 }
 
-interface Bounds {
-  minimum?: number
-  maximum?: number
-  minLength?: number
-  maxLength?: number
-  pattern?: string
-  minItems?: number
-  maxItems?: number
-  maxProperties?: number
-}
-
-function isInBounds(schema: JsonSchema, value: unknown): boolean {
-  const bounds = schema as Bounds
-  const within = (size: number, min = 0, max = Number.POSITIVE_INFINITY) => size >= min && size <= max
-  if (typeof value === 'number') return within(value, bounds.minimum ?? -Infinity, bounds.maximum)
+function isInBounds(bounds: Bounds, value: unknown): boolean {
+  const within = (size: number, min = -Infinity, max = Infinity) => size >= min && size <= max
+  if (typeof value === 'number') return within(value, bounds.minimum, bounds.maximum)
   if (Array.isArray(value)) return within(value.length, bounds.minItems, bounds.maxItems)
   if (isPlainObject(value)) return within(Object.keys(value).length, 0, bounds.maxProperties)
   if (typeof value !== 'string') return true
-  const fits = within(value.length, bounds.minLength, bounds.maxLength)
-  return fits && (bounds.pattern === undefined || new RegExp(bounds.pattern, 'u').test(value))
+  const { minLength, maxLength, pattern } = bounds
+  const isCounted = minLength !== undefined || maxLength !== undefined
+  if (isCounted && !within(charsOf(value), minLength, maxLength)) return false
+  return pattern === undefined || new RegExp(pattern, 'u').test(value)
+}
+
+/** Code points: a pair of surrogates is one character. */
+function charsOf(text: string): number {
+  let chars = 0
+  for (const _ of text) chars += 1
+  return chars
 }

@@ -49,8 +49,23 @@ export interface About {
   /** `seconds`, `bytes`, `percent`: where the description does not say it. */
   unit?: string
   default?: unknown
-  /** JSON Schema keywords that narrow the value: `pattern`, `minimum`, `maxItems`, `format`. */
-  only?: JsonSchema
+  only?: Bounds
+}
+
+/** JSON Schema keywords that narrow a value. All but the formats are checked in requests (shape-check.ts). */
+export interface Bounds {
+  minimum?: number
+  maximum?: number
+  /** In characters (code points). */
+  minLength?: number
+  maxLength?: number
+  /** ECMAScript with the flag `u`, found anywhere. */
+  pattern?: string
+  minItems?: number
+  maxItems?: number
+  maxProperties?: number
+  /** For readers. */
+  format?: 'date' | 'date-time' | 'email' | 'hostname' | 'ipv4' | 'uri' | 'uuid'
 }
 
 const NONE: Readonly<Record<string, JsonSchema>> = {}
@@ -76,7 +91,7 @@ export const number = (description: string, about?: About) =>
   make<number>({ type: 'number' }, description, about)
 export const flag = (description: string, about?: About) =>
   make<boolean>({ type: 'boolean' }, description, about)
-/** One of some words or numbers. */
+/** One of some words, or of some numbers. */
 export const oneOf = <const V extends string | number | boolean>(
   description: string,
   values: readonly V[],
@@ -163,8 +178,8 @@ export function named<const F extends Fields>(
   }
 }
 
-/** The same shape with another description, for its use in one place. */
-export const described = <T>(description: string, shape: Shape<T>): Shape<T> => ({
+/** The same shape with another description, for its use in one place; beside a `$ref` it takes precedence. */
+export const described = <S extends Shape<unknown>>(description: string, shape: S): S => ({
   ...shape,
   schema: { ...shape.schema, description },
 })
@@ -172,7 +187,8 @@ export const described = <T>(description: string, shape: Shape<T>): Shape<T> => 
 /** A member that may be absent; its description says when it is present. */
 export const optional = <T>(shape: Shape<T>): Optional<T> => ({ ...shape, optional: true })
 
-export const nullable = <T>(shape: Shape<T>): Shape<T | null> => {
+/** A value of the shape, or null. A member that may be absent too is `optional(nullable(...))`. */
+export const nullable = <T>(shape: Shape<T> & { optional?: never }): Shape<T | null> => {
   const { type, enum: values, description, ...rest } = shape.schema
   if (typeof type !== 'string')
     return either(String(description ?? ''), shape, make<null>({ type: 'null' }, ''))

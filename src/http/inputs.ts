@@ -199,8 +199,11 @@ export function wordParam<T>(
   })
 }
 
-/** Documented only: read elsewhere, or ignored on purpose. */
+/** Documented only: a part of the path, read elsewhere, or ignored on purpose. */
 export const otherParam = (
   description: string,
   doc: Partial<Omit<ParamDoc, 'name' | 'description'>> = {},
-): Input<undefined> => ({ type: 'string', ...doc, description, read: () => undefined })
+): Input<undefined> => ({ type: 'string', ...doc, description, read: unread })
+
+const unread = () => undefined
+export const isRead = ({ read }: Input<unknown>) => read !== unread

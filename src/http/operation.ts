@@ -19,7 +19,7 @@ import type { AuditRule } from './audit-rule.ts'
 import type { Caller } from './auth.ts'
 import { type BodyLimit, PUBLIC_BODY_LIMIT } from './body.ts'
 import type { IdempotencyRecord } from './idempotency.ts'
-import type { InputOf, Inputs, ParamDoc } from './inputs.ts'
+import { type InputOf, type Inputs, isRead, type ParamDoc } from './inputs.ts'
 import type { Params } from './params.ts'
 import type { LimitName } from './rate-limit.ts'
 import type { Reply } from './reply.ts'
@@ -150,8 +150,8 @@ export interface Operation extends OperationDoc<string, 'public' | Requirement> 
 
 /**
  * Types the handler by path, auth and what `beforeBody` returns.
- * @throws Error if the domain of `auth` or an alias does not fit the path, if a public operation takes large bodies, or if
- *   a public change is not recorded
+ * @throws Error if the domain of `auth`, an alias or an input does not fit the path, if a public operation takes large
+ *   bodies, or if a public change is not recorded
  */
 export function operation<
   const P extends string,
@@ -190,7 +190,13 @@ export function operation<
   // The handler's type is narrower: exactly the names of its path, a caller by its auth, and the value of its
   // `beforeBody`. The server ensures all three before the call.
   const { params: declared = {} } = spec
-  const inputs = isList(declared) ? {} : declared
+  const inputs: Inputs = isList(declared) ? {} : declared
+  for (const [name, input] of Object.entries(inputs)) {
+    // It would be read from the query or the body.
+    if (names.includes(name) && (input.in ?? 'path') === 'path' && isRead(input)) {
+      throw new Error(`operation ${spec.id}: "${name}" is a part of the path, so otherParam describes it`)
+    }
+  }
   const params = isList(declared)
     ? declared
     : Object.entries<Omit<ParamDoc, 'name'>>(declared).map(([name, doc]) => ({ ...doc, name }))

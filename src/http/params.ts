@@ -9,7 +9,7 @@ import { BadRequest } from '../base/errors.ts'
 import type { Chunk } from '../base/mime-message.ts'
 import type { Shape } from '../base/shape.ts'
 import { shapeFault } from '../base/shape-check.ts'
-import { booleanOf, invalidChoice, invalidFormat, isPlainObject } from '../base/values.ts'
+import { booleanOf, invalidChoice, invalidFormat, isPlainObject, quotable } from '../base/values.ts'
 import { YieldingDigest } from './yielding-digest.ts'
 
 export interface UploadedFile {
@@ -248,5 +248,5 @@ export function readDocument<T>(shape: Shape<T>, value: unknown): T {
   if (fault === null) return value as T
   if (fault.path === '') throw new BadRequest('unable to parse request: a JSON object is expected')
   const text = fault.kind === 'missing' ? 'Missing mandatory parameter' : 'Invalid parameter'
-  throw new BadRequest(`${text}: ${fault.path}`)
+  throw new BadRequest(`${text}: ${quotable(fault.path)}`)
 }

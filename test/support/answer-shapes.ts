@@ -7,6 +7,7 @@ import { subscribe } from 'node:diagnostics_channel'
 import { appendFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { ErrorObject, ValidateFunction } from 'ajv'
+import type { JsonSchema } from '../../src/base/shape.ts'
 import type { AnsweredCall } from '../../src/http/answering.ts'
 import type { Operation } from '../../src/http/operation.ts'
 
@@ -59,7 +60,7 @@ function createCheck(faultsFile: string): Check {
     if (contentType !== 'application/json' || declared === content?.['*/*']) return ''
     const ajv = new Ajv2020({ strict: false, allErrors: false, verbose: true })
     addFormats.default(ajv)
-    return ajv.compile(closed({ ...declared.schema, components: { schemas } }) as object)
+    return ajv.compile({ ...closed(declared.schema), components: { schemas: eachClosed(schemas) } })
   }
 
   return ({ spec, status, contentType, body }) => {
@@ -83,11 +84,18 @@ function sentence({ instancePath, message, params, data }: ErrorObject): string 
 }
 
 /** The same schema, whose objects have no members but those that they declare. */
-function closed(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(closed)
-  if (typeof schema !== 'object' || schema === null) return schema
-  const copy: Record<string, unknown> = {}
-  for (const [name, value] of Object.entries(schema)) copy[name] = name === 'examples' ? value : closed(value)
-  const isObject = copy['type'] === 'object' && 'properties' in copy && !('additionalProperties' in copy)
-  return isObject ? { ...copy, additionalProperties: false } : copy
+function closed(schema: JsonSchema): JsonSchema {
+  const { properties, items, additionalProperties, anyOf } = schema as Partial<Record<string, JsonSchema>>
+  return {
+    ...schema,
+    ...(items && { items: closed(items) }),
+    ...(Array.isArray(anyOf) && { anyOf: anyOf.map(closed) }),
+    ...(properties && { properties: eachClosed(properties as Record<string, JsonSchema>) }),
+    ...((properties || additionalProperties) && {
+      additionalProperties: additionalProperties ? closed(additionalProperties) : false,
+    }),
+  }
 }
+
+const eachClosed = (schemas: Readonly<Record<string, JsonSchema>>) =>
+  Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, closed(schema)]))
