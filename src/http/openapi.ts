@@ -57,6 +57,9 @@ function commonAnswers(spec: Operation): Answers {
       403: 'The role lacks the right, or the account may not do this now',
       ...(spec.rateLimit !== 'none' && { 429: TOO_MANY }),
     }),
+    ...(isPublic &&
+      method !== 'GET' &&
+      spec.crossSite !== true && { 403: 'A page of another site calls it' }),
     ...(pathNames(spec.path).length > 0 && { 404: 'It does not exist, or belongs to another account' }),
     ...(method !== 'GET' && { 507: 'The disk is full' }),
     ...(takesBody && { 413: 'The body is too large' }),
