@@ -4,7 +4,7 @@ import { invalidChoice, invalidFormat } from '../base/values.ts'
 import { ownDomain } from '../domains/routes.ts'
 import type { Caller } from '../http/auth.ts'
 import { csvReply, prefersCsv } from '../http/csv-reply.ts'
-import { choiceParam, type InputOf, limitParam, parsedParam, skipParam, wordParam } from '../http/inputs.ts'
+import { choiceParam, type InputOf, parsedParam, wordParam } from '../http/inputs.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import type { Params } from '../http/params.ts'
 import {
@@ -70,19 +70,14 @@ function domainsRoute({ figures }: StatsRouteParts): Operation {
     tag: 'Stats',
     summary: 'Totals of all domains in one interval',
     auth: READ,
-    params: {
-      timestamp: INTERVAL_PARAMS.timestamp,
-      limit: limitParam(100, 1000),
-      skip: skipParam(),
-      ...INTERVAL_PARAMS,
-    },
+    params: INTERVAL_PARAMS,
     answers: FOUND,
     async handler({ input, params, caller, headers }) {
-      const { limit, skip, ...given } = input()
+      const given = input()
       const query = intervalQuery(given, params.required('timestamp'))
       const scope = { accountIds: [caller.accountId], filter: [] }
       const found = await readGroups(figures, scope, query, { type: 'domain', dimension: 'domain' })
-      return inForm({ ...found, stats: found.stats.slice(skip, skip + limit) }, headers)
+      return inForm({ ...found, stats: found.stats.slice(given.skip, given.skip + given.limit) }, headers)
     },
   })
 }

@@ -2,7 +2,15 @@
 import { BadRequest } from '../base/errors.ts'
 import { invalidChoice, invalidFormat } from '../base/values.ts'
 import { DAY_MS } from '../events/event-retention.ts'
-import { choiceParam, dateParam, type InputOf, parsedParam, wordParam } from '../http/inputs.ts'
+import {
+  choiceParam,
+  dateParam,
+  type InputOf,
+  limitParam,
+  parsedParam,
+  skipParam,
+  wordParam,
+} from '../http/inputs.ts'
 import type { Params } from '../http/params.ts'
 import { before, intervalsBetween, startOf, UNITS, type Unit } from './intervals.ts'
 
@@ -41,6 +49,8 @@ const EVENT = parsedParam('What to count', eventsOf, {
 
 export const INTERVAL_PARAMS = {
   timestamp: dateParam('A time in the interval', { required: true }),
+  limit: limitParam(100, 1000),
+  skip: skipParam(),
   event: EVENT,
   resolution: choiceParam('Length of the interval, in UTC', UNITS, { default: 'day' }),
 }
