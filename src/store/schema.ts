@@ -1192,7 +1192,7 @@ export interface PlacementTestRow {
   sender: string
   subject: string
   message_id: string | null
-  status: string
+  status: 'processing' | 'completed'
   created_at: number
   updated_at: number
   share_id: string
@@ -1206,7 +1206,7 @@ export interface PlacementSeedRow {
   test_id: string
   address: string
   provider: string
-  state: string
+  state: 'pending' | 'delivered' | 'missing'
   destination: string
   category: string
   seconds: number | null
