@@ -28,11 +28,6 @@ export const formatRfc3339 = (date: Date): string => date.toISOString().replace(
 /** UTC without a zone, whole seconds: API keys. */
 export const formatIsoLocal = (date: Date): string => date.toISOString().slice(0, 19)
 
-/** Unix seconds with microseconds as a JSON number: events. `timeMs` may have a fraction. */
-export function unixMicroseconds(timeMs: number): number {
-  return Math.round(timeMs * 1000) / 1e6
-}
-
 const RFC2822 =
   /^(?:(?:mon|tue|wed|thu|fri|sat|sun),?\s+)?(\d{1,2})\s+([a-z]{3})\s+(\d{4})\s+(\d{2}):(\d{2})(?::(\d{2}))?\s+(?:([+-])(\d{2})(\d{2})|gmt|utc)$/i
 const MONTH_NUMBERS = new Map(MONTHS.map((name, number) => [name.toLowerCase(), number]))

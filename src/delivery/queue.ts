@@ -21,8 +21,10 @@ export type ClaimedDelivery = DeliveryRow & { lease_token: string; lease_until: 
 /** The columns of a due delivery that the choice of what to claim needs. */
 export type DueDelivery = Pick<DeliveryRow, 'id' | 'account_id' | 'due_at'> & DueGroup
 
-/** Sending domain, destination and source: deliveries that have these in common use one lane. */
-export type DueGroup = Pick<DeliveryRow, 'domain_id' | 'recipient_domain' | 'source_key'>
+/** Sending domain, destination and source ('' if absent): deliveries that have these in common use one lane. */
+export type DueGroup = Pick<DeliveryRow, 'domain_id' | 'recipient_domain'> & {
+  source_key?: string | undefined
+}
 
 /** How a claimed delivery ends its attempt. */
 export interface Settlement {

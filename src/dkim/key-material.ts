@@ -77,46 +77,6 @@ export function publicRecord(key: DkimKey): string {
   return `k=${key.algorithm}; p=${publicKeyBytes(key).toString('base64')}`
 }
 
-/**
- * Whether a published TXT value lets verifiers check signatures of this key: same algorithm and public key, and no
- * restriction that rules out mail or SHA-256. White space, order and further tags are ignored; an empty `p=` is a
- * revoked key. RFC 6376 §3.6.1.
- */
-export function recordPublishes(txt: string, key: DkimKey): boolean {
-  const tags = parseTags(txt)
-  if (tags === null) return false
-  const allows = (tag: string, ...values: string[]) => {
-    const listed = tags.get(tag)
-    return listed === undefined || listed.split(':').some((value) => values.includes(value))
-  }
-  if ((tags.get('v') ?? 'DKIM1') !== 'DKIM1' || (tags.get('k') ?? 'rsa') !== key.algorithm) return false
-  if (!allows('h', 'sha256') || !allows('s', '*', 'email')) return false
-  const published = Buffer.from(tags.get('p') ?? '', 'base64')
-  // The RFC's text names the bare RSAPublicKey; its examples, and all implementations, use the SPKI around it.
-  return publishedForms(key).some((form) => form.equals(published))
-}
-
-/** Tags with all white space taken out of their values; null when the list is malformed or names a tag twice. */
-function parseTags(txt: string): Map<string, string> | null {
-  const tags = new Map<string, string>()
-  for (const part of txt.split(';')) {
-    if (part.trim() === '') continue
-    const equals = part.indexOf('=')
-    const name = part.slice(0, equals).trim()
-    if (equals < 0 || !/^[A-Za-z]\w*$/.test(name) || tags.has(name)) return null
-    tags.set(name, part.slice(equals + 1).replace(/\s+/g, ''))
-  }
-  return tags
-}
-
-function publishedForms(key: DkimKey): Buffer[] {
-  if (key.algorithm === 'ed25519') return [publicKeyBytes(key)]
-  return [
-    publicKeyBytes(key),
-    createPublicKey(key.privateKey).export({ type: 'pkcs1', format: 'der' }) as Buffer,
-  ]
-}
-
 function publicKeyBytes(key: DkimKey): Buffer {
   const spki = createPublicKey(key.privateKey).export({ type: 'spki', format: 'der' })
   // An Ed25519 SPKI is a fixed 12-byte prefix and the key (RFC 8410 §4); the record holds the key alone.

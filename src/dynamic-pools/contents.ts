@@ -3,12 +3,14 @@ import type { Transaction } from 'kysely'
 import type { Clock } from '../base/clock.ts'
 import { BadRequest, NotFound } from '../base/errors.ts'
 import { randomHex } from '../base/ids.ts'
+import type { Of } from '../base/shape.ts'
 import type { Address, AddressBook } from '../ips/address-book.ts'
 import type { KnownAddresses } from '../ips/known-addresses.ts'
 import { notOwned, noWarmAddress, ownAddress } from '../ips/rules.ts'
 import type { Schema } from '../store/schema.ts'
 import { BANDS, type Band } from './bands.ts'
 import { poolsOf, presentPools } from './pool-rules.ts'
+import type { POOL_OVERVIEW } from './shapes.ts'
 
 type Tx = Transaction<Schema>
 
@@ -178,7 +180,7 @@ async function checkWarm(tx: Tx, poolId: string, band: Band): Promise<void> {
 }
 
 /** What operations show of the pools. */
-export function overviewOf(book: AddressBook, accountId: string) {
+export function overviewOf(book: AddressBook, accountId: string): Of<typeof POOL_OVERVIEW> {
   const pools = presentPools(book, accountId)
   const ips = (band: Band) => (pools.get(band)?.addresses ?? []).map(({ ip }) => ip)
   return {

@@ -3,19 +3,23 @@
 import { ACCOUNT_ID } from '../accounts/account-directory.ts'
 import type { Clock } from '../base/clock.ts'
 import { BadRequest, NotFound } from '../base/errors.ts'
+import type { Of } from '../base/shape.ts'
 import { quotable } from '../base/values.ts'
 import type { Caller } from '../http/auth.ts'
+import { flagParam, otherParam, textParam, wordParam } from '../http/inputs.ts'
 import { type Operation, operation } from '../http/operation.ts'
-import type { Params } from '../http/params.ts'
-import { ipsOf } from '../ips/pools/routes.ts'
+import { ipsParam } from '../ips/pools/routes.ts'
+import { READ, SUCCESS, WRITE } from '../ips/routes.ts'
+import { DONE } from '../ips/shapes.ts'
 import type { Store } from '../store/store.ts'
 import { assignableDomains } from './assignable.ts'
 import { BANDS, type Band, fractionOf, isBand, ratePpm } from './bands.ts'
 import type { BulkEnrolment } from './bulk-enrolment.ts'
 import { type LookupParts, reachableDomain } from './domain-lookup.ts'
 import type { Check, Enrolments } from './enrolments.ts'
-import { READ, SUCCESS, TAG, WRITE } from './pool-routes.ts'
+import { TAG } from './pool-routes.ts'
 import { checkParent } from './pool-rules.ts'
+import { ASSIGNABLE, ENROLLING, HEALTH_CHECK } from './shapes.ts'
 
 const ENROLMENT = '/v3/domains/{name}/dynamic_pools' as const
 const OVERRIDE = '/v1/dynamic_pools/domains/{name}/override' as const
@@ -46,11 +50,8 @@ function domainRoutes(parts: EnrolmentRouteParts): Operation[] {
       tag: TAG,
       summary: 'Enroll a domain in the dynamic pools',
       auth: WRITE,
-      params: [{ name: 'replacement_ip', type: 'string', repeated: true, description: 'Ignored' }],
-      responses: {
-        200: { description: 'It sends from the pool of its band' },
-        400: { description: 'It is enrolled already, or the pools are not configured' },
-      },
+      params: { replacement_ip: otherParam('Ignored', { repeated: true }) },
+      answers: { 200: DONE, 400: 'It is enrolled already, or the pools are not configured' },
       async handler({ path, caller }) {
         await enrolments.enrol(await reachableDomain(parts, caller, path.name), requestorOf(caller))
         return SUCCESS
@@ -67,23 +68,15 @@ function domainRoutes(parts: EnrolmentRouteParts): Operation[] {
       tag: TAG,
       summary: 'Remove a domain from the dynamic pools and give it other addresses',
       auth: WRITE,
-      params: [
-        {
-          name: 'replacement_ip',
-          type: 'string',
-          repeated: true,
-          description: 'Dedicated addresses in no pool, or `shared`',
-        },
-        { name: 'replacement_pool_id', type: 'string', description: 'Pool to link instead' },
-      ],
-      responses: { 200: { description: 'It sends from these' } },
-      async handler({ params, path, caller }) {
+      params: {
+        replacement_ip: ipsParam('Dedicated addresses in no pool, or `shared`'),
+        replacement_pool_id: textParam('Pool to link instead'),
+      },
+      answers: { 200: DONE },
+      async handler({ input, path, caller }) {
         const domain = await reachableDomain(parts, caller, path.name)
-        const replacement = {
-          ips: ipsOf(params, ['replacement_ip']),
-          poolId: params.text('replacement_pool_id'),
-        }
-        await enrolments.leave(domain, replacement, requestorOf(caller))
+        const { replacement_ip: ips, replacement_pool_id: poolId } = input()
+        await enrolments.leave(domain, { ips, poolId }, requestorOf(caller))
         return SUCCESS
       },
     }),
@@ -109,14 +102,15 @@ function allRoutes(parts: EnrolmentRouteParts): Operation[] {
       tag: TAG,
       summary: 'List domains that are not enrolled in dynamic pools',
       auth: READ,
-      params: [
-        { name: 'subaccount_id', type: 'string', description: 'Those of a subaccount instead' },
-        { name: 'domain', type: 'string', description: 'Regular expression that a part of the name matches' },
-      ],
-      responses: { 200: { description: 'At most 1000 domains by name; disabled ones are left out' } },
-      async handler({ params, caller, signal }) {
-        const accountId = await accountOf(caller, params.text('subaccount_id'))
-        const found = await assignableDomains(parts, accountId, params.text('domain'), signal)
+      params: {
+        subaccount_id: textParam('Those of a subaccount instead'),
+        domain: textParam('Regular expression that a part of the name matches'),
+      },
+      answers: { 200: ASSIGNABLE, 404: 'No such subaccount' },
+      async handler({ input, caller, signal }) {
+        const { subaccount_id: subaccountId, domain } = input()
+        const accountId = await accountOf(caller, subaccountId)
+        const found = await assignableDomains(parts, accountId, domain, signal)
         return { items: found.map(({ id, name }) => ({ account_id: accountId, id, name })) }
       },
     }),
@@ -128,19 +122,11 @@ function allRoutes(parts: EnrolmentRouteParts): Operation[] {
       tag: TAG,
       summary: 'Enroll all domains in the dynamic pools',
       auth: { ...WRITE, only: 'parent' },
-      params: [
-        {
-          name: 'include_subaccounts',
-          type: 'boolean',
-          description: 'Those of subaccounts as well',
-          default: false,
-        },
-      ],
-      responses: { 200: { description: 'Begun in the background, or in progress already' } },
-      async handler({ params, caller }) {
+      params: { include_subaccounts: flagParam('Those of subaccounts as well', { default: false }) },
+      answers: { 200: ENROLLING },
+      async handler({ input, caller }) {
         await checkParent(accounts, caller.accountId)
-        const withSubaccounts = params.boolean('include_subaccounts') ?? false
-        await bulk.start(caller.accountId, withSubaccounts, requestorOf(caller))
+        await bulk.start(caller.accountId, input().include_subaccounts, requestorOf(caller))
         return { message: 'started' }
       },
     }),
@@ -158,8 +144,7 @@ function bandRoutes(parts: EnrolmentRouteParts): Operation[] {
       summary: 'Check a domain without a change: the pool that its figures put it in',
       auth: READ,
       rateLimit: 'analytics',
-      params: [],
-      responses: { 200: { description: 'The pool, and each figure with its band' } },
+      answers: { 200: HEALTH_CHECK },
       handler: async ({ path, caller }) =>
         checkView(await enrolments.check(await reachableDomain(parts, caller, path.name))),
     }),
@@ -171,11 +156,11 @@ function bandRoutes(parts: EnrolmentRouteParts): Operation[] {
       tag: TAG,
       summary: 'Keep a domain in a pool, whatever its checks say',
       auth: WRITE,
-      params: [{ name: 'pool', type: 'string', required: true, description: 'Band', values: BANDS }],
-      responses: { 200: { description: 'It stays there' }, 400: { description: 'It is not enrolled' } },
-      async handler({ params, path, caller }) {
+      params: { pool: wordParam('Band', bandOf, { required: true, values: BANDS }) },
+      answers: { 200: DONE },
+      async handler({ input, path, caller }) {
         const domain = await reachableDomain(parts, caller, path.name)
-        await enrolments.pin(domain, readBand(params), requestorOf(caller))
+        await enrolments.pin(domain, input().pool, requestorOf(caller))
         return SUCCESS
       },
     }),
@@ -187,8 +172,7 @@ function bandRoutes(parts: EnrolmentRouteParts): Operation[] {
       tag: TAG,
       summary: 'Let the checks decide about a domain again',
       auth: WRITE,
-      params: [],
-      responses: { 200: { description: 'It is checked within minutes' } },
+      answers: { 200: DONE },
       async handler({ path, caller }) {
         const domain = await reachableDomain(parts, caller, path.name)
         if (await enrolments.unpin(domain)) parts.wakeChecks()
@@ -199,14 +183,13 @@ function bandRoutes(parts: EnrolmentRouteParts): Operation[] {
 }
 
 /** @throws BadRequest in the form of section 6 */
-function readBand(params: Params): Band {
-  const band = params.required('pool')
+function bandOf(band: string, field: string): Band {
   if (isBand(band)) return band
   const extra = { message: 'invalid pool name' }
-  throw new BadRequest(quotable(band), { form: 'Field', field: 'pool', extra })
+  throw new BadRequest(quotable(band), { form: 'Field', field, extra })
 }
 
-function checkView({ figures, verdict }: Check) {
+function checkView({ figures, verdict }: Check): Of<typeof HEALTH_CHECK> {
   const { processed, bounced, delivered, complained } = figures
   const { band, bands } = verdict
   const rate = (count: number, of: number) => fractionOf(ratePpm(count, of)) ?? 0

@@ -2,10 +2,12 @@
 import type { Transaction } from 'kysely'
 import { formatRfc3339 } from '../base/dates.ts'
 import { newId } from '../base/ids.ts'
+import type { Of } from '../base/shape.ts'
 import type { DynamicPoolHistoryRow, Schema } from '../store/schema.ts'
 import type { SqlValue, Store } from '../store/store.ts'
 import { type Band, fractionOf } from './bands.ts'
 import { type Page, type PageOrder, type PagePlace, readPage } from './pages.ts'
+import type { HISTORY_RECORD } from './shapes.ts'
 
 /** Checks, in place of the id of a user or key. */
 export const SYSTEM = 'system'
@@ -86,8 +88,10 @@ export function readHistory(store: Store, query: HistoryQuery): Promise<Page> {
   })
 }
 
-export function recordView(found: Record<string, unknown>) {
-  const row = found as unknown as DynamicPoolHistoryRow
+type Moved = { new_band: Change['to']; prev_band: Change['from'] }
+
+export function recordView(found: Record<string, unknown>): Of<typeof HISTORY_RECORD> {
+  const row = found as unknown as DynamicPoolHistoryRow & Moved
   return {
     id: row.id,
     owning_account_id: row.owner_id,

@@ -2,19 +2,31 @@
 import { ACCOUNT_ID } from '../accounts/account-directory.ts'
 import { formatRfc3339 } from '../base/dates.ts'
 import { BadRequest } from '../base/errors.ts'
+import type { Of } from '../base/shape.ts'
 import { invalidChoice, invalidFormat } from '../base/values.ts'
 import { storedName } from '../domains/directory.ts'
 import type { Caller } from '../http/auth.ts'
-import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
+import {
+  choiceParam,
+  dateParam,
+  flagParam,
+  type InputOf,
+  otherParam,
+  parsedParam,
+  wordParam,
+} from '../http/inputs.ts'
+import { type Operation, operation } from '../http/operation.ts'
 import type { Params } from '../http/params.ts'
+import { READ } from '../ips/routes.ts'
 import type { DynamicPoolDomainRow } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
 import { BANDS, type Band, fractionOf, isBand } from './bands.ts'
 import { type LookupParts, reachableDomain } from './domain-lookup.ts'
 import { HISTORY_ORDER, type HistoryQuery, readHistory, recordView } from './history.ts'
 import { listOf, type PageLinks, type PageOrder, pagePlace, readPage } from './pages.ts'
-import { READ, TAG } from './pool-routes.ts'
+import { TAG } from './pool-routes.ts'
 import { ownerOf } from './pool-rules.ts'
+import { DOMAIN_HISTORY, type ENROLLED_DOMAIN, ENROLLED_DOMAINS, HISTORY as HISTORY_PAGE } from './shapes.ts'
 
 const DOMAINS = '/v1/dynamic_pools/domains' as const
 const HISTORY = '/v1/dynamic_pools/history' as const
@@ -30,19 +42,26 @@ export interface ListRouteParts extends LookupParts {
   baseUrl: string
 }
 
-const LIMIT: ParamDoc = { name: 'limit', type: 'integer', description: '1 to 100', default: 10 }
-const PAGE: ParamDoc = { name: 'page', type: 'string', description: 'Token of a page' }
-const TIMES: ParamDoc[] = [
-  { name: 'before', type: 'date', description: 'Only records before this time' },
-  { name: 'after', type: 'date', description: 'Only records after this time' },
-]
+const LIMIT_DOC = { type: 'integer', default: 10 } as const
+const LIMIT = parsedParam('1 to 100', (params) => readLimit(params, ['limit']), LIMIT_DOC)
+const ANY_LIMIT = parsedParam(
+  '1 to 100; `limit` is accepted too',
+  (params) => readLimit(params, ['Limit', 'limit']),
+  LIMIT_DOC,
+)
+const PAGE = 'Token of a page'
+const HISTORY_PAGE_PARAM = parsedParam(PAGE, (params) => pagePlace(params, HISTORY_ORDER))
+const TIMES = {
+  before: dateParam('Only records before this time'),
+  after: dateParam('Only records after this time'),
+}
 
 export function listRoutes(parts: ListRouteParts): Operation[] {
   return [domainList(parts), ...historyRoutes(parts)]
 }
 
 /** @throws BadRequest in the form of section 6 */
-function readLimit(params: Params, names: readonly string[] = ['limit']): number {
+function readLimit(params: Params, names: readonly string[]): number {
   const name = names.find((one) => params.text(one) !== undefined) ?? 'limit'
   const tooLarge = invalidFormat(name, params.text(name) ?? '').message
   return params.integer(name, { min: 1, max: 100, default: 10, tooLarge })
@@ -70,27 +89,20 @@ function domainList(parts: ListRouteParts): Operation {
     tag: TAG,
     summary: 'List domains in dynamic pools, those of subaccounts as well',
     auth: READ,
-    params: [
-      LIMIT,
-      PAGE,
-      { name: 'account', type: 'string', repeated: true, description: 'Only domains of these accounts' },
-      { name: 'pool', type: 'string', repeated: true, description: 'Only these bands', values: BANDS },
-      { name: 'sort_by', type: 'string', description: 'What to sort by', values: SORTS, default: 'name' },
-      {
-        name: 'sort_order',
-        type: 'string',
-        description: 'Direction; domains without the rate are last in both',
-        values: DIRECTIONS,
+    params: {
+      limit: LIMIT,
+      page: otherParam(PAGE),
+      sort_by: choiceParam('What to sort by', SORTS, { default: 'name' }),
+      sort_order: choiceParam('Direction; domains without the rate are last in both', DIRECTIONS, {
         default: 'ascending',
-      },
-    ],
-    responses: { 200: { description: 'A page of domains' } },
-    async handler({ params, caller }) {
-      const limit = readLimit(params)
-      const sort = params.oneOf('sort_by', SORTS) ?? 'name'
-      const direction = params.oneOf('sort_order', DIRECTIONS) ?? 'ascending'
+      }),
+      account: parsedParam('Only domains of these accounts', readAccounts, { repeated: true }),
+      pool: parsedParam('Only these bands', readBands, { repeated: true, values: BANDS }),
+    },
+    answers: { 200: ENROLLED_DOMAINS },
+    async handler({ input, params, caller }) {
+      const { limit, sort_by: sort, sort_order: direction, account: accountIds, pool: bands } = input()
       const order = domainOrder(sort, direction === 'descending')
-      const [accountIds, bands] = [readAccounts(params), readBands(params)]
       const scope = await scopeOf(parts, caller)
       const oneOf = (column: string, values: readonly string[]) =>
         values.length === 0 ? [] : [`${column} IN (${values.map(() => '?').join(', ')})`]
@@ -134,12 +146,10 @@ function readAccounts(params: Params): string[] {
   return ids
 }
 
-/** As it is stored; there is no such domain if the text is no name. @throws BadRequest */
-function readDomainName(params: Params): string | undefined {
-  const text = params.text('domain')
-  if (text === undefined) return undefined
+/** As it is stored. @throws BadRequest if the text is no name */
+function domainName(text: string, field: string): string {
   const name = storedName(text)
-  if (name === null) throw invalidFormat('domain', text)
+  if (name === null) throw invalidFormat(field, text)
   return name
 }
 
@@ -151,8 +161,8 @@ function readBands(params: Params): Band[] {
   })
 }
 
-function domainView(found: Record<string, unknown>) {
-  const row = found as unknown as DynamicPoolDomainRow & { account_name: string | null }
+function domainView(found: Record<string, unknown>): Of<typeof ENROLLED_DOMAIN> {
+  const row = found as unknown as DynamicPoolDomainRow & { band: Band; account_name: string | null }
   return {
     id: row.domain_id,
     account_id: row.account_id,
@@ -176,19 +186,13 @@ function historyRoutes(parts: ListRouteParts): Operation[] {
       tag: TAG,
       summary: 'List the changes of the band of a domain',
       auth: READ,
-      params: [LIMIT, PAGE, ...TIMES],
-      responses: { 200: { description: 'A page, newest first; the newest record at top level as well' } },
-      async handler({ params, path, caller }) {
-        const limit = readLimit(params)
+      params: { limit: LIMIT, ...TIMES, page: HISTORY_PAGE_PARAM },
+      answers: { 200: DOMAIN_HISTORY },
+      async handler({ input, params, path, caller }) {
+        const { limit, page: place, ...times } = input()
         const { accountId, name } = await reachableDomain(parts, caller, path.name)
         const scope = { ownerId: await ownerOf(parts.accounts, accountId), accountId, domainName: name }
-        const query: HistoryQuery = {
-          ...readTimes(params),
-          ...scope,
-          ...NO_MOVES,
-          limit,
-          place: historyPlace(params),
-        }
+        const query: HistoryQuery = { ...inMs(times), ...scope, ...NO_MOVES, limit, place }
         const first = { ...query, place: { way: 'first' } as const, limit: 1 }
         const [newest, list] = await Promise.all([
           readHistory(parts.store, first),
@@ -197,7 +201,8 @@ function historyRoutes(parts: ListRouteParts): Operation[] {
             carry: carried(params, limit, TIME_NAMES),
           }),
         ])
-        return { ...newest.rows.map(recordView)[0], ...list }
+        const [record] = newest.rows.map(recordView)
+        return record === undefined ? list : { ...record, ...list }
       },
     }),
     operation({
@@ -207,32 +212,24 @@ function historyRoutes(parts: ListRouteParts): Operation[] {
       tag: TAG,
       summary: 'List the changes of the bands of all domains',
       auth: READ,
-      params: [
-        { ...LIMIT, name: 'Limit', description: '1 to 100; `limit` is accepted too' },
-        PAGE,
-        {
-          name: 'include_subaccounts',
-          type: 'boolean',
-          description: 'Those of domains of subaccounts as well',
-          default: false,
-        },
-        { name: 'domain', type: 'string', description: 'Only those of this domain; it may be deleted' },
+      params: {
+        Limit: ANY_LIMIT,
+        include_subaccounts: flagParam('Those of domains of subaccounts as well', { default: false }),
+        domain: wordParam('Only those of this domain; it may be deleted', domainName),
         ...TIMES,
-        { name: 'moved_to', type: 'string', description: 'Only changes to this band', values: BANDS },
-        { name: 'moved_from', type: 'string', description: 'Only changes from this band', values: BANDS },
-      ],
-      responses: { 200: { description: 'A page, newest first' } },
-      async handler({ params, caller }) {
-        const limit = readLimit(params, ['Limit', 'limit'])
-        const includes = params.boolean('include_subaccounts') ?? false
+        moved_to: choiceParam('Only changes to this band', BANDS),
+        moved_from: choiceParam('Only changes from this band', BANDS),
+        page: HISTORY_PAGE_PARAM,
+      },
+      answers: { 200: HISTORY_PAGE },
+      async handler({ input, params, caller }) {
+        const { Limit: limit, include_subaccounts: includes, page: place, ...given } = input()
         const { ownerId, accountId } = await scopeOf(parts, caller)
         const query: HistoryQuery = {
           ...{ ownerId, accountId: includes ? accountId : caller.accountId },
-          domainName: readDomainName(params),
-          ...readTimes(params),
-          movedTo: params.oneOf('moved_to', BANDS),
-          movedFrom: params.oneOf('moved_from', BANDS),
-          ...{ limit, place: historyPlace(params) },
+          domainName: given.domain,
+          ...inMs(given),
+          ...{ movedTo: given.moved_to, movedFrom: given.moved_from, limit, place },
         }
         const names = [...TIME_NAMES, 'include_subaccounts', 'domain', 'moved_to', 'moved_from']
         return historyList(parts, query, {
@@ -246,11 +243,9 @@ function historyRoutes(parts: ListRouteParts): Operation[] {
 const NO_MOVES = { movedTo: undefined, movedFrom: undefined }
 const TIME_NAMES = ['before', 'after']
 
-const historyPlace = (params: Params) => pagePlace(params, HISTORY_ORDER)
-
-const readTimes = (params: Params) => ({
-  before: params.date('before')?.getTime(),
-  after: params.date('after')?.getTime(),
+const inMs = ({ before, after }: InputOf<typeof TIMES>) => ({
+  before: before?.getTime(),
+  after: after?.getTime(),
 })
 
 /** What links repeat, as it was given. */

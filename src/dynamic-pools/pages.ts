@@ -122,7 +122,7 @@ export interface PageLinks {
 }
 
 /** The wrapper of a list. */
-export function listOf(items: readonly object[], page: Page, { baseUrl, path, carry }: PageLinks) {
+export function listOf<T>(items: readonly T[], page: Page, { baseUrl, path, carry }: PageLinks) {
   const url = (token?: string) => pageUrl(baseUrl, path, [...carry, ['page', token]])
   return {
     items,

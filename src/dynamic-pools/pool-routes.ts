@@ -1,21 +1,23 @@
 /** The pools of an account over HTTP (dynamic-pools.md section 2, operations 5 to 9). */
 import type { AccountDirectory } from '../accounts/account-directory.ts'
 import { BadRequest, NotFound } from '../base/errors.ts'
-import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
+import { choiceParam, parsedParam } from '../http/inputs.ts'
+import { type Operation, operation } from '../http/operation.ts'
 import type { KnownAddresses } from '../ips/known-addresses.ts'
-import { ipsOf } from '../ips/pools/routes.ts'
+import { ipsOf, ipsParam } from '../ips/pools/routes.ts'
+import { READ, SUCCESS, WRITE } from '../ips/routes.ts'
+import { DONE } from '../ips/shapes.ts'
 import { BANDS, type Band } from './bands.ts'
 import { overviewOf, type PoolContents } from './contents.ts'
 import { checkParent, ownerOf } from './pool-rules.ts'
+import { POOL_OVERVIEW, POOLS_SET } from './shapes.ts'
 
 export const TAG = 'Dynamic IP pools'
-export const READ = { area: 'ips', access: 'read' } as const
-export const WRITE = { area: 'ips', access: 'write' } as const
 /** A subaccount uses the pools of its parent. */
 const PARENT = { ...WRITE, only: 'parent' } as const
 const PATH = '/v3/dynamic_pools' as const
-export const SUCCESS = { message: 'success' }
 const NO_BAND = 'none'
+const PLACES = [...BANDS, NO_BAND] as const
 
 /** The sets of operation 6, by band. */
 const SET_NAMES = {
@@ -37,9 +39,18 @@ function bandOf(name: string): Band {
   return band
 }
 
-const IPS = (name: string, description: string, required = false): ParamDoc => ({
-  ...{ name, type: 'string', repeated: true, description, required },
-})
+/** Commas alone are an empty set, which is refused later. */
+const SET = {
+  ...parsedParam(
+    'Dedicated addresses, repeated or with commas between',
+    (params, name) => {
+      params.required(name)
+      return ipsOf(params, [name])
+    },
+    { repeated: true },
+  ),
+  required: true,
+}
 
 export function poolRoutes(parts: PoolRouteParts): Operation[] {
   return [...wholeRoutes(parts), ...memberRoutes(parts)]
@@ -54,8 +65,7 @@ function wholeRoutes({ known, accounts, contents }: PoolRouteParts): Operation[]
       tag: TAG,
       summary: 'List the dynamic pools with their addresses',
       auth: READ,
-      params: [],
-      responses: { 200: { description: 'Pools; those of the parent for a subaccount' } },
+      answers: { 200: POOL_OVERVIEW },
       handler: async ({ caller }) => overviewOf(known.book(), await ownerOf(accounts, caller.accountId)),
     }),
     operation({
@@ -66,17 +76,11 @@ function wholeRoutes({ known, accounts, contents }: PoolRouteParts): Operation[]
       tag: TAG,
       summary: 'Set the addresses of all dynamic pools',
       auth: PARENT,
-      params: BANDS.map((band) =>
-        IPS(SET_NAMES[band], 'Dedicated addresses, repeated or with commas between', true),
-      ),
-      responses: { 200: { description: 'What they are now' }, 400: { description: 'Nothing was changed' } },
-      async handler({ params, caller }) {
+      params: { good_reputation: SET, poor_reputation: SET, new_senders: SET },
+      answers: { 200: POOLS_SET, 400: 'Nothing was changed' },
+      async handler({ input, caller }) {
         await checkParent(accounts, caller.accountId)
-        const ips = (band: Band) => {
-          params.required(SET_NAMES[band])
-          return ipsOf(params, [SET_NAMES[band]])
-        }
-        const [good, poor, fresh] = [ips('dynamic_good'), ips('dynamic_poor'), ips('dynamic_new')]
+        const { good_reputation: good, poor_reputation: poor, new_senders: fresh } = input()
         await contents.set(caller.accountId, { dynamic_good: good, dynamic_poor: poor, dynamic_new: fresh })
         const { pools: _, ...sets } = overviewOf(known.book(), caller.accountId)
         return { ...SUCCESS, ...sets }
@@ -89,8 +93,7 @@ function wholeRoutes({ known, accounts, contents }: PoolRouteParts): Operation[]
       tag: TAG,
       summary: 'Remove the dynamic pools',
       auth: PARENT,
-      params: [],
-      responses: { 200: { description: 'Removed' }, 400: { description: 'Domains are enrolled in them' } },
+      answers: { 200: DONE, 400: 'Domains are enrolled in them' },
       async handler({ caller }) {
         await checkParent(accounts, caller.accountId)
         await contents.remove(caller.accountId)
@@ -109,8 +112,7 @@ function memberRoutes({ accounts, contents }: PoolRouteParts): Operation[] {
       tag: TAG,
       summary: 'Add an address to a dynamic pool',
       auth: PARENT,
-      params: [],
-      responses: { 200: { description: 'It is in the pool' } },
+      answers: { 200: DONE },
       async handler({ path, caller }) {
         await checkParent(accounts, caller.accountId)
         await contents.add(caller.accountId, bandOf(path.pool_name), path.ip)
@@ -125,12 +127,15 @@ function memberRoutes({ accounts, contents }: PoolRouteParts): Operation[] {
       tag: TAG,
       summary: 'Add and remove addresses of a dynamic pool',
       auth: PARENT,
-      params: [IPS('add_ip', 'Dedicated address in no pool'), IPS('remove_ip', 'Address of the pool')],
-      responses: { 200: { description: 'Changed' }, 400: { description: 'Nothing was changed' } },
-      async handler({ params, path, caller }) {
+      params: {
+        add_ip: ipsParam('Dedicated address in no pool'),
+        remove_ip: ipsParam('Address of the pool'),
+      },
+      answers: { 200: DONE, 400: 'Nothing was changed' },
+      async handler({ input, path, caller }) {
         await checkParent(accounts, caller.accountId)
         const band = bandOf(path.pool_name)
-        const [added, removed] = [ipsOf(params, ['add_ip']), ipsOf(params, ['remove_ip'])]
+        const { add_ip: added, remove_ip: removed } = input()
         if (added.length + removed.length === 0)
           throw new BadRequest('at least one of add_ip and remove_ip must be provided')
         await contents.edit(caller.accountId, band, added, removed)
@@ -145,25 +150,12 @@ function memberRoutes({ accounts, contents }: PoolRouteParts): Operation[] {
       tag: 'IPs',
       summary: 'Move an address into a dynamic pool, or out of it',
       auth: PARENT,
-      params: [
-        {
-          name: 'ip_band',
-          type: 'string',
-          required: true,
-          description: `Band, or \`${NO_BAND}\``,
-          values: [...BANDS, NO_BAND],
-        },
-      ],
-      responses: { 200: { description: 'Moved' }, 400: { description: 'Nothing was changed' } },
-      async handler({ params, path, caller }) {
+      params: { ip_band: choiceParam(`Band, or \`${NO_BAND}\``, PLACES, { required: true }) },
+      answers: { 200: DONE, 400: 'Nothing was changed' },
+      async handler({ input, path, caller }) {
         await checkParent(accounts, caller.accountId)
-        params.required('ip_band')
-        const band = params.oneOf('ip_band', [...BANDS, NO_BAND] as const)
-        await contents.place(
-          caller.accountId,
-          path.addr,
-          band === undefined || band === NO_BAND ? null : band,
-        )
+        const { ip_band: band } = input()
+        await contents.place(caller.accountId, path.addr, band === NO_BAND ? null : band)
         return SUCCESS
       },
     }),

@@ -1,4 +1,5 @@
 /** Operations of the server itself: health and the machine description. */
+import { anyJson, map, nothing, object, oneOf, optional, text } from '../base/shape.ts'
 import type { FixedAnswer } from './fixed-answer.ts'
 import { type Operation, operation } from './operation.ts'
 import { fixedReply, jsonReply } from './reply.ts'
@@ -9,26 +10,22 @@ export interface OwnOperationsParts {
   describe: () => Promise<FixedAnswer>
 }
 
-const COMMON = { method: 'GET', tag: 'System', auth: 'public', params: [] } as const
+const COMMON = { method: 'GET', tag: 'System', auth: 'public' } as const
+const WORKING = object('Working', { status: oneOf('That it works', ['ok']) })
+const NOT_READY = object('Not able to work', {
+  message: text('The text', { example: 'Service Unavailable' }),
+  reason: optional(text('What is not ready; absent: the service is too busy to find out')),
+})
 
 export function ownOperations({ isReady, describe }: OwnOperationsParts): Operation[] {
-  const health = { 200: { description: 'Working' }, 503: { description: 'Not able to work; says why' } }
-  const answerReady = async () => {
-    const { ready, reason } = await isReady()
-    if (ready) return { status: 'ok' }
-    return jsonReply(
-      { message: 'Service Unavailable', reason: reason ?? 'not ready' },
-      { status: 503, headers: { 'retry-after': '5' } },
-    )
-  }
   return [
     operation({
       ...COMMON,
       path: '/health/live',
       id: 'healthLive',
       summary: 'Answers as long as the process runs',
-      responses: { 200: { description: 'Running' } },
-      handler: async () => ({ status: 'ok' }),
+      answers: { 200: WORKING },
+      handler: async () => ({ status: 'ok' as const }),
     }),
     operation({
       ...COMMON,
@@ -36,17 +33,24 @@ export function ownOperations({ isReady, describe }: OwnOperationsParts): Operat
       aliases: ['/health'],
       id: 'healthReady',
       summary: 'Whether the service can do its work now',
-      responses: health,
-      handler: answerReady,
+      answers: { 200: WORKING, 503: NOT_READY },
+      async handler() {
+        const { ready, reason } = await isReady()
+        if (ready) return { status: 'ok' as const }
+        return jsonReply(
+          { message: 'Service Unavailable', reason: reason ?? 'not ready' },
+          { status: 503, headers: { 'retry-after': '5' } },
+        )
+      },
     }),
     operation({
       ...COMMON,
       path: '/openapi.json',
       id: 'describeApi',
       summary: 'This description',
-      responses: {
-        200: { description: 'OpenAPI 3.1 document' },
-        304: { description: 'The copy named by If-None-Match is the present one' },
+      answers: {
+        200: map('OpenAPI 3.1 document', anyJson('')),
+        304: nothing('The copy named by If-None-Match is the present one'),
       },
       handler: async () => fixedReply(await describe()),
     }),

@@ -2,17 +2,18 @@
 import { BadRequest } from '../base/errors.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import { ownDomain } from '../domains/routes.ts'
+import { textParam } from '../http/inputs.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import { ALL, addressesOf, type DomainAddressChanges } from './domain-addresses.ts'
 import type { KnownAddresses } from './known-addresses.ts'
-import { READ, TAG, WRITE } from './routes.ts'
+import { READ, SUCCESS, TAG, WRITE } from './routes.ts'
+import { DOMAIN_ADDRESSES, DONE } from './shapes.ts'
 
 const PATH = '/v3/domains/{name}/ips' as const
 /** Where the official Python client asks. */
 const ALIAS = '/v4/domains/{name}/ips' as const
 /** In place of an address: the linked pool. */
 const POOL = 'ip_pool'
-const SUCCESS = { message: 'success' }
 
 export interface DomainIpRouteParts {
   known: KnownAddresses
@@ -30,8 +31,7 @@ export function domainIpRoutes({ known, domains, changes }: DomainIpRouteParts):
       tag: TAG,
       summary: 'List the addresses that a domain sends from',
       auth: READ,
-      params: [],
-      responses: { 200: { description: 'Addresses' } },
+      answers: { 200: DOMAIN_ADDRESSES },
       async handler({ path, caller }) {
         const items = addressesOf(known.book(), await ownDomain(domains, caller, path.name))
         return { items, total_count: items.length }
@@ -46,18 +46,19 @@ export function domainIpRoutes({ known, domains, changes }: DomainIpRouteParts):
       tag: TAG,
       summary: 'Assign an address to a domain, or link a pool',
       auth: WRITE,
-      params: [
-        { name: 'ip', type: 'string', description: 'Dedicated address of the account, or `shared`' },
-        { name: 'pool_id', type: 'string', description: 'Pool to link instead' },
-      ],
-      responses: { 200: { description: 'Done' } },
-      async handler({ params, path, caller }) {
+      params: {
+        ip: textParam('Dedicated address of the account, or `shared`'),
+        pool_id: textParam('Pool to link instead'),
+      },
+      answers: { 200: DONE },
+      async handler({ input, path, caller }) {
         const domain = await ownDomain(domains, caller, path.name)
-        const [ip, poolId] = [params.text('ip'), params.text('pool_id')]
+        const { ip, pool_id: poolId } = input()
         if (ip !== undefined && poolId !== undefined)
           throw new BadRequest('only one of ip and pool_id may be provided')
         if (poolId !== undefined) await changes.link(domain, poolId)
-        else await changes.assign(domain, params.required('ip'))
+        else if (ip !== undefined) await changes.assign(domain, ip)
+        else throw new BadRequest('Missing mandatory parameter: ip')
         return SUCCESS
       },
     }),
@@ -70,20 +71,16 @@ export function domainIpRoutes({ known, domains, changes }: DomainIpRouteParts):
       tag: TAG,
       summary: `Remove an address from a domain, all of them (\`${ALL}\`), or its linked pool (\`${POOL}\`)`,
       auth: WRITE,
-      params: [
-        {
-          name: 'ip',
-          in: 'query',
-          type: 'string',
-          description: 'Address in no pool, or `shared`, to use instead',
-        },
-        { name: 'pool_id', type: 'string', description: `With \`${POOL}\`: pool to use instead` },
-      ],
-      responses: { 200: { description: 'Done' } },
-      async handler({ params, path, caller }) {
+      params: {
+        ip: textParam('Address in no pool, or `shared`, to use instead', { in: 'query' }),
+        pool_id: textParam(`With \`${POOL}\`: pool to use instead`),
+      },
+      answers: { 200: DONE },
+      async handler({ input, path, caller }) {
         const domain = await ownDomain(domains, caller, path.name)
-        if (path.ip !== POOL) await changes.remove(domain, path.ip, params.text('ip'))
-        else await changes.unlink(domain, { ip: params.text('ip'), poolId: params.text('pool_id') })
+        const { ip, pool_id: poolId } = input()
+        if (path.ip !== POOL) await changes.remove(domain, path.ip, ip)
+        else await changes.unlink(domain, { ip, poolId })
         return SUCCESS
       },
     }),

@@ -2,14 +2,17 @@
 import { ACCOUNT_ID, type AccountDirectory } from '../accounts/account-directory.ts'
 import { BadRequest, Forbidden, NotFound } from '../base/errors.ts'
 import { canonicalIp } from '../base/ip.ts'
+import type { Of } from '../base/shape.ts'
 import type { Caller } from '../http/auth.ts'
+import { flagParam, textParam } from '../http/inputs.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import type { IpRow } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
 import type { Block, Blocks } from './blocks/blocks.ts'
 import type { KnownAddresses } from './known-addresses.ts'
-import { TAG } from './routes.ts'
+import { SUCCESS, TAG } from './routes.ts'
 import { ipNotFound } from './rules.ts'
+import { type BLOCK, DONE, INSTALLED_ADDRESS, INSTALLED_ADDRESSES, SHARED_SETTING } from './shapes.ts'
 import { removeWarmups } from './warmup/removal.ts'
 
 const PATH = '/sendwright/v1/ips'
@@ -81,8 +84,7 @@ export function operatorRoutes(parts: OperatorRouteParts): Operation[] {
       tag: TAG,
       summary: 'List all addresses of the installation, with the result of their checks',
       auth: READ,
-      params: [],
-      responses: { 200: { description: 'Addresses' } },
+      answers: { 200: INSTALLED_ADDRESSES },
       async handler({ caller }) {
         checkOperator(caller)
         const rows = await store.db.selectFrom('ips').selectAll().orderBy('ip').execute()
@@ -98,15 +100,16 @@ export function operatorRoutes(parts: OperatorRouteParts): Operation[] {
       tag: TAG,
       summary: 'Switch an address on or off, or give it to an account',
       auth: WRITE,
-      params: [
-        { name: 'enabled', type: 'boolean', description: 'Whether mail may leave from it' },
-        { name: 'account_id', type: 'string', description: `Owner of a dedicated address, or \`${NOBODY}\`` },
-      ],
-      responses: { 200: { description: 'The address' } },
-      async handler({ params, path, caller }) {
+      params: {
+        enabled: flagParam('Whether mail may leave from it'),
+        account_id: textParam(`Owner of a dedicated address, or \`${NOBODY}\``),
+      },
+      answers: { 200: INSTALLED_ADDRESS },
+      async handler({ input, path, caller }) {
         checkOperator(caller)
         const ip = canonicalIp(path.ip) ?? ''
-        await update(ip, params.boolean('enabled'), params.text('account_id'))
+        const { enabled, account_id: owner } = input()
+        await update(ip, enabled, owner)
         return viewOf(ip)
       },
     }),
@@ -117,17 +120,13 @@ export function operatorRoutes(parts: OperatorRouteParts): Operation[] {
       tag: TAG,
       summary: 'Use an address again for a provider that blocked it',
       auth: WRITE,
-      params: [],
-      responses: {
-        200: { description: 'It is used again' },
-        404: { description: 'It is not blocked there' },
-      },
+      answers: { 200: DONE, 404: 'It is not blocked there' },
       async handler({ path, caller }) {
         checkOperator(caller)
         const ip = canonicalIp(path.ip) ?? ''
         if (blocks.find(ip, path.site) === null) throw new NotFound('the IP is not blocked by that provider')
         await blocks.clear(ip, path.site)
-        return { message: 'success' }
+        return SUCCESS
       },
     }),
     operation({
@@ -137,13 +136,12 @@ export function operatorRoutes(parts: OperatorRouteParts): Operation[] {
       tag: TAG,
       summary: 'Say whether an account may send from shared addresses',
       auth: WRITE,
-      params: [{ name: 'allowed', type: 'boolean', required: true, description: 'Default: yes' }],
-      responses: { 200: { description: 'The setting' } },
-      async handler({ params, path, caller }) {
+      params: { allowed: flagParam('Whether it may; every account may at first', { required: true }) },
+      answers: { 200: SHARED_SETTING },
+      async handler({ input, path, caller }) {
         checkOperator(caller)
         const accountId = await accountOf(path.account_id)
-        params.required('allowed')
-        const allowed = params.boolean('allowed') ?? true
+        const { allowed } = input()
         await known.change(async (tx) => {
           await tx.deleteFrom('shared_ip_exclusions').where('account_id', '=', accountId).execute()
           if (!allowed)
@@ -155,20 +153,20 @@ export function operatorRoutes(parts: OperatorRouteParts): Operation[] {
   ]
 }
 
-function view(row: IpRow, known: KnownAddresses, blocked: readonly Block[]) {
+function view(row: IpRow, known: KnownAddresses, blocked: readonly Block[]): Of<typeof INSTALLED_ADDRESS> {
   const {
     isEnabled = false,
     isLocal = false,
     poolId = null,
     isWarming = false,
   } = known.book().byIp.get(row.ip) ?? {}
-  const flag = (value: number | null) => (value === null ? null : Number(value) === 1)
+  const isSet = (value: number) => Number(value) === 1
+  const flag = (value: number | null) => (value === null ? null : isSet(value))
   return {
     ip: row.ip,
-    dedicated: flag(row.is_dedicated),
+    dedicated: isSet(row.is_dedicated),
     account_id: row.account_id,
-    enabled: flag(row.is_enabled),
-    /** Also seen lately, and confirmed where that is required. */
+    enabled: isSet(row.is_enabled),
     usable: isEnabled,
     configured_here: isLocal,
     pool_id: poolId,
@@ -185,7 +183,15 @@ function view(row: IpRow, known: KnownAddresses, blocked: readonly Block[]) {
 }
 
 /** As the operator sees it. */
-export const blockView = ({ site, provider, state, reply, since_at, until_at, times }: Block) => ({
+export const blockView = ({
+  site,
+  provider,
+  state,
+  reply,
+  since_at,
+  until_at,
+  times,
+}: Block): Of<typeof BLOCK> => ({
   ...{ site, provider, state, reply, times },
   since: new Date(since_at).toISOString(),
   until: new Date(until_at).toISOString(),

@@ -1,13 +1,21 @@
 /** Addresses over HTTP (ips-pools.md section 2), those of single domains excepted (domain-routes.ts). */
 import { BadRequest } from '../base/errors.ts'
-import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
-import { limitAndSkip } from '../http/paging.ts'
-import type { Params } from '../http/params.ts'
+import { flagParam, type InputOf, limitParam, skipParam, textParam } from '../http/inputs.ts'
+import { type Operation, operation } from '../http/operation.ts'
 import type { Store } from '../store/store.ts'
 import { type Address, type AddressBook, dedicatedTo, SHARED, sharedFor } from './address-book.ts'
 import type { KnownAddresses } from './known-addresses.ts'
 import type { AddressRequests } from './requests.ts'
 import { addressInNoPool, notEligible, ownAddress, visibleAddress } from './rules.ts'
+import {
+  ADDRESS,
+  ADDRESS_DETAILS,
+  ADDRESS_DOMAINS,
+  ADDRESS_LIST,
+  AVAILABLE,
+  DONE,
+  STARTED,
+} from './shapes.ts'
 import type { IpTasks } from './tasks.ts'
 import { domainCounts, domainItem, domainsOfAddress, searchWords } from './view.ts'
 
@@ -15,14 +23,12 @@ export const TAG = 'IPs'
 export const READ = { area: 'ips', access: 'read' } as const
 export const WRITE = { area: 'ips', access: 'write' } as const
 const ONE = '/v3/ips/{ip}' as const
-const STARTED = {
-  200: { description: 'Begun in the background; `reference_id` names it in the log' },
-} as const
+export const SUCCESS = { message: 'success' }
 
-const FILTERS: ParamDoc[] = [
-  { name: 'dedicated', type: 'boolean', description: 'Only dedicated ones, or only shared ones' },
-  { name: 'enabled', type: 'boolean', description: 'Only those in use, or only others' },
-]
+const FILTERS = {
+  dedicated: flagParam('Only dedicated ones, or only shared ones'),
+  enabled: flagParam('Only those in use, or only others'),
+}
 
 export interface IpRouteParts {
   store: Store
@@ -36,8 +42,11 @@ export function ipRoutes(parts: IpRouteParts): Operation[] {
 }
 
 /** Those that an account may assign, in the order of the text. */
-function listed(book: AddressBook, accountId: string, params: Params): Address[] {
-  const [dedicated, enabled] = [params.boolean('dedicated'), params.boolean('enabled')]
+function listed(
+  book: AddressBook,
+  accountId: string,
+  { dedicated, enabled }: InputOf<typeof FILTERS>,
+): Address[] {
   return [...dedicatedTo(book, accountId), ...sharedFor(book, accountId)].filter(
     (address) =>
       (dedicated === undefined || address.isDedicated === dedicated) &&
@@ -55,10 +64,10 @@ function listRoutes({ store, known }: IpRouteParts): Operation[] {
       summary: 'List the addresses of the account',
       auth: READ,
       params: FILTERS,
-      responses: { 200: { description: 'Its dedicated addresses and the shared ones' } },
-      async handler({ params, caller }) {
+      answers: { 200: ADDRESS_LIST },
+      async handler({ input, caller }) {
         const book = known.book()
-        const found = listed(book, caller.accountId, params)
+        const found = listed(book, caller.accountId, input())
         const free = dedicatedTo(book, caller.accountId).filter(({ poolId }) => poolId === null)
         return {
           items: found.map(({ ip }) => ip),
@@ -76,10 +85,10 @@ function listRoutes({ store, known }: IpRouteParts): Operation[] {
       summary: 'List the addresses of the account with their settings',
       auth: READ,
       params: FILTERS,
-      responses: { 200: { description: 'Addresses' } },
-      async handler({ params, caller }) {
+      answers: { 200: ADDRESS_DETAILS },
+      async handler({ input, caller }) {
         const book = known.book()
-        const found = listed(book, caller.accountId, params)
+        const found = listed(book, caller.accountId, input())
         const countOf = await domainCounts(store, book, caller.accountId)
         const items = found.map((address) => ({
           ...view(address),
@@ -105,8 +114,7 @@ function readRoutes({ store, known }: IpRouteParts): Operation[] {
       tag: TAG,
       summary: 'Read an address',
       auth: READ,
-      params: [],
-      responses: { 200: { description: 'The address' } },
+      answers: { 200: ADDRESS },
       handler: async ({ path, caller }) => view(visibleAddress(known.book(), caller.accountId, path.ip)),
     }),
     operation({
@@ -116,19 +124,17 @@ function readRoutes({ store, known }: IpRouteParts): Operation[] {
       tag: TAG,
       summary: 'List the domains that send from an address',
       auth: READ,
-      params: [
-        { name: 'limit', type: 'integer', description: '1 to 1000', default: 100 },
-        { name: 'skip', type: 'integer', description: 'Leave out the first ones', default: 0 },
-        { name: 'search', type: 'string', description: 'Words, one of which the name contains' },
-      ],
-      responses: { 200: { description: 'Domains by id' } },
-      async handler({ params, path, caller }) {
+      params: {
+        limit: limitParam(100, 1000),
+        skip: skipParam(),
+        search: textParam('Words, one of which the name contains', { default: '' }),
+      },
+      answers: { 200: ADDRESS_DOMAINS },
+      async handler({ input, path, caller }) {
         const book = known.book()
         const { ip } = visibleAddress(book, caller.accountId, path.ip)
-        const page = {
-          ...limitAndSkip(params, { default: 100, max: 1000 }),
-          words: searchWords(params.text('search') ?? ''),
-        }
+        const { search, ...part } = input()
+        const page = { ...part, words: searchWords(search) }
         const { items, total } = await domainsOfAddress(store, book, caller.accountId, ip, page)
         return { items: items.map((domain) => domainItem(book, domain)), total_count: total }
       },
@@ -145,8 +151,7 @@ function requestRoutes({ known, requests }: IpRouteParts): Operation[] {
       tag: TAG,
       summary: 'Count the addresses that the account may request',
       auth: READ,
-      params: [],
-      responses: { 200: { description: 'Numbers of dedicated and of shared ones' } },
+      answers: { 200: AVAILABLE },
       handler: async ({ caller }) => ({
         allowed: { dedicated: requests.spare(), shared: sharedFor(known.book(), caller.accountId).length },
       }),
@@ -158,11 +163,10 @@ function requestRoutes({ known, requests }: IpRouteParts): Operation[] {
       tag: TAG,
       summary: 'Get a dedicated address that no account has',
       auth: WRITE,
-      params: [],
-      responses: { 200: { description: 'The account has one more' }, 400: { description: 'There is none' } },
+      answers: { 200: DONE, 400: 'There is none' },
       async handler({ caller }) {
         await requests.take(caller.accountId)
-        return { message: 'success' }
+        return SUCCESS
       },
     }),
   ]
@@ -178,8 +182,7 @@ function domainTaskRoutes({ known, tasks }: IpRouteParts): Operation[] {
       tag: TAG,
       summary: 'Assign an address to all domains without a linked or dynamic pool',
       auth: WRITE,
-      params: [],
-      responses: STARTED,
+      answers: { 200: STARTED },
       async handler({ path, caller }) {
         const { ip } = ownAddress(known.book(), caller.accountId, path.ip)
         return started(await tasks.add(caller.accountId, { kind: 'assign', ip }))
@@ -193,14 +196,12 @@ function domainTaskRoutes({ known, tasks }: IpRouteParts): Operation[] {
       tag: TAG,
       summary: 'Remove an address from all domains that have another one',
       auth: WRITE,
-      params: [
-        { name: 'alternative', type: 'string', description: 'Address that takes its place, or `shared`' },
-      ],
-      responses: STARTED,
-      async handler({ params, path, caller }) {
+      params: { alternative: textParam('Address that takes its place, or `shared`') },
+      answers: { 200: STARTED },
+      async handler({ input, path, caller }) {
         const book = known.book()
         const { ip } = visibleAddress(book, caller.accountId, path.ip)
-        const alternative = alternativeOf(book, caller.accountId, ip, params.text('alternative'))
+        const alternative = alternativeOf(book, caller.accountId, ip, input().alternative)
         return started(await tasks.add(caller.accountId, { kind: 'unassign', ip, alternative }))
       },
     }),

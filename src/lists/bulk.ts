@@ -218,5 +218,6 @@ function mergedRow(
     name: entry.name ?? before?.name ?? '',
     vars_json: entry.vars ? JSON.stringify(entry.vars) : (before?.vars_json ?? '{}'),
     subscribed: (entry.subscribed ?? subscribed) ? 1 : 0,
+    by_link: 0,
   }
 }

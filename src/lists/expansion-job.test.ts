@@ -48,6 +48,7 @@ async function setUp(store: Store, count: number): Promise<{ lists: ListStore; l
     name: `Member ${n}`,
     vars_json: JSON.stringify({ n }),
     subscribed: n % 10 === 9 ? (0 as const) : (1 as const),
+    by_link: 0 as const,
   }))
   await lists.changeMembers('list-id', [], () => ({ change: { write, added: count }, result: true }))
   return { lists, list: (await lists.byId('list-id')) as List }
@@ -93,6 +94,8 @@ const deliveries: InsertDeliveries = (expansion: Expansion, members) =>
       reason: 'new',
       last_code: null,
       last_reply: null,
+      paused_due_at: null,
+      source_key: '',
       created_at: LIST_TIME,
       updated_at: LIST_TIME,
     }

@@ -5,7 +5,7 @@
  * not block small ones.
  */
 import { createJob, type Job } from '../jobs/job.ts'
-import type { ListTaskRow } from '../store/schema.ts'
+import type { ListExpansionRow, ListUploadRow } from '../store/schema.ts'
 import { type SqlValue, StaleWrite, type Store } from '../store/store.ts'
 
 /** A step takes well under a second; a task whose step failed, or whose process died, waits this long. */
@@ -22,7 +22,7 @@ export interface TaskTable {
 }
 
 /** Claims the task that waited longest; null if none is due. `owner` identifies this process. */
-export async function claimTask<Row extends ListTaskRow>(
+export async function claimTask<Row extends ListUploadRow | ListExpansionRow>(
   store: Store,
   table: TaskTable,
   owner: string,

@@ -1,5 +1,4 @@
-/** Mailing lists and their members as the service uses them, and as the API returns them. */
-import { formatRfc2822Unknown } from '../base/dates.ts'
+/** Mailing lists and their members as the service uses them. */
 import { BadRequest } from '../base/errors.ts'
 import { ForeignJsonError, parseForeignJson } from '../base/foreign-json.ts'
 import { isPlainObject } from '../base/values.ts'
@@ -138,22 +137,4 @@ export function memberOfRow(row: ListMemberRow): Member {
     vars: JSON.parse(row.vars_json) as Record<string, unknown>,
     subscribed: row.subscribed === 1,
   }
-}
-
-/** `List` of the contract. */
-export function listView(list: List): Record<string, unknown> {
-  return {
-    address: list.address,
-    name: list.name,
-    description: list.description,
-    access_level: list.accessLevel,
-    reply_preference: list.replyPreference,
-    created_at: formatRfc2822Unknown(new Date(list.createdAt)),
-    members_count: list.membersCount,
-  }
-}
-
-/** `Member` of the contract. */
-export function memberView({ address, name, vars, subscribed }: Member): Record<string, unknown> {
-  return { address, name, vars, subscribed }
 }

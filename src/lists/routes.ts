@@ -1,10 +1,22 @@
 /** Mailing lists and members over HTTP (mailing-lists.md L1 to L14). */
 import type { Clock } from '../base/clock.ts'
+import { formatRfc2822Unknown } from '../base/dates.ts'
 import { BadRequest } from '../base/errors.ts'
 import { type Chunk, chunkSize, readChunks } from '../base/mime-message.ts'
+import type { Of } from '../base/shape.ts'
 import { quotable } from '../base/values.ts'
-import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
-import { limitAndSkip, limitOf, type PageName, pageName, pivotPaging } from '../http/paging.ts'
+import {
+  flagParam,
+  givenParam,
+  type InputOf,
+  limitParam,
+  parsedParam,
+  skipParam,
+  textParam,
+  wordParam,
+} from '../http/inputs.ts'
+import { type Operation, operation } from '../http/operation.ts'
+import { pageName, pivotPaging } from '../http/paging.ts'
 import type { Params } from '../http/params.ts'
 import {
   CSV_BYTES_MAX,
@@ -17,14 +29,27 @@ import {
   ACCESS_LEVELS,
   type AccessLevel,
   type List,
-  listView,
-  memberView,
   REPLY_PREFERENCES,
   type ReplyPreference,
   readVars,
 } from './list.ts'
 import type { UploadFacts } from './list-events.ts'
-import type { ListFields, Lists, MemberFields } from './service.ts'
+import type { ListFields, Lists } from './service.ts'
+import {
+  type LIST,
+  LIST_ANSWER,
+  LIST_CHANGED,
+  LIST_PAGE,
+  LIST_REMOVED,
+  LISTS,
+  MEMBER_ANSWER,
+  MEMBER_CHANGED,
+  MEMBER_PAGE,
+  MEMBER_REMOVED,
+  MEMBERS,
+  UPLOAD,
+  type Upload,
+} from './shapes.ts'
 import { keyOf, type ListStore } from './store.ts'
 import { newTaskId, type UploadTasks } from './upload-tasks.ts'
 
@@ -39,7 +64,6 @@ export interface ListRouteParts {
   baseUrl: string
 }
 
-const LIMIT = { default: 100, max: 100, above: 'cut' } as const
 const COMMON = { tag: 'Mailing lists', rateLimit: 'lists' } as const
 const READ = { area: 'lists', access: 'read' } as const
 const WRITE = { area: 'lists', access: 'write' } as const
@@ -50,57 +74,34 @@ const CSV_BODY_LIMIT = {
   message: 'CSV file is too big, max allowed size is 5 MB',
 }
 
-const LIST_PARAMS: readonly ParamDoc[] = [
-  { name: 'name', type: 'string', description: 'Display name' },
-  { name: 'description', type: 'string', description: 'What the list is for' },
-  {
-    name: 'access_level',
-    type: 'string',
-    description: 'Who may post',
-    values: ACCESS_LEVELS,
-    default: 'readonly',
-  },
-  {
-    name: 'reply_preference',
-    type: 'string',
-    description: 'Where replies go; readonly lists always act as sender',
-    values: REPLY_PREFERENCES,
-    default: 'list',
-  },
-]
-const LIMIT_PARAM: ParamDoc = {
-  name: 'limit',
-  type: 'integer',
-  description: '1 to 100; more is cut',
-  default: 100,
+const PAGE_MAX = 100
+const LIMIT = limitParam(PAGE_MAX, PAGE_MAX, { above: 'cut' })
+const NO_ADDRESS = { required: true, missing: "Parameter 'address' is missing" } as const
+
+const LIST_PARAMS = {
+  name: textParam('Display name'),
+  description: givenParam('What the list is for'),
+  access_level: wordParam('Who may post; default readonly', accessLevel, { values: ACCESS_LEVELS }),
+  reply_preference: wordParam(
+    'Where replies go, default list; readonly lists always act as sender',
+    replyPreference,
+    { values: REPLY_PREFERENCES },
+  ),
+  reply_reference: wordParam('The same as reply_preference, which some clients send', replyPreference),
 }
-const SKIP_PARAM: ParamDoc = {
-  name: 'skip',
-  type: 'integer',
-  description: 'Number of items to skip',
-  default: 0,
+const ADDRESS_FILTER = wordParam('Only the one of this address', keyOf)
+const SUBSCRIBED_FILTER = flagParam('Only members that are, or are not, subscribed')
+const PAGE_PARAMS = {
+  limit: LIMIT,
+  page: parsedParam('first, last, next or previous; default first', pageName),
+  address: textParam('Pivot: the address before or after the page'),
 }
-const PAGE_PARAMS: readonly ParamDoc[] = [
-  LIMIT_PARAM,
-  { name: 'page', type: 'string', description: 'first, last, next or previous', default: 'first' },
-  { name: 'address', type: 'string', description: 'Pivot: the address before or after the page' },
-]
-const SUBSCRIBED_FILTER: ParamDoc = {
-  name: 'subscribed',
-  type: 'boolean',
-  description: 'Only members that are, or are not, subscribed',
+const MEMBER_PARAMS = {
+  name: textParam('Name of the member'),
+  vars: parsedParam('Object of variables for posts', givenVars, { type: 'json' }),
+  subscribed: flagParam('Gets copies; default true for new members'),
 }
-const MEMBER_PARAMS: readonly ParamDoc[] = [
-  { name: 'name', type: 'string', description: 'Name of the member' },
-  { name: 'vars', type: 'json', description: 'Object of variables for posts' },
-  { name: 'subscribed', type: 'boolean', description: 'Gets copies; default true for new members' },
-]
-const UPSERT: ParamDoc = {
-  name: 'upsert',
-  type: 'boolean',
-  description: 'Update members that exist',
-  default: false,
-}
+const UPSERT = flagParam('Update members that exist', { default: false })
 
 export function listRoutes(parts: ListRouteParts): Operation[] {
   return [...listOperations(parts), ...memberOperations(parts), ...bulkOperations(parts)]
@@ -116,18 +117,14 @@ function listOperations({ lists, store, baseUrl }: ListRouteParts): Operation[] 
       audit: { subject: ['address'], given: ['access_level', 'reply_preference'] },
       summary: 'Create a mailing list',
       auth: WRITE,
-      params: [
-        {
-          name: 'address',
-          type: 'string',
-          description: 'Address of the list, in a domain of the account',
-          required: true,
-        },
+      params: {
+        address: textParam('Address of the list, in a domain of the account', NO_ADDRESS),
         ...LIST_PARAMS,
-      ],
-      responses: { 200: { description: 'The list' } },
-      async handler({ params, caller }) {
-        const list = await lists.create(caller.accountId, listFields(params))
+      },
+      answers: { 200: LIST_CHANGED },
+      async handler({ input, caller }) {
+        const { address, ...fields } = input()
+        const list = await lists.create(caller.accountId, { ...listFields(fields), address })
         return { list: listView(list), message: 'Mailing list has been created' }
       },
     }),
@@ -138,15 +135,11 @@ function listOperations({ lists, store, baseUrl }: ListRouteParts): Operation[] 
       id: 'listLists',
       summary: 'List mailing lists',
       auth: READ,
-      params: [
-        LIMIT_PARAM,
-        SKIP_PARAM,
-        { name: 'address', type: 'string', description: 'Only the list of this address' },
-      ],
-      responses: { 200: { description: 'Lists by address' } },
-      async handler({ params, caller }) {
-        const { limit, skip } = limitAndSkip(params, LIMIT)
-        const found = await store.find(caller.accountId, keyParam(params), limit, skip)
+      params: { limit: LIMIT, skip: skipParam(), address: ADDRESS_FILTER },
+      answers: { 200: LISTS },
+      async handler({ input, caller }) {
+        const { limit, skip, address: key } = input()
+        const found = await store.find(caller.accountId, key, limit, skip)
         return { total_count: found.total, items: found.items.map(listView) }
       },
     }),
@@ -158,9 +151,9 @@ function listOperations({ lists, store, baseUrl }: ListRouteParts): Operation[] 
       summary: 'List mailing lists page by page',
       auth: READ,
       params: PAGE_PARAMS,
-      responses: { 200: { description: 'A page of lists by address' } },
-      async handler({ params, caller }) {
-        const query = pageParams(params)
+      answers: { 200: LIST_PAGE },
+      async handler({ input, caller }) {
+        const query = pageQuery(input())
         const items = await store.page(caller.accountId, query)
         return { paging: pagingOf(baseUrl, '/v3/lists/pages', query, items, {}), items: items.map(listView) }
       },
@@ -172,8 +165,7 @@ function listOperations({ lists, store, baseUrl }: ListRouteParts): Operation[] 
       id: 'readList',
       summary: 'Read a mailing list',
       auth: READ,
-      params: [],
-      responses: { 200: { description: 'The list' } },
+      answers: { 200: LIST_ANSWER },
       async handler({ path, caller }) {
         return { list: listView(await lists.own(caller.accountId, path.list)) }
       },
@@ -186,15 +178,18 @@ function listOperations({ lists, store, baseUrl }: ListRouteParts): Operation[] 
       audit: { given: ['address', 'access_level', 'reply_preference', 'list_id'] },
       summary: 'Update a mailing list',
       auth: WRITE,
-      params: [
-        { name: 'address', type: 'string', description: 'New address; members stay' },
+      params: {
+        address: textParam('New address; members stay'),
         ...LIST_PARAMS,
-        { name: 'list_id', type: 'string', description: 'Value of the List-Id header of posts' },
-      ],
-      responses: { 200: { description: 'The list as it is now' } },
-      async handler({ params, path, caller }) {
+        list_id: textParam('Value of the List-Id header of posts'),
+        'list-id': textParam('The same as list_id'),
+      },
+      answers: { 200: LIST_CHANGED },
+      async handler({ input, path, caller }) {
         const list = await lists.own(caller.accountId, path.list)
-        const updated = await lists.update(list, listFields(params))
+        const { address, list_id, 'list-id': alias, ...fields } = input()
+        const changes = { ...listFields(fields), address, headerId: list_id ?? alias }
+        const updated = await lists.update(list, changes)
         return { message: 'Mailing list has been updated', list: listView(updated) }
       },
     }),
@@ -205,8 +200,7 @@ function listOperations({ lists, store, baseUrl }: ListRouteParts): Operation[] 
       id: 'deleteList',
       summary: 'Delete a mailing list and its members',
       auth: WRITE,
-      params: [],
-      responses: { 200: { description: 'The list is gone' } },
+      answers: { 200: LIST_REMOVED },
       async handler({ path, caller }) {
         const list = await lists.own(caller.accountId, path.list)
         await lists.remove(list)
@@ -225,19 +219,13 @@ function memberOperations({ lists, store, baseUrl }: ListRouteParts): Operation[
       id: 'listMembers',
       summary: 'List members',
       auth: READ,
-      params: [
-        { name: 'address', type: 'string', description: 'Only the member of this address' },
-        SUBSCRIBED_FILTER,
-        LIMIT_PARAM,
-        SKIP_PARAM,
-      ],
-      responses: { 200: { description: 'Members by address' } },
-      async handler({ params, path, caller }) {
+      params: { address: ADDRESS_FILTER, subscribed: SUBSCRIBED_FILTER, limit: LIMIT, skip: skipParam() },
+      answers: { 200: MEMBERS },
+      async handler({ input, path, caller }) {
         const list = await lists.own(caller.accountId, path.list)
-        const { limit, skip } = limitAndSkip(params, LIMIT)
-        const filter = { key: keyParam(params), subscribed: params.boolean('subscribed') }
-        const found = await store.findMembers(list.id, filter, limit, skip)
-        return { total_count: found.total, items: found.items.map(memberView) }
+        const { address: key, subscribed, limit, skip } = input()
+        const found = await store.findMembers(list.id, { key, subscribed }, limit, skip)
+        return { total_count: found.total, items: found.items }
       },
     }),
     operation({
@@ -247,16 +235,16 @@ function memberOperations({ lists, store, baseUrl }: ListRouteParts): Operation[
       id: 'pageMembers',
       summary: 'List members page by page',
       auth: READ,
-      params: [SUBSCRIBED_FILTER, ...PAGE_PARAMS],
-      responses: { 200: { description: 'A page of members by address' } },
-      async handler({ params, path, caller }) {
+      params: { subscribed: SUBSCRIBED_FILTER, ...PAGE_PARAMS },
+      answers: { 200: MEMBER_PAGE },
+      async handler({ input, path, caller }) {
         const list = await lists.own(caller.accountId, path.list)
-        const query = pageParams(params)
-        const subscribed = params.boolean('subscribed')
+        const { subscribed, ...page } = input()
+        const query = pageQuery(page)
         const items = await store.pageMembers(list.id, { subscribed }, query)
         const pagesPath = `/v3/lists/${encodeURIComponent(list.address)}/members/pages`
         const carry = { subscribed: subscribed === undefined ? undefined : subscribed ? 'yes' : 'no' }
-        return { paging: pagingOf(baseUrl, pagesPath, query, items, carry), items: items.map(memberView) }
+        return { paging: pagingOf(baseUrl, pagesPath, query, items, carry), items }
       },
     }),
     operation({
@@ -267,17 +255,13 @@ function memberOperations({ lists, store, baseUrl }: ListRouteParts): Operation[
       audit: { given: ['address'] },
       summary: 'Add a member',
       auth: WRITE,
-      params: [
-        { name: 'address', type: 'string', description: 'Address of the member', required: true },
-        ...MEMBER_PARAMS,
-        UPSERT,
-      ],
-      responses: { 200: { description: 'The member' } },
-      async handler({ params, path, caller }) {
+      params: { address: textParam('Address of the member', NO_ADDRESS), ...MEMBER_PARAMS, upsert: UPSERT },
+      answers: { 200: MEMBER_CHANGED },
+      async handler({ input, path, caller }) {
         const list = await lists.own(caller.accountId, path.list)
-        const upsert = params.boolean('upsert') ?? false
-        const member = await lists.addMember(list, memberFields(params), upsert)
-        return { member: memberView(member), message: 'Mailing list member has been created' }
+        const { upsert, ...fields } = input()
+        const member = await lists.addMember(list, fields, upsert)
+        return { member, message: 'Mailing list member has been created' }
       },
     }),
     operation({
@@ -287,12 +271,11 @@ function memberOperations({ lists, store, baseUrl }: ListRouteParts): Operation[
       id: 'readMember',
       summary: 'Read a member',
       auth: READ,
-      params: [],
-      responses: { 200: { description: 'The member, flat and nested' } },
+      answers: { 200: MEMBER_ANSWER },
       async handler({ path, caller }) {
         const list = await lists.own(caller.accountId, path.list)
-        const view = memberView(await lists.member(list, path.member, path.list))
-        return { ...view, member: view }
+        const member = await lists.member(list, path.member, path.list)
+        return { ...member, member }
       },
     }),
     operation({
@@ -303,12 +286,12 @@ function memberOperations({ lists, store, baseUrl }: ListRouteParts): Operation[
       audit: { given: ['address'] },
       summary: 'Update a member',
       auth: WRITE,
-      params: [{ name: 'address', type: 'string', description: 'New address' }, ...MEMBER_PARAMS],
-      responses: { 200: { description: 'The member as it is now' } },
-      async handler({ params, path, caller }) {
+      params: { address: textParam('New address'), ...MEMBER_PARAMS },
+      answers: { 200: MEMBER_CHANGED },
+      async handler({ input, path, caller }) {
         const list = await lists.own(caller.accountId, path.list)
-        const member = await lists.updateMember(list, path.member, path.list, memberFields(params))
-        return { member: memberView(member), message: 'Mailing list member has been updated' }
+        const member = await lists.updateMember(list, path.member, path.list, input())
+        return { member, message: 'Mailing list member has been updated' }
       },
     }),
     operation({
@@ -318,8 +301,7 @@ function memberOperations({ lists, store, baseUrl }: ListRouteParts): Operation[
       id: 'deleteMember',
       summary: 'Delete a member',
       auth: WRITE,
-      params: [],
-      responses: { 200: { description: 'The member is gone' } },
+      answers: { 200: MEMBER_REMOVED },
       async handler({ path, caller }) {
         const list = await lists.own(caller.accountId, path.list)
         const { address } = await lists.removeMember(list, path.member, path.list)
@@ -330,7 +312,7 @@ function memberOperations({ lists, store, baseUrl }: ListRouteParts): Operation[
 }
 
 function bulkOperations({ lists, uploads, wakeUploads, clock }: ListRouteParts): Operation[] {
-  async function upload(list: List, entries: readonly Entry[], facts: UploadFacts): Promise<object> {
+  async function upload(list: List, entries: readonly Entry[], facts: UploadFacts): Promise<Upload> {
     const response = (now: List, message: string) => ({
       list: listView(now),
       'task-id': facts.taskId,
@@ -343,10 +325,6 @@ function bulkOperations({ lists, uploads, wakeUploads, clock }: ListRouteParts):
     wakeUploads()
     return response(list, 'Mailing list upload started in background')
   }
-  const factsOf = (params: Params) => ({
-    taskId: newTaskId(clock.now()),
-    isUpsert: params.boolean('upsert') ?? false,
-  })
   return [
     operation({
       ...COMMON,
@@ -355,15 +333,24 @@ function bulkOperations({ lists, uploads, wakeUploads, clock }: ListRouteParts):
       id: 'addMembersJson',
       summary: 'Add up to 1,000 members as JSON; over 100 in the background',
       auth: WRITE,
-      params: [
-        { name: 'members', type: 'json', description: 'Array of addresses and members', required: true },
-        UPSERT,
-      ],
-      responses: { 200: { description: 'The list and the id of the task' } },
-      async handler({ params, path, caller }) {
+      params: {
+        members: parsedParam(
+          'Array of addresses and members',
+          (params, name) => readJsonEntries(params.value(name)),
+          { type: 'json', required: true },
+        ),
+        upsert: UPSERT,
+      },
+      answers: { 200: UPLOAD },
+      async handler({ input, path, caller }) {
         const list = await lists.own(caller.accountId, path.list, 'quoted')
-        const facts: UploadFacts = { ...factsOf(params), format: 'json', subscribed: true }
-        return upload(list, readJsonEntries(params.value('members')), facts)
+        const { members, upsert: isUpsert } = input()
+        return upload(list, members, {
+          taskId: newTaskId(clock.now()),
+          isUpsert,
+          format: 'json',
+          subscribed: true,
+        })
       },
     }),
     operation({
@@ -375,99 +362,83 @@ function bulkOperations({ lists, uploads, wakeUploads, clock }: ListRouteParts):
       description: 'A file with rows that cannot be read is refused as a whole; the answer names the rows.',
       auth: WRITE,
       bodyLimit: CSV_BODY_LIMIT,
-      params: [
-        {
-          name: 'members',
+      params: {
+        subscribed: flagParam('For rows without this column', { default: true }),
+        upsert: UPSERT,
+        members: parsedParam('CSV, UTF-8, with or without header row', csvFile, {
           type: 'file',
-          description: 'CSV, UTF-8, with or without header row',
           required: true,
-        },
-        { name: 'subscribed', type: 'boolean', description: 'For rows without this column', default: true },
-        UPSERT,
-      ],
-      responses: { 200: { description: 'The list and the id of the task' } },
-      async handler({ params, path, caller }) {
+        }),
+      },
+      answers: { 200: UPLOAD },
+      async handler({ input, path, caller }) {
         const list = await lists.own(caller.accountId, path.list, 'quoted')
-        const subscribed = params.boolean('subscribed') ?? true
-        const facts: UploadFacts = { ...factsOf(params), format: 'csv', subscribed }
-        return upload(list, await readCsvEntries(readChunks([csvFile(params)])), facts)
+        const { members, subscribed, upsert: isUpsert } = input()
+        const facts = { taskId: newTaskId(clock.now()), isUpsert, format: 'csv', subscribed } as const
+        return upload(list, await readCsvEntries(readChunks([members])), facts)
       },
     }),
   ]
 }
 
+function listView(list: List): Of<typeof LIST> {
+  return {
+    address: list.address,
+    name: list.name,
+    description: list.description,
+    access_level: list.accessLevel,
+    reply_preference: list.replyPreference,
+    created_at: formatRfc2822Unknown(new Date(list.createdAt)),
+    members_count: list.membersCount,
+  }
+}
+
 /** A file part; a plain field with the text is accepted as well. */
-function csvFile(params: Params): Chunk {
-  const [file] = params.files('members')
-  const text = params.text('members')
+function csvFile(params: Params, name: string): Chunk {
+  const [file] = params.files(name)
+  const text = params.text(name)
   const chunk = file?.chunk ?? (text === undefined ? null : Buffer.from(text))
   if (chunk === null) throw new BadRequest("Parameter 'members' is missing")
   if (chunkSize(chunk) > CSV_BYTES_MAX) throw new BadRequest('CSV file is too big, max allowed size is 5 MB')
   return chunk
 }
 
-function listFields(params: Params): ListFields {
-  return {
-    address: params.text('address'),
-    name: params.text('name'),
-    description: params.given('description'),
-    accessLevel: accessLevel(params.text('access_level')),
-    replyPreference: replyPreference(params.text('reply_preference') ?? params.text('reply_reference')),
-    headerId: params.text('list_id') ?? params.text('list-id'),
-  }
-}
+const listFields = (given: InputOf<typeof LIST_PARAMS>): ListFields => ({
+  name: given.name,
+  description: given.description,
+  accessLevel: given.access_level,
+  replyPreference: given.reply_preference ?? given.reply_reference,
+})
 
-function accessLevel(text: string | undefined): AccessLevel | undefined {
+function accessLevel(text: string): AccessLevel {
   const level = ACCESS_LEVELS.find((known) => known === text)
-  if (text !== undefined && level === undefined) {
-    throw new BadRequest(
-      `Invalid access level '${quotable(text)}'. It can be any of: 'readonly', 'members', 'everyone'.`,
-    )
-  }
-  return level
+  if (level !== undefined) return level
+  throw new BadRequest(
+    `Invalid access level '${quotable(text)}'. It can be any of: 'readonly', 'members', 'everyone'.`,
+  )
 }
 
-function replyPreference(text: string | undefined): ReplyPreference | undefined {
+function replyPreference(text: string): ReplyPreference {
   const preference = REPLY_PREFERENCES.find((known) => known === text)
-  if (text !== undefined && preference === undefined) {
-    throw new BadRequest(`Invalid reply preference '${quotable(text)}'. It can be any of: 'sender', 'list'`)
-  }
-  return preference
+  if (preference !== undefined) return preference
+  throw new BadRequest(`Invalid reply preference '${quotable(text)}'. It can be any of: 'sender', 'list'`)
 }
 
 /** One client sends the JSON text `null` for every member without variables. */
 const isAbsent = (vars: unknown): boolean =>
   vars === undefined || vars === null || (typeof vars === 'string' && /^\s*(?:null\s*)?$/.test(vars))
 
-function memberFields(params: Params): MemberFields {
-  const vars = params.value('vars')
-  return {
-    address: params.text('address'),
-    name: params.text('name'),
-    vars: isAbsent(vars) ? undefined : readVars(vars),
-    subscribed: params.boolean('subscribed'),
-  }
+function givenVars(params: Params, name: string): Record<string, unknown> | undefined {
+  const vars = params.value(name)
+  return isAbsent(vars) ? undefined : readVars(vars)
 }
 
-function keyParam(params: Params): string | undefined {
-  const address = params.text('address')
-  return address === undefined ? undefined : keyOf(address)
-}
-
-function pageParams(params: Params): {
-  page: PageName
-  pivot: string | null
-  given: string | undefined
-  limit: number
-} {
-  const given = params.text('address')
-  return {
-    page: pageName(params),
-    pivot: given === undefined ? null : keyOf(given),
-    given,
-    limit: limitOf(params, LIMIT),
-  }
-}
+const pageQuery = ({ limit, page, address }: InputOf<typeof PAGE_PARAMS>) => ({
+  page,
+  pivot: address === undefined ? null : keyOf(address),
+  given: address,
+  limit,
+})
 
 function pagingOf(
   baseUrl: string,

@@ -38,12 +38,12 @@ export interface MemberFields {
 export interface Lists {
   /** The caller's list. @throws NotFound; `quoted` gives the text of the bulk operations */
   own(accountId: string, address: string, form?: 'plain' | 'quoted'): Promise<List>
-  create(accountId: string, fields: ListFields): Promise<List>
+  create(accountId: string, fields: ListFields & { address: string }): Promise<List>
   update(list: List, fields: ListFields): Promise<List>
   remove(list: List): Promise<void>
   /** @throws NotFound; `listName` and `memberName` are quoted as the caller wrote them */
   member(list: List, memberName: string, listName: string): Promise<Member>
-  addMember(list: List, fields: MemberFields, upsert: boolean): Promise<Member>
+  addMember(list: List, fields: MemberFields & { address: string }, upsert: boolean): Promise<Member>
   updateMember(list: List, memberName: string, listName: string, fields: MemberFields): Promise<Member>
   removeMember(list: List, memberName: string, listName: string): Promise<Member>
 }
@@ -79,7 +79,6 @@ export function createLists(parts: { lists: ListStore; domains: DomainDirectory;
       throw unknownList(address, form)
     },
     async create(accountId, fields) {
-      if (fields.address === undefined) throw new BadRequest("Parameter 'address' is missing")
       const address = await ownAddress(accountId, fields.address)
       const headerId = defaultHeaderId(address.address)
       const row: ListRow = {
@@ -114,7 +113,6 @@ export function createLists(parts: { lists: ListStore; domains: DomainDirectory;
       return member
     },
     async addMember(list, fields, upsert) {
-      if (fields.address === undefined) throw new BadRequest("Parameter 'address' is missing")
       const address = addressOf(fields.address)
       const added = await lists.changeMembers(list.id, [address.key], (_list, present) => {
         const before = present.get(address.key)
@@ -153,41 +151,25 @@ export function createLists(parts: { lists: ListStore; domains: DomainDirectory;
 export type Subscription = 'changed' | 'unchanged' | 'unknown'
 
 /**
- * Sets `subscribed` of one member, for links and mail to the unsubscribe address. `also` (its event) is written in
- * the same transaction, only if something changed: a second click is `unchanged`.
+ * Unsubscribes one member, for links and mail to the unsubscribe address. `also` (its event) is written in the same
+ * transaction, only if something changed: a second click is `unchanged`.
  */
-export async function setSubscribed(
+export async function unsubscribeMember(
   lists: ListStore,
   listId: string,
   address: string,
-  subscribed: boolean,
-  also: (list: List, member: Member) => readonly Statement[],
+  also: (list: List, member: Member) => readonly Statement[] = () => [],
 ): Promise<Subscription> {
   const key = keyOf(address)
-  const flag = subscribed ? 1 : 0
   const result = await lists.changeMembers<Subscription>(listId, [key], (list, present) => {
     const before = present.get(key)
     if (!before) return { change: null, result: 'unknown' }
-    if (before.subscribed === flag) return { change: null, result: 'unchanged' }
-    const row: ListMemberRow = { ...before, subscribed: flag }
+    if (before.subscribed === 0) return { change: null, result: 'unchanged' }
+    const row: ListMemberRow = { ...before, subscribed: 0 }
     return { change: { write: [row], added: 0, also: also(list, memberOfRow(row)) }, result: 'changed' }
   })
   return result ?? 'unknown'
 }
-
-export const unsubscribeMember = (
-  lists: ListStore,
-  listId: string,
-  address: string,
-  also: (list: List, member: Member) => readonly Statement[] = () => [],
-): Promise<Subscription> => setSubscribed(lists, listId, address, false, also)
-
-export const resubscribeMember = (
-  lists: ListStore,
-  listId: string,
-  address: string,
-  also: (list: List, member: Member) => readonly Statement[] = () => [],
-): Promise<Subscription> => setSubscribed(lists, listId, address, true, also)
 
 /** A List-Id that was the default follows the new address. */
 function changedColumns(list: List, given: ListFields, address: ReadAddress | null): Partial<ListRow> {
@@ -233,6 +215,7 @@ function mergedMember(
     name: fields.name ?? (before?.name || address?.name || ''),
     vars_json: fields.vars ? JSON.stringify(fields.vars) : (before?.vars_json ?? '{}'),
     subscribed: fields.subscribed === undefined ? (before?.subscribed ?? 1) : fields.subscribed ? 1 : 0,
+    by_link: 0,
   }
 }
 

@@ -6,9 +6,8 @@ import { ownDomain } from '../domains/routes.ts'
 import { DAY_MS } from '../events/event-retention.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import type { Params } from '../http/params.ts'
-import { noCounts } from '../metrics/counters.ts'
+import { type Counts, noCounts } from '../metrics/counters.ts'
 import { countOf, type FigureQuery, type Figures, type FilterEntry } from '../metrics/figures.ts'
-import type { Counts } from '../store/counter-rows.ts'
 
 /** A class of failures; see `failureReasons` of src/bounces. */
 interface Reason {

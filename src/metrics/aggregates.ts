@@ -2,7 +2,7 @@
 import type { Clock } from '../base/clock.ts'
 import { invalidChoice } from '../base/values.ts'
 import { DAY_MS } from '../events/event-retention.ts'
-import type { Counts } from '../store/counter-rows.ts'
+import type { Counts } from './counters.ts'
 import { countOf, type Figures, type FilterEntry } from './figures.ts'
 import { equal, type StatsScope } from './stats.ts'
 

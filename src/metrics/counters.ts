@@ -4,11 +4,8 @@
  * Nearly all accepted events are plain: outgoing mail. `payloadColumn` recognises them by the absence of certain texts in
  * their JSON, which is then not parsed.
  */
-import type { EventName } from '../events/event.ts'
-import type { Counts } from '../store/counter-rows.ts'
+import type { FigureRow } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
-
-export type Counter = keyof Counts
 
 /**
  * In the order of the columns. `unique-visits.ts` determines `opened_unique` and `clicked_unique`; `archived` is no event
@@ -46,7 +43,9 @@ export const COUNTERS = [
   'accepted_listed',
   'test_delivered',
   'archived',
-] as const satisfies readonly Counter[]
+] as const satisfies readonly (keyof FigureRow)[]
+export type Counter = (typeof COUNTERS)[number]
+export type Counts = Record<Counter, number>
 
 export type Payload = Readonly<Record<string, unknown>>
 
@@ -65,18 +64,6 @@ export function payloadColumn(database: Store['kind']): string {
   const isPlain = NOT_PLAIN.map((text) => `${find}(payload_json, '${text}') = 0`).join(' AND ')
   return `CASE WHEN event = 'accepted' AND ${isPlain} THEN NULL ELSE payload_json END AS payload_json`
 }
-
-/** Events that add to any counter. */
-export const COUNTED_EVENTS = [
-  'accepted',
-  'delivered',
-  'failed',
-  'stored',
-  'opened',
-  'clicked',
-  'unsubscribed',
-  'complained',
-] as const satisfies readonly EventName[]
 
 /** Whether the rule that classified a failure is about the rate of sending. */
 export type IsRateLimit = (ruleId: string) => boolean

@@ -1,7 +1,7 @@
 /** The values by which an event is counted (metrics-logs.md section 2). */
 import { providerOfDomain } from '../delivery/well-known-domains.ts'
-import type { FigureValues } from '../store/counter-rows.ts'
 import { type Payload, within } from './counters.ts'
+import type { FigureValues } from './splits.ts'
 
 /** All but the tags, of which an event has several. */
 export type PlainValues = Omit<FigureValues, 'tag'>

@@ -1,7 +1,6 @@
 /** The order of items (metrics-logs.md section 1, rule 12), here and in SQL. */
-import type { Counts } from '../store/counter-rows.ts'
 import type { Store } from '../store/store.ts'
-import { COUNTERS, noCounts } from './counters.ts'
+import { COUNTERS, type Counts, noCounts } from './counters.ts'
 import {
   type CountMetric,
   countOf,

@@ -13,9 +13,8 @@ import {
   type Visit,
 } from '../events/later-events.ts'
 import { DELIVERED, eventStatements, NOW_MS, testMessage } from '../events/testing.ts'
-import type { Counts } from '../store/counter-rows.ts'
 import type { Statement, Store } from '../store/store.ts'
-import { COUNTERS, type Counter, countersOf, noCounts } from './counters.ts'
+import { COUNTERS, type Counter, type Counts, countersOf, noCounts } from './counters.ts'
 import { createCounting } from './counting.ts'
 import { valuesOfEvent } from './event-values.ts'
 import { comparing } from './figure-order.ts'

@@ -3,9 +3,8 @@
  * here. A read covers so much time that it occupies a reader for some milliseconds only.
  */
 import { Turns } from '../base/turns.ts'
-import type { Counts } from '../store/counter-rows.ts'
 import type { Statement, Store } from '../store/store.ts'
-import { COUNTERS, noCounts } from './counters.ts'
+import { COUNTERS, type Counts, noCounts } from './counters.ts'
 import { comparing } from './figure-order.ts'
 import { PageReading, wayOf } from './figure-page.ts'
 import { planOf, type Segment } from './figure-plan.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Counts } from '../store/counter-rows.ts'
+import type { Counts } from './counters.ts'
 import { type CountMetric, countOf, isRate, METRICS, type RateMetric, rateOf, volumeOf } from './figures.ts'
 
 /** Distinct powers of two: each sum shows what is in it. */

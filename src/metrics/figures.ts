@@ -2,7 +2,7 @@
  * Figures of sending: counts of events by up to three dimensions (metrics-logs.md sections 1 to 3). This file is what
  * other areas use; `createFigures` answers.
  */
-import type { Counts } from '../store/counter-rows.ts'
+import type { Counts } from './counters.ts'
 import type { Unit } from './intervals.ts'
 
 export const DIMENSIONS = [

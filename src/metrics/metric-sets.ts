@@ -1,5 +1,5 @@
 /** The metrics that an operation serves, and their values (metrics-logs.md section 3). */
-import type { Counts } from '../store/counter-rows.ts'
+import type { Counts } from './counters.ts'
 import { countOf, DIMENSIONS, type Dimension, isRate, METRICS, type Metric, rateOf } from './figures.ts'
 
 export interface MetricSet {

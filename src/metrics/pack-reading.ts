@@ -1,8 +1,7 @@
 /** Reads packs (packs.ts) for a query of figures: counts of all values. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Counts } from '../store/counter-rows.ts'
 import type { Statement, Store } from '../store/store.ts'
-import { COUNTERS, type Counter } from './counters.ts'
+import { COUNTERS, type Counter, type Counts } from './counters.ts'
 import { type Segment, VALUE_OF } from './figure-plan.ts'
 import { areOfDomains, domainScopes, shownValue, type Wanted } from './figure-sql.ts'
 import type { Dimension, FilterEntry } from './figures.ts'

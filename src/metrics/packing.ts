@@ -7,17 +7,16 @@
  */
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { DAY_MS } from '../events/event-retention.ts'
-import type { Counts, FigureValues } from '../store/counter-rows.ts'
 import { type SqlValue, StaleWrite, type Statement, type Store } from '../store/store.ts'
 import { addCount } from './counter-counts.ts'
-import { COUNTERS } from './counters.ts'
+import { COUNTERS, type Counts } from './counters.ts'
 import { ROW_KEY, WAIT_FOR_COUNTING } from './figure-rows.ts'
 import { HOUR_MS, startOf, UNITS, type Unit } from './intervals.ts'
 import { type DayOfScope, type PackOfScope, packStatement } from './pack-rows.ts'
 import { nameOf, type PackedEntry, PackReader, WHOLE } from './packs.ts'
 import { placesOf } from './places.ts'
 import { KEPT_MS } from './removal.ts'
-import { SPLIT_NUMBERS, UNIT_NUMBERS, VALUE_NAMES } from './splits.ts'
+import { type FigureValues, SPLIT_NUMBERS, UNIT_NUMBERS, VALUE_NAMES } from './splits.ts'
 
 /** Of a pack: a few hundred kilobytes, unless nearly every entry has long tags of its own. */
 const ENTRIES_MAX = 20_000

@@ -9,10 +9,9 @@
  * 4. Each entry has a byte that says which of VALUE_NAMES it has, the least significant bit for the first; the place of the
  *    text of each; how many counters; and of each its place in COUNTERS and its count.
  */
-import type { FigureValues } from '../store/counter-rows.ts'
 import type { CounterCounts } from './counter-counts.ts'
 import type { PlainValues } from './event-values.ts'
-import { VALUE_NAMES } from './splits.ts'
+import { type FigureValues, VALUE_NAMES } from './splits.ts'
 
 const VERSION = 1
 /** In place of an hour of the day: counts of the whole interval. */

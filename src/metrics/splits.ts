@@ -3,10 +3,8 @@
  * event and unit; so there are a few narrow ones, which answer nearly all questions, and one with all values by the hour,
  * which answers the rest.
  */
-import type { FigureValues } from '../store/counter-rows.ts'
+import type { FigureRow } from '../store/schema.ts'
 import type { RowUnit } from './intervals.ts'
-
-export type ValueName = keyof FigureValues
 
 export const VALUE_NAMES = [
   'tag',
@@ -17,7 +15,14 @@ export const VALUE_NAMES = [
   'country',
   'device',
   'bot',
-] as const satisfies readonly ValueName[]
+] as const satisfies readonly (keyof FigureRow)[]
+export type ValueName = (typeof VALUE_NAMES)[number]
+
+/**
+ * Empty: the row is not split by this value, or its events have none. Tags are in lower case; in rows with all values they
+ * are a JSON list.
+ */
+export type FigureValues = Record<ValueName, string>
 
 /** In the columns `split` and `unit`. */
 export const SPLIT_NUMBERS = {

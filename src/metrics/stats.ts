@@ -1,8 +1,7 @@
 /** Figures in the form of the statistics operations (tags-stats.md sections 3 and 4). */
 import { formatUtc } from '../base/dates.ts'
 import { BadRequest } from '../base/errors.ts'
-import type { Counts } from '../store/counter-rows.ts'
-import { noCounts } from './counters.ts'
+import { type Counts, noCounts } from './counters.ts'
 import type { Dimension, Figures, FilterEntry } from './figures.ts'
 import { after, type Unit } from './intervals.ts'
 import type { StatsEvent, StatsQuery } from './stats-query.ts'

@@ -8,9 +8,8 @@
  * the transactions that set the sums depend. Then the account is read again.
  */
 import { BadRequest } from '../base/errors.ts'
-import type { Counts } from '../store/counter-rows.ts'
 import { type SqlValue, StaleWrite, type Statement, type Store } from '../store/store.ts'
-import { COUNTERS, noCounts } from './counters.ts'
+import { COUNTERS, type Counts, noCounts } from './counters.ts'
 import { createFigures } from './figure-reader.ts'
 import { onConflictSet, ROW_KEY, WAIT_FOR_COUNTING } from './figure-rows.ts'
 import type { Dimension, FigureRow } from './figures.ts'

@@ -1,7 +1,9 @@
 /** A route as it is stored, shown and applied (routes-inbound.md section 1). */
 import { formatGmt } from '../base/dates.ts'
+import type { Of } from '../base/shape.ts'
 import { type Action, parseAction } from './actions.ts'
 import { type Expression, type ExpressionSizes, readExpression, sizesOf } from './expression.ts'
+import type { ROUTE } from './shapes.ts'
 
 export interface Route {
   /** 24 hex digits. */
@@ -29,11 +31,7 @@ export function compileRoute(route: Route): CompiledRoute {
   return { route, expression, sizes: sizesOf(expression), actions: route.actions.map(parseAction) }
 }
 
-export const routeView = ({ id, priority, description, expression, actions, createdAt }: Route) => ({
-  id,
-  priority,
-  description,
-  expression,
-  actions,
+export const routeView = ({ accountId: _, createdAt, ...shown }: Route): Of<typeof ROUTE> => ({
+  ...shown,
   created_at: formatGmt(new Date(createdAt)),
 })

@@ -1,5 +1,5 @@
 /** Columns that name blobs. A new one that is missing here fails a test (transfer/every-table.test.ts). */
-export interface BlobColumn {
+interface BlobColumn {
   table: string
   column: string
   /** A JSON list of names; else one name, or null. */

@@ -40,7 +40,7 @@ export interface Checkpoints {
   idle(): Promise<void>
 }
 
-export interface CheckpointParts {
+interface CheckpointParts {
   /** `PRAGMA wal_checkpoint(PASSIVE)` on another connection than the writer's; resolves to the pages in the log. */
   checkpoint(): Promise<number>
   /** Syncs the checkpointed pages to disk. */

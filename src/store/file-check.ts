@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Finding } from './damage.ts'
 
-export interface FileCheck {
+interface FileCheck {
   /** Never rejects. `complete`: the whole file was checked within the time limit. */
   result: Promise<{ findings: Finding[]; complete: boolean }>
   stop(): void

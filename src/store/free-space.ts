@@ -25,7 +25,7 @@ export interface FreeSpace {
   close(): Promise<void>
 }
 
-export interface FreeSpaceParts {
+interface FreeSpaceParts {
   /** The data folder. */
   folder: string
   /** Nothing is accepted below this much free space; 0: accept until a write fails. */

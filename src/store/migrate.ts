@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { UnknownSchema } from './store.ts'
 
-export interface Migration {
+interface Migration {
   version: number
   name: string
   sql: string

@@ -51,7 +51,7 @@ const isDeadlock = (error: unknown) => (error as { code?: string }).code === DEA
 /** The connection was lost during COMMIT (see its cause): whether the units are on disk is unknown. */
 class CommitCutOff extends Error {}
 
-export interface GroupParts {
+interface GroupParts {
   connect(): Promise<pg.PoolClient>
   /** Calls `send`; what it sends on the connection leaves in one write. */
   inOneWrite<T>(client: pg.PoolClient, send: () => T): T

@@ -23,7 +23,7 @@ const OWN_NAMES = /^(?:secret|(?:sendwright|lock)\.db(?:-\w+)?|blobs|spool|tls)$
 /** For the umask of the process: no access for group and others. */
 export const PRIVATE_UMASK = OTHERS_BITS
 
-export interface ExposedFile {
+interface ExposedFile {
   path: string
   isFolder: boolean
   /** Permission bits only. */

@@ -15,7 +15,7 @@ import { type BlobStore, blobPath, chunkOf, writeFileSynced } from './blobs.ts'
 import { BLOB_FOLDER } from './data-folder.ts'
 import type { S3Client } from './s3-client.ts'
 
-export interface SharedBlobParts {
+interface SharedBlobParts {
   /** Of the data folder `folder`. */
   files: BlobStore
   folder: string
@@ -26,7 +26,7 @@ export interface SharedBlobParts {
   cacheMaxBytes?: number
 }
 
-export interface SharedBlobs extends BlobStore {
+interface SharedBlobs extends BlobStore {
   /** Removes the oldest copies beyond the limit. */
   trim(): Promise<void>
 }

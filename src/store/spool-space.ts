@@ -7,7 +7,7 @@ import { statfs } from 'node:fs/promises'
 import { InsufficientStorage } from '../base/errors.ts'
 import type { BlobStore, SpooledBlob } from './blobs.ts'
 
-export interface SpoolSpace {
+interface SpoolSpace {
   /** Free bytes of the disk now. */
   freeBytes(): Promise<number>
   floorBytes: number

@@ -438,7 +438,7 @@ const MEASURE =
 /** Written to the log per page: the page at its new position, and a share of the pages that point to it; measured. */
 const SHRINK_BYTES_PER_PAGE = 5 * 1024
 
-export function toStatement(query: Compilable, expectRows?: number): Statement {
+function toStatement(query: Compilable, expectRows?: number): Statement {
   const { sql, parameters } = query.compile()
   const statement: Statement = { sql, values: parameters as readonly SqlValue[] }
   return expectRows === undefined ? statement : { ...statement, expectRows }

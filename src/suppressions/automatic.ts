@@ -12,7 +12,7 @@ import { addressKey } from '../mime/address.ts'
 import { insert, type Statement, type Store } from '../store/store.ts'
 import { DETAIL_LENGTH_MAX, type NewRecord } from './given-records.ts'
 import { WINDOW_DAYS_MAX } from './policy.ts'
-import { addStatements, type ListOwner, removeStatements, removeTagStatements } from './store.ts'
+import { addStatements, type ListOwner } from './store.ts'
 
 export interface Bounce {
   owner: ListOwner
@@ -152,16 +152,6 @@ export function addUnsubscribe(
   const [, ...rest] = addStatements(owner, 'unsubscribes', [record], now)
   // Locks the record if it exists, as the first statement of every change of an unsubscribe does.
   return [insertOnce(owner, 'unsubscribes', recipient, eventId, now), ...rest]
-}
-
-/**
- * Removes tags of an unsubscribe, or all of it if none are given. The unit is rolled back (StaleWrite) if one does
- * not exist.
- */
-export function removeUnsubscribe(owner: ListOwner, recipient: string, tags: readonly string[]): Statement[] {
-  const address = addressKey(recipient)
-  if (tags.length === 0) return removeStatements(owner.id, 'unsubscribes', address)
-  return tags.flatMap((tag) => removeTagStatements(owner.id, address, tag))
 }
 
 function insertOnce(

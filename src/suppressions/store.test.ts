@@ -5,7 +5,7 @@ import type { Clock } from '../base/clock.ts'
 import type { SuppressionKind } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
 import { StaleWrite } from '../store/store.ts'
-import { addBounce, addComplaint, addUnsubscribe, type Bounce, removeUnsubscribe } from './automatic.ts'
+import { addBounce, addComplaint, addUnsubscribe, type Bounce } from './automatic.ts'
 import { createSuppressionCheck, decide, type Hit } from './check.ts'
 import type { NewRecord } from './given-records.ts'
 import {
@@ -280,11 +280,11 @@ eachStore('complaints and unsubscribes by recipients keep the first time and gat
   await store.commit(addUnsubscribe(OWNER, 'ann@x.org', ['b'], 'e4', NOW + 5))
   assert.deepEqual((await unsubscribed())?.tags, ['a', 'b'])
   assert.equal((await unsubscribed())?.createdAt, NOW)
-  await store.commit(removeUnsubscribe(OWNER, 'ann@x.org', ['b']))
+  await store.commit(removeTagStatements(OWNER.id, 'ann@x.org', 'b'))
   assert.deepEqual((await unsubscribed())?.tags, ['a'])
   await store.commit(addUnsubscribe(OWNER, 'ann@x.org', [], 'e5', NOW))
   assert.deepEqual((await unsubscribed())?.tags, ['*'])
-  await store.commit(removeUnsubscribe(OWNER, 'ANN@x.org', []))
+  await store.commit(removeStatements(OWNER.id, 'unsubscribes', 'ann@x.org'))
   assert.equal(await unsubscribed(), null)
 })
 

@@ -39,7 +39,14 @@ eachStore('a tag is written at most once an hour, however often it is used', asy
   assert.equal(counted.changed, 2 * 3, 'three hours, in two tables')
   const sale = await tags.find(shop.id, 'sale')
   assert.deepEqual([sale?.first_seen, sale?.last_seen], [NOW, NOW + 120 * MINUTE])
-  const [ofAccount] = await tags.accountTags(['account-1'], ['sale'])
+  const [ofAccount] = await tags.accountPage({
+    accountIds: ['account-1'],
+    prefix: 'sale',
+    order: 'tag_key',
+    descending: false,
+    skip: 0,
+    limit: 1,
+  })
   assert.deepEqual([ofAccount?.first_seen, ofAccount?.last_seen], [NOW, NOW + 120 * MINUTE])
   assert.equal((await tags.find(shop.id, 'other'))?.last_seen, NOW)
 })

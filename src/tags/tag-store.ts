@@ -38,8 +38,6 @@ export interface TagStore {
   accountPage(page: AccountTagPage): Promise<AccountTagRow[]>
   /** At most `max`. */
   countIn(accountIds: readonly string[], prefix: string | null, max: number): Promise<number>
-  /** Tags by key; those of all accounts that have it. */
-  accountTags(accountIds: readonly string[], keys: readonly string[]): Promise<AccountTagRow[]>
   /** Also describes the domains' tags that have no description. False: no such tag. */
   describeOfAccount(accountId: string, tag: string, description: string): Promise<boolean>
   /** Resolves to the domains that had it; null: no such tag. */
@@ -131,11 +129,6 @@ export function createTagStore(store: Store): TagStore {
         values: [JSON.stringify(accountIds), ...rangeValues, max],
       })
       return Number(row?.['count'] ?? 0)
-    },
-    async accountTags(accountIds, keys) {
-      const sql = `SELECT * FROM account_tags WHERE account_id IN (${list}) AND tag_key IN (${list})`
-      const values = [JSON.stringify(accountIds), JSON.stringify(keys)]
-      return (await store.read({ sql, values })) as unknown as AccountTagRow[]
     },
     async describeOfAccount(accountId, tag, description) {
       const key = tag.toLowerCase()

@@ -1,16 +1,14 @@
 /** Copying a template with its versions to other names, accounts and domains. */
 import { BadRequest, NotFound } from '../base/errors.ts'
+import type { Of } from '../base/shape.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { Store } from '../store/store.ts'
+import type { COPY_BODY } from './shapes.ts'
 import { findVersion, insertTemplate, insertVersion, listVersions } from './store.ts'
 import type { Template, TemplateScope, Version } from './template.ts'
 import { checkNewName, findOrThrow, type Tx, versionNotFound } from './template-rules.ts'
 
-export interface CopyRequest {
-  accountId: string
-  name: string
-  domain: string | undefined
-}
+export type CopyRequest = Of<typeof COPY_BODY>['requests'][number]
 
 interface CopyParts {
   store: Store
@@ -72,7 +70,7 @@ async function targetScope(
   const account = await store.db
     .selectFrom('accounts')
     .select('id')
-    .where('id', '=', request.accountId)
+    .where('id', '=', request.account_id)
     .where((where) => where.or([where('id', '=', from), where('parent_id', '=', from)]))
     .where('status', '<>', 'closed')
     .executeTakeFirst()

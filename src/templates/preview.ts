@@ -1,5 +1,6 @@
 /** The render operation (own-operations.md section 6): a template rendered with given variables; nothing is sent. */
 import { BadRequest, NotFound } from '../base/errors.ts'
+import type { Of } from '../base/shape.ts'
 import { isPlainObject } from '../base/values.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import { type Operation, operation } from '../http/operation.ts'
@@ -8,6 +9,7 @@ import { templateSource } from './choose.ts'
 import { describeFailure, type Renderer } from './render.ts'
 import type { TemplateSource } from './render-messages.ts'
 import type { TemplateService } from './service.ts'
+import { RENDER_BODY, RENDERED } from './shapes.ts'
 import { readTemplateHeaders } from './template.ts'
 
 export interface PreviewParts {
@@ -21,35 +23,6 @@ type Json = Record<string, unknown>
 /** The variables are read, filled in and transferred on the main thread: 1 MB takes 30 ms. */
 const PREVIEW_BODY_LIMIT = { bytes: 1024 * 1024, message: 'request size exceeds 1MiB limit' }
 
-const SCHEMA = {
-  type: 'object',
-  properties: {
-    domain: { type: 'string', description: 'Whose templates; default: those of the account' },
-    template: { type: 'string', description: 'Name or id of a stored template' },
-    version: { type: 'string', description: 'Tag; default: the active version' },
-    content: { type: 'string', description: 'Content instead of a stored template' },
-    engine: { type: 'string', enum: ['handlebars', 'mjml'], description: 'Of `content`' },
-    headers: { type: 'object', description: 'From, Subject, Reply-To of `content`' },
-    variables: { type: 'object', description: 'What the template is rendered with' },
-    recipient_variables: {
-      type: 'object',
-      description: 'Of one recipient: replaces %recipient.key% in the variables and in the result',
-    },
-  },
-}
-
-const RESULT = {
-  type: 'object',
-  properties: {
-    subject: { type: ['string', 'null'] },
-    headers: { type: 'object', additionalProperties: { type: 'string' } },
-    html: { type: 'string' },
-    text: { type: 'string' },
-    missing: { type: 'array', items: { type: 'string' } },
-    errors: { type: 'array', items: { type: 'string' } },
-  },
-}
-
 export function previewRoutes(parts: PreviewParts): Operation[] {
   return [
     operation({
@@ -59,16 +32,15 @@ export function previewRoutes(parts: PreviewParts): Operation[] {
       tag: 'Templates',
       summary: 'Render a stored template or given content; sends nothing',
       auth: { area: 'templates', access: 'read' },
-      params: [],
       bodyLimit: PREVIEW_BODY_LIMIT,
-      body: { description: 'A template or content, and what to render it with', schema: SCHEMA },
-      responses: { 200: { description: 'The rendered parts, or what is wrong with them', schema: RESULT } },
+      body: RENDER_BODY,
+      answers: { 200: RENDERED, 404: 'domain not found' },
       handler: ({ params, caller }) => preview(parts, params, caller.accountId),
     }),
   ]
 }
 
-async function preview(parts: PreviewParts, params: Params, accountId: string): Promise<object> {
+async function preview(parts: PreviewParts, params: Params, accountId: string): Promise<Of<typeof RENDERED>> {
   const recipient = objectOf(params, 'recipient_variables')
   const given = objectOf(params, 'variables')
   const variables = Object.keys(recipient).length > 0 ? (substituteIn(given, recipient, 0) as Json) : given

@@ -468,13 +468,17 @@ describe('copying an account template', () => {
     const faults: [json: unknown, status: number, message: string][] = [
       [{}, 400, 'Missing mandatory parameter: requests'],
       [{ requests: [] }, 400, 'Invalid parameter: requests'],
-      [{ requests: [{ name: 'x' }] }, 400, 'Invalid parameter: requests'],
-      [{ requests: [{ account_id: 'x', name: 'y', domain: 1 }] }, 400, 'Invalid parameter: requests'],
+      [{ requests: [{ name: 'x' }] }, 400, 'Missing mandatory parameter: requests[0].account_id'],
+      [
+        { requests: [{ account_id: 'x', name: 'y', domain: 1 }] },
+        400,
+        'Invalid parameter: requests[0].domain',
+      ],
       [{ requests: [{ account_id: 'x', name: 'a/b' }] }, 400, 'Invalid parameter: name is invalid'],
       [
         { requests: [{ account_id: 'x', name: 'y' }], source_versions: [1] },
         400,
-        'Invalid parameter: source_versions',
+        'Invalid parameter: source_versions[0]',
       ],
       [
         { requests: [{ account_id: 'x', name: 'y' }], source_versions: ['z'] },

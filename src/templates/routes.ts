@@ -1,22 +1,44 @@
 /** Templates over HTTP: the operations of a domain and those of the account are the same (templates.md T1 to T14). */
 import { formatUtc } from '../base/dates.ts'
 import { BadRequest, NotFound } from '../base/errors.ts'
-import { isPlainObject } from '../base/values.ts'
+import { message, type Of } from '../base/shape.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { RecordedCall } from '../http/audit-rule.ts'
 import type { Caller } from '../http/auth.ts'
 import {
+  flagParam,
+  type InputOf,
+  type Inputs,
+  limitParam,
+  otherParam,
+  parsedParam,
+  textParam,
+  wordParam,
+} from '../http/inputs.ts'
+import {
+  type Answers,
   type Method,
   type Operation,
   operation,
-  type ParamDoc,
   type PathNames,
-  type ResponseDoc,
+  type Returned,
 } from '../http/operation.ts'
-import { limitOf, type PageName, pageName, pivotPaging } from '../http/paging.ts'
+import { pageName, pivotPaging } from '../http/paging.ts'
 import type { Params } from '../http/params.ts'
-import type { CopyRequest } from './copying.ts'
 import type { TemplateService } from './service.ts'
+import {
+  COPIES,
+  COPY_BODY,
+  ONE_TEMPLATE,
+  type TEMPLATE,
+  TEMPLATE_DONE,
+  TEMPLATE_STORED,
+  TEMPLATES,
+  type VERSION,
+  VERSION_COPIED,
+  VERSION_DONE,
+  VERSIONS,
+} from './shapes.ts'
 import {
   NOTE_LENGTH_MAX,
   readTemplateHeaders,
@@ -26,12 +48,9 @@ import {
   type Version,
   type VersionSummary,
 } from './template.ts'
-import type { GivenContent } from './version-content.ts'
 
 const TAG = 'Templates'
 const PAGE_MAX = 100
-/** Accounts that one call may copy to. */
-const COPIES_MAX = 100
 const FIRST_TAG = 'initial'
 
 export interface TemplateRouteParts {
@@ -41,15 +60,16 @@ export interface TemplateRouteParts {
   baseUrl: string
 }
 
-interface ScopedRequest<Name extends string> {
+interface ScopedRequest<Name extends string, I> {
   params: Params
+  input(): InputOf<I>
   path: Readonly<Record<Name, string>>
   scope: TemplateScope
   /** Path of the list of templates, percent-encoded. */
   root: string
 }
 
-interface ScopedOperation<S extends string> {
+interface ScopedOperation<S extends string, R extends Answers, I extends Inputs> {
   method: Method
   /** What follows `.../templates` in the path. */
   suffix: S
@@ -57,45 +77,44 @@ interface ScopedOperation<S extends string> {
   /** Id of the domain's operation; the account's has `Account` before `Template`. */
   id: string
   summary: string
-  params?: readonly ParamDoc[]
-  responses?: Readonly<Record<number, ResponseDoc>>
-  handler(request: ScopedRequest<PathNames<S>>): Promise<object>
+  params?: I
+  answers: R
+  handler(request: ScopedRequest<PathNames<S>, I>): Promise<Returned<R>>
 }
 
-const NAME: ParamDoc = { name: 'name', in: 'path', type: 'string', description: 'Name or id of the template' }
-const VERSION_TAG: ParamDoc = { name: 'tag', in: 'path', type: 'string', description: 'Tag of the version' }
-const PAGES: readonly ParamDoc[] = [
-  {
-    name: 'page',
-    type: 'string',
-    description: 'Which page; next and previous need p',
+const NAME = { name: otherParam('Name or id of the template') }
+const VERSION_TAG = { ...NAME, tag: otherParam('Tag of the version') }
+const PAGES = {
+  page: parsedParam('Which page; next and previous need p', pageName, {
     values: ['first', 'last', 'next', 'previous', 'prev'],
-  },
-  { name: 'limit', type: 'integer', description: 'Page size, 1 to 100', default: PAGE_MAX },
-  { name: 'p', type: 'string', description: 'The name (or tag) before or after which the page begins' },
-]
-const text = (name: string, description: string): ParamDoc => ({ name, type: 'string', description })
-const CONTENT: readonly ParamDoc[] = [
-  text('template', 'Content: HTML with Handlebars, at most 100 KB'),
-  text('mjml', 'MJML source instead of template'),
-  text('comment', 'Comment on the version'),
-  {
-    name: 'headers',
-    type: 'json',
-    description: 'Object of From, Subject, Reply-To; Handlebars in the values',
-  },
-]
-const ENGINE: ParamDoc = {
-  name: 'engine',
-  type: 'string',
-  description: 'Of the content',
-  values: ['handlebars', 'mjml'],
-  default: 'handlebars',
+  }),
+  limit: limitParam(PAGE_MAX, PAGE_MAX, { above: 'cut' }),
+  p: wordParam('The name (or tag) before or after which the page begins', (text) => text.toLowerCase()),
 }
-const ACTIVE: ParamDoc = {
-  name: 'active',
-  type: 'boolean',
-  description: 'yes makes this version the active one',
+const CONTENT = {
+  template: textParam('Content: HTML with Handlebars, at most 100 KB'),
+  mjml: textParam('MJML source instead of template'),
+  headers: wordParam(
+    'Object of From, Subject, Reply-To; Handlebars in the values',
+    (text) => readTemplateHeaders(text),
+    { type: 'json' },
+  ),
+}
+const ENGINE = textParam('Of the content', { values: ['handlebars', 'mjml'], default: 'handlebars' })
+const ACTIVE = flagParam('yes makes this version the active one', { default: false })
+
+/** Free text about a template; empty: not given. @throws BadRequest when it is too long */
+const noteParam = (description: string) =>
+  parsedParam(description, (params, name) => noteOf(params.given(name) ?? '', name))
+const COMMENT = noteParam('Comment on the version')
+/** Undefined: it stays. */
+const newComment = (description: string) => wordParam(description, noteOf)
+
+function noteOf(text: string, name: string): string {
+  if (text.length > NOTE_LENGTH_MAX || text.includes('\0')) {
+    throw new BadRequest(`Invalid parameter: ${name} is invalid`)
+  }
+  return text
 }
 
 export function templateRoutes(parts: TemplateRouteParts): Operation[] {
@@ -111,8 +130,9 @@ function templateOperations(parts: TemplateRouteParts): Operation[] {
       id: 'listTemplates',
       summary: 'List templates by name',
       params: PAGES,
-      async handler({ params, scope, root }) {
-        const query = pageQuery(params)
+      answers: { 200: TEMPLATES },
+      async handler({ input, scope, root }) {
+        const query = pageQuery(input())
         const page = pageOf(await templates.list(scope), ({ name }) => name, query, true)
         return {
           items: page.map(templateView),
@@ -126,28 +146,30 @@ function templateOperations(parts: TemplateRouteParts): Operation[] {
       id: 'createTemplate',
       audit: { subject: ['name'], given: ['tag'] },
       summary: 'Store a template, with its first version when content is given',
-      params: [
-        { ...text('name', 'Name, up to 256 characters; kept in lower case'), required: true },
-        text('description', 'Description'),
-        text('createdBy', 'Who made it, free text'),
-        { ...text('tag', 'Tag of the first version'), default: FIRST_TAG },
+      params: {
+        name: wordParam(
+          'Name, up to 256 characters; kept in lower case',
+          (text) => storedName('name', text),
+          { required: true },
+        ),
+        description: noteParam('Description'),
+        createdBy: noteParam('Who made it, free text'),
+        tag: parsedParam(
+          'Tag of the first version',
+          (params, name) => storedName('tag', params.text(name) ?? FIRST_TAG),
+          { default: FIRST_TAG },
+        ),
+        comment: COMMENT,
         ...CONTENT,
-        ENGINE,
-      ],
-      async handler({ params, scope }) {
-        const name = storedName('name', params.required('name'))
-        const fields = {
-          name,
-          description: note(params, 'description'),
-          createdBy: note(params, 'createdBy'),
-        }
-        const hasContent = params.text('template') !== undefined || params.text('mjml') !== undefined
-        const first = hasContent && {
-          tag: storedName('tag', params.text('tag') ?? FIRST_TAG),
-          comment: note(params, 'comment'),
-          given: givenContent(params),
-        }
-        const { template, version } = await templates.create(scope, fields, first || null)
+        engine: ENGINE,
+      },
+      answers: { 200: TEMPLATE_STORED },
+      async handler({ input, scope }) {
+        const { name, description, createdBy, tag, comment, ...given } = input()
+        const fields = { name, description, createdBy }
+        const hasContent = given.template !== undefined || given.mjml !== undefined
+        const first = hasContent ? { tag, comment, given } : null
+        const { template, version } = await templates.create(scope, fields, first)
         return { message: 'template has been stored', template: withVersion(template, version) }
       },
     }),
@@ -156,6 +178,7 @@ function templateOperations(parts: TemplateRouteParts): Operation[] {
       suffix: '',
       id: 'deleteTemplates',
       summary: 'Delete all templates with their versions',
+      answers: { 200: message('templates have been deleted') },
       async handler({ scope }) {
         await templates.removeAll(scope)
         return { message: 'templates have been deleted' }
@@ -166,12 +189,10 @@ function templateOperations(parts: TemplateRouteParts): Operation[] {
       suffix: '/{name}',
       id: 'readTemplate',
       summary: 'Read a template',
-      params: [
-        NAME,
-        { name: 'active', type: 'boolean', description: 'yes adds the active version', default: false },
-      ],
-      async handler({ params, path, scope }) {
-        const active = params.boolean('active') ?? false
+      params: { ...NAME, active: flagParam('yes adds the active version', { default: false }) },
+      answers: { 200: ONE_TEMPLATE },
+      async handler({ input, path, scope }) {
+        const { active } = input()
         const template = await templates.find(scope, path.name)
         return { template: withVersion(template, active ? await templates.activeVersion(template) : null) }
       },
@@ -181,10 +202,13 @@ function templateOperations(parts: TemplateRouteParts): Operation[] {
       suffix: '/{name}',
       id: 'updateTemplate',
       summary: 'Change the description of a template',
-      params: [NAME, { ...text('description', 'Description'), required: true }],
-      async handler({ params, path, scope }) {
-        if (params.given('description') === undefined) throw nothingGiven()
-        const { name } = await templates.describe(scope, path.name, note(params, 'description'))
+      params: {
+        ...NAME,
+        description: parsedParam('Description; an empty one clears it', newDescription, { required: true }),
+      },
+      answers: { 200: TEMPLATE_DONE },
+      async handler({ input, path, scope }) {
+        const { name } = await templates.describe(scope, path.name, input().description)
         return { message: 'template has been updated', template: { name } }
       },
     }),
@@ -193,7 +217,8 @@ function templateOperations(parts: TemplateRouteParts): Operation[] {
       suffix: '/{name}',
       id: 'deleteTemplate',
       summary: 'Delete a template with its versions',
-      params: [NAME],
+      params: NAME,
+      answers: { 200: TEMPLATE_DONE },
       async handler({ path, scope }) {
         const { name } = await templates.remove(scope, path.name)
         return { message: 'template has been deleted', template: { name } }
@@ -204,7 +229,8 @@ function templateOperations(parts: TemplateRouteParts): Operation[] {
       suffix: '/{name}/rename/{new_name}',
       id: 'renameTemplate',
       summary: 'Give a template another name',
-      params: [NAME, { ...NAME, name: 'new_name', description: 'The new name' }],
+      params: { ...NAME, new_name: otherParam('The new name') },
+      answers: { 200: TEMPLATE_DONE },
       async handler({ path, scope }) {
         const name = await templates.rename(scope, path.name, storedName('name', path.new_name))
         return { message: 'template has been renamed', template: { name } }
@@ -221,9 +247,10 @@ function versionOperations(parts: TemplateRouteParts): Operation[] {
       suffix: '/{name}/versions',
       id: 'listTemplateVersions',
       summary: 'List the versions of a template, oldest first, without their contents',
-      params: [NAME, ...PAGES],
-      async handler({ params, path, scope, root }) {
-        const query = pageQuery(params)
+      params: { ...NAME, ...PAGES },
+      answers: { 200: VERSIONS },
+      async handler({ input, path, scope, root }) {
+        const query = pageQuery(input())
         const template = await templates.find(scope, path.name)
         const page = pageOf(await templates.versions(template), ({ tag }) => tag, query, false)
         const list = `${root}/${encodeURIComponent(template.name)}/versions`
@@ -239,12 +266,20 @@ function versionOperations(parts: TemplateRouteParts): Operation[] {
       id: 'createTemplateVersion',
       audit: { given: ['tag'] },
       summary: 'Add a version to a template; the first one is active in any case',
-      params: [NAME, { ...text('tag', 'Tag of the version'), required: true }, ...CONTENT, ENGINE, ACTIVE],
-      async handler({ params, path, scope }) {
-        if (params.text('mjml') === undefined) params.required('template')
-        const tag = storedName('tag', params.required('tag'))
-        const active = params.boolean('active') ?? false
-        const fields = { tag, comment: note(params, 'comment'), active, given: givenContent(params) }
+      params: {
+        ...NAME,
+        template: parsedParam('Content: HTML with Handlebars; this or mjml is needed', neededContent),
+        mjml: CONTENT.mjml,
+        tag: wordParam('Tag of the version', (text) => storedName('tag', text), { required: true }),
+        active: ACTIVE,
+        comment: COMMENT,
+        headers: CONTENT.headers,
+        engine: ENGINE,
+      },
+      answers: { 200: TEMPLATE_STORED },
+      async handler({ input, path, scope }) {
+        const { tag, active, comment, ...given } = input()
+        const fields = { tag, comment, active, given }
         const { template, version } = await templates.addVersion(scope, path.name, fields)
         const message = 'new version of the template has been stored'
         return { message, template: withVersion(template, version) }
@@ -255,7 +290,8 @@ function versionOperations(parts: TemplateRouteParts): Operation[] {
       suffix: '/{name}/versions/{tag}',
       id: 'readTemplateVersion',
       summary: 'Read a version with its content',
-      params: [NAME, VERSION_TAG],
+      params: VERSION_TAG,
+      answers: { 200: ONE_TEMPLATE },
       async handler({ path, scope }) {
         const { template, version } = await templates.version(scope, path.name, path.tag)
         return { template: withVersion(template, version) }
@@ -266,15 +302,20 @@ function versionOperations(parts: TemplateRouteParts): Operation[] {
       suffix: '/{name}/versions/{tag}',
       id: 'updateTemplateVersion',
       summary: 'Change a version; what is not given stays',
-      params: [NAME, VERSION_TAG, ...CONTENT, ACTIVE],
-      async handler({ params, path, scope }) {
-        const fields = ['template', 'mjml', 'comment', 'active', 'headers']
-        if (fields.every((name) => params.text(name) === undefined)) throw nothingGiven()
-        const { name } = await templates.changeVersion(scope, path.name, path.tag, {
-          comment: params.text('comment') === undefined ? undefined : note(params, 'comment'),
-          active: params.boolean('active') ?? false,
-          given: givenContent(params),
-        })
+      params: {
+        ...VERSION_TAG,
+        comment: newComment('Comment on the version'),
+        active: flagParam('yes makes this version the active one'),
+        ...CONTENT,
+      },
+      answers: { 200: VERSION_DONE },
+      async handler({ input, path, scope }) {
+        const { comment, active, ...given } = input()
+        if ([comment, active, ...Object.values(given)].every((value) => value === undefined)) {
+          throw nothingGiven()
+        }
+        const fields = { comment, active: active ?? false, given: { ...given, engine: undefined } }
+        const { name } = await templates.changeVersion(scope, path.name, path.tag, fields)
         return {
           message: 'version has been updated',
           template: { name, version: { tag: path.tag.toLowerCase() } },
@@ -286,7 +327,8 @@ function versionOperations(parts: TemplateRouteParts): Operation[] {
       suffix: '/{name}/versions/{tag}',
       id: 'deleteTemplateVersion',
       summary: 'Delete a version; of the active one, the newest that remains becomes active',
-      params: [NAME, VERSION_TAG],
+      params: VERSION_TAG,
+      answers: { 200: VERSION_DONE },
       async handler({ path, scope }) {
         const { name } = await templates.removeVersion(scope, path.name, path.tag)
         return {
@@ -300,15 +342,15 @@ function versionOperations(parts: TemplateRouteParts): Operation[] {
       suffix: '/{name}/versions/{tag}/copy/{new_tag}',
       id: 'copyTemplateVersion',
       summary: 'Copy a version under another tag; one of that tag is overwritten',
-      params: [
-        NAME,
-        VERSION_TAG,
-        { ...VERSION_TAG, name: 'new_tag', description: 'Tag of the copy' },
-        text('comment', 'Comment on the copy; default that of the source'),
-      ],
-      async handler({ params, path, scope }) {
+      params: {
+        ...VERSION_TAG,
+        new_tag: otherParam('Tag of the copy'),
+        comment: newComment('Comment on the copy; default that of the source'),
+      },
+      answers: { 200: VERSION_COPIED },
+      async handler({ input, path, scope }) {
         const newTag = storedName('tag', path.new_tag)
-        const comment = params.text('comment') === undefined ? undefined : note(params, 'comment')
+        const { comment } = input()
         const copy = copyView(await templates.copyVersion(scope, path.name, path.tag, newTag, comment))
         return { message: 'version has been copied', version: copy, template: copy }
       },
@@ -324,87 +366,51 @@ function copyOperation({ templates }: TemplateRouteParts): Operation {
     tag: TAG,
     summary: 'Copy a template of the account to other accounts or domains',
     auth: { area: 'templates', access: 'write' },
-    params: [NAME],
-    body: { description: 'Where to, and which versions', schema: COPY_SCHEMA },
-    responses: { 200: { description: 'What could not be copied; the rest was' } },
-    async handler({ params, path, caller }) {
-      const { requests, tags } = readCopy(params)
+    params: NAME,
+    body: COPY_BODY,
+    answers: { 200: COPIES },
+    async handler({ document, path, caller }) {
+      const { requests, source_versions: tags = [] } = document()
+      const targets = requests.map(({ account_id, name, domain }) => ({
+        account_id,
+        name: storedName('name', name),
+        ...(domain && { domain }),
+      }))
       const scope = { accountId: caller.accountId, domain: null }
-      const failed = await templates.copyTo(scope, path.name, requests, tags)
+      const failed = await templates.copyTo(scope, path.name, targets, tags)
       return {
         message: 'template has been copied',
-        failed_copies: failed.map(({ request: { accountId, name, domain }, error }) => ({
-          account_id: accountId,
-          name,
-          ...(domain !== undefined && { domain }),
-          error,
-        })),
+        failed_copies: failed.map(({ request, error }) => ({ ...request, error })),
       }
     },
   })
 }
 
-const COPY_SCHEMA = {
-  type: 'object',
-  required: ['requests'],
-  properties: {
-    requests: {
-      type: 'array',
-      maxItems: COPIES_MAX,
-      items: {
-        type: 'object',
-        required: ['account_id', 'name'],
-        properties: {
-          account_id: { type: 'string' },
-          name: { type: 'string' },
-          domain: { type: 'string', description: 'A domain of that account; default: its account templates' },
-        },
-      },
-    },
-    source_versions: {
-      type: 'array',
-      items: { type: 'string' },
-      description: 'Tags; none: all versions',
-    },
-  },
-}
+/** @throws BadRequest if neither it nor mjml is given */
+const neededContent = (params: Params, name: string) =>
+  params.text('mjml') === undefined ? params.required(name) : params.text(name)
 
-/** @throws BadRequest */
-function readCopy(params: Params): { requests: CopyRequest[]; tags: string[] } {
-  const requests = params.value('requests')
-  if (requests === undefined) throw new BadRequest('Missing mandatory parameter: requests')
-  const tags = params.value('source_versions') ?? []
-  const isTags =
-    Array.isArray(tags) && tags.length <= COPIES_MAX && tags.every((tag) => typeof tag === 'string')
-  if (!isTags) throw new BadRequest('Invalid parameter: source_versions')
-  if (!Array.isArray(requests) || requests.length === 0 || requests.length > COPIES_MAX) {
-    throw new BadRequest('Invalid parameter: requests')
-  }
-  return { requests: requests.map(readCopyRequest), tags }
-}
-
-function readCopyRequest(value: unknown): CopyRequest {
-  const { account_id: accountId, name, domain } = isPlainObject(value) ? value : {}
-  const isRequest = typeof accountId === 'string' && typeof name === 'string' && name !== ''
-  if (!isRequest || !(domain === undefined || typeof domain === 'string')) {
-    throw new BadRequest('Invalid parameter: requests')
-  }
-  return { accountId, name: storedName('name', name), domain: domain || undefined }
+/** @throws BadRequest if none is given; an empty one clears it */
+function newDescription(params: Params, name: string): string {
+  const given = params.given(name)
+  if (given === undefined) throw nothingGiven()
+  return noteOf(given, name)
 }
 
 /** One operation for the templates of a domain, and one for those of the account. */
-function scoped<const S extends string>(
+function scoped<const S extends string, const R extends Answers, const I extends Inputs>(
   { domains }: TemplateRouteParts,
-  spec: ScopedOperation<S>,
+  spec: ScopedOperation<S, R, I>,
 ): Operation[] {
-  const { method, suffix, id, summary, params = [], handler } = spec
+  const { method, suffix, id, summary, handler } = spec
   const access: 'read' | 'write' = method === 'GET' ? 'read' : 'write'
   const common = {
     method,
     tag: TAG,
     auth: { area: 'templates', access },
     ...(spec.audit !== undefined && { audit: spec.audit }),
-    responses: spec.responses ?? { 200: { description: 'Done' }, 404: { description: 'Unknown' } },
+    ...(spec.params !== undefined && { params: spec.params }),
+    answers: spec.answers,
   } as const
   const names = (path: object) => path as Readonly<Record<PathNames<S>, string>>
   return [
@@ -413,16 +419,12 @@ function scoped<const S extends string>(
       path: `/v3/{domain_name}/templates${suffix as string}`,
       id,
       summary,
-      params: [
-        { name: 'domain_name', in: 'path', type: 'string', description: 'Sending domain of the account' },
-        ...params,
-      ],
-      async handler({ params: given, path, caller }) {
+      async handler({ params, input, path, caller }) {
         const { domain_name: domainName } = path as { domain_name: string }
         const domain = await templateDomain(domains, caller, domainName)
         const root = `/v3/${encodeURIComponent(domain.name)}/templates`
         const scope = { accountId: caller.accountId, domain }
-        return handler({ params: given, path: names(path), scope, root })
+        return handler({ params, input, path: names(path), scope, root })
       },
     }),
     operation({
@@ -430,10 +432,9 @@ function scoped<const S extends string>(
       path: `/v4/templates${suffix as string}`,
       id: id.replace('Template', 'AccountTemplate'),
       summary: `${summary} (account level)`,
-      params,
-      handler: ({ params: given, path, caller }) => {
+      handler: ({ params, input, path, caller }) => {
         const scope = { accountId: caller.accountId, domain: null }
-        return handler({ params: given, path: names(path), scope, root: '/v4/templates' })
+        return handler({ params, input, path: names(path), scope, root: '/v4/templates' })
       },
     }),
   ]
@@ -448,41 +449,14 @@ async function templateDomain(domains: DomainDirectory, caller: Caller, name: st
 
 const nothingGiven = () => new BadRequest('No fields are provided to update')
 
-/** Free text about a template. @throws BadRequest when it is too long */
-function note(params: Params, name: string): string {
-  const value = params.given(name) ?? ''
-  if (value.length > NOTE_LENGTH_MAX || value.includes('\0')) {
-    throw new BadRequest(`Invalid parameter: ${name} is invalid`)
-  }
-  return value
+/** @throws BadRequest for `next` and `previous` without a pivot */
+function pageQuery({ page, limit, p }: InputOf<typeof PAGES>) {
+  const needsPivot = page === 'next' || page === 'previous'
+  if (p === undefined && needsPivot) throw new BadRequest('Invalid parameter: pivot ')
+  return { page, limit, pivot: needsPivot ? p : undefined }
 }
 
-function givenContent(params: Params): GivenContent {
-  const headers = params.text('headers')
-  return {
-    template: params.text('template'),
-    mjml: params.text('mjml'),
-    engine: params.text('engine'),
-    headers: headers === undefined ? undefined : readTemplateHeaders(headers),
-  }
-}
-
-interface PageQuery {
-  page: PageName
-  limit: number
-  pivot: string | undefined
-}
-
-/** @throws BadRequest, also for `next` and `previous` without a pivot */
-function pageQuery(params: Params): PageQuery {
-  const page = pageName(params)
-  const limit = limitOf(params, { default: PAGE_MAX, max: PAGE_MAX, above: 'cut' })
-  const pivot = params.text('p')?.toLowerCase()
-  if (pivot === undefined && (page === 'next' || page === 'previous')) {
-    throw new BadRequest('Invalid parameter: pivot ')
-  }
-  return { page, limit, pivot: page === 'next' || page === 'previous' ? pivot : undefined }
-}
+type PageQuery = ReturnType<typeof pageQuery>
 
 /** A page of a whole list, which is short. `sorted`: by name, so that a page may begin at a name that was removed. */
 function pageOf<T>(
@@ -523,7 +497,7 @@ function paging<T>(
 
 const date = (ms: number) => formatUtc(new Date(ms))
 
-const templateView = ({ id, name, description, createdBy, createdAt }: Template) => ({
+const templateView = ({ id, name, description, createdBy, createdAt }: Template): Of<typeof TEMPLATE> => ({
   name,
   description,
   createdAt: date(createdAt),
@@ -538,7 +512,7 @@ const withVersion = (template: Template, version: Version | null) => ({
 
 const summaryView = ({ id, tag, mjml, comment, active, createdAt }: VersionSummary) => ({
   tag,
-  engine: 'handlebars',
+  engine: 'handlebars' as const,
   mjml,
   createdAt: date(createdAt),
   comment,
@@ -547,7 +521,7 @@ const summaryView = ({ id, tag, mjml, comment, active, createdAt }: VersionSumma
   parsedhandlebar: null,
 })
 
-function versionView(version: Version) {
+function versionView(version: Version): Of<typeof VERSION> {
   const { headers, content } = version
   const hasHeaders = Object.keys(headers).length > 0
   return { ...summaryView(version), template: content, ...(hasHeaders && { headers }) }
@@ -556,7 +530,7 @@ function versionView(version: Version) {
 const copyView = ({ id, tag, content, comment, createdAt }: Version) => ({
   tag,
   template: content,
-  engine: 'handlebars',
+  engine: 'handlebars' as const,
   createdAt: date(createdAt),
   comment,
   id,

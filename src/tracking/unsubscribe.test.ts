@@ -202,6 +202,7 @@ eachStore('the list link sets the member and its undoing follows only a link', a
     name: 'Alice',
     vars_json: '{}',
     subscribed: 1,
+    by_link: 0,
   } as const
   const write = (subscribed: 0 | 1) =>
     lists.changeMembers('list-id', [ALICE], () => ({

@@ -8,7 +8,8 @@ import { recipientHash } from '../events/event.ts'
 import { DAY_MS } from '../events/event-retention.ts'
 import { toRecipients } from '../events/indexing.ts'
 import type { Store } from '../store/store.ts'
-import type { Engagement, History } from './verdict.ts'
+import type { Engagement } from './shapes.ts'
+import type { History } from './verdict.ts'
 
 export interface OwnData {
   /** By address key; an address without history is left out. */

@@ -4,13 +4,13 @@ import type { Clock } from '../base/clock.ts'
 import { BadRequest, Forbidden, NotFound, TooManyRequests } from '../base/errors.ts'
 import { PassingMap } from '../base/passing.ts'
 import type { Caller } from '../http/auth.ts'
-import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
-import type { Params } from '../http/params.ts'
+import { flagParam, type InputOf, wordParam } from '../http/inputs.ts'
+import { type Operation, operation } from '../http/operation.ts'
 import { usageStatements } from '../metrics/usage.ts'
 import type { Store } from '../store/store.ts'
+import { RESULT, type ValidationResult } from './shapes.ts'
 import { usageOf } from './usage.ts'
 import type { Validator } from './validator.ts'
-import type { ValidationResult } from './verdict.ts'
 
 export interface SingleRouteParts {
   store: Store
@@ -33,16 +33,21 @@ export async function requireFeatures(
   if (account && features.some((name) => !account.features[name])) throw new Forbidden()
 }
 
-const PARAMS: readonly ParamDoc[] = [
-  { name: 'address', type: 'string', description: 'At most 512 characters', required: true },
-  {
-    name: 'provider_lookup',
-    type: 'boolean',
-    in: 'query',
-    description: 'Ask the receiving server if nothing else decides and the operator has switched that on',
-    default: true,
-  },
-]
+const PARAMS = {
+  address: wordParam('At most 512 characters', shortAddress, {
+    required: true,
+    missing: "'address' parameter is required",
+  }),
+  provider_lookup: flagParam(
+    'Ask the receiving server if nothing else decides and the operator has switched that on',
+    { in: 'query', default: true },
+  ),
+}
+
+function shortAddress(text: string): string {
+  if (text.length > ADDRESS_LENGTH_MAX) throw new BadRequest('address is too long')
+  return text
+}
 
 /** Pictures of a mail in mail programs are not made: no test exists. Clients of the public API ask for them (section 5). */
 const emailPreview = operation({
@@ -52,10 +57,15 @@ const emailPreview = operation({
   tag: 'Validation',
   summary: 'Results of an email preview; none are made, so there is none',
   auth: { area: 'validation', access: 'read' },
-  params: [],
-  responses: { 404: { description: 'preview test not found' } },
+  answers: { 404: 'preview test not found' },
   handler: () => Promise.reject(new NotFound('preview test not found')),
 })
+
+interface Call {
+  input(): InputOf<typeof PARAMS>
+  caller: Caller
+  signal: AbortSignal
+}
 
 export function singleRoutes(parts: SingleRouteParts): Operation[] {
   const validate = createSingle(parts)
@@ -64,10 +74,9 @@ export function singleRoutes(parts: SingleRouteParts): Operation[] {
     tag: 'Validation',
     auth: { area: 'validation', access: 'read', publicKey: true },
     params: PARAMS,
-    responses: { 200: { description: 'What is known of the address' } },
+    answers: { 200: RESULT },
     beforeBody: ({ caller }: { caller: Caller }) => requireFeatures(parts.accounts, caller, ['validations']),
-    handler: ({ params, caller, signal }: { params: Params; caller: Caller; signal: AbortSignal }) =>
-      validate(params, caller, signal),
+    handler: ({ input, caller, signal }: Call) => validate(input(), caller, signal),
   } as const
   return [
     operation({ ...common, method: 'GET', id: 'validateAddress', summary: 'Validate an address' }),
@@ -84,10 +93,11 @@ export function singleRoutes(parts: SingleRouteParts): Operation[] {
 function createSingle({ store, clock, validator, lookupsMax }: SingleRouteParts) {
   const running = new PassingMap<string, number>()
 
-  return async (params: Params, caller: Caller, signal: AbortSignal): Promise<ValidationResult> => {
-    const address = params.required('address', "'address' parameter is required")
-    if (address.length > ADDRESS_LENGTH_MAX) throw new BadRequest('address is too long')
-    const providerLookup = params.boolean('provider_lookup') ?? true
+  return async (
+    { address, provider_lookup: providerLookup }: InputOf<typeof PARAMS>,
+    caller: Caller,
+    signal: AbortSignal,
+  ): Promise<ValidationResult> => {
     const { accountId } = caller
     const before = running.get(accountId) ?? 0
     if (lookupsMax !== null && before >= lookupsMax) throw new TooManyRequests(1)

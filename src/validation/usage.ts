@@ -1,5 +1,5 @@
 /** How validations count in usage (validation.md section 2 rule 8). */
-import type { ValidationResult } from './verdict.ts'
+import type { ValidationResult } from './shapes.ts'
 
 /** What each is besides a validation. */
 export type Way = 'single' | 'bulk' | 'list' | 'public'

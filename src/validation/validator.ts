@@ -2,15 +2,9 @@
 import { readAddress, type ValidAddress } from './address.ts'
 import type { DomainMailLookup } from './domain-mail.ts'
 import type { OwnData } from './own-data.ts'
+import type { ValidationResult } from './shapes.ts'
 import type { SmtpProbe } from './smtp-probe.ts'
-import {
-  type Facts,
-  type History,
-  malformedResult,
-  needsProbe,
-  resultOf,
-  type ValidationResult,
-} from './verdict.ts'
+import { type Facts, type History, malformedResult, needsProbe, resultOf } from './verdict.ts'
 
 export interface ValidateOptions {
   /** Ask the provider if nothing else decides. */

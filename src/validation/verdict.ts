@@ -1,32 +1,8 @@
 /** The result of a validation, from what is known of the address: validation.md section 2. Pure. */
 import { rootAddressOf, type ValidAddress } from './address.ts'
 import { followsProviderRules, suggestedDomain } from './providers.ts'
+import type { Engagement, ResultName, Risk, ValidationResult } from './shapes.ts'
 import { isDisposableDomain, isRoleName } from './word-lists.ts'
-
-export const RESULTS = ['catch_all', 'deliverable', 'do_not_send', 'undeliverable', 'unknown'] as const
-export type ResultName = (typeof RESULTS)[number]
-export const RISKS = ['high', 'low', 'medium', 'unknown'] as const
-export type Risk = (typeof RISKS)[number]
-
-export interface Engagement {
-  engaging: boolean
-  is_bot: boolean
-}
-
-/** As the API shows it. */
-export interface ValidationResult {
-  address: string
-  did_you_mean?: string
-  is_disposable_address: boolean
-  is_role_address: boolean
-  reason: string[]
-  result: ResultName
-  risk: Risk
-  root_address?: string
-  /** Unix seconds. */
-  last_seen?: number
-  engagement?: Engagement
-}
 
 /** Whether the domain receives mail; `unknown`: DNS gave no answer. */
 export type DomainMail = 'accepts' | 'refuses' | 'unknown'

@@ -1,8 +1,10 @@
 /** Delegations of pools over HTTP (ips-pools.md section 3). */
+import { textParam } from '../../http/inputs.ts'
 import { type Operation, operation } from '../../http/operation.ts'
 import { READ, started, WRITE } from '../routes.ts'
+import { DELEGATION_LIST, STARTED } from '../shapes.ts'
 import type { Delegations } from './delegations.ts'
-import { STARTED, TAG } from './routes.ts'
+import { TAG } from './routes.ts'
 
 const OF_POOL = '/v3/ip_pools/{pool_id}/delegate' as const
 const ALIAS = '/v1/ip_pools/{pool_id}/delegate' as const
@@ -14,12 +16,7 @@ export function delegationRoutes(delegations: Delegations): Operation[] {
 }
 
 function poolSide(delegations: Delegations): Operation[] {
-  const subaccount = {
-    name: 'subaccount_id',
-    type: 'string',
-    required: true,
-    description: 'Id of a subaccount',
-  } as const
+  const params = { subaccount_id: textParam('Id of a subaccount', { required: true }) }
   return [
     operation({
       method: 'PUT',
@@ -30,13 +27,13 @@ function poolSide(delegations: Delegations): Operation[] {
       tag: TAG,
       summary: 'Let a subaccount use a pool, in place of the one it had',
       auth: FOR_PARENTS,
-      params: [subaccount],
-      responses: STARTED,
-      handler: async ({ params, path, caller }) =>
+      params,
+      answers: { 200: STARTED },
+      handler: async ({ input, path, caller }) =>
         started(
           await delegations.add(caller.accountId, {
             poolId: path.pool_id,
-            subaccountId: params.required('subaccount_id'),
+            subaccountId: input().subaccount_id,
           }),
         ),
     }),
@@ -49,13 +46,13 @@ function poolSide(delegations: Delegations): Operation[] {
       tag: TAG,
       summary: 'End the use of a pool by a subaccount; its domains are unlinked',
       auth: FOR_PARENTS,
-      params: [subaccount],
-      responses: STARTED,
-      handler: async ({ params, path, caller }) =>
+      params,
+      answers: { 200: STARTED },
+      handler: async ({ input, path, caller }) =>
         started(
           await delegations.remove(caller.accountId, {
             poolId: path.pool_id,
-            subaccountId: params.required('subaccount_id'),
+            subaccountId: input().subaccount_id,
           }),
         ),
     }),
@@ -63,7 +60,7 @@ function poolSide(delegations: Delegations): Operation[] {
 }
 
 function subaccountSide(delegations: Delegations): Operation[] {
-  const pool = { name: 'pool_id', type: 'string', required: true, description: 'Id of a pool' } as const
+  const params = { pool_id: textParam('Id of a pool', { required: true }) }
   return [
     operation({
       method: 'GET',
@@ -72,8 +69,7 @@ function subaccountSide(delegations: Delegations): Operation[] {
       tag: TAG,
       summary: 'List which subaccounts use which pools',
       auth: { ...READ, only: 'parent' },
-      params: [],
-      responses: { 200: { description: 'Delegations, at most 10000' } },
+      answers: { 200: DELEGATION_LIST },
       async handler({ caller }) {
         const items = (await delegations.list(caller.accountId)).map(({ poolId, subaccountId }) => ({
           pool_id: poolId,
@@ -90,12 +86,12 @@ function subaccountSide(delegations: Delegations): Operation[] {
       tag: TAG,
       summary: 'Name the pool that a subaccount may use',
       auth: FOR_PARENTS,
-      params: [pool],
-      responses: STARTED,
-      handler: async ({ params, path, caller }) =>
+      params,
+      answers: { 200: STARTED },
+      handler: async ({ input, path, caller }) =>
         started(
           await delegations.add(caller.accountId, {
-            poolId: params.required('pool_id'),
+            poolId: input().pool_id,
             subaccountId: path.subaccount_id,
           }),
         ),
@@ -108,12 +104,12 @@ function subaccountSide(delegations: Delegations): Operation[] {
       tag: TAG,
       summary: 'Take the pool from a subaccount; its domains are unlinked',
       auth: FOR_PARENTS,
-      params: [pool],
-      responses: STARTED,
-      handler: async ({ params, path, caller }) =>
+      params,
+      answers: { 200: STARTED },
+      handler: async ({ input, path, caller }) =>
         started(
           await delegations.remove(caller.accountId, {
-            poolId: params.required('pool_id'),
+            poolId: input().pool_id,
             subaccountId: path.subaccount_id,
           }),
         ),

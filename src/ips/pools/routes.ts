@@ -2,42 +2,55 @@
 
 import { formatRfc3339 } from '../../base/dates.ts'
 import { BadRequest } from '../../base/errors.ts'
-import { type Operation, operation, type ParamDoc } from '../../http/operation.ts'
+import type { Of } from '../../base/shape.ts'
+import {
+  givenParam,
+  integerParam,
+  otherParam,
+  parsedParam,
+  textParam,
+  textsParam,
+} from '../../http/inputs.ts'
+import { type Operation, operation } from '../../http/operation.ts'
 import { pageUrl } from '../../http/paging.ts'
 import type { Params } from '../../http/params.ts'
-import { readPageToken, writePageToken } from '../page-token.ts'
-import { READ, started, WRITE } from '../routes.ts'
+import { PAGE_PARAM, writePageToken } from '../page-token.ts'
+import { READ, SUCCESS, started, WRITE } from '../routes.ts'
+import {
+  ADDED_IPS,
+  DONE,
+  type POOL,
+  POOL_CREATED,
+  POOL_DOMAINS,
+  POOL_LIST,
+  POOL_READ,
+  STARTED,
+} from '../shapes.ts'
 import type { PoolRow } from './pool-store.ts'
-import type { PoolChange, Pools } from './pools.ts'
+import type { Pools } from './pools.ts'
 
 export const TAG = 'IP pools'
 const PATH = '/v3/ip_pools' as const
 const ALIAS = '/v1/ip_pools' as const
 const ONE = `${PATH}/{pool_id}` as const
 const ONE_ALIAS = `${ALIAS}/{pool_id}` as const
-const SUCCESS = { message: 'success' }
-export const STARTED = {
-  200: { description: 'Begun in the background; `reference_id` names it in the log' },
-} as const
 /** Addresses named by one call. */
 const IPS_MAX = 1_000
 /** Names in one answer; the operation for domains has them all. */
 const NAMES_MAX = 1_000
 
-const REPEATED = (name: string, description: string): ParamDoc => ({
-  name,
-  type: 'string',
-  repeated: true,
-  description,
-})
-const EDIT_PARAMS: ParamDoc[] = [
-  { name: 'name', type: 'string', description: 'At most 255 characters' },
-  { name: 'description', type: 'string', description: 'At most 1000 characters' },
-  REPEATED('add_ip', 'Dedicated address in no pool'),
-  REPEATED('remove_ip', 'Address of the pool'),
-  REPEATED('link_domain', 'Id or name of a domain that shall send from the pool'),
-  REPEATED('unlink_domain', 'Id or name of a domain that shall send from a shared address'),
-]
+/** Addresses, repeated or with commas between. */
+export const ipsParam = (description: string) =>
+  parsedParam(description, (params, name) => ipsOf(params, [name]), { repeated: true })
+
+const EDIT_PARAMS = {
+  name: textParam('At most 255 characters'),
+  description: givenParam('At most 1000 characters'),
+  add_ip: ipsParam('Dedicated address in no pool'),
+  remove_ip: ipsParam('Address of the pool'),
+  link_domain: textsParam('Id or name of a domain that shall send from the pool'),
+  unlink_domain: textsParam('Id or name of a domain that shall send from a shared address'),
+}
 
 export interface PoolRouteParts {
   pools: Pools
@@ -48,7 +61,7 @@ export function poolRoutes(parts: PoolRouteParts): Operation[] {
   return [...readRoutes(parts), ...changeRoutes(parts), ...memberRoutes(parts)]
 }
 
-const view = (pool: PoolRow) => ({
+const view = (pool: PoolRow): Of<typeof POOL> => ({
   pool_id: pool.id,
   name: pool.name,
   description: pool.description,
@@ -72,8 +85,7 @@ function readRoutes({ pools, baseUrl }: PoolRouteParts): Operation[] {
       tag: TAG,
       summary: 'List pools, an inherited one last',
       auth: READ,
-      params: [],
-      responses: { 200: { description: 'Pools' } },
+      answers: { 200: POOL_LIST },
       handler: async ({ caller }) => ({
         ip_pools: (await pools.list(caller.accountId)).map(view),
         ...SUCCESS,
@@ -87,8 +99,7 @@ function readRoutes({ pools, baseUrl }: PoolRouteParts): Operation[] {
       tag: TAG,
       summary: 'Read a pool',
       auth: READ,
-      params: [],
-      responses: { 200: { description: `The pool, with the names of up to ${NAMES_MAX} linked domains` } },
+      answers: { 200: POOL_READ },
       async handler({ path, caller }) {
         const pool = await pools.read(caller.accountId, path.pool_id)
         const linked = await pools.domains(pool, caller.accountId, '', NAMES_MAX)
@@ -104,14 +115,13 @@ function readRoutes({ pools, baseUrl }: PoolRouteParts): Operation[] {
       tag: TAG,
       summary: 'List the domains that are linked to a pool',
       auth: READ,
-      params: [
-        { name: 'limit', type: 'integer', description: '10 to 500', default: 10 },
-        { name: 'page', type: 'string', description: 'Token of a page' },
-      ],
-      responses: { 200: { description: 'A page; the one after the last is empty' } },
-      async handler({ params, path, caller }) {
-        const limit = params.integer('limit', { min: 10, max: 500, default: 10 })
-        const after = readPageToken(params, 'page')
+      params: {
+        limit: integerParam('Page size, 10 to 500', { min: 10, max: 500, default: 10 }),
+        page: PAGE_PARAM,
+      },
+      answers: { 200: POOL_DOMAINS },
+      async handler({ input, path, caller }) {
+        const { limit, page: after } = input()
         const pool = await pools.read(caller.accountId, path.pool_id)
         const domains = await pools.domains(pool, caller.accountId, after, limit)
         const url = (page?: string) =>
@@ -137,18 +147,20 @@ function changeRoutes({ pools }: PoolRouteParts): Operation[] {
       tag: TAG,
       summary: 'Create a pool',
       auth: WRITE,
-      params: [
-        { name: 'name', type: 'string', required: true, description: 'At most 255 characters' },
-        { name: 'description', type: 'string', description: 'At most 1000 characters' },
-        REPEATED('ip', 'Dedicated address in no pool'),
-        REPEATED('ips', 'The same, or several with commas between'),
-      ],
-      responses: { 200: { description: 'Created' } },
-      async handler({ params, caller }) {
-        const name = params.required('name')
-        const ips = ipsOf(params, ['ip', 'ips'])
-        const poolId = await pools.create(caller.accountId, name, params.text('description') ?? '', ips)
-        return { ...SUCCESS, pool_id: poolId }
+      params: {
+        name: textParam('At most 255 characters', { required: true }),
+        description: textParam('At most 1000 characters', { default: '' }),
+        ip: otherParam('Dedicated address in no pool', { repeated: true }),
+        ips: parsedParam(
+          'The same, or several with commas between',
+          (params) => ipsOf(params, ['ip', 'ips']),
+          { repeated: true },
+        ),
+      },
+      answers: { 200: POOL_CREATED, 404: 'An address is unknown, or belongs to another account' },
+      async handler({ input, caller }) {
+        const { name, description, ips } = input()
+        return { ...SUCCESS, pool_id: await pools.create(caller.accountId, name, description, ips) }
       },
     }),
     operation({
@@ -156,22 +168,22 @@ function changeRoutes({ pools }: PoolRouteParts): Operation[] {
       path: ONE,
       aliases: [ONE_ALIAS],
       id: 'updateIpPool',
-      audit: { given: EDIT_PARAMS.map(({ name }) => name).filter((name) => name !== 'description') },
+      audit: { given: Object.keys(EDIT_PARAMS).filter((name) => name !== 'description') },
       tag: TAG,
       summary: 'Change a pool, its addresses and its domains',
       auth: WRITE,
       params: EDIT_PARAMS,
-      responses: { 200: { description: 'Changed' }, 400: { description: 'Nothing to change, or refused' } },
-      async handler({ params, path, caller }) {
-        const change: PoolChange = {
-          name: params.text('name'),
-          description: params.given('description'),
-          addIps: ipsOf(params, ['add_ip']),
-          removeIps: ipsOf(params, ['remove_ip']),
-          linkDomains: params.texts('link_domain'),
-          unlinkDomains: params.texts('unlink_domain'),
-        }
-        await pools.edit(caller.accountId, path.pool_id, change)
+      answers: { 200: DONE, 400: 'Nothing to change, or refused' },
+      async handler({ input, path, caller }) {
+        const { name, description, ...given } = input()
+        await pools.edit(caller.accountId, path.pool_id, {
+          name,
+          description,
+          addIps: given.add_ip,
+          removeIps: given.remove_ip,
+          linkDomains: given.link_domain,
+          unlinkDomains: given.unlink_domain,
+        })
         return SUCCESS
       },
     }),
@@ -184,18 +196,15 @@ function changeRoutes({ pools }: PoolRouteParts): Operation[] {
       tag: TAG,
       summary: 'Delete a pool; its domains get the replacement',
       auth: WRITE,
-      params: [
-        { name: 'ip', type: 'string', description: 'Replacement: dedicated address in no pool, or `shared`' },
-        { name: 'pool_id', in: 'query', type: 'string', description: 'Replacement: another pool' },
-      ],
-      responses: STARTED,
-      handler: async ({ params, path, caller }) =>
-        started(
-          await pools.remove(caller.accountId, path.pool_id, {
-            ip: params.text('ip'),
-            poolId: params.text('pool_id'),
-          }),
-        ),
+      params: {
+        ip: textParam('Replacement: dedicated address in no pool, or `shared`'),
+        pool_id: textParam('Replacement: another pool', { in: 'query' }),
+      },
+      answers: { 200: STARTED },
+      async handler({ input, path, caller }) {
+        const { ip, pool_id: poolId } = input()
+        return started(await pools.remove(caller.accountId, path.pool_id, { ip, poolId }))
+      },
     }),
   ]
 }
@@ -210,8 +219,7 @@ function memberRoutes({ pools }: PoolRouteParts): Operation[] {
       tag: TAG,
       summary: 'Add an address to a pool',
       auth: WRITE,
-      params: [],
-      responses: STARTED,
+      answers: { 200: STARTED },
       handler: async ({ path, caller }) =>
         started(await pools.addIps(caller.accountId, path.pool_id, [path.ip])),
     }),
@@ -223,8 +231,7 @@ function memberRoutes({ pools }: PoolRouteParts): Operation[] {
       tag: TAG,
       summary: 'Remove an address from a pool',
       auth: WRITE,
-      params: [],
-      responses: STARTED,
+      answers: { 200: STARTED },
       handler: async ({ path, caller }) =>
         started(await pools.removeIp(caller.accountId, path.pool_id, path.ip)),
     }),
@@ -237,16 +244,8 @@ function memberRoutes({ pools }: PoolRouteParts): Operation[] {
       tag: TAG,
       summary: 'Add addresses to a pool',
       auth: WRITE,
-      params: [],
-      body: {
-        description: 'Addresses',
-        schema: {
-          type: 'object',
-          required: ['ips'],
-          properties: { ips: { type: 'array', items: { type: 'string' }, maxItems: IPS_MAX } },
-        },
-      },
-      responses: STARTED,
+      body: ADDED_IPS,
+      answers: { 200: STARTED },
       async handler({ params, path, caller }) {
         const ips = ipsOf(params, ['ips'])
         if (ips.length === 0) throw new BadRequest('Missing mandatory parameter: ips')

@@ -1,10 +1,13 @@
 /** Warm-ups over HTTP (ips-pools.md section 4). */
 import type { Clock } from '../../base/clock.ts'
+import type { Of } from '../../base/shape.ts'
+import { limitParam } from '../../http/inputs.ts'
 import { type Operation, operation } from '../../http/operation.ts'
-import { limitOf as pageLimit, pageUrl } from '../../http/paging.ts'
+import { pageUrl } from '../../http/paging.ts'
 import type { IpWarmupProviderRow, IpWarmupRow } from '../../store/schema.ts'
-import { readPageToken, writePageToken } from '../page-token.ts'
-import { READ, WRITE } from '../routes.ts'
+import { PAGE_PARAM, writePageToken } from '../page-token.ts'
+import { READ, SUCCESS, WRITE } from '../routes.ts'
+import { DONE, type WARMUP, type WARMUP_ITEM, WARMUP_PAGE, WARMUP_PROGRESS, WARMUP_READ } from '../shapes.ts'
 import { historyOf, hourlyLimit, hourOf, limitOf } from './plan.ts'
 import type { Warmups } from './warmups.ts'
 
@@ -12,7 +15,7 @@ const TAG = 'IP warm-ups'
 const PATH = '/v3/ip_warmups' as const
 const ONE = `${PATH}/{addr}` as const
 const OWN = '/sendwright/v1/ip-warmups/{addr}' as const
-const SUCCESS = { message: 'success' }
+const NONE = 'The address is not on warm-up'
 
 export interface WarmupRouteParts {
   warmups: Warmups
@@ -34,14 +37,10 @@ function readRoutes({ warmups, plan, clock, baseUrl }: WarmupRouteParts): Operat
       tag: TAG,
       summary: 'List the addresses on warm-up',
       auth: READ,
-      params: [
-        { name: 'limit', type: 'integer', description: '1 to 100', default: 10 },
-        { name: 'page', type: 'string', description: 'Token of a page' },
-      ],
-      responses: { 200: { description: 'A page; the one after the last is empty' } },
-      async handler({ params, caller }) {
-        const limit = pageLimit(params, { default: 10, max: 100 })
-        const after = readPageToken(params, 'page')
+      params: { limit: limitParam(10, 100), page: PAGE_PARAM },
+      answers: { 200: WARMUP_PAGE },
+      async handler({ input, caller }) {
+        const { limit, page: after } = input()
         const rows = await warmups.list(caller.accountId, after, limit)
         const url = (page?: string) =>
           pageUrl(baseUrl, PATH, [
@@ -60,8 +59,7 @@ function readRoutes({ warmups, plan, clock, baseUrl }: WarmupRouteParts): Operat
       tag: TAG,
       summary: 'Read the state of a warm-up',
       auth: READ,
-      params: [],
-      responses: { 200: { description: 'Its state' }, 404: { description: 'The address is not on warm-up' } },
+      answers: { 200: WARMUP_READ, 404: NONE },
       handler: async ({ path, caller }) => ({
         details: statusView(await warmups.read(caller.accountId, path.addr), plan, clock.now()),
       }),
@@ -78,8 +76,7 @@ function changeRoutes({ warmups }: WarmupRouteParts): Operation[] {
       tag: TAG,
       summary: 'Start the warm-up of a dedicated address',
       auth: WRITE,
-      params: [],
-      responses: { 200: { description: 'Started' }, 400: { description: 'It is in progress' } },
+      answers: { 200: DONE, 400: 'It is in progress' },
       async handler({ path, caller }) {
         await warmups.start(caller.accountId, path.addr)
         return SUCCESS
@@ -92,8 +89,7 @@ function changeRoutes({ warmups }: WarmupRouteParts): Operation[] {
       tag: TAG,
       summary: 'End a warm-up: the address counts as warm',
       auth: WRITE,
-      params: [],
-      responses: { 200: { description: 'Ended' }, 404: { description: 'The address is not on warm-up' } },
+      answers: { 200: DONE, 404: NONE },
       async handler({ path, caller }) {
         await warmups.cancel(caller.accountId, path.addr)
         return SUCCESS
@@ -112,12 +108,7 @@ function ownRoutes({ warmups, plan, clock }: WarmupRouteParts): Operation[] {
       tag: TAG,
       summary,
       auth: WRITE,
-      params: [],
-      responses: {
-        200: { description: 'Done' },
-        400: { description: 'It is so already' },
-        404: { description: 'The address is not on warm-up' },
-      },
+      answers: { 200: DONE, 400: 'It is so already', 404: NONE },
       async handler({ path, caller }) {
         await warmups.setPaused(caller.accountId, path.addr, isPaused)
         return SUCCESS
@@ -131,11 +122,7 @@ function ownRoutes({ warmups, plan, clock }: WarmupRouteParts): Operation[] {
       tag: TAG,
       summary: 'Read the progress of a warm-up with each provider',
       auth: READ,
-      params: [],
-      responses: {
-        200: { description: 'The stage in all, and by provider' },
-        404: { description: 'The address is not on warm-up' },
-      },
+      answers: { 200: WARMUP_PROGRESS, 404: NONE },
       async handler({ path, caller }) {
         const row = await warmups.read(caller.accountId, path.addr)
         return progressView(row, await warmups.providersOf(row.ip), plan, clock.now())
@@ -151,7 +138,7 @@ function progressView(
   providers: readonly IpWarmupProviderRow[],
   plan: readonly number[],
   now: number,
-) {
+): Of<typeof WARMUP_PROGRESS> {
   const limit = limitOf(plan, Number(row.stage)) ?? 0
   return {
     ip: row.ip,
@@ -201,13 +188,13 @@ function throttleOf(
   return diverted === 0 ? 0 : Math.round((diverted * 100) / (used + diverted))
 }
 
-const itemView = (row: IpWarmupRow, plan: readonly number[], now: number) => ({
+const itemView = (row: IpWarmupRow, plan: readonly number[], now: number): Of<typeof WARMUP_ITEM> => ({
   ip: row.ip,
   ...common(row, plan, now),
 })
 
 /** The older and newer names of the same values. */
-function statusView(row: IpWarmupRow, plan: readonly number[], now: number) {
+function statusView(row: IpWarmupRow, plan: readonly number[], now: number): Of<typeof WARMUP> {
   const values = common(row, plan, now)
   return {
     ...values,

@@ -108,6 +108,7 @@ function deliveryRow(record: MessageRecord, keyOf: SourceKeys, copy: NewCopy, no
     reason: isScheduled ? 'scheduled' : 'new',
     last_code: null,
     last_reply: null,
+    paused_due_at: null,
     source_key: keyOf(id),
     created_at: Math.floor(now),
     updated_at: Math.floor(now),

@@ -6,7 +6,7 @@ import type { ValidationJobRow } from '../../store/schema.ts'
 import type { Sealer } from '../../store/sealing.ts'
 import { readToken, signToken } from '../../store/signed-token.ts'
 import type { Store } from '../../store/store.ts'
-import type { ValidationResult } from '../verdict.ts'
+import type { ValidationResult } from '../shapes.ts'
 import type { DownloadUrls } from './job.ts'
 import { resultsOf } from './job-store.ts'
 

@@ -19,10 +19,11 @@ import type { BlobStore } from '../../store/blobs.ts'
 import type { ValidationJobRow } from '../../store/schema.ts'
 import { insertMany, type SqlValue, StaleWrite, type Statement, type Store } from '../../store/store.ts'
 import { UnpackFailure } from '../../suppressions/import-file.ts'
+import type { Counts } from '../shapes.ts'
 import { usageOf } from '../usage.ts'
 import type { Validator } from '../validator.ts'
 import { addressesIn } from './address-file.ts'
-import { type Counts, countsWith } from './job.ts'
+import { countsWith } from './job.ts'
 import { type Claimed, hashOf, knownHashes, nextAddresses, resultStatements } from './job-store.ts'
 
 export interface StepParts {

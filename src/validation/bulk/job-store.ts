@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { type RowParts, removeIndexedRows } from '../../store/account-rows.ts'
 import type { ValidationAddressRow, ValidationJobRow } from '../../store/schema.ts'
 import { insertMany, type SqlValue, StaleWrite, type Statement, type Store } from '../../store/store.ts'
-import type { ValidationResult } from '../verdict.ts'
+import type { ValidationResult } from '../shapes.ts'
 
 export type JobKind = 'bulk' | 'preview'
 

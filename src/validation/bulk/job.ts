@@ -1,11 +1,7 @@
 /** Lists of addresses that are validated in the background, and how the API shows them (validation.md sections 1 and 3). */
+import type { Of } from '../../base/shape.ts'
 import type { ValidationJobRow } from '../../store/schema.ts'
-import { RESULTS, type ResultName, RISKS, type Risk, type ValidationResult } from '../verdict.ts'
-
-export interface Counts {
-  result: Record<ResultName, number>
-  risk: Record<Risk, number>
-}
+import { type Counts, type Job, type PREVIEW, RESULTS, RISKS, type ValidationResult } from '../shapes.ts'
 
 const zeros = <K extends string>(names: readonly K[]) =>
   Object.fromEntries(names.map((name) => [name, 0])) as Record<K, number>
@@ -14,7 +10,7 @@ export const noCounts = (): Counts => ({ result: zeros(RESULTS), risk: zeros(RIS
 
 /** The counts with those of further results. */
 export function countsWith(before: Counts, results: readonly ValidationResult[]): Counts {
-  const counts: Counts = { result: { ...before.result }, risk: { ...before.risk } }
+  const counts = { result: { ...before.result }, risk: { ...before.risk } }
   for (const { result, risk } of results) {
     counts.result[result]++
     counts.risk[risk]++
@@ -25,13 +21,13 @@ export function countsWith(before: Counts, results: readonly ValidationResult[])
 /** Where the files of a job are. */
 export type DownloadUrls = (job: ValidationJobRow) => { csv: string; json: string }
 
-export function jobView(row: ValidationJobRow, urls: DownloadUrls): Record<string, unknown> {
+export function jobView(row: ValidationJobRow, urls: DownloadUrls): Job {
   return {
     id: row.list_id,
     created_at: seconds(row.created_at),
     quantity: row.quantity,
     records_processed: row.status === 'created' ? null : row.done,
-    status: row.status,
+    status: row.status as Job['status'],
     ...(row.status === 'uploaded' && {
       download_url: urls(row),
       summary: JSON.parse(row.counts_json) as Counts,
@@ -40,7 +36,7 @@ export function jobView(row: ValidationJobRow, urls: DownloadUrls): Record<strin
 }
 
 /** Percentages with one decimal (rule 10). */
-export function previewView(row: ValidationJobRow): Record<string, unknown> {
+export function previewView(row: ValidationJobRow): Of<typeof PREVIEW> {
   const isOver = row.ended_at !== null
   return {
     id: row.list_id,

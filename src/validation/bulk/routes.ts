@@ -1,16 +1,25 @@
 /** Validation of lists of addresses over HTTP: files, previews and mailing lists (validation.md sections 1 and 3). */
 import type { AccountDirectory } from '../../accounts/account-directory.ts'
-import { BadRequest, NotFound } from '../../base/errors.ts'
+import { NotFound } from '../../base/errors.ts'
+import { list, media, message, nothing, object } from '../../base/shape.ts'
 import type { Caller } from '../../http/auth.ts'
 import type { BodyLimit } from '../../http/body.ts'
-import { type Operation, operation, type ParamDoc } from '../../http/operation.ts'
-import { limitOf, pageName, pivotPaging } from '../../http/paging.ts'
-import type { Params, UploadedFile } from '../../http/params.ts'
+import {
+  choiceParam,
+  fileParam,
+  type InputOf,
+  limitParam,
+  parsedParam,
+  textParam,
+} from '../../http/inputs.ts'
+import { type Operation, operation } from '../../http/operation.ts'
+import { pageName, pivotPaging } from '../../http/paging.ts'
 import { jsonReply, noContent } from '../../http/reply.ts'
 import type { List } from '../../lists/list.ts'
 import { keyOf, type ListStore } from '../../lists/store.ts'
 import type { ValidationJobRow } from '../../store/schema.ts'
 import { requireFeatures } from '../routes.ts'
+import { JOB, JOB_PAGE, PREVIEW, RESULT, SUBMITTED } from '../shapes.ts'
 import { type DownloadParts, downloadUrls, linkedJob, resultsReply } from './downloads.ts'
 import { jobView, previewView } from './job.ts'
 import { countJobs, type JobPage, listJobs } from './job-store.ts'
@@ -28,16 +37,19 @@ const FILE_LIMIT: BodyLimit = {
   fileBytes: 25 * 1024 * 1024,
   message: 'file size exceeds 25MB limit',
 }
-const PAGE = { default: 500, max: 1000 }
+const PAGE_PARAMS = {
+  limit: limitParam(500, 1000),
+  page: parsedParam('first, last, next or previous; default first', pageName),
+  pivot: textParam('Id of the job before or after the page'),
+}
 const TAG = 'Validation'
 const READ = { area: 'validation', access: 'read' } as const
 const WRITE = { area: 'validation', access: 'write' } as const
-const FILE_PARAM: ParamDoc = {
-  name: 'file',
-  type: 'file',
-  description: 'CSV, plain or gzip: one column of addresses, or a header with email or email_address',
-  required: true,
-}
+const FILE = fileParam(
+  'CSV, plain or gzip: one column of addresses, or a header with email or email_address',
+  { required: true, missing: "'file' parameter is required" },
+)
+const PROMOTED = 'Validation preview promoted.'
 const CANCELED = { message: 'Validation job canceled.' }
 
 export function bulkRoutes(parts: BulkRouteParts): Operation[] {
@@ -48,13 +60,6 @@ const mayUse =
   ({ accounts }: BulkRouteParts) =>
   ({ caller }: { caller: Caller }) =>
     requireFeatures(accounts, caller, ['validations', 'validations_bulk'])
-
-/** @throws BadRequest without one */
-function fileOf(params: Params): UploadedFile {
-  const [file] = params.files('file')
-  if (!file) throw new BadRequest("'file' parameter is required")
-  return file
-}
 
 function jobRoutes(parts: BulkRouteParts): Operation[] {
   const { jobs } = parts
@@ -68,14 +73,10 @@ function jobRoutes(parts: BulkRouteParts): Operation[] {
       tag: TAG,
       summary: 'List validation jobs, newest first',
       auth: READ,
-      params: [
-        { name: 'limit', type: 'integer', description: '1 to 1000', default: PAGE.default },
-        { name: 'page', type: 'string', description: 'first, last, next or previous', default: 'first' },
-        { name: 'pivot', type: 'string', description: 'Id of the job before or after the page' },
-      ],
-      responses: { 200: { description: 'A page' } },
+      params: PAGE_PARAMS,
+      answers: { 200: JOB_PAGE },
       beforeBody,
-      handler: async ({ params, caller }) => jobsPage(parts, caller.accountId, params),
+      handler: async ({ input, caller }) => jobsPage(parts, caller.accountId, input()),
     }),
     operation({
       method: 'POST',
@@ -84,13 +85,13 @@ function jobRoutes(parts: BulkRouteParts): Operation[] {
       tag: TAG,
       summary: 'Validate the addresses of a file in the background',
       auth: WRITE,
-      params: [FILE_PARAM],
+      params: { file: FILE },
       multipartOnly: true,
       bodyLimit: FILE_LIMIT,
-      responses: { 202: { description: 'The job waits for its turn' } },
+      answers: { 202: SUBMITTED },
       beforeBody,
-      async handler({ params, path: { list_id }, caller }) {
-        const row = await jobs.createOfFile(caller.accountId, 'bulk', list_id, fileOf(params).chunk)
+      async handler({ input, path: { list_id }, caller }) {
+        const row = await jobs.createOfFile(caller.accountId, 'bulk', list_id, input().file.chunk)
         return submitted(row)
       },
     }),
@@ -101,8 +102,7 @@ function jobRoutes(parts: BulkRouteParts): Operation[] {
       tag: TAG,
       summary: 'Read the state of a validation job, with links to its results',
       auth: READ,
-      params: [],
-      responses: { 200: { description: 'The job' } },
+      answers: { 200: JOB },
       beforeBody,
       handler: async ({ path: { list_id }, caller }) =>
         jobView(await jobs.find(caller.accountId, 'bulk', list_id), downloadUrls(parts)),
@@ -114,8 +114,7 @@ function jobRoutes(parts: BulkRouteParts): Operation[] {
       tag: TAG,
       summary: 'Cancel a running validation job, or delete one with its results',
       auth: WRITE,
-      params: [],
-      responses: { 200: { description: 'Canceled or deleted' } },
+      answers: { 200: message(CANCELED.message, 'Canceled or deleted') },
       beforeBody,
       async handler({ path: { list_id }, caller }) {
         await jobs.remove(caller.accountId, 'bulk', list_id)
@@ -129,20 +128,18 @@ function jobRoutes(parts: BulkRouteParts): Operation[] {
       tag: TAG,
       summary: 'The results of a validation job, by a link that the job shows',
       auth: 'public',
-      params: [
-        {
-          name: 'format',
-          type: 'string',
-          description: 'Of the file',
-          values: ['csv', 'json'],
-          default: 'csv',
-        },
-        { name: 'sig', type: 'string', description: 'Of the link', required: true },
-      ],
-      responses: { 200: { description: 'The file' }, 404: { description: 'The link is over, or not ours' } },
-      async handler({ params, path: { list_id } }) {
-        const format = params.oneOf('format', ['csv', 'json']) ?? 'csv'
-        const job = await linkedJob(parts, list_id, params.text('sig') ?? '')
+      params: {
+        format: choiceParam('Of the file', ['csv', 'json'], { default: 'csv' }),
+        // A link without one is a 404, as any other that is not ours.
+        sig: parsedParam('Of the link', (params, name) => params.text(name) ?? '', { required: true }),
+      },
+      answers: {
+        200: [list('The results', RESULT), media('text/csv', 'The results, with a header line')],
+        404: 'The link is over, or not ours',
+      },
+      async handler({ input, path: { list_id } }) {
+        const { format, sig } = input()
+        const job = await linkedJob(parts, list_id, sig)
         if (!job) throw new NotFound('validation job not found')
         return resultsReply(parts.store, job, format)
       },
@@ -150,10 +147,11 @@ function jobRoutes(parts: BulkRouteParts): Operation[] {
   ]
 }
 
-async function jobsPage(parts: BulkRouteParts, accountId: string, params: Params) {
-  const limit = limitOf(params, PAGE)
-  const name = pageName(params)
-  const pivot = params.text('pivot')
+async function jobsPage(
+  parts: BulkRouteParts,
+  accountId: string,
+  { limit, page: name, pivot }: InputOf<typeof PAGE_PARAMS>,
+) {
   const wantsPivot = name === 'next' || name === 'previous'
   const page: JobPage = wantsPivot
     ? pivot === undefined
@@ -200,8 +198,7 @@ function previewRoutes(parts: BulkRouteParts): Operation[] {
       tag: TAG,
       summary: 'List previews, newest first',
       auth: READ,
-      params: [],
-      responses: { 200: { description: 'All previews' } },
+      answers: { 200: object('All previews', { previews: list('Newest first', PREVIEW) }) },
       beforeBody,
       async handler({ caller }) {
         const rows = await listJobs(store, caller.accountId, 'preview', { name: 'first' }, PREVIEWS_MAX)
@@ -215,13 +212,13 @@ function previewRoutes(parts: BulkRouteParts): Operation[] {
       tag: TAG,
       summary: 'Validate a random sample of at most 500 addresses of a file',
       auth: WRITE,
-      params: [FILE_PARAM],
+      params: { file: FILE },
       multipartOnly: true,
       bodyLimit: FILE_LIMIT,
-      responses: { 202: { description: 'The preview waits for its turn' } },
+      answers: { 202: SUBMITTED },
       beforeBody,
-      async handler({ params, path: { list_id }, caller }) {
-        await jobs.createOfFile(caller.accountId, 'preview', list_id, fileOf(params).chunk)
+      async handler({ input, path: { list_id }, caller }) {
+        await jobs.createOfFile(caller.accountId, 'preview', list_id, input().file.chunk)
         return jsonReply({ id: list_id, message: 'The bulk preview was submitted.' }, { status: 202 })
       },
     }),
@@ -232,8 +229,7 @@ function previewRoutes(parts: BulkRouteParts): Operation[] {
       tag: TAG,
       summary: 'Read a preview',
       auth: READ,
-      params: [],
-      responses: { 200: { description: 'Shares in percent' } },
+      answers: { 200: object('The preview', { preview: PREVIEW }) },
       beforeBody,
       handler: async ({ path: { list_id }, caller }) => ({
         preview: previewView(await jobs.find(caller.accountId, 'preview', list_id)),
@@ -246,12 +242,11 @@ function previewRoutes(parts: BulkRouteParts): Operation[] {
       tag: TAG,
       summary: 'Make a preview a job for all addresses of its file',
       auth: WRITE,
-      params: [],
-      responses: { 200: { description: 'The job waits for its turn' } },
+      answers: { 200: message(PROMOTED, 'The job waits for its turn') },
       beforeBody,
       async handler({ path: { list_id }, caller }) {
         await jobs.promote(caller.accountId, list_id)
-        return { message: 'Validation preview promoted.' }
+        return { message: PROMOTED }
       },
     }),
     operation({
@@ -261,8 +256,7 @@ function previewRoutes(parts: BulkRouteParts): Operation[] {
       tag: TAG,
       summary: 'Delete a preview',
       auth: WRITE,
-      params: [],
-      responses: { 204: { description: 'Deleted' } },
+      answers: { 204: nothing('Deleted') },
       beforeBody,
       async handler({ path: { list_id }, caller }) {
         await jobs.remove(caller.accountId, 'preview', list_id)
@@ -290,8 +284,7 @@ function listRoutes(parts: BulkRouteParts): Operation[] {
       tag: TAG,
       summary: 'Validate the members of a mailing list in the background',
       auth: WRITE,
-      params: [],
-      responses: { 202: { description: 'The job waits for its turn' } },
+      answers: { 202: SUBMITTED },
       beforeBody,
       handler: async ({ path: { list }, caller }) =>
         submitted(await jobs.createOfList(await listOf(list, caller))),
@@ -303,8 +296,7 @@ function listRoutes(parts: BulkRouteParts): Operation[] {
       tag: TAG,
       summary: 'Read the state of the validation of a mailing list',
       auth: READ,
-      params: [],
-      responses: { 200: { description: 'The job' } },
+      answers: { 200: JOB },
       beforeBody,
       async handler({ path: { list }, caller }) {
         const { address } = await listOf(list, caller)
@@ -318,8 +310,7 @@ function listRoutes(parts: BulkRouteParts): Operation[] {
       tag: TAG,
       summary: 'Cancel the validation of a mailing list, or delete it with its results',
       auth: WRITE,
-      params: [],
-      responses: { 200: { description: 'Canceled or deleted' } },
+      answers: { 200: message(CANCELED.message, 'Canceled or deleted') },
       beforeBody,
       async handler({ path: { list }, caller }) {
         const { address } = await listOf(list, caller)

@@ -1,36 +1,15 @@
 /**
  * Keyboard shortcuts. Single keys can be switched off (WCAG 2.2 §2.1.4), and do nothing while the focus is in an input or a
- * window is open. A page adds its own with `useShortcut`.
+ * window is open.
  */
 import { Kbd, Modal, Switch } from '@mantine/core'
 import { useNavigate } from '@tanstack/react-router'
-import { useEffect, useRef, useState, useSyncExternalStore } from 'react'
+import { useEffect, useSyncExternalStore } from 'react'
 import type { Section } from '../section.ts'
 import { SHORTCUT_TEXT as TEXT } from './text.ts'
 
-interface Shortcut {
-  key: string
-  label: string
-  run: () => void
-}
-
 const SEQUENCE_MS = 1_500 // from `g` to the letter
 const SWITCH_NAME = 'sendwright-single-keys'
-
-const ofPage = new Map<string, Shortcut>()
-
-/** Adds a shortcut while the calling component is shown; `key` is what `KeyboardEvent.key` has. */
-export function useShortcut(key: string, label: string, run: () => void): void {
-  const latest = useRef(run)
-  latest.current = run
-  useEffect(() => {
-    const shortcut = { key, label, run: () => latest.current() }
-    ofPage.set(key, shortcut)
-    return () => {
-      if (ofPage.get(key) === shortcut) ofPage.delete(key)
-    }
-  }, [key, label])
-}
 
 const switchListeners = new Set<() => void>()
 const isOn = () => window.localStorage.getItem(SWITCH_NAME) !== 'off'
@@ -90,7 +69,7 @@ export function useShortcuts(sections: readonly Section[], openPalette: () => vo
         goAt = event.timeStamp
         return
       }
-      const action = ofPage.get(event.key)?.run ?? BUILT_IN[event.key]
+      const action = BUILT_IN[event.key]
       if (action === undefined) return
       // An input of its own may take the key as well, such as that of the inbox.
       if (event.key === '/' && document.querySelector('[data-search]') === null) return
@@ -120,7 +99,6 @@ export function ShortcutHelp(props: { opened: boolean; onClose: () => void; sect
 
 function HelpSheet({ sections }: { sections: readonly Section[] }) {
   const singleKeys = useSingleKeys()
-  const [own] = useState(() => [...ofPage.values()])
   return (
     <div className="help-sheet">
       <KeyList title={TEXT.everywhere}>
@@ -132,13 +110,6 @@ function HelpSheet({ sections }: { sections: readonly Section[] }) {
         <KeyRow keys={['?']} label={TEXT.help} />
         <KeyRow keys={['Esc']} label={TEXT.close} />
       </KeyList>
-      {own.length > 0 && (
-        <KeyList title={TEXT.page}>
-          {own.map(({ key, label }) => (
-            <KeyRow key={key} keys={[key]} label={label} />
-          ))}
-        </KeyList>
-      )}
       {sections.length > 0 && (
         <KeyList title={TEXT.goTo}>
           {sections.map(({ label, letter }) => (

@@ -91,7 +91,6 @@ export const SHORTCUT_TEXT = {
   title: 'Keyboard shortcuts',
   everywhere: 'Everywhere',
   goTo: 'Go to',
-  page: 'On this page',
   search: 'Search on this page',
   palette: 'Search or jump',
   nextRow: 'Next row',
