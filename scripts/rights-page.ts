@@ -10,10 +10,7 @@ import { describeService } from './description.ts'
 export const RIGHTS_PAGE = join(import.meta.dirname, '../docs/rights.md')
 
 interface Description {
-  paths: Record<
-    string,
-    Record<string, { operationId?: string; 'x-rights'?: DescribedRights | { public: true } }>
-  >
+  paths: Record<string, Record<string, { 'x-rights'?: DescribedRights | { public: true } }>>
 }
 
 const TITLES: Record<Area, string> = {

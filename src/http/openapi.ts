@@ -17,6 +17,7 @@ import { type FixedAnswer, fixedAnswer } from './fixed-answer.ts'
 import { JSON_TYPE } from './listening/arrival.ts'
 import { type Answers, type JsonSchema, type Operation, type ParamDoc, pathNames } from './operation.ts'
 import { describeRights } from './rights.ts'
+import { TAGS } from './tags.ts'
 
 export interface DescriptionOptions {
   baseUrl: string
@@ -72,10 +73,13 @@ function commonAnswers(spec: Operation): Answers {
 export function describeApi(operations: readonly Operation[], options: DescriptionOptions): JsonSchema {
   const paths: Record<string, Record<string, unknown>> = {}
   for (const spec of operations) {
-    for (const path of [spec.path, ...(spec.aliases ?? [])]) {
+    const described = describeOperation(spec)
+    for (const [i, path] of [spec.path, ...(spec.aliases ?? [])].entries()) {
       const item = paths[path] ?? {}
       paths[path] = item
-      item[spec.method.toLowerCase()] = describeOperation(spec, path)
+      // An alias has an id of its own, which generated clients call it by.
+      const ids = i === 0 ? {} : { operationId: `${spec.id}_${i + 1}`, 'x-alias-of': spec.id }
+      item[spec.method.toLowerCase()] = { ...described, ...ids }
     }
   }
   const document = {
@@ -87,7 +91,7 @@ export function describeApi(operations: readonly Operation[], options: Descripti
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: options.baseUrl }],
-    tags: [...new Set(operations.map((spec) => spec.tag))].map((name) => ({ name })),
+    tags: [...new Set(operations.map((spec) => spec.tag))].map((name) => ({ name, description: TAGS[name] })),
     security: [{ basicAuth: [] }],
     paths,
     webhooks: describeWebhooks(operations),
@@ -142,7 +146,7 @@ export async function descriptionAnswer(document: JsonSchema): Promise<FixedAnsw
   return fixedAnswer(bytes, headers, { br, gzip: zipped })
 }
 
-function describeOperation(spec: Operation, path: string): JsonSchema {
+function describeOperation(spec: Operation): JsonSchema {
   const parameters = [
     ...pathParameters(spec),
     ...spec.params.filter((param) => placeOf(param, spec) === 'query'),
@@ -150,7 +154,7 @@ function describeOperation(spec: Operation, path: string): JsonSchema {
   const requestBody = describeBody(spec)
   const audit = auditNote(spec)
   return {
-    ...(path === spec.path ? { operationId: spec.id } : {}),
+    operationId: spec.id,
     tags: [spec.tag],
     summary: spec.summary,
     ...(spec.description === undefined ? {} : { description: spec.description }),

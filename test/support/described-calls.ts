@@ -31,8 +31,8 @@ interface Schema {
 }
 
 interface Entry {
-  operationId?: string
-  summary: string
+  operationId: string
+  'x-alias-of'?: string
   parameters: { name: string; in: string; required: boolean; schema: Schema }[]
   requestBody?: { content: Record<string, { schema: Schema }> }
   'x-rights'?: DescribedOperation['rights']
@@ -42,17 +42,11 @@ export function operationsOf(paths: Record<string, Record<string, Entry>>): Desc
   const entries = Object.entries(paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, entry]) => ({ path, method: method.toUpperCase(), entry })),
   )
-  const ids = new Map(
-    entries.map(({ method, entry }) => [
-      entry.operationId && `${method} ${entry.summary}`,
-      entry.operationId,
-    ]),
-  )
   return entries.map(({ path, method, entry }) => {
     const [media = '', body] = Object.entries(entry.requestBody?.content ?? {})[0] ?? []
     const { properties = {}, required = [] } = body?.schema ?? {}
     return {
-      id: entry.operationId ?? ids.get(`${method} ${entry.summary}`) ?? '',
+      id: entry['x-alias-of'] ?? entry.operationId,
       method,
       path,
       rights: entry['x-rights'],

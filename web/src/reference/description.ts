@@ -40,7 +40,7 @@ export interface Rights {
 }
 
 interface DescribedOperation {
-  operationId?: string
+  operationId: string
   tags: readonly string[]
   summary: string
   description?: string
@@ -71,7 +71,7 @@ export interface Body {
 }
 
 export interface Operation {
-  /** Its operationId; a second path of an operation has none, and gets one of method and path. */
+  /** Its operationId; each path of an operation has one. */
   id: string
   tag: string
   /** Upper case. */
@@ -120,7 +120,7 @@ function readOperation(method: string, path: string, described: DescribedOperati
   const types = Object.keys(requestBody?.content ?? {})
   const schema = requestBody?.content[types[0] ?? '']?.schema
   return {
-    id: operationId ?? `${method.toLowerCase()}${path.replaceAll(/[^\w]+/g, '-').replace(/-$/, '')}`,
+    id: operationId,
     tag: tags[0] ?? '',
     method,
     path,

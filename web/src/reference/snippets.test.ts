@@ -64,6 +64,7 @@ const DESCRIPTION: ApiDescription = {
   paths: {
     '/v3/{domain}/tags': {
       get: {
+        operationId: 'listTags',
         tags: ['Tags'],
         summary: 'List tags',
         'x-rights': { public: true },
@@ -105,7 +106,7 @@ const DESCRIPTION: ApiDescription = {
 
 test('an example fills in the path, what is required, and what has an example', () => {
   const reference = readDescription(DESCRIPTION)
-  const list = reference.byId.get('get-v3-domain-tags')
+  const list = reference.byId.get('listTags')
   assert.ok(list)
   assert.deepEqual(exampleOf(list, reference, { domain: 'a/b.example' }), {
     method: 'GET',
@@ -132,8 +133,8 @@ test('a search finds operations by words of path, name, summary and tag', () => 
   const reference = readDescription(DESCRIPTION)
   const found = (text: string) =>
     searchOperations(reference, text).flatMap(({ operations }) => operations.map(({ id }) => id))
-  assert.deepEqual(found(''), ['makeNode', 'get-v3-domain-tags'])
-  assert.deepEqual(found('tags LIST'), ['get-v3-domain-tags'])
+  assert.deepEqual(found(''), ['makeNode', 'listTags'])
+  assert.deepEqual(found('tags LIST'), ['listTags'])
   assert.deepEqual(found('post v1'), ['makeNode'])
   assert.deepEqual(found('nothing'), [])
 })
