@@ -2,7 +2,7 @@
 import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
 import type { Params } from '../http/params.ts'
 import { COMMON, type DomainRouteParts, ownDomain, READ, WRITE } from './routes.ts'
-import { type DomainChanges, readChanges } from './settings.ts'
+import { type DomainChanges, readMailfromHost, readTtl, readWebPrefix } from './settings.ts'
 import { updateDomain } from './update-domain.ts'
 
 const PROPAGATION = 'Domain connection settings have been updated, may take 10 minutes to fully propagate'
@@ -84,13 +84,13 @@ function deprecatedRoutes(parts: DomainRouteParts): Operation[] {
     })
   return [
     update('message_ttl', 'updateMessageTtl', 'Domain message TTL updated', 'integer', (params) => ({
-      messageTtlSeconds: readChanges(params, max, 'Reason').messageTtlSeconds,
+      messageTtlSeconds: readTtl(params, max, 'Reason'),
     })),
     update('mailfrom_host', 'updateMailfromHost', 'Domain mailfrom host updated', 'string', (params) => ({
-      mailfromHost: readChanges(params, max).mailfromHost,
+      mailfromHost: readMailfromHost(params),
     })),
     update('web_prefix', 'updateWebPrefix', 'Domain web prefix updated', 'string', (params) => ({
-      webPrefix: readChanges(params, max).webPrefix,
+      webPrefix: readWebPrefix(params),
     })),
   ]
 }

@@ -71,6 +71,8 @@ const RECORDED = [
 const READ_DOCS: ParamDoc[] = [
   { name: 'h:extended', type: 'boolean', description: 'Adds dkim_host, mailfrom_host, pod', default: false },
   { name: 'h:with_dns', type: 'boolean', description: 'With the DNS records', default: true },
+  { name: 'extended', type: 'boolean', description: 'The same as h:extended' },
+  { name: 'with_dns', type: 'boolean', description: 'The same as h:with_dns' },
 ]
 
 export function domainRoutes(parts: DomainRouteParts): Operation[] {

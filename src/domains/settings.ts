@@ -102,7 +102,7 @@ export function readNewDomain(params: Params, ttlMax: number): NewDomain {
   if (reason !== null) throw new BadRequest(`Invalid domain name: ${name} ${reason}`)
   const ips = params.texts('ips').flatMap((text) => text.split(',').map((ip) => ip.trim()))
   return {
-    ...readChanges(params, ttlMax),
+    ...readSettings(params, ttlMax),
     name,
     smtpPassword: readPassword(params),
     encryptIncomingMessage: params.boolean('encrypt_incoming_message') ?? false,
@@ -114,21 +114,22 @@ export function readNewDomain(params: Params, ttlMax: number): NewDomain {
   }
 }
 
-/** The fields of D4. `ttlForm`: the member in which D9 returns the error for a value over the maximum. */
-export function readChanges(
-  params: Params,
-  ttlMax: number,
-  ttlForm: 'message' | 'Reason' = 'message',
-): DomainChanges {
+/** The fields of D4. */
+export const readChanges = (params: Params, ttlMax: number): DomainChanges => ({
+  ...readSettings(params, ttlMax),
+  mailfromHost: readMailfromHost(params),
+})
+
+/** Those that a new domain may have as well. */
+function readSettings(params: Params, ttlMax: number): Omit<DomainChanges, 'mailfromHost'> {
   const spam = params.oneOf('spam_action', SPAM_ACTIONS)
   return {
     spamAction: spam === 'delete' ? 'block' : spam,
     wildcard: params.boolean('wildcard'),
     useAutomaticSenderSecurity: params.boolean('use_automatic_sender_security'),
     webScheme: params.oneOf('web_scheme', WEB_SCHEMES),
-    webPrefix: readAtom(params, 'web_prefix'),
-    mailfromHost: readMailfromHost(params),
-    messageTtlSeconds: readTtl(params, ttlMax, ttlForm),
+    webPrefix: readWebPrefix(params),
+    messageTtlSeconds: readTtl(params, ttlMax),
     requireTls: params.boolean('require_tls'),
     skipVerification: params.boolean('skip_verification'),
     archiveTo: readArchiveTo(params),
@@ -156,7 +157,9 @@ function readAtom(params: Params, field: string): string | undefined {
   return atom
 }
 
-function readMailfromHost(params: Params): string | undefined {
+export const readWebPrefix = (params: Params): string | undefined => readAtom(params, 'web_prefix')
+
+export function readMailfromHost(params: Params): string | undefined {
   const text = params.text('mailfrom_host')
   if (text === undefined) return undefined
   const host = hostNameOf(text)
@@ -164,7 +167,12 @@ function readMailfromHost(params: Params): string | undefined {
   return host
 }
 
-function readTtl(params: Params, max: number, form: 'message' | 'Reason'): number | undefined {
+/** `form`: the member in which the error for a value over the maximum is returned. */
+export function readTtl(
+  params: Params,
+  max: number,
+  form: 'message' | 'Reason' = 'message',
+): number | undefined {
   const seconds = params.integer('message_ttl', { min: 0 })
   if (seconds !== undefined && seconds > max)
     throw new BadRequest(`message_ttl is larger than the account maximum of ${max}`, { form })
