@@ -66,6 +66,7 @@ export function credentialRoutes(credentials: Credentials, domains: DomainDirect
           required: true,
           description: 'Local part or address; also `mailbox`',
         },
+        { name: 'mailbox', type: 'string', repeated: true, description: 'The same as login' },
         PASSWORD,
         { name: 'system', type: 'boolean', description: 'Accepted and without effect' },
       ],

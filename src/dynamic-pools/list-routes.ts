@@ -208,7 +208,8 @@ function historyRoutes(parts: ListRouteParts): Operation[] {
       summary: 'List the changes of the bands of all domains',
       auth: READ,
       params: [
-        { ...LIMIT, name: 'Limit', description: '1 to 100; `limit` is accepted too' },
+        { ...LIMIT, name: 'Limit' },
+        LIMIT,
         PAGE,
         {
           name: 'include_subaccounts',

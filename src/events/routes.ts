@@ -57,6 +57,7 @@ const PARAMS: readonly ParamDoc[] = [
   { name: 'ascending', type: 'boolean', description: 'Oldest first; required with `begin` alone' },
   { name: 'limit', type: 'integer', description: 'Events on a page, 1 to 300', default: LIMIT_DEFAULT },
   { name: 'page', type: 'string', description: 'A page token; everything else is ignored then' },
+  { name: 'pretty', type: 'boolean', description: 'Without effect' },
   ...FIELD_NAMES.map((name): ParamDoc => {
     const numbers = kindOf(name) === 'number' ? 'Numbers: `>n`, `<n`, `>=n`, `<=n`. ' : ''
     return {
@@ -92,7 +93,8 @@ export function eventRoutes(parts: EventRouteParts): Operation[] {
       path: '/v3/{domain_name}/events/{page_token}',
       id: 'listEventsPage',
       summary: 'Read a page of events by its link',
-      params: [],
+      description: 'The link holds the query; the parameters have no effect.',
+      params: PARAMS,
       async handler({ path, caller, signal }) {
         const domainName = await knownDomain(parts, caller, path.domain_name)
         const request = requestOfToken(parts.sealer, path.page_token, caller.accountId, domainName)

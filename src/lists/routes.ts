@@ -67,6 +67,9 @@ const LIST_PARAMS: readonly ParamDoc[] = [
     values: REPLY_PREFERENCES,
     default: 'list',
   },
+  { name: 'reply_reference', type: 'string', description: 'The same as reply_preference' },
+  { name: 'list_id', type: 'string', description: 'Value of the List-Id header of posts' },
+  { name: 'list-id', type: 'string', description: 'The same as list_id' },
 ]
 const LIMIT_PARAM: ParamDoc = {
   name: 'limit',
@@ -186,11 +189,7 @@ function listOperations({ lists, store, baseUrl }: ListRouteParts): Operation[] 
       audit: { given: ['address', 'access_level', 'reply_preference', 'list_id'] },
       summary: 'Update a mailing list',
       auth: WRITE,
-      params: [
-        { name: 'address', type: 'string', description: 'New address; members stay' },
-        ...LIST_PARAMS,
-        { name: 'list_id', type: 'string', description: 'Value of the List-Id header of posts' },
-      ],
+      params: [{ name: 'address', type: 'string', description: 'New address; members stay' }, ...LIST_PARAMS],
       responses: { 200: { description: 'The list as it is now' } },
       async handler({ params, path, caller }) {
         const list = await lists.own(caller.accountId, path.list)

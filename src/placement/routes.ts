@@ -113,7 +113,10 @@ function listOperations(parts: PlacementRouteParts): Operation[] {
       params: [...LIST_FIELDS, { name: 'remote_id', type: 'string', description: 'Id in another system' }],
       responses: { 200: { description: 'The list' } },
       handler: async ({ params, caller }) =>
-        viewOf(parts, await lists.create(caller.accountId, fieldsOf(params))),
+        viewOf(
+          parts,
+          await lists.create(caller.accountId, { ...fieldsOf(params), remoteId: params.text('remote_id') }),
+        ),
     }),
     operation({
       method: 'GET',
@@ -491,7 +494,6 @@ function fieldsOf(params: Params): SeedListFields {
     name: params.text('name'),
     seedFilter: params.given('seed_filter'),
     providerFilter: params.given('provider_filter'),
-    remoteId: params.text('remote_id'),
   }
 }
 

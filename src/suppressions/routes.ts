@@ -161,7 +161,7 @@ function operationsOf(traits: KindTraits, parts: SuppressionRouteParts): Operati
       responses: { 200: { description: 'Removed; counts from the next attempt on' } },
       async handler({ params, path, caller, remoteAddress, requestId }) {
         const domain = await domainOf(path, caller)
-        const tag = params.text('tag')
+        const tag = kind === 'unsubscribes' ? params.text('tag') : undefined
         const actor = { caller, remoteAddress, requestId }
         return traits.removed(await suppressions.remove(actor, domain, kind, path.address, tag))
       },

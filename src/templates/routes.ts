@@ -266,7 +266,7 @@ function versionOperations(parts: TemplateRouteParts): Operation[] {
       suffix: '/{name}/versions/{tag}',
       id: 'updateTemplateVersion',
       summary: 'Change a version; what is not given stays',
-      params: [NAME, VERSION_TAG, ...CONTENT, ACTIVE],
+      params: [NAME, VERSION_TAG, ...CONTENT, ENGINE, ACTIVE],
       async handler({ params, path, scope }) {
         const fields = ['template', 'mjml', 'comment', 'active', 'headers']
         if (fields.every((name) => params.text(name) === undefined)) throw nothingGiven()

@@ -45,6 +45,7 @@ export function attemptRoutes(parts: AttemptRouteParts): Operation[] {
         { name: 'status', type: 'string', description: 'Only attempts with this status', values: STATUSES },
         { name: 'limit', type: 'integer', description: 'Page size, 1 to 1000', default: PAGE_SIZE },
         { name: 'page', type: 'string', description: 'From a paging link' },
+        { name: 'id', type: 'string', description: 'From a paging link' },
       ],
       responses: { 200: { description: 'A page of attempts' } },
       async handler({ params, caller }) {

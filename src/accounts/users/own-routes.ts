@@ -73,7 +73,7 @@ export function ownUserRoutes(parts: OwnRouteParts): Operation[] {
       tag: TAG,
       summary: 'Get a secret for an authenticator app',
       auth: OWN,
-      params: [CURRENT],
+      params: [CURRENT, { ...CODE, required: false, description: 'Of the present authenticator app' }],
       responses: { 200: { description: 'The secret, as text and as an otpauth URL' } },
       handler: async (context) => secondFactor.begin(await provenUser(context)),
     }),
