@@ -1,4 +1,6 @@
 /** Test helpers: a domain to count for, and its sums. */
+import type { Insertable } from 'kysely'
+import type { Schema } from '../store/schema.ts'
 import { insert, type Store } from '../store/store.ts'
 import { COUNTERS, type Counter } from './counters.ts'
 import type { Unit } from './intervals.ts'
@@ -19,7 +21,7 @@ export async function addDomain(store: Store, name = DOMAIN, accountId = ACCOUNT
   await store.commit([insert('domains', domainRow(name, accountId))])
 }
 
-export const domainRow = (name: string, accountId: string) => ({
+export const domainRow = (name: string, accountId: string): Insertable<Schema['domains']> => ({
   id: `id-${name}`,
   account_id: accountId,
   name,
@@ -36,6 +38,9 @@ export const domainRow = (name: string, accountId: string) => ({
   message_ttl_seconds: 0,
   mailfrom_host: '',
   return_path_valid: 0,
+  dkim_unverified: 0,
+  verified: 0,
+  tracking_valid: 0,
   dkim_authority: name,
   created_at: 0,
 })
