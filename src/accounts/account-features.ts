@@ -2,15 +2,19 @@
 import { BadRequest } from '../base/errors.ts'
 import { ForeignJsonError, parseForeignJson } from '../base/foreign-json.ts'
 import { invalidFormat, isPlainObject, jsonText } from '../base/values.ts'
+import { parsedParam } from '../http/inputs.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import type { Params } from '../http/params.ts'
 import type { Store } from '../store/store.ts'
-
-const FEATURES = ['webhooks_redact_pii', 'ai_insights'] as const
-type FeatureName = (typeof FEATURES)[number]
+import { SUCCESS } from './shapes.ts'
 
 const VALUE_LENGTH_MAX = 256
-const FORM = 'JSON: {"enabled": true} or {"enabled": false}'
+const featureParam = (description: string) =>
+  parsedParam(`${description}. JSON: {"enabled": true} or {"enabled": false}`, enabledOf, { type: 'json' })
+const FEATURES = {
+  webhooks_redact_pii: featureParam('Webhooks without personal data of recipients'),
+  ai_insights: featureParam('Stored, without effect here'),
+}
 
 export function accountFeatureRoutes(store: Store): Operation[] {
   return [
@@ -18,24 +22,16 @@ export function accountFeatureRoutes(store: Store): Operation[] {
       method: 'PUT',
       path: '/v5/accounts/features',
       id: 'updateAccountFeatures',
-      audit: { given: [...FEATURES] },
+      audit: { given: Object.keys(FEATURES) },
       tag: 'Account',
       summary: 'Switch features of the account on and off',
       auth: { area: 'account', access: 'write' },
-      params: [
-        {
-          name: 'webhooks_redact_pii',
-          type: 'json',
-          description: `Webhooks without personal data of recipients. ${FORM}`,
-        },
-        { name: 'ai_insights', type: 'json', description: `Stored, without effect here. ${FORM}` },
-      ],
-      responses: { 200: { description: 'Changed' } },
-      async handler({ params, caller }) {
-        const given = FEATURES.flatMap((name) => {
-          const enabled = enabledOf(params, name)
-          return enabled === undefined ? [] : [[name, enabled] as const]
-        })
+      params: FEATURES,
+      answers: { 200: SUCCESS },
+      async handler({ input, caller }) {
+        const given = Object.entries(input()).flatMap(([name, enabled]) =>
+          enabled === undefined ? [] : [[name, enabled] as const],
+        )
         if (given.length === 0) throw new BadRequest('No valid updates provided')
         const values = Object.fromEntries(given.map(([name, enabled]) => [name, enabled ? 1 : 0] as const))
         await store.db
@@ -50,7 +46,7 @@ export function accountFeatureRoutes(store: Store): Operation[] {
 }
 
 /** @throws BadRequest for anything but `{"enabled": <boolean>}` */
-function enabledOf(params: Params, name: FeatureName): boolean | undefined {
+function enabledOf(params: Params, name: string): boolean | undefined {
   const given = params.value(name)
   if (given === undefined || given === '') return undefined
   const value = typeof given === 'string' ? parsed(name, given) : given
