@@ -60,7 +60,9 @@ function commonAnswers(spec: Operation): Answers {
     }),
     ...(isPublic &&
       method !== 'GET' &&
-      spec.crossSite !== true && { 403: 'A page of another site calls it' }),
+      spec.crossSite !== true && {
+        403: 'A page of another site calls it, or plain HTTP where https is set',
+      }),
     ...(pathNames(spec.path).length > 0 && { 404: 'It does not exist, or belongs to another account' }),
     ...(method !== 'GET' && { 507: 'The disk is full' }),
     ...(takesBody && { 413: 'The body is too large' }),
