@@ -82,11 +82,11 @@ const MESSAGES = {
   }),
 }
 
-const DMARC_TOTALS = object('Of DMARC reports; absent: another type was asked for', {
+const DMARC_TOTALS = object('Totals of DMARC reports; absent: another type was asked for', {
   ...MESSAGES,
   sources: list('The 100 with the most messages', object('A source', { source_ip: SOURCE_IP, ...MESSAGES })),
 })
-const TLS_TOTALS = object('Of TLS reports; absent: another type was asked for', {
+const TLS_TOTALS = object('Totals of TLS reports; absent: another type was asked for', {
   sessions: integer('Sessions'),
   passed: integer('Sessions that passed'),
   failed: integer('Sessions that failed'),
@@ -95,7 +95,7 @@ const TLS_TOTALS = object('Of TLS reports; absent: another type was asked for', 
     object('A failure', { result_type: RESULT_TYPE, sessions: integer('Sessions') }),
   ),
 })
-const COMPLAINT_TOTALS = object('Of complaints; absent: another type was asked for', {
+const COMPLAINT_TOTALS = object('Totals of complaints; absent: another type was asked for', {
   complaints: integer('Complaints'),
   providers: list(
     'The 100 with the most complaints',
@@ -104,7 +104,7 @@ const COMPLAINT_TOTALS = object('Of complaints; absent: another type was asked f
 })
 
 export type Totals = Of<typeof TOTALS>
-const TOTALS = object('Of whole days in UTC, authenticated reports only', {
+const TOTALS = object('Sums of whole days in UTC, of authenticated reports only', {
   dmarc: optional(DMARC_TOTALS),
   tls: optional(TLS_TOTALS),
   complaint: optional(COMPLAINT_TOTALS),

@@ -183,7 +183,7 @@ export const SHAPING = named('Shaping', 'Limits by provider in force', {
   version: text('Version of the table'),
   file: nullable(text("Path of the operator's file; null: there is none")),
   loaded_at: rfc3339('When it was read'),
-  faults: list('Of the newest file, if it is not in force', text('Fault')),
+  faults: list('What is wrong with the newest file, if it is not in force', text('Fault')),
   default: object('Where no provider is known', SITE_LIMITS),
   providers: list(
     'Providers',
