@@ -52,11 +52,11 @@ function createCheck(faultsFile: string): Check {
   function compile(spec: Operation, status: number, contentType: string): ValidateFunction | string {
     const { content, schemas } = openapi.describeAnswer(spec, status) ?? {}
     if (schemas === undefined) return 'the status is not declared'
-    const declared = content?.[contentType]
+    const declared = content?.[contentType] ?? content?.['*/*']
     if (declared === undefined) {
       return `the content type ${contentType || '(none)'} is not declared, but ${Object.keys(content ?? {})}`
     }
-    if (contentType !== 'application/json') return ''
+    if (contentType !== 'application/json' || declared === content?.['*/*']) return ''
     const ajv = new Ajv2020({ strict: false, allErrors: false, verbose: true })
     addFormats.default(ajv)
     return ajv.compile(closed({ ...declared.schema, components: { schemas } }) as object)
