@@ -39,6 +39,8 @@ const WORDS: Readonly<Record<string, string>> = {
   'list_uploads.format': "'json' | 'csv'",
   'list_uploads.state': "'running' | 'done'",
   'past_deliveries.state': 'DeliveryState',
+  'placement_seeds.state': "'pending' | 'delivered' | 'missing'",
+  'placement_tests.status': "'processing' | 'completed'",
   'suppression_imports.kind': 'SuppressionKind',
   'suppressions.kind': 'SuppressionKind',
   'webhook_attempts.status': "'ok' | 'failing' | 'given-up'",

@@ -16,6 +16,9 @@ export const FEATURE_DEFAULTS = {
 } as const
 export type Feature = keyof typeof FEATURE_DEFAULTS
 
+export const forFeatures = <T>(value: T) =>
+  Object.fromEntries(Object.keys(FEATURE_DEFAULTS).map((name) => [name, value])) as Record<Feature, T>
+
 /** The form of an account's id. */
 export const ACCOUNT_ID = /^[0-9a-f]{24}$/
 

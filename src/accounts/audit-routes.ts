@@ -2,25 +2,35 @@
 import { formatRfc3339 } from '../base/dates.ts'
 import { NotFound } from '../base/errors.ts'
 import { firstIdAt } from '../base/ids.ts'
+import type { Of } from '../base/shape.ts'
+import { dateParam, type InputOf, limitParam, parsedParam, textParam } from '../http/inputs.ts'
 import { type Operation, operation } from '../http/operation.ts'
-import { limitOf, pageName, pivotPaging } from '../http/paging.ts'
-import type { Params } from '../http/params.ts'
+import { pageName, pivotPaging } from '../http/paging.ts'
+import { pageOf } from '../http/paging-shape.ts'
 import type { AuditRow } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
 import { ACCOUNT_ID } from './account-directory.ts'
+import { AUDIT_ENTRY } from './shapes.ts'
 
 const PATH = '/sendwright/v1/audit'
 const PAGE_SIZE = 100
 const PAGE_SIZE_MAX = 1000
 
-interface AuditFilter {
-  action: string | undefined
-  key_id: string | undefined
-  user_id: string | undefined
-  remote_address: string | undefined
-  subject: string | undefined
-  after: Date | undefined
-  before: Date | undefined
+const FILTER = {
+  action: textParam('Only this action, such as key.create'),
+  key_id: textParam('Only changes by this key or session'),
+  user_id: textParam('Only changes by sessions and keys of this user'),
+  remote_address: textParam('Only changes from this address'),
+  subject: textParam('Only changes of this, such as a domain'),
+  after: dateParam('Only changes at this time or later'),
+  before: dateParam('Only changes before this time'),
+}
+const PARAMS = {
+  limit: limitParam(PAGE_SIZE, PAGE_SIZE_MAX, { above: 'cut' }),
+  page: parsedParam('first, next, previous or last', pageName),
+  id: textParam('Pivot of next and previous'),
+  ...FILTER,
+  subaccount: textParam('Of this subaccount, also a closed one'),
 }
 
 interface AuditPage {
@@ -39,26 +49,13 @@ export function auditRoutes(store: Store, baseUrl: string): Operation[] {
       tag: 'Audit log',
       summary: 'List changes and sign-ins, newest first',
       auth: { area: 'account', access: 'read' },
-      params: [
-        { name: 'subaccount', type: 'string', description: 'Of this subaccount, also a closed one' },
-        { name: 'action', type: 'string', description: 'Only this action, such as key.create' },
-        { name: 'key_id', type: 'string', description: 'Only changes by this key or session' },
-        { name: 'user_id', type: 'string', description: 'Only changes by sessions and keys of this user' },
-        { name: 'remote_address', type: 'string', description: 'Only changes from this address' },
-        { name: 'subject', type: 'string', description: 'Only changes of this, such as a domain' },
-        { name: 'after', type: 'date', description: 'Only changes at this time or later' },
-        { name: 'before', type: 'date', description: 'Only changes before this time' },
-        { name: 'limit', type: 'integer', description: 'Page size, 1 to 1000', default: PAGE_SIZE },
-        { name: 'page', type: 'string', description: 'first, next, previous or last' },
-        { name: 'id', type: 'string', description: 'Pivot of next and previous' },
-      ],
-      responses: { 200: { description: 'A page of changes' } },
-      async handler({ params, caller }) {
-        const limit = limitOf(params, { default: PAGE_SIZE, max: PAGE_SIZE_MAX, above: 'cut' })
-        const page = pageName(params)
-        const pivot = params.text('id')
-        const filter = filterOf(params)
-        const subaccount = params.text('subaccount')
+      params: PARAMS,
+      answers: {
+        200: pageOf('AuditPage', 'A page of changes, newest first', AUDIT_ENTRY),
+        404: 'No such subaccount',
+      },
+      async handler({ input, params, caller }) {
+        const { limit, page, id: pivot, subaccount, ...filter } = input()
         const accountId =
           subaccount === undefined ? caller.accountId : await childOf(store, caller.accountId, subaccount)
         const rows = await listAudit(store, accountId, filter, { page, pivot, limit })
@@ -69,33 +66,13 @@ export function auditRoutes(store: Store, baseUrl: string): Operation[] {
           firstItem: rows.at(0)?.id,
           lastItem: rows.at(-1)?.id,
           pivot,
-          carry: {
-            limit,
-            subaccount,
-            action: filter.action,
-            key_id: filter.key_id,
-            user_id: filter.user_id,
-            remote_address: filter.remote_address,
-            subject: filter.subject,
-            after: params.text('after'),
-            before: params.text('before'),
-          },
+          carry: { limit, subaccount, ...filter, after: params.text('after'), before: params.text('before') },
         })
         return { items: rows.map(view), paging }
       },
     }),
   ]
 }
-
-const filterOf = (params: Params): AuditFilter => ({
-  action: params.text('action'),
-  key_id: params.text('key_id'),
-  user_id: params.text('user_id'),
-  remote_address: params.text('remote_address'),
-  subject: params.text('subject'),
-  after: params.date('after'),
-  before: params.date('before'),
-})
 
 /** @throws NotFound */
 async function childOf(store: Store, parentId: string, id: string): Promise<string> {
@@ -112,7 +89,7 @@ async function childOf(store: Store, parentId: string, id: string): Promise<stri
 async function listAudit(
   store: Store,
   accountId: string,
-  { after, before, ...equal }: AuditFilter,
+  { after, before, ...equal }: InputOf<typeof FILTER>,
   { page, pivot, limit }: AuditPage,
 ): Promise<AuditRow[]> {
   const backwards = page === 'last' || (page === 'previous' && pivot !== undefined)
@@ -134,7 +111,7 @@ async function listAudit(
   return backwards ? found.reverse() : found
 }
 
-const view = (row: AuditRow) => ({
+const view = (row: AuditRow): Of<typeof AUDIT_ENTRY> => ({
   id: row.id,
   key_id: row.key_id,
   user_id: row.user_id,

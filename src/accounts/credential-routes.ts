@@ -1,25 +1,29 @@
 /** SMTP credentials over HTTP (accounts.md section 6), under their own paths and the older `mailboxes`. */
 import { formatRfc2822 } from '../base/dates.ts'
 import { BadRequest } from '../base/errors.ts'
+import { integer, list, type Of, object, text } from '../base/shape.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { Domain } from '../domains/domain.ts'
 import { ownDomain } from '../domains/routes.ts'
+import { flagParam, type InputOf, limitParam, skipParam, textParam, textsParam } from '../http/inputs.ts'
 import { type Operation, operation } from '../http/operation.ts'
-import { limitAndSkip } from '../http/paging.ts'
-import type { Params } from '../http/params.ts'
 import type { CredentialRow } from '../store/schema.ts'
 import type { Credentials } from './credentials.ts'
+import { CREDENTIAL, SHOWN_ONCE } from './shapes.ts'
 
 const TAG = 'Credentials'
 const READ = { area: 'keys', access: 'read' } as const
 const WRITE = { area: 'keys', access: 'write' } as const
+const LIMIT_MAX = 1000
 const NOTE = 'Store these credentials, they will not be shown again'
-const PASSWORD = {
-  name: 'password',
-  type: 'string',
-  repeated: true,
-  description: '5 to 32 characters; absent: one is made',
-} as const
+const MESSAGE = text('What was done')
+const PASSWORD = '5 to 32 characters; absent: one is made'
+const NEW_PARAMS = {
+  system: flagParam('Accepted and without effect'),
+  login: { ...textsParam('Local part or address'), required: true },
+  mailbox: textsParam('Older name of `login`, instead of it or besides'),
+  password: textsParam(PASSWORD),
+}
 
 export function credentialRoutes(credentials: Credentials, domains: DomainDirectory): Operation[] {
   const path = '/v3/domains/{domain_name}/credentials' as const
@@ -33,19 +37,19 @@ export function credentialRoutes(credentials: Credentials, domains: DomainDirect
       tag: TAG,
       summary: 'List the SMTP logins of a domain',
       auth: READ,
-      params: [
-        { name: 'skip', type: 'integer', description: 'Leave out the first ones', default: 0 },
-        { name: 'limit', type: 'integer', description: '1 to 1000', default: 100 },
-      ],
-      responses: { 200: { description: 'Logins' } },
-      async handler({ params, path: parts, caller }) {
+      params: {
+        limit: limitParam(100, LIMIT_MAX, { tooLarge: `Limit parameter can't be larger than ${LIMIT_MAX}` }),
+        skip: skipParam(),
+      },
+      answers: {
+        200: object('Logins', {
+          items: list('Of this page', CREDENTIAL),
+          total_count: integer('Of all pages'),
+        }),
+      },
+      async handler({ input, path: parts, caller }) {
         const domain = await ownDomain(domains, caller, parts.domain_name)
-        const page = limitAndSkip(params, {
-          default: 100,
-          max: 1000,
-          text: "Limit parameter can't be larger than 1000",
-        })
-        const { rows, total } = await credentials.list(domain, page)
+        const { rows, total } = await credentials.list(domain, input())
         return { items: rows.map(view), total_count: total }
       },
     }),
@@ -58,22 +62,11 @@ export function credentialRoutes(credentials: Credentials, domains: DomainDirect
       tag: TAG,
       summary: 'Make SMTP logins, or set the passwords of existing ones',
       auth: WRITE,
-      params: [
-        {
-          name: 'login',
-          type: 'string',
-          repeated: true,
-          required: true,
-          description: 'Local part or address; also `mailbox`',
-        },
-        PASSWORD,
-        { name: 'system', type: 'boolean', description: 'Accepted and without effect' },
-      ],
-      responses: { 200: { description: 'Made' } },
-      async handler({ params, path: parts, caller }) {
+      params: NEW_PARAMS,
+      answers: { 200: object('Made, or their passwords set', { message: MESSAGE, ...SHOWN_ONCE }) },
+      async handler({ input, path: parts, caller }) {
         const domain = await ownDomain(domains, caller, parts.domain_name)
-        params.boolean('system')
-        const given = pairs(params)
+        const given = pairs(input())
         const made = await credentials.set(domain, given)
         return { message: `Created ${given.length} credentials pair(s)`, ...shownOnce(made) }
       },
@@ -86,11 +79,11 @@ export function credentialRoutes(credentials: Credentials, domains: DomainDirect
       tag: TAG,
       summary: 'Change the password of an SMTP login',
       auth: WRITE,
-      params: [PASSWORD],
-      responses: { 200: { description: 'Changed' } },
-      async handler({ params, path: parts, caller }) {
+      params: { password: textParam(PASSWORD) },
+      answers: { 200: object('Changed', { message: MESSAGE, ...SHOWN_ONCE }) },
+      async handler({ input, path: parts, caller }) {
         const domain = await ownDomain(domains, caller, parts.domain_name)
-        const made = await credentials.changePassword(domain, parts.spec, params.text('password'))
+        const made = await credentials.changePassword(domain, parts.spec, input().password)
         const shown = new Map(made === null ? [] : [[fullLogin(domain, parts.spec), made]])
         return { message: 'Password changed', ...shownOnce(shown) }
       },
@@ -103,8 +96,7 @@ export function credentialRoutes(credentials: Credentials, domains: DomainDirect
       tag: TAG,
       summary: 'Delete an SMTP login',
       auth: WRITE,
-      params: [],
-      responses: { 200: { description: 'Deleted' } },
+      answers: { 200: object('Deleted', { message: MESSAGE, spec: text('Full address of the login') }) },
       async handler({ path: parts, caller }) {
         const domain = await ownDomain(domains, caller, parts.domain_name)
         return {
@@ -121,8 +113,7 @@ export function credentialRoutes(credentials: Credentials, domains: DomainDirect
       tag: TAG,
       summary: 'Delete all SMTP logins of a domain but the system one',
       auth: WRITE,
-      params: [],
-      responses: { 200: { description: 'Deleted' } },
+      answers: { 200: object('Deleted', { message: MESSAGE, count: integer('How many') }) },
       async handler({ path: parts, caller }) {
         const domain = await ownDomain(domains, caller, parts.domain_name)
         return {
@@ -135,9 +126,8 @@ export function credentialRoutes(credentials: Credentials, domains: DomainDirect
 }
 
 /** Logins with their passwords: one password per login, or none at all. */
-function pairs(params: Params): { login: string; password: string | undefined }[] {
-  const logins = [...params.texts('login'), ...params.texts('mailbox')]
-  const passwords = params.texts('password')
+function pairs({ login, mailbox, password: passwords }: InputOf<typeof NEW_PARAMS>) {
+  const logins = [...login, ...mailbox]
   if (logins.length === 0) throw new BadRequest("Parameter 'login' is missing")
   if (passwords.length > 0 && passwords.length !== logins.length) {
     throw new BadRequest('as many passwords as logins are needed, or none')
@@ -151,7 +141,7 @@ const fullLogin = (domain: Domain, spec: string) =>
 const shownOnce = (made: ReadonlyMap<string, string>) =>
   made.size === 0 ? {} : { note: NOTE, credentials: Object.fromEntries(made) }
 
-const view = (row: CredentialRow) => ({
+const view = (row: CredentialRow): Of<typeof CREDENTIAL> => ({
   mailbox: row.login,
   login: row.login,
   created_at: formatRfc2822(new Date(row.created_at)),

@@ -2,19 +2,22 @@
 import type { Clock } from '../base/clock.ts'
 import { formatIsoLocal } from '../base/dates.ts'
 import { BadRequest, NotFound } from '../base/errors.ts'
+import { integer, list, message, type Of, object, text } from '../base/shape.ts'
 import { invalidFormat } from '../base/values.ts'
+import { type InputOf, integerParam, textParam, wordParam } from '../http/inputs.ts'
 import { type Operation, operation } from '../http/operation.ts'
-import type { Params } from '../http/params.ts'
 import type { Role } from '../http/rights.ts'
 import type { ApiKeyRow } from '../store/schema.ts'
 import { disabledReason, KEY_KINDS, KEY_ROLES, type KeyKind, type Keys, type NewKey } from './api-keys.ts'
 import type { PublicKeys } from './public-keys.ts'
+import { API_KEY, NEW_API_KEY } from './shapes.ts'
 import type { UserDirectory } from './users/directory.ts'
 
 const TAG = 'Account'
 const READ = { area: 'keys', access: 'read' } as const
 const WRITE = { area: 'keys', access: 'write' } as const
 
+const MESSAGE = text('What was done')
 const DAY_SECONDS = 86_400
 /** A hundred years. */
 const LIFETIME_SECONDS_MAX = 36_525 * DAY_SECONDS
@@ -45,14 +48,16 @@ export function keyRoutes({
       tag: TAG,
       summary: 'List API keys',
       auth: READ,
-      params: [
-        { name: 'domain_name', type: 'string', description: 'Only keys of this domain' },
-        { name: 'kind', type: 'string', description: 'Only keys of this kind', values: KEY_KINDS },
-      ],
-      responses: { 200: { description: 'Keys without their secrets' } },
-      async handler({ params, caller }) {
-        const filter = { domainName: params.text('domain_name'), kind: kindOf(params) }
-        const rows = await keys.list(caller.accountId, filter)
+      params: {
+        domain_name: textParam('Only keys of this domain'),
+        kind: wordParam('Only keys of this kind', kindOf, { values: KEY_KINDS }),
+      },
+      answers: {
+        200: object('Keys', { total_count: integer('Number of items'), items: list('Keys', API_KEY) }),
+      },
+      async handler({ input, caller }) {
+        const { domain_name: domainName, kind } = input()
+        const rows = await keys.list(caller.accountId, { domainName, kind })
         return { total_count: rows.length, items: rows.map((row) => keyView(row, clock.now())) }
       },
     }),
@@ -64,19 +69,13 @@ export function keyRoutes({
       tag: TAG,
       summary: 'Create an API key; its secret is shown once',
       auth: WRITE,
-      params: [
-        { name: 'role', type: 'string', required: true, description: 'Rights', values: KEY_ROLES },
-        { name: 'kind', type: 'string', description: 'Default user', values: KEY_KINDS },
-        { name: 'domain_name', type: 'string', description: 'For kind domain' },
-        { name: 'description', type: 'string', description: 'Free text' },
-        { name: 'expiration', type: 'integer', description: 'Lifetime in seconds' },
-        { name: 'user_id', type: 'string', description: 'Owner, a user of the account; needed for kind web' },
-        { name: 'user_name', type: 'string', description: 'Free text' },
-        { name: 'email', type: 'string', description: 'Needed for kind web' },
-      ],
-      responses: { 200: { description: 'The key with its secret' } },
-      async handler({ params, caller: { accountId } }) {
-        const given = newKeyOf(params, accountId, clock.now())
+      params: NEW_KEY,
+      answers: {
+        200: object('The key with its secret', { message: MESSAGE, key: NEW_API_KEY }),
+        404: 'No such domain, or no such user',
+      },
+      async handler({ input, caller: { accountId } }) {
+        const given = newKeyOf(input(), accountId, clock.now())
         if (given.domainName !== null && !(await ownsDomain(accountId, given.domainName)))
           throw new NotFound('Domain not found')
         if (given.userId !== null) await userDirectory.read(accountId, given.userId)
@@ -91,8 +90,7 @@ export function keyRoutes({
       tag: TAG,
       summary: 'Delete an API key',
       auth: WRITE,
-      params: [],
-      responses: { 200: { description: 'Deleted' } },
+      answers: { 200: message('key deleted') },
       async handler({ path, caller }) {
         await keys.remove(caller.accountId, path.key_id)
         return { message: 'key deleted' }
@@ -105,8 +103,9 @@ export function keyRoutes({
       tag: TAG,
       summary: 'Create the public key, or replace it; it authenticates the validation of addresses only',
       auth: WRITE,
-      params: [],
-      responses: { 200: { description: 'The new key; the former one has stopped' } },
+      answers: {
+        200: object('The new key; the former one has stopped', { key: text('The key'), message: MESSAGE }),
+      },
       handler: async ({ caller }) => ({
         key: await publicKeys.regenerate(caller.accountId),
         message: 'The public API key has been successfully regenerated.',
@@ -116,62 +115,79 @@ export function keyRoutes({
 }
 
 /** @throws BadRequest with the contract's text */
-function kindOf(params: Params): KeyKind | undefined {
-  const text = params.text('kind')
+function kindOf(text: string): KeyKind {
   const kind = KEY_KINDS.find((candidate) => candidate === text)
-  if (text !== undefined && kind === undefined)
+  if (kind === undefined)
     throw new BadRequest(`expected \`kind\` param to be one of [${KEY_KINDS.join(' ')}] or absent`)
   return kind
 }
 
-function roleOf(params: Params, kind: KeyKind): Role {
-  const text = params.required('role')
+/** @throws BadRequest with the contract's text */
+function roleOf(text: string): Role {
   const role = KEY_ROLES.find((candidate) => candidate === text)
   if (role === undefined)
     throw new BadRequest(`expected \`role\` param to be one of [${KEY_ROLES.join(' ')}]`)
+  return role
+}
+
+function shortText(value: string, name: string): string {
+  if (value.length > TEXT_LENGTH_MAX) throw invalidFormat(name, value)
+  return value
+}
+
+const NEW_KEY = {
+  kind: wordParam('Default user', kindOf, { values: KEY_KINDS }),
+  role: wordParam('Rights', roleOf, { required: true, values: KEY_ROLES }),
+  domain_name: textParam('Required for kind domain'),
+  user_id: textParam('Owner, a user of the account; required for kind web'),
+  email: wordParam('Required for kind web', shortText),
+  user_name: wordParam('Free text', shortText),
+  description: wordParam('Free text', shortText),
+  expiration: integerParam('Lifetime in seconds; of kind web at most a day, which is its default', {
+    min: 1,
+    max: LIFETIME_SECONDS_MAX,
+  }),
+}
+type GivenKey = InputOf<typeof NEW_KEY>
+
+/** accounts.md section 4 rules 2 to 4. @throws BadRequest */
+function newKeyOf(given: GivenKey, accountId: string, now: number): NewKey & { userId: string | null } {
+  const { kind = 'user', role } = given
   if (kind === 'domain' && role !== 'sending')
     throw new BadRequest('a key of kind domain must have the role sending')
   if (kind !== 'domain' && role === 'sending')
     throw new BadRequest('the role sending is for keys of kind domain')
-  return role
-}
-
-/** accounts.md section 4 rules 2 to 4. @throws BadRequest */
-function newKeyOf(params: Params, accountId: string, now: number): NewKey & { userId: string | null } {
-  const kind = kindOf(params) ?? 'user'
-  const needs = (name: string, by: KeyKind) => (kind === by ? params.required(name) : params.text(name))
+  for (const name of NEEDED[kind]) {
+    if (given[name] === undefined) throw new BadRequest(`Missing mandatory parameter: ${name}`)
+  }
   return {
     accountId,
     kind,
-    role: roleOf(params, kind),
-    domainName: needs('domain_name', 'domain')?.toLowerCase() ?? null,
-    userId: needs('user_id', 'web') ?? null,
-    requestor: shortText('email', needs('email', 'web')) ?? null,
-    userName: shortText('user_name', params.text('user_name')) ?? null,
-    description: shortText('description', params.text('description')) ?? '',
-    expiresAt: expiryOf(params, kind, now),
+    role,
+    domainName: given.domain_name?.toLowerCase() ?? null,
+    userId: given.user_id ?? null,
+    requestor: given.email ?? null,
+    userName: given.user_name ?? null,
+    description: given.description ?? '',
+    expiresAt: expiryOf(given.expiration, kind, now),
   }
 }
 
-function shortText(name: string, value: string | undefined): string | undefined {
-  if (value !== undefined && value.length > TEXT_LENGTH_MAX) throw invalidFormat(name, value)
-  return value
-}
+const NEEDED = { domain: ['domain_name'], user: [], web: ['user_id', 'email'] } as const
 
 /** On a whole second, since the key is refused from the second on that its view shows. */
-function expiryOf(params: Params, kind: KeyKind, now: number): number | null {
-  const given = params.integer('expiration', { min: 1, max: LIFETIME_SECONDS_MAX })
+function expiryOf(given: number | undefined, kind: KeyKind, now: number): number | null {
   const seconds = kind === 'web' ? Math.min(given ?? DAY_SECONDS, DAY_SECONDS) : given
   return seconds === undefined ? null : (Math.floor(now / 1000) + seconds) * 1000
 }
 
-function keyView(row: ApiKeyRow, now: number): Record<string, unknown> {
+function keyView(row: ApiKeyRow, now: number): Of<typeof API_KEY> {
   const reason = disabledReason(row, now)
   return {
     id: row.id,
     description: row.description,
-    kind: row.kind,
-    role: row.role,
+    kind: row.kind as KeyKind,
+    role: row.role as Role,
     created_at: formatIsoLocal(new Date(row.created_at)),
     updated_at: formatIsoLocal(new Date(row.updated_at)),
     ...(row.expires_at !== null && { expires_at: formatIsoLocal(new Date(row.expires_at)) }),

@@ -1,10 +1,11 @@
 /** Browser sign-in and login links (accounts.md section 9, own-operations.md section 7). */
 import type { IncomingHttpHeaders } from 'node:http'
-import { Forbidden, Unauthenticated } from '../base/errors.ts'
+import { BadRequest, Forbidden, Unauthenticated } from '../base/errors.ts'
+import { flag, media, message, nothing, object, optional, text } from '../base/shape.ts'
 import { type Caller, cookieValue, SESSION_COOKIE } from '../http/auth.ts'
 import type { FailedAttempts } from '../http/failed-attempts.ts'
+import { textParam } from '../http/inputs.ts'
 import { type Operation, operation } from '../http/operation.ts'
-import type { Params } from '../http/params.ts'
 import { htmlReply, jsonReply } from '../http/reply.ts'
 import type { AccountDirectory } from './account-directory.ts'
 import type { Keys } from './api-keys.ts'
@@ -17,10 +18,18 @@ import { type SessionOpening, type SignInContext, sessionCookie } from './sessio
 import { sessionRoutes } from './session-routes.ts'
 import type { SessionSource, Sessions } from './sessions.ts'
 import type { AccountSettings } from './settings.ts'
-import type { PasswordSignIn } from './users/password-sign-in.ts'
-import { CODE, PASSWORD, proofOf } from './users/proof-params.ts'
+import type { GivenProof, PasswordSignIn } from './users/password-sign-in.ts'
+import { secretParam } from './users/proof-params.ts'
 
 const TAG = 'Account'
+const NOT_SIGNED_IN = object('Not signed in', {
+  message: text('What is wrong'),
+  tfa_required: optional(flag('The password is right and a code is needed; absent otherwise')),
+})
+const SIGNED_OUT = object('Signed out', {
+  message: text('What was done'),
+  logout_redirect_url: optional(text('Where the browser goes next; present if the account has set it')),
+})
 
 export interface AccountRouteParts {
   keys: Keys
@@ -55,11 +64,11 @@ function signInRoutes(parts: AccountRouteParts): Operation[] {
       description: 'HEAD, and a prefetching GET, do not use the link up.',
       auth: 'public',
       opensByLink: true,
-      params: [],
-      responses: {
-        200: { description: 'Signed in; the cookie is set', contentType: 'text/html' },
-        307: { description: 'To https: over plain HTTP, with `SENDWRIGHT_ACME`' },
-        404: { description: 'Used, or too old', contentType: 'text/html' },
+      answers: {
+        200: media('text/html', 'Signed in; the cookie is set'),
+        307: nothing('To https: over plain HTTP, with `SENDWRIGHT_ACME`'),
+        404: media('text/html', 'Used, or too old'),
+        503: [media('text/html', 'To a prefetching browser'), message('Service Unavailable', 'Unavailable')],
       },
       async handler(context) {
         const { path, isSecure, method, headers } = context
@@ -82,27 +91,24 @@ function signInRoutes(parts: AccountRouteParts): Operation[] {
       tag: TAG,
       summary: 'Start a browser session, as a user or with an API key',
       auth: 'public',
-      params: [
-        { name: 'email', type: 'string', description: 'Of a user' },
-        { ...PASSWORD, required: false, description: 'Of the user' },
-        { ...CODE, required: false, description: 'If the response has tfa_required; or a recovery code' },
-        {
-          name: 'key',
-          type: 'string',
-          description: 'An API key that is not a sending key, instead of a user',
-        },
-      ],
-      responses: {
-        200: { description: 'Signed in; the cookie is set' },
-        401: { description: 'Not signed in; tfa_required: a code is needed' },
+      params: {
+        email: secretParam('Of a user'),
+        password: secretParam('Of the user'),
+        code: secretParam('If the response has tfa_required: of the authenticator app, or a recovery code'),
+        key: textParam('An API key that is not a sending key, instead of a user'),
+      },
+      answers: {
+        200: message('Signed in', 'Signed in; the cookie is set'),
+        401: NOT_SIGNED_IN,
+        429: 'Too many attempts',
       },
       async handler(context) {
-        const { params, isSecure } = context
-        const email = params.bodyText('email')
+        const { isSecure } = context
+        const { email, password, code, key } = context.input()
         const opened =
           email === undefined
-            ? await signIn(params.required('key'), context)
-            : await signInUser(email, context)
+            ? await signIn(key ?? missing('key'), context)
+            : await signInUser(email, { password: password ?? missing('password'), code }, context)
         const headers = { 'set-cookie': sessionCookie(opened.secret, isSecure, opened.lifetimeMs) }
         return jsonReply({ message: 'Signed in' }, { headers })
       },
@@ -115,8 +121,7 @@ function signInRoutes(parts: AccountRouteParts): Operation[] {
       tag: TAG,
       summary: 'End the browser session',
       auth: 'public',
-      params: [],
-      responses: { 200: { description: 'Signed out' } },
+      answers: { 200: SIGNED_OUT },
       async handler({ headers, isSecure, remoteAddress, requestId }) {
         const secret = cookieValue(headers, SESSION_COOKIE)
         const session = secret && (await sessions.find(secret))
@@ -142,8 +147,7 @@ function signInRoutes(parts: AccountRouteParts): Operation[] {
       tag: TAG,
       summary: 'Create a one-time link that signs a browser in',
       auth: { area: 'keys', access: 'write', only: 'itself' },
-      params: [],
-      responses: { 200: { description: 'The link' } },
+      answers: { 200: object('The link', { url: text('Its address', { only: { format: 'uri' } }) }) },
       async handler({ caller }) {
         // Keys and users of a parent open no session in its subaccount.
         if (caller.parentAccountId !== undefined && caller.keyId !== LOCAL_KEY_ID) throw new Forbidden()
@@ -181,13 +185,16 @@ function signInRoutes(parts: AccountRouteParts): Operation[] {
   }
 
   /** The session of a user. @throws as PasswordSignIn.authenticate */
-  async function signInUser(email: string, context: SignInContext & { params: Params }) {
-    const { params, remoteAddress } = context
-    const user = await passwordSignIn.authenticate(email, proofOf(params, 'password'), remoteAddress)
+  async function signInUser(email: string, proof: GivenProof, context: SignInContext) {
+    const user = await passwordSignIn.authenticate(email, proof, context.remoteAddress)
     const opened = await sessionOpening.openForUser(user, 'password', context)
     if (!opened) throw new Unauthenticated()
     return opened
   }
+}
+
+function missing(name: string): never {
+  throw new BadRequest(`Missing mandatory parameter: ${name}`)
 }
 
 /** The source of a link that this caller creates, which decides its rights. */

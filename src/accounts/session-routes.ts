@@ -1,11 +1,13 @@
 /** Says who calls, lists browser sessions and ends them. */
 import { formatRfc3339 } from '../base/dates.ts'
+import { integer, list, message, type Of, object, text } from '../base/shape.ts'
 import type { Caller } from '../http/auth.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import { rightsOf } from '../http/rights.ts'
 import type { SessionRow } from '../store/schema.ts'
 import type { AccountDirectory } from './account-directory.ts'
 import type { Sessions } from './sessions.ts'
+import { CALLER, SESSION } from './shapes.ts'
 
 const PATH = '/sendwright/v1/sessions'
 const TAG = 'Account'
@@ -26,8 +28,7 @@ export function sessionRoutes({ sessions, accounts, firstAccountId }: SessionRou
       summary: 'Who calls: account, role and rights of the session or key',
       description: 'On behalf of a subaccount: that account, with the rights of the caller.',
       auth: { area: 'own-user', access: 'read' },
-      params: [],
-      responses: { 200: { description: 'The caller' } },
+      answers: { 200: CALLER },
       async handler({ caller }) {
         const { accountId, role, kind, userId, parentAccountId } = caller
         const account = await accounts.byId(accountId)
@@ -53,8 +54,12 @@ export function sessionRoutes({ sessions, accounts, firstAccountId }: SessionRou
       tag: TAG,
       summary: 'List the browser sessions of the account, newest first',
       auth: { area: 'keys', access: 'read' },
-      params: [],
-      responses: { 200: { description: 'Sessions without their secrets' } },
+      answers: {
+        200: object('Sessions', {
+          total_count: integer('Number of items'),
+          items: list('Newest first', SESSION),
+        }),
+      },
       async handler({ caller }) {
         const rows = await sessions.list(caller.accountId)
         return { total_count: rows.length, items: rows.map((row) => sessionView(row, caller)) }
@@ -67,8 +72,9 @@ export function sessionRoutes({ sessions, accounts, firstAccountId }: SessionRou
       tag: TAG,
       summary: 'End all browser sessions of the account except the current one',
       auth: { area: 'keys', access: 'write' },
-      params: [],
-      responses: { 200: { description: 'How many were ended' } },
+      answers: {
+        200: object('Ended', { message: text('What was done'), count: integer('How many were ended') }),
+      },
       async handler({ caller }) {
         const count = await sessions.endAll(caller.accountId, ownSession(caller))
         return { message: 'Sessions have been ended', count }
@@ -81,8 +87,7 @@ export function sessionRoutes({ sessions, accounts, firstAccountId }: SessionRou
       tag: TAG,
       summary: 'End one browser session',
       auth: { area: 'keys', access: 'write' },
-      params: [],
-      responses: { 200: { description: 'Ended' } },
+      answers: { 200: message('Session has been ended') },
       async handler({ path, caller }) {
         await sessions.end(caller.accountId, path.session_id)
         return { message: 'Session has been ended' }
@@ -93,7 +98,7 @@ export function sessionRoutes({ sessions, accounts, firstAccountId }: SessionRou
 
 const ownSession = (caller: Caller) => (caller.kind === 'session' ? caller.keyId : null)
 
-function sessionView(row: SessionRow, caller: Caller): Record<string, unknown> {
+function sessionView(row: SessionRow, caller: Caller): Of<typeof SESSION> {
   return {
     id: row.id,
     key_id: row.key_id,

@@ -2,18 +2,15 @@
 import type { Logger } from 'pino'
 import { Conflict } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
+import type { Of } from '../base/shape.ts'
 import type { BlobStore } from '../store/blobs.ts'
-import { BackupError, type Progress } from './manifest.ts'
-import { type BackupSummary, type RunningBackup, runBackup } from './run-backup.ts'
+import { BackupError } from './manifest.ts'
+import { type RunningBackup, runBackup } from './run-backup.ts'
+import type { BACKUP } from './shapes.ts'
 
-export interface BackupState {
-  id: string
-  state: 'running' | 'done' | 'failed'
-  progress: Progress | null
-  manifest: BackupSummary | null
-  /** A message for the operator. */
-  error: string | null
-}
+export type BackupState = Of<typeof BACKUP>
+
+type Changing = { -readonly [K in keyof BackupState]: BackupState[K] }
 
 export interface Backups {
   /** @throws Conflict while another one runs */
@@ -37,7 +34,7 @@ export function createBackups({ dataFolder, secret, version, blobs, log }: Backu
   let running: RunningBackup | null = null
   let ended: Promise<void> = Promise.resolve()
 
-  async function follow(state: BackupState, backup: RunningBackup, release: () => Promise<void>) {
+  async function follow(state: Changing, backup: RunningBackup, release: () => Promise<void>) {
     try {
       state.manifest = await backup.result
       state.state = 'done'
@@ -57,9 +54,7 @@ export function createBackups({ dataFolder, secret, version, blobs, log }: Backu
   return {
     start(target, withSecret) {
       if (running) throw new Conflict('Another backup is running')
-      const state: BackupState = {
-        ...{ id: newId(), state: 'running', progress: null, manifest: null, error: null },
-      }
+      const state: Changing = { id: newId(), state: 'running', progress: null, manifest: null, error: null }
       // Before the database is copied: the blobs that the copy names must exist until they are copied too.
       const release = blobs.hold()
       running = runBackup({ dataFolder, target, secret: withSecret ? secret : null, version }, (progress) => {

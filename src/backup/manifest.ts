@@ -3,6 +3,8 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { open, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Of } from '../base/shape.ts'
+import type { MANIFEST, PROGRESS } from './shapes.ts'
 
 const MANIFEST_FILE = 'manifest.json'
 const FORMAT = 1
@@ -18,19 +20,7 @@ export interface BackupFile {
   sha256: string
 }
 
-export interface Manifest {
-  format: number
-  /** Start of the backup, RFC 3339 in UTC. It contains all mail accepted before. */
-  madeAt: string
-  /** Version of Sendwright. */
-  version: string
-  schemaVersion: number
-  withSecret: boolean
-  counts: { messages: number; waiting: number; events: number; domains: number; blobs: number }
-  /** Blobs that rows name but that did not exist: lost before this backup. */
-  missingBlobs: string[]
-  files: BackupFile[]
-}
+export type Manifest = Of<typeof MANIFEST> & { files: BackupFile[] }
 
 /** The folder or the request is at fault; the message is for the operator. */
 export class BackupError extends Error {}
@@ -92,13 +82,8 @@ export async function sha256Of(file: string, onBytes: (bytes: number) => void): 
   return hash.digest('hex')
 }
 
-/** Progress of one step of a backup, verification or restore. */
-export interface Progress {
-  step: 'database' | 'blobs' | 'checksums' | 'integrity' | 'files'
-  doneBytes: number
-  /** 0: unknown. */
-  totalBytes: number
-}
+/** One step of a backup, verification or restore. */
+export type Progress = Of<typeof PROGRESS>
 
 export type OnProgress = (progress: Progress) => void
 

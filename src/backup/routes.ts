@@ -5,9 +5,12 @@
 import { isAbsolute } from 'node:path'
 import { requireLocalKey } from '../accounts/local-key.ts'
 import { BadRequest, NotFound } from '../base/errors.ts'
+import { described } from '../base/shape.ts'
+import { flagParam, textParam } from '../http/inputs.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import { jsonReply } from '../http/reply.ts'
 import type { Backups } from './backups.ts'
+import { BACKUP } from './shapes.ts'
 
 const TAG = 'System'
 const PATH = '/sendwright/v1/backups'
@@ -27,16 +30,16 @@ export function backupRoutes(backups: Backups | null): Operation[] {
       summary: 'Make a backup in a folder of this machine; for the command line only',
       auth: { area: 'account', access: 'write', only: 'machine' },
       audit: { given: ['folder'] },
-      params: [
-        { name: 'folder', type: 'string', required: true, description: 'Absolute path, absent or empty' },
-        { name: 'with_secret', type: 'boolean', description: 'Whether to include the sealing secret' },
-      ],
-      responses: { 202: { description: 'The backup has started' } },
-      async handler({ params, caller }) {
+      params: {
+        folder: textParam('Absolute path, absent or empty', { required: true }),
+        with_secret: flagParam('Whether to include the sealing secret', { default: false }),
+      },
+      answers: { 202: described('The backup has started', BACKUP), 409: 'Another backup is running' },
+      async handler({ input, caller }) {
         requireLocalKey(caller)
-        const folder = params.required('folder')
+        const { folder, with_secret: withSecret } = input()
         if (!isAbsolute(folder)) throw new BadRequest(`folder is not an absolute path: ${folder}`)
-        return jsonReply(operations().start(folder, params.boolean('with_secret') ?? false), { status: 202 })
+        return jsonReply(operations().start(folder, withSecret), { status: 202 })
       },
     }),
     operation({
@@ -47,8 +50,7 @@ export function backupRoutes(backups: Backups | null): Operation[] {
       summary: 'State of a backup; for the command line only',
       auth: { area: 'account', access: 'read', only: 'machine' },
       rateLimit: 'none',
-      params: [],
-      responses: { 200: { description: 'State, progress, and the manifest once it is done' } },
+      answers: { 200: BACKUP },
       async handler({ path, caller }) {
         requireLocalKey(caller)
         const found = operations().find(path.id)

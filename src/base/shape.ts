@@ -205,12 +205,15 @@ export function either<const S extends readonly Shape<unknown>[]>(
   return make(schema, description, {}, partsOf(shapes))
 }
 
+/** The shape under a name in the API description; objects are `named`. */
+export const component = <T>(name: string, { schema, parts }: Shape<T>): Shape<T> => ({
+  schema: { $ref: `#/components/schemas/${name}` },
+  parts: { ...parts, [name]: schema },
+})
+
 /** A shape that refers to itself: `build` gets the reference. */
-export function recursive<T>(name: string, build: (self: Shape<T>) => Shape<T>): Shape<T> {
-  const self = { schema: { $ref: `#/components/schemas/${name}` }, parts: NONE } as Shape<T>
-  const { schema, parts } = build(self)
-  return { ...self, parts: { ...parts, [name]: schema } }
-}
+export const recursive = <T>(name: string, build: (self: Shape<T>) => Shape<T>): Shape<T> =>
+  component(name, build({ schema: { $ref: `#/components/schemas/${name}` }, parts: NONE }))
 
 /** What is not JSON: a page, CSV, bytes, a stream of events. */
 export interface Media {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { eachStore } from '../../test/support/stores.ts'
 import { BadRequest } from '../base/errors.ts'
+import { newDomainRow } from '../domains/domain.ts'
 import { deliveredEvent, type EventMessage, type EventRecord, failedEvent } from '../events/event.ts'
 import { eventStatements } from '../events/testing.ts'
 import { insert, type Statement, type Store } from '../store/store.ts'
@@ -89,35 +90,16 @@ async function setUp(store: Store, events: EventRecord[]): Promise<void> {
   for (const id of ['parent', 'child', 'other']) {
     await store.db
       .insertInto('domains')
-      .values({
-        id,
-        account_id: id,
-        name: `${id}.example`,
-        type: 'custom',
-        state: 'active',
-        disabled_json: null,
-        spam_action: 'disabled',
-        wildcard: 0,
-        require_tls: 0,
-        skip_verification: 0,
-        use_automatic_sender_security: 0,
-        encrypt_incoming_message: 0,
-        web_prefix: 'email',
-        web_scheme: 'http',
-        message_ttl_seconds: 0,
-        archive_to: null,
-        mailfrom_host: id,
-        return_path_valid: 0,
-        dkim_authority: id,
-        created_at: NOW - 30 * DAY,
-        signing_authority: null,
-        dkim_unverified: 0,
-        verified: 1,
-        tracking_valid: 0,
-        sending_ips_json: null,
-        sending_pool_id: null,
-        dynamic_pool_id: null,
-      })
+      .values(
+        newDomainRow({
+          id,
+          account_id: id,
+          name: `${id}.example`,
+          type: 'custom',
+          state: 'active',
+          created_at: NOW - 30 * DAY,
+        }),
+      )
       .execute()
   }
   await store.commit([...eventStatements(events), ...failureStatements(rules, events)])

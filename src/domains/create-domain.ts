@@ -5,19 +5,20 @@ import { BadRequest, Unavailable } from '../base/errors.ts'
 import { randomHex } from '../base/ids.ts'
 import { invalidChoice } from '../base/values.ts'
 import { type HttpClient, storedUrlFault } from '../http-posts/http-client.ts'
-import type { DkimKeyRow, DomainRow, Flag, Schema } from '../store/schema.ts'
+import type { DkimKeyRow, DomainRow, Schema } from '../store/schema.ts'
 import type { Sealer } from '../store/sealing.ts'
 import type { Store } from '../store/store.ts'
 import { type Claimant, checkBelow, checkTrackingHost, isTakenBelow, TAKEN } from './claims.ts'
 import type { DomainDirectory } from './directory.ts'
 import type { DnsTargets } from './dns-records.ts'
 import { type Domain, domainOfRow, newDomainRow } from './domain.ts'
+import { columnsOf, type DomainChanges } from './fields.ts'
 import { freeSelector, isUniqueViolation, keysOf, parentAuthority } from './keys/dkim-keys.ts'
 import { newSenderSecurity, type SenderSecurity } from './keys/sender-security.ts'
 import { newDkimKeyRow, type SigningKeys } from './keys/signing-keys.ts'
 import { lockNames } from './name-lock.ts'
 import type { OwnHosts } from './own-hosts.ts'
-import type { DomainChanges, NewDomain } from './settings.ts'
+import { type DkimChoice, dkimChoice, type NewDomain } from './settings.ts'
 import { nextCheckAt } from './state.ts'
 
 /** What other areas know about addresses to send from. */
@@ -49,8 +50,9 @@ export const NO_SENDER_SECURITY = 'Automatic Sender Security is not configured o
 export async function createDomain(
   parts: CreateParts,
   claimant: Claimant,
-  wanted: NewDomain,
+  given: NewDomain,
 ): Promise<Domain> {
+  const wanted = { ...given, dkim: dkimChoice(given) }
   for (let attempt = 1; ; attempt++) {
     const made = await tryCreate(parts, claimant, wanted)
     if (made !== 'authority changed') return made
@@ -58,13 +60,15 @@ export async function createDomain(
   }
 }
 
+type Wanted = NewDomain & { dkim: DkimChoice }
+
 /** The authority, a parent domain, may be deleted while the key is generated; then it is chosen again. */
 const ATTEMPTS_MAX = 3
 
 async function tryCreate(
   parts: CreateParts,
   claimant: Claimant,
-  wanted: NewDomain,
+  wanted: Wanted,
 ): Promise<Domain | 'authority changed'> {
   const { store, clock } = parts
   const { accountId } = claimant
@@ -72,13 +76,20 @@ async function tryCreate(
   await checkAddresses(parts.addresses, accountId, wanted)
   await checkArchive(parts.httpClient, wanted)
   await checkName(store.db, claimant, wanted.name)
-  const settings = newRow(accountId, wanted, now)
-  const { name, web_prefix: webPrefix } = settings
-  await checkTrackingHost(store.db, parts.ownHosts, { accountId, webPrefix, name })
+  const { name } = wanted
   const row = {
-    ...settings,
-    dkim_authority: await chooseAuthority(store.db, accountId, wanted),
+    ...newDomainRow({
+      id: randomHex(12),
+      account_id: accountId,
+      name,
+      type: 'custom',
+      state: 'unverified',
+      created_at: now,
+    }),
+    ...columnsOf(wanted),
   }
+  await checkTrackingHost(store.db, parts.ownHosts, { accountId, webPrefix: row.web_prefix, name })
+  row.dkim_authority = await chooseAuthority(store.db, accountId, wanted)
   const keys = await firstKeys(parts, row, wanted)
   const isMade = await store
     .transaction(async (tx) => {
@@ -113,67 +124,24 @@ async function tryCreate(
   const domain = domainOfRow(row, now)
   parts.domains.changed(domain)
   parts.signingKeys.changed(domain.dkimHost)
-  await parts.setPostmasterPassword(domain, wanted.smtpPassword ?? null)
+  await parts.setPostmasterPassword(domain, wanted.smtp_password ?? null)
   return domain
-}
-
-function newRow(accountId: string, wanted: NewDomain, now: number): DomainRow {
-  const row = newDomainRow({
-    id: randomHex(12),
-    account_id: accountId,
-    name: wanted.name,
-    type: 'custom',
-    state: 'unverified',
-    created_at: now,
-  })
-  return {
-    ...row,
-    ...columnsOf(wanted),
-    encrypt_incoming_message: flag(wanted.encryptIncomingMessage),
-    sending_ips_json: wanted.ips ? JSON.stringify(wanted.ips) : null,
-    sending_pool_id: wanted.poolId,
-  }
-}
-
-const flag = (value: boolean): Flag => (value ? 1 : 0)
-
-/** The columns of the given settings. */
-export function columnsOf(changes: DomainChanges): Partial<DomainRow> {
-  const { spamAction, wildcard, requireTls, skipVerification, messageTtlSeconds, archiveTo } = changes
-  return {
-    ...(spamAction !== undefined && { spam_action: spamAction }),
-    ...(wildcard !== undefined && { wildcard: flag(wildcard) }),
-    ...(changes.useAutomaticSenderSecurity !== undefined && {
-      use_automatic_sender_security: flag(changes.useAutomaticSenderSecurity),
-    }),
-    ...(changes.webScheme !== undefined && { web_scheme: changes.webScheme }),
-    ...(changes.webPrefix !== undefined && { web_prefix: changes.webPrefix }),
-    ...(changes.mailfromHost !== undefined && { mailfrom_host: changes.mailfromHost }),
-    ...(messageTtlSeconds !== undefined && { message_ttl_seconds: messageTtlSeconds }),
-    ...(requireTls !== undefined && { require_tls: flag(requireTls) }),
-    ...(skipVerification !== undefined && { skip_verification: flag(skipVerification) }),
-    ...(archiveTo !== undefined && { archive_to: archiveTo }),
-  }
 }
 
 /** @throws BadRequest for an archive that may not be called, as for the URL of a webhook */
 export async function checkArchive(
   httpClient: Pick<HttpClient, 'fault'>,
-  { archiveTo }: Pick<DomainChanges, 'archiveTo'>,
+  { archive_to: archiveTo }: Pick<DomainChanges, 'archive_to'>,
 ): Promise<void> {
   if (archiveTo && (await storedUrlFault(httpClient, archiveTo)) !== null)
     throw invalidChoice('archive_to', archiveTo)
 }
 
-async function checkAddresses(
-  addresses: SendingAddresses,
-  accountId: string,
-  wanted: NewDomain,
-): Promise<void> {
+async function checkAddresses(addresses: SendingAddresses, accountId: string, wanted: Wanted): Promise<void> {
   for (const ip of wanted.ips ?? [])
     if (!(await addresses.isAssigned(accountId, ip)))
       throw new BadRequest(`IP ${ip} is not assigned to the account`)
-  if (wanted.poolId !== null && !(await addresses.hasPool(accountId, wanted.poolId)))
+  if (wanted.pool_id != null && !(await addresses.hasPool(accountId, wanted.pool_id)))
     throw new BadRequest('IP pool not found')
 }
 
@@ -225,10 +193,10 @@ async function isForeignAuthority(db: Kysely<Schema>, accountId: string, host: s
 }
 
 /** @throws BadRequest for a host that another account signs with */
-async function chooseAuthority(db: Kysely<Schema>, accountId: string, wanted: NewDomain): Promise<string> {
+async function chooseAuthority(db: Kysely<Schema>, accountId: string, wanted: Wanted): Promise<string> {
   const { dkim, name } = wanted
   if (dkim.kind === 'self') return name
-  if (wanted.useAutomaticSenderSecurity)
+  if (wanted.use_automatic_sender_security)
     throw new BadRequest('use_automatic_sender_security needs the domain to be its own DKIM authority')
   if (dkim.kind === 'parent') return (await parentAuthority(db, accountId, name)) ?? name
   const isTaken =
@@ -246,9 +214,9 @@ async function chooseAuthority(db: Kysely<Schema>, accountId: string, wanted: Ne
 async function firstKeys(
   parts: CreateParts,
   row: DomainRow,
-  wanted: NewDomain,
+  wanted: Wanted,
 ): Promise<{ rows: DkimKeyRow[]; security: SenderSecurity | null }> {
-  if (wanted.useAutomaticSenderSecurity) {
+  if (wanted.use_automatic_sender_security) {
     if (parts.targets.dkimZone === null) throw new BadRequest(NO_SENDER_SECURITY)
     const security = await newSenderSecurity(parts.sealer, row, parts.clock.now())
     return { rows: security.keys, security }
@@ -256,15 +224,16 @@ async function firstKeys(
   const known = await keysOf(parts.store.db, row.account_id, row.dkim_authority)
   const isParents = wanted.dkim.kind === 'parent' && row.dkim_authority !== row.name
   if (isParents || known.some((key) => key.managed === 0)) return { rows: [], security: null }
-  const isUsed = known.some((key) => key.selector === wanted.dkimSelector)
+  const { dkim_selector: selector = 'k1', dkim_key_size: bits } = wanted
+  const isUsed = known.some((key) => key.selector === selector)
   const key = await newDkimKeyRow(
     parts.sealer,
     {
       accountId: row.account_id,
       authority: row.dkim_authority,
-      selector: isUsed ? freeSelector(known) : wanted.dkimSelector,
+      selector: isUsed ? freeSelector(known) : selector,
       algorithm: 'rsa',
-      bits: wanted.dkimBits,
+      bits,
       active: false,
       activates: true,
     },

@@ -1,8 +1,11 @@
 /** TLS settings of a domain (D7, D8), and the three deprecated updates that D4 replaces (D9-D11). */
-import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
-import type { Params } from '../http/params.ts'
+import { message } from '../base/shape.ts'
+import type { Input } from '../http/inputs.ts'
+import { type Operation, operation } from '../http/operation.ts'
+import { type DomainChanges, FIELDS } from './fields.ts'
 import { COMMON, type DomainRouteParts, ownDomain, READ, WRITE } from './routes.ts'
-import { type DomainChanges, readChanges } from './settings.ts'
+import { ttlParam } from './settings.ts'
+import { CONNECTION_CHANGED, DOMAIN_CONNECTION } from './shapes.ts'
 import { updateDomain } from './update-domain.ts'
 
 const PROPAGATION = 'Domain connection settings have been updated, may take 10 minutes to fully propagate'
@@ -16,8 +19,7 @@ export function domainDeliveryRoutes(parts: DomainRouteParts): Operation[] {
       id: 'readConnection',
       summary: 'Read the TLS settings for deliveries of a domain',
       auth: READ,
-      params: [],
-      responses: { 200: { description: 'The settings in both public shapes' } },
+      answers: { 200: DOMAIN_CONNECTION },
       async handler({ path, caller }) {
         const { requireTls, skipVerification } = await ownDomain(parts.domains, caller, path.name)
         const connection = { require_tls: requireTls, skip_verification: skipVerification }
@@ -31,17 +33,11 @@ export function domainDeliveryRoutes(parts: DomainRouteParts): Operation[] {
       id: 'updateConnection',
       summary: 'Change the TLS settings for deliveries of a domain',
       auth: WRITE,
-      params: [
-        { name: 'require_tls', type: 'boolean', description: 'Deliver over TLS only' },
-        { name: 'skip_verification', type: 'boolean', description: 'Do not verify certificates' },
-      ],
-      responses: { 200: { description: 'The settings as they are now' } },
-      async handler({ params, path, caller }) {
+      params: { require_tls: FIELDS.requireTls.input, skip_verification: FIELDS.skipVerification.input },
+      answers: { 200: CONNECTION_CHANGED },
+      async handler({ input, path, caller }) {
         const domain = await ownDomain(parts.domains, caller, path.name)
-        const { requireTls, skipVerification } = await updateDomain(parts, domain, {
-          requireTls: params.boolean('require_tls'),
-          skipVerification: params.boolean('skip_verification'),
-        })
+        const { requireTls, skipVerification } = await updateDomain(parts, domain, input())
         return {
           message: PROPAGATION,
           require_tls: requireTls,
@@ -56,13 +52,12 @@ export function domainDeliveryRoutes(parts: DomainRouteParts): Operation[] {
 }
 
 function deprecatedRoutes(parts: DomainRouteParts): Operation[] {
-  const max = parts.maxMessageTtlSeconds
-  const update = (
+  const update = <T>(
     field: string,
     id: string,
-    message: string,
-    type: ParamDoc['type'],
-    pick: (params: Params) => DomainChanges,
+    done: string,
+    input: Input<T>,
+    changesOf: (value: T) => DomainChanges,
   ) =>
     operation({
       ...COMMON,
@@ -73,24 +68,30 @@ function deprecatedRoutes(parts: DomainRouteParts): Operation[] {
       summary: `Change ${field}; the update of the domain does the same`,
       deprecated: true,
       auth: WRITE,
-      params: [{ name: field, type, description: 'The new value', required: true }],
-      responses: { 200: { description: 'Changed' } },
+      params: { [field]: { ...input, required: true } },
+      answers: { 200: message(done, 'Changed') },
       async handler({ params, path, caller }) {
         const domain = await ownDomain(parts.domains, caller, path['name'])
         params.required(field)
-        await updateDomain(parts, domain, pick(params))
-        return { message }
+        await updateDomain(parts, domain, changesOf(input.read(params, field)))
+        return { message: done }
       },
     })
+  const ttl = ttlParam(parts.maxMessageTtlSeconds, 'Reason')
+  const { mailfromHost, webPrefix } = FIELDS
   return [
-    update('message_ttl', 'updateMessageTtl', 'Domain message TTL updated', 'integer', (params) => ({
-      messageTtlSeconds: readChanges(params, max, 'Reason').messageTtlSeconds,
+    update('message_ttl', 'updateMessageTtl', 'Domain message TTL updated', ttl, (message_ttl) => ({
+      message_ttl,
     })),
-    update('mailfrom_host', 'updateMailfromHost', 'Domain mailfrom host updated', 'string', (params) => ({
-      mailfromHost: readChanges(params, max).mailfromHost,
-    })),
-    update('web_prefix', 'updateWebPrefix', 'Domain web prefix updated', 'string', (params) => ({
-      webPrefix: readChanges(params, max).webPrefix,
+    update(
+      'mailfrom_host',
+      'updateMailfromHost',
+      'Domain mailfrom host updated',
+      mailfromHost.input,
+      (mailfrom_host) => ({ mailfrom_host }),
+    ),
+    update('web_prefix', 'updateWebPrefix', 'Domain web prefix updated', webPrefix.input, (web_prefix) => ({
+      web_prefix,
     })),
   ]
 }

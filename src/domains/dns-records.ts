@@ -3,9 +3,11 @@
  * their form in the contract (domains.md rules 1-5). Pure; `lookups.ts` looks them up.
  */
 import { isIP } from 'node:net'
+import type { Of } from '../base/shape.ts'
 import { mergeSpf } from '../dns/spf.ts'
 import type { DkimKeyRow } from '../store/schema.ts'
 import type { Domain } from './domain.ts'
+import type { DNS_RECORD } from './shapes.ts'
 
 /** Where records point to; the configuration's `dnsTargets`. */
 export interface DnsTargets {
@@ -44,17 +46,6 @@ export interface StoredCheck {
   sentence: string
   /** Unix milliseconds. */
   checkedAt: number
-}
-
-/** `DnsRecord` of the contract. */
-export interface RecordView {
-  name?: string
-  record_type: string
-  value: string
-  priority?: string
-  cached: string[]
-  valid: string
-  is_active: boolean
 }
 
 const MX_PRIORITY = 10
@@ -120,18 +111,22 @@ export function keyCheckOf(key: DkimKeyRow, wanted: WantedRecord): StoredCheck |
   return key.check_json ? checkOf(wanted, [JSON.parse(key.check_json) as StoredCheck]) : undefined
 }
 
+export const validity = (check: Pick<StoredCheck, 'valid'> | undefined): 'valid' | 'unknown' =>
+  check?.valid ? 'valid' : 'unknown'
+
+/** A record in the form of the contract. */
 export function recordView(
   wanted: WantedRecord,
   check: Pick<StoredCheck, 'valid' | 'found'> | undefined,
   isActive = true,
-): RecordView {
+): Of<typeof DNS_RECORD> {
   return {
     ...(wanted.type !== 'MX' && { name: wanted.name }),
     record_type: wanted.type,
     ...(wanted.priority !== undefined && { priority: String(wanted.priority) }),
     value: wanted.value,
     cached: check?.found ?? [],
-    valid: check?.valid ? 'valid' : 'unknown',
+    valid: validity(check),
     is_active: isActive,
   }
 }

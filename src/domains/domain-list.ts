@@ -1,32 +1,35 @@
 /** Lists domains (domains.md D1). */
+import type { Of } from '../base/shape.ts'
+import { choiceParam, flagParam, type InputOf, limitParam, skipParam, textParam } from '../http/inputs.ts'
 import type { Store } from '../store/store.ts'
 import { domainOfRow } from './domain.ts'
+import type { DOMAIN_LIST } from './shapes.ts'
 import { domainView } from './view.ts'
 
-export interface DomainQuery {
-  limit: number
-  skip: number
-  state: string | undefined
-  sort: string | undefined
-  search: string | undefined
-  authority: string | undefined
-  includeSubaccounts: boolean
+export const LIST_PARAMS = {
+  state: choiceParam('Only domains of this state', ['active', 'unverified', 'disabled']),
+  limit: limitParam(100, 1000, { tooLarge: "Limit parameter can't be larger than 1000" }),
+  skip: skipParam(),
+  sort: choiceParam('By name; default newest first', ['name', 'name:asc', 'name:desc']),
+  search: textParam('Part of the name'),
+  authority: textParam('DKIM authority; not together with state'),
+  include_subaccounts: flagParam('Include those of subaccounts', { default: false }),
 }
 
 /** `total_count` counts all matches of the filters, not only this page. */
 export async function listDomains(
   store: Store,
   accountId: string,
-  query: DomainQuery,
+  query: InputOf<typeof LIST_PARAMS>,
   now: number,
-): Promise<object> {
+): Promise<Of<typeof DOMAIN_LIST>> {
   const caller = await store.db
     .selectFrom('accounts')
     .select('parent_id')
     .where('id', '=', accountId)
     .executeTakeFirst()
   const isOfSubaccount = (id: string) => id !== accountId || Boolean(caller?.parent_id)
-  let rows = query.includeSubaccounts
+  let rows = query.include_subaccounts
     ? store.db
         .selectFrom('domains')
         .where((eb) =>
@@ -41,15 +44,18 @@ export async function listDomains(
         )
     : store.db.selectFrom('domains').where('account_id', '=', accountId)
   if (query.state) rows = rows.where('state', '=', query.state)
-  if (query.authority) rows = rows.where('dkim_authority', '=', query.authority)
+  else if (query.authority) rows = rows.where('dkim_authority', '=', query.authority.toLowerCase())
   // No wildcards: a character that no name contains (such as % and _) is replaced by one that never matches.
-  if (query.search) rows = rows.where('name', 'like', `%${query.search.replaceAll(/[^a-z0-9.-]/g, '!')}%`)
+  const search = query.search?.toLowerCase().replaceAll(/[^a-z0-9.-]/g, '!')
+  if (search) rows = rows.where('name', 'like', `%${search}%`)
   const { count } = await rows.select((eb) => eb.fn.countAll<number>().as('count')).executeTakeFirstOrThrow()
   const ordered =
     query.sort === undefined
       ? rows.orderBy('created_at', 'desc').orderBy('id', 'desc')
       : rows.orderBy('name', query.sort === 'name:desc' ? 'desc' : 'asc')
   const found = await ordered.selectAll().limit(query.limit).offset(query.skip).execute()
-  const items = found.map((row) => domainView(domainOfRow(row, now), isOfSubaccount(row.account_id)))
+  const items = found.map((row) =>
+    domainView(domainOfRow(row, now), { isSubaccounts: isOfSubaccount(row.account_id) }),
+  )
   return { total_count: Number(count), items }
 }

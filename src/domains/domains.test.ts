@@ -103,6 +103,12 @@ test('a new domain lists its records and is unverified', async () => {
   })
 })
 
+test('the host of return paths is chosen by a change, not at creation', async () => {
+  await create('own-host.example', { mailfrom_host: 'elsewhere.example' })
+  const { body } = await service.call('GET', '/v4/domains/own-host.example?extended=true')
+  assert.equal(body.domain.mailfrom_host, 'own-host.example')
+})
+
 test('the v3 paths are the same operations', async () => {
   const made = await service.call('POST', '/v3/domains', { form: { name: 'v3.example.com' } })
   assert.equal(made.body.message, 'Domain DNS records have been created')

@@ -1,28 +1,22 @@
 /** Sending domains over HTTP (domains.md D1-D6 and D12; own-operations.md section 6). */
 import { NotFound } from '../base/errors.ts'
+import { media, message } from '../base/shape.ts'
 import type { Caller } from '../http/auth.ts'
-import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
-import { limitAndSkip } from '../http/paging.ts'
-import type { Params } from '../http/params.ts'
+import { flagParam } from '../http/inputs.ts'
+import { type Operation, operation } from '../http/operation.ts'
 import { type Limiter, limitExceeded } from '../http/rate-limit.ts'
 import { textReply } from '../http/reply.ts'
 import { createDomain } from './create-domain.ts'
 import { type DeletionParts, deleteDomain } from './deletion.ts'
 import type { DomainDirectory } from './directory.ts'
 import type { Domain } from './domain.ts'
-import { listDomains } from './domain-list.ts'
+import { LIST_PARAMS, listDomains } from './domain-list.ts'
 import type { OwnRecordLooks } from './own-record-looks.ts'
-import { CREATE_DOCS, readChanges, readNewDomain, readPassword, UPDATE_DOCS } from './settings.ts'
+import { createInputs, updateInputs } from './settings.ts'
+import { DOMAIN_CHANGED, DOMAIN_DNS, DOMAIN_LIST, DOMAIN_READ } from './shapes.ts'
 import { type UpdateParts, updateDomain } from './update-domain.ts'
 import { readDnsState, type VerificationParts, verifyDomain } from './verification.ts'
-import {
-  domainView,
-  explainedRecords,
-  extendedView,
-  recordStates,
-  recordViews,
-  serviceFaults,
-} from './view.ts'
+import { domainView, explainedRecords, recordStates, recordViews, serviceFaults } from './view.ts'
 import { zoneText } from './zone.ts'
 
 export interface DomainRouteParts extends UpdateParts, VerificationParts, DeletionParts {
@@ -37,25 +31,7 @@ export const TAG = 'Domains'
 export const READ = { area: 'domains', access: 'read' } as const
 export const WRITE = { area: 'domains', access: 'write' } as const
 export const COMMON = { tag: TAG, rateLimit: 'domains' } as const
-const DOMAIN_ANSWER = { 200: { description: 'The domain and its records' } } as const
-
-const STATES = ['active', 'unverified', 'disabled'] as const
-const SORTS = ['name', 'name:asc', 'name:desc'] as const
-
-const LIST_DOCS: ParamDoc[] = [
-  { name: 'limit', type: 'integer', description: '1 to 1000', default: 100 },
-  { name: 'skip', type: 'integer', description: 'Number of domains to skip', default: 0 },
-  { name: 'state', type: 'string', description: 'Only domains of this state', values: STATES },
-  { name: 'sort', type: 'string', description: 'By name; default newest first', values: SORTS },
-  { name: 'search', type: 'string', description: 'Part of the name' },
-  { name: 'authority', type: 'string', description: 'DKIM authority; not together with state' },
-  {
-    name: 'include_subaccounts',
-    type: 'boolean',
-    description: 'Include those of subaccounts',
-    default: false,
-  },
-]
+const DELETING = 'Domain will be deleted in the background'
 
 /** Settings whose values the audit log records; the others are either harmless by type, or secret. */
 const RECORDED = [
@@ -68,10 +44,12 @@ const RECORDED = [
   'pool_id',
 ]
 
-const READ_DOCS: ParamDoc[] = [
-  { name: 'h:extended', type: 'boolean', description: 'Adds dkim_host, mailfrom_host, pod', default: false },
-  { name: 'h:with_dns', type: 'boolean', description: 'With the DNS records', default: true },
-]
+const READ_PARAMS = {
+  'h:extended': flagParam('Adds dkim_host, mailfrom_host, pod; default false'),
+  'h:with_dns': flagParam('With the DNS records; default true'),
+  extended: flagParam('The same as h:extended'),
+  with_dns: flagParam('The same as h:with_dns'),
+}
 
 export function domainRoutes(parts: DomainRouteParts): Operation[] {
   return [...readRoutes(parts), ...writeRoutes(parts), ...ownRoutes(parts)]
@@ -87,10 +65,9 @@ function readRoutes(parts: DomainRouteParts): Operation[] {
       id: 'listDomains',
       summary: 'List sending domains',
       auth: READ,
-      params: LIST_DOCS,
-      responses: { 200: { description: 'Domains' } },
-      handler: async ({ params, caller }) =>
-        listDomains(parts.store, caller.accountId, readQuery(params), parts.clock.now()),
+      params: LIST_PARAMS,
+      answers: { 200: DOMAIN_LIST },
+      handler: ({ input, caller }) => listDomains(parts.store, caller.accountId, input(), parts.clock.now()),
     }),
     operation({
       ...COMMON,
@@ -100,40 +77,22 @@ function readRoutes(parts: DomainRouteParts): Operation[] {
       id: 'readDomain',
       summary: 'Read a sending domain',
       auth: READ,
-      params: READ_DOCS,
-      responses: DOMAIN_ANSWER,
-      async handler({ params, path, caller }) {
-        const extended = params.boolean('h:extended') ?? params.boolean('extended') ?? false
-        const withDns = params.boolean('h:with_dns') ?? params.boolean('with_dns') ?? true
+      params: READ_PARAMS,
+      answers: { 200: DOMAIN_READ },
+      async handler({ input, path, caller }) {
+        const { 'h:extended': extended, 'h:with_dns': withDns, ...given } = input()
         const domain = await ownDomain(parts.domains, caller, path.name)
-        const view = await domainViewOf(parts, domain)
         return {
-          domain: { ...view, ...(extended && extendedView(domain)) },
-          ...(withDns && (await recordsOf(parts, domain))),
+          domain: await domainViewOf(parts, domain, extended ?? given.extended),
+          ...((withDns ?? given.with_dns ?? true) && (await recordsOf(parts, domain))),
         }
       },
     }),
   ]
 }
 
-function readQuery(params: Params) {
-  const state = params.oneOf('state', STATES)
-  return {
-    ...limitAndSkip(params, {
-      default: 100,
-      max: 1000,
-      text: "Limit parameter can't be larger than 1000",
-    }),
-    state,
-    sort: params.oneOf('sort', SORTS),
-    search: params.text('search')?.toLowerCase(),
-    authority: state ? undefined : params.text('authority')?.toLowerCase(),
-    includeSubaccounts: params.boolean('include_subaccounts') ?? false,
-  }
-}
-
 function writeRoutes(parts: DomainRouteParts): Operation[] {
-  const create = (version: 'v3' | 'v4', message: string) =>
+  const create = (version: 'v3' | 'v4') =>
     operation({
       ...COMMON,
       method: 'POST',
@@ -142,16 +101,14 @@ function writeRoutes(parts: DomainRouteParts): Operation[] {
       audit: { action: 'domain.create', subject: ['name'], given: RECORDED },
       summary: 'Add a sending domain',
       auth: WRITE,
-      params: CREATE_DOCS,
-      responses: DOMAIN_ANSWER,
-      async handler({ params, caller }) {
-        const wanted = readNewDomain(params, parts.maxMessageTtlSeconds)
-        return answerWith(parts, await createDomain(parts, caller, wanted), message)
-      },
+      params: createInputs(parts.maxMessageTtlSeconds),
+      answers: { 200: DOMAIN_CHANGED },
+      handler: async ({ input, caller }) =>
+        answerWith(parts, await createDomain(parts, caller, input()), 'Domain DNS records have been created'),
     })
   return [
-    create('v4', 'Domain DNS records have been created'),
-    create('v3', 'Domain DNS records have been created'),
+    create('v4'),
+    create('v3'),
     operation({
       ...COMMON,
       method: 'PUT',
@@ -161,12 +118,12 @@ function writeRoutes(parts: DomainRouteParts): Operation[] {
       audit: { given: RECORDED },
       summary: 'Change settings of a domain',
       auth: WRITE,
-      params: UPDATE_DOCS,
-      responses: DOMAIN_ANSWER,
-      async handler({ params, path, caller }) {
+      params: updateInputs(parts.maxMessageTtlSeconds),
+      answers: { 200: DOMAIN_CHANGED },
+      async handler({ input, path, caller }) {
         const domain = await ownDomain(parts.domains, caller, path.name)
-        const password = readPassword(params)
-        const after = await updateDomain(parts, domain, readChanges(params, parts.maxMessageTtlSeconds))
+        const { smtp_password: password, ...changes } = input()
+        const after = await updateDomain(parts, domain, changes)
         if (password !== undefined) await parts.setPostmasterPassword(after, password)
         return answerWith(parts, after, 'Domain has been updated')
       },
@@ -179,8 +136,7 @@ function writeRoutes(parts: DomainRouteParts): Operation[] {
       id: 'verifyDomain',
       summary: 'Look up the records of a domain now and set its state',
       auth: WRITE,
-      params: [],
-      responses: { ...DOMAIN_ANSWER, 429: { description: 'More than ten times a minute' } },
+      answers: { 200: DOMAIN_CHANGED },
       async handler({ path, caller }) {
         const domain = await ownDomain(parts.domains, caller, path.name)
         const grant = await parts.limiter.take('domain-verify', domain.id)
@@ -198,12 +154,11 @@ function writeRoutes(parts: DomainRouteParts): Operation[] {
       id: 'deleteDomain',
       summary: 'Delete a domain and, in the background, what belongs to it',
       auth: WRITE,
-      params: [],
-      responses: { 200: { description: 'The domain is no longer visible' } },
+      answers: { 200: message(DELETING, 'The domain is no longer visible') },
       async handler({ path, caller }) {
         await deleteDomain(parts, await ownDomain(parts.domains, caller, path.name))
         parts.wakeDeletion()
-        return { message: 'Domain will be deleted in the background' }
+        return { message: DELETING }
       },
     }),
   ]
@@ -218,8 +173,7 @@ function ownRoutes(parts: DomainRouteParts): Operation[] {
       id: 'readDomainZone',
       summary: 'All DNS records of a domain as zone-file text',
       auth: READ,
-      params: [],
-      responses: { 200: { description: 'Zone-file text', contentType: 'text/plain' } },
+      answers: { 200: media('text/plain', 'Zone-file text') },
       async handler({ path, caller }) {
         const domain = await ownDomain(parts.domains, caller, path.name)
         const dns = await readDnsState(parts.store, domain)
@@ -233,12 +187,7 @@ function ownRoutes(parts: DomainRouteParts): Operation[] {
       id: 'explainDomainDns',
       summary: 'What DNS returned for each record at the last check, and what to change',
       auth: READ,
-      params: [],
-      responses: {
-        200: {
-          description: "Records with sentences, advice about DMARC, and faults of the service's own records",
-        },
-      },
+      answers: { 200: DOMAIN_DNS },
       async handler({ path, caller }) {
         const domain = await ownDomain(parts.domains, caller, path.name)
         const dns = await readDnsState(parts.store, domain)
@@ -258,7 +207,7 @@ export async function ownDomain(domains: DomainDirectory, caller: Caller, name: 
   return domain
 }
 
-async function answerWith(parts: DomainRouteParts, domain: Domain, message: string): Promise<object> {
+async function answerWith(parts: DomainRouteParts, domain: Domain, message: string) {
   return { message, domain: await domainViewOf(parts, domain), ...(await recordsOf(parts, domain)) }
 }
 
@@ -266,11 +215,11 @@ async function recordsOf(parts: DomainRouteParts, domain: Domain) {
   return recordViews(recordStates(domain, await readDnsState(parts.store, domain), parts.targets))
 }
 
-async function domainViewOf({ store }: DomainRouteParts, domain: Domain) {
+async function domainViewOf({ store }: DomainRouteParts, domain: Domain, isExtended = false) {
   const account = await store.db
     .selectFrom('accounts')
     .select('parent_id')
     .where('id', '=', domain.accountId)
     .executeTakeFirst()
-  return domainView(domain, Boolean(account?.parent_id))
+  return domainView(domain, { isSubaccounts: Boolean(account?.parent_id), isExtended })
 }

@@ -2,13 +2,13 @@
 import { BadRequest, NotFound } from '../base/errors.ts'
 import type { DomainRow } from '../store/schema.ts'
 import { checkReturnPathHost, checkTrackingHost } from './claims.ts'
-import { type CreateParts, checkArchive, columnsOf, NO_SENDER_SECURITY } from './create-domain.ts'
+import { type CreateParts, checkArchive, NO_SENDER_SECURITY } from './create-domain.ts'
 import { type Domain, domainOfRow } from './domain.ts'
+import { columnsOf, type DomainChanges } from './fields.ts'
 import { freeSelector, keysOf } from './keys/dkim-keys.ts'
 import { newSenderSecurity, switchOff, switchOn } from './keys/sender-security.ts'
 import { newDkimKeyRow } from './keys/signing-keys.ts'
 import { lockNames } from './name-lock.ts'
-import type { DomainChanges } from './settings.ts'
 
 export interface UpdateParts extends CreateParts {
   /** How long replaced keys keep signing while the new records are awaited. */
@@ -26,7 +26,8 @@ export async function updateDomain(
   domain: Domain,
   changes: DomainChanges,
 ): Promise<Domain> {
-  const { mailfromHost, webPrefix, useAutomaticSenderSecurity: secured } = changes
+  const { mailfrom_host: mailfromHost, web_prefix: webPrefix } = changes
+  const { use_automatic_sender_security: secured } = changes
   const { store, clock } = parts
   const { accountId, name } = domain
   if (mailfromHost !== undefined && mailfromHost !== name)
@@ -43,8 +44,7 @@ export async function updateDomain(
     const change: Partial<DomainRow> = {
       ...columns,
       // Not known to work until the new host has been looked up.
-      ...(changes.webPrefix !== undefined &&
-        changes.webPrefix !== row.web_prefix && { tracking_valid: 0 as const }),
+      ...(webPrefix !== undefined && webPrefix !== row.web_prefix && { tracking_valid: 0 as const }),
       ...(mailfromHost !== undefined &&
         mailfromHost !== row.mailfrom_host && { return_path_valid: 0 as const }),
     }

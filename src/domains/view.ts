@@ -1,62 +1,50 @@
 /** Domains and their records in the form of the contract. */
 import { formatGmt, formatRfc3339 } from '../base/dates.ts'
+import type { Of } from '../base/shape.ts'
 import {
   checkOf,
   type DnsTargets,
   keyCheckOf,
-  type RecordView,
   recordView,
   type StoredCheck,
   trackingHost,
+  validity,
   valueToPublish,
   type WantedRecord,
   wantedKeyRecord,
   wantedRecords,
 } from './dns-records.ts'
 import type { Domain } from './domain.ts'
+import { type Disablement, shownFields } from './fields.ts'
 import { DMARC_ADVICE } from './lookups.ts'
 import type { OwnRecordCheck } from './own-records.ts'
+import type { DOMAIN, DOMAIN_DNS } from './shapes.ts'
 import type { DnsState } from './verification.ts'
 
-/** A domain as every domain operation returns it. `isSubaccounts`: its account is a subaccount. */
-export function domainView(domain: Domain, isSubaccounts = false): Record<string, unknown> {
+/**
+ * A domain as every domain operation returns it.
+ * @param about `isSubaccounts`: its account is a subaccount; `isExtended`: with `h:extended`
+ */
+export function domainView(
+  domain: Domain,
+  { isSubaccounts = false, isExtended = false } = {},
+): Of<typeof DOMAIN> {
   const { disabled } = domain
   return {
-    id: domain.id,
-    name: domain.name,
+    ...shownFields(domain, isExtended),
     created_at: formatGmt(new Date(domain.createdAt)),
-    state: domain.state,
-    type: domain.type,
     is_disabled: domain.state === 'disabled',
     smtp_login: `postmaster@${domain.name}`,
-    spam_action: domain.spamAction,
-    require_tls: domain.requireTls,
-    skip_verification: domain.skipVerification,
-    wildcard: domain.wildcard,
-    use_automatic_sender_security: domain.useAutomaticSenderSecurity,
-    encrypt_incoming_message: domain.encryptIncomingMessage,
-    web_prefix: domain.webPrefix,
-    web_scheme: domain.webScheme,
-    message_ttl: domain.messageTtlSeconds,
     tracking_host: trackingHost(domain),
-    ...(domain.archiveTo && { archive_to: domain.archiveTo }),
+    ...(isExtended && { pod: 'default' }),
     ...(isSubaccounts && { subaccount_id: domain.accountId }),
-    ...(disabled && {
-      disabled: {
-        code: disabled.code,
-        note: disabled.note,
-        reason: disabled.reason,
-        permanently: disabled.permanently,
-        ...(disabled.until !== undefined && { until: formatGmt(new Date(disabled.until)) }),
-      },
-    }),
+    ...(disabled && { disabled: disablementView(disabled) }),
   }
 }
 
-export const extendedView = (domain: Domain) => ({
-  dkim_host: domain.dkimHost,
-  mailfrom_host: domain.mailfromHost,
-  pod: 'default',
+const disablementView = ({ until, ...disabled }: Disablement) => ({
+  ...disabled,
+  ...(until !== undefined && { until: formatGmt(new Date(until)) }),
 })
 
 /** One record with the result of its last check. */
@@ -81,13 +69,8 @@ export function recordStates(domain: Domain, dns: DnsState, targets: DnsTargets)
   return [...keys, ...others]
 }
 
-export interface RecordViews {
-  receiving_dns_records: RecordView[]
-  sending_dns_records: RecordView[]
-}
-
 /** The two lists of D2 to D5. Records of a separate return-path host are only in our own operations. */
-export function recordViews(states: readonly RecordState[]): RecordViews {
+export function recordViews(states: readonly RecordState[]) {
   const views = (purposes: readonly string[]) =>
     states
       .filter(({ wanted }) => purposes.includes(wanted.purpose))
@@ -100,7 +83,7 @@ export function explainedRecords(
   states: readonly RecordState[],
   dns: DnsState,
   targets: DnsTargets,
-): { records: object[]; dmarc: object } {
+): Omit<Of<typeof DOMAIN_DNS>, 'service'> {
   const records = states.map(({ wanted, check, isActive }) => ({
     record: {
       purpose: wanted.purpose,
@@ -116,25 +99,30 @@ export function explainedRecords(
   return {
     records,
     dmarc: {
-      ...(dmarc && { record: { purpose: 'dmarc', name: dmarc.name, type: 'TXT', value: DMARC_ADVICE } }),
+      ...(dmarc && {
+        record: { purpose: 'dmarc', name: dmarc.name, type: 'TXT', value: DMARC_ADVICE } as const,
+      }),
       ...explained(dmarc),
     },
   }
 }
 
 /** What is wrong with the operator's own records, which those of the domain refer to; empty: nothing. */
-export const serviceFaults = (checks: readonly OwnRecordCheck[]): object[] =>
-  checks
-    .filter(({ state }) => state !== 'valid')
-    .map(({ records, state, found, sentence }) => ({ records, state, found, sentence }))
+export const serviceFaults = (checks: readonly OwnRecordCheck[]) =>
+  checks.flatMap(({ records, state, found, sentence }) =>
+    state === 'valid' ? [] : [{ records, state, found, sentence }],
+  )
 
-function explained(check: StoredCheck | undefined): object {
-  if (!check) return { asked: '', server: '', found: [], valid: 'unknown', sentence: 'Not looked up yet.' }
+function explained(check: StoredCheck | undefined) {
+  if (!check) {
+    const valid = 'unknown' as const
+    return { asked: '', server: '', found: [], valid, sentence: 'Not looked up yet.' }
+  }
   return {
     asked: check.asked,
     server: check.server,
     found: check.found,
-    valid: check.valid ? 'valid' : 'unknown',
+    valid: validity(check),
     sentence: check.sentence,
     checked_at: formatRfc3339(new Date(check.checkedAt)),
   }

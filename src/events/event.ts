@@ -3,6 +3,8 @@
  * in the transaction of the change that it reports, and never changes afterwards.
  */
 import { newId } from '../base/ids.ts'
+import type { Of } from '../base/shape.ts'
+import type { DELIVERY_STATUS } from './shapes.ts'
 
 /** Fields that every event of a message repeats; stored with the message, so that no event has to read its body. */
 export interface MessageSummary {
@@ -83,25 +85,6 @@ export interface EventRecord {
   payload: Record<string, unknown>
 }
 
-/** `delivery-status` of delivered and failed events; unknown members are left out. */
-export interface DeliveryStatus {
-  code: number
-  'attempt-no': number
-  message: string
-  description: string
-  'session-seconds': number
-  'enhanced-code'?: string
-  'mx-host'?: string
-  tls?: boolean
-  'certificate-verified'?: boolean
-  utf8?: boolean
-  'retry-seconds'?: number
-  'first-delivery-attempt-seconds'?: number
-  'bounce-type'?: 'hard' | 'soft'
-  'last-code'?: number
-  'last-message'?: string
-}
-
 /** The pool that the sending address is in. */
 export interface SendingPool {
   id: string
@@ -115,7 +98,7 @@ export interface AttemptFacts {
   sendingPool?: SendingPool | null
   primaryDkim: string | null
   recipientProvider: string
-  status: DeliveryStatus
+  status: Of<typeof DELIVERY_STATUS>
 }
 
 /** Unix seconds with microseconds. */

@@ -2,6 +2,7 @@
  * Events after a delivery (opened, clicked, unsubscribed, complained), of received mail (stored), and of mailing list
  * uploads (events.md section 2).
  */
+import type { Of } from '../base/shape.ts'
 import {
   addressee,
   content,
@@ -14,22 +15,10 @@ import {
   mailingList,
   record,
 } from './event.ts'
+import type { CLIENT_INFO, GEOLOCATION } from './shapes.ts'
 
-export interface ClientInfo {
-  'client-name': string
-  'client-os': string
-  'client-type': string
-  'device-type': string
-  'user-agent': string
-  bot: string
-}
-
-export interface Geolocation {
-  country: string
-  region: string
-  city: string
-  timezone: string
-}
+export type ClientInfo = Of<typeof CLIENT_INFO>
+export type Geolocation = Of<typeof GEOLOCATION>
 
 /** The client that opened, clicked or unsubscribed. */
 export interface Visit {

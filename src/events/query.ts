@@ -1,15 +1,17 @@
 /** Pages of the events of one domain (events.md): filters, links, and the walk between them (walk.ts). */
 import { createGate } from '../base/gate.ts'
+import type { Of } from '../base/shape.ts'
 import type { Store } from '../store/store.ts'
 import { settledKeys, sinceKeys } from './event-keys.ts'
 import { passes } from './fields.ts'
 import { type Filter, parseFilter } from './filter.ts'
 import type { CommitPosition, Gap, PageRequest } from './page-request.ts'
 import { planOf } from './plan.ts'
+import type { EVENT } from './shapes.ts'
 import { inOrder, keyPage, readPage, settledPosition, type Walk, type WalkedPage } from './walk.ts'
 
 export interface Page {
-  items: Record<string, unknown>[]
+  items: Of<typeof EVENT>[]
   /** Requests of the four links. */
   links: Record<'first' | 'last' | 'next' | 'previous', PageRequest>
 }

@@ -4,9 +4,11 @@ import type { MaybePromise } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
 import { isGoZeroTime, parseDate } from '../base/dates.ts'
 import { BadRequest, NotFound } from '../base/errors.ts'
+import type { Of } from '../base/shape.ts'
 import { quotable } from '../base/values.ts'
 import type { Caller } from '../http/auth.ts'
-import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
+import { flagParam, integerParam, otherParam, parsedParam, readInputs } from '../http/inputs.ts'
+import { type Operation, operation } from '../http/operation.ts'
 import { tokenPaging } from '../http/paging.ts'
 import type { Params } from '../http/params.ts'
 import type { Sealer } from '../store/sealing.ts'
@@ -14,6 +16,7 @@ import { FIELD_NAMES, type FieldName, isFieldName, kindOf, parseFilter } from '.
 import type { PageRequest } from './page-request.ts'
 import { openPage, sealPage } from './page-token.ts'
 import type { EventReader } from './query.ts'
+import { EVENTS } from './shapes.ts'
 
 export interface EventRouteParts {
   events: EventReader
@@ -34,39 +37,26 @@ const COMMON = {
   deprecated: true,
   auth: { area: 'events', access: 'read' },
   rateLimit: 'analytics',
-  responses: {
-    200: {
-      description: 'A page: `next` continues in the direction of the list, until a page is empty',
-      schema: {
-        type: 'object',
-        required: ['items', 'paging'],
-        properties: {
-          items: { type: 'array', items: { type: 'object' } },
-          paging: { type: 'object', additionalProperties: { type: 'string', format: 'uri' } },
-        },
-      },
-    },
-    400: { description: 'A bad date, direction, limit, filter or page token' },
-    404: { description: 'Domain not found' },
-  },
+  answers: { 200: EVENTS, 404: 'Domain not found' },
 } as const
 
-const PARAMS: readonly ParamDoc[] = [
-  { name: 'begin', type: 'date', description: 'Where the list begins' },
-  { name: 'end', type: 'date', description: 'Where it ends; before `begin`: newest first' },
-  { name: 'ascending', type: 'boolean', description: 'Oldest first; required with `begin` alone' },
-  { name: 'limit', type: 'integer', description: 'Events on a page, 1 to 300', default: LIMIT_DEFAULT },
-  { name: 'page', type: 'string', description: 'A page token; everything else is ignored then' },
-  ...FIELD_NAMES.map((name): ParamDoc => {
-    const numbers = kindOf(name) === 'number' ? 'Numbers: `>n`, `<n`, `>=n`, `<=n`. ' : ''
-    return {
-      name,
-      type: 'string',
-      repeated: true,
-      description: `${numbers}Words, "phrases", AND, OR, NOT, parentheses`,
-    }
+const LIMIT_TEXT = `limit must be between 1 and ${LIMIT_MAX}`
+const PARAMS = {
+  limit: integerParam(`Events on a page, 1 to ${LIMIT_MAX}`, {
+    ...{ min: 1, max: LIMIT_MAX, default: LIMIT_DEFAULT },
+    ...{ invalid: LIMIT_TEXT, tooLarge: LIMIT_TEXT },
   }),
-]
+  begin: parsedParam('Where the list begins', microseconds, { type: 'date' }),
+  end: parsedParam('Where it ends; before `begin`: newest first', microseconds, { type: 'date' }),
+  ascending: flagParam('Oldest first; required with `begin` alone'),
+  page: otherParam('A page token; everything else is ignored then'),
+}
+const FILTERS = Object.fromEntries(
+  FIELD_NAMES.map((name) => {
+    const numbers = kindOf(name) === 'number' ? 'Numbers: `>n`, `<n`, `>=n`, `<=n`. ' : ''
+    return [name, otherParam(`${numbers}Words, "phrases", AND, OR, NOT, parentheses`, { repeated: true })]
+  }),
+)
 
 export function eventRoutes(parts: EventRouteParts): Operation[] {
   return [
@@ -76,7 +66,7 @@ export function eventRoutes(parts: EventRouteParts): Operation[] {
       path: '/v3/{domain_name}/events',
       id: 'listEvents',
       summary: 'List events',
-      params: PARAMS,
+      params: { ...PARAMS, ...FILTERS },
       async handler({ params, path, caller, signal }) {
         const domainName = await knownDomain(parts, caller, path.domain_name)
         const token = params.text('page')
@@ -92,7 +82,6 @@ export function eventRoutes(parts: EventRouteParts): Operation[] {
       path: '/v3/{domain_name}/events/{page_token}',
       id: 'listEventsPage',
       summary: 'Read a page of events by its link',
-      params: [],
       async handler({ path, caller, signal }) {
         const domainName = await knownDomain(parts, caller, path.domain_name)
         const request = requestOfToken(parts.sealer, path.page_token, caller.accountId, domainName)
@@ -114,13 +103,18 @@ async function knownDomain(
   throw new NotFound('Domain not found')
 }
 
-async function answer(parts: EventRouteParts, request: PageRequest, signal: AbortSignal): Promise<object> {
+async function answer(
+  parts: EventRouteParts,
+  request: PageRequest,
+  signal: AbortSignal,
+): Promise<Of<typeof EVENTS>> {
   const { items, links } = await parts.events.page(request, parts.clock.now(), signal)
   const parentId = (await parts.accounts.byId(request.accountId))?.parentId
-  const account = { id: request.accountId, 'parent-id': parentId }
   const seal = (link: PageRequest) => sealPage(parts.sealer, link)
   return {
-    items: parentId ? items.map((item) => ({ ...item, account })) : items,
+    items: parentId
+      ? items.map((item) => ({ ...item, account: { id: request.accountId, 'parent-id': parentId } }))
+      : items,
     paging: tokenPaging({
       baseUrl: parts.baseUrl,
       path: `/v3/${encodeURIComponent(request.domainName)}/events`,
@@ -147,12 +141,8 @@ function requestOfToken(sealer: Sealer, token: string, accountId: string, domain
 /** The first page of the query in `params`. @throws BadRequest for everything section 4 of the contract lists */
 export function requestOf(params: Params, accountId: string, domainName: string): PageRequest {
   const filters = filtersOf(params)
-  const limit = limitOf(params)
-  const range = rangeOf(
-    microseconds(params, 'begin'),
-    microseconds(params, 'end'),
-    params.boolean('ascending'),
-  )
+  const { limit, begin, end, ascending } = readInputs(PARAMS, params)
+  const range = rangeOf(begin, end, ascending)
   return { accountId, domainName, ...range, limit, filters, gap: null, up: range.ascending, start: null }
 }
 
@@ -174,17 +164,6 @@ function filtersOf(params: Params): [FieldName, string][] {
     }
   }
   return filters
-}
-
-function limitOf(params: Params): number {
-  const text = 'limit must be between 1 and 300'
-  return params.integer('limit', {
-    min: 1,
-    max: LIMIT_MAX,
-    default: LIMIT_DEFAULT,
-    invalid: text,
-    tooLarge: text,
-  })
 }
 
 /** Unix seconds keep their microseconds, so that the timestamp of an event selects exactly that event. */

@@ -11,10 +11,12 @@
  */
 import { sql } from 'kysely'
 import type { MaybePromise } from '../base/cache.ts'
+import type { Of } from '../base/shape.ts'
 import type { EventRow } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
 import type { Key } from './key-search.ts'
 import type { CommitPosition, Gap, PageRequest } from './page-request.ts'
+import type { EVENT } from './shapes.ts'
 
 export interface KeyPage {
   /** In the order of the walk. */
@@ -33,7 +35,7 @@ export interface Match {
   id: string
   area: Gap['in']
   row: WalkRow
-  payload: Record<string, unknown>
+  payload: Of<typeof EVENT>
 }
 
 export interface Walk {
@@ -55,7 +57,7 @@ export interface Walk {
 
 export interface ReadRow {
   row: WalkRow
-  payload: Record<string, unknown>
+  payload: Of<typeof EVENT>
 }
 
 export interface WalkedPage {
@@ -181,7 +183,7 @@ async function readRows(store: Store, keys: readonly Key[]): Promise<ReadRow[]> 
   const bySeq = new Map(rows.map((row) => [row.seq, row]))
   return keys.flatMap(({ seq }) => {
     const row = bySeq.get(seq)
-    return row ? [{ row, payload: JSON.parse(row.payload_json) as Record<string, unknown> }] : []
+    return row ? [{ row, payload: JSON.parse(row.payload_json) as Of<typeof EVENT> }] : []
   })
 }
 

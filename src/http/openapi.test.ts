@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { named, text } from '../base/shape.ts'
 import { operation } from './operation.ts'
 import { startServer } from './testing.ts'
 
@@ -40,6 +41,7 @@ const query = operation({
   summary: 'Ask',
   auth: { area: 'events', access: 'read' },
   params: [],
+  webhooks: { answered: named('Answered', 'The answer, later', { text: text('The text') }) },
   body: { description: 'The question', schema: { type: 'object' } },
   responses: { 200: { description: 'Answer' }, 204: { description: 'None' } },
   handler: async () => ({}),
@@ -60,6 +62,7 @@ interface Description {
   openapi: string
   info: { version: string }
   paths: Record<string, Record<string, Described>>
+  webhooks: Record<string, { post: Described }>
   components: { schemas: Record<string, unknown>; securitySchemes: Record<string, unknown> }
 }
 
@@ -129,6 +132,14 @@ test('aliases are described with an operationId of their own, public operations 
     'application/json',
   ])
   assert.equal(paths['/v1/query']?.['post']?.responses['204']?.content, undefined)
+})
+
+test('what the service posts later is described as a webhook', async () => {
+  const { webhooks, components } = await describedThings()
+  const schema = { $ref: '#/components/schemas/Answered' }
+  const { requestBody, security } = webhooks['answered']?.post ?? {}
+  assert.deepEqual([requestBody?.content, security], [{ 'application/json': { schema } }, []])
+  assert.ok(Object.hasOwn(components.schemas, 'Answered'))
 })
 
 test('ids are unique, path parts are described, references of ours lead somewhere', async () => {

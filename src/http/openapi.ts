@@ -58,6 +58,9 @@ function commonAnswers(spec: Operation): Answers {
       403: 'The role lacks the right, or the account may not do this now',
       ...(spec.rateLimit !== 'none' && { 429: TOO_MANY }),
     }),
+    ...(isPublic &&
+      method !== 'GET' &&
+      spec.crossSite !== true && { 403: 'A page of another site calls it' }),
     ...(pathNames(spec.path).length > 0 && { 404: 'It does not exist, or belongs to another account' }),
     ...(method !== 'GET' && { 507: 'The disk is full' }),
     ...(takesBody && { 413: 'The body is too large' }),
@@ -91,6 +94,7 @@ export function describeApi(operations: readonly Operation[], options: Descripti
     tags: [...new Set(operations.map((spec) => spec.tag))].map((name) => ({ name, description: TAGS[name] })),
     security: [{ basicAuth: [] }],
     paths,
+    webhooks: describeWebhooks(operations),
     components: {
       securitySchemes: {
         basicAuth: { type: 'http', scheme: 'basic', description: 'User name api, password an API key.' },
@@ -107,7 +111,7 @@ function namedSchemas(operations: readonly Operation[]): Record<string, JsonSche
   for (const spec of operations) {
     const answers = Object.values({ ...commonAnswers(spec), ...spec.answers }).flatMap(shapesOf)
     const body = spec.body !== undefined && 'parts' in spec.body ? [spec.body] : []
-    for (const { parts } of [...answers, ...body]) {
+    for (const { parts } of [...answers, ...body, ...Object.values(spec.webhooks ?? {})]) {
       for (const [name, schema] of Object.entries(parts)) {
         const other = named[name]
         if (other !== undefined && other !== schema && JSON.stringify(other) !== JSON.stringify(schema)) {
@@ -118,6 +122,19 @@ function namedSchemas(operations: readonly Operation[]): Record<string, JsonSche
     }
   }
   return named
+}
+
+/** What the service posts to URLs that clients register. */
+function describeWebhooks(operations: readonly Operation[]): JsonSchema {
+  const webhooks = operations.flatMap((spec) => Object.entries(spec.webhooks ?? {}))
+  return Object.fromEntries(
+    webhooks.map(([name, shape]) => {
+      const summary = descriptionOf(shape)
+      const requestBody = { required: true, content: { 'application/json': { schema: shape.schema } } }
+      const responses = { 200: { description: 'Taken; webhooks.md says what follows from others' } }
+      return [name, { post: { operationId: name, summary, security: [], requestBody, responses } }]
+    }),
+  )
 }
 
 /** The document as an answer. Quality 11 would take 600 ms for 2 KB less of 15. */

@@ -117,6 +117,8 @@ interface OperationDoc<
   /** For operations that take one JSON document. */
   body?: Shape<B> | { description: string; schema: JsonSchema }
   multipartOnly?: boolean
+  /** Bodies that the service later posts to URLs that this registers, by a name that is unique in the description. */
+  webhooks?: Readonly<Record<string, Shape<unknown>>>
   /** The handler commits the answer to a repeated POST with what it creates (`Context.idempotency`). */
   joinsIdempotency?: boolean
   /** Default 4 MiB, and 4 KiB for a public operation, which may not have more. */

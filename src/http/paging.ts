@@ -4,6 +4,7 @@
  * each of them, and follow `next` until a page is empty.
  */
 import { invalidFormat } from '../base/values.ts'
+import { type InputOf, parsedParam, textParam } from './inputs.ts'
 import type { Params } from './params.ts'
 
 export interface Paging {
@@ -31,6 +32,20 @@ export function pageName(params: Params, name = 'page'): PageName {
   const page = Object.hasOwn(PAGE_NAMES, text) ? PAGE_NAMES[text] : undefined
   if (page === undefined) throw invalidFormat(name, text)
   return page
+}
+
+/** Parameters of a list, newest first, whose pages are next to the item with an id. */
+export const ID_PAGE_PARAMS = {
+  page: parsedParam('first, next, previous or last', pageName),
+  id: textParam('The page is next to the item with this id'),
+}
+
+export type IdPage = { kind: 'first' } | { kind: 'last' } | { kind: 'next' | 'previous'; pivot: string }
+
+/** `next` and `previous` without an id are the first page. */
+export function idPage({ page: kind, id }: InputOf<typeof ID_PAGE_PARAMS>): IdPage {
+  if (kind === 'next' || kind === 'previous') return id ? { kind, pivot: id } : { kind: 'first' }
+  return { kind }
 }
 
 export interface LimitRule {

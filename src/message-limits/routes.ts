@@ -1,9 +1,12 @@
 /** Operations of monthly message limits (accounts.md section 5): the caller's own, and those of its subaccounts. */
 import type { AccountDirectory } from '../accounts/account-directory.ts'
 import { BadRequest, Forbidden } from '../base/errors.ts'
+import { object, oneOf } from '../base/shape.ts'
 import type { Caller } from '../http/auth.ts'
+import { integerParam, otherParam } from '../http/inputs.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import type { LimitSettings } from './setting.ts'
+import { MESSAGE_LIMIT } from './shapes.ts'
 
 const TAG = 'Message limits'
 const OWN = '/v5/accounts/limit/custom/monthly'
@@ -14,32 +17,10 @@ const ACCOUNT_MIN = 1_000
 const ID_PATTERN = /^[0-9a-f]{24}$/
 const FORBIDDEN = 'Forbidden - user does not have permission to view this resource'
 
-const LIMIT = {
-  name: 'limit',
-  type: 'integer',
-  required: true,
-  description: 'Recipients per calendar month in UTC; at least 1000, for a subaccount 1',
-} as const
-
-const LIMIT_RESPONSE = {
-  type: 'object',
-  required: ['limit', 'current', 'period'],
-  properties: {
-    limit: { type: 'integer' },
-    current: { type: 'integer', description: 'Recipients accepted in this month' },
-    period: { type: 'string', enum: ['1m'] },
-  },
-}
-const READ_RESPONSES = {
-  200: { description: 'The limit and its use', schema: LIMIT_RESPONSE },
-  404: { description: 'No limit is set' },
-} as const
-const SUCCESS_SCHEMA = { type: 'object', properties: { success: { type: 'boolean' } } }
-const CHANGE_RESPONSES = {
-  200: { description: 'Done', schema: SUCCESS_SCHEMA },
-  400: { description: 'Refused' },
-} as const
-const SUCCESS = { success: true }
+const LIMIT_TEXT = 'Recipients per calendar month in UTC; at least 1000, for a subaccount 1'
+const READ_ANSWERS = { 200: MESSAGE_LIMIT, 404: 'No limit is set' } as const
+const CHANGE_ANSWERS = { 200: object('Done', { success: oneOf('Always true', [true]) }) }
+const SUCCESS = { success: true } as const
 
 const READ = { area: 'message-limits', access: 'read' } as const
 const WRITE = { area: 'message-limits', access: 'write' } as const
@@ -70,8 +51,7 @@ function ownRoutes({ settings, accounts }: LimitRouteParts): Operation[] {
       tag: TAG,
       summary: 'Read the monthly message limit and its use',
       auth: READ,
-      params: [],
-      responses: READ_RESPONSES,
+      answers: READ_ANSWERS,
       handler: ({ caller }) => settings.read(caller.accountId),
     }),
     operation({
@@ -81,8 +61,9 @@ function ownRoutes({ settings, accounts }: LimitRouteParts): Operation[] {
       tag: TAG,
       summary: 'Set the monthly message limit: a hard stop',
       auth: WRITE,
-      params: [LIMIT],
-      responses: CHANGE_RESPONSES,
+      // The least value depends on the caller.
+      params: { limit: otherParam(LIMIT_TEXT, { type: 'integer', required: true }) },
+      answers: CHANGE_ANSWERS,
       async handler({ caller, params }) {
         const { min } = await checkOwner(caller)
         params.required('limit')
@@ -100,8 +81,7 @@ function ownRoutes({ settings, accounts }: LimitRouteParts): Operation[] {
       tag: TAG,
       summary: 'Delete the monthly message limit',
       auth: WRITE,
-      params: [],
-      responses: CHANGE_RESPONSES,
+      answers: CHANGE_ANSWERS,
       async handler({ caller }) {
         await checkOwner(caller)
         await settings.remove(caller.accountId)
@@ -115,8 +95,7 @@ function ownRoutes({ settings, accounts }: LimitRouteParts): Operation[] {
       tag: TAG,
       summary: 'Enable sending again after the limit was raised or deleted',
       auth: WRITE,
-      params: [],
-      responses: CHANGE_RESPONSES,
+      answers: CHANGE_ANSWERS,
       async handler({ caller }) {
         await checkOwner(caller)
         await settings.lift(caller.accountId)
@@ -152,8 +131,7 @@ function subaccountRoutes({ settings, accounts }: LimitRouteParts): Operation[] 
       tag: TAG,
       summary: 'Read the monthly message limit of a subaccount and its use',
       auth: { ...READ, only: 'parent' },
-      params: [],
-      responses: READ_RESPONSES,
+      answers: READ_ANSWERS,
       handler: async ({ caller, path }) => settings.read(await target(caller, path.subaccount_id)),
     }),
     operation({
@@ -163,12 +141,13 @@ function subaccountRoutes({ settings, accounts }: LimitRouteParts): Operation[] 
       tag: TAG,
       summary: 'Set the monthly message limit of a subaccount',
       auth: { ...WRITE, only: 'parent' },
-      params: [LIMIT],
-      responses: CHANGE_RESPONSES,
-      async handler({ caller, path, params }) {
+      params: {
+        limit: integerParam(LIMIT_TEXT, { required: true, min: 1, invalid: tooLow(1) }),
+      },
+      answers: CHANGE_ANSWERS,
+      async handler({ caller, path, input }) {
         const id = await subaccountOf(caller, path.subaccount_id, invalidId)
-        params.required('limit')
-        await settings.set(id, params.integer('limit', { min: 1, invalid: tooLow(1), default: 0 }))
+        await settings.set(id, input().limit)
         return SUCCESS
       },
     }),
@@ -179,8 +158,7 @@ function subaccountRoutes({ settings, accounts }: LimitRouteParts): Operation[] 
       tag: TAG,
       summary: 'Delete the monthly message limit of a subaccount',
       auth: { ...WRITE, only: 'parent' },
-      params: [],
-      responses: CHANGE_RESPONSES,
+      answers: CHANGE_ANSWERS,
       async handler({ caller, path }) {
         await settings.remove(await target(caller, path.subaccount_id))
         return SUCCESS

@@ -6,11 +6,12 @@ import { createJob, type Job } from '../jobs/job.ts'
 import type { Store } from '../store/store.ts'
 import { type MessageLimits, REMEMBER_MS } from './limits.ts'
 import { canLift, inMonth, monthOf, withLimit, withUsed } from './month.ts'
+import type { MessageLimit } from './shapes.ts'
 import { changeLimit, dueRecounts, readLimit, removeOld } from './store.ts'
 
 export interface LimitSettings {
   /** @throws NotFound without a limit */
-  read(accountId: string): Promise<{ limit: number; current: number; period: '1m' }>
+  read(accountId: string): Promise<MessageLimit>
   set(accountId: string, limit: number): Promise<void>
   /** @throws BadRequest without a limit */
   remove(accountId: string): Promise<void>

@@ -4,8 +4,8 @@ import { invalidChoice, invalidFormat } from '../base/values.ts'
 import { ownDomain } from '../domains/routes.ts'
 import type { Caller } from '../http/auth.ts'
 import { csvReply, prefersCsv } from '../http/csv-reply.ts'
-import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
-import { limitAndSkip } from '../http/paging.ts'
+import { choiceParam, type InputOf, parsedParam, wordParam } from '../http/inputs.ts'
+import { type Operation, operation } from '../http/operation.ts'
 import type { Params } from '../http/params.ts'
 import {
   AGGREGATES,
@@ -33,8 +33,9 @@ import {
   scopeOf,
   TAG,
 } from './routes.ts'
+import { CSV, KNOWN_VALUES, sumsBy, TAG_SUMS } from './shapes.ts'
 import { equal, readGroups, readStats, readTotal, type Stats } from './stats.ts'
-import { readStatsQuery, STATS_PARAMS } from './stats-query.ts'
+import { INTERVAL_PARAMS, intervalQuery, STATS_PARAMS, statsQuery } from './stats-query.ts'
 
 /** Section 4 rule 5. */
 const FILTER_KEYS = ['domain', 'ip', 'ip_pool', 'provider', 'tag', 'country', 'subaccount'] as const
@@ -49,13 +50,19 @@ const DIMENSION_OF: Readonly<Record<(typeof FILTER_KEYS)[number], Dimension>> = 
   subaccount: 'subaccount',
 }
 const FILTERS_MAX = 20
-const LIMIT = { default: 100, max: 1000 }
+const FILTER_PARAMS = {
+  group: choiceParam('What to group by', GROUPS, { default: 'time' }),
+  ...STATS_PARAMS,
+  filter: parsedParam(`key:value; the key is one of ${FILTER_KEYS.join(', ')}`, filtersOf, {
+    repeated: true,
+  }),
+}
 
 export function groupRoutes(parts: StatsRouteParts): Operation[] {
   return [domainsRoute(parts), filterRoute(parts), ...aggregateRoutes(parts), ...knownRoutes(parts)]
 }
 
-function domainsRoute({ figures, clock }: StatsRouteParts): Operation {
+function domainsRoute({ figures }: StatsRouteParts): Operation {
   return operation({
     ...COMMON,
     path: '/v3/stats/total/domains',
@@ -63,21 +70,14 @@ function domainsRoute({ figures, clock }: StatsRouteParts): Operation {
     tag: 'Stats',
     summary: 'Totals of all domains in one interval',
     auth: READ,
-    params: [
-      ...STATS_PARAMS.filter(({ name }) => name === 'event' || name === 'resolution'),
-      { name: 'timestamp', type: 'date', description: 'A time in the interval', required: true },
-      { name: 'limit', type: 'integer', description: 'Page size, 1 to 1000', default: LIMIT.default },
-      { name: 'skip', type: 'integer', description: 'Leave out the first ones', default: 0 },
-    ],
-    responses: FOUND,
-    async handler({ params, caller, headers }) {
-      const at = params.date('timestamp')
-      if (!at) throw new BadRequest('Missing mandatory parameter: timestamp')
-      const { limit, skip } = limitAndSkip(params, LIMIT)
-      const query = readStatsQuery(params, clock.now(), at.getTime())
+    params: INTERVAL_PARAMS,
+    answers: FOUND,
+    async handler({ input, params, caller, headers }) {
+      const given = input()
+      const query = intervalQuery(given, params.required('timestamp'))
       const scope = { accountIds: [caller.accountId], filter: [] }
       const found = await readGroups(figures, scope, query, { type: 'domain', dimension: 'domain' })
-      return inForm({ ...found, stats: found.stats.slice(skip, skip + limit) }, headers)
+      return inForm({ ...found, stats: found.stats.slice(given.skip, given.skip + given.limit) }, headers)
     },
   })
 }
@@ -90,29 +90,18 @@ function filterRoute(parts: StatsRouteParts): Operation {
     tag: 'Stats',
     summary: 'Totals by filter and group',
     auth: READ,
-    params: [
-      ...STATS_PARAMS,
-      {
-        name: 'filter',
-        type: 'string',
-        description: `key:value; the key is one of ${FILTER_KEYS.join(', ')}`,
-        repeated: true,
-      },
-      { name: 'group', type: 'string', description: 'Default time', values: GROUPS },
-    ],
-    responses: FOUND,
-    handler: async ({ params, caller, headers }) => inForm(await grouped(parts, params, caller), headers),
+    params: FILTER_PARAMS,
+    answers: FOUND,
+    handler: async ({ input, caller, headers }) => inForm(await grouped(parts, input(), caller), headers),
   })
 }
 
 async function grouped(
   { figures, accounts, clock }: StatsRouteParts,
-  params: Params,
+  { group, filter, ...given }: InputOf<typeof FILTER_PARAMS>,
   caller: Caller,
 ): Promise<Stats> {
-  const group = params.oneOf('group', GROUPS) ?? 'time'
-  const asked = readStatsQuery(params, clock.now())
-  const filter = filtersOf(params)
+  const asked = statsQuery(given, clock.now())
   const withChildren = group === 'subaccount' || filter.some(({ attribute }) => attribute === 'subaccount')
   const children = withChildren ? await accounts.childrenOf(caller.accountId) : []
   const scope = { accountIds: [caller.accountId, ...children], filter }
@@ -123,7 +112,7 @@ async function grouped(
       return readStats(figures, scope, asked)
     case 'day':
     case 'month':
-      return readStats(figures, scope, readStatsQuery(params, clock.now(), null, group))
+      return readStats(figures, scope, statsQuery({ ...given, resolution: group }, clock.now()))
     default:
       return readGroups(figures, scope, asked, {
         type: group,
@@ -134,8 +123,8 @@ async function grouped(
   }
 }
 
-function filtersOf(params: Params): FilterEntry[] {
-  const texts = params.texts('filter')
+function filtersOf(params: Params, name: string): FilterEntry[] {
+  const texts = params.texts(name)
   if (texts.length > FILTERS_MAX) throw new BadRequest(`more than ${FILTERS_MAX} filters`)
   return texts.map((text) => {
     const at = text.indexOf(':')
@@ -148,10 +137,10 @@ function filtersOf(params: Params): FilterEntry[] {
   })
 }
 
-const AGGREGATED = {
-  200: { description: 'Sums of the last 30 days; CSV for `Accept: text/csv`' },
-  400: { description: 'An unknown type' },
-  404: { description: 'Domain or tag not found' },
+const TAG_AGGREGATED = {
+  200: [TAG_SUMS, CSV],
+  400: 'An unknown type',
+  404: 'Domain or tag not found',
 } as const
 
 function aggregateRoutes(parts: StatsRouteParts): Operation[] {
@@ -165,7 +154,9 @@ function aggregateRoutes(parts: StatsRouteParts): Operation[] {
     const domain = await ownDomain(domains, caller, name)
     const { tag: known } = await knownTag(parts.store, domain, tag)
     const sums = await readAggregate(figures, clock, scopeOf(domain, equal('tag', tag)), aggregate)
-    return prefersCsv(headers.accept) ? aggregateCsv(aggregate, sums) : { tag: known, [aggregate]: sums }
+    return prefersCsv(headers.accept)
+      ? aggregateCsv(aggregate, sums)
+      : { tag: known, ...Object.fromEntries([[aggregate, sums]]) }
   }
   const ofDomain = AGGREGATES.map((aggregate) =>
     operation({
@@ -175,8 +166,7 @@ function aggregateRoutes(parts: StatsRouteParts): Operation[] {
       tag: 'Stats',
       summary: `Sums of a domain by ${aggregate}`,
       auth: READ_DOMAIN,
-      params: [],
-      responses: AGGREGATED,
+      answers: { 200: [sumsBy(PLURALS[aggregate]), CSV], 404: 'Domain not found' },
       async handler({ path, caller, headers }) {
         const scope = scopeOf(await ownDomain(domains, caller, path.domain))
         const sums = await readAggregate(figures, clock, scope, aggregate)
@@ -184,13 +174,6 @@ function aggregateRoutes(parts: StatsRouteParts): Operation[] {
       },
     }),
   )
-  const type: ParamDoc = {
-    name: 'type',
-    type: 'string',
-    description: 'What to sum up by',
-    required: true,
-    values: AGGREGATES,
-  }
   return [
     ...ofDomain,
     operation({
@@ -200,10 +183,15 @@ function aggregateRoutes(parts: StatsRouteParts): Operation[] {
       tag: 'Tags',
       summary: 'Sums of a tag by country, device or provider',
       auth: READ_DOMAIN,
-      params: [TAG, type],
-      responses: AGGREGATED,
-      handler: ({ params, path, ...request }) =>
-        ofTag(request, path.domain, params.required('tag'), aggregateOf(params.required('type'))),
+      params: {
+        tag: TAG,
+        type: wordParam('What to sum up by', aggregateOf, { required: true, values: AGGREGATES }),
+      },
+      answers: TAG_AGGREGATED,
+      async handler({ input, path, ...request }) {
+        const { tag, type } = input()
+        return ofTag(request, path.domain, tag, type)
+      },
     }),
     operation({
       ...COMMON,
@@ -212,8 +200,7 @@ function aggregateRoutes(parts: StatsRouteParts): Operation[] {
       tag: 'Tags',
       summary: 'Sums of a tag by countries, devices or providers; the tag is in the path',
       auth: READ_DOMAIN,
-      params: [],
-      responses: AGGREGATED,
+      answers: TAG_AGGREGATED,
       handler: ({ path, ...request }) => ofTag(request, path.domain, path.tag, aggregateOf(path.type)),
     }),
   ]
@@ -237,8 +224,7 @@ function knownRoutes({ domains }: StatsRouteParts): Operation[] {
       tag: 'Tags',
       summary: `The ${name} that statistics of tags know`,
       auth: READ_DOMAIN,
-      params: [],
-      responses: { 200: { description: 'All of them' }, 404: { description: 'Domain not found' } },
+      answers: { 200: KNOWN_VALUES, 404: 'Domain not found' },
       async handler({ path, caller }) {
         await ownDomain(domains, caller, path.domain)
         return { items }

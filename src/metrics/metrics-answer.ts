@@ -1,26 +1,15 @@
 /** The result of the metrics operations (metrics-logs.md section 1, rules 6 to 14). */
 import { formatRfc2822 } from '../base/dates.ts'
+import type { Of } from '../base/shape.ts'
 import { COUNTERS, noCounts } from './counters.ts'
 import { type CompareRows, comparing, comparingValues } from './figure-order.ts'
 import type { Dimension, FigureOrder, FigureRow, Metric } from './figures.ts'
 import { type MetricSet, metricValue } from './metric-sets.ts'
 import type { MetricsRequest } from './metrics-request.ts'
+import type { METRICS_ITEM, METRICS_RESULT } from './shapes.ts'
 
-export interface MetricsItem {
-  dimensions: { dimension: Dimension; value: string; display_value: string }[]
-  metrics: Record<string, number | string | null>
-}
-
-export interface MetricsResult {
-  start: string
-  end: string
-  resolution: string
-  duration: string
-  dimensions: readonly string[]
-  pagination: { sort: string; skip: number; limit: number; total: number }
-  items: MetricsItem[]
-  aggregates: { metrics: MetricsItem['metrics'] }
-}
+type MetricsItem = Of<typeof METRICS_ITEM>
+export type MetricsResult = Of<typeof METRICS_RESULT>
 
 /** @param nameOf the name shown for a value */
 export async function metricsAnswer(
@@ -56,7 +45,7 @@ async function itemValues(
   values: readonly string[],
   nameOf: (dimension: Dimension, value: string) => Promise<string>,
 ): Promise<MetricsItem['dimensions']> {
-  const shown: MetricsItem['dimensions'] = []
+  const shown: MetricsItem['dimensions'][number][] = []
   for (const [at, dimension] of dimensions.entries()) {
     const value = values[at] as string
     if (dimension === 'time') {

@@ -6,11 +6,12 @@ import { csvReply, prefersCsv } from '../http/csv-reply.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import type { Reply } from '../http/reply.ts'
 import type { Store } from '../store/store.ts'
-import { COMPARATORS, type Dimension, type Figures, type Metric, type PagedFigures } from './figures.ts'
-import { after, UNITS } from './intervals.ts'
+import type { Dimension, Figures, Metric, PagedFigures } from './figures.ts'
+import { after } from './intervals.ts'
 import { ACCOUNT_METRICS, type MetricSet, USAGE_METRICS } from './metric-sets.ts'
 import { type MetricsPage, type MetricsResult, metricsAnswer, orderIn, usagePage } from './metrics-answer.ts'
 import { ATTRIBUTES, type MetricsRequest, readMetricsRequest } from './metrics-request.ts'
+import { CSV, METRICS_RESULT, metricsQuery } from './shapes.ts'
 import { addUsage } from './usage.ts'
 
 export interface MetricsRouteParts {
@@ -25,54 +26,11 @@ const COMMON = {
   tag: 'Metrics',
   auth: { area: 'events', access: 'read' },
   rateLimit: 'analytics',
-  params: [],
-  responses: {
-    200: { description: 'One item for each combination of values with data; CSV for `Accept: text/csv`' },
-    400: {
-      description:
-        'An unknown dimension, metric, attribute, comparator or resolution, more than 3 dimensions, a limit over the maximum, a start after the end, or a query that reads too much',
-    },
+  answers: {
+    200: [METRICS_RESULT, CSV],
+    400: 'An unknown dimension, metric, attribute, comparator or resolution, more than 3 dimensions, a limit over the maximum, a start after the end, or a query that reads too much',
   },
 } as const
-
-const texts = (values: readonly string[]) => ({ type: 'array', items: { type: 'string', enum: values } })
-
-const bodySchema = (set: MetricSet) => ({
-  type: 'object',
-  properties: {
-    start: { type: 'string', description: 'RFC 2822; default 7 days before end' },
-    end: { type: 'string', description: 'RFC 2822; default now; the interval that contains it is included' },
-    resolution: { type: 'string', enum: UNITS, default: 'day' },
-    duration: {
-      type: 'string',
-      description: 'Hours, days or calendar months before end, such as 24h, 30d, 3m',
-    },
-    dimensions: { ...texts(set.dimensions), maxItems: 3 },
-    metrics: texts(set.names),
-    filter: {
-      type: 'object',
-      properties: {
-        AND: {
-          type: 'array',
-          items: {
-            type: 'object',
-            properties: {
-              attribute: { type: 'string', enum: ATTRIBUTES },
-              comparator: { type: 'string', enum: COMPARATORS },
-              values: { type: 'array', items: { type: 'object', properties: { value: { type: 'string' } } } },
-            },
-          },
-        },
-      },
-    },
-    include_subaccounts: { type: 'boolean', default: false },
-    include_aggregates: { type: 'boolean', default: false },
-    pagination: {
-      type: 'object',
-      properties: { sort: { type: 'string' }, skip: { type: 'integer' }, limit: { type: 'integer' } },
-    },
-  },
-})
 
 export function metricsRoutes(parts: MetricsRouteParts): Operation[] {
   const { clock } = parts
@@ -82,7 +40,7 @@ export function metricsRoutes(parts: MetricsRouteParts): Operation[] {
       path: '/v1/analytics/metrics',
       id: 'readMetrics',
       summary: 'Counts and rates of sending by up to three dimensions',
-      body: { description: 'What to count', schema: bodySchema(ACCOUNT_METRICS) },
+      body: metricsQuery(ACCOUNT_METRICS, ATTRIBUTES),
       async handler({ params, caller, headers }) {
         const request = readMetricsRequest(params.json(), clock.now(), ACCOUNT_METRICS)
         const result = await answer(parts, ACCOUNT_METRICS, request, caller)
@@ -94,7 +52,7 @@ export function metricsRoutes(parts: MetricsRouteParts): Operation[] {
       path: '/v1/analytics/usage/metrics',
       id: 'readUsageMetrics',
       summary: 'Usage of the account by day or month',
-      body: { description: 'What to count', schema: bodySchema(USAGE_METRICS) },
+      body: metricsQuery(USAGE_METRICS, ATTRIBUTES),
       async handler({ params, caller, headers }) {
         const request = readMetricsRequest(params.json(), clock.now(), USAGE_METRICS)
         const result = await answer(parts, USAGE_METRICS, request, caller)

@@ -1,19 +1,21 @@
 /** Statistics over HTTP: totals of account, domain and tag (tags-stats.md sections 1 and 4). */
 import type { Clock } from '../base/clock.ts'
 import { NotFound } from '../base/errors.ts'
+import type { Of } from '../base/shape.ts'
 import type { Core } from '../core.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { Domain } from '../domains/domain.ts'
 import { ownDomain } from '../domains/routes.ts'
 import { prefersCsv } from '../http/csv-reply.ts'
-import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
-import type { Params } from '../http/params.ts'
+import { type InputOf, textParam } from '../http/inputs.ts'
+import { type Operation, operation } from '../http/operation.ts'
 import type { Store } from '../store/store.ts'
 import { PROVIDERS, providerFilter } from './aggregates.ts'
 import type { Figures, FilterEntry } from './figures.ts'
+import { CSV, STATS, TAG_STATS } from './shapes.ts'
 import { equal, readStats, type Stats, type StatsScope } from './stats.ts'
 import { statsCsv } from './stats-csv.ts'
-import { readStatsQuery, STATS_PARAMS } from './stats-query.ts'
+import { STATS_PARAMS, statsQuery } from './stats-query.ts'
 
 export interface StatsRouteParts {
   store: Store
@@ -28,36 +30,22 @@ export const COMMON = { method: 'GET', deprecated: true, rateLimit: 'analytics' 
 export const READ = { area: 'events', access: 'read' } as const
 export const READ_DOMAIN = { ...READ, domain: 'domain' } as const
 
-export const FOUND = {
-  200: {
-    description:
-      'One entry per interval, with the members of the requested events; CSV for `Accept: text/csv`',
-  },
-  400: { description: 'No event or an unknown one, a bad date, a range that is too long or runs backwards' },
-} as const
-export const FOUND_OF_DOMAIN = { ...FOUND, 404: { description: 'Domain not found' } } as const
-export const FOUND_OF_TAG = { ...FOUND, 404: { description: 'Domain or tag not found' } } as const
+const BAD = 'No event or an unknown one, a bad date, a range that is too long or runs backwards'
+export const FOUND = { 200: [STATS, CSV], 400: BAD } as const
+const FOUND_OF_TAG = { 200: [TAG_STATS, CSV], 400: BAD, 404: 'Domain or tag not found' } as const
 
-export const TAG: ParamDoc = {
-  name: 'tag',
-  type: 'string',
-  description: 'In any letter case',
-  required: true,
+export const TAG = textParam('In any letter case', { required: true })
+
+/** Section 1: a part of a tag's statistics. */
+const TAG_PARAMS = {
+  ...STATS_PARAMS,
+  provider: textParam(`A recipient domain, or other: all but ${PROVIDERS.join(', ')}`),
+  device: textParam('desktop, mobile, tablet, other or unknown'),
+  country: textParam('Two letters'),
 }
 
-/** Section 1: parts of a tag's statistics. */
-const TAG_FILTERS: readonly ParamDoc[] = [
-  {
-    name: 'provider',
-    type: 'string',
-    description: `A recipient domain, or other: all but ${PROVIDERS.join(', ')}`,
-  },
-  { name: 'device', type: 'string', description: 'desktop, mobile, tablet, other or unknown' },
-  { name: 'country', type: 'string', description: 'Two letters' },
-]
-
 /** The statistics in the form that the client accepts. */
-export const inForm = (stats: Stats, headers: { accept?: string | undefined }) =>
+export const inForm = <S extends Stats>(stats: S, headers: { accept?: string | undefined }) =>
   prefersCsv(headers.accept) ? statsCsv(stats) : stats
 
 export function statsRoutes(parts: StatsRouteParts): Operation[] {
@@ -71,10 +59,10 @@ export function statsRoutes(parts: StatsRouteParts): Operation[] {
       summary: 'Totals of the account by hour, day or month',
       auth: READ,
       params: STATS_PARAMS,
-      responses: FOUND,
-      async handler({ params, caller, headers }) {
+      answers: FOUND,
+      async handler({ input, caller, headers }) {
         const scope = { accountIds: [caller.accountId], filter: [] }
-        return inForm(await readStats(figures, scope, readStatsQuery(params, clock.now())), headers)
+        return inForm(await readStats(figures, scope, statsQuery(input(), clock.now())), headers)
       },
     }),
     operation({
@@ -85,10 +73,10 @@ export function statsRoutes(parts: StatsRouteParts): Operation[] {
       summary: 'Totals of a domain by hour, day or month',
       auth: READ_DOMAIN,
       params: STATS_PARAMS,
-      responses: FOUND_OF_DOMAIN,
-      async handler({ params, path, caller, headers }) {
+      answers: { ...FOUND, 404: 'Domain not found' },
+      async handler({ input, path, caller, headers }) {
         const scope = scopeOf(await ownDomain(domains, caller, path.domain))
-        return inForm(await readStats(figures, scope, readStatsQuery(params, clock.now())), headers)
+        return inForm(await readStats(figures, scope, statsQuery(input(), clock.now())), headers)
       },
     }),
     operation({
@@ -98,11 +86,12 @@ export function statsRoutes(parts: StatsRouteParts): Operation[] {
       tag: 'Tags',
       summary: 'Totals of a tag by hour, day or month',
       auth: READ_DOMAIN,
-      params: [TAG, ...STATS_PARAMS, ...TAG_FILTERS],
-      responses: FOUND_OF_TAG,
-      async handler({ params, path, caller, headers }) {
+      params: { tag: TAG, ...TAG_PARAMS },
+      answers: FOUND_OF_TAG,
+      async handler({ input, path, caller, headers }) {
         const domain = await ownDomain(domains, caller, path.domain)
-        return inForm(await tagStats(parts, domain, params.required('tag'), params), headers)
+        const { tag, ...given } = input()
+        return inForm(await tagStats(parts, domain, tag, given), headers)
       },
     }),
     operation({
@@ -112,11 +101,11 @@ export function statsRoutes(parts: StatsRouteParts): Operation[] {
       tag: 'Tags',
       summary: 'Totals of a tag by hour, day or month; the tag is in the path',
       auth: READ_DOMAIN,
-      params: [...STATS_PARAMS, ...TAG_FILTERS],
-      responses: FOUND_OF_TAG,
-      async handler({ params, path, caller, headers }) {
+      params: TAG_PARAMS,
+      answers: FOUND_OF_TAG,
+      async handler({ input, path, caller, headers }) {
         const domain = await ownDomain(domains, caller, path.domain)
-        return inForm(await tagStats(parts, domain, path.tag, params), headers)
+        return inForm(await tagStats(parts, domain, path.tag, input()), headers)
       },
     }),
   ]
@@ -148,16 +137,15 @@ async function tagStats(
   { store, figures, clock }: StatsRouteParts,
   domain: Domain,
   tag: string,
-  params: Params,
-): Promise<Stats & { tag: string; description: string }> {
-  const query = readStatsQuery(params, clock.now())
+  given: InputOf<typeof TAG_PARAMS>,
+): Promise<Of<typeof TAG_STATS>> {
+  const query = statsQuery(given, clock.now())
   const known = await knownTag(store, domain, tag)
-  const scope = scopeOf(domain, equal('tag', tag), ...tagFilters(params))
+  const scope = scopeOf(domain, equal('tag', tag), ...tagFilters(given))
   return { ...known, ...(await readStats(figures, scope, query)) }
 }
 
-function tagFilters(params: Params): FilterEntry[] {
-  const [provider, device, country] = ['provider', 'device', 'country'].map((name) => params.text(name))
+function tagFilters({ provider, device, country }: InputOf<typeof TAG_PARAMS>): FilterEntry[] {
   return [
     ...(provider === undefined ? [] : [providerFilter(provider)]),
     ...(device === undefined ? [] : [equal('device', device)]),

@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BadRequest } from '../base/errors.ts'
+import { readInputs } from '../http/inputs.ts'
 import { Fields, Params, parseUrlencoded } from '../http/params.ts'
 import { after, before, intervalsBetween, startOf, type Unit } from './intervals.ts'
-import { readStatsQuery, STATS_EVENTS } from './stats-query.ts'
+import { STATS_EVENTS, STATS_PARAMS, statsQuery } from './stats-query.ts'
 
 const NOW = Date.parse('2026-06-15T12:34:56.789Z')
 
 const read = (query: string) =>
-  readStatsQuery(new Params({ query: parseUrlencoded(query), body: new Fields() }), NOW)
+  statsQuery(readInputs(STATS_PARAMS, new Params({ query: parseUrlencoded(query), body: new Fields() })), NOW)
 
 const short = (time: number) => new Date(time).toISOString().slice(0, 16)
 

@@ -1,9 +1,11 @@
 /** Figures in the form of the statistics operations (tags-stats.md sections 3 and 4). */
 import { formatUtc } from '../base/dates.ts'
 import { BadRequest } from '../base/errors.ts'
+import type { Of } from '../base/shape.ts'
 import { type Counts, noCounts } from './counters.ts'
 import type { Dimension, Figures, FilterEntry } from './figures.ts'
-import { after, type Unit } from './intervals.ts'
+import { after } from './intervals.ts'
+import type { STATS, STATS_ENTRY } from './shapes.ts'
 import type { StatsEvent, StatsQuery } from './stats-query.ts'
 
 /** What is counted. */
@@ -12,13 +14,8 @@ export interface StatsScope {
   filter: readonly FilterEntry[]
 }
 
-export interface Stats {
-  start: string
-  end: string
-  resolution: Unit
-  /** One entry per interval, with zeros where nothing happened; or one per group. */
-  stats: Record<string, unknown>[]
-}
+export type Stats = Of<typeof STATS>
+type Entry = Of<typeof STATS_ENTRY>
 
 /** About 5 MB of JSON. */
 const GROUPS_MAX = 10_000
@@ -34,7 +31,7 @@ export async function readStats(figures: Figures, scope: StatsScope, query: Stat
   const { unit, start, end, events } = query
   const rows = await figures.rows({ ...figureQuery(scope, query), dimensions: ['time'] })
   const counts = new Map(rows.map((row) => [Number(row.values[0]), row.counts]))
-  const stats: Stats['stats'] = []
+  const stats: Entry[] = []
   for (let at = start; at <= end; at = after(unit, at))
     stats.push(entry(at, events, counts.get(at) ?? noCounts()))
   return { ...headOf(query), stats }
@@ -89,40 +86,45 @@ const figureQuery = ({ accountIds, filter }: StatsScope, { start, end, unit }: S
   filter,
 })
 
-const entry = (start: number, events: readonly StatsEvent[], counts: Counts) => ({
-  time: formatUtc(new Date(start)),
-  ...Object.fromEntries(events.map((event) => [event, MEMBERS[event](counts)])),
-})
-
 /** Section 3, member by member. */
-const MEMBERS: Readonly<Record<StatsEvent, (counts: Counts) => object>> = {
-  accepted: (counts) => ({
-    incoming: counts.accepted_incoming,
-    outgoing: counts.accepted_outgoing,
-    total: counts.accepted_incoming + counts.accepted_outgoing,
-  }),
-  delivered: (counts) => ({
-    smtp: counts.delivered_smtp,
-    http: counts.delivered_http,
-    optimized: counts.delivered_optimized,
-    total: counts.delivered_smtp + counts.delivered_http,
-  }),
-  failed: (counts) => ({
-    temporary: { espblock: counts.failed_temporary_espblock, total: counts.failed_temporary },
-    permanent: {
-      'suppress-bounce': counts.failed_suppress_bounce,
-      'suppress-unsubscribe': counts.failed_suppress_unsubscribe,
-      'suppress-complaint': counts.failed_suppress_complaint,
-      bounce: counts.failed_bounce,
-      'delayed-bounce': counts.failed_delayed_bounce,
-      webhook: counts.failed_webhook,
-      optimized: counts.failed_optimized,
-      total: counts.failed_permanent,
-    },
-  }),
-  opened: (counts) => ({ total: counts.opened, unique: counts.opened_unique }),
-  clicked: (counts) => ({ total: counts.clicked, unique: counts.clicked_unique }),
-  unsubscribed: (counts) => ({ total: counts.unsubscribed }),
-  complained: (counts) => ({ total: counts.complained }),
-  stored: (counts) => ({ total: counts.stored }),
+function entry(start: number, events: readonly StatsEvent[], counts: Counts): Entry {
+  const asked = (event: StatsEvent) => events.includes(event)
+  return {
+    time: formatUtc(new Date(start)),
+    ...(asked('accepted') && {
+      accepted: {
+        incoming: counts.accepted_incoming,
+        outgoing: counts.accepted_outgoing,
+        total: counts.accepted_incoming + counts.accepted_outgoing,
+      },
+    }),
+    ...(asked('delivered') && {
+      delivered: {
+        smtp: counts.delivered_smtp,
+        http: counts.delivered_http,
+        optimized: counts.delivered_optimized,
+        total: counts.delivered_smtp + counts.delivered_http,
+      },
+    }),
+    ...(asked('failed') && {
+      failed: {
+        temporary: { espblock: counts.failed_temporary_espblock, total: counts.failed_temporary },
+        permanent: {
+          'suppress-bounce': counts.failed_suppress_bounce,
+          'suppress-unsubscribe': counts.failed_suppress_unsubscribe,
+          'suppress-complaint': counts.failed_suppress_complaint,
+          bounce: counts.failed_bounce,
+          'delayed-bounce': counts.failed_delayed_bounce,
+          webhook: counts.failed_webhook,
+          optimized: counts.failed_optimized,
+          total: counts.failed_permanent,
+        },
+      },
+    }),
+    ...(asked('opened') && { opened: { total: counts.opened, unique: counts.opened_unique } }),
+    ...(asked('clicked') && { clicked: { total: counts.clicked, unique: counts.clicked_unique } }),
+    ...(asked('unsubscribed') && { unsubscribed: { total: counts.unsubscribed } }),
+    ...(asked('complained') && { complained: { total: counts.complained } }),
+    ...(asked('stored') && { stored: { total: counts.stored } }),
+  }
 }

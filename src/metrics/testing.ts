@@ -1,4 +1,5 @@
 /** Test helpers: a domain to count for, and its sums. */
+import { newDomainRow } from '../domains/domain.ts'
 import { insert, type Store } from '../store/store.ts'
 import { COUNTERS, type Counter } from './counters.ts'
 import type { Unit } from './intervals.ts'
@@ -19,26 +20,15 @@ export async function addDomain(store: Store, name = DOMAIN, accountId = ACCOUNT
   await store.commit([insert('domains', domainRow(name, accountId))])
 }
 
-export const domainRow = (name: string, accountId: string) => ({
-  id: `id-${name}`,
-  account_id: accountId,
-  name,
-  type: 'custom',
-  state: 'active',
-  spam_action: 'disabled',
-  wildcard: 0,
-  require_tls: 0,
-  skip_verification: 0,
-  use_automatic_sender_security: 0,
-  encrypt_incoming_message: 0,
-  web_prefix: 'email',
-  web_scheme: 'https',
-  message_ttl_seconds: 0,
-  mailfrom_host: '',
-  return_path_valid: 0,
-  dkim_authority: name,
-  created_at: 0,
-})
+export const domainRow = (name: string, accountId: string) =>
+  newDomainRow({
+    id: `id-${name}`,
+    account_id: accountId,
+    name,
+    type: 'custom',
+    state: 'active',
+    created_at: 0,
+  })
 
 /** No rule is about the rate of sending. */
 export const NO_RATE_LIMIT = () => false

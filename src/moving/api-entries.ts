@@ -1,4 +1,5 @@
 /** Entries from the JSON of the HTTP API, and from the lines of an export, which have the same members. */
+import { FIRST_SETTINGS } from '../domains/fields.ts'
 import {
   type Entry,
   type Kind,
@@ -12,17 +13,10 @@ import {
 
 type Values = Record<string, unknown>
 
+/** What is not asked of the new service: its own keys sign, and incoming mail is not encrypted. */
+const NOT_MOVED = ['use_automatic_sender_security', 'encrypt_incoming_message']
 /** Settings of a domain that the operation creating one takes, with the values that need not be given. */
-const DOMAIN_SETTINGS: Readonly<Record<string, string>> = {
-  spam_action: 'disabled',
-  wildcard: 'false',
-  web_prefix: 'email',
-  web_scheme: 'http',
-  require_tls: 'false',
-  skip_verification: 'false',
-  message_ttl: '0',
-  archive_to: '',
-}
+const DOMAIN_SETTINGS = Object.entries(FIRST_SETTINGS).filter(([name]) => !NOT_MOVED.includes(name))
 export const VERSIONS_MAX = 1_000
 const TRACKING_FIELDS: Readonly<Record<string, readonly string[]>> = {
   open: ['active', 'place_at_the_top'],
@@ -40,9 +34,9 @@ export function domainEntry(value: unknown, extra: { selectors?: string[]; track
   const given = objectOf(value)
   const own = 'settings' in given ? objectOf(given['settings']) : given
   const settings: Record<string, string> = {}
-  for (const [name, usual] of Object.entries(DOMAIN_SETTINGS)) {
+  for (const [name, usual] of DOMAIN_SETTINGS) {
     const text = scalarText(own[name])
-    if (text !== '' && text !== usual) settings[name] = text
+    if (text !== '' && text !== scalarText(usual)) settings[name] = text
   }
   return {
     kind: 'domain',

@@ -3,14 +3,42 @@
 import type { Clock } from '../base/clock.ts'
 import { formatRfc3339, parseDate } from '../base/dates.ts'
 import { NotFound } from '../base/errors.ts'
-import { booleanOf, invalidFormat } from '../base/values.ts'
-import { type JsonSchema, type Operation, operation, type ParamDoc } from '../http/operation.ts'
-import { limitOf, type Paging, pageUrl } from '../http/paging.ts'
+import { list, message, type Of, object } from '../base/shape.ts'
+import { invalidFormat } from '../base/values.ts'
+import {
+  choiceParam,
+  flagParam,
+  givenParam,
+  type InputOf,
+  limitParam,
+  otherParam,
+  parsedParam,
+  textParam,
+  wordParam,
+} from '../http/inputs.ts'
+import { type Operation, operation } from '../http/operation.ts'
+import { type Paging, pageUrl } from '../http/paging.ts'
 import type { Params } from '../http/params.ts'
 import type { PlacementSeedRow, PlacementTestRow, SeedListRow } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
 import type { SeedListFields, SeedLists } from './lists.ts'
 import { chosenSeeds, type Seeds } from './seeds.ts'
+import {
+  ATTRIBUTE,
+  FILTERS_ANSWER,
+  type GoneList,
+  RESULT_ANSWER,
+  RESULT_DELETED,
+  RESULTS,
+  type ResultView,
+  SEED_LIST,
+  SEED_LISTS,
+  SEED_PROVIDER,
+  type SeedListView,
+  SHARING_ANSWER,
+  TEST_MESSAGE,
+  TEST_STARTED,
+} from './shapes.ts'
 import {
   findLists,
   findTest,
@@ -39,30 +67,29 @@ export interface PlacementRouteParts extends TestParts {
 const TAG = 'Inbox placement'
 const READ = { area: 'validation', access: 'read' } as const
 const WRITE = { area: 'validation', access: 'write' } as const
-/** An item carries up to 100 seeds, and a result a list besides. */
-const PAGE = { default: 100, max: 100 }
 /** Newest distinct values of an attribute. */
 const VALUES_MAX = 1_000
 
-const LIST_FIELDS: readonly ParamDoc[] = [
-  { name: 'sending_domains', type: 'string', description: 'Domains that send to the list', repeated: true },
-  { name: 'name', type: 'string', description: 'Shown name' },
-  { name: 'seed_filter', type: 'string', description: 'Addresses of seeds, separated by commas; empty: all' },
-  {
-    name: 'provider_filter',
-    type: 'string',
-    description: 'Providers of seeds, separated by commas; empty: all',
-  },
-]
-const PAGE_PARAMS: readonly ParamDoc[] = [
-  { name: 'limit', type: 'integer', description: '1 to 100', default: PAGE.default },
-  { name: 'offset', type: 'integer', description: 'Number of items to skip', default: 0 },
-  { name: 'cursor', type: 'string', description: 'The same as offset' },
-  { name: 'sort', type: 'string', description: 'Only created_at', values: ['created_at'] },
-  { name: 'ascending', type: 'boolean', description: 'Oldest first', default: false },
-  { name: 'time_after', type: 'string', description: 'RFC 3339, RFC 2822 or Unix seconds' },
-  { name: 'time_before', type: 'string', description: 'As time_after' },
-]
+const LIST_FIELDS = {
+  sending_domains: parsedParam('Domains that send to the list', domainsOf, { repeated: true }),
+  name: textParam('Shown name'),
+  seed_filter: givenParam('Addresses of seeds, separated by commas; empty: all'),
+  provider_filter: givenParam('Providers of seeds, separated by commas; empty: all'),
+}
+/** An item carries up to 100 seeds, and a result a list besides. */
+const PAGE_PARAMS = {
+  sort: choiceParam('Only created_at', ['created_at']),
+  offset: parsedParam(
+    'Items to leave out',
+    (params) => params.integer(params.text('offset') === undefined ? 'cursor' : 'offset', { min: 0 }),
+    { type: 'integer', default: 0 },
+  ),
+  cursor: otherParam('The same as offset'),
+  limit: limitParam(100, 100),
+  ascending: flagParam('Oldest first', { default: false }),
+  time_after: wordParam('RFC 3339, RFC 2822 or Unix seconds', timeOf),
+  time_before: wordParam('As time_after', timeOf),
+}
 
 /** Filters by place: name and meaning. */
 const FILTERS = {
@@ -99,8 +126,7 @@ function listOperations(parts: PlacementRouteParts): Operation[] {
       tag: TAG,
       summary: 'List the providers that have seeds',
       auth: READ,
-      params: [],
-      responses: { 200: { description: 'All providers' } },
+      answers: { 200: object('All providers', { items: list('Providers', SEED_PROVIDER) }) },
       handler: async () => ({ items: providersOf(seeds) }),
     }),
     operation({
@@ -110,10 +136,12 @@ function listOperations(parts: PlacementRouteParts): Operation[] {
       tag: TAG,
       summary: 'Create a seed list',
       auth: WRITE,
-      params: [...LIST_FIELDS, { name: 'remote_id', type: 'string', description: 'Id in another system' }],
-      responses: { 200: { description: 'The list' } },
-      handler: async ({ params, caller }) =>
-        viewOf(parts, await lists.create(caller.accountId, fieldsOf(params))),
+      params: { ...LIST_FIELDS, remote_id: textParam('Id in another system') },
+      answers: { 200: SEED_LIST },
+      async handler({ input, caller }) {
+        const { remote_id: remoteId, ...fields } = input()
+        return viewOf(parts, await lists.create(caller.accountId, { ...fieldsOf(fields), remoteId }))
+      },
     }),
     operation({
       method: 'GET',
@@ -122,13 +150,13 @@ function listOperations(parts: PlacementRouteParts): Operation[] {
       tag: TAG,
       summary: 'List seed lists',
       auth: READ,
-      params: [...PAGE_PARAMS, { name: 'name', type: 'string', description: 'Only lists of this name' }],
-      responses: { 200: { description: 'A page' } },
-      async handler({ params, caller }) {
-        const listing = listingOf(params)
-        const filter = { ...listing, name: params.text('name') }
-        const { rows, total } = await findLists(store, caller.accountId, filter)
-        const items: Record<string, unknown>[] = []
+      params: { ...PAGE_PARAMS, name: textParam('Only lists of this name') },
+      answers: { 200: SEED_LISTS },
+      async handler({ input, params, caller }) {
+        const { name, ...page } = input()
+        const listing = listingOf(page)
+        const { rows, total } = await findLists(store, caller.accountId, { ...listing, name })
+        const items: SeedListView[] = []
         for (const row of rows) items.push(await viewOf(parts, row))
         return { items, paging: pagingOf(baseUrl, '/v4/inbox/seedlists', params, listing, total), total }
       },
@@ -140,8 +168,7 @@ function listOperations(parts: PlacementRouteParts): Operation[] {
       tag: TAG,
       summary: 'Read a seed list by its id or address',
       auth: READ,
-      params: [],
-      responses: { 200: { description: 'The list' } },
+      answers: { 200: object('The list', { seedlist: SEED_LIST }) },
       handler: async ({ path: { seed_list }, caller }) => ({
         seedlist: await viewOf(parts, await lists.own(caller.accountId, seed_list)),
       }),
@@ -153,11 +180,11 @@ function listOperations(parts: PlacementRouteParts): Operation[] {
       tag: TAG,
       summary: 'Change a seed list',
       auth: WRITE,
-      params: [...LIST_FIELDS, { name: 'shuffle', type: 'boolean', description: 'Without effect' }],
-      responses: { 200: { description: 'The list' } },
-      async handler({ path: { seed_list }, params, caller }) {
+      params: { ...LIST_FIELDS, shuffle: otherParam('Without effect', { type: 'boolean' }) },
+      answers: { 200: SEED_LIST },
+      async handler({ path: { seed_list }, input, caller }) {
         const row = await lists.own(caller.accountId, seed_list)
-        return viewOf(parts, await lists.change(row, fieldsOf(params)))
+        return viewOf(parts, await lists.change(row, fieldsOf(input())))
       },
     }),
     operation({
@@ -167,28 +194,13 @@ function listOperations(parts: PlacementRouteParts): Operation[] {
       tag: TAG,
       summary: 'Delete a seed list; its results stay',
       auth: WRITE,
-      params: [],
-      responses: { 200: { description: 'Deleted' } },
+      answers: { 200: message('seed list deleted', 'Deleted') },
       async handler({ path: { seed_list }, caller }) {
         await lists.remove(await lists.own(caller.accountId, seed_list))
         return { message: 'seed list deleted' }
       },
     }),
   ]
-}
-
-const TEST_BODY: JsonSchema = {
-  type: 'object',
-  required: ['from', 'subject'],
-  properties: {
-    from: { type: 'string', description: 'Author, in a domain of the account' },
-    subject: { type: 'string' },
-    html: { type: 'string' },
-    template_name: { type: 'string', description: 'In place of html' },
-    variables: { type: 'object', description: 'Of the template' },
-    seed_list: { type: 'string', description: 'Id or address; default: all seeds' },
-    provider_filter: { type: 'array', items: { type: 'string' } },
-  },
 }
 
 function resultOperations(parts: PlacementRouteParts): Operation[] {
@@ -202,9 +214,8 @@ function resultOperations(parts: PlacementRouteParts): Operation[] {
       tag: TAG,
       summary: 'Send a message to the seeds of a list',
       auth: WRITE,
-      params: [],
-      body: { description: 'The message', schema: TEST_BODY },
-      responses: { 200: { description: 'Where the result will be' } },
+      body: TEST_MESSAGE,
+      answers: { 200: TEST_STARTED, 404: 'seed list not found' },
       async handler({ params, caller, remoteAddress }) {
         const { id } = await runTest(parts, caller, params.json(), remoteAddress)
         return { result_id: id, links: { results: `${baseUrl}/v4/inbox/results/${id}` } }
@@ -217,23 +228,19 @@ function resultOperations(parts: PlacementRouteParts): Operation[] {
       tag: TAG,
       summary: 'List results',
       auth: READ,
-      params: [
+      params: {
         ...PAGE_PARAMS,
-        { name: 'sender', type: 'string', description: FILTERS.results.sender },
-        { name: 'subject', type: 'string', description: FILTERS.results.subject },
-        { name: 'provider', type: 'string', description: FILTERS.results.provider },
-        { name: 'target_email', type: 'string', description: FILTERS.results.target_email },
-      ],
-      responses: { 200: { description: 'A page' } },
-      async handler({ params, caller }) {
-        const listing = listingOf(params)
-        const { rows, total } = await findTests(store, caller.accountId, {
-          ...listing,
-          sender: params.text('sender'),
-          subject: params.text('subject'),
-          provider: params.text('provider'),
-          targetEmail: params.text('target_email'),
-        })
+        sender: textParam(FILTERS.results.sender),
+        subject: textParam(FILTERS.results.subject),
+        provider: textParam(FILTERS.results.provider),
+        target_email: textParam(FILTERS.results.target_email),
+      },
+      answers: { 200: RESULTS },
+      async handler({ input, params, caller }) {
+        const { sender, subject, provider, target_email: targetEmail, ...page } = input()
+        const listing = listingOf(page)
+        const filter = { ...listing, sender, subject, provider, targetEmail }
+        const { rows, total } = await findTests(store, caller.accountId, filter)
         const items = await resultItems(parts, rows)
         return { items, paging: pagingOf(baseUrl, '/v4/inbox/results', params, listing, total), total }
       },
@@ -245,15 +252,12 @@ function resultOperations(parts: PlacementRouteParts): Operation[] {
       tag: TAG,
       summary: 'Read a result',
       auth: READ,
-      params: [{ name: 'provider', type: 'string', description: 'Only seeds of this provider' }],
-      responses: { 200: { description: 'The result' } },
-      handler: async ({ path: { result }, params, caller }) => ({
-        result: await resultOf(
-          parts,
-          await ownTest(store, caller.accountId, result),
-          params.text('provider'),
-        ),
-      }),
+      params: { provider: textParam('Only seeds of this provider') },
+      answers: { 200: RESULT_ANSWER },
+      async handler({ path: { result }, input, caller }) {
+        const row = await ownTest(store, caller.accountId, result)
+        return { result: await resultOf(parts, row, input().provider) }
+      },
     }),
     operation({
       method: 'DELETE',
@@ -262,8 +266,7 @@ function resultOperations(parts: PlacementRouteParts): Operation[] {
       tag: TAG,
       summary: 'Delete a result',
       auth: WRITE,
-      params: [],
-      responses: { 200: { description: 'Deleted' } },
+      answers: { 200: RESULT_DELETED },
       async handler({ path: { result }, caller }) {
         const { id } = await ownTest(store, caller.accountId, result)
         await store.commit(removeTestStatements(id))
@@ -284,8 +287,7 @@ function sharingOperations(parts: PlacementRouteParts): Operation[] {
       tag: TAG,
       summary: 'Read whether a result can be seen without a key',
       auth: READ,
-      params: [],
-      responses: { 200: { description: 'The link' } },
+      answers: { 200: SHARING_ANSWER },
       handler: async ({ path: { result }, caller }) => ({
         sharing: sharingView(await ownTest(store, caller.accountId, result), baseUrl),
       }),
@@ -297,12 +299,10 @@ function sharingOperations(parts: PlacementRouteParts): Operation[] {
       tag: TAG,
       summary: 'Let a result be seen without a key, for 30 days, or end that',
       auth: WRITE,
-      params: [{ name: 'enabled', type: 'boolean', description: 'Shared or not', required: true }],
-      responses: { 200: { description: 'The link' } },
-      async handler({ path: { result }, params, caller }) {
-        const text = params.required('enabled')
-        const enabled = booleanOf(text)
-        if (enabled === undefined) throw invalidFormat('enabled', text)
+      params: { enabled: flagParam('Shared or not', { required: true }) },
+      answers: { 200: SHARING_ANSWER },
+      async handler({ path: { result }, input, caller }) {
+        const { enabled } = input()
         const { id } = await ownTest(store, caller.accountId, result)
         await store.commit([sharingStatement(id, enabled, clock.now())])
         return { sharing: sharingView(await ownTest(store, caller.accountId, id), baseUrl) }
@@ -315,8 +315,7 @@ function sharingOperations(parts: PlacementRouteParts): Operation[] {
       tag: TAG,
       summary: 'Read a shared result',
       auth: 'public',
-      params: [],
-      responses: { 200: { description: 'The result' }, 404: { description: 'Not shared, or no longer' } },
+      answers: { 200: RESULT_ANSWER, 404: 'Not shared, or no longer' },
       async handler({ path: { share_id } }) {
         const row = await sharedTest(store, share_id, clock.now())
         if (!row) throw new NotFound(UNKNOWN_RESULT)
@@ -338,8 +337,7 @@ function describing(parts: PlacementRouteParts, place: Place, attributes: readon
       tag: TAG,
       summary: `List the attributes of ${noun}`,
       auth: READ,
-      params: [],
-      responses: { 200: { description: 'Names' } },
+      answers: { 200: ATTRIBUTE },
       handler: async () => ({ items: { attribute: 'attributes', values: attributes } }),
     }),
     operation({
@@ -349,8 +347,7 @@ function describing(parts: PlacementRouteParts, place: Place, attributes: readon
       tag: TAG,
       summary: `List the values of an attribute of ${noun}`,
       auth: READ,
-      params: [],
-      responses: { 200: { description: 'Distinct values' } },
+      answers: { 200: ATTRIBUTE },
       handler: async ({ path: { attribute }, caller }) => ({
         items: {
           attribute,
@@ -367,8 +364,7 @@ function describing(parts: PlacementRouteParts, place: Place, attributes: readon
       tag: TAG,
       summary: `List the filters of ${noun}`,
       auth: READ,
-      params: [],
-      responses: { 200: { description: 'Parameters' } },
+      answers: { 200: FILTERS_ANSWER },
       handler: async () => ({
         supported_filters: {
           filters: Object.entries(FILTERS[place]).map(([parameter, description]) => ({
@@ -401,10 +397,7 @@ async function ownTest(store: Store, accountId: string, id: string): Promise<Pla
   return row
 }
 
-async function viewOf(
-  { store, seeds }: PlacementRouteParts,
-  row: SeedListRow,
-): Promise<Record<string, unknown>> {
+async function viewOf({ store, seeds }: PlacementRouteParts, row: SeedListRow): Promise<SeedListView> {
   const test = await newestTestOf(store, row.id)
   const latest = test ? ((await seedsOf(store, [test.id])).get(test.id) ?? []) : []
   return listView(row, chosenSeeds(seeds, row.seed_filter, row.provider_filter), seeds, latest)
@@ -414,7 +407,7 @@ async function resultOf(
   parts: PlacementRouteParts,
   row: PlacementTestRow,
   provider: string | undefined,
-): Promise<Record<string, unknown>> {
+): Promise<ResultView> {
   const { lists } = parts
   const list = (await lists.find(row.account_id, row.list_id)) ?? null
   const all = await visibleSeeds(parts, row)
@@ -429,10 +422,10 @@ async function resultOf(
 async function resultItems(
   parts: PlacementRouteParts,
   rows: readonly PlacementTestRow[],
-): Promise<Record<string, unknown>[]> {
+): Promise<ResultView[]> {
   const { lists } = parts
   const known = new Map<string, ResultList | null>()
-  const items: Record<string, unknown>[] = []
+  const items: ResultView[] = []
   for (const row of rows) {
     let list = known.get(row.list_id)
     if (list === undefined) {
@@ -457,22 +450,19 @@ async function visibleSeeds(
 }
 
 /** What the holder of a link may see: the result; neither its account nor the list with the seeds of other tests. */
-async function sharedView(
-  { lists, store }: PlacementRouteParts,
-  row: PlacementTestRow,
-): Promise<Record<string, unknown>> {
+async function sharedView({ lists, store }: PlacementRouteParts, row: PlacementTestRow): Promise<ResultView> {
   const list = (await lists.find(row.account_id, row.list_id)) ?? null
   const seeds = (await seedsOf(store, [row.id])).get(row.id) ?? []
   return { ...testView(row, seeds, { row: list, view: goneList(row) }, 'shared'), AccountID: '' }
 }
 
 /** Of a result whose list was deleted or is not shown: clients read these dates. */
-function goneList({ list_id, created_at }: PlacementTestRow): Record<string, unknown> {
+function goneList({ list_id, created_at }: PlacementTestRow): GoneList {
   const at = formatRfc3339(new Date(Number(created_at)))
   return { Id: list_id, kid: list_id, created_at: at, updated_at: at, last_result_at: at, Seeds: null }
 }
 
-function providersOf({ all, changedAt }: Seeds): Record<string, unknown>[] {
+function providersOf({ all, changedAt }: Seeds): Of<typeof SEED_PROVIDER>[] {
   const at = formatRfc3339(new Date(changedAt))
   const first = new Map(all.toReversed().map((seed) => [seed.provider, seed]))
   return [...first.values()].toReversed().map(({ provider, name, region }) => ({
@@ -481,39 +471,30 @@ function providersOf({ all, changedAt }: Seeds): Record<string, unknown>[] {
   }))
 }
 
-function fieldsOf(params: Params): SeedListFields {
-  const domains = params.texts('sending_domains').flatMap((text) => text.split(','))
-  return {
-    sendingDomains:
-      params.given('sending_domains') === undefined
-        ? undefined
-        : domains.map((domain) => domain.trim()).filter(Boolean),
-    name: params.text('name'),
-    seedFilter: params.given('seed_filter'),
-    providerFilter: params.given('provider_filter'),
-    remoteId: params.text('remote_id'),
-  }
+/** Undefined: not given; an empty text clears them. */
+function domainsOf(params: Params, name: string): string[] | undefined {
+  if (params.given(name) === undefined) return undefined
+  const domains = params.texts(name).flatMap((text) => text.split(','))
+  return domains.map((domain) => domain.trim()).filter(Boolean)
 }
 
-function listingOf(params: Params): Listing {
-  params.oneOf('sort', ['created_at'])
-  const offset = params.integer(params.text('offset') === undefined ? 'cursor' : 'offset', {
-    min: 0,
-    default: 0,
-  })
-  return {
-    limit: limitOf(params, PAGE),
-    offset,
-    ascending: params.boolean('ascending') ?? false,
-    from: timeOf(params, 'time_after') ?? 0,
-    to: timeOf(params, 'time_before') ?? Number.MAX_SAFE_INTEGER,
-  }
-}
+const fieldsOf = (given: InputOf<typeof LIST_FIELDS>): SeedListFields => ({
+  sendingDomains: given.sending_domains,
+  name: given.name,
+  seedFilter: given.seed_filter,
+  providerFilter: given.provider_filter,
+})
+
+const listingOf = (given: InputOf<typeof PAGE_PARAMS>): Listing => ({
+  limit: given.limit,
+  offset: given.offset ?? 0,
+  ascending: given.ascending,
+  from: given.time_after ?? 0,
+  to: given.time_before ?? Number.MAX_SAFE_INTEGER,
+})
 
 /** The clients of this area write RFC 3339. */
-function timeOf(params: Params, name: string): number | undefined {
-  const text = params.text(name)
-  if (text === undefined) return undefined
+function timeOf(text: string, name: string): number {
   const time = parseDate(text)?.getTime() ?? (/^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN)
   if (Number.isNaN(time)) throw invalidFormat(name, text)
   return time

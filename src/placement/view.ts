@@ -4,17 +4,7 @@ import type { SpamScore } from '../routes/spam/spam-score.ts'
 import type { PlacementSeedRow, PlacementTestRow, SeedListRow } from '../store/schema.ts'
 import type { CopyFacts } from './received-copy.ts'
 import type { Seed, Seeds } from './seeds.ts'
-
-export interface Counts {
-  delivered: number
-  missing: number
-  pending: number
-  spam: number
-  inbox: number
-  total: number
-  provider: string
-  categories: Record<string, number>
-}
+import type { Counts, ResultView, SeedListView, SeedResult, SeedView, Sharing } from './shapes.ts'
 
 const date = (ms: number) => formatRfc3339(new Date(Number(ms)))
 
@@ -41,7 +31,7 @@ export function listView(
   chosen: readonly Seed[],
   seeds: Seeds,
   latest: readonly PlacementSeedRow[],
-): Record<string, unknown> {
+): SeedListView {
   return {
     Id: row.id,
     kid: row.id,
@@ -71,7 +61,7 @@ function seedView(
   seed: Seed,
   { changedAt }: Seeds,
   latest: readonly PlacementSeedRow[],
-): Record<string, unknown> {
+): SeedView {
   const last = latest.find(({ address }) => address === seed.address)
   const at = date(changedAt)
   const sentAt = list.last_result_at === null ? at : date(list.last_result_at)
@@ -86,7 +76,7 @@ function seedView(
 /** `row`: null if the list was deleted. */
 export interface ResultList {
   row: SeedListRow | null
-  view: Record<string, unknown>
+  view: ResultView['Box']
 }
 
 export function testView(
@@ -94,7 +84,7 @@ export function testView(
   seeds: readonly PlacementSeedRow[],
   list: ResultList,
   detail: 'whole' | 'without-headers' | 'shared' = 'whole',
-): Record<string, unknown> {
+): ResultView {
   const byProvider = [...Map.groupBy(seeds, ({ provider }) => provider)]
   return {
     Id: row.id,
@@ -125,7 +115,7 @@ export function testView(
   }
 }
 
-function seedResult(seed: PlacementSeedRow, withHeaders: boolean): Record<string, unknown> {
+function seedResult(seed: PlacementSeedRow, withHeaders: boolean): SeedResult {
   const { originating_ip, dkim, spf, dmarc, headers } = JSON.parse(seed.facts_json) as CopyFacts
   return {
     email: seed.address,
@@ -142,7 +132,7 @@ function seedResult(seed: PlacementSeedRow, withHeaders: boolean): Record<string
 }
 
 /** Addresses are left out, and header fields, which name them in traces; so is what is wrong with the operator's mailbox. */
-const sharedSeed = (seed: PlacementSeedRow, at: number): Record<string, unknown> =>
+const sharedSeed = (seed: PlacementSeedRow, at: number): SeedResult =>
   seedResult({ ...seed, address: `seed-${at + 1}@${seed.provider}`, problem: '' }, false)
 
 const spamView = ({ score, isSpam, required }: SpamScore) => ({
@@ -151,7 +141,7 @@ const spamView = ({ score, isSpam, required }: SpamScore) => ({
   rules: [],
 })
 
-export const sharingView = (row: PlacementTestRow, baseUrl: string): Record<string, unknown> => {
+export const sharingView = (row: PlacementTestRow, baseUrl: string): Sharing => {
   const url = `${baseUrl}/v4/inbox/sharing/public/${row.share_id}`
   return {
     result_id: row.id,

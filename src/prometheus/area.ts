@@ -5,6 +5,7 @@
 import type { AlertsArea } from '../alerts/area.ts'
 import type { Area } from '../area.ts'
 import { Forbidden } from '../base/errors.ts'
+import { media } from '../base/shape.ts'
 import type { Core } from '../core.ts'
 import type { Delivery } from '../delivery/contract.ts'
 import { type Operation, operation } from '../http/operation.ts'
@@ -71,8 +72,7 @@ const scrapeOperation = (
     summary: 'Figures of this process for Prometheus',
     auth: { area: 'domains', access: 'read', only: 'first' },
     rateLimit: 'none',
-    params: [],
-    responses: { 200: { description: 'Text format 0.0.4', contentType: 'text/plain' } },
+    answers: { 200: media('text/plain', 'Text format 0.0.4') },
     async handler({ caller }) {
       if (caller.accountId !== firstAccountId || caller.parentAccountId !== undefined) throw new Forbidden()
       return bytesReply(Buffer.from(await scrape()), contentType)

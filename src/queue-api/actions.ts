@@ -13,19 +13,19 @@ import { type EventMessage, rejectedEvent } from '../events/event.ts'
 import type { EventRecorder } from '../events/event-recorder.ts'
 import type { SourceChooser } from '../messages/acceptance/collaborators.ts'
 import { type SqlValue, StaleWrite, type Statement, type Store } from '../store/store.ts'
+import type { ACTIONS, ActionResult } from './shapes.ts'
 import { laneNames, type QueueTotals } from './totals.ts'
 
-export const ACTIONS = ['pause', 'resume', 'retry', 'drop', 'move'] as const
 export type QueueAction = (typeof ACTIONS)[number]
 
 export interface QueueFilter {
-  domain?: string
-  recipientDomain?: string
-  provider?: string
-  lane?: string
-  tag?: string
-  messageId?: string
-  olderThanMs?: number
+  domain: string | undefined
+  recipientDomain: string | undefined
+  provider: string | undefined
+  lane: string | undefined
+  tag: string | undefined
+  messageId: string | undefined
+  olderThanMs: number | undefined
 }
 
 export interface ActionParts {
@@ -38,11 +38,6 @@ export interface ActionParts {
   messageOf(id: string): Promise<EventMessage | null>
   sources: Pick<SourceChooser, 'hasPool' | 'keysFor'>
   firstAccountId: string
-}
-
-export interface ActionResult {
-  matched: number
-  changed: number
 }
 
 /** Deliveries in one transaction. */
@@ -83,7 +78,7 @@ async function runChunks(
 ): Promise<ActionResult> {
   const groups = await groupsOf(parts, accountId, filter)
   const { sql, values } = selection(accountId, order.action, filter, parts.clock.now())
-  const result: ActionResult = { matched: 0, changed: 0 }
+  const result = { matched: 0, changed: 0 }
   for (let after = ''; ; ) {
     const rows = (await parts.store.read({
       sql,

@@ -6,6 +6,7 @@ import type { PageName } from '../http/paging.ts'
 import type { DeliveryRow } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
 import { reasonOf } from './reasons.ts'
+import type { DeliveryView, Transcript } from './shapes.ts'
 import { sharedLane } from './shared-lanes.ts'
 
 export interface DeliveryViewParts {
@@ -14,6 +15,8 @@ export interface DeliveryViewParts {
   clock: Clock
   firstAccountId: string
 }
+
+type Line = Transcript['lines'][number]
 
 const MESSAGE_NOT_FOUND = 'Message not found'
 
@@ -49,7 +52,7 @@ export async function listDeliveries(
   return rows.map((row) => viewOf(parts, row))
 }
 
-function viewOf({ delivery, clock, firstAccountId }: DeliveryViewParts, row: DeliveryRow) {
+function viewOf({ delivery, clock, firstAccountId }: DeliveryViewParts, row: DeliveryRow): DeliveryView {
   const now = clock.now()
   const seen = (lane: LaneState | null) =>
     lane === null || row.account_id === firstAccountId ? lane : sharedLane(lane)
@@ -91,10 +94,8 @@ export async function readTranscripts(store: Store, accountId: string, deliveryI
     attempt: row.attempt,
     started_at: new Date(row.started_at).toISOString(),
     mx_host: row.mx_host || null,
-    lines: (JSON.parse(row.lines_json) as [number, string, string][]).map(([ms, direction, line]) => ({
-      ms,
-      direction,
-      line,
-    })),
+    lines: (JSON.parse(row.lines_json) as [number, Line['direction'], string][]).map(
+      ([ms, direction, line]) => ({ ms, direction, line }),
+    ),
   }))
 }

@@ -1,12 +1,14 @@
 /** An operator's orders for mail to a site: a pause, and other limits than those of the shaping (own-operations.md section 3). */
 import type { Clock } from '../base/clock.ts'
 import { BadRequest, Forbidden, NotFound } from '../base/errors.ts'
+import { message } from '../base/shape.ts'
 import { invalidFormat } from '../base/values.ts'
 import { NO_RATE, type Override, type Overrides } from '../delivery/overrides/overrides.ts'
 import { CONNECTIONS_MAX, rateOf } from '../delivery/shaping/shaping-file.ts'
 import type { Caller } from '../http/auth.ts'
+import { dateParam, integerParam, wordParam } from '../http/inputs.ts'
 import { type Operation, operation } from '../http/operation.ts'
-import type { Params } from '../http/params.ts'
+import { ORDER, type SiteOrder } from './shapes.ts'
 
 export interface OverrideRouteParts {
   overrides: Overrides
@@ -22,13 +24,8 @@ const SITE_LENGTH_MAX = 800
 const REASON_LENGTH_MAX = 1_000
 /** An order for longer than this has no end. */
 const UNTIL_MAX_MS = 366 * 24 * 3_600_000
-const UNTIL = {
-  name: 'until',
-  type: 'date',
-  description: 'When it ends by itself, within a year; without it somebody ends it',
-} as const
-const ORDER = { 200: { description: 'What is ordered for the site' } } as const
-const ENDED = { 200: { description: 'Ended' }, 404: { description: 'There is no such order' } } as const
+const UNTIL = dateParam('When it ends by itself, within a year; without it somebody ends it')
+const ENDED = { 200: message('success', 'Ended'), 404: 'There is no such order' } as const
 
 export function overrideRoutes({ overrides, clock, firstAccountId }: OverrideRouteParts): Operation[] {
   /** @throws Forbidden for anyone but the operator @throws BadRequest */
@@ -41,9 +38,9 @@ export function overrideRoutes({ overrides, clock, firstAccountId }: OverrideRou
   }
 
   /** @throws BadRequest */
-  function untilOf(params: Params): number | null {
-    const until = params.date('until')?.getTime() ?? null
-    if (until === null) return null
+  function untilOf(date: Date | undefined): number | null {
+    if (date === undefined) return null
+    const until = date.getTime()
     const now = clock.now()
     if (until <= now || until > now + UNTIL_MAX_MS)
       throw new BadRequest('until must be in the future, and within a year')
@@ -61,16 +58,12 @@ export function overrideRoutes({ overrides, clock, firstAccountId }: OverrideRou
       description:
         'What is accepted meanwhile waits, too. `site` is as in the lanes, or the domain of recipients. For the first account only.',
       auth: WRITE,
-      params: [
-        { name: 'reason', type: 'string', description: 'For the others; at most 1000 characters' },
-        UNTIL,
-      ],
-      responses: ORDER,
-      async handler({ params, path, caller, log }) {
+      params: { reason: wordParam('For the others; at most 1000 characters', shortReason), until: UNTIL },
+      answers: { 200: ORDER },
+      async handler({ input, path, caller, log }) {
         const site = siteFor(caller, path.site)
-        const reason = params.text('reason') ?? ''
-        if (reason.length > REASON_LENGTH_MAX) throw invalidFormat('reason', reason)
-        const override = await overrides.pause(site, { reason, until: untilOf(params) })
+        const { reason = '', until } = input()
+        const override = await overrides.pause(site, { reason, until: untilOf(until) })
         log.info({ site, reason }, 'mail to a site is paused')
         return overrideView(override)
       },
@@ -83,8 +76,7 @@ export function overrideRoutes({ overrides, clock, firstAccountId }: OverrideRou
       summary: 'Send to a provider again, at once',
       description: 'For the first account only.',
       auth: WRITE,
-      params: [],
-      responses: ENDED,
+      answers: ENDED,
       async handler({ path, caller }) {
         const site = siteFor(caller, path.site)
         if (!(await overrides.resume(site))) throw new NotFound('mail to this site is not paused')
@@ -101,27 +93,23 @@ export function overrideRoutes({ overrides, clock, firstAccountId }: OverrideRou
       description:
         'They hold for each source address at once, over a changed shaping file and a restart. For the first account only.',
       auth: WRITE,
-      params: [
-        {
-          name: 'connections',
-          type: 'integer',
-          description: `At a time from one address, 1 to ${CONNECTIONS_MAX}; without it as shaped`,
-        },
-        {
-          name: 'rate',
-          type: 'string',
-          description: `Messages in a time, such as \`300/1m\`, or \`${NO_RATE}\`; without it as shaped`,
-        },
-        UNTIL,
-      ],
-      responses: ORDER,
-      async handler({ params, path, caller, log }) {
+      params: {
+        connections: integerParam(
+          `At a time from one address, 1 to ${CONNECTIONS_MAX}; without it as shaped`,
+          { min: 1, max: CONNECTIONS_MAX },
+        ),
+        rate: wordParam(
+          `Messages in a time, such as \`300/1m\`, or \`${NO_RATE}\`; without it as shaped`,
+          knownRate,
+        ),
+        until: UNTIL,
+      },
+      answers: { 200: ORDER },
+      async handler({ input, path, caller, log }) {
         const site = siteFor(caller, path.site)
-        const connections = params.integer('connections', { min: 1, max: CONNECTIONS_MAX }) ?? null
-        const rate = params.text('rate') ?? null
+        const { connections = null, rate = null, until } = input()
         if (connections === null && rate === null) throw new BadRequest('give connections, rate, or both')
-        if (rate !== null && rate !== NO_RATE && rateOf(rate) === undefined) throw invalidFormat('rate', rate)
-        const override = await overrides.setLimits(site, { connections, rate, until: untilOf(params) })
+        const override = await overrides.setLimits(site, { connections, rate, until: untilOf(until) })
         log.info({ site, connections, rate }, 'limits of a site are ordered')
         return overrideView(override)
       },
@@ -134,8 +122,7 @@ export function overrideRoutes({ overrides, clock, firstAccountId }: OverrideRou
       summary: 'Return to the limits of the shaping',
       description: 'For the first account only.',
       auth: WRITE,
-      params: [],
-      responses: ENDED,
+      answers: ENDED,
       async handler({ path, caller }) {
         const site = siteFor(caller, path.site)
         if (!(await overrides.resetLimits(site))) throw new NotFound('no limits are ordered for this site')
@@ -145,14 +132,25 @@ export function overrideRoutes({ overrides, clock, firstAccountId }: OverrideRou
   ]
 }
 
-const timeView = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString())
+function shortReason(text: string, name: string): string {
+  if (text.length > REASON_LENGTH_MAX) throw invalidFormat(name, text)
+  return text
+}
 
-export const overrideView = ({ site, pause, limits }: Override): Record<string, unknown> => ({
+function knownRate(text: string, name: string): string {
+  if (text !== NO_RATE && rateOf(text) === undefined) throw invalidFormat(name, text)
+  return text
+}
+
+const timeView = (ms: number) => new Date(ms).toISOString()
+const endView = (ms: number | null) => (ms === null ? null : timeView(ms))
+
+export const overrideView = ({ site, pause, limits }: Override): SiteOrder => ({
   site,
-  pause: pause && { reason: pause.reason, since: timeView(pause.since), until: timeView(pause.until) },
+  pause: pause && { reason: pause.reason, since: timeView(pause.since), until: endView(pause.until) },
   limits: limits && {
     connections: limits.connections,
     rate: limits.rate,
-    until: timeView(limits.until),
+    until: endView(limits.until),
   },
 })

@@ -8,11 +8,7 @@ import {
   REASON_WARMUP,
 } from '../delivery/outcome.ts'
 import type { DeliveryRow } from '../store/schema.ts'
-
-export interface Reason {
-  code: string
-  sentence: string
-}
+import type { DeliveryReason } from './shapes.ts'
 
 /** Progress of a delivery that this process holds. */
 export interface Progress {
@@ -29,7 +25,7 @@ export function reasonOf(
   progress: Progress | null,
   lane: LaneState | null,
   now: number,
-): Reason {
+): DeliveryReason {
   const answer = `${row.last_code ?? ''} ${quoted(row.last_reply)}`.trim()
   switch (row.state) {
     case 'delivered':
@@ -53,7 +49,7 @@ export function reasonOf(
   }
 }
 
-function waiting(row: DeliveryRow, lane: LaneState | null, now: number, answer: string): Reason {
+function waiting(row: DeliveryRow, lane: LaneState | null, now: number, answer: string): DeliveryReason {
   if (row.reason === REASON_ACCOUNT_HELD)
     return {
       code: REASON_ACCOUNT_HELD,
@@ -93,7 +89,7 @@ function waiting(row: DeliveryRow, lane: LaneState | null, now: number, answer: 
   return lane ? waitingIn(lane) : { code: 'next', sentence: 'It is due and is taken up within moments.' }
 }
 
-function waitingIn(lane: LaneState): Reason {
+function waitingIn(lane: LaneState): DeliveryReason {
   const { name } = lane.info
   if (lane.backedOffUntil !== null) {
     return {

@@ -2,11 +2,21 @@
 import { BadRequest } from '../base/errors.ts'
 import { invalidFormat, isPlainObject, jsonText } from '../base/values.ts'
 import type { Caller } from '../http/auth.ts'
+import { limitParam, parsedParam, textParam } from '../http/inputs.ts'
 import { type Operation, operation } from '../http/operation.ts'
-import { limitOf, pageName, pivotPaging } from '../http/paging.ts'
+import { pageName, pivotPaging } from '../http/paging.ts'
 import type { Params } from '../http/params.ts'
-import { ACTIONS, type ActionParts, type QueueFilter, runAction } from './actions.ts'
+import { type ActionParts, type QueueFilter, runAction } from './actions.ts'
 import { listDeliveries, readTranscripts } from './deliveries.ts'
+import {
+  ACTION_RESULT,
+  ACTIONS,
+  DELIVERIES,
+  LANES,
+  QUEUE_ACTION,
+  QUEUE_DOMAINS,
+  TRANSCRIPTS,
+} from './shapes.ts'
 
 export interface QueueRouteParts extends ActionParts {
   baseUrl: string
@@ -18,7 +28,6 @@ const BASE = '/sendwright/v1'
 const TAG = 'Queue'
 const READ = { area: 'events', access: 'read' } as const
 const WRITE = { area: 'domains', access: 'write' } as const
-const PAGE_SIZE = 100
 
 export function queueRoutes(parts: QueueRouteParts): Operation[] {
   const scope = (caller: Caller) => (caller.accountId === parts.firstAccountId ? null : caller.accountId)
@@ -30,16 +39,15 @@ export function queueRoutes(parts: QueueRouteParts): Operation[] {
       tag: TAG,
       summary: 'Where a message is, recipient by recipient, and why',
       auth: READ,
-      params: [
-        { name: 'limit', type: 'integer', description: 'Page size, 1 to 1000', default: PAGE_SIZE },
-        { name: 'page', type: 'string', description: 'From a paging link' },
-        { name: 'id', type: 'string', description: 'From a paging link' },
-      ],
-      responses: { 200: { description: 'A page of deliveries' } },
-      async handler({ params, path, caller }) {
-        const limit = limitOf(params, { default: PAGE_SIZE, max: 1000 })
-        const pivot = params.text('id')
-        const page = { name: pageName(params), pivot, limit }
+      params: {
+        limit: limitParam(100, 1000),
+        page: parsedParam('From a paging link', pageName),
+        id: textParam('From a paging link'),
+      },
+      answers: { 200: DELIVERIES },
+      async handler({ input, path, caller }) {
+        const { limit, page: name, id: pivot } = input()
+        const page = { name, pivot, limit }
         const items = await listDeliveries(parts, caller.accountId, path.message_id, page)
         const paging = pivotPaging({
           baseUrl: parts.baseUrl,
@@ -60,8 +68,7 @@ export function queueRoutes(parts: QueueRouteParts): Operation[] {
       tag: TAG,
       summary: 'The SMTP dialogue of each attempt that was kept',
       auth: READ,
-      params: [],
-      responses: { 200: { description: 'Dialogues, first attempt first' } },
+      answers: { 200: TRANSCRIPTS },
       handler: async ({ path, caller }) => ({
         items: await readTranscripts(parts.store, caller.accountId, path.id),
       }),
@@ -73,8 +80,7 @@ export function queueRoutes(parts: QueueRouteParts): Operation[] {
       tag: TAG,
       summary: 'What waits for each lane, and what holds there',
       auth: READ,
-      params: [],
-      responses: { 200: { description: 'Lanes' } },
+      answers: { 200: LANES },
       handler: async ({ caller }) => ({ items: await parts.totals.lanes(scope(caller)) }),
     }),
     operation({
@@ -84,8 +90,7 @@ export function queueRoutes(parts: QueueRouteParts): Operation[] {
       tag: TAG,
       summary: 'What waits per sending domain and per recipient domain',
       auth: READ,
-      params: [],
-      responses: { 200: { description: 'Domains' } },
+      answers: { 200: QUEUE_DOMAINS },
       handler: async ({ caller }) => parts.totals.domains(scope(caller)),
     }),
     operation({
@@ -100,24 +105,8 @@ export function queueRoutes(parts: QueueRouteParts): Operation[] {
       tag: TAG,
       summary: 'Pause, resume, retry, drop or move what a filter matches',
       auth: WRITE,
-      params: [],
-      body: {
-        description: 'Action, filter and whether to count only',
-        schema: {
-          type: 'object',
-          required: ['action', 'filter'],
-          properties: {
-            action: { type: 'string', enum: ACTIONS },
-            filter: {
-              type: 'object',
-              properties: Object.fromEntries(FILTER_NAMES.map((name) => [name, { type: 'string' }])),
-            },
-            pool: { type: 'string' },
-            dry_run: { type: 'boolean' },
-          },
-        },
-      },
-      responses: { 200: { description: '`{matched, changed}`' } },
+      body: QUEUE_ACTION,
+      answers: { 200: ACTION_RESULT },
       async handler({ params, caller, log }) {
         const action = params.oneOf('action', ACTIONS)
         if (action === undefined) throw new BadRequest('Missing mandatory parameter: action')
@@ -126,21 +115,11 @@ export function queueRoutes(parts: QueueRouteParts): Operation[] {
         const dryRun = params.boolean('dry_run') ?? false
         const result = await runAction(parts, scope(caller), order, filter, dryRun)
         log.info({ ...order, filter, dryRun, key: caller.keyId, ...result }, 'queue action')
-        return { ...result }
+        return result
       },
     }),
   ]
 }
-
-const FILTER_NAMES = [
-  'domain',
-  'recipient_domain',
-  'provider',
-  'lane',
-  'tag',
-  'message_id',
-  'older_than',
-] as const
 
 /** @throws BadRequest without a filter, and for members that are unknown or not strings */
 function filterOf(params: Params): QueueFilter {
@@ -149,24 +128,21 @@ function filterOf(params: Params): QueueFilter {
     throw new BadRequest('Missing mandatory parameter: filter')
   const texts = new Map<string, string>()
   for (const [name, value] of Object.entries(given)) {
-    if (!FILTER_NAMES.some((known) => known === name))
+    if (!Object.hasOwn(QUEUE_ACTION.fields.filter.fields, name))
       throw new BadRequest(`Unknown filter: ${name.slice(0, 100)}`)
     if (typeof value !== 'string' || value === '') throw invalidFormat(`filter.${name}`, jsonText(value))
     texts.set(name, value)
   }
-  const filter: QueueFilter = {}
-  const take = (name: (typeof FILTER_NAMES)[number], set: (value: string) => void) => {
-    const value = texts.get(name)
-    if (value !== undefined) set(value)
+  const age = texts.get('older_than')
+  return {
+    domain: texts.get('domain'),
+    recipientDomain: texts.get('recipient_domain'),
+    provider: texts.get('provider'),
+    lane: texts.get('lane'),
+    tag: texts.get('tag'),
+    messageId: texts.get('message_id'),
+    olderThanMs: age === undefined ? undefined : spanOf(age),
   }
-  take('domain', (value) => (filter.domain = value))
-  take('recipient_domain', (value) => (filter.recipientDomain = value))
-  take('provider', (value) => (filter.provider = value))
-  take('lane', (value) => (filter.lane = value))
-  take('tag', (value) => (filter.tag = value))
-  take('message_id', (value) => (filter.messageId = value))
-  take('older_than', (value) => (filter.olderThanMs = spanOf(value)))
-  return filter
 }
 
 const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }

@@ -5,6 +5,7 @@ import type { Shaping } from '../delivery/shaping/shaping.ts'
 import { backOffOf, type LaneLimits } from '../delivery/shaping/shaping-table.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import { overrideView } from './override-routes.ts'
+import { SHAPING, type ShapingView } from './shapes.ts'
 
 export interface ShapingRouteParts {
   shaping: Shaping
@@ -22,8 +23,7 @@ export function shapingRoutes({ shaping, overrides, firstAccountId }: ShapingRou
       summary: 'The limits per provider in force, and the faults of a file that is not',
       description: 'For the first account only.',
       auth: { area: 'account', access: 'read', only: 'first' },
-      params: [],
-      responses: { 200: { description: 'Limits by provider' } },
+      answers: { 200: SHAPING },
       async handler({ caller }) {
         if (caller.accountId !== firstAccountId) throw new Forbidden()
         return { ...shapingView(shaping), overrides: overrides.list().map(overrideView) }
@@ -32,7 +32,7 @@ export function shapingRoutes({ shaping, overrides, firstAccountId }: ShapingRou
   ]
 }
 
-function shapingView(shaping: Shaping): Record<string, unknown> {
+function shapingView(shaping: Shaping): Omit<ShapingView, 'overrides'> {
   const table = shaping.current()
   const { file, loadedAt, faults } = shaping.state()
   return {

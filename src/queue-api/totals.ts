@@ -7,6 +7,7 @@ import type { Blocks } from '../ips/blocks/blocks.ts'
 import { blockView } from '../ips/operator-routes.ts'
 import type { Store } from '../store/store.ts'
 import { overrideView } from './override-routes.ts'
+import type { LaneView, QueueDomains } from './shapes.ts'
 import { limitsView } from './shaping-routes.ts'
 import { sharedBlock, sharedLane, sharedOverride } from './shared-lanes.ts'
 
@@ -32,8 +33,8 @@ export interface QueueTotals {
   /** Drops cached counts. */
   forget(): void
   /** For one account without what others' mail on the same lanes says (shared-lanes.ts). */
-  lanes(accountId: string | null): Promise<Record<string, unknown>[]>
-  domains(accountId: string | null): Promise<Record<string, unknown>>
+  lanes(accountId: string | null): Promise<LaneView[]>
+  domains(accountId: string | null): Promise<QueueDomains>
 }
 
 const GROUPS = (account: string) => `SELECT d.account_id, d.domain_id, d.recipient_domain, d.source_key,
@@ -143,7 +144,7 @@ function laneView(
   groups: readonly GroupTotal[],
   state: LaneState | undefined,
   { blocks, overrides }: { blocks: Pick<Blocks, 'find'>; overrides: Pick<Overrides, 'find'> },
-): Record<string, unknown> {
+): LaneView {
   const source = name.slice(0, name.indexOf('/'))
   const block = blocks.find(source, state?.info.site ?? site)
   const override = overrides.find(state?.info.site ?? site)

@@ -1,14 +1,23 @@
 /** Rate limits of single accounts, for the operator (auth-limits.md section 6 rule 6). */
 import type { AccountDirectory } from '../accounts/account-directory.ts'
 import { BadRequest, Forbidden, NotFound } from '../base/errors.ts'
+import { flag, integer, list, named, number, type Of, object, oneOf } from '../base/shape.ts'
 import { ACCOUNT_LIMITS, type AccountLimitName, type AccountLimits } from '../http/account-limits.ts'
 import type { Caller } from '../http/auth.ts'
+import { integerParam } from '../http/inputs.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import type { LimitName, LimitSetting } from '../http/rate-limit.ts'
 
 const TAG = 'Rate limits'
 const PATH = '/sendwright/v1/accounts/{account_id}/rate-limits'
 const COUNT_MAX = 1_000_000_000
+
+const LIMIT = named('AccountRateLimit', 'A rate limit of an account', {
+  name: oneOf('What it limits', ACCOUNT_LIMITS),
+  count: integer('How much fits into a window; 0: no limit'),
+  window_seconds: number('Length of the window', { unit: 'seconds' }),
+  is_default: flag('The general limit applies'),
+})
 
 export interface RateLimitRouteParts {
   accountLimits: AccountLimits
@@ -29,7 +38,7 @@ export function rateLimitRoutes(parts: RateLimitRouteParts): Operation[] {
     return account.id
   }
 
-  const viewOf = (name: AccountLimitName, accountId: string) => {
+  const viewOf = (name: AccountLimitName, accountId: string): Of<typeof LIMIT> => {
     const own = accountLimits.countOf(name, accountId)
     const { count, windowMs } = limits[name]
     return { name, count: own ?? count, window_seconds: windowMs / 1000, is_default: own === undefined }
@@ -43,8 +52,7 @@ export function rateLimitRoutes(parts: RateLimitRouteParts): Operation[] {
       tag: TAG,
       summary: 'List the rate limits of an account',
       auth: { area: 'account', access: 'read', only: 'first' },
-      params: [],
-      responses: { 200: { description: 'All of them; a count of 0 is no limit' } },
+      answers: { 200: object('All of them', { items: list('Limits', LIMIT) }) },
       async handler({ caller, path }) {
         const accountId = await accountOf(caller, path.account_id)
         return { items: ACCOUNT_LIMITS.map((name) => viewOf(name, accountId)) }
@@ -57,21 +65,18 @@ export function rateLimitRoutes(parts: RateLimitRouteParts): Operation[] {
       tag: TAG,
       summary: 'Set a rate limit of an account',
       auth: { area: 'account', access: 'write', only: 'first' },
-      params: [
-        {
-          name: 'count',
-          type: 'integer',
+      params: {
+        count: integerParam('Per window of the general limit; 0: no limit', {
           required: true,
-          description: 'Per window of the general limit; 0: no limit',
-        },
-      ],
-      responses: { 200: { description: 'The limit' } },
-      async handler({ caller, path, params }) {
+          min: 0,
+          max: COUNT_MAX,
+        }),
+      },
+      answers: { 200: LIMIT },
+      async handler({ caller, path, input }) {
         const accountId = await accountOf(caller, path.account_id)
         const name = nameOf(path.name)
-        params.required('count')
-        const count = params.integer('count', { min: 0, max: COUNT_MAX, default: 0 })
-        await accountLimits.set(name, accountId, count)
+        await accountLimits.set(name, accountId, input().count)
         return viewOf(name, accountId)
       },
     }),
@@ -82,8 +87,7 @@ export function rateLimitRoutes(parts: RateLimitRouteParts): Operation[] {
       tag: TAG,
       summary: 'Return a rate limit of an account to the general one',
       auth: { area: 'account', access: 'write', only: 'first' },
-      params: [],
-      responses: { 200: { description: 'The limit' } },
+      answers: { 200: LIMIT },
       async handler({ caller, path }) {
         const accountId = await accountOf(caller, path.account_id)
         const name = nameOf(path.name)

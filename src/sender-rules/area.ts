@@ -10,6 +10,7 @@ import { countOf, type Figures } from '../metrics/figures.ts'
 import type { TrackingArea } from '../tracking/area.ts'
 import { readAuthentication, readBimi } from './authentication.ts'
 import { judgeSender, type SenderFacts } from './rules.ts'
+import { SENDER_RULES } from './shapes.ts'
 
 const DAYS = 30
 /** Names of metrics-logs.md section 2. */
@@ -31,8 +32,7 @@ export function senderRulesArea(core: Core, uses: SenderRulesUses): Area {
           'Whether a domain follows the rules of Gmail and Yahoo for senders, with figures and what to change',
         auth: { area: 'domains', access: 'read' },
         rateLimit: 'domains',
-        params: [],
-        responses: { 200: { description: 'A finding for each rule' } },
+        answers: { 200: SENDER_RULES },
         async handler({ path, caller }) {
           const domain = await ownDomain(core.domains, caller, path.name)
           return judgeSender(await factsOf(core, uses, domain))

@@ -1,5 +1,6 @@
 /** What Gmail and Yahoo require of senders, judged for one domain (own-operations.md section 13). Pure. */
 import { type BimiFinding, judgeBimi } from './bimi.ts'
+import type { RuleFinding, SenderRules } from './shapes.ts'
 
 export interface SenderFacts {
   domain: string
@@ -16,25 +17,6 @@ export interface SenderFacts {
   oneClickOn: 'all mail' | 'bulk mail' | 'none'
   /** TXT at `default._bimi`; null: no answer. */
   bimi: readonly string[] | null
-}
-
-export interface RuleFinding {
-  rule: 'spf' | 'dkim' | 'dmarc' | 'spam-rate' | 'one-click-unsubscribe' | 'bimi'
-  /** Who requires it of whom. */
-  required_of: 'everybody' | 'bulk senders' | 'nobody'
-  /** Null: it cannot be said. */
-  passed: boolean | null
-  sentence: string
-  /** What was measured, and the most that is allowed; both as text with four decimals. */
-  figure?: string
-  limit?: string
-}
-
-export interface SenderRules {
-  /** More than this to one provider in a day makes a bulk sender, by Gmail's definition. */
-  is_bulk_sender: boolean
-  busiest_day: number
-  rules: RuleFinding[]
 }
 
 const BULK_PER_DAY = 5_000

@@ -355,13 +355,13 @@ export interface PastMessageRow {
   summary_json: string; removed_at: number
 }
 export interface PlacementSeedRow {
-  test_id: string; address: string; provider: string; state: string; destination: string; category: string
-  seconds: number | null; facts_json: string; problem: string
+  test_id: string; address: string; provider: string; state: 'pending' | 'delivered' | 'missing'
+  destination: string; category: string; seconds: number | null; facts_json: string; problem: string
 }
 export interface PlacementTestRow {
   id: string; account_id: string; list_id: string; sender: string; subject: string; message_id: string | null
-  status: string; created_at: number; updated_at: number; share_id: string; shared: Flag; share_until: number
-  spam_json: string | null
+  status: 'processing' | 'completed'; created_at: number; updated_at: number; share_id: string; shared: Flag
+  share_until: number; spam_json: string | null
 }
 export interface PublicKeyRow {
   account_id: string; id: string; secret_hmac: string; created_at: number

@@ -10,6 +10,7 @@ import { readFile, statfs } from 'node:fs/promises'
 import { connect, isIP } from 'node:net'
 import { seenAddresses } from '../base/host-addresses.ts'
 import { parseCidr } from '../base/ip.ts'
+import type { Of } from '../base/shape.ts'
 import { REFUSALS_HOURS, type Refusal } from '../bounces/refusals.ts'
 import type { OwnCertificateState } from '../certificates/own-certificates.ts'
 import type { Config } from '../config.ts'
@@ -23,18 +24,9 @@ import { heloFaults, type NamedAddress, type NameFaults, spfFaults } from '../ip
 import { OWN_BLOBS } from '../nodes/node.ts'
 import { exposedFiles, exposureSentence, readableByAll } from '../store/private-files.ts'
 import { openFilesFault } from './open-files.ts'
+import type { CHECK } from './shapes.ts'
 
-export interface Check {
-  name: string
-  state: 'ok' | 'warning' | 'failed'
-  /** For a person: what was found and, if something is wrong, what to do. */
-  sentence: string
-}
-
-export interface CheckResult extends Check {
-  /** RFC 3339, UTC. */
-  checked_at: string
-}
+export type CheckResult = Of<typeof CHECK>
 
 export interface CheckParts {
   config: Pick<
@@ -95,7 +87,7 @@ const MEGABYTE = 1024 * 1024
 const ok = (sentence: string) => ({ state: 'ok', sentence }) as const
 const warning = (sentence: string) => ({ state: 'warning', sentence }) as const
 const failed = (sentence: string) => ({ state: 'failed', sentence }) as const
-type Finding = Omit<Check, 'name'>
+type Finding = Pick<CheckResult, 'state' | 'sentence'>
 
 /** Runs all checks concurrently; results are in the order in which a person would fix things. Never rejects. */
 export async function runChecks(parts: CheckParts): Promise<CheckResult[]> {

@@ -1,4 +1,5 @@
 /** The installation as GET /sendwright/v1/system describes it. */
+import type { Of } from '../base/shape.ts'
 import { VERSION } from '../base/version.ts'
 import type { Config } from '../config.ts'
 import type { Core } from '../core.ts'
@@ -7,8 +8,9 @@ import type { Caller } from '../http/auth.ts'
 import type { JobReport } from '../jobs/job-context.ts'
 import type { NodeReport } from '../nodes/node.ts'
 import type { AlertHitRow } from '../store/schema.ts'
+import type { STORAGE, SYSTEM } from './shapes.ts'
 import type { SizesReport } from './sizes/sizes.ts'
-import type { SizeKind } from './sizes/table-kinds.ts'
+import type { StoredKind } from './sizes/table-kinds.ts'
 
 const STARTED_AT = Date.now()
 
@@ -24,7 +26,7 @@ export async function describeSystem(
   { config, store, firstAccountId, nodes }: Pick<Core, 'config' | 'store' | 'firstAccountId' | 'nodes'>,
   { jobs, alerts, sizes, queue }: SystemParts,
   caller: Pick<Caller, 'accountId' | 'role'>,
-): Promise<Record<string, unknown>> {
+): Promise<Of<typeof SYSTEM>> {
   const isFirst = caller.accountId === firstAccountId
   return {
     version: VERSION,
@@ -43,7 +45,8 @@ export async function describeSystem(
   }
 }
 
-const isoTime = (at: number | null) => (at === null ? null : new Date(at).toISOString())
+const isoTime = (at: number) => new Date(at).toISOString()
+const isoTimeOrNull = (at: number | null) => (at === null ? null : isoTime(at))
 
 /** One that lasts now. */
 const alertView = ({ name, dimension, dimension_value, latest_value, since_at, advice }: AlertHitRow) => ({
@@ -54,7 +57,7 @@ const alertView = ({ name, dimension, dimension_value, latest_value, since_at, a
   advice,
 })
 
-function storageView(config: Config, sizes: SizesReport | null): Record<string, unknown> | null {
+function storageView(config: Config, sizes: SizesReport | null): Of<typeof STORAGE> | null {
   if (!sizes) return null
   const { freeBytes, growthPerDay, fullAt } = sizes.disk
   return {
@@ -63,7 +66,7 @@ function storageView(config: Config, sizes: SizesReport | null): Record<string, 
       free_bytes: freeBytes,
       reserved_bytes: config.freeSpaceMinBytes,
       growth_bytes_per_day: growthPerDay,
-      full_at: isoTime(fullAt),
+      full_at: isoTimeOrNull(fullAt),
     },
     kinds: sizes.kinds.map(({ kind, bytes, rows, growthPerDay: growth }) => ({
       kind,
@@ -77,13 +80,13 @@ function storageView(config: Config, sizes: SizesReport | null): Record<string, 
 }
 
 /** Null: the domain decides, or people do. */
-function keptDays(config: Config, kind: SizeKind): number | null {
+function keptDays(config: Config, kind: StoredKind): number | null {
   if (kind === 'events') return config.eventRetentionDays
   if (kind === 'audit') return config.auditRetentionDays
   return kind === 'inbox' ? config.inboxRetentionDays : null
 }
 
-function limitBytes(config: Config, kind: SizeKind): number | null {
+function limitBytes(config: Config, kind: StoredKind): number | null {
   if (kind === 'events') return config.eventRetentionBytes
   if (kind === 'messages') return config.messageRetentionBytes
   return kind === 'inbox' ? config.inboxRetentionBytes : null
@@ -109,8 +112,8 @@ function jobView({ name, everyMs, running, lastStartedAt, lastEndedAt, lastError
     name,
     interval_seconds: everyMs / 1000,
     running,
-    last_started_at: isoTime(lastStartedAt),
-    last_ended_at: isoTime(lastEndedAt),
+    last_started_at: isoTimeOrNull(lastStartedAt),
+    last_ended_at: isoTimeOrNull(lastEndedAt),
     last_error: lastError,
   }
 }

@@ -1,15 +1,17 @@
 /** The installation and its checks over HTTP (own-operations.md section 6). */
 import type { Clock } from '../base/clock.ts'
 import { Forbidden } from '../base/errors.ts'
+import { list, type Of, object } from '../base/shape.ts'
 import type { Caller } from '../http/auth.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import type { CheckResult } from './checks.ts'
+import { CHECK, SYSTEM } from './shapes.ts'
 
 /** The checks query other hosts: results are repeated for this long, with the `checked_at` of their run. */
 const KEPT_MS = 30_000
 
 export interface SystemRouteParts {
-  describe(caller: Pick<Caller, 'accountId' | 'role'>): Promise<Record<string, unknown>>
+  describe(caller: Pick<Caller, 'accountId' | 'role'>): Promise<Of<typeof SYSTEM>>
   /** Never rejects. Callers at the same time share one run. */
   check(): Promise<CheckResult[]>
   clock: Clock
@@ -26,8 +28,7 @@ export function systemRoutes({ describe, check, clock, firstAccountId }: SystemR
       tag: 'System',
       summary: 'Version, mode, database, uptime, queue totals, periodic jobs',
       auth: { area: 'domains', access: 'read' },
-      params: [],
-      responses: { 200: { description: 'The installation' } },
+      answers: { 200: SYSTEM },
       handler: ({ caller }) => describe(caller),
     }),
     operation({
@@ -38,8 +39,7 @@ export function systemRoutes({ describe, check, clock, firstAccountId }: SystemR
       summary: 'Check whether this machine is fit to send mail',
       description: 'For the first account only: results name hosts of all accounts, and files.',
       auth: { area: 'domains', access: 'read', only: 'first' },
-      params: [],
-      responses: { 200: { description: 'One result per check' } },
+      answers: { 200: object('Results', { items: list('One per check', CHECK) }) },
       async handler({ caller }) {
         if (caller.accountId !== firstAccountId) throw new Forbidden()
         const now = clock.monotonic()

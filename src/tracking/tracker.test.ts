@@ -310,7 +310,7 @@ test('bulk gets a link by default where links are https, and its texts stay; the
 })
 
 /** [tracking record valid, web_scheme, certificate, TLS terminated elsewhere, fallback, base URL of the links]. */
-const HOSTS: [boolean, string, boolean, boolean, string | null, string][] = [
+const HOSTS: [boolean, 'http' | 'https', boolean, boolean, string | null, string][] = [
   [false, 'https', true, true, 'https://mail.example.net', 'https://mail.example.net/o/'],
   [false, 'https', false, false, 'http://127.0.0.1:8080', 'http://127.0.0.1:8080/o/'],
   [true, 'http', true, true, 'https://mail.example.net', 'http://email.example.com/o/'],

@@ -1,51 +1,44 @@
 /** Webhooks of a whole account over HTTP (webhooks.md W10 to W15). */
 import { formatRfc3339 } from '../base/dates.ts'
 import { BadRequest } from '../base/errors.ts'
-import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
-import type { Params } from '../http/params.ts'
+import { nothing, type Of } from '../base/shape.ts'
+import { flagParam, givenParam, type InputOf, parsedParam, wordParam } from '../http/inputs.ts'
+import { type Operation, operation } from '../http/operation.ts'
 import { noContent } from '../http/reply.ts'
 import type { HttpClient } from '../http-posts/http-client.ts'
 import type { AccountWebhooks, ShownWebhook } from './account-webhooks.ts'
-import { WEBHOOK_TYPES } from './types.ts'
-import { checkUrls, typesParam, urlsParam } from './url-params.ts'
+import {
+  ACCOUNT_WEBHOOK,
+  ACCOUNT_WEBHOOK_CREATED,
+  ACCOUNT_WEBHOOKS,
+  DUPLICATE,
+  UNKNOWN,
+  WEBHOOK_POST,
+} from './shapes.ts'
+import { checkUrl, ONE_URL, TYPES } from './url-params.ts'
 
 const PATH = '/v1/webhooks'
 const ONE = `${PATH}/{webhook_id}` as const
 const READ = { area: 'domains', access: 'read' } as const
 const WRITE = { area: 'domains', access: 'write' } as const
 
-const FIELDS: ParamDoc[] = [
-  { name: 'url', type: 'string', required: true, description: 'http or https' },
-  {
-    name: 'event_types',
-    type: 'string',
-    required: true,
-    repeated: true,
-    description: 'Types of events',
-    values: WEBHOOK_TYPES,
-  },
-  { name: 'description', type: 'string', description: 'Free text' },
-]
 /** Free text, shown in lists. */
 const DESCRIPTION_LENGTH_MAX = 1000
+const FIELDS = {
+  url: ONE_URL,
+  event_types: TYPES,
+  description: parsedParam('Free text', (params, name) => {
+    const text = params.given(name) ?? ''
+    if (text.length <= DESCRIPTION_LENGTH_MAX) return text
+    throw new BadRequest(`${name} is longer than ${DESCRIPTION_LENGTH_MAX} characters`, { form: 'Reason' })
+  }),
+}
 
 export function accountWebhookRoutes(stored: AccountWebhooks, client: HttpClient): Operation[] {
   const common = { tag: 'Webhooks', rateLimit: 'domains' } as const
-  const readInput = async (params: Params) => {
-    const [url = ''] = urlsParam(params)
-    const types = typesParam(params)
-    const description = params.given('description') ?? ''
-    if (description.length > DESCRIPTION_LENGTH_MAX) {
-      throw new BadRequest(`description is longer than ${DESCRIPTION_LENGTH_MAX} characters`, {
-        form: 'Reason',
-      })
-    }
-    await checkUrls(
-      client,
-      [url],
-      (bad, reason) => `invalid parameters: ${bad} is not a valid url: ${reason}`,
-    )
-    return { url, types, description }
+  const checked = async ({ event_types: types, ...given }: InputOf<typeof FIELDS>) => {
+    await checkUrl(client, given.url)
+    return { ...given, types }
   }
   return [
     operation({
@@ -55,16 +48,11 @@ export function accountWebhookRoutes(stored: AccountWebhooks, client: HttpClient
       id: 'listAccountWebhooks',
       summary: 'List the webhooks of the account',
       auth: READ,
-      params: [{ name: 'webhook_ids', type: 'string', description: 'Only these, separated by commas' }],
-      responses: { 200: { description: 'Webhooks' } },
-      async handler({ params, caller }) {
-        const ids = params.text('webhook_ids')?.split(',')
-        const rows = await stored.list(
-          caller.accountId,
-          ids?.map((id) => id.trim()),
-        )
-        return { webhooks: rows.map(view) }
-      },
+      params: { webhook_ids: wordParam('Only these, separated by commas', idsIn) },
+      answers: { 200: ACCOUNT_WEBHOOKS },
+      handler: async ({ input, caller }) => ({
+        webhooks: (await stored.list(caller.accountId, input().webhook_ids)).map(view),
+      }),
     }),
     operation({
       ...common,
@@ -75,9 +63,10 @@ export function accountWebhookRoutes(stored: AccountWebhooks, client: HttpClient
       summary: 'Register a URL for events of all domains',
       auth: WRITE,
       params: FIELDS,
-      responses: { 200: { description: 'The id of the webhook' } },
-      handler: async ({ params, caller }) => ({
-        webhook_id: await stored.create(caller.accountId, await readInput(params)),
+      webhooks: { webhook: WEBHOOK_POST },
+      answers: { 200: ACCOUNT_WEBHOOK_CREATED, 409: DUPLICATE },
+      handler: async ({ input, caller }) => ({
+        webhook_id: await stored.create(caller.accountId, await checked(input())),
       }),
     }),
     operation({
@@ -87,8 +76,7 @@ export function accountWebhookRoutes(stored: AccountWebhooks, client: HttpClient
       id: 'readAccountWebhook',
       summary: 'Read one webhook of the account',
       auth: READ,
-      params: [],
-      responses: { 200: { description: 'The webhook' } },
+      answers: { 200: ACCOUNT_WEBHOOK, 404: UNKNOWN },
       handler: async ({ path, caller }) => view(await stored.read(caller.accountId, path.webhook_id)),
     }),
     operation({
@@ -100,10 +88,10 @@ export function accountWebhookRoutes(stored: AccountWebhooks, client: HttpClient
       summary: 'Replace URL, types and description of a webhook',
       auth: WRITE,
       params: FIELDS,
-      responses: { 204: { description: 'Updated' } },
-      async handler({ path, params, caller }) {
+      answers: { 204: nothing('Updated'), 404: UNKNOWN, 409: DUPLICATE },
+      async handler({ path, input, caller }) {
         await stored.read(caller.accountId, path.webhook_id)
-        await stored.replace(caller.accountId, { id: path.webhook_id, ...(await readInput(params)) })
+        await stored.replace(caller.accountId, { id: path.webhook_id, ...(await checked(input())) })
         return noContent()
       },
     }),
@@ -114,8 +102,7 @@ export function accountWebhookRoutes(stored: AccountWebhooks, client: HttpClient
       id: 'deleteAccountWebhook',
       summary: 'Remove one webhook of the account',
       auth: WRITE,
-      params: [],
-      responses: { 204: { description: 'Removed' } },
+      answers: { 204: nothing('Removed'), 404: UNKNOWN },
       async handler({ path, caller }) {
         await stored.remove(caller.accountId, path.webhook_id)
         return noContent()
@@ -129,21 +116,25 @@ export function accountWebhookRoutes(stored: AccountWebhooks, client: HttpClient
       audit: { given: ['webhook_ids'] },
       summary: 'Remove some or all webhooks of the account',
       auth: WRITE,
-      params: [
-        { name: 'webhook_ids', type: 'string', description: 'Ids, separated by commas' },
-        { name: 'all', type: 'boolean', description: 'All of them', default: false },
-      ],
-      responses: { 204: { description: 'Removed' } },
-      async handler({ params, caller }) {
-        await stored.removeSome(caller.accountId, params.boolean('all') ? undefined : idsOf(params))
+      params: {
+        all: flagParam('All of them', { default: false }),
+        webhook_ids: givenParam('Ids, separated by commas'),
+      },
+      answers: { 204: nothing('Removed'), 404: UNKNOWN },
+      async handler({ input, caller }) {
+        const { all, webhook_ids: ids = '' } = input()
+        await stored.removeSome(caller.accountId, all ? undefined : checkedIds(ids))
         return noContent()
       },
     }),
   ]
 }
 
-function idsOf(params: Params): string[] {
-  const ids = (params.given('webhook_ids') ?? '').split(',').map((id) => id.trim())
+const idsIn = (text: string) => text.split(',').map((id) => id.trim())
+
+/** @throws BadRequest for an empty one */
+function checkedIds(text: string): string[] {
+  const ids = idsIn(text)
   if (ids.includes('')) {
     const reason = 'malformed webhook_ids parameter: empty values not allowed'
     throw new BadRequest(`Invalid parameter: webhook_ids ${reason}`)
@@ -151,7 +142,7 @@ function idsOf(params: Params): string[] {
   return ids
 }
 
-const view = (webhook: ShownWebhook) => ({
+const view = (webhook: ShownWebhook): Of<typeof ACCOUNT_WEBHOOK> => ({
   webhook_id: webhook.id,
   description: webhook.description,
   url: webhook.url,

@@ -4,19 +4,18 @@ import { formatRfc3339, parseDate } from '../base/dates.ts'
 import { BadRequest, NotFound } from '../base/errors.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import { ownDomain } from '../domains/routes.ts'
+import { choiceParam, limitParam, parsedParam, textParam, wordParam } from '../http/inputs.ts'
 import { type Operation, operation } from '../http/operation.ts'
-import { limitOf, pageName, pivotPaging } from '../http/paging.ts'
-import type { Params } from '../http/params.ts'
+import { ID_PAGE_PARAMS, idPage, pivotPaging } from '../http/paging.ts'
 import type { WebhookAttemptRow } from '../store/schema.ts'
-import type { AttemptLog, AttemptPage } from './attempts.ts'
+import type { AttemptLog } from './attempts.ts'
+import { ATTEMPTS, ONE_ATTEMPT, REPLAYED, SPAN_REPLAYED, STATUSES } from './shapes.ts'
 import { WEBHOOK_TYPES, webhookType } from './types.ts'
 import { maskedUrl } from './webhook-url.ts'
 import type { Webhooks } from './webhooks.ts'
 
 const PATH = '/sendwright/v1/webhooks'
-const ATTEMPTS = `${PATH}/attempts`
-const STATUSES = ['ok', 'failing', 'given-up'] as const
-const PAGE_SIZE = 100
+const LIST = `${PATH}/attempts` as const
 
 export interface AttemptRouteParts {
   attempts: AttemptLog
@@ -34,33 +33,27 @@ export function attemptRoutes(parts: AttemptRouteParts): Operation[] {
     operation({
       ...common,
       method: 'GET',
-      path: ATTEMPTS,
+      path: LIST,
       id: 'listWebhookAttempts',
       summary: 'List attempts to deliver webhooks, newest first',
       auth: { area: 'domains', access: 'read' },
-      params: [
-        { name: 'domain', type: 'string', description: 'Only events of this domain' },
-        { name: 'url', type: 'string', description: 'Only this URL' },
-        { name: 'event', type: 'string', description: 'Only this type', values: WEBHOOK_TYPES },
-        { name: 'status', type: 'string', description: 'Only attempts with this status', values: STATUSES },
-        { name: 'limit', type: 'integer', description: 'Page size, 1 to 1000', default: PAGE_SIZE },
-        { name: 'page', type: 'string', description: 'From a paging link' },
-      ],
-      responses: { 200: { description: 'A page of attempts' } },
-      async handler({ params, caller }) {
-        const limit = limitOf(params, { default: PAGE_SIZE, max: 1000, above: 'cut' })
-        const url = params.text('url')
-        const filter = {
-          domain: params.text('domain'),
-          url: url === undefined ? undefined : maskedUrl(url),
-          event: params.oneOf('event', WEBHOOK_TYPES),
-          status: params.oneOf('status', STATUSES),
-        }
-        const page = pageOf(params)
+      params: {
+        limit: limitParam(100, 1000, { above: 'cut' }),
+        url: wordParam('Only this URL', maskedUrl),
+        domain: textParam('Only events of this domain'),
+        event: choiceParam('Only this type', WEBHOOK_TYPES),
+        status: choiceParam('Only attempts with this status', STATUSES),
+        ...ID_PAGE_PARAMS,
+      },
+      answers: { 200: ATTEMPTS },
+      async handler({ input, caller }) {
+        const { limit, url, domain, event, status, ...at } = input()
+        const filter = { domain, url, event, status }
+        const page = idPage(at)
         const rows = await attempts.list(caller.accountId, filter, page, limit)
         const paging = pivotPaging({
           baseUrl: parts.baseUrl,
-          path: ATTEMPTS,
+          path: LIST,
           pivotName: 'id',
           firstItem: rows.at(0)?.id,
           lastItem: rows.at(-1)?.id,
@@ -73,12 +66,11 @@ export function attemptRoutes(parts: AttemptRouteParts): Operation[] {
     operation({
       ...common,
       method: 'GET',
-      path: `${ATTEMPTS}/{id}`,
+      path: `${LIST}/{id}`,
       id: 'readWebhookAttempt',
       summary: 'Read an attempt, with what was posted about the event',
       auth: { area: 'domains', access: 'read' },
-      params: [],
-      responses: { 200: { description: 'The attempt' } },
+      answers: { 200: ONE_ATTEMPT, 404: 'Attempt not found' },
       async handler({ path, caller }) {
         const attempt = await attempts.read(caller.accountId, path.id)
         if (!attempt) throw new NotFound('Attempt not found')
@@ -88,12 +80,11 @@ export function attemptRoutes(parts: AttemptRouteParts): Operation[] {
     operation({
       ...common,
       method: 'POST',
-      path: `${ATTEMPTS}/{id}/replay`,
+      path: `${LIST}/{id}/replay`,
       id: 'replayWebhookAttempt',
       summary: 'Send the event of an attempt again',
       auth: write,
-      params: [],
-      responses: { 200: { description: 'Queued; the event keeps its id' } },
+      answers: { 200: REPLAYED, 404: 'Attempt not found, or its event or webhook is gone' },
       async handler({ path, caller }) {
         const attempt = await attempts.read(caller.accountId, path.id)
         if (!attempt) throw new NotFound('Attempt not found')
@@ -109,28 +100,22 @@ export function attemptRoutes(parts: AttemptRouteParts): Operation[] {
       audit: { subject: ['domain'], given: ['url', 'from', 'to', 'events'] },
       summary: 'Send the events of a time span again',
       auth: write,
-      params: [
-        { name: 'domain', type: 'string', description: 'Default all domains' },
-        { name: 'url', type: 'string', description: 'Default every URL registered for the event' },
-        { name: 'from', type: 'string', required: true, description: 'RFC 3339, RFC 2822 or Unix seconds' },
-        { name: 'to', type: 'string', description: 'Default now' },
-        {
-          name: 'events',
-          type: 'string',
+      params: {
+        events: parsedParam('Types; default all', (params, name) => params.texts(name).map(webhookType), {
           repeated: true,
-          description: 'Types; default all',
           values: WEBHOOK_TYPES,
-        },
-      ],
-      responses: { 200: { description: 'How many events were found, and how many requests were queued' } },
-      async handler({ params, caller }) {
-        const domain = params.text('domain')
-        const types = params.texts('events').map(webhookType)
+        }),
+        domain: textParam('Default all domains'),
+        url: textParam('Default every URL registered for the event'),
+        from: wordParam('RFC 3339, RFC 2822 or Unix seconds', timeOf, { required: true }),
+        to: wordParam('Default now', timeOf),
+      },
+      answers: { 200: SPAN_REPLAYED, 404: 'Domain not found' },
+      async handler({ input, caller }) {
+        const { events: types, domain, to = parts.clock.now(), ...given } = input()
         const span = {
+          ...{ ...given, to },
           domainName: domain && (await ownDomain(parts.domains, caller, domain)).name,
-          url: params.text('url'),
-          from: timeOf('from', params.required('from')),
-          to: timeOf('to', params.text('to')) ?? parts.clock.now(),
           types: types.length > 0 ? types : WEBHOOK_TYPES,
         }
         return webhooks.replaySpan(caller.accountId, span)
@@ -141,22 +126,12 @@ export function attemptRoutes(parts: AttemptRouteParts): Operation[] {
 
 const RFC3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/i
 
-function timeOf(name: string, text: string): number
-function timeOf(name: string, text: string | undefined): number | undefined
-function timeOf(name: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined
+function timeOf(text: string, name: string): number {
   const time = RFC3339.test(text) ? Date.parse(text) : parseDate(text)?.getTime()
   if (time === undefined || Number.isNaN(time)) {
     throw new BadRequest(`Invalid format for parameter ${name}: ${text.slice(0, 100)}`)
   }
   return time
-}
-
-function pageOf(params: Params): AttemptPage {
-  const kind = pageName(params)
-  const pivot = params.text('id')
-  if (kind === 'next' || kind === 'previous') return pivot ? { kind, pivot } : { kind: 'first' }
-  return { kind }
 }
 
 const view = (row: WebhookAttemptRow) => ({

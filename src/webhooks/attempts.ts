@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../base/clock.ts'
 import { newId } from '../base/ids.ts'
+import type { IdPage } from '../http/paging.ts'
 import type { Attempt } from '../http-posts/post-attempts.ts'
 import { createJob, type Job } from '../jobs/job.ts'
 import type { OutgoingPostRow, WebhookAttemptRow } from '../store/schema.ts'
@@ -17,16 +18,9 @@ export interface AttemptFilter {
   status?: WebhookAttemptRow['status'] | undefined
 }
 
-export type AttemptPage = { kind: 'first' } | { kind: 'last' } | { kind: 'next' | 'previous'; pivot: string }
-
 export interface AttemptLog {
   /** Newest first. */
-  list(
-    accountId: string,
-    filter: AttemptFilter,
-    page: AttemptPage,
-    limit: number,
-  ): Promise<WebhookAttemptRow[]>
+  list(accountId: string, filter: AttemptFilter, page: IdPage, limit: number): Promise<WebhookAttemptRow[]>
   read(accountId: string, id: string): Promise<WebhookAttemptRow | undefined>
   /** Removes what is too old or too much. */
   prune(signal?: AbortSignal): Promise<void>

@@ -3,12 +3,20 @@ import { BadRequest, NotFound } from '../base/errors.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import { ownDomain } from '../domains/routes.ts'
 import type { Caller } from '../http/auth.ts'
-import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
-import type { Params } from '../http/params.ts'
+import { otherParam, parsedParam } from '../http/inputs.ts'
+import { type Operation, operation } from '../http/operation.ts'
 import type { HttpClient } from '../http-posts/http-client.ts'
 import type { DomainWebhooks } from './domain-webhooks.ts'
-import { WEBHOOK_TYPES, webhookType } from './types.ts'
-import { checkUrls, typesParam, urlsParam } from './url-params.ts'
+import {
+  DOMAIN_WEBHOOKS,
+  ONE_WEBHOOK,
+  UNKNOWN,
+  WEBHOOK_DONE,
+  WEBHOOK_POST,
+  WEBHOOK_TESTED,
+} from './shapes.ts'
+import { WEBHOOK_TYPES, type WebhookType, webhookType } from './types.ts'
+import { checkUrl, checkUrls, missing, ONE_URL, TYPES, URLS } from './url-params.ts'
 import { maskedUrl } from './webhook-url.ts'
 import type { Webhooks } from './webhooks.ts'
 
@@ -18,22 +26,15 @@ const WRITE = { area: 'domains', access: 'write' } as const
 const V3 = '/v3/domains/{domain}/webhooks'
 const V4 = '/v4/domains/{domain}/webhooks'
 
-const URLS: ParamDoc = {
-  name: 'url',
-  type: 'string',
-  required: true,
-  repeated: true,
-  description: 'At most three',
-}
-const ONE_URL: ParamDoc = { name: 'url', type: 'string', required: true, description: 'http or https' }
-const TYPES: ParamDoc = {
-  name: 'event_types',
-  type: 'string',
-  required: true,
-  repeated: true,
-  description: 'Types of events',
-  values: WEBHOOK_TYPES,
-}
+const ID = parsedParam(
+  'The type',
+  (params, name) => {
+    const id = params.text(name)
+    if (id === undefined) throw missing(name)
+    return webhookType(id)
+  },
+  { required: true, values: WEBHOOK_TYPES },
+)
 
 export interface DomainWebhookParts {
   domains: DomainDirectory
@@ -66,8 +67,7 @@ function typeRoutes(parts: DomainWebhookParts): Operation[] {
       id: 'listDomainWebhooks',
       summary: 'List the webhooks of a domain by type',
       auth: READ,
-      params: [],
-      responses: { 200: { description: 'URLs by type' } },
+      answers: { 200: DOMAIN_WEBHOOKS },
       handler: async ({ path, caller }) => ({
         webhooks: await stored.list(await domainOf(parts, caller, path.domain)),
       }),
@@ -80,17 +80,12 @@ function typeRoutes(parts: DomainWebhookParts): Operation[] {
       audit: { given: ['id', 'url'] },
       summary: 'Register the URLs of a type that has none',
       auth: WRITE,
-      params: [
-        { name: 'id', type: 'string', required: true, description: 'The type', values: WEBHOOK_TYPES },
-        URLS,
-      ],
-      responses: { 200: { description: 'Created' } },
-      async handler({ path, caller, params }) {
+      params: { id: ID, url: URLS },
+      webhooks: { webhook: WEBHOOK_POST },
+      answers: { 200: WEBHOOK_DONE },
+      async handler({ path, caller, input }) {
         const domain = await domainOf(parts, caller, path.domain)
-        const id = params.text('id')
-        if (id === undefined) throw new BadRequest('id is required', { form: 'Reason' })
-        const type = webhookType(id)
-        const given = urlsParam(params)
+        const { id: type, url: given } = input()
         await checkUrls(client, given, (url, reason) => `'${url}' is not a valid url: ${reason}`)
         const urls = await stored.create(domain, type, given)
         return { message: 'Webhook has been created', webhook: { urls } }
@@ -103,8 +98,7 @@ function typeRoutes(parts: DomainWebhookParts): Operation[] {
       id: 'readDomainWebhook',
       summary: 'Read the URLs of one type',
       auth: READ,
-      params: [],
-      responses: { 200: { description: 'The URLs' } },
+      answers: { 200: ONE_WEBHOOK },
       async handler({ path, caller }) {
         const { domain, type } = await target(caller, path)
         const urls = await stored.urls(domain, type)
@@ -120,11 +114,11 @@ function typeRoutes(parts: DomainWebhookParts): Operation[] {
       audit: { given: ['url'] },
       summary: 'Replace the URLs of one type',
       auth: WRITE,
-      params: [URLS],
-      responses: { 200: { description: 'Updated' } },
-      async handler({ path, caller, params }) {
+      params: { url: URLS },
+      answers: { 200: WEBHOOK_DONE },
+      async handler({ path, caller, input }) {
         const { domain, type } = await target(caller, path)
-        const given = urlsParam(params)
+        const { url: given } = input()
         await checkUrls(client, given, (url, reason) => `'${url}' is not a valid url: ${reason}`)
         const urls = await stored.replace(domain, type, given)
         return { message: 'Webhook has been updated', webhook: { urls } }
@@ -137,8 +131,7 @@ function typeRoutes(parts: DomainWebhookParts): Operation[] {
       id: 'deleteDomainWebhook',
       summary: 'Remove all URLs of one type',
       auth: WRITE,
-      params: [],
-      responses: { 200: { description: 'Deleted, with the URLs that were removed' } },
+      answers: { 200: WEBHOOK_DONE },
       async handler({ path, caller }) {
         const { domain, type } = await target(caller, path)
         const urls = await stored.removeType(domain, type)
@@ -152,7 +145,7 @@ function typeRoutes(parts: DomainWebhookParts): Operation[] {
 type FindTarget = (
   caller: Caller,
   path: { domain: string; type: string },
-) => Promise<{ domain: { accountId: string; name: string }; type: ReturnType<typeof webhookType> }>
+) => Promise<{ domain: { accountId: string; name: string }; type: WebhookType }>
 
 function testRoute({ webhooks }: DomainWebhookParts, target: FindTarget): Operation {
   return operation({
@@ -164,12 +157,11 @@ function testRoute({ webhooks }: DomainWebhookParts, target: FindTarget): Operat
     summary: 'Send a sample of a type to a URL',
     auth: WRITE,
     rateLimit: 'domains',
-    params: [ONE_URL],
-    responses: { 200: { description: 'The response of the receiver; code 0: no response, with the reason' } },
-    async handler({ path, caller, params }) {
+    params: { url: ONE_URL },
+    answers: { 200: WEBHOOK_TESTED },
+    async handler({ path, caller, input }) {
       const { domain, type } = await target(caller, path)
-      const [url = ''] = urlsParam(params)
-      const outcome = await webhooks.test(domain, type, url)
+      const outcome = await webhooks.test(domain, type, input().url)
       if (outcome.kind === 'answered') return { code: outcome.status, message: outcome.reason }
       return { code: 0, message: outcome.why }
     },
@@ -180,16 +172,6 @@ function testRoute({ webhooks }: DomainWebhookParts, target: FindTarget): Operat
 function urlRoutes(parts: DomainWebhookParts): Operation[] {
   const { stored, client } = parts
   const common = { path: V4, tag: TAG, rateLimit: 'domains', auth: WRITE } as const
-  const readInput = async (params: Params) => {
-    const [url = ''] = urlsParam(params)
-    const types = typesParam(params)
-    await checkUrls(
-      client,
-      [url],
-      (bad, reason) => `invalid parameters: ${bad} is not a valid url: ${reason}`,
-    )
-    return { url, types }
-  }
   return [
     operation({
       ...common,
@@ -197,11 +179,12 @@ function urlRoutes(parts: DomainWebhookParts): Operation[] {
       id: 'createDomainWebhookUrl',
       audit: { given: ['url', 'event_types'] },
       summary: 'Register a URL for several types',
-      params: [ONE_URL, TYPES],
-      responses: { 200: { description: 'All webhooks of the domain' } },
-      async handler({ path, caller, params }) {
+      params: { url: ONE_URL, event_types: TYPES },
+      answers: { 200: DOMAIN_WEBHOOKS },
+      async handler({ path, caller, input }) {
         const domain = await domainOf(parts, caller, path.domain)
-        const { url, types } = await readInput(params)
+        const { url, event_types: types } = input()
+        await checkUrl(client, url)
         return { webhooks: await stored.addUrl(domain, url, types) }
       },
     }),
@@ -211,11 +194,12 @@ function urlRoutes(parts: DomainWebhookParts): Operation[] {
       id: 'updateDomainWebhookUrl',
       audit: { given: ['url', 'event_types'] },
       summary: 'Replace the types of a URL',
-      params: [ONE_URL, TYPES],
-      responses: { 200: { description: 'All webhooks of the domain' } },
-      async handler({ path, caller, params }) {
+      params: { url: ONE_URL, event_types: TYPES },
+      answers: { 200: DOMAIN_WEBHOOKS, 404: UNKNOWN },
+      async handler({ path, caller, input }) {
         const domain = await domainOf(parts, caller, path.domain)
-        const { url, types } = await readInput(params)
+        const { url, event_types: types } = input()
+        await checkUrl(client, url)
         return { webhooks: await stored.setUrl(domain, url, types) }
       },
     }),
@@ -225,8 +209,8 @@ function urlRoutes(parts: DomainWebhookParts): Operation[] {
       id: 'deleteDomainWebhookUrls',
       audit: { given: ['url'] },
       summary: 'Remove URLs from all types',
-      params: [{ ...ONE_URL, description: 'One, or several separated by commas' }],
-      responses: { 200: { description: 'The remaining webhooks' } },
+      params: { url: otherParam('One, or several separated by commas', { required: true }) },
+      answers: { 200: DOMAIN_WEBHOOKS },
       async handler({ path, caller, params }) {
         const domain = await domainOf(parts, caller, path.domain)
         const texts = params.texts('url').map((text) => text.trim())

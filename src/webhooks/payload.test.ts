@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
+import { shapeFault } from '../base/shape-check.ts'
 import { failedEvent } from '../events/event.ts'
 import {
   clickedEvent,
@@ -11,7 +12,9 @@ import {
 } from '../events/later-events.ts'
 import { DELIVERED, testMessage } from '../events/testing.ts'
 import { signBody, signToken, webhookRequest } from './payload.ts'
+import { redacted } from './redaction.ts'
 import { samplePayload } from './sample.ts'
+import { WEBHOOK_POST } from './shapes.ts'
 import { typeOfEvent, WEBHOOK_TYPES, type WebhookType } from './types.ts'
 
 const TOKEN = '7c1f0d93ab42e65d08b7a1c9f3e2544d6a80be17d9c2f5a304'
@@ -199,3 +202,19 @@ for (const [name, { payload }] of Object.entries({
     if (isVisit) assert.deepEqual(Object.keys(data.geolocation), ['country', 'region', 'city', 'timezone'])
   })
 }
+
+test('what is posted about each type has the described shape, also without personal data', () => {
+  const keys = { own: 'key-test', parent: 'key-parent' }
+  for (const type of WEBHOOK_TYPES) {
+    const sample = samplePayload(type, 'mg.example.com', 'https://mail.example.com', NOW)
+    for (const payload of [sample, redacted(sample)]) {
+      const { body } = webhookRequest({ ...event, parentId: 'p', payload }, keys, 'X-Service-', NOW)
+      assert.equal(shapeFault(WEBHOOK_POST, JSON.parse(body.toString())), null, type)
+    }
+  }
+  const { signature } = JSON.parse(webhookRequest(event, keys, 'X-Service-', NOW).body.toString()) as {
+    signature: unknown
+  }
+  const unknown = { signature, 'event-data': { event: 'delivered', id: 'x' } }
+  assert.equal(shapeFault(WEBHOOK_POST, unknown)?.path.startsWith('event-data'), true)
+})

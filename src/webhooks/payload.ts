@@ -4,15 +4,8 @@
  */
 import { createHmac } from 'node:crypto'
 import { randomHex } from '../base/ids.ts'
-
-export interface Signature {
-  /** Unix seconds. */
-  timestamp: string
-  /** 50 random characters. */
-  token: string
-  /** Lower-case hex. */
-  signature: string
-}
+import type { Of } from '../base/shape.ts'
+import type { EVENT_DATA, SIGNATURE } from './shapes.ts'
 
 export interface WebhookEvent {
   accountId: string
@@ -32,7 +25,7 @@ export interface SigningKeys {
 const TOKEN_BYTES = 25
 
 /** HMAC-SHA256 over the timestamp followed directly by the token. */
-export function signToken(key: string, timestamp: string, token: string): Signature {
+export function signToken(key: string, timestamp: string, token: string): Of<typeof SIGNATURE> {
   const signature = createHmac('sha256', key).update(timestamp).update(token).digest('hex')
   return { timestamp, token, signature }
 }
@@ -40,11 +33,12 @@ export function signToken(key: string, timestamp: string, token: string): Signat
 const newToken = () => randomHex(TOKEN_BYTES)
 
 /** `event-data` of a webhook (rule 13). */
-export const eventDataOf = (event: WebhookEvent) => ({
-  ...event.payload,
-  account: { id: event.accountId, ...(event.parentId && { 'parent-id': event.parentId }) },
-  domain: { name: event.domainName },
-})
+export const eventDataOf = (event: WebhookEvent) =>
+  ({
+    ...event.payload,
+    account: { id: event.accountId, ...(event.parentId && { 'parent-id': event.parentId }) },
+    domain: { name: event.domainName },
+  }) as Of<typeof EVENT_DATA>
 
 /** Body and headers of one attempt at `nowMs`; every attempt has its own token (rule 19). */
 export function webhookRequest(

@@ -5,6 +5,7 @@ import { type Operation, operation } from '../http/operation.ts'
 import type { Sealer } from '../store/sealing.ts'
 import type { Store } from '../store/store.ts'
 import type { SigningKeys } from './payload.ts'
+import { SIGNING_KEY } from './shapes.ts'
 
 /** The purpose that the key is sealed under; new accounts have a key. */
 const PURPOSE = 'webhook-signing-key'
@@ -56,7 +57,11 @@ async function regenerate(store: Store, sealer: Sealer, accountId: string): Prom
 }
 
 export function signingKeyRoutes({ store, sealer }: { store: Store; sealer: Sealer }): Operation[] {
-  const common = { path: '/v5/accounts/http_signing_key', tag: 'Account', params: [] } as const
+  const common = {
+    path: '/v5/accounts/http_signing_key',
+    tag: 'Account',
+    answers: { 200: SIGNING_KEY },
+  } as const
   return [
     operation({
       ...common,
@@ -64,7 +69,6 @@ export function signingKeyRoutes({ store, sealer }: { store: Store; sealer: Seal
       id: 'readSigningKey',
       summary: 'Read the key that webhooks are signed with',
       auth: { area: 'account', access: 'read' },
-      responses: { 200: { description: 'The key' } },
       handler: async ({ caller }) => ({
         message: 'success',
         http_signing_key: await readSigningKey(store, sealer, caller.accountId),
@@ -76,7 +80,6 @@ export function signingKeyRoutes({ store, sealer }: { store: Store; sealer: Seal
       id: 'regenerateSigningKey',
       summary: 'Replace the key that webhooks are signed with',
       auth: { area: 'account', access: 'write' },
-      responses: { 200: { description: 'The new key' } },
       handler: async ({ caller }) => ({
         message: 'regenerated HTTP signing key for account',
         http_signing_key: await regenerate(store, sealer, caller.accountId),

@@ -150,7 +150,7 @@ export interface Webhooks {
   /** Sends one sample of a type (W6); nothing is stored. */
   test(domain: { accountId: string; name: string }, type: WebhookType, url: string): Promise<HttpOutcome>
   /** What a webhook about the event says, as it would be sent now; null: the event is no longer stored. */
-  eventData(eventId: string): Promise<Record<string, unknown> | null>
+  eventData(eventId: string): Promise<ReturnType<typeof eventDataOf> | null>
   /** Queues the event of an attempt again. @throws NotFound if its webhook or event no longer exists */
   replayAttempt(attempt: WebhookAttemptRow): Promise<void>
   /** Queues all events of a time span again. @throws BadRequest over REPLAY_MAX */

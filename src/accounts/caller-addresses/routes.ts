@@ -4,9 +4,11 @@ import { BadRequest } from '../../base/errors.ts'
 import { canonicalCidr } from '../../base/ip.ts'
 import { invalidFormat } from '../../base/values.ts'
 import type { Caller } from '../../http/auth.ts'
+import { flagParam, parsedParam, wordParam } from '../../http/inputs.ts'
 import { type Operation, operation } from '../../http/operation.ts'
 import type { Params } from '../../http/params.ts'
 import type { AccountDirectory } from '../account-directory.ts'
+import { CALLER_ADDRESSES } from '../shapes.ts'
 import { type AllowedCallers, entriesAllow } from './allowed-callers.ts'
 import type { CallerAddress, CallerAddressStore } from './store.ts'
 import { isBoundToAddresses } from './who.ts'
@@ -14,20 +16,13 @@ import { isBoundToAddresses } from './who.ts'
 const DESCRIPTION_LENGTH_MAX = 255
 const COMMON = { path: '/v2/ip_whitelist', tag: 'Account' } as const
 const WRITE = { area: 'keys', access: 'write' } as const
-const ADDRESS = {
-  name: 'address',
-  type: 'string',
+const ADDRESS = wordParam('IP address or CIDR network', addressOf, {
   required: true,
-  description: 'IP address or CIDR network',
-} as const
-const DESCRIPTION = { name: 'description', type: 'string', description: 'Free text' } as const
-const FORCE = {
-  name: 'force',
-  type: 'boolean',
-  description: 'Also if the calling address can then call no more',
-  default: false,
-} as const
-const LISTED = { 200: { description: 'The list; if it is empty, every address may call' } } as const
+  missing: 'IP address can not be blank',
+})
+const DESCRIPTION = parsedParam('Free text', descriptionOf)
+const FORCE = flagParam('Also if the calling address can then call no more', { default: false })
+const LISTED = { 200: CALLER_ADDRESSES } as const
 
 export interface CallerAddressParts {
   stored: CallerAddressStore
@@ -52,8 +47,7 @@ export function callerAddressRoutes(parts: CallerAddressParts): Operation[] {
       id: 'listCallerAddresses',
       summary: 'List the addresses that API keys and SMTP logins may be used from',
       auth: { area: 'keys', access: 'read' },
-      params: [],
-      responses: LISTED,
+      answers: LISTED,
       handler: ({ caller }) => listOf(caller),
     }),
     operation({
@@ -63,13 +57,12 @@ export function callerAddressRoutes(parts: CallerAddressParts): Operation[] {
       audit: { subject: ['address'], given: ['address', 'description'] },
       summary: 'Allow an address or network to call; with the first one all others are refused',
       auth: WRITE,
-      params: [ADDRESS, DESCRIPTION, FORCE],
-      responses: LISTED,
-      async handler({ params, caller, remoteAddress }) {
-        const entry = { address: addressOf(params), description: descriptionOf(params) ?? '' }
-        const { accountId } = caller
-        await refuseLockout(parts, params, caller, remoteAddress, (entries) => [...entries, entry])
-        await stored.add(accountId, entry, Math.floor(clock.now()))
+      params: { address: ADDRESS, description: DESCRIPTION, force: FORCE },
+      answers: LISTED,
+      async handler({ input, caller, remoteAddress }) {
+        const { force, ...entry } = input()
+        if (!force) await refuseLockout(parts, caller, remoteAddress, (entries) => [...entries, entry])
+        await stored.add(caller.accountId, entry, Math.floor(clock.now()))
         allowed.changed()
         return listOf(caller)
       },
@@ -81,11 +74,10 @@ export function callerAddressRoutes(parts: CallerAddressParts): Operation[] {
       audit: { subject: ['address'], given: ['address', 'description'] },
       summary: 'Change the description of an address',
       auth: WRITE,
-      params: [ADDRESS, DESCRIPTION],
-      responses: LISTED,
-      async handler({ params, caller }) {
-        const entry = { address: addressOf(params), description: descriptionOf(params) ?? '' }
-        await stored.describe(caller.accountId, entry)
+      params: { address: ADDRESS, description: DESCRIPTION },
+      answers: LISTED,
+      async handler({ input, caller }) {
+        await stored.describe(caller.accountId, input())
         return listOf(caller)
       },
     }),
@@ -96,13 +88,13 @@ export function callerAddressRoutes(parts: CallerAddressParts): Operation[] {
       audit: { subject: ['address'], given: ['address'] },
       summary: 'Remove an address; without any, every address may call',
       auth: WRITE,
-      params: [ADDRESS, FORCE],
-      responses: LISTED,
-      async handler({ params, caller, remoteAddress }) {
-        const address = addressOf(params)
+      params: { address: ADDRESS, force: FORCE },
+      answers: LISTED,
+      async handler({ input, caller, remoteAddress }) {
+        const { address, force } = input()
         const without = (entries: readonly CallerAddress[]) =>
           entries.filter((entry) => entry.address !== address)
-        await refuseLockout(parts, params, caller, remoteAddress, without)
+        if (!force) await refuseLockout(parts, caller, remoteAddress, without)
         await stored.remove(caller.accountId, address)
         allowed.changed()
         return listOf(caller)
@@ -111,15 +103,14 @@ export function callerAddressRoutes(parts: CallerAddressParts): Operation[] {
   ]
 }
 
-/** @throws BadRequest if the change would shut out the address that it comes from, unless `force` is given */
+/** @throws BadRequest if the change would shut out the address that it comes from */
 async function refuseLockout(
   { stored, accounts }: CallerAddressParts,
-  params: Params,
   caller: Caller,
   address: string,
   change: (entries: readonly CallerAddress[]) => readonly CallerAddress[],
 ): Promise<void> {
-  if (params.boolean('force') === true || !isBoundToAddresses(caller)) return
+  if (!isBoundToAddresses(caller)) return
   const own = change(await stored.list(caller.accountId))
   const parentId = own.length > 0 ? null : ((await accounts.byId(caller.accountId))?.parentId ?? null)
   const effective = parentId === null ? own : await stored.list(parentId)
@@ -127,15 +118,15 @@ async function refuseLockout(
 }
 
 /** @throws BadRequest */
-function addressOf(params: Params): string {
-  const address = canonicalCidr(params.required('address', 'IP address can not be blank'))
+function addressOf(text: string): string {
+  const address = canonicalCidr(text)
   if (address === null) throw new BadRequest('Invalid IP Address or CIDR')
   return address
 }
 
-function descriptionOf(params: Params): string | undefined {
-  const description = params.given('description')
-  if (description !== undefined && description.length > DESCRIPTION_LENGTH_MAX)
-    throw invalidFormat('description', description)
+/** @throws BadRequest */
+function descriptionOf(params: Params, name: string): string {
+  const description = params.given(name) ?? ''
+  if (description.length > DESCRIPTION_LENGTH_MAX) throw invalidFormat(name, description)
   return description
 }

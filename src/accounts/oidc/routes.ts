@@ -1,8 +1,9 @@
 /** Signing in with an OpenID Connect provider, over HTTP (own-operations.md section 7). */
 import { NotFound, Unavailable } from '../../base/errors.ts'
+import { flag, media, message, nothing, nullable, object, text } from '../../base/shape.ts'
+import { type InputOf, parsedParam } from '../../http/inputs.ts'
 import { type Operation, operation } from '../../http/operation.ts'
-import type { Params } from '../../http/params.ts'
-import { htmlReply, jsonReply, type Reply, redirectReply } from '../../http/reply.ts'
+import { htmlReply, jsonReply, redirectReply } from '../../http/reply.ts'
 import { escapeHtml, PAGE_POLICY, smallPage } from '../../http/small-page.ts'
 import type { FailedSignIns } from '../failed-sign-ins.ts'
 import { type SessionOpening, type SignInContext, sessionCookie } from '../session-opening.ts'
@@ -13,8 +14,16 @@ import type { OidcSignIn } from './sign-in.ts'
 export const CALLBACK_PATH = '/sendwright/v1/oidc/callback'
 
 const TAG = 'Users'
-/** Of the provider's answer (RFC 6749 §4.1.2, RFC 9207); others are ignored. */
-const ANSWER = ['code', 'state', 'iss', 'error', 'error_description'] as const
+/** A repeated one stays repeated, and is refused. */
+const OF_PROVIDER = parsedParam('Of the provider', (params, name) => params.texts(name))
+/** The provider's answer (RFC 6749 §4.1.2, RFC 9207); other parameters are ignored. */
+const ANSWER = {
+  code: OF_PROVIDER,
+  state: OF_PROVIDER,
+  iss: OF_PROVIDER,
+  error: OF_PROVIDER,
+  error_description: OF_PROVIDER,
+}
 const RETRY_SECONDS = 10
 
 export interface OidcRouteParts {
@@ -38,9 +47,9 @@ export function oidcRoutes({
     return signIn
   }
 
-  async function complete(params: Params, context: SignInContext): Promise<Reply> {
+  async function complete(answer: InputOf<typeof ANSWER>, context: SignInContext) {
     const attempt = attempts.read(context.headers, context.isSecure)
-    const user = await provided().complete(queryOf(params), attempt, context)
+    const user = await provided().complete(queryOf(answer), attempt, context)
     const opened = await sessionOpening.openForUser(user, 'oidc', context)
     if (opened === null) throw new SignInRefused('Your account is closed, or your user was changed meanwhile')
     const cookies = [
@@ -59,8 +68,12 @@ export function oidcRoutes({
       tag: TAG,
       summary: 'Ways to sign in to the dashboard',
       auth: 'public',
-      params: [],
-      responses: { 200: { description: '`oidc`: the label of its button, or null' } },
+      answers: {
+        200: object('Ways to sign in', {
+          password: flag('Always true'),
+          oidc: nullable(object('The OpenID Connect provider; null: none', { label: text('Of its button') })),
+        }),
+      },
       handler: async () => ({ password: true, oidc: signIn === null ? null : { label: signIn.label } }),
     }),
     operation({
@@ -71,11 +84,12 @@ export function oidcRoutes({
       tag: TAG,
       summary: 'Begin to sign in with the OpenID Connect provider',
       auth: 'public',
-      params: [],
-      responses: {
-        200: { description: '`url`: where the browser goes on; the cookie binds the sign-in to it' },
-        404: { description: 'No provider is configured' },
-        503: { description: 'The provider does not answer' },
+      answers: {
+        200: object('Begun; the cookie binds the sign-in to the browser', {
+          url: text('Where the browser goes on', { only: { format: 'uri' } }),
+        }),
+        404: 'No provider is configured',
+        503: 'The provider does not answer',
       },
       async handler({ isSecure }) {
         try {
@@ -94,17 +108,21 @@ export function oidcRoutes({
       summary: 'Where the provider sends the browser back to: starts a browser session',
       auth: 'public',
       opensByLink: true,
-      params: ANSWER.map((name) => ({ name, type: 'string', description: 'Of the provider' })),
-      responses: {
-        302: { description: 'Signed in; the cookie is set' },
-        307: { description: 'To https: over plain HTTP, with `SENDWRIGHT_ACME`' },
-        400: { description: 'A page: begun in another browser, or too long ago', contentType: 'text/html' },
-        403: { description: 'A page: refused, with the reason', contentType: 'text/html' },
-        503: { description: 'A page: the provider does not answer', contentType: 'text/html' },
+      params: ANSWER,
+      answers: {
+        302: nothing('Signed in; the cookie is set'),
+        307: nothing('To https: over plain HTTP, with `SENDWRIGHT_ACME`'),
+        400: media('text/html', 'A page: begun in another browser, or too long ago'),
+        403: media('text/html', 'A page: refused, with the reason'),
+        404: 'No provider is configured',
+        503: [
+          media('text/html', 'A page: the provider does not answer'),
+          message('Service Unavailable', 'Unavailable'),
+        ],
       },
       async handler(context) {
         try {
-          return await complete(context.params, context)
+          return await complete(context.input(), context)
         } catch (error) {
           if (!(error instanceof SignInRefused)) throw error
           failedSignIns.note({ remoteAddress: context.remoteAddress, way: 'oidc' })
@@ -115,12 +133,10 @@ export function oidcRoutes({
   ]
 }
 
-function queryOf(params: Params): URLSearchParams {
-  const query = new URLSearchParams()
-  // A repeated one stays repeated, and is refused.
-  for (const name of ANSWER) for (const text of params.texts(name)) query.append(name, text)
-  return query
-}
+const queryOf = (answer: InputOf<typeof ANSWER>) =>
+  new URLSearchParams(
+    Object.entries(answer).flatMap(([name, texts]) => texts.map((text): [string, string] => [name, text])),
+  )
 
 const refusalPage = ({ message, status }: SignInRefused, publicUrl: string) =>
   htmlReply(

@@ -9,17 +9,16 @@
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../base/clock.ts'
 import { BadRequest, TooManyRequests } from '../../base/errors.ts'
+import type { Of } from '../../base/shape.ts'
 import type { SandboxRecipientRow } from '../../store/schema.ts'
 import type { Sealer } from '../../store/sealing.ts'
 import { StaleWrite, type Statement, type Store } from '../../store/store.ts'
 import { type Actor, auditStatement } from '../audit-log.ts'
+import type { SANDBOX_RECIPIENT } from '../shapes.ts'
 import { emailOf } from '../users/directory.ts'
 import type { SystemMail } from '../users/mails.ts'
 
-export interface SandboxRecipient {
-  email: string
-  activated: boolean
-}
+export type SandboxRecipient = Of<typeof SANDBOX_RECIPIENT>
 
 export interface SandboxRecipients {
   /** Oldest first. */

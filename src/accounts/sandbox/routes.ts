@@ -1,18 +1,15 @@
 /** Operations of sandbox recipients, and the page that their mail links to. */
+import { list, media, message, object } from '../../base/shape.ts'
+import { otherParam, textParam } from '../../http/inputs.ts'
 import { type Operation, operation } from '../../http/operation.ts'
 import { htmlReply } from '../../http/reply.ts'
 import { escapeHtml, PAGE_POLICY, postButton, smallPage } from '../../http/small-page.ts'
+import { SANDBOX_RECIPIENT } from '../shapes.ts'
 import type { SandboxRecipients } from './recipients.ts'
 
 const TAG = 'Sandbox'
 const PATH = '/v5/sandbox/auth_recipients'
 const PAGE_PATH = '/sandbox-recipients/{token}'
-
-const RECIPIENT = {
-  type: 'object',
-  required: ['email', 'activated'],
-  properties: { email: { type: 'string' }, activated: { type: 'boolean' } },
-}
 
 export const sandboxRoutes = (recipients: SandboxRecipients): Operation[] => [
   ...recipientRoutes(recipients),
@@ -28,13 +25,7 @@ function recipientRoutes(recipients: SandboxRecipients): Operation[] {
       tag: TAG,
       summary: 'List the addresses that sandbox domains may send to',
       auth: { area: 'sandbox', access: 'read' },
-      params: [],
-      responses: {
-        200: {
-          description: 'All of them',
-          schema: { type: 'object', properties: { recipients: { type: 'array', items: RECIPIENT } } },
-        },
-      },
+      answers: { 200: object('All of them', { recipients: list('Oldest first', SANDBOX_RECIPIENT) }) },
       handler: async ({ caller }) => ({ recipients: await recipients.list(caller.accountId) }),
     }),
     operation({
@@ -46,17 +37,14 @@ function recipientRoutes(recipients: SandboxRecipients): Operation[] {
       summary: 'Add an address that sandbox domains may send to; its owner gets a mail to confirm',
       description: 'Adding it again sends the mail again.',
       auth: { area: 'sandbox', access: 'write' },
-      params: [{ name: 'email', type: 'string', required: true, description: 'The address' }],
-      responses: {
-        200: {
-          description: 'The mail is queued',
-          schema: { type: 'object', properties: { recipient: RECIPIENT } },
-        },
-        400: { description: 'No valid address, or too many addresses' },
-        429: { description: 'Too many mails in a day' },
+      params: { email: textParam('The address', { required: true }) },
+      answers: {
+        200: object('The mail is queued', { recipient: SANDBOX_RECIPIENT }),
+        400: 'No valid address, or too many addresses',
+        429: 'Over a rate limit, or too many mails in a day',
       },
-      handler: async ({ caller, params }) => ({
-        recipient: await recipients.add(caller.accountId, params.required('email')),
+      handler: async ({ caller, input }) => ({
+        recipient: await recipients.add(caller.accountId, input().email),
       }),
     }),
     operation({
@@ -66,8 +54,7 @@ function recipientRoutes(recipients: SandboxRecipients): Operation[] {
       tag: TAG,
       summary: 'Remove an address',
       auth: { area: 'sandbox', access: 'write' },
-      params: [],
-      responses: { 200: { description: 'Removed' }, 400: { description: 'Not in the list' } },
+      answers: { 200: message('Sandbox recipient deleted.'), 400: 'Not in the list' },
       async handler({ caller, path }) {
         await recipients.remove(caller.accountId, path.email)
         return { message: 'Sandbox recipient deleted.' }
@@ -106,10 +93,10 @@ const PUBLIC = {
   auth: 'public',
   // A page without referrer posts with an opaque origin.
   crossSite: true,
-  params: [{ name: 'token', type: 'string', description: 'From the link in the mail' }],
-  responses: {
-    200: { description: 'A page', contentType: 'text/html' },
-    404: { description: 'Used, replaced or too old', contentType: 'text/html' },
+  params: { token: otherParam('From the link in the mail') },
+  answers: {
+    200: media('text/html', 'A page'),
+    404: media('text/html', 'Used, replaced or too old'),
   },
 } as const
 

@@ -2,12 +2,21 @@
 import { formatGmt } from '../../base/dates.ts'
 import { BadRequest } from '../../base/errors.ts'
 import { ForeignJsonError, parseForeignJson } from '../../base/foreign-json.ts'
+import { integer, list, message, type Of, object } from '../../base/shape.ts'
 import { booleanOf, isPlainObject } from '../../base/values.ts'
-import { type Operation, operation, type ParamDoc } from '../../http/operation.ts'
-import { limitAndSkip } from '../../http/paging.ts'
+import {
+  choiceParam,
+  flagParam,
+  type InputOf,
+  limitParam,
+  parsedParam,
+  skipParam,
+  textParam,
+} from '../../http/inputs.ts'
+import { type Operation, operation } from '../../http/operation.ts'
 import type { Params } from '../../http/params.ts'
-import { FEATURE_DEFAULTS, type Feature } from '../account-directory.ts'
-import type { SubaccountQuery } from './store.ts'
+import { type Feature, forFeatures } from '../account-directory.ts'
+import { GIVEN_FEATURES, SUBACCOUNT, SUBACCOUNT_ANSWER } from './shapes.ts'
 import type { Subaccount, Subaccounts } from './subaccounts.ts'
 
 const TAG = 'Subaccounts'
@@ -17,17 +26,25 @@ const READ = { area: 'subaccounts', access: 'read', only: 'parent' } as const
 const WRITE = { area: 'subaccounts', access: 'write', only: 'parent' } as const
 const SORTS = ['asc', 'desc'] as const
 const TEXT_LENGTH_MAX = 1_000
-const FEATURES = Object.keys(FEATURE_DEFAULTS) as Feature[]
-const ANSWER = { 200: { description: 'The subaccount' } } as const
+const ANSWER = { 200: SUBACCOUNT_ANSWER } as const
+const FEATURE = parsedParam('`{"enabled": true}` or false', (params, name) => enabledOf(params.value(name)), {
+  type: 'json',
+})
+const FEATURES = forFeatures(FEATURE)
 
-const LIST_PARAMS: ParamDoc[] = [
-  { name: 'sort', type: 'string', description: 'By name', values: SORTS, default: 'asc' },
-  { name: 'filter', type: 'string', description: 'Part of the name' },
-  { name: 'limit', type: 'integer', description: '1 to 1000', default: 10 },
-  { name: 'skip', type: 'integer', description: 'Leave out the first ones', default: 0 },
-  { name: 'enabled', type: 'boolean', description: 'Only open ones, or only disabled ones' },
-  { name: 'closed', type: 'boolean', description: 'Include closed ones', default: false },
-]
+const LIST_PARAMS = {
+  limit: limitParam(10, 1000),
+  skip: skipParam(),
+  sort: choiceParam('By name', SORTS, { default: 'asc' }),
+  filter: textParam('Part of the name'),
+  enabled: flagParam('Only open ones, or only disabled ones'),
+  closed: flagParam('Include closed ones', { default: false }),
+}
+
+/** An empty one is refused with the contract's text. */
+const NAME = parsedParam('1 to 255 characters, unique', (params, name) => params.text(name) ?? '', {
+  required: true,
+})
 
 export function subaccountRoutes(subaccounts: Subaccounts): Operation[] {
   return [...readRoutes(subaccounts), ...lifeRoutes(subaccounts), ...changeRoutes(subaccounts)]
@@ -43,9 +60,14 @@ function readRoutes(subaccounts: Subaccounts): Operation[] {
       summary: 'List subaccounts by name',
       auth: READ,
       params: LIST_PARAMS,
-      responses: { 200: { description: 'Subaccounts' } },
-      async handler({ params, caller }) {
-        const { items, total } = await subaccounts.list(caller.accountId, queryOf(params))
+      answers: {
+        200: object('Subaccounts', {
+          subaccounts: list('Of this page', SUBACCOUNT),
+          total: integer('Of all pages'),
+        }),
+      },
+      async handler({ input, caller }) {
+        const { items, total } = await subaccounts.list(caller.accountId, input())
         return { subaccounts: items.map(view), total }
       },
     }),
@@ -56,8 +78,7 @@ function readRoutes(subaccounts: Subaccounts): Operation[] {
       tag: TAG,
       summary: 'Read a subaccount, also a closed one',
       auth: READ,
-      params: [],
-      responses: ANSWER,
+      answers: ANSWER,
       handler: async ({ path, caller }) => ({
         subaccount: view(await subaccounts.read(caller.accountId, path.subaccount_id)),
       }),
@@ -75,10 +96,10 @@ function lifeRoutes(subaccounts: Subaccounts): Operation[] {
       tag: TAG,
       summary: 'Create a subaccount',
       auth: WRITE,
-      params: [{ name: 'name', type: 'string', required: true, description: '1 to 255 characters, unique' }],
-      responses: ANSWER,
-      handler: async ({ params, caller }) => ({
-        subaccount: view(await subaccounts.create(caller.accountId, params.text('name') ?? '')),
+      params: { name: NAME },
+      answers: ANSWER,
+      handler: async ({ input, caller }) => ({
+        subaccount: view(await subaccounts.create(caller.accountId, input().name)),
       }),
     }),
     operation({
@@ -92,8 +113,7 @@ function lifeRoutes(subaccounts: Subaccounts): Operation[] {
       description: 'Its keys and logins stop at once. What belongs to it is removed in the background.',
       // The account that the caller acts for is the one to close.
       auth: { area: 'subaccounts', access: 'write' },
-      params: [],
-      responses: { 200: { description: 'Closed' } },
+      answers: { 200: message('Subaccount successfully deleted'), 404: 'No such subaccount' },
       async handler({ caller, onBehalfOf, remoteAddress, requestId }) {
         if (onBehalfOf === undefined || onBehalfOf === caller.accountId) throw new BadRequest('Bad request')
         await subaccounts.close({ caller, remoteAddress, requestId }, onBehalfOf)
@@ -113,15 +133,14 @@ function changeRoutes(subaccounts: Subaccounts): Operation[] {
       tag: TAG,
       summary: 'Stop a subaccount from sending; its queued mail is held',
       auth: WRITE,
-      params: [
-        { name: 'reason', type: 'string', description: 'Why, at most 1000 characters' },
-        { name: 'note', type: 'string', description: 'More about it, at most 1000 characters' },
-      ],
-      responses: ANSWER,
-      async handler({ params, path, caller }) {
-        const why = { reason: shortText(params, 'reason'), note: shortText(params, 'note') }
-        return { subaccount: view(await subaccounts.disable(caller.accountId, path.subaccount_id, why)) }
+      params: {
+        reason: parsedParam('Why, at most 1000 characters', shortText),
+        note: parsedParam('More about it, at most 1000 characters', shortText),
       },
+      answers: ANSWER,
+      handler: async ({ input, path, caller }) => ({
+        subaccount: view(await subaccounts.disable(caller.accountId, path.subaccount_id, input())),
+      }),
     }),
     operation({
       method: 'POST',
@@ -130,8 +149,7 @@ function changeRoutes(subaccounts: Subaccounts): Operation[] {
       tag: TAG,
       summary: 'Let a disabled subaccount send again; its held mail goes on',
       auth: WRITE,
-      params: [],
-      responses: ANSWER,
+      answers: ANSWER,
       handler: async ({ path, caller }) => ({
         subaccount: view(await subaccounts.enable(caller.accountId, path.subaccount_id)),
       }),
@@ -140,29 +158,19 @@ function changeRoutes(subaccounts: Subaccounts): Operation[] {
       method: 'PUT',
       path: `${ONE}/features`,
       id: 'updateSubaccountFeatures',
-      audit: { given: FEATURES },
+      audit: { given: Object.keys(FEATURES) },
       tag: TAG,
       summary: 'Switch features of a subaccount on or off',
       auth: WRITE,
-      params: FEATURES.map((name) => ({ name, type: 'json', description: '`{"enabled": true}` or false' })),
-      responses: { 200: { description: 'The features that were given' } },
-      async handler({ params, path, caller }) {
-        const features = featuresOf(params)
+      params: FEATURES,
+      answers: { 200: object('Changed', { features: GIVEN_FEATURES }) },
+      async handler({ input, path, caller }) {
+        const features = givenOf(input())
         await subaccounts.setFeatures(caller.accountId, path.subaccount_id, features)
         return { features: featureView(features) }
       },
     }),
   ]
-}
-
-function queryOf(params: Params): SubaccountQuery {
-  return {
-    ...limitAndSkip(params, { default: 10, max: 1000 }),
-    sort: params.oneOf('sort', SORTS) ?? 'asc',
-    filter: params.text('filter'),
-    enabled: params.boolean('enabled'),
-    closed: params.boolean('closed'),
-  }
 }
 
 /** @throws BadRequest */
@@ -173,17 +181,17 @@ function shortText(params: Params, name: string): string {
   return text.replaceAll('\0', '')
 }
 
-/** Members that are not `{"enabled": <boolean>}` are ignored. @throws BadRequest when none is left */
-function featuresOf(params: Params): Partial<Record<Feature, boolean>> {
+/** @throws BadRequest when no feature is given */
+function givenOf(input: InputOf<typeof FEATURES>): Partial<Record<Feature, boolean>> {
   const features: Partial<Record<Feature, boolean>> = {}
-  for (const name of FEATURES) {
-    const enabled = enabledOf(params.value(name))
+  for (const [name, enabled] of Object.entries(input) as [Feature, boolean | undefined][]) {
     if (enabled !== undefined) features[name] = enabled
   }
   if (Object.keys(features).length === 0) throw new BadRequest('No valid updates provided')
   return features
 }
 
+/** Undefined for anything but `{"enabled": <boolean>}`, which is ignored. */
 function enabledOf(given: unknown): boolean | undefined {
   const value = typeof given === 'string' ? parsed(given) : given
   const enabled = isPlainObject(value) ? value['enabled'] : undefined
@@ -200,10 +208,20 @@ function parsed(text: string): unknown {
   }
 }
 
-const featureView = (features: Partial<Record<Feature, boolean>>) =>
-  Object.fromEntries(Object.entries(features).map(([name, enabled]) => [name, { enabled }]))
+const featureView = <F extends Partial<Record<Feature, boolean>>>(features: F) =>
+  Object.fromEntries(Object.entries(features).map(([name, enabled]) => [name, { enabled }])) as {
+    [N in keyof F]: { enabled: boolean }
+  }
 
-const view = ({ id, name, status, createdAt, updatedAt, features, disabled }: Subaccount) => ({
+const view = ({
+  id,
+  name,
+  status,
+  createdAt,
+  updatedAt,
+  features,
+  disabled,
+}: Subaccount): Of<typeof SUBACCOUNT> => ({
   id,
   name,
   status,

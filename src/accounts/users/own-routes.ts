@@ -3,21 +3,27 @@
  * password again: an unattended browser must not be enough.
  */
 import { BadRequest, Forbidden } from '../../base/errors.ts'
+import { message } from '../../base/shape.ts'
 import type { Caller } from '../../http/auth.ts'
+import type { InputOf } from '../../http/inputs.ts'
 import { type Context, type Operation, operation } from '../../http/operation.ts'
-import type { Params } from '../../http/params.ts'
 import { jsonReply } from '../../http/reply.ts'
 import { type SessionOpening, sessionCookie } from '../session-opening.ts'
 import type { User, UserDirectory } from './directory.ts'
 import type { PasswordSignIn } from './password-sign-in.ts'
-import { CODE, PASSWORD, proofOf, secretOf } from './proof-params.ts'
+import { NEW_PASSWORD, secretParam } from './proof-params.ts'
 import type { SecondFactor } from './second-factor.ts'
+import { RECOVERY_CODES, TOTP_SECRET } from './shapes.ts'
 import type { Users } from './users.ts'
 
 const TAG = 'Users'
 const PATH = '/sendwright/v1/me'
 const OWN = { area: 'own-user', access: 'write', only: 'user-session' } as const
-const CURRENT = { ...PASSWORD, name: 'current_password', description: 'The current password' } as const
+const ERRORS = { 404: 'The user belongs to another account' } as const
+const PROOF = {
+  current_password: secretParam('The current password', { required: true }),
+  code: secretParam('Of the authenticator app, or a recovery code; required if the user has an app'),
+}
 
 export interface OwnRouteParts {
   userDirectory: UserDirectory
@@ -38,11 +44,11 @@ export function ownUserRoutes(parts: OwnRouteParts): Operation[] {
       tag: TAG,
       summary: 'Change the own password; all other sessions of the user end',
       auth: OWN,
-      params: [CURRENT, { ...CODE, required: false }, { ...PASSWORD, description: 'The new one' }],
-      responses: { 200: { description: 'Changed; the cookie is a new one' } },
+      params: { ...PROOF, password: { ...NEW_PASSWORD, description: 'The new one: 12 to 256 characters' } },
+      answers: { 200: message('Password changed', 'Changed; the cookie is a new one'), ...ERRORS },
       async handler(context) {
         const user = await provenUser(context)
-        const changed = await users.changePassword(user, secretOf(context.params, 'password'))
+        const changed = await users.changePassword(user, context.input().password)
         const opened = await sessionOpening.openForUser(changed, 'password', context)
         if (!opened) throw new Forbidden()
         const cookie = sessionCookie(opened.secret, context.isSecure, opened.lifetimeMs)
@@ -57,8 +63,7 @@ export function ownUserRoutes(parts: OwnRouteParts): Operation[] {
       tag: TAG,
       summary: 'End all sessions of the user, including this one',
       auth: OWN,
-      params: [],
-      responses: { 200: { description: 'Signed out' } },
+      answers: { 200: message('Signed out everywhere'), ...ERRORS },
       async handler(context) {
         await users.signOutEverywhere((await ownUser(context.caller)).id)
         const cookie = sessionCookie('', context.isSecure, 0)
@@ -73,8 +78,8 @@ export function ownUserRoutes(parts: OwnRouteParts): Operation[] {
       tag: TAG,
       summary: 'Get a secret for an authenticator app',
       auth: OWN,
-      params: [CURRENT],
-      responses: { 200: { description: 'The secret, as text and as an otpauth URL' } },
+      params: PROOF,
+      answers: { 200: TOTP_SECRET, ...ERRORS },
       handler: async (context) => secondFactor.begin(await provenUser(context)),
     }),
     operation({
@@ -85,12 +90,12 @@ export function ownUserRoutes(parts: OwnRouteParts): Operation[] {
       tag: TAG,
       summary: 'Activate the authenticator app with one of its codes',
       auth: OWN,
-      params: [CURRENT, CODE],
-      responses: { 200: { description: 'Recovery codes, shown once' } },
+      params: { ...PROOF, code: secretParam('Of the authenticator app', { required: true }) },
+      answers: { 200: RECOVERY_CODES, ...ERRORS },
       async handler(context) {
         // Codes of an unconfirmed secret could be guessed too; wrong passwords are counted.
         const user = await provenUser(context)
-        return { recovery_codes: await secondFactor.confirm(user, secretOf(context.params, 'code')) }
+        return { recovery_codes: await secondFactor.confirm(user, context.input().code) }
       },
     }),
     operation({
@@ -101,11 +106,8 @@ export function ownUserRoutes(parts: OwnRouteParts): Operation[] {
       tag: TAG,
       summary: 'Remove the authenticator app',
       auth: OWN,
-      params: [
-        { ...CURRENT, in: 'form' },
-        { ...CODE, in: 'form' },
-      ],
-      responses: { 200: { description: 'Removed' } },
+      params: PROOF,
+      answers: { 200: message('The authenticator app has been removed'), ...ERRORS },
       async handler(context) {
         await secondFactor.remove((await provenUser(context)).id)
         return { message: 'The authenticator app has been removed' }
@@ -119,8 +121,8 @@ export function ownUserRoutes(parts: OwnRouteParts): Operation[] {
       tag: TAG,
       summary: 'Create new recovery codes; the older ones become void',
       auth: OWN,
-      params: [CURRENT, CODE],
-      responses: { 200: { description: 'Recovery codes, shown once' } },
+      params: PROOF,
+      answers: { 200: RECOVERY_CODES, ...ERRORS },
       async handler(context) {
         return { recovery_codes: await secondFactor.renewCodes(await provenUser(context)) }
       },
@@ -134,15 +136,17 @@ export function ownUserRoutes(parts: OwnRouteParts): Operation[] {
   }
 
   /** @throws BadRequest for a user without a password, without the right password and, where there is an app, the right code */
-  async function provenUser({
-    caller,
-    params,
-    remoteAddress,
-  }: Pick<Context<never, Caller>, 'caller' | 'remoteAddress'> & { params: Params }): Promise<User> {
+  async function provenUser({ caller, remoteAddress, input }: ProofContext): Promise<User> {
     const user = await ownUser(caller)
     if (user.auth_method === 'oidc')
       throw new BadRequest('You have no password here: you sign in with single sign-on')
-    await passwordSignIn.prove(user, proofOf(params, 'current_password'), remoteAddress)
+    const { current_password: password, code } = input()
+    await passwordSignIn.prove(user, { password, code }, remoteAddress)
     return user
   }
 }
+
+type ProofContext = Pick<
+  Context<never, Caller, unknown, InputOf<typeof PROOF>>,
+  'caller' | 'remoteAddress' | 'input'
+>

@@ -1,18 +1,24 @@
 /** For users who are not signed in: accept an invitation, request a new password, choose it. */
 import { NotFound } from '../../base/errors.ts'
+import { message } from '../../base/shape.ts'
 import { cookieValue, SESSION_COOKIE } from '../../http/auth.ts'
 import type { FailedAttempts } from '../../http/failed-attempts.ts'
+import { textParam } from '../../http/inputs.ts'
 import { type Operation, operation } from '../../http/operation.ts'
 import { jsonReply } from '../../http/reply.ts'
 import type { FailedSignIns } from '../failed-sign-ins.ts'
 import { type SessionOpening, type SignInContext, sessionCookie } from '../session-opening.ts'
 import type { Sessions } from '../sessions.ts'
 import type { User } from './directory.ts'
-import { PASSWORD, secretOf, TOKEN } from './proof-params.ts'
+import { NEW_PASSWORD, TOKEN } from './proof-params.ts'
 import type { ResetRequests } from './reset-requests.ts'
 import type { Users, Visitor } from './users.ts'
 
 const TAG = 'Users'
+const TOO_MANY = 'Too many attempts from this address'
+const REQUESTED = 'If there is a user with this address, a mail with a link has been sent to it'
+const BY_LINK = { token: TOKEN, password: NEW_PASSWORD }
+const LINK_ERRORS = { 404: 'Used, or too old', 429: TOO_MANY } as const
 
 export interface PublicUserRouteParts {
   users: Users
@@ -34,13 +40,10 @@ export function publicUserRoutes(parts: PublicUserRouteParts): Operation[] {
       tag: TAG,
       summary: 'Choose the first password with the link of an invitation: starts a browser session',
       auth: 'public',
-      params: [TOKEN, PASSWORD],
-      responses: {
-        200: { description: 'Signed in; the cookie is set' },
-        404: { description: 'Used, or too old' },
-      },
+      params: BY_LINK,
+      answers: { 200: message('Signed in', 'Signed in; the cookie is set'), ...LINK_ERRORS },
       async handler(context) {
-        const [token, password] = [secretOf(context.params, 'token'), secretOf(context.params, 'password')]
+        const { token, password } = context.input()
         const user = await withLink(context, () =>
           users.acceptInvitation(token, password, visitorOf(context)),
         )
@@ -59,11 +62,11 @@ export function publicUserRoutes(parts: PublicUserRouteParts): Operation[] {
       summary: 'Request a link for a new password by mail',
       description: 'The response is the same whether the user exists or not.',
       auth: 'public',
-      params: [{ name: 'email', type: 'string', required: true, description: 'Of the user' }],
-      responses: { 200: { description: 'If the user exists, a mail will be sent' } },
-      async handler({ params, remoteAddress, requestId }) {
-        resets.add(params.required('email'), { remoteAddress, requestId })
-        return { message: 'If there is a user with this address, a mail with a link has been sent to it' }
+      params: { email: textParam('Of the user', { required: true }) },
+      answers: { 200: message(REQUESTED, 'If the user exists, a mail will be sent'), 429: TOO_MANY },
+      async handler({ input, remoteAddress, requestId }) {
+        resets.add(input().email, { remoteAddress, requestId })
+        return { message: REQUESTED }
       },
     }),
     operation({
@@ -74,13 +77,10 @@ export function publicUserRoutes(parts: PublicUserRouteParts): Operation[] {
       tag: TAG,
       summary: 'Choose a new password with the link of a mail; all sessions of the user end',
       auth: 'public',
-      params: [TOKEN, PASSWORD],
-      responses: {
-        200: { description: 'Changed; sign in with it' },
-        404: { description: 'Used, or too old' },
-      },
+      params: BY_LINK,
+      answers: { 200: message('Password changed', 'Changed; sign in with it'), ...LINK_ERRORS },
       async handler(context) {
-        const [token, password] = [secretOf(context.params, 'token'), secretOf(context.params, 'password')]
+        const { token, password } = context.input()
         await withLink(context, () => users.resetPassword(token, password, visitorOf(context)))
         // No session: the link does not replace the second factor.
         const headers = { 'set-cookie': sessionCookie('', context.isSecure, 0) }

@@ -1,11 +1,14 @@
 /** Users of an account over HTTP (accounts.md section 7). */
 import { Forbidden } from '../../base/errors.ts'
+import { described, integer, list, message, object } from '../../base/shape.ts'
+import { choiceParam, flagParam, limitParam, skipParam, textParam } from '../../http/inputs.ts'
 import { type Operation, operation } from '../../http/operation.ts'
-import { limitAndSkip } from '../../http/paging.ts'
-import { USER_ROLES, type UserRole } from '../../http/rights.ts'
+import { USER_ROLES } from '../../http/rights.ts'
 import { requireLocalKey } from '../local-key.ts'
+import { SUCCESS } from '../shapes.ts'
 import type { UserDirectory } from './directory.ts'
 import type { SecondFactor } from './second-factor.ts'
+import { USER } from './shapes.ts'
 import type { Users } from './users.ts'
 import { userView } from './view.ts'
 
@@ -14,7 +17,8 @@ const PATH = '/v5/users'
 const OWN_PATH = '/sendwright/v1/users/{user_id}'
 const READ = { area: 'keys', access: 'read' } as const
 const WRITE = { area: 'keys', access: 'write' } as const
-const ROLE = { name: 'role', type: 'string', description: 'Rights', values: USER_ROLES } as const
+const EMAIL = textParam('Receives the invitation', { required: true })
+const NAME = textParam('Shown in lists', { required: true })
 const LIMIT_MAX = 1_000
 
 export interface UserRouteParts {
@@ -32,20 +36,16 @@ export function userRoutes({ userDirectory, users, secondFactor }: UserRoutePart
       tag: TAG,
       summary: 'List the users of the account, oldest first',
       auth: READ,
-      params: [
-        { ...ROLE, description: 'Only users with this role' },
-        { name: 'limit', type: 'integer', description: '1 to 1000', default: 100 },
-        { name: 'skip', type: 'integer', description: 'Leave out the first ones', default: 0 },
-      ],
-      responses: { 200: { description: 'Users' } },
-      async handler({ params, caller }) {
-        const page = limitAndSkip(params, {
-          default: 100,
-          max: LIMIT_MAX,
-          text: `The 'limit' parameter can't be larger than ${LIMIT_MAX}`,
-        })
-        const role = params.oneOf('role', USER_ROLES)
-        const { rows, total } = await userDirectory.list(caller.accountId, { role, ...page })
+      params: {
+        limit: limitParam(100, LIMIT_MAX),
+        skip: skipParam(),
+        role: choiceParam('Only users with this role', USER_ROLES),
+      },
+      answers: {
+        200: object('Users', { users: list('Of this page', USER), total: integer('Of all pages') }),
+      },
+      async handler({ input, caller }) {
+        const { rows, total } = await userDirectory.list(caller.accountId, input())
         return { users: rows.map(userView), total }
       },
     }),
@@ -56,8 +56,7 @@ export function userRoutes({ userDirectory, users, secondFactor }: UserRoutePart
       tag: TAG,
       summary: 'The user whose session or key this is',
       auth: { area: 'own-user', access: 'read', only: 'user' },
-      params: [],
-      responses: { 200: { description: 'The user' } },
+      answers: { 200: USER, 404: 'The user belongs to another account' },
       async handler({ caller }) {
         if (caller.userId === undefined) throw new Forbidden('Incompatible key for this endpoint')
         return userView(await userDirectory.read(caller.accountId, caller.userId))
@@ -70,8 +69,7 @@ export function userRoutes({ userDirectory, users, secondFactor }: UserRoutePart
       tag: TAG,
       summary: 'Read one user',
       auth: READ,
-      params: [],
-      responses: { 200: { description: 'The user' } },
+      answers: { 200: USER },
       handler: async ({ path, caller }) => userView(await userDirectory.read(caller.accountId, path.user_id)),
     }),
     operation({
@@ -82,19 +80,9 @@ export function userRoutes({ userDirectory, users, secondFactor }: UserRoutePart
       tag: TAG,
       summary: 'Invite somebody by mail',
       auth: WRITE,
-      params: [
-        { name: 'email', type: 'string', required: true, description: 'Receives the invitation' },
-        { name: 'name', type: 'string', required: true, description: 'Shown in the list' },
-        { ...ROLE, required: true },
-      ],
-      responses: { 200: { description: 'The user, not yet activated' } },
-      async handler({ params, caller }) {
-        const email = params.required('email')
-        const name = params.required('name')
-        params.required('role')
-        const role = params.oneOf('role', USER_ROLES) as UserRole
-        return userView(await users.invite(caller.accountId, { email, name, role }))
-      },
+      params: { email: EMAIL, name: NAME, role: choiceParam('Rights', USER_ROLES, { required: true }) },
+      answers: { 200: described('The user, not yet activated', USER) },
+      handler: async ({ input, caller }) => userView(await users.invite(caller.accountId, input())),
     }),
     adminRoute(users),
     operation({
@@ -104,22 +92,15 @@ export function userRoutes({ userDirectory, users, secondFactor }: UserRoutePart
       tag: TAG,
       summary: 'Change a user',
       auth: WRITE,
-      params: [
-        { name: 'name', type: 'string', description: 'Shown in the list' },
-        ROLE,
-        {
-          name: 'is_disabled',
-          type: 'boolean',
-          description: 'Ends the sessions of the user and disables its web keys',
-        },
-      ],
-      responses: { 200: { description: 'The user' } },
-      async handler({ params, path, caller }) {
-        const changes = {
-          name: params.text('name'),
-          role: params.oneOf('role', USER_ROLES),
-          isDisabled: params.boolean('is_disabled'),
-        }
+      params: {
+        name: textParam('Shown in lists'),
+        role: choiceParam('Rights', USER_ROLES),
+        is_disabled: flagParam('Ends the sessions of the user and disables its web keys'),
+      },
+      answers: { 200: USER },
+      async handler({ input, path, caller }) {
+        const { name, role, is_disabled: isDisabled } = input()
+        const changes = { name, role, isDisabled }
         return userView(await users.change(caller.accountId, path.user_id, changes))
       },
     }),
@@ -130,8 +111,7 @@ export function userRoutes({ userDirectory, users, secondFactor }: UserRoutePart
       tag: TAG,
       summary: 'Remove a user',
       auth: WRITE,
-      params: [],
-      responses: { 200: { description: 'Removed' } },
+      answers: { 200: message('User has been removed') },
       async handler({ path, caller }) {
         await users.remove(caller.accountId, path.user_id)
         return { message: 'User has been removed' }
@@ -145,8 +125,7 @@ export function userRoutes({ userDirectory, users, secondFactor }: UserRoutePart
       tag: TAG,
       summary: 'Send the invitation again; older links become void',
       auth: WRITE,
-      params: [],
-      responses: { 200: { description: 'The user' } },
+      answers: { 200: USER },
       handler: async ({ path, caller }) => userView(await users.inviteAgain(caller.accountId, path.user_id)),
     }),
     operation({
@@ -158,8 +137,7 @@ export function userRoutes({ userDirectory, users, secondFactor }: UserRoutePart
       summary: 'Let a user of the OpenID Connect provider choose a password, with a link by mail',
       description: 'The user is no longer linked to the provider, and its sessions end.',
       auth: WRITE,
-      params: [],
-      responses: { 200: { description: 'The user, not activated until it has chosen one' } },
+      answers: { 200: described('The user, not activated until it has chosen one', USER) },
       handler: async ({ path, caller }) =>
         userView(await users.allowPassword(caller.accountId, path.user_id)),
     }),
@@ -171,8 +149,7 @@ export function userRoutes({ userDirectory, users, secondFactor }: UserRoutePart
       tag: TAG,
       summary: 'Invite the first admin again; does nothing once the account has an active user',
       auth: { area: 'account', access: 'write' },
-      params: [],
-      responses: { 200: { description: 'Sent, or not needed' } },
+      answers: { 200: described('Sent, or not needed', SUCCESS) },
       async handler({ caller }) {
         await users.resendActivation(caller.accountId)
         return { success: true }
@@ -186,8 +163,7 @@ export function userRoutes({ userDirectory, users, secondFactor }: UserRoutePart
       tag: TAG,
       summary: 'Remove the authenticator app of a user who has lost it',
       auth: WRITE,
-      params: [],
-      responses: { 200: { description: 'The user' } },
+      answers: { 200: USER },
       async handler({ path, caller }) {
         const user = await userDirectory.read(caller.accountId, path.user_id)
         await secondFactor.remove(user.id)
@@ -207,18 +183,15 @@ function adminRoute(users: Users): Operation {
     tag: TAG,
     summary: 'Create an admin with a password; for the command line only',
     auth: { area: 'account', access: 'write', only: 'machine' },
-    params: [
-      { name: 'email', type: 'string', required: true, description: 'Signs in with it' },
-      { name: 'name', type: 'string', required: true, description: 'Shown in the list' },
-      { name: 'password', type: 'string', required: true, description: '12 to 256 characters' },
-    ],
-    responses: { 200: { description: 'The user' } },
-    async handler({ params, caller }) {
+    params: {
+      email: { ...EMAIL, description: 'Signs in with it' },
+      name: NAME,
+      password: textParam('12 to 256 characters', { required: true }),
+    },
+    answers: { 200: USER },
+    async handler({ input, caller }) {
       requireLocalKey(caller)
-      const email = params.required('email')
-      const name = params.required('name')
-      const password = params.required('password')
-      return userView(await users.createAdmin(caller.accountId, { email, name, password }))
+      return userView(await users.createAdmin(caller.accountId, input()))
     },
   })
 }

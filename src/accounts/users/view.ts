@@ -1,10 +1,15 @@
 /** A user in responses of the API (accounts.md section 7). */
+import type { Of } from '../../base/shape.ts'
+import type { UserRole } from '../../http/rights.ts'
 import { isActive, type User } from './directory.ts'
+import type { USER } from './shapes.ts'
+
+type UserView = Of<typeof USER>
 
 /** `2022-12-20T16:52:01.892000`, UTC without a zone. */
 const timestamp = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString().replace('Z', '000'))
 
-export function userView(user: User): Record<string, unknown> {
+export function userView(user: User): UserView {
   const [local = '', domain = ''] = user.email.split('@')
   return {
     id: user.id,
@@ -17,7 +22,7 @@ export function userView(user: User): Record<string, unknown> {
       is_valid: true,
       parts: { domain, local_part: local, display_name: user.name },
     },
-    role: user.role,
+    role: user.role as UserRole,
     account_id: user.account_id,
     opened_ip: user.opened_ip ?? '',
     is_master: user.is_master === 1,
@@ -27,7 +32,7 @@ export function userView(user: User): Record<string, unknown> {
     tfa_created_at: timestamp(user.totp_created_at),
     password_updated_at: timestamp(user.password_updated_at),
     preferences: { time_zone: 'UTC', time_format: '24h', programming_language: 'curl' },
-    auth: { method: user.auth_method },
+    auth: { method: user.auth_method === 'oidc' ? 'oidc' : 'password' },
     github_user_id: null,
     salesforce_user_id: null,
     migration_status: 'done',

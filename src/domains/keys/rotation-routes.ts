@@ -1,11 +1,14 @@
 /** Automatic sender security over HTTP (domain-keys.md E9 to E11). */
 import { BadRequest, NotFound } from '../../base/errors.ts'
+import { message, type Of, object, text } from '../../base/shape.ts'
 import type { Caller } from '../../http/auth.ts'
+import { flagParam, textParam } from '../../http/inputs.ts'
 import { type Operation, operation } from '../../http/operation.ts'
 import type { SenderSecurityRow } from '../../store/schema.ts'
 import { NO_SENDER_SECURITY } from '../create-domain.ts'
 import { dkimName } from '../dns-records.ts'
 import type { Domain } from '../domain.ts'
+import { KEY_ROTATION, ROTATION_DOMAIN } from '../shapes.ts'
 import type { KeyParts } from './dkim-keys.ts'
 import { startRotation } from './rotation.ts'
 import {
@@ -14,6 +17,7 @@ import {
   newSecurityRow,
   parseInterval,
   rotationOf,
+  securityState,
   spareSelector,
 } from './sender-security.ts'
 
@@ -23,6 +27,9 @@ const COMMON = {
   auth: { area: 'domains', access: 'write' },
 } as const
 const PATH = '/v1/dkim_management/domains/{name}'
+const NO_DOMAIN = object('The domain does not exist, or belongs to another account', {
+  Description: text('The text', { example: 'domain not found' }),
+})
 
 export function rotationRoutes(parts: KeyParts): Operation[] {
   return [
@@ -33,8 +40,7 @@ export function rotationRoutes(parts: KeyParts): Operation[] {
       id: 'readKeyRotation',
       summary: 'How far automatic sender security is, and a rotation in progress',
       auth: { area: 'domains', access: 'read' },
-      params: [],
-      responses: { 200: { description: 'State, interval and progress' } },
+      answers: { 200: KEY_ROTATION },
       async handler({ path, caller }) {
         const domain = await ownDomain(parts, caller, path.name)
         if (!domain) throw new NotFound('Domain not found')
@@ -48,16 +54,14 @@ export function rotationRoutes(parts: KeyParts): Operation[] {
       id: 'updateKeyRotation',
       audit: { action: 'domain-key.set-rotation', given: ['rotation_interval'] },
       summary: 'Rotate the keys of automatic sender security from time to time, or stop that',
-      params: [
-        { name: 'rotation_enabled', type: 'boolean', description: 'Rotate', required: true },
-        { name: 'rotation_interval', type: 'string', description: '<n>d or <n>h', default: DEFAULT_INTERVAL },
-      ],
-      responses: { 200: { description: 'The domain’s rotation' } },
-      async handler({ params, path, caller }) {
+      params: {
+        rotation_enabled: flagParam('Rotate', { required: true, missing: 'rotation_enabled is required' }),
+        rotation_interval: textParam(`<n>d or <n>h, at least 5 days; at first ${DEFAULT_INTERVAL}`),
+      },
+      answers: { 200: object('The domain’s rotation', { domain: ROTATION_DOMAIN }), 404: NO_DOMAIN },
+      async handler({ input, path, caller }) {
         const domain = await domainOf(parts, caller, path.name)
-        params.required('rotation_enabled', 'rotation_enabled is required')
-        const enabled = params.boolean('rotation_enabled') ?? false
-        const interval = params.text('rotation_interval')
+        const { rotation_enabled: enabled, rotation_interval: interval } = input()
         if (!enabled && interval !== undefined)
           throw new BadRequest('rotation_interval is not allowed unless also enabling DKIM rotation', {
             form: 'Reason',
@@ -73,8 +77,7 @@ export function rotationRoutes(parts: KeyParts): Operation[] {
       id: 'rotateKey',
       audit: { action: 'domain-key.rotate' },
       summary: 'Rotate the key of automatic sender security now',
-      params: [],
-      responses: { 200: { description: 'The rotation has begun' } },
+      answers: { 200: message('ok', 'The rotation has begun'), 404: NO_DOMAIN },
       async handler({ path, caller }) {
         const domain = await domainOf(parts, caller, path.name)
         const row = await securityOf(parts, domain)
@@ -136,7 +139,7 @@ async function setRotation(
 }
 
 /** `row` undefined: it was never switched on, nor was a rotation set. */
-function progressView(row: SenderSecurityRow | undefined): object {
+function progressView(row: SenderSecurityRow | undefined): Of<typeof KEY_ROTATION> {
   if (row === undefined)
     return {
       ...{ state: 'disabled', active_selector: null, rotation_enabled: false },
@@ -147,7 +150,7 @@ function progressView(row: SenderSecurityRow | undefined): object {
   const nextMs =
     isOn && row.state === 'enabled' ? row.rotated_at + parseInterval(row.rotation_interval) : null
   return {
-    state: row.state,
+    state: securityState(row),
     active_selector: row.active_selector,
     rotation_enabled: isOn,
     rotation_interval: row.rotation_interval,
@@ -160,15 +163,15 @@ function progressView(row: SenderSecurityRow | undefined): object {
   }
 }
 
-function rotationView({ targets }: KeyParts, row: SenderSecurityRow): object {
+function rotationView({ targets }: KeyParts, row: SenderSecurityRow): Of<typeof ROTATION_DOMAIN> {
   const zone = targets.dkimZone
   const records =
     zone === null || row.state === 'disabled'
       ? []
       : MANAGED_SELECTORS.map((selector) => ({
           name: dkimName(selector, row.domain_name),
-          type: 'CNAME',
-          identifier: 'DKIM',
+          type: 'CNAME' as const,
+          identifier: 'DKIM' as const,
           value: dkimName(selector, `${row.sid}.${zone}`),
           comment: 'Customer DKIM CNAME Record',
         }))
@@ -177,7 +180,7 @@ function rotationView({ targets }: KeyParts, row: SenderSecurityRow): object {
     account_id: row.account_id,
     sid: row.sid,
     name: row.domain_name,
-    state: row.state,
+    state: securityState(row),
     ...(row.active_selector && { active_selector: row.active_selector }),
     rotation_enabled: row.rotation_enabled === 1 ? 'true' : 'false',
     rotation_interval: row.rotation_interval,

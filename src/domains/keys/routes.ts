@@ -3,14 +3,33 @@ import { sql } from 'kysely'
 import { BadRequest, NotFound } from '../../base/errors.ts'
 import { ForeignJsonError, parseForeignJson } from '../../base/foreign-json.ts'
 import { chunkSize, readChunks } from '../../base/mime-message.ts'
+import { described, message, type Of } from '../../base/shape.ts'
 import { invalidFormat } from '../../base/values.ts'
+import {
+  choiceParam,
+  flagParam,
+  type InputOf,
+  limitParam,
+  otherParam,
+  parsedParam,
+  textParam,
+  wordParam,
+} from '../../http/inputs.ts'
 import { type Operation, operation } from '../../http/operation.ts'
-import { limitOf, tokenPaging } from '../../http/paging.ts'
+import { tokenPaging } from '../../http/paging.ts'
 import type { Params } from '../../http/params.ts'
 import type { DkimKeyRow } from '../../store/schema.ts'
 import { keyCheckOf, recordView, shownSelector, wantedKeyRecord } from '../dns-records.ts'
 import { hostNameOf, selectorOf } from '../domain-names.ts'
 import { ownDomain } from '../routes.ts'
+import {
+  AUTHORITY_CHANGED,
+  AUTHORITY_KEYS,
+  DOMAIN_KEY,
+  KEY_PAGE,
+  KEY_SWITCHED,
+  type LISTED_KEY,
+} from '../shapes.ts'
 import { readDnsState } from '../verification.ts'
 import { recordStates, recordViews } from '../view.ts'
 import {
@@ -53,14 +72,9 @@ function accountKeyRoutes(parts: KeyRouteParts): Operation[] {
       id: 'listDomainKeys',
       summary: 'List the DKIM keys of all domains',
       auth: READ,
-      params: [
-        { name: 'page', type: 'string', description: 'From a paging link' },
-        { name: 'limit', type: 'integer', description: '1 to 100', default: 10 },
-        { name: 'signing_domain', type: 'string', description: 'Only keys of this authority' },
-        { name: 'selector', type: 'string', description: 'Only keys of this selector' },
-      ],
-      responses: { 200: { description: 'A page of keys' } },
-      handler: async ({ params, caller }) => listKeys(parts, caller.accountId, params),
+      params: LIST_PARAMS,
+      answers: { 200: KEY_PAGE },
+      handler: async ({ input, caller }) => listKeys(parts, caller.accountId, input()),
     }),
     operation({
       ...COMMON,
@@ -70,21 +84,17 @@ function accountKeyRoutes(parts: KeyRouteParts): Operation[] {
       audit: { subject: ['signing_domain', 'selector'], given: ['signing_domain', 'selector', 'algorithm'] },
       summary: 'Make a DKIM key, or import an RSA key',
       auth: WRITE,
-      params: [
-        { name: 'signing_domain', type: 'string', description: 'Authority of the key', required: true },
-        { name: 'selector', type: 'string', description: 'Dot-atom', required: true },
-        { name: 'bits', type: 'integer', description: '1024, 2048 or 4096', default: 2048 },
-        { name: 'algorithm', type: 'string', description: 'rsa or ed25519', default: 'rsa' },
-        { name: 'pem', type: 'file', description: 'RSA private key in PEM, as file or text' },
-      ],
-      responses: { 200: { description: 'The key, inactive' } },
-      async handler({ params, caller }) {
-        const wanted = {
-          authority: authorityOf(required(params, 'signing_domain')),
-          selector: readSelector(required(params, 'selector')),
-          bits: readBits(params),
-          algorithm: params.oneOf('algorithm', ['rsa', 'ed25519']) ?? 'rsa',
-        }
+      params: {
+        signing_domain: AUTHORITY,
+        selector: wordParam('Dot-atom', selectorIn('dot-atom'), required('selector')),
+        bits: parsedParam('1024, 2048 or 4096', readBits, { type: 'integer', default: 2048 }),
+        algorithm: choiceParam('Kind of key', ['rsa', 'ed25519'], { default: 'rsa' }),
+        pem: otherParam('RSA private key in PEM, as file or text', { type: 'file' }),
+      },
+      answers: { 200: described('The key, inactive', DOMAIN_KEY), 404: 'domain not found' },
+      async handler({ params, input, caller }) {
+        const { signing_domain: authority, selector, bits, algorithm } = input()
+        const wanted = { authority, selector, bits, algorithm }
         if (!(await ownsAuthority(parts.store.db, caller.accountId, wanted.authority)))
           throw new NotFound('domain not found')
         const pem = await readPem(params)
@@ -100,14 +110,14 @@ function accountKeyRoutes(parts: KeyRouteParts): Operation[] {
       audit: { subject: ['signing_domain', 'selector'] },
       summary: 'Delete a DKIM key for good',
       auth: WRITE,
-      params: [
-        { name: 'signing_domain', type: 'string', description: 'Authority of the key', required: true },
-        { name: 'selector', type: 'string', description: 'Selector of the key', required: true },
-      ],
-      responses: { 200: { description: 'Deleted' } },
-      async handler({ params, caller }) {
-        const authority = authorityOf(required(params, 'signing_domain'))
-        await deleteKey(parts, caller.accountId, authority, required(params, 'selector').toLowerCase())
+      params: {
+        signing_domain: AUTHORITY,
+        selector: textParam('Selector of the key', required('selector')),
+      },
+      answers: { 200: message('success', 'Deleted'), 404: 'domain key not found' },
+      async handler({ input, caller }) {
+        const { signing_domain: authority, selector } = input()
+        await deleteKey(parts, caller.accountId, authority, selector.toLowerCase())
         return { message: 'success' }
       },
     }),
@@ -124,8 +134,7 @@ function authorityKeyRoutes(parts: KeyRouteParts): Operation[] {
       id: `${verb}DomainKey`,
       summary: verb === 'activate' ? 'Sign with a key, if DNS has its record' : 'Stop signing with a key',
       auth: WRITE,
-      params: [],
-      responses: { 200: { description: `The key is ${verb}d` } },
+      answers: { 200: described(`The key is ${verb}d`, KEY_SWITCHED) },
       async handler({ path, caller }) {
         const authority = authorityOf(path['authority_name'])
         const selector = path['selector'].toLowerCase()
@@ -141,8 +150,7 @@ function authorityKeyRoutes(parts: KeyRouteParts): Operation[] {
       id: 'listAuthorityKeys',
       summary: 'List the DKIM keys of one authority',
       auth: READ,
-      params: [],
-      responses: { 200: { description: 'All its keys' } },
+      answers: { 200: AUTHORITY_KEYS },
       async handler({ path, caller }) {
         const authority = authorityOf(path.authority_name)
         if (!(await ownsAuthority(parts.store.db, caller.accountId, authority)))
@@ -167,12 +175,11 @@ function domainSettingRoutes(parts: KeyRouteParts): Operation[] {
       id: 'changeDkimAuthority',
       summary: 'Sign with the domain’s own keys or with those of its parent',
       auth: WRITE,
-      params: [{ name: 'self', type: 'boolean', description: 'true: its own keys', required: true }],
-      responses: { 200: { description: 'Whether it changed, and the records' } },
-      async handler({ params, path, caller }) {
+      params: { self: flagParam('true: its own keys', required('self')) },
+      answers: { 200: AUTHORITY_CHANGED },
+      async handler({ input, path, caller }) {
         const domain = await ownDomain(parts.domains, caller, path.name)
-        required(params, 'self')
-        const changed = await changeAuthority(parts, domain, params.boolean('self') ?? false)
+        const changed = await changeAuthority(parts, domain, input().self)
         const after = await ownDomain(parts.domains, caller, path.name)
         const states = recordStates(after, await readDnsState(parts.store, after), parts.targets)
         return {
@@ -190,12 +197,12 @@ function domainSettingRoutes(parts: KeyRouteParts): Operation[] {
       audit: { given: ['dkim_selector'] },
       summary: 'Rename the selector of a domain’s key',
       auth: WRITE,
-      params: [{ name: 'dkim_selector', type: 'string', description: 'Atom without dots' }],
-      responses: { 200: { description: 'Renamed' } },
-      async handler({ params, path, caller }) {
+      params: { dkim_selector: wordParam('Atom without dots', selectorIn('atom')) },
+      answers: { 200: message('DKIM selector changed', 'Renamed') },
+      async handler({ input, path, caller }) {
         const domain = await ownDomain(parts.domains, caller, path.name)
-        const text = params.text('dkim_selector')
-        if (text !== undefined) await renameSelector(parts, domain, readSelector(text, 'atom'))
+        const { dkim_selector: selector } = input()
+        if (selector !== undefined) await renameSelector(parts, domain, selector)
         return { message: 'DKIM selector changed' }
       },
     }),
@@ -205,18 +212,20 @@ function domainSettingRoutes(parts: KeyRouteParts): Operation[] {
 /** The stored form of the name; '' for an invalid name: nothing has it, and no database accepts some of them. */
 const authorityOf = (text: string) => hostNameOf(text) ?? ''
 
-/** @throws BadRequest `<field> is required` */
-const required = (params: Params, field: string) => params.required(field, `${field} is required`)
+/** Without it: 400 `<field> is required`. */
+const required = (field: string) => ({ required: true, missing: `${field} is required` }) as const
 
-function readSelector(text: string, form: 'atom' | 'dot-atom' = 'dot-atom'): string {
+const AUTHORITY = wordParam('Authority of the key', authorityOf, required('signing_domain'))
+
+const selectorIn = (form: 'atom' | 'dot-atom') => (text: string) => {
   const selector = selectorOf(text)
   if (selector === null || (form === 'atom' && selector.includes('.')))
     throw new BadRequest('selector must be a valid dot atom')
   return selector
 }
 
-function readBits(params: Params): number {
-  const text = params.text('bits') ?? '2048'
+function readBits(params: Params, name: string): number {
+  const text = params.text(name) ?? '2048'
   const bits = BITS.find((number) => String(number) === text)
   if (bits === undefined) throw new BadRequest('bits must be 1024, 2048 or 4096')
   return bits
@@ -240,9 +249,7 @@ type Pivot = [page: 'first' | 'last'] | [page: 'next' | 'previous', authority: s
 const tokenOf = (pivot: Pivot) => Buffer.from(JSON.stringify(pivot)).toString('base64url')
 
 /** @throws BadRequest for a token that is not from a paging link */
-function pivotOf(params: Params): Pivot {
-  const text = params.text('page')
-  if (text === undefined) return ['first']
+function pivotOf(text: string, name: string): Pivot {
   try {
     const pivot = parseForeignJson(Buffer.from(text, 'base64url').toString())
     if (Array.isArray(pivot) && pivot.every((part) => typeof part === 'string' && !part.includes('\0'))) {
@@ -253,17 +260,24 @@ function pivotOf(params: Params): Pivot {
   } catch (error) {
     if (!(error instanceof ForeignJsonError)) throw error
   }
-  throw invalidFormat('page', text)
+  throw invalidFormat(name, text)
+}
+
+const LIST_PARAMS = {
+  limit: limitParam(10, 100, { above: 'cut' }),
+  signing_domain: textParam('Only keys of this authority'),
+  selector: textParam('Only keys of this selector'),
+  page: wordParam('From a paging link', pivotOf),
 }
 
 const SELECTOR = sql<string>`coalesce(next_selector, selector)`
 
 /** One page, ordered by authority and selector. */
-async function listKeys(parts: KeyRouteParts, accountId: string, params: Params): Promise<object> {
-  const limit = limitOf(params, { default: 10, max: 100, above: 'cut' })
-  const signingDomain = params.text('signing_domain')
-  const selector = params.text('selector')
-  const pivot = pivotOf(params)
+async function listKeys(
+  parts: KeyRouteParts,
+  accountId: string,
+  { limit, signing_domain: signingDomain, selector, page: pivot = ['first'] }: InputOf<typeof LIST_PARAMS>,
+): Promise<Of<typeof KEY_PAGE>> {
   let keys = parts.store.db.selectFrom('dkim_keys').where('account_id', '=', accountId)
   if (signingDomain) keys = keys.where('authority', '=', authorityOf(signingDomain))
   if (selector) keys = keys.where(SELECTOR, '=', selectorOf(selector) ?? '')
@@ -315,7 +329,10 @@ function pageTokens(rows: readonly DkimKeyRow[], pivot: Pivot) {
 }
 
 /** Lists write `valid` in upper case, single keys in lower case (domain-keys.md, types). */
-async function listedViews(parts: KeyRouteParts, keys: readonly DkimKeyRow[]): Promise<object[]> {
+async function listedViews(
+  parts: KeyRouteParts,
+  keys: readonly DkimKeyRow[],
+): Promise<Of<typeof LISTED_KEY>[]> {
   const authorities = [...new Set(keys.filter((key) => key.managed === 1).map((key) => key.authority))]
   const rows =
     authorities.length === 0
@@ -328,11 +345,12 @@ async function listedViews(parts: KeyRouteParts, keys: readonly DkimKeyRow[]): P
   const sids = new Map(rows.map((row) => [row.domain_name, row.sid]))
   return keys.map((key) => {
     const view = keyView(parts, key, sids.get(key.authority) ?? null)
-    return { ...view, dns_record: { ...view.dns_record, valid: view.dns_record.valid.toUpperCase() } }
+    const valid = view.dns_record.valid === 'valid' ? 'VALID' : 'UNKNOWN'
+    return { ...view, dns_record: { ...view.dns_record, valid } }
   })
 }
 
-function keyView({ targets }: KeyParts, key: DkimKeyRow, sid: string | null) {
+function keyView({ targets }: KeyParts, key: DkimKeyRow, sid: string | null): Of<typeof DOMAIN_KEY> {
   const wanted = wantedKeyRecord(key, sid, targets)
   return {
     signing_domain: key.authority,

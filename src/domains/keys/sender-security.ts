@@ -26,6 +26,8 @@ const INTERVAL_MIN_MS = 5 * DAY_MS
 export const PUBLISH_MS = 3_600_000
 export const RETIRE_MS = 7 * DAY_MS
 
+export const securityState = ({ state }: SenderSecurityRow) => state as 'disabled' | 'wait_verify' | 'enabled'
+
 /** A rotation in progress, stored as JSON. */
 export type Rotation =
   | { phase: 'publishing'; selector: string; readyAt: number }

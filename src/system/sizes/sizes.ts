@@ -11,12 +11,12 @@ import { createJob, type Job } from '../../jobs/job.ts'
 import { BLOB_FOLDER, DATABASE_FILE } from '../../store/data-folder.ts'
 import { insert, type Store } from '../../store/store.ts'
 import type { SIZE_FUNCTIONS, TableSize } from './sizes-thread.ts'
-import { kindOf, type SizeKind } from './table-kinds.ts'
+import { kindOf, type SizeKind, type StoredKind } from './table-kinds.ts'
 
 export interface SizesReport {
   /** Unix milliseconds. */
   measuredAt: number
-  kinds: { kind: SizeKind; bytes: number; rows: number; growthPerDay: number | null }[]
+  kinds: { kind: StoredKind; bytes: number; rows: number; growthPerDay: number | null }[]
   disk: { freeBytes: number; growthPerDay: number | null; fullAt: number | null }
 }
 

@@ -136,8 +136,11 @@ export const TABLE_KINDS = {
   },
 } as const satisfies Record<string, Record<string, Bound>>
 
-/** `files`: bytes too large for the database. `free`: room for more. */
-export type SizeKind = keyof typeof TABLE_KINDS | 'files' | 'free'
+/** `files`: bytes too large for the database. */
+export type StoredKind = keyof typeof TABLE_KINDS | 'files'
+export const STORED_KINDS = [...Object.keys(TABLE_KINDS), 'files'] as StoredKind[]
+/** `free`: room for more. */
+export type SizeKind = StoredKind | 'free'
 
 const KIND_OF: ReadonlyMap<string, SizeKind> = new Map(
   Object.entries(TABLE_KINDS).flatMap(([kind, tables]) =>
