@@ -66,7 +66,7 @@ const MESSAGE_FIELDS = {
 }
 const RECIPIENTS = list('Addresses given by the sender', text('Address'))
 const MESSAGE = named('EventMessage', 'The message that the event is about', MESSAGE_FIELDS)
-const ACCEPTED_MESSAGE = named('AcceptedMessage', 'The message that was accepted', {
+const ACCEPTED_MESSAGE = named('AcceptedEventMessage', 'The message that was accepted', {
   ...MESSAGE_FIELDS,
   recipients: RECIPIENTS,
   'scheduled-for': optional(unixSeconds('When delivery begins; present if it was scheduled')),
