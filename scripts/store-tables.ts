@@ -71,8 +71,8 @@ const FLAGS: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Columns that inserts may leave out, besides those that the database numbers or computes. Most defaults are not meant for
- * inserts: they fill the rows that were there before the column, so that a forgotten column is an error of types.
+ * Columns that inserts may leave out, besides those that the database numbers or computes. Other defaults fill the rows
+ * that were there before the column: inserts must name it, so that the compiler finds those that forget it.
  */
 const LEFT_OUT: ReadonlySet<string> = new Set([
   ...columns('account_settings', 'webhooks_redact_pii ai_insights'),

@@ -7,6 +7,7 @@ import { buildAreas } from './areas.ts'
 import { systemClock } from './base/clock.ts'
 import type { Config } from './config.ts'
 import type { Core } from './core.ts'
+import type { Operation } from './http/operation.ts'
 import { createJobRunner } from './jobs/job-runner.ts'
 import { createHttp } from './listeners/http.ts'
 import { startSmtp } from './listeners/smtp.ts'
@@ -38,6 +39,8 @@ export interface ServiceOverrides extends CoreOverrides {
   sending?: SendingOverrides
   /** What alerts on rates are judged by. */
   figures?: Figures
+  /** What is served in place of each operation. */
+  operation?: (spec: Operation) => Operation
   /** Areas beside those of areas.ts. */
   areas?: readonly ((core: Core) => Area | Promise<Area>)[]
 }
@@ -84,8 +87,9 @@ export async function startService(
     if (sandbox) await accounts.credentials.setSystem(sandbox, null)
     const { http, jobs } = createHttp(core, named)
     const does = (role: Role) => config.roles.includes(role)
+    const { operation = (spec: Operation) => spec } = overrides
     // Without the role only /health is answered.
-    if (does('api')) http.register(areas.flatMap(({ operations }) => operations ?? []))
+    if (does('api')) http.register(areas.flatMap(({ operations }) => operations ?? []).map(operation))
     runner.add([...areas.flatMap((area) => area.jobs ?? []), ...jobs])
     open.push(() => runner.stop())
     const { port, tlsPort = null } = await http.listen()

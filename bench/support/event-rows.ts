@@ -123,7 +123,7 @@ const facts = (code: number, text: string): AttemptFacts => ({
 export const deliveryRow = (id: string, messagePk: string, number: number, now: number) => ({
   ...{ id, account_id: 'bench', domain_id: 'bench', message_pk: messagePk, recipient: recipientOf(number) },
   ...{ recipient_domain: 'recipients.example', recipient_header: recipientOf(number), variables_json: null },
-  ...{ list_json: null, state: 'queued', due_at: now, expires_at: now + 8 * 3_600_000, attempts: 0 },
-  ...{ lease_owner: null, lease_token: null, lease_until: null, reason: 'new' },
+  ...{ list_json: null, state: 'queued' as const, due_at: now, expires_at: now + 8 * 3_600_000, attempts: 0 },
+  ...{ lease_owner: null, lease_token: null, lease_until: null, reason: 'new', source_key: '' },
   ...{ last_code: null, last_reply: null, created_at: now, updated_at: now },
 })

@@ -15,6 +15,7 @@ export const FEATURE_DEFAULTS = {
   validations_bulk: true,
 } as const
 export type Feature = keyof typeof FEATURE_DEFAULTS
+type StoredFeatures = Partial<Record<Feature | 'strict_parameters', boolean>>
 
 export const forFeatures = <T>(value: T) =>
   Object.fromEntries(Object.keys(FEATURE_DEFAULTS).map((name) => [name, value])) as Record<Feature, T>
@@ -35,6 +36,8 @@ export interface Account {
   name: string
   status: AccountStatus
   features: Readonly<Record<Feature, boolean>>
+  /** Calls with parameters that are not known are refused: a feature that the account switches for itself. */
+  isStrict: boolean
   /** Unix milliseconds. */
   createdAt: number
   updatedAt: number
@@ -87,15 +90,14 @@ export function createAccountDirectory(store: Store, clock: Clock): AccountDirec
 }
 
 export function accountOfRow(row: AccountRow): Account {
+  const { strict_parameters: isStrict, ...features } = JSON.parse(row.features_json) as StoredFeatures
   return {
     id: row.id,
     parentId: row.parent_id,
     name: row.name,
     status: row.status as AccountStatus,
-    features: {
-      ...FEATURE_DEFAULTS,
-      ...(JSON.parse(row.features_json) as Partial<Record<Feature, boolean>>),
-    },
+    features: { ...FEATURE_DEFAULTS, ...features },
+    isStrict: isStrict === true,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   }

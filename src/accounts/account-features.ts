@@ -1,18 +1,21 @@
 /** Features that an account switches for itself (accounts.md section 1 rules 6 and 7). */
+import { sql, type Transaction } from 'kysely'
 import { BadRequest } from '../base/errors.ts'
 import { ForeignJsonError, parseForeignJson } from '../base/foreign-json.ts'
 import { invalidFormat, isPlainObject, jsonText } from '../base/values.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import type { Params } from '../http/params.ts'
+import type { Schema } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
+import type { AccountDirectory } from './account-directory.ts'
 
-const FEATURES = ['webhooks_redact_pii', 'ai_insights'] as const
+const FEATURES = ['webhooks_redact_pii', 'ai_insights', 'strict_parameters'] as const
 type FeatureName = (typeof FEATURES)[number]
 
 const VALUE_LENGTH_MAX = 256
 const FORM = 'JSON: {"enabled": true} or {"enabled": false}'
 
-export function accountFeatureRoutes(store: Store): Operation[] {
+export function accountFeatureRoutes(store: Store, accounts: Pick<AccountDirectory, 'changed'>): Operation[] {
   return [
     operation({
       method: 'PUT',
@@ -29,6 +32,11 @@ export function accountFeatureRoutes(store: Store): Operation[] {
           description: `Webhooks without personal data of recipients. ${FORM}`,
         },
         { name: 'ai_insights', type: 'json', description: `Stored, without effect here. ${FORM}` },
+        {
+          name: 'strict_parameters',
+          type: 'json',
+          description: `Calls with parameters that are not known are refused. ${FORM}`,
+        },
       ],
       responses: { 200: { description: 'Changed' } },
       async handler({ params, caller }) {
@@ -37,16 +45,45 @@ export function accountFeatureRoutes(store: Store): Operation[] {
           return enabled === undefined ? [] : [[name, enabled] as const]
         })
         if (given.length === 0) throw new BadRequest('No valid updates provided')
-        const values = Object.fromEntries(given.map(([name, enabled]) => [name, enabled ? 1 : 0] as const))
-        await store.db
-          .insertInto('account_settings')
-          .values({ account_id: caller.accountId, ...values })
-          .onConflict((conflict) => conflict.column('account_id').doUpdateSet(values))
-          .execute()
+        const { strict_parameters: isStrict, ...settings } = Object.fromEntries(given)
+        await store.transaction(async (tx) => {
+          await saveSettings(tx, caller.accountId, settings)
+          if (isStrict !== undefined) await saveStrict(tx, store.kind, caller.accountId, isStrict)
+        })
+        accounts.changed(caller.accountId)
         return { success: true }
       },
     }),
   ]
+}
+
+async function saveSettings(
+  tx: Transaction<Schema>,
+  accountId: string,
+  settings: Readonly<Record<string, boolean>>,
+): Promise<void> {
+  const values = Object.fromEntries(Object.entries(settings).map(([name, isOn]) => [name, isOn ? 1 : 0]))
+  if (Object.keys(values).length === 0) return
+  await tx
+    .insertInto('account_settings')
+    .values({ account_id: accountId, ...values })
+    .onConflict((conflict) => conflict.column('account_id').doUpdateSet(values))
+    .execute()
+}
+
+/** In the account's row, which every call has at hand; a parent writes other features into it. */
+async function saveStrict(
+  tx: Transaction<Schema>,
+  kind: Store['kind'],
+  accountId: string,
+  isStrict: boolean,
+): Promise<void> {
+  const value = JSON.stringify({ strict_parameters: isStrict })
+  const merged =
+    kind === 'postgres'
+      ? sql<string>`(features_json::jsonb || ${value}::jsonb)::text`
+      : sql<string>`json_patch(features_json, ${value})`
+  await tx.updateTable('accounts').set({ features_json: merged }).where('id', '=', accountId).execute()
 }
 
 /** @throws BadRequest for anything but `{"enabled": <boolean>}` */

@@ -113,7 +113,7 @@ export function accountsArea(
         ownsDomain: async (accountId, name) => (await domains.byName(name))?.accountId === accountId,
       }),
       ...settingsRoutes(settings),
-      ...accountFeatureRoutes(store),
+      ...accountFeatureRoutes(store, accounts),
       ...callerAddressRoutes({ stored: callerAddresses, allowed: allowedCallers, accounts, clock }),
       ...credentialRoutes(credentials, domains),
       ...auditRoutes(store, config.publicUrl),

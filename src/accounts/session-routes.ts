@@ -42,6 +42,7 @@ export function sessionRoutes({ sessions, accounts, firstAccountId }: SessionRou
             name: account?.name ?? '',
             parent_id: account?.parentId ?? null,
             is_first: accountId === firstAccountId,
+            strict_parameters: account?.isStrict === true,
           },
           acting_account_id: parentAccountId ?? accountId,
         }

@@ -137,7 +137,9 @@ test('a caller learns its account, role and rights, also on behalf of a subaccou
   const who = async (cookie: string, headers = {}) =>
     service.call('GET', '/sendwright/v1/session', { key: null, headers: { cookie, ...headers } })
   const { body } = await who(await signIn((await makeKey({ role: 'support' })).secret))
-  const account = { id: service.service.first.accountId, parent_id: null, is_first: true }
+  const account = {
+    ...{ id: service.service.first.accountId, parent_id: null, is_first: true, strict_parameters: false },
+  }
   assert.deepEqual({ ...body.account, name: '' }, { ...account, name: '' })
   assert.deepEqual([body.kind, body.role, body.user_id], ['session', 'support', null])
   assert.equal(body.acting_account_id, account.id)
@@ -149,7 +151,9 @@ test('a caller learns its account, role and rights, also on behalf of a subaccou
   const { id } = created.body.subaccount
   const admin = await signIn(service.key)
   const branch = (await who(admin, { 'x-service-on-behalf-of': id })).body
-  assert.deepEqual(branch.account, { id, name: 'Branch', parent_id: account.id, is_first: false })
+  assert.deepEqual(branch.account, {
+    ...{ id, name: 'Branch', parent_id: account.id, is_first: false, strict_parameters: false },
+  })
   assert.deepEqual([branch.role, branch.acting_account_id], ['admin', account.id])
   assert.equal((await service.call('GET', '/sendwright/v1/session', { key: null })).status, 401)
 })

@@ -4,6 +4,7 @@
  */
 import type { Failure, Judge } from '../delivery/outcome.ts'
 import { type EventRecord, tagsJson } from '../events/event.ts'
+import type { ClassifiedFailureRow } from '../store/schema.ts'
 import { insertMany, type Statement } from '../store/store.ts'
 import { classify, maskedSample, reasonOf } from './classify.ts'
 import { blocksAddress } from './refusals.ts'
@@ -27,7 +28,10 @@ export function failureStatements(rules: RuleSet, events: readonly EventRecord[]
   return rows.length === 0 ? [] : insertMany('classified_failures', rows)
 }
 
-function rowOf({ byId }: RuleSet, { accountId, domainName, event, timestampUs, payload }: EventRecord) {
+function rowOf(
+  { byId }: RuleSet,
+  { accountId, domainName, event, timestampUs, payload }: EventRecord,
+): Omit<ClassifiedFailureRow, 'id'> | null {
   const ruleId = payload['i-classification-rule-id']
   if (event !== 'failed' || typeof ruleId !== 'string') return null
   const { id, entity, category, critical } = byId.get(ruleId) ?? UNCLASSIFIED

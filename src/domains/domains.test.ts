@@ -268,6 +268,13 @@ test('connection settings have both public shapes, and changing one field leaves
   assert.equal((await service.call('PUT', '/v3/domains/no.example/connection')).status, 404)
 })
 
+test('a new domain has its own host of return paths, whatever the call names', async () => {
+  const form = { name: 'fresh.example', mailfrom_host: 'bounce.of-others.example' }
+  assert.equal((await service.call('POST', '/v4/domains', { form })).status, 200)
+  const { domain } = (await service.call('GET', '/v4/domains/fresh.example?extended=1')).body
+  assert.equal(domain.mailfrom_host, 'fresh.example')
+})
+
 test('the three deprecated updates still work, from body or query', async () => {
   await create('old.example')
   const put = (field: string, query: string) =>

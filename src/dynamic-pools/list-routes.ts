@@ -214,6 +214,7 @@ function historyRoutes(parts: ListRouteParts): Operation[] {
       auth: READ,
       params: {
         Limit: ANY_LIMIT,
+        limit: otherParam('The same as Limit', { type: 'integer' }),
         include_subaccounts: flagParam('Those of domains of subaccounts as well', { default: false }),
         domain: wordParam('Only those of this domain; it may be deleted', domainName),
         ...TIMES,

@@ -34,6 +34,8 @@ export interface MessageSummary {
   optimized?: boolean
   /** The Message-Id field of a batch as given, with recipient variables in it: each copy has its own id. */
   messageIdTemplate?: string
+  /** Names of parameters and header fields that were not understood, as `shownNames` writes them; absent: none. */
+  ignored?: readonly string[] | undefined
   /** Received for routes; absent: sent by the account. */
   incoming?: true | undefined
   /** The routes that matched, as the accepted event of received mail shows them. */
@@ -220,6 +222,7 @@ export function acceptedEvent(
   if (summary.keyId) payload['api-key-id'] = summary.keyId
   if (summary.deliverBy) payload['deliver-by'] = summary.deliverBy / 1000
   if (summary.routes) payload['routes'] = summary.routes
+  if (summary.ignored?.length) payload['ignored'] = summary.ignored
   return record(payload, message, to.recipient)
 }
 

@@ -50,6 +50,7 @@ const PARAMS = {
   end: parsedParam('Where it ends; before `begin`: newest first', microseconds, { type: 'date' }),
   ascending: flagParam('Oldest first; required with `begin` alone'),
   page: otherParam('A page token; everything else is ignored then'),
+  pretty: otherParam('Without effect', { type: 'boolean' }),
 }
 const FILTERS = Object.fromEntries(
   FIELD_NAMES.map((name) => {
@@ -82,6 +83,8 @@ export function eventRoutes(parts: EventRouteParts): Operation[] {
       path: '/v3/{domain_name}/events/{page_token}',
       id: 'listEventsPage',
       summary: 'Read a page of events by its link',
+      description: 'The link holds the query; the parameters have no effect.',
+      params: { ...PARAMS, ...FILTERS },
       async handler({ path, caller, signal }) {
         const domainName = await knownDomain(parts, caller, path.domain_name)
         const request = requestOfToken(parts.sealer, path.page_token, caller.accountId, domainName)

@@ -7,7 +7,8 @@
  * 3. the operation's own checks that need no body (404, 403)
  * 4. take from the rate limit (429)
  * 5. read query and body (400, 413; a large one when there is memory for it, 503); a small body has arrived before
- *    all this (arrival.ts)
+ *    all this (arrival.ts). Names that the operation does not know are put into the answer, or refused (400,
+ *    unknown-names.ts)
  * 6. write the row of a change into the audit log (503, 507), run the handler, note its outcome (handling.ts)
  * 7. answer (answering.ts)
  *
@@ -30,6 +31,7 @@ import { Fields, Params, parseUrlencoded } from './params.ts'
 import { type Limiter, limitExceeded, rateLimitHeaders } from './rate-limit.ts'
 import { RequestContext } from './request-context.ts'
 import { traceRequest } from './traced-request.ts'
+import { unknownNames, unknownParameters } from './unknown-names.ts'
 import type { FileSpool, Uploads } from './uploads.ts'
 
 export interface DispatchParts extends AuthenticationParts, HandlingParts, AnsweringParts {
@@ -42,6 +44,8 @@ export interface DispatchParts extends AuthenticationParts, HandlingParts, Answe
   /** Memory for bodies that are not small; undefined: without a limit. */
   largeBodies?: ByteBudget | undefined
   tracing?: Tracing | undefined
+  /** Whether the account has calls with unknown parameters refused. Default: no account. */
+  isStrict?: ((accountId: string) => MaybePromise<boolean>) | undefined
 }
 
 export type Dispatch = (spec: Operation, exchange: Exchange) => Promise<void>
@@ -52,6 +56,7 @@ export function createDispatch(parts: DispatchParts): Dispatch {
   const handle = createHandling(parts)
   const { sendResult, sendError } = createAnswering(parts, isStillAllowed)
   const contextParts = { remote: parts.remote, onBehalfOf, closing: parts.closing }
+  const ignoredName = `${parts.headerPrefix}Ignored`.toLowerCase()
 
   return async function dispatch(spec, exchange) {
     const { path, headers } = exchange
@@ -89,7 +94,13 @@ export function createDispatch(parts: DispatchParts): Dispatch {
         files: uploads?.files ?? NONE,
         fileDigests: uploads?.digests ?? NONE,
       })
-      const context = new RequestContext(spec, params, caller, found, exchange, contextParts)
+      // Pages and links for everybody have no account, and get names from whatever decorates links.
+      const ignored = caller === null ? NONE : unknownNames(spec, params)
+      if (caller !== null && ignored.length > 0) {
+        if ((await parts.isStrict?.(caller.accountId)) === true) throw unknownParameters(spec, ignored)
+        exchange.setHeader(ignoredName, ignored.join(', '))
+      }
+      const context = new RequestContext(spec, params, caller, found, ignored, exchange, contextParts)
       const result = await handle(context, spec, exchange)
       if (uploads !== null) await uploads.discardUnkept()
       uploads = null

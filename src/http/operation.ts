@@ -66,6 +66,8 @@ export interface Context<Name extends string, C, Found = unknown, I = unknown, B
   caller: C
   /** What `beforeBody` returned; undefined without one. */
   found: Found
+  /** Parameters that the operation does not know, as `unknownNames` returns them. */
+  ignored: readonly string[]
   requestId: string
   /** Names the span of the request to its children; undefined: it is not traced. */
   traceparent: string | undefined

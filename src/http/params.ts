@@ -208,6 +208,11 @@ export class Params {
     return (this.source.files ?? []).filter((file) => file.fieldName === name)
   }
 
+  /** The names of their fields, one for each file. */
+  fileNames(): readonly string[] {
+    return (this.source.files ?? []).map(({ fieldName }) => fieldName)
+  }
+
   /** The JSON body as a whole, without `__proto__` members; undefined if the body was no JSON. */
   json(): unknown {
     return this.source.document

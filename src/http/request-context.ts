@@ -23,6 +23,7 @@ export class RequestContext implements Context<string, Caller | null> {
   readonly path: Readonly<Record<string, string>>
   readonly caller: Caller | null
   readonly found: unknown
+  readonly ignored: readonly string[]
   readonly requestId: string
   readonly remoteAddress: string
   readonly method: string
@@ -38,6 +39,7 @@ export class RequestContext implements Context<string, Caller | null> {
     params: Params,
     caller: Caller | null,
     found: unknown,
+    ignored: readonly string[],
     exchange: Exchange,
     parts: ContextParts,
   ) {
@@ -45,6 +47,7 @@ export class RequestContext implements Context<string, Caller | null> {
     this.path = exchange.path
     this.caller = caller
     this.found = found
+    this.ignored = ignored
     this.requestId = exchange.id
     this.remoteAddress = parts.remote.address(exchange.arrival)
     this.method = exchange.method

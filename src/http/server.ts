@@ -4,6 +4,7 @@
  */
 import { setMaxListeners } from 'node:events'
 import type { ByteBudget } from '../base/byte-budget.ts'
+import type { MaybePromise } from '../base/cache.ts'
 import { createFaultLog } from '../base/fault-log.ts'
 import { newId } from '../base/ids.ts'
 import type { Tracing } from '../traces/tracing.ts'
@@ -65,6 +66,8 @@ export interface HttpServerOptions extends ListenersOptions {
   observe?: (answered: Answered) => void
   /** Requests of known callers become spans. */
   tracing?: Tracing | undefined
+  /** Whether the account has calls with unknown parameters refused. Default: no account. */
+  isStrict?: (accountId: string) => MaybePromise<boolean>
 }
 
 export interface Answered {
@@ -115,6 +118,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     tracing: options.tracing,
     audit: options.audit,
     applied: options.applied,
+    isStrict: options.isStrict,
   })
   const router = createRouter({
     clock,

@@ -24,6 +24,7 @@ const LIST_PARAMS: ParamDoc[] = [
   { name: 'domain', type: 'string', description: 'Sending domain' },
   { name: 'limit', type: 'integer', description: 'Page size, 1 to 1000', default: PAGE_SIZE },
   { name: 'page', type: 'string', description: 'From a paging link' },
+  { name: 'id', type: 'string', description: 'From a paging link' },
 ]
 
 /** Never rendered by a browser as a page of ours, whatever the mail says it is. */

@@ -1,6 +1,7 @@
 /** Builds the HTTP and HTTPS listeners. */
 import { join } from 'node:path'
 import type { AccountsArea } from '../accounts/area.ts'
+import { whenKnown } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
 import { pause } from '../base/pause.ts'
 import type { CertificatesArea } from '../certificates/area.ts'
@@ -67,7 +68,7 @@ function createReadiness(
 
 /** Without operations yet. `jobs`: what has to be repeated while it runs. */
 export function createHttp(
-  { config, log, clock, spool, store, sealer, limiter, bodiesIn, tracing }: Core,
+  { config, log, clock, spool, store, sealer, limiter, bodiesIn, tracing, accounts: directory }: Core,
   { accounts, certificates, prometheus }: HttpUses,
 ): { http: HttpServer; jobs: Job[] } {
   const idempotency = createIdempotency({ store, clock, sealer })
@@ -96,6 +97,7 @@ export function createHttp(
     idempotency,
     largeBodies: bodiesIn,
     tracing,
+    isStrict: (accountId) => whenKnown(directory.byId(accountId), (account) => account?.isStrict === true),
     audit: accounts.audit,
     applied: () => store.changes.applied(),
     spool,

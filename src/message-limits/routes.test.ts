@@ -75,7 +75,11 @@ async function put(service: TestService, path: string, limit?: number | string):
 /** A subaccount with a domain, and an admin key of it. */
 async function addChild({ service, core }: Rig): Promise<{ domain: string; key: string }> {
   const { store, sealer, clock, accounts, firstAccountId } = core
-  const [row] = await store.read({ sql: 'SELECT * FROM accounts WHERE id = ?', values: [firstAccountId] })
+  const row = await store.db
+    .selectFrom('accounts')
+    .selectAll()
+    .where('id', '=', firstAccountId)
+    .executeTakeFirstOrThrow()
   await store.commit([insert('accounts', { ...row, id: CHILD, parent_id: firstAccountId, name: 'Child' })])
   accounts.changed(CHILD)
   const { secret: key } = await createKeys(store, sealer, clock).create({

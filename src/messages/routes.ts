@@ -160,8 +160,9 @@ function submissionOf(
     caller,
     remoteAddress,
     idempotency,
+    ignored,
     traceparent,
-  }: Pick<Context<string, Caller>, 'caller' | 'remoteAddress' | 'idempotency' | 'traceparent'>,
+  }: Pick<Context<string, Caller>, 'caller' | 'remoteAddress' | 'idempotency' | 'ignored' | 'traceparent'>,
   domain: Domain,
 ): Submission {
   return {
@@ -169,6 +170,7 @@ function submissionOf(
     method: 'http',
     originatingIp: remoteAddress,
     keyId: caller.keyId,
+    ignored,
     traceparent,
     ...(idempotency && {
       also: (acceptance: Acceptance, keepUntil: number) => idempotency.statements(acceptance, keepUntil),

@@ -147,7 +147,7 @@ function newTest(
 function statementsOf(row: PlacementTestRow, seeds: readonly Seed[], messageId: string | null): Statement[] {
   const rows = seeds.map(({ address, provider }) => ({
     ...{ test_id: row.id, address, provider },
-    ...{ state: 'pending', destination: '', category: '', seconds: null },
+    ...{ state: 'pending' as const, destination: '', category: '', seconds: null },
     ...{ facts_json: JSON.stringify(NO_FACTS), problem: '' },
   }))
   const { created_at: at, list_id: listId, account_id: accountId } = row

@@ -51,7 +51,11 @@ for (const database of ['sqlite', 'postgres'] as const) {
     const unknown = await service.call('GET', '/sendwright/v1/accounts/nobody/rate-limits')
     assert.deepEqual([unknown.status, unknown.body.message], [404, 'Account not found'])
 
-    const [row] = await store.read({ sql: 'SELECT * FROM accounts WHERE id = ?', values: [firstAccountId] })
+    const row = await store.db
+      .selectFrom('accounts')
+      .selectAll()
+      .where('id', '=', firstAccountId)
+      .executeTakeFirstOrThrow()
     await store.commit([insert('accounts', { ...row, id: CHILD, parent_id: firstAccountId, name: 'Child' })])
     accounts.changed(CHILD)
     const { secret } = await createKeys(store, sealer, clock).create({

@@ -1,7 +1,7 @@
 /** The header of a received mail as it is kept: forged fields removed, those of the service on top (section 5). */
 import { formatRfc2822 } from '../base/dates.ts'
 import type { StoredHeader } from '../messages/composing/content.ts'
-import { FORWARDED_SUFFIX } from '../messages/composing/copy.ts'
+import { FORWARDED_SUFFIX, RECEIVED_SUFFIXES } from '../messages/request/options.ts'
 import type { RawHeader } from '../mime/split.ts'
 import type { MailVerdict } from './mail-check.ts'
 import type { SpamScore } from './spam/spam-score.ts'
@@ -56,16 +56,13 @@ export function keptFields(
   return [...own, ...given]
 }
 
-/** What `keptFields` adds. */
-const OWN_SUFFIXES = new Set(['incoming', 'sflag', 'sscore', 'spf', 'dkim-check-result'])
-
 /** The trace of routes stays: it ends loops, and a forged one ends only the sender's own mail. */
 function isForged({ name, value }: RawHeader, facts: ReceptionFacts): boolean {
   const { prefix, prefixAliases, hostname } = facts
   const lower = name.toLowerCase()
   // Other fields under these prefixes may be another service's own, and covered by its signature.
   for (const alias of prefixAliases)
-    if (lower.startsWith(alias.toLowerCase()) && OWN_SUFFIXES.has(lower.slice(alias.length))) return true
+    if (lower.startsWith(alias.toLowerCase()) && RECEIVED_SUFFIXES.has(lower.slice(alias.length))) return true
   const own = prefix.toLowerCase()
   if (lower.startsWith(own)) return lower !== `${own}${FORWARDED_SUFFIX.toLowerCase()}`
   if (lower === 'x-envelope-from') return true

@@ -1,5 +1,5 @@
 /** The service's interface to its database; `openStore` provides it for SQLite and PostgreSQL. */
-import type { Compilable, Kysely, Transaction } from 'kysely'
+import type { Compilable, Insertable, Kysely, Transaction } from 'kysely'
 import type { ChangeHub } from '../base/changes.ts'
 import { InsufficientStorage, Unavailable } from '../base/errors.ts'
 import type { EventBounds } from './event-bounds.ts'
@@ -153,11 +153,13 @@ function insertText(table: string, row: object, count: number, leaseMark = '?'):
   return text
 }
 
+type NewRow<Table extends keyof Schema> = Insertable<Schema[Table]>
+
 /**
  * `INSERT INTO table (columns) VALUES (?, ...)` for one row. Hot paths use it instead of the query builder, which costs
  * about 20 µs per statement.
  */
-export function insert<Row extends object>(table: string, row: Row): Statement {
+export function insert<Table extends keyof Schema>(table: Table, row: NewRow<Table>): Statement {
   return { sql: insertText(table, row, 1), values: Object.values(row) as SqlValue[] }
 }
 
@@ -169,7 +171,11 @@ const INSERT_ROWS_MAX = 128
  * statements. Row counts are powers of two, so that few texts are prepared.
  * `leaseTimes`: the store's, for rows whose `lease_until` is a value from it.
  */
-export function insertMany(table: string, rows: readonly object[], leaseTimes?: LeaseTimes): Statement[] {
+export function insertMany<Table extends keyof Schema>(
+  table: Table,
+  rows: readonly NewRow<Table>[],
+  leaseTimes?: LeaseTimes,
+): Statement[] {
   const [first] = rows
   if (!first) return []
   const mark = leaseTimes?.sql

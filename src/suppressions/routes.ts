@@ -166,7 +166,7 @@ function operationsOf<V, A, R>(traits: KindTraits<V, A, R>, parts: SuppressionRo
       },
       async handler({ params, path, caller, remoteAddress, requestId }) {
         const domain = await domainOf(path, caller)
-        const tag = params.text('tag')
+        const tag = kind === 'unsubscribes' ? params.text('tag') : undefined
         const actor = { caller, remoteAddress, requestId }
         return traits.removed(await suppressions.remove(actor, domain, kind, path.address, tag))
       },

@@ -307,6 +307,7 @@ function versionOperations(parts: TemplateRouteParts): Operation[] {
         comment: newComment('Comment on the version'),
         active: flagParam('yes makes this version the active one'),
         ...CONTENT,
+        engine: ENGINE,
       },
       answers: { 200: VERSION_DONE },
       async handler({ input, path, scope }) {

@@ -84,6 +84,22 @@ test('limits of the account: set, changed, removed, with a way back', async () =
   await page.getByText('No limit is set.').waitFor()
 })
 
+test('unknown parameters: refused, and let pass again', async () => {
+  const { service } = dashboard
+  const status = async () => (await service.call('GET', '/v4/domains?limt=1')).status
+  const page = await dashboard.open('/settings/limits', { look: DESK })
+  const choice = page.getByLabel('Refuse calls with unknown parameters')
+  await choice.press('Space')
+  await page.getByText('Calls with unknown parameters are refused').waitFor()
+  assert.equal(await status(), 400)
+  await page.reload()
+  assert.equal(await choice.isChecked(), true)
+  await dashboard.sound(page)
+  await choice.press('Space')
+  await page.getByText('Unknown parameters are ignored').waitFor()
+  assert.equal(await status(), 200)
+})
+
 test('allowed addresses: one that shuts the reader out needs consent, one that does not is added at once', async () => {
   const { service } = dashboard
   const listed = async () =>

@@ -27,7 +27,8 @@ const card = (page: Page, recipient: string) => page.getByRole('article', { name
 const pathOf = (page: Page) => decodeURIComponent(new URL(page.url()).pathname)
 
 test('why did bob not get it, by keyboard alone: search, open, reply with its meaning, dialogue, retry', async () => {
-  const id = await sent({ to: 'bob@slow.example.org, alice@example.org', subject: 'Order 1' }, 4)
+  const form = { to: 'bob@slow.example.org, alice@example.org', subject: 'Order 1', 'o:trackng': 'no' }
+  const id = await sent(form, 4)
   await sent({ to: 'carol@example.org', subject: 'Other' }, 2)
   const page = await dashboard.open('/activity')
   await page.getByRole('heading', { level: 1, name: 'Activity' }).waitFor()
@@ -43,6 +44,7 @@ test('why did bob not get it, by keyboard alone: search, open, reply with its me
   await press(page, 'j', 'Enter')
   await page.getByRole('heading', { level: 1, name: 'Order 1' }).waitFor()
   assert.equal(pathOf(page), `/activity/${id}`)
+  await page.getByRole('definition').getByText('o:trackng').waitFor()
   const bob = card(page, 'bob@slow.example.org')
   await bob.getByText(/The last attempt got 451 "4\.3\.0 not now"; the next one follows at/).waitFor()
   await bob.getByText('What it means:').waitFor()

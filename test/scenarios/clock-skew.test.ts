@@ -14,7 +14,7 @@ import { claimTask } from '../../src/lists/list-tasks.ts'
 import { createArchiveSender } from '../../src/messages/stored/archive.ts'
 import { openBlobs } from '../../src/store/blobs.ts'
 import { openPostgres } from '../../src/store/postgres.ts'
-import type { CertificateRow, DeliveryRow } from '../../src/store/schema.ts'
+import type { CertificateRow, DeliveryRow, ListUploadRow } from '../../src/store/schema.ts'
 import { createSealer } from '../../src/store/sealing.ts'
 import { insert, insertMany, type Store } from '../../src/store/store.ts'
 import { createImports } from '../../src/suppressions/import.ts'
@@ -151,7 +151,14 @@ async function deliveries(store: Store, slow: number, fast: number): Promise<voi
 }
 
 async function archiveCopies(store: Store, slow: number, fast: number): Promise<void> {
-  const row = { id: 'a1', account_id: 'a', delivery_id: 'd', url: 'https://archive.example/', head: '' }
+  const row = {
+    id: 'a1',
+    account_id: 'a',
+    domain_name: '',
+    delivery_id: 'd',
+    url: 'https://archive.example/',
+    head: '',
+  }
   await store.commit([
     insert('archive_outbox', { ...row, state: 'waiting', attempts: 0, due_at: slow - 1, created_at: slow }),
   ])
@@ -178,7 +185,7 @@ async function archiveCopies(store: Store, slow: number, fast: number): Promise<
   await running
 }
 
-const UPLOAD = {
+const UPLOAD: ListUploadRow = {
   ...{
     id: 'u1',
     account_id: 'a',

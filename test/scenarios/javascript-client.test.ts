@@ -91,7 +91,11 @@ test('the public JavaScript client sets, reads and deletes message limits, those
   await assert.rejects(limit.destroy(), { status: 400, details: 'Could not delete threshold for account' })
 
   const id = 'c'.repeat(24)
-  const [row] = await store.read({ sql: 'SELECT * FROM accounts WHERE id = ?', values: [firstAccountId] })
+  const row = await store.db
+    .selectFrom('accounts')
+    .selectAll()
+    .where('id', '=', firstAccountId)
+    .executeTakeFirstOrThrow()
   await store.commit([insert('accounts', { ...row, id, parent_id: firstAccountId, name: 'Child' })])
   accounts.changed(id)
   assert.deepEqual(await mailgun.subaccounts.setMonthlySendingLimit(id, 5), { success: true })

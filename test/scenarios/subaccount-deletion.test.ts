@@ -93,7 +93,13 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.deepEqual(identities(after), identities(neighbour))
 
     // A request that had begun before writes once more; the second pass finds it.
-    const late = { delivery_id: 'late', kind: 'bounce', status: '', account_id: gone.id, event_id: 'e' }
+    const late = {
+      delivery_id: 'late',
+      kind: 'bounce',
+      status: '',
+      account_id: gone.id,
+      event_id: 'e',
+    } as const
     await opened.core.store.commit([insert('delivery_reports', { ...late, created_at: 1 })])
     const { db } = opened.core.store
     await db.updateTable(NOTE).set({ changed_at: 1, due_at: 1 }).execute()

@@ -2,6 +2,7 @@
 import { DAY_MS } from '../../src/events/event-retention.ts'
 import { newProvider, newWarmup } from '../../src/ips/warmup/plan.ts'
 import { monthOf } from '../../src/message-limits/month.ts'
+import type { Schema } from '../../src/store/schema.ts'
 import { insert, type Store } from '../../src/store/store.ts'
 
 /**
@@ -83,5 +84,6 @@ export const rowsFor = (accountId: string, domainId: string, domain: string) => 
 })
 
 export async function addRows(store: Store, rows: Record<string, object>): Promise<void> {
-  for (const [table, row] of Object.entries(rows)) await store.commit([insert(table, row)])
+  for (const [table, row] of Object.entries(rows))
+    await store.commit([insert(table as keyof Schema, row as never)])
 }

@@ -1,7 +1,7 @@
 /**
  * Tests of dashboard pages: the running service in a real browser. A page opened here is watched: it must write no error to
  * the console, break no rule of its Content-Security-Policy, ask no other host, and call only operations of
- * `/openapi.json`. `sound` checks that, WCAG 2.2 AA by axe-core, and that nothing jumps.
+ * `/openapi.json`, with parameters that they know. `sound` checks that, WCAG 2.2 AA by axe-core, and that nothing jumps.
  *
  *     const dashboard = await startDashboard(t)
  *     for (const look of LOOKS) {
@@ -118,6 +118,8 @@ function watch(page: Page, origin: string, operations: readonly RegExp[]): strin
   page.on('response', (response) => {
     const url = new URL(response.url())
     if (/^https?:$/.test(url.protocol) && url.origin !== origin) faults.push(`foreign response: ${url}`)
+    const ignored = response.headers()['x-service-ignored']
+    if (ignored !== undefined) faults.push(`unknown parameters: ${url.pathname} ${ignored}`)
   })
   return faults
 }

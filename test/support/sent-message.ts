@@ -80,6 +80,7 @@ async function storeCopy(store: Store, about: EventMessage, copy: SentCopy): Pro
     expires_at: SENT_AT + 8 * 3_600_000,
     attempts,
     reason: '',
+    source_key: '',
     created_at: SENT_AT,
     updated_at: SENT_AT + 5_000,
   })

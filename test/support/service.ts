@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pino, { type Logger } from 'pino'
 import { type Config, readConfig } from '../../src/config.ts'
 import { type Service, type ServiceOverrides, startService } from '../../src/service.ts'
+import { readingDeclaredNames } from './declared-names.ts'
 import { createMigratedDatabase, prepareDataFolder } from './migrated.ts'
 import { temporaryFolder } from './stores.ts'
 
@@ -74,7 +75,8 @@ export async function startTestService(
     ...env,
   })
   const log = overrides.log ?? pino({ level: process.env['TEST_LOG'] ?? 'silent' })
-  let service = await startService(config, log, overrides)
+  const all = { operation: readingDeclaredNames, ...overrides }
+  let service = await startService(config, log, all)
   t.after(async () => {
     await service.stop()
     await database?.drop()
@@ -112,7 +114,7 @@ export async function startTestService(
     },
     async restart() {
       await service.stop()
-      service = await startService(config, log, overrides)
+      service = await startService(config, log, all)
     },
   }
 }

@@ -10,7 +10,13 @@ export interface Session {
   rights: Record<Area, Right>
   user_id: string | null
   /** The account acted for. */
-  account: { id: string; name: string; parent_id: string | null; is_first: boolean }
+  account: {
+    id: string
+    name: string
+    parent_id: string | null
+    is_first: boolean
+    strict_parameters: boolean
+  }
   /** The account of the session itself. */
   acting_account_id: string
 }

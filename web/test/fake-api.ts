@@ -19,7 +19,7 @@ const SESSION: Session = {
   role: 'admin',
   rights: rightsOf('admin'),
   user_id: null,
-  account: { id: ACCOUNT_ID, name: 'Default', parent_id: null, is_first: true },
+  account: { id: ACCOUNT_ID, name: 'Default', parent_id: null, is_first: true, strict_parameters: false },
   acting_account_id: ACCOUNT_ID,
 }
 

@@ -2,6 +2,7 @@
 import { newId } from '../../base/ids.ts'
 import type { Domain } from '../../domains/domain.ts'
 import type { MessageSummary } from '../../events/event.ts'
+import { shownNames } from '../../http/unknown-names.ts'
 import { addressKey, bareAddress } from '../../mime/address.ts'
 import { mediaType } from '../../mime/parameters.ts'
 import { isInline, type MessageContent, type MessageRecord, mimeFiles } from '../composing/content.ts'
@@ -25,6 +26,8 @@ export interface MessageOrigin {
   method: 'http' | 'smtp'
   originatingIp: string | null
   keyId: string | null
+  /** Parameters of the call that were not known, as `unknownNames` returns them. */
+  ignored?: readonly string[]
 }
 
 /** `summary.sizeBytes` is 0 until the message has been composed. */
@@ -102,9 +105,10 @@ function summaryOf(
   draft: Draft,
   { tags, template }: Accepted,
   content: MessageContent,
-  { domain, method, originatingIp, keyId }: MessageOrigin,
+  { domain, method, originatingIp, keyId, ignored = [] }: MessageOrigin,
 ): MessageSummary {
   const [sender] = draft.from
+  const { unknownHeaders = [] } = draft
   const from = findHeader(content.headers, 'from')?.[1] ?? `postmaster@${domain.name}`
   return {
     from: template && draft.from.length === 0 ? '' : from,
@@ -118,6 +122,9 @@ function summaryOf(
     userVariables: draft.userVariables,
     testMode: draft.options.testMode,
     ...(draft.options.optimizeHours !== null && { optimized: true }),
+    ...(ignored.length + unknownHeaders.length > 0 && {
+      ignored: [...ignored, ...shownNames([...new Set(unknownHeaders)])],
+    }),
     method,
     originatingIp,
     keyId,

@@ -138,6 +138,7 @@ async function repeatedRecord(
       method: submission.method,
       originatingIp: submission.originatingIp,
       keyId: submission.keyId,
+      ignored: submission.ignored,
     },
     createdAt: now,
   }

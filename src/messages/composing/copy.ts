@@ -32,7 +32,7 @@ import {
   type Tracker,
   type Tracking,
 } from '../acceptance/collaborators.ts'
-import type { RecipientVariables } from '../request/options.ts'
+import { FORWARDED_SUFFIX, type RecipientVariables } from '../request/options.ts'
 import { authorsText, needsSender, readAuthors } from './authors.ts'
 import { MergeBody } from './batch/merge.ts'
 import type { MessageContent, MessageRecord, StoredHeader, StoredTemplate } from './content.ts'
@@ -742,9 +742,6 @@ function rawFields(
   raw.push(...own)
   return raw
 }
-
-/** Field of forwarded mail with the id of a route, under the service's prefix: the route ends a loop by it. */
-export const FORWARDED_SUFFIX = 'Forwarded'
 
 /** What a forwarded copy has before the fields of the received mail. */
 function traceFields(

@@ -22,6 +22,8 @@ export interface Draft {
   /** Variables by address key (`addressKey`). Not null: batch mode, every recipient gets a copy of its own. */
   recipientVariables: ReadonlyMap<string, RecipientVariables> | null
   options: MessageOptions
+  /** Names of header fields under the service's prefix that are no options; absent: none. */
+  unknownHeaders?: readonly string[]
 }
 
 export type DraftBody =

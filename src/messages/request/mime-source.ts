@@ -28,6 +28,8 @@ export interface ReadMime {
   source: MimeSource
   values: OptionValues
   optionBytes: number
+  /** Names of header fields under a prefix that are no options. */
+  unknown: readonly string[]
 }
 
 /** More header than splitMessage accepts. */
@@ -55,10 +57,10 @@ async function readBlock(
 ): Promise<ReadMime> {
   const head = splitMessage(await readHead(sliceChunk(chunk, start, end)))
   const bodyStart = Math.min(start + head.bodyOffset, end)
-  const { values, rest, optionBytes } = splitOptionHeaders(head.headers, prefixes)
+  const { values, rest, unknown, optionBytes } = splitOptionHeaders(head.headers, prefixes)
   const headers = rest.filter(({ name }) => !NOT_SENT.test(name))
   const leaves = await findLeaves(head.headers, sliceChunk(chunk, bodyStart, end))
-  return { source: { headers, chunk, bodyStart, bodyEnd: end, leaves }, values, optionBytes }
+  return { source: { headers, chunk, bodyStart, bodyEnd: end, leaves }, values, optionBytes, unknown }
 }
 
 /** The beginning, including the first empty line, or as much as a header may have. */
@@ -98,6 +100,7 @@ async function openContainer(outer: ReadMime, prefixes: readonly string[]): Prom
     source: message.source,
     values: mergeValues(message.values, outer.values, variables),
     optionBytes: outer.optionBytes + message.optionBytes,
+    unknown: [...outer.unknown, ...message.unknown],
   }
 }
 

@@ -132,6 +132,13 @@ export const OPTION_FIELDS: readonly OptionField[] = [
 /** Headers that only the service writes; given ones are ignored. */
 const OWN_HEADERS = new Set(['sid'])
 
+/** What received mail gets (routes/received-fields.ts), in lower case: not unknown where such mail is sent again. */
+export const RECEIVED_SUFFIXES: ReadonlySet<string> = new Set([
+  ...['incoming', 'sflag', 'sscore', 'spf', 'dkim-check-result'],
+])
+/** Field of forwarded mail with the id of a route, under the service's prefix: the route ends a loop by it. */
+export const FORWARDED_SUFFIX = 'Forwarded'
+
 const FIELD_OF_HEADER = new Map(OPTION_FIELDS.map((option) => [option.header.toLowerCase(), option]))
 
 /** Values given for each field of the table, in order; empty ones are left out. */
@@ -153,6 +160,8 @@ export interface SplitHeaders<H> {
   values: OptionValues
   /** The headers that are not options, in order. */
   rest: H[]
+  /** Names of those under a prefix that no option has. */
+  unknown: string[]
   /** Names and values of the options that count towards the 16 KB, in bytes. */
   optionBytes: number
 }
@@ -167,6 +176,7 @@ export function splitOptionHeaders<H extends { name: string; value: string }>(
 ): SplitHeaders<H> {
   const values = new Map<string, string[]>()
   const rest: H[] = []
+  const unknown: string[] = []
   let optionBytes = 0
   for (const header of headers) {
     const suffix = suffixOf(header.name, prefixes)
@@ -174,13 +184,15 @@ export function splitOptionHeaders<H extends { name: string; value: string }>(
     if (suffix !== null && OWN_HEADERS.has(suffix)) continue
     if (!option) {
       rest.push(header)
+      if (suffix !== null && !RECEIVED_SUFFIXES.has(suffix) && suffix !== FORWARDED_SUFFIX.toLowerCase())
+        unknown.push(header.name)
       continue
     }
     if (!option.free) optionBytes += Buffer.byteLength(header.name) + Buffer.byteLength(header.value)
     const value = header.value.trim()
     if (value !== '') values.set(option.field, [...(values.get(option.field) ?? []), value])
   }
-  return { values, rest, optionBytes }
+  return { values, rest, unknown, optionBytes }
 }
 
 /** The name after one of the prefixes in lower case, or null. */

@@ -63,7 +63,7 @@ export function readSendRequest(params: Params, facts: RequestFacts): Draft {
   const subject = params.given('subject') ?? null
   if (subject === null && !hasTemplate) throw new BadRequest('subject parameter is missing')
   const body = readParts(params, hasTemplate, facts.hold)
-  const { mail, variables, read } = readFieldOptions(params, facts, NO_MIME)
+  const { mail, variables, read, unknown } = readFieldOptions(params, facts, NO_MIME)
   return {
     ...withAuthors(from, mail),
     to,
@@ -73,6 +73,7 @@ export function readSendRequest(params: Params, facts: RequestFacts): Draft {
     body,
     userVariables: { ...read.headerVariables, ...variables },
     ...commonOptions(read),
+    unknownHeaders: unknown,
   }
 }
 
@@ -80,7 +81,7 @@ export function readSendRequest(params: Params, facts: RequestFacts): Draft {
 export async function readMimeRequest(params: Params, facts: RequestFacts): Promise<Draft> {
   const recipients = readRecipients(params)
   const mime = await readMimeSource(messageChunk(params, facts.hold), facts.prefixes)
-  const { mail, variables, read } = readFieldOptions(params, facts, mime)
+  const { mail, variables, read, unknown } = readFieldOptions(params, facts, mime)
   const from = mimeAuthors(mime, mail, read.template !== null)
   const body: DraftBody = { kind: 'mime', source: mime.source }
   return {
@@ -93,6 +94,7 @@ export async function readMimeRequest(params: Params, facts: RequestFacts): Prom
     headers: mail,
     userVariables: { ...read.headerVariables, ...variables },
     ...commonOptions(read),
+    unknownHeaders: unknown,
   }
 }
 
@@ -115,6 +117,7 @@ export async function readSubmittedMime(
     headers: [],
     userVariables: read.headerVariables,
     ...commonOptions(read),
+    unknownHeaders: mime.unknown,
   }
 }
 
@@ -125,7 +128,9 @@ const commonOptions = ({ tags, template, recipientVariables, options }: ReadOpti
   options,
 })
 
-const NO_MIME: Pick<ReadMime, 'values' | 'optionBytes'> = { optionBytes: 0, values: new Map() }
+type MimeOptions = Pick<ReadMime, 'values' | 'optionBytes' | 'unknown'>
+
+const NO_MIME: MimeOptions = { optionBytes: 0, values: new Map(), unknown: [] }
 
 /** Files are read from multipart only; elsewhere they would be lost silently. */
 function checkFilesAreFiles(params: Params, contentType: string): void {
@@ -263,18 +268,28 @@ const isFrom = (name: string) => name.toLowerCase() === 'from'
 function readFieldOptions(
   params: Params,
   facts: RequestFacts,
-  mime: Pick<ReadMime, 'values' | 'optionBytes'>,
-): { mail: [string, string][]; variables: Record<string, string>; read: ReadOptions } {
+  mime: MimeOptions,
+): {
+  mail: [string, string][]
+  variables: Record<string, string>
+  read: ReadOptions
+  unknown: readonly string[]
+} {
   const { fields, headers, variables, bytes } = optionsOf(params) ?? NO_OPTIONS
   checkOptionSize(bytes + mime.optionBytes)
   if (headers.length === 0 && mime.values.size === 0) {
     const read = readOptions(fields, facts.prefixes, facts)
-    return { mail: [], variables: Object.fromEntries(variables), read }
+    return { mail: [], variables: Object.fromEntries(variables), read, unknown: mime.unknown }
   }
-  const { values, rest } = splitOptionHeaders(headers, facts.prefixes)
+  const { values, rest, unknown } = splitOptionHeaders(headers, facts.prefixes)
   const merged = mergeValues(fields, values, mime.values)
   const mail = joinRepeated(rest.filter(({ name }) => !IGNORED_HEADERS.test(name)))
-  return { mail, variables: Object.fromEntries(variables), read: readOptions(merged, facts.prefixes, facts) }
+  return {
+    mail,
+    variables: Object.fromEntries(variables),
+    read: readOptions(merged, facts.prefixes, facts),
+    unknown: [...unknown, ...mime.unknown],
+  }
 }
 
 /** What joins the values of a field that a message has once, where several values mean something together. */

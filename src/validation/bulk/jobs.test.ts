@@ -13,7 +13,8 @@ const PREVIEW = {
   ...{ blob: 'file', status: 'preview_failed', quantity: 0, read_up_to: '', addresses: 0, done: 0 },
   ...{ done_up_to: -1, tries: 0, counts_json: JSON.stringify(noCounts()), lease_token: null },
   ...{ lease_owner: null, lease_until: 0, stepped_at: 1, created_at: 1, ended_at: 1 },
-}
+  dropping: 0,
+} as const
 
 eachStore('a preview whose removal has begun keeps its file', async (store, t) => {
   const blobs = await openBlobs(await temporaryFolder(t))
@@ -30,7 +31,7 @@ eachStore('a preview whose removal has begun keeps its file', async (store, t) =
 
 eachStore('a preview that ends while it is promoted is promoted', async (store, t) => {
   const blobs = await openBlobs(await temporaryFolder(t))
-  const running = { ...PREVIEW, status: 'processing', ended_at: null, dropping: 0 }
+  const running = { ...PREVIEW, status: 'processing', ended_at: null }
   await store.commit([insert('validation_jobs', running)])
   const endsFirst: Store = Object.create(store, {
     commit: {

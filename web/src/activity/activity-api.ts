@@ -26,6 +26,8 @@ export interface LogItem {
   domain: { name: string }
   tags: string[]
   method?: string
+  /** Parameters of the call, of accepted events. */
+  ignored?: string[]
   url?: string
   ip?: string
   message?: {

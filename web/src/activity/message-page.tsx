@@ -119,7 +119,7 @@ function Pages(props: {
 }
 
 function Summary({ id, head }: { id: string; head: LogItem }) {
-  const { message, tags, method, domain } = head
+  const { message, tags, method, domain, ignored = [] } = head
   const recipients = message?.headers.to ?? head.recipient ?? ''
   return (
     <dl className="message-summary">
@@ -141,6 +141,11 @@ function Summary({ id, head }: { id: string; head: LogItem }) {
               {tag}
             </bdi>
           ))}
+        </Fact>
+      )}
+      {ignored.length > 0 && (
+        <Fact name={TEXT.ignored}>
+          <span className="breakable">{ignored.join(', ')}</span>
         </Fact>
       )}
       <Fact name={TEXT.id}>

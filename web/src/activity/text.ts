@@ -85,6 +85,7 @@ export const MESSAGE_TEXT = {
   sent: 'Accepted',
   tags: 'Tags',
   domain: 'Domain',
+  ignored: 'Parameters that were not understood',
   id: 'Message id',
   by: (method: string) => `by ${method}`,
   resend: 'Send again',

@@ -39,6 +39,13 @@ export const removeLimit = async (subaccountId: string | undefined) =>
 /** Lifts the stop of a reached limit. */
 export const liftStop = async () => valueOrThrow(await sendJson<unknown>('PUT', `${OWN}/enable`))
 
+export const setStrict = async (enabled: boolean) =>
+  valueOrThrow(
+    await sendForm<unknown>('PUT', '/v5/accounts/features', {
+      strict_parameters: JSON.stringify({ enabled }),
+    }),
+  )
+
 export interface RateLimit {
   name: string
   count: number

@@ -4,6 +4,7 @@ import { TEXT as SHARED } from '../text.ts'
 import { MonthlyLimit } from './monthly-limit.tsx'
 import { RateLimits } from './rate-limits.tsx'
 import { TEXT } from './text.ts'
+import { UnknownParameters } from './unknown-parameters.tsx'
 import '../settings.css'
 
 export function LimitsPage() {
@@ -14,6 +15,7 @@ export function LimitsPage() {
       <PageHeader title={TEXT.title} lead={TEXT.lead} back={{ to: '/settings', label: SHARED.title }} />
       <MonthlyLimit />
       {mayRate && <RateLimits accountId={account.id} />}
+      <UnknownParameters />
     </Page>
   )
 }

@@ -1,7 +1,7 @@
 /** Texts about limits of accounts. */
 export const TEXT = {
   title: 'Limits',
-  lead: 'How much the account may send in a month, and how often it may call.',
+  lead: 'How much the account may send in a month, how often it may call, and which calls are refused.',
   monthly: 'Messages a month',
   monthlyWhy: 'A calendar month of UTC. When the limit is reached, sending is refused until the month ends.',
   none: 'No limit is set.',
@@ -39,4 +39,10 @@ export const TEXT = {
   rateSaved: 'Limit saved',
   rateReset: 'The general limit applies',
   count: (seconds: string) => `Allowed in ${seconds}`,
+  unknown: 'Unknown parameters',
+  unknownWhy:
+    'A parameter with a misspelt name has no effect. The response names it in X-Service-Ignored, and the page of a message shows it.',
+  strict: 'Refuse calls with unknown parameters',
+  strictOn: 'Calls with unknown parameters are refused',
+  strictOff: 'Unknown parameters are ignored',
 } as const
