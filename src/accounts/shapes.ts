@@ -26,9 +26,9 @@ const KEY = {
   description: text('Free text; empty if none was given'),
   kind: oneOf('`domain` sends for one domain, `web` is of a user and short-lived', KEY_KINDS),
   role: oneOf('Rights', KEY_ROLES),
-  created_at: text('UTC', LOCAL_TIME),
-  updated_at: text('UTC', LOCAL_TIME),
-  expires_at: optional(text('UTC; absent: never', LOCAL_TIME)),
+  created_at: text('When it was created; UTC', LOCAL_TIME),
+  updated_at: text('Last change; UTC', LOCAL_TIME),
+  expires_at: optional(text('Refused from then on; UTC. Absent: never', LOCAL_TIME)),
   is_disabled: flag('Is refused'),
   disabled_reason: optional(text('Present if it is disabled', { example: 'expired' })),
   domain_name: nullable(text('The domain that a key of kind `domain` sends for')),
@@ -79,6 +79,7 @@ export const CALLER = named('CallerIdentity', 'Who calls', {
     name: text('Name; empty if it has none'),
     parent_id: nullable(text('Of a subaccount: its parent')),
     is_first: flag("The operator's own account"),
+    strict_parameters: flag('Calls with parameters that are not known are refused'),
   }),
   acting_account_id: text('The account itself, or the parent that acts on behalf of it'),
 })
@@ -93,7 +94,7 @@ export const AUDIT_ENTRY = named('AuditEntry', 'A change or a sign-in', {
   action: text('Noun and verb', { example: 'key.create' }),
   subject: text('What was changed, such as a domain'),
   status: nullable(integer('HTTP status; null: the process ended before the call finished')),
-  detail: anyJson('Parameters and results that are no secrets; their names depend on the action'),
+  detail: map('Parameters and results that are no secrets, by names of the action', anyJson('Value')),
   created_at: rfc3339('When it was made'),
 })
 
