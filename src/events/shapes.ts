@@ -229,6 +229,7 @@ export const ACCEPTED = named('AcceptedEvent', 'A message to a recipient was acc
   'api-key-id': optional(text('Id of the API key or SMTP credential; if there was one')),
   'deliver-by': optional(unixSeconds('When delivery ends; present if the sender gave it')),
   routes: optional(list('Routes that matched; present for received mail', EVENT_ROUTE)),
+  ignored: optional(list('Parameters of the call that were not known; if there were some', text('A name'))),
 })
 export const DELIVERED = named('DeliveredEvent', 'The receiving server accepted the message', {
   ...head('delivered', ['info']),

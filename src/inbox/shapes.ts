@@ -11,6 +11,7 @@ import {
   optional,
   rfc3339,
   text,
+  tuple,
 } from '../base/shape.ts'
 import { pageOf } from '../http/paging-shape.ts'
 
@@ -49,7 +50,7 @@ export const CAPTURED_WHOLE = named('CapturedMessage', 'A captured message, pars
   storage_key: nullable(text('Key of the stored message that was sent; null: it is not known')),
   headers: list(
     'Header fields in their order',
-    list('Name and value', text('Text'), { only: { minItems: 2, maxItems: 2 } }),
+    tuple('Name and value', text('Name'), text('Value')),
   ),
   text: body('Text'),
   html: body('HTML'),

@@ -10,11 +10,6 @@ import { useSession } from '../session.ts'
 import { Failure } from './states.tsx'
 import { SHELL_TEXT as TEXT } from './text.ts'
 
-interface Subaccount {
-  id: string
-  name: string
-  status: string
-}
 
 const SHOWN_MAX = 20 // a name is found by typing a part of it
 
@@ -24,8 +19,7 @@ const subaccountsQuery = (filter: string) =>
     queryKey: ['subaccounts', 'switch', filter],
     queryFn: async ({ signal }) => {
       const query = new URLSearchParams({ limit: String(SHOWN_MAX), ...(filter && { filter }) })
-      const path = `/v5/accounts/subaccounts?${query}`
-      return valueOrThrow(await getOwnJson<{ subaccounts: Subaccount[]; total: number }>(path, signal))
+      return valueOrThrow(await getOwnJson(`/v5/accounts/subaccounts?${query}`, signal))
     },
   })
 
