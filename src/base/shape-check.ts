@@ -21,7 +21,6 @@ interface Keywords extends Bounds {
   $ref?: string
   anyOf?: Keywords[]
   type?: string | string[]
-  enum?: unknown[]
   items?: Keywords
   prefixItems?: Keywords[]
   properties?: Record<string, Keywords>

@@ -64,6 +64,8 @@ export interface Bounds {
   minItems?: number
   maxItems?: number
   maxProperties?: number
+  /** The values, where the TypeScript type stays wide: what is stored is plain text. */
+  enum?: readonly unknown[]
   /** For readers. */
   format?: 'date' | 'date-time' | 'email' | 'hostname' | 'ipv4' | 'uri' | 'uuid'
 }

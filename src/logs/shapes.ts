@@ -15,6 +15,7 @@ import {
   text,
   unixSeconds,
 } from '../base/shape.ts'
+import { EVENT_NAMES } from '../events/event.ts'
 import { METRIC_EVENT_NAMES } from '../events/metric-events.ts'
 import { filterShape } from '../metrics/shapes.ts'
 import { ATTRIBUTE_NAMES, COMPARATORS } from './log-filter.ts'
@@ -32,7 +33,7 @@ const time = (description: string) => optional(unixSeconds(description))
 /** What an event has depends on its type and on what is known (events.md section 2). */
 export const LOG_ITEM = named('LogItem', 'An event; it has the members that apply', {
   id: text('Unique for ever', { example: 'Qk3sLr0fT9yXv2a7HdPq1w' }),
-  event: text('Type of the event', { example: 'delivered' }),
+  event: oneOf('Type of the event', EVENT_NAMES, { example: 'delivered' }),
   '@timestamp': rfc3339('When it happened, to the millisecond', { example: '2026-01-31T12:00:00.123Z' }),
   'log-level': oneOf('How serious it is', ['info', 'warn', 'error']),
   account: object('Whose it is', {

@@ -7,6 +7,7 @@ import { type Operation, operation } from '../http/operation.ts'
 import type { Params } from '../http/params.ts'
 import { METRICS, type Metric } from '../metrics/figures.ts'
 import { numberOf, pageLimitOf } from '../metrics/request-fields.ts'
+import { CSV } from '../metrics/shapes.ts'
 import {
   type AccountTagPage,
   type AccountTagParts,
@@ -15,7 +16,7 @@ import {
 } from './account-tags.ts'
 import type { KnownTags, TagLimits } from './known-tags.ts'
 import { DESCRIPTION, TAG_PARAM } from './routes.ts'
-import { ACCOUNT_TAG_LIMIT, ACCOUNT_TAG_PAGE, ACCOUNT_TAG_QUERY, CSV, DELETED, UPDATED } from './shapes.ts'
+import { ACCOUNT_TAG_LIMIT, ACCOUNT_TAG_PAGE, ACCOUNT_TAG_QUERY, DELETED, UPDATED } from './shapes.ts'
 import type { AccountTagOrder } from './tag-store.ts'
 
 export interface AccountTagRouteParts extends AccountTagParts {

@@ -10,10 +10,11 @@ import { limitParam, parsedParam, textParam } from '../http/inputs.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import { type Paging, pageName, pageUrl } from '../http/paging.ts'
 import type { Params } from '../http/params.ts'
+import { CSV } from '../metrics/shapes.ts'
 import type { TagRow } from '../store/schema.ts'
 import { cleanTags } from './clean-tags.ts'
 import type { KnownTags, TagLimits } from './known-tags.ts'
-import { CSV, DELETED, TAG, TAG_LIMIT, TAG_PAGE, UPDATED } from './shapes.ts'
+import { DELETED, TAG, TAG_LIMIT, TAG_PAGE, UPDATED } from './shapes.ts'
 import type { TagStore } from './tag-store.ts'
 
 export interface TagRouteParts {

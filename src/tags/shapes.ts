@@ -4,7 +4,6 @@ import {
   integer,
   list,
   mailDate,
-  media,
   message,
   named,
   object,
@@ -15,7 +14,6 @@ import {
 import { pageOf } from '../http/paging-shape.ts'
 import { METRIC_VALUES } from '../metrics/shapes.ts'
 
-export const CSV = media('text/csv', 'The same as a file, for `Accept: text/csv`')
 export const UPDATED = message('Tag updated')
 export const DELETED = message('Tag deleted')
 

@@ -167,7 +167,7 @@ export interface AlertHit {
   /** When it is removed; 0001-01-01T00:00:00Z while it lasts */ expires_at: string
   /** The figure, as decimal */ latest_value: string
   /** What is judged */ metric: string
-  /** How it is compared */ comparator: string
+  /** How it is compared */ comparator: '=' | '!=' | '<' | '<=' | '>' | '>='
   /** With what, as decimal */ limit: string
   /** What the value is of; absent: there is one value only */ dimension?: string
   /** The value */ dimension_value?: string
@@ -1202,7 +1202,7 @@ export interface ListedDomainKey {
 /** An event; it has the members that apply */
 export interface LogItem {
   /** Unique for ever */ id: string
-  /** Type of the event */ event: string
+  /** Type of the event */ event: 'accepted' | 'delivered' | 'failed' | 'rejected' | 'opened' | 'clicked' | 'unsubscribed' | 'complained' | 'stored' | 'list_member_uploaded' | 'list_member_upload_error' | 'list_uploaded'
   /** When it happened, to the millisecond */ '@timestamp': string
   /** How serious it is */ 'log-level': 'info' | 'warn' | 'error'
   /** Whose it is */ account: { id: string; 'parent-id'?: string }
@@ -2149,7 +2149,7 @@ export interface VisitedMessage {
 export interface WebhookAttempt {
   /** Id of the attempt */ id: string
   /** Id of the event */ event_id: string
-  /** Type of the webhook */ event: string
+  /** Type of the webhook */ event: 'accepted' | 'clicked' | 'opened' | 'unsubscribed' | 'delivered' | 'permanent_fail' | 'temporary_fail' | 'complained'
   /** Domain of the event */ domain: string
   /** URL; its password is masked */ url: string
   /** Number of the attempt, from 1 */ attempt: number
@@ -2293,7 +2293,7 @@ export interface Answers {
   'GET /sendwright/v1/system/checks': { items: SystemCheck[] }
   'GET /sendwright/v1/unknown-replies': { days: number; rules: string; items: UnknownReply[]; partial?: boolean }
   'GET /sendwright/v1/webhooks/attempts': WebhookAttemptPage
-  'GET /sendwright/v1/webhooks/attempts/{}': { id: string; event_id: string; event: string; domain: string; url: string; attempt: number; status: 'ok' | 'failing' | 'given-up'; status_code?: number; error?: string; response: string; duration_ms: number; created_at: string; next_attempt_at?: string; 'event-data': WebhookEvent | null }
+  'GET /sendwright/v1/webhooks/attempts/{}': { id: string; event_id: string; event: 'accepted' | 'clicked' | 'opened' | 'unsubscribed' | 'delivered' | 'permanent_fail' | 'temporary_fail' | 'complained'; domain: string; url: string; attempt: number; status: 'ok' | 'failing' | 'given-up'; status_code?: number; error?: string; response: string; duration_ms: number; created_at: string; next_attempt_at?: string; 'event-data': WebhookEvent | null }
   'GET /v1/alerts': { events: ('send_alert' | 'validation_job' | 'validation_preview' | 'ip_listed' | 'ip_delisted' | 'domain_listed' | 'domain_delisted')[] }
   'GET /v1/alerts/settings': { events: AlertSetting[]; webhooks: { signing_key: string }; slack: {  } }
   'GET /v1/analytics/tags/limits': { limit: number; count: number; limit_reached: boolean }
