@@ -25,10 +25,10 @@ interface Schema {
 
 interface Operation {
   'x-alias-of'?: string
-  responses: Record<string, { content?: Record<string, { schema?: Schema }> }>
+  responses: Record<string, { description: string; content?: Record<string, { schema?: Schema }> }>
 }
 
-interface Description {
+export interface Description {
   paths: Record<string, Record<string, Operation>>
   components: { schemas: Record<string, Schema> }
 }
@@ -117,7 +117,8 @@ function typeOf(schema: Schema): string {
     return /\W/.test(item) ? `(${item})[]` : `${item}[]`
   }
   if (type === 'object' && properties !== undefined) return `{ ${members(schema, '; ')} }`
-  if (type === 'object' && additionalProperties !== undefined) return `Record<string, ${typeOf(additionalProperties)}>`
+  if (type === 'object' && additionalProperties !== undefined)
+    return `Record<string, ${typeOf(additionalProperties)}>`
   if (type === 'integer') return 'number'
   return type ?? 'unknown'
 }

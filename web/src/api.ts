@@ -104,20 +104,19 @@ export const pathOfLink = (link: string) => {
   return pathname + search
 }
 
-export const listInbox = (path: string, signal?: AbortSignal) => followJson<'GET /sendwright/v1/inbox'>(path, signal)
+export const listInbox = (path: string, signal?: AbortSignal) =>
+  followJson<'GET /sendwright/v1/inbox'>(path, signal)
 
 export const readMessage = (id: string, signal?: AbortSignal) =>
   getJson(`${OWN}/inbox/${encodeURIComponent(id)}`, signal)
 
-export const deleteMessage = (id: string) =>
-  sendJson('DELETE', `${OWN}/inbox/${encodeURIComponent(id)}`)
+export const deleteMessage = (id: string) => sendJson('DELETE', `${OWN}/inbox/${encodeURIComponent(id)}`)
 
 export const deleteAllMessages = () => sendJson('DELETE', `${OWN}/inbox`)
 
 export const readSystem = (signal?: AbortSignal) => getJson(`${OWN}/system`, signal)
 
-export const listDomains = (signal?: AbortSignal) =>
-  getJson('/v4/domains?limit=100', signal)
+export const listDomains = (signal?: AbortSignal) => getJson('/v4/domains?limit=100', signal)
 
 export const signIn = (key: string) => sendJson('POST', `${OWN}/session`, { key })
 
@@ -132,14 +131,12 @@ export const readSignInMethods = () => getJson(`${OWN}/sign-in-methods`)
 /** Where the browser goes on. */
 export const beginProviderSignIn = () => sendJson('POST', `${OWN}/oidc/sign-ins`)
 
-export const signOut = () =>
-  sendJson('DELETE', `${OWN}/session`)
+export const signOut = () => sendJson('DELETE', `${OWN}/session`)
 
 export const acceptInvitation = (token: string, password: string) =>
   sendJson('POST', `${OWN}/invitations/accept`, { token, password })
 
-export const requestPasswordReset = (email: string) =>
-  sendJson('POST', `${OWN}/password-resets`, { email })
+export const requestPasswordReset = (email: string) => sendJson('POST', `${OWN}/password-resets`, { email })
 
 export const resetPassword = (token: string, password: string) =>
   sendJson('POST', `${OWN}/password-resets/redeem`, { token, password })

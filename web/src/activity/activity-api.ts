@@ -54,10 +54,10 @@ export const readDeliveries = (path: string, signal?: AbortSignal) =>
 export const readDialogues = (deliveryId: string, signal?: AbortSignal) =>
   getJson(`${OWN}/deliveries/${segment(deliveryId)}/transcript`, signal)
 
-export const readRules = (signal?: AbortSignal) =>
-  getJson('/v1/bounce-classification/config/rules', signal)
+export const readRules = (signal?: AbortSignal) => getJson('/v1/bounce-classification/config/rules', signal)
 
-const storedPath = (domain: string, key: string) => `/v3/domains/${segment(domain)}/messages/${segment(key)}` as const
+const storedPath = (domain: string, key: string) =>
+  `/v3/domains/${segment(domain)}/messages/${segment(key)}` as const
 
 /** Without `Accept` it comes parsed. */
 export const readStored = (domain: string, key: string, signal?: AbortSignal) =>

@@ -30,17 +30,13 @@ const REFRESH_MS = 3_000 // the service keeps its counts for two seconds
 
 export const lanesQuery = queryOptions({
   queryKey: [QUEUE_KEY, 'lanes'],
-  queryFn: async ({ signal }) =>
-    valueOrThrow(await getJson(`${BASE}/lanes`, signal)).items,
+  queryFn: async ({ signal }) => valueOrThrow(await getJson(`${BASE}/lanes`, signal)).items,
   refetchInterval: REFRESH_MS,
 })
 
 export const queueDomainsQuery = queryOptions({
   queryKey: [QUEUE_KEY, 'domains'],
-  queryFn: async ({ signal }) =>
-    valueOrThrow(
-      await getJson(`${BASE}/domains`, signal),
-    ),
+  queryFn: async ({ signal }) => valueOrThrow(await getJson(`${BASE}/domains`, signal)),
   refetchInterval: REFRESH_MS,
 })
 
@@ -48,8 +44,7 @@ export type UnknownReplies = Api.Answers['GET /sendwright/v1/unknown-replies']
 
 export const unknownRepliesQuery = queryOptions({
   queryKey: ['unknown-replies'],
-  queryFn: async ({ signal }) =>
-    valueOrThrow(await getJson('/sendwright/v1/unknown-replies', signal)),
+  queryFn: async ({ signal }) => valueOrThrow(await getJson('/sendwright/v1/unknown-replies', signal)),
 })
 
 export interface Order {
@@ -78,7 +73,5 @@ export const countQuery = (order: Order) =>
 
 export const poolsQuery = queryOptions({
   queryKey: ['ip-pools'],
-  queryFn: async ({ signal }) =>
-    valueOrThrow(await getJson('/v3/ip_pools', signal))
-      .ip_pools,
+  queryFn: async ({ signal }) => valueOrThrow(await getJson('/v3/ip_pools', signal)).ip_pools,
 })

@@ -1,10 +1,11 @@
 /** The operations of the public API that the domain pages use, and the response fields that they show. */
-import { getJson, getText, sendJson } from '../api.ts'
+import { type Answer, getJson, getText, sendJson } from '../api.ts'
 import type * as Api from '../api-types.ts'
 
 export type ListedDomain = Api.Answers['GET /v4/domains']['items'][number]
 
-export type DomainDetails = Api.Domain
+/** With the members of `h:extended`. */
+export type DomainDetails = Api.Domain & Required<Pick<Api.Domain, 'dkim_host' | 'mailfrom_host'>>
 
 export type DomainList = Api.Answers['GET /v4/domains']
 
@@ -40,22 +41,20 @@ export const listDomainPage = (search: string, skip: number, signal?: AbortSigna
   return getJson(`/v4/domains?${query}`, signal)
 }
 
-export const createDomain = (name: string) =>
-  sendJson('POST', '/v4/domains', { name })
+export const createDomain = (name: string) => sendJson('POST', '/v4/domains', { name })
 
 export const readDomain = (name: string, signal?: AbortSignal) =>
-  getJson(`/v4/domains/${segment(name)}?h:extended=true&h:with_dns=false`, signal)
+  getJson(`/v4/domains/${segment(name)}?h:extended=true&h:with_dns=false`, signal) as Promise<
+    Answer<{ domain: DomainDetails }>
+  >
 
 /** Looks up all records now, past every cache; at most ten times a minute. */
-export const verifyDomain = (name: string) =>
-  sendJson('PUT', `/v4/domains/${segment(name)}/verify`)
+export const verifyDomain = (name: string) => sendJson('PUT', `/v4/domains/${segment(name)}/verify`)
 
-export const deleteDomain = (name: string) =>
-  sendJson('DELETE', `/v3/domains/${segment(name)}`)
+export const deleteDomain = (name: string) => sendJson('DELETE', `/v3/domains/${segment(name)}`)
 
 /** The stored results of the last check; queries no name server. */
-export const readDomainDns = (name: string, signal?: AbortSignal) =>
-  getJson(`${ownPath(name)}/dns`, signal)
+export const readDomainDns = (name: string, signal?: AbortSignal) => getJson(`${ownPath(name)}/dns`, signal)
 
 export const readZone = (name: string, signal?: AbortSignal) => getText(zonePath(name), signal)
 

@@ -19,7 +19,7 @@ export const reportsPath = (name: string, type: string) => {
   return `${path(name)}/reports?${query}`
 }
 
-export const readRules = (name: string, signal?: AbortSignal) =>
-  getJson(`${path(name)}/sender-rules`, signal)
+export const readRules = (name: string, signal?: AbortSignal) => getJson(`${path(name)}/sender-rules`, signal)
 
-export const readReports = (from: string, signal?: AbortSignal) => followJson<'GET /sendwright/v1/domains/{}/reports'>(from, signal)
+export const readReports = (from: string, signal?: AbortSignal) =>
+  followJson<'GET /sendwright/v1/domains/{}/reports'>(from, signal)

@@ -103,7 +103,10 @@ test('what was found shows unless it is what it should be', () => {
 
 test('the last check is the latest of any record, and none before the first', () => {
   const { checked_at: _, ...unchecked } = explained({})
-  assert.equal(lastCheckedMs({ records: [unchecked], service: [], dmarc: unchecked } as unknown as DomainDns), undefined)
+  assert.equal(
+    lastCheckedMs({ records: [unchecked], service: [], dmarc: unchecked } as unknown as DomainDns),
+    undefined,
+  )
   const later = explained({}, { checked_at: '2026-11-21T12:00:05Z' })
   assert.equal(
     lastCheckedMs({ records: [explained({}), later], service: [], dmarc: unchecked } as unknown as DomainDns),

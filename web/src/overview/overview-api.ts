@@ -14,16 +14,11 @@ const OWN = '/sendwright/v1'
 const ATTEMPTS_READ = 100 // the newest of some endpoints at least
 
 export const listDomainsIn = (state: 'unverified' | 'disabled', limit: number, signal?: AbortSignal) =>
-  getJson(
-    `/v4/domains?state=${state}&limit=${limit}`,
-    signal,
-  )
+  getJson(`/v4/domains?state=${state}&limit=${limit}`, signal)
 
-export const readSystemAlerts = (signal?: AbortSignal) =>
-  getJson(`${OWN}/system`, signal)
+export const readSystemAlerts = (signal?: AbortSignal) => getJson(`${OWN}/system`, signal)
 
-export const readHits = (signal?: AbortSignal) =>
-  getJson('/v1/thresholds/hits', signal)
+export const readHits = (signal?: AbortSignal) => getJson('/v1/thresholds/hits', signal)
 
 export const readAttempts = (signal?: AbortSignal) =>
   getJson(`${OWN}/webhooks/attempts?limit=${ATTEMPTS_READ}`, signal)
@@ -40,8 +35,7 @@ export const retryLane = (lane: string) =>
     filter: { lane },
   })
 
-export const readAccountWebhooks = (signal?: AbortSignal) =>
-  getJson('/v1/webhooks', signal)
+export const readAccountWebhooks = (signal?: AbortSignal) => getJson('/v1/webhooks', signal)
 
 export const readDomainWebhooks = (domain: string, signal?: AbortSignal) =>
   getJson(`/v3/domains/${encodeURIComponent(domain)}/webhooks`, signal)

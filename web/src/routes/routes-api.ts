@@ -18,8 +18,7 @@ export const ROUTES_PATH = `${PATH}?limit=${ROUTES_PAGE_SIZE}`
 export const routesQuery = (path: string) =>
   queryOptions({
     queryKey: [ROUTES_KEY, path],
-    queryFn: async ({ signal }) =>
-      valueOrThrow(await followJson<'GET /v3/routes'>(path, signal)),
+    queryFn: async ({ signal }) => valueOrThrow(await followJson<'GET /v3/routes'>(path, signal)),
   })
 
 export const routeQuery = (id: string) =>
@@ -53,8 +52,7 @@ export const createRoute = async (fields: RouteFields) =>
   valueOrThrow(await sendForm('POST', PATH, formOf(fields))).route
 
 export const updateRoute = async (id: string, fields: RouteFields) =>
-  valueOrThrow(await sendForm('PUT', `${PATH}/${encodeURIComponent(id)}`, formOf(fields)))
-    .route
+  valueOrThrow(await sendForm('PUT', `${PATH}/${encodeURIComponent(id)}`, formOf(fields))).route
 
 export const deleteRoute = async (id: string) =>
   valueOrThrow(await sendJson('DELETE', `${PATH}/${encodeURIComponent(id)}`))

@@ -53,8 +53,7 @@ export const USERS_MAX = 1000 // an account has no more
 
 export const usersQuery = queryOptions({
   queryKey: [USERS_KEY],
-  queryFn: async ({ signal }) =>
-    valueOrThrow(await getJson(`/v5/users?limit=${USERS_MAX}`, signal)).users,
+  queryFn: async ({ signal }) => valueOrThrow(await getJson(`/v5/users?limit=${USERS_MAX}`, signal)).users,
 })
 
 export const inviteUser = async (user: { email: string; name: string; role: UserRole }) =>
@@ -86,8 +85,7 @@ export type SystemCheck = Api.SystemCheck
 
 export const checksQuery = queryOptions({
   queryKey: ['system-checks'],
-  queryFn: async ({ signal }) =>
-    valueOrThrow(await getJson(`${OWN}/system/checks`, signal)).items,
+  queryFn: async ({ signal }) => valueOrThrow(await getJson(`${OWN}/system/checks`, signal)).items,
 })
 
 export type SizeKind = Api.StorageUse['kinds'][number]

@@ -10,7 +10,6 @@ import { useSession } from '../session.ts'
 import { Failure } from './states.tsx'
 import { SHELL_TEXT as TEXT } from './text.ts'
 
-
 const SHOWN_MAX = 20 // a name is found by typing a part of it
 
 /** Asked as the session's own account: a subaccount has no subaccounts. */

@@ -14,8 +14,6 @@ type CheckResult = Answers['POST /sendwright/v1/domains/{}/messages/check']
 type Check = CheckResult['checks'][number]
 type CheckState = CheckResult['state']
 
-
-
 const LOOKS: Record<CheckState, { icon: IconName; color: string }> = {
   failed: { icon: 'cross', color: 'red' },
   warning: { icon: 'warning', color: 'orange' },

@@ -30,8 +30,7 @@ export type MetricsPage = Api.MetricsResult
 
 export const METRICS_PATH = '/v1/analytics/metrics'
 
-export const readMetrics = (query: MetricsQuery, signal?: AbortSignal) =>
-  askJson(METRICS_PATH, query, signal)
+export const readMetrics = (query: MetricsQuery, signal?: AbortSignal) => askJson(METRICS_PATH, query, signal)
 
 /** Counts are numbers, rates are decimal texts; null: not known by these dimensions. */
 export const figure = (figures: Figures, name: string): number => Number(figures[name] ?? 0)

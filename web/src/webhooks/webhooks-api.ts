@@ -37,23 +37,13 @@ export const webhooksQuery = (domain: string | undefined) =>
   })
 
 async function ofAccount(signal: AbortSignal): Promise<Webhook[]> {
-  const { webhooks } = valueOrThrow(
-    await getJson(
-      '/v1/webhooks',
-      signal,
-    ),
-  )
+  const { webhooks } = valueOrThrow(await getJson('/v1/webhooks', signal))
   return webhooks.map(({ webhook_id: id, url, event_types: types }) => ({ id, url, types }))
 }
 
 /** The API lists the URLs of each type; the page shows the types of each URL. */
 async function ofDomain(domain: string, signal: AbortSignal): Promise<Webhook[]> {
-  const { webhooks } = valueOrThrow(
-    await getJson(
-      `/v3/domains/${segment(domain)}/webhooks`,
-      signal,
-    ),
-  )
+  const { webhooks } = valueOrThrow(await getJson(`/v3/domains/${segment(domain)}/webhooks`, signal))
   const types = new Map<string, string[]>()
   for (const [type, value] of Object.entries(webhooks))
     for (const url of value?.urls ?? []) types.set(url, [...(types.get(url) ?? []), type])
@@ -92,11 +82,7 @@ export async function deleteWebhook(domain: string | undefined, { id, url }: Web
 /** Posts a sample event; `code` 0: no response, `message` says why. */
 export const testWebhook = async (domain: string, type: string, url: string) =>
   valueOrThrow(
-    await sendForm(
-      'PUT',
-      `/v3/domains/${segment(domain)}/webhooks/${segment(type)}/test`,
-      { url },
-    ),
+    await sendForm('PUT', `/v3/domains/${segment(domain)}/webhooks/${segment(type)}/test`, { url }),
   )
 
 export const STATUSES = ['ok', 'failing', 'given-up'] as const
@@ -113,17 +99,15 @@ export const attemptsPath = (filters: Readonly<Record<string, string>>) =>
 export const attemptsQuery = (path: string) =>
   queryOptions({
     queryKey: [WEBHOOKS_KEY, 'attempts', path],
-    queryFn: async ({ signal }) => valueOrThrow(await followJson<'GET /sendwright/v1/webhooks/attempts'>(path, signal)),
+    queryFn: async ({ signal }) =>
+      valueOrThrow(await followJson<'GET /sendwright/v1/webhooks/attempts'>(path, signal)),
     refetchInterval: REFRESH_MS,
   })
 
 export const attemptQuery = (id: string) =>
   queryOptions({
     queryKey: [WEBHOOKS_KEY, 'attempt', id],
-    queryFn: async ({ signal }) =>
-      valueOrThrow(
-        await getJson(`${OWN}/attempts/${segment(id)}`, signal),
-      ),
+    queryFn: async ({ signal }) => valueOrThrow(await getJson(`${OWN}/attempts/${segment(id)}`, signal)),
   })
 
 export const replayAttempt = async (id: string) =>

@@ -32,8 +32,7 @@ const segment = encodeURIComponent
 
 export const poolsQuery = queryOptions({
   queryKey: [IPS_KEY, 'dynamic'],
-  queryFn: async ({ signal }) =>
-    valueOrThrow(await getJson('/v3/dynamic_pools', signal)).pools,
+  queryFn: async ({ signal }) => valueOrThrow(await getJson('/v3/dynamic_pools', signal)).pools,
 })
 
 export const setPools = async (sets: Readonly<Record<Band, readonly string[]>>) => {
@@ -42,8 +41,7 @@ export const setPools = async (sets: Readonly<Record<Band, readonly string[]>>) 
   return valueOrThrow(await sendForm('POST', '/v3/dynamic_pools/all', fields))
 }
 
-export const removePools = async () =>
-  valueOrThrow(await sendJson('DELETE', '/v3/dynamic_pools/all'))
+export const removePools = async () => valueOrThrow(await sendJson('DELETE', '/v3/dynamic_pools/all'))
 
 export const enrolledPath = (pool: string, sort: string) => {
   const query = new URLSearchParams({ limit: String(PAGE_SIZE) })
@@ -58,7 +56,8 @@ export const enrolledPath = (pool: string, sort: string) => {
 export const enrolledQuery = (path: string) =>
   queryOptions({
     queryKey: [IPS_KEY, 'dynamic', 'domains', path],
-    queryFn: async ({ signal }) => valueOrThrow(await followJson<'GET /v1/dynamic_pools/domains'>(path, signal)),
+    queryFn: async ({ signal }) =>
+      valueOrThrow(await followJson<'GET /v1/dynamic_pools/domains'>(path, signal)),
     placeholderData: keepPreviousData,
   })
 
@@ -71,19 +70,15 @@ export const historyPath = (domain: string) => {
 export const historyQuery = (path: string) =>
   queryOptions({
     queryKey: [IPS_KEY, 'dynamic', 'history', path],
-    queryFn: async ({ signal }) => valueOrThrow(await followJson<'GET /v1/dynamic_pools/history'>(path, signal)),
+    queryFn: async ({ signal }) =>
+      valueOrThrow(await followJson<'GET /v1/dynamic_pools/history'>(path, signal)),
     placeholderData: keepPreviousData,
   })
 
 export const assignableQuery = queryOptions({
   queryKey: [IPS_KEY, 'dynamic', 'assignable'],
   queryFn: async ({ signal }) =>
-    valueOrThrow(
-      await getJson(
-        '/v3/domains/dynamic_pools/assignable',
-        signal,
-      ),
-    ).items,
+    valueOrThrow(await getJson('/v3/domains/dynamic_pools/assignable', signal)).items,
 })
 
 export const enroll = async (domain: string) =>
@@ -99,9 +94,7 @@ export const leave = async (domain: string, replacement: string) => {
       ? { replacement_pool_id: replacement.slice(5) }
       : { replacement_ip: replacement },
   )
-  return valueOrThrow(
-    await sendJson('DELETE', `/v3/domains/${segment(domain)}/dynamic_pools?${query}`),
-  )
+  return valueOrThrow(await sendJson('DELETE', `/v3/domains/${segment(domain)}/dynamic_pools?${query}`))
 }
 
 const overridePath = (domain: string) => `/v1/dynamic_pools/domains/${segment(domain)}/override` as const

@@ -14,7 +14,6 @@ export type Warmup = Api.IpWarmupItem
 
 export type WarmupDetails = Api.IpWarmup
 
-
 export type WarmupProgress = Api.IpWarmupProgress
 
 /** A warm-up of the list; `paused_at` undefined: not asked. */
@@ -27,37 +26,29 @@ const WARMUPS_MAX = 100 // the most that one page has
 
 export const ipsQuery = queryOptions({
   queryKey: [IPS_KEY, 'all'],
-  queryFn: async ({ signal }) =>
-    valueOrThrow(await getJson('/v3/ips/details/all', signal)).items,
+  queryFn: async ({ signal }) => valueOrThrow(await getJson('/v3/ips/details/all', signal)).items,
 })
 
 /** Dedicated addresses in no pool. */
 export const freeIpsQuery = queryOptions({
   queryKey: [IPS_KEY, 'free'],
-  queryFn: async ({ signal }) =>
-    valueOrThrow(await getJson('/v3/ips', signal)).assignable_to_pools,
+  queryFn: async ({ signal }) => valueOrThrow(await getJson('/v3/ips', signal)).assignable_to_pools,
 })
 
 export const requestableQuery = queryOptions({
   queryKey: [IPS_KEY, 'requestable'],
-  queryFn: async ({ signal }) =>
-    valueOrThrow(
-      await getJson('/v3/ips/request/new', signal),
-    ).allowed.dedicated,
+  queryFn: async ({ signal }) => valueOrThrow(await getJson('/v3/ips/request/new', signal)).allowed.dedicated,
 })
 
 export const requestIp = async () => valueOrThrow(await sendJson('POST', '/v3/ips/request/new'))
 
 export const addressesQuery = queryOptions({
   queryKey: [IPS_KEY, 'operator'],
-  queryFn: async ({ signal }) =>
-    valueOrThrow(await getJson('/sendwright/v1/ips', signal)).items,
+  queryFn: async ({ signal }) => valueOrThrow(await getJson('/sendwright/v1/ips', signal)).items,
 })
 
 export const enableAddress = async (ip: string, enabled: boolean) =>
-  valueOrThrow(
-    await sendForm('PUT', `/sendwright/v1/ips/${segment(ip)}`, { enabled: String(enabled) }),
-  )
+  valueOrThrow(await sendForm('PUT', `/sendwright/v1/ips/${segment(ip)}`, { enabled: String(enabled) }))
 
 export const clearBlock = async (ip: string, site: string) =>
   valueOrThrow(await sendJson('DELETE', `/sendwright/v1/ips/${segment(ip)}/blocks/${segment(site)}`))
@@ -72,10 +63,7 @@ export const ipDomainsPath = (ip: string, search: string) => {
 export const ipDomainsQuery = (path: string) =>
   queryOptions({
     queryKey: [IPS_KEY, 'domains', path],
-    queryFn: async ({ signal }) =>
-      valueOrThrow(
-        await followJson<'GET /v3/ips/{}/domains'>(path, signal),
-      ),
+    queryFn: async ({ signal }) => valueOrThrow(await followJson<'GET /v3/ips/{}/domains'>(path, signal)),
   })
 
 export const assignToDomain = async (ip: string, domain: string) =>

@@ -54,8 +54,7 @@ export type Delegation = Api.IpPoolDelegation
 export const delegationsQuery = queryOptions({
   queryKey: [IPS_KEY, 'delegations'],
   queryFn: async ({ signal }) =>
-    valueOrThrow(await getJson('/v5/accounts/subaccounts/ip_pools/all', signal))
-      .items,
+    valueOrThrow(await getJson('/v5/accounts/subaccounts/ip_pools/all', signal)).items,
 })
 
 export const delegatePool = async (id: string, subaccountId: string) =>
@@ -74,10 +73,6 @@ const SUBACCOUNTS_MAX = 1_000 // the most that one page has
 export const subaccountNamesQuery = queryOptions({
   queryKey: ['subaccounts', 'names'],
   queryFn: async ({ signal }) =>
-    valueOrThrow(
-      await getJson(
-        `/v5/accounts/subaccounts?limit=${SUBACCOUNTS_MAX}&sort=asc`,
-        signal,
-      ),
-    ).subaccounts,
+    valueOrThrow(await getJson(`/v5/accounts/subaccounts?limit=${SUBACCOUNTS_MAX}&sort=asc`, signal))
+      .subaccounts,
 })

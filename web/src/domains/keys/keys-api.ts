@@ -28,12 +28,7 @@ export const deleteKey = async (authority: string, selector: string) => {
 
 /** Activation looks up the key's record first. */
 export const switchKey = async (authority: string, selector: string, verb: 'activate' | 'deactivate') =>
-  valueOrThrow(
-    await sendJson(
-      'PUT',
-      `/v4/domains/${segment(authority)}/keys/${segment(selector)}/${verb}`,
-    ),
-  )
+  valueOrThrow(await sendJson('PUT', `/v4/domains/${segment(authority)}/keys/${segment(selector)}/${verb}`))
 
 export const renameSelector = async (name: string, selector: string) =>
   valueOrThrow(
@@ -44,13 +39,7 @@ export const renameSelector = async (name: string, selector: string) =>
 
 /** `self` false: the nearest parent domain of the account signs, if there is one. */
 export const setAuthority = async (name: string, self: boolean) =>
-  valueOrThrow(
-    await sendForm(
-      'PUT',
-      `/v3/domains/${segment(name)}/dkim_authority`,
-      { self: String(self) },
-    ),
-  )
+  valueOrThrow(await sendForm('PUT', `/v3/domains/${segment(name)}/dkim_authority`, { self: String(self) }))
 
 /** `interval` empty: no rotation. */
 export const setRotation = async (name: string, interval: string) =>
@@ -72,8 +61,6 @@ export const rotationQuery = (name: string) =>
   queryOptions({
     queryKey: [DOMAINS_KEY, 'rotation', name],
     queryFn: async ({ signal }) =>
-      valueOrThrow(
-        await getJson(`/sendwright/v1/domains/${segment(name)}/key-rotation`, signal),
-      ),
+      valueOrThrow(await getJson(`/sendwright/v1/domains/${segment(name)}/key-rotation`, signal)),
     refetchInterval: ({ state }) => (state.data?.in_progress ? ROTATION_REFRESH_MS : false),
   })

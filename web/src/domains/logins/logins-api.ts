@@ -20,12 +20,9 @@ export const loginsQuery = (ofPage: string) =>
       valueOrThrow(await followJson<'GET /v3/domains/{}/credentials'>(ofPage, signal)),
   })
 
-
 /** The password is generated if it is empty; then the answer has it, this once. */
 export const createLogin = async (domain: string, login: string, password: string) =>
-  valueOrThrow(
-    await sendForm('POST', path(domain), { login, ...(password !== '' && { password }) }),
-  )
+  valueOrThrow(await sendForm('POST', path(domain), { login, ...(password !== '' && { password }) }))
 
 /** Generates another password. */
 export const resetPassword = async (domain: string, login: string) =>

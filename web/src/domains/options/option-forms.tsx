@@ -83,7 +83,7 @@ interface MessageValues {
 function changedFields(domain: DomainDetails, values: MessageValues): Record<string, string> {
   const before: Readonly<Record<string, string>> = {
     message_ttl: String(domain.message_ttl),
-    mailfrom_host: domain.mailfrom_host ?? '',
+    mailfrom_host: domain.mailfrom_host,
     archive_to: domain.archive_to ?? '',
     spam_action: domain.spam_action,
     wildcard: String(domain.wildcard),
@@ -99,7 +99,7 @@ function changedFields(domain: DomainDetails, values: MessageValues): Record<str
 }
 
 export function MessagesForm({ domain, onClose }: { domain: DomainDetails; onClose: () => void }) {
-  const { name, message_ttl, mailfrom_host = '', archive_to = '', spam_action, wildcard } = domain
+  const { name, message_ttl, mailfrom_host, archive_to = '', spam_action, wildcard } = domain
   const form = useForm<MessageValues, unknown>({
     initial: {
       hours: message_ttl === 0 ? '' : String(message_ttl / SECONDS_PER_HOUR),

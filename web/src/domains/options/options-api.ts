@@ -13,8 +13,7 @@ export type Tracking = Api.Tracking
 export const trackingQuery = (name: string) =>
   queryOptions({
     queryKey: [DOMAINS_KEY, 'tracking', name],
-    queryFn: async ({ signal }) =>
-      valueOrThrow(await getJson(trackingPath(name), signal)).tracking,
+    queryFn: async ({ signal }) => valueOrThrow(await getJson(trackingPath(name), signal)).tracking,
   })
 
 /** Fields that are absent stay as they are. */

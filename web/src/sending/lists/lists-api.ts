@@ -32,17 +32,14 @@ export const membersPath = (list: string, filter: { q: string; subscribed: strin
   return `${listPath(list)}/members?${query}`
 }
 
-export const readLists = (path: string, signal?: AbortSignal) =>
-  followJson<'GET /v3/lists'>(path, signal)
+export const readLists = (path: string, signal?: AbortSignal) => followJson<'GET /v3/lists'>(path, signal)
 
-export const readList = (list: string, signal?: AbortSignal) =>
-  getJson(listPath(list), signal)
+export const readList = (list: string, signal?: AbortSignal) => getJson(listPath(list), signal)
 
 export const readMembers = (path: string, signal?: AbortSignal) =>
   followJson<'GET /v3/lists/{}/members'>(path, signal)
 
-export const createList = (fields: Readonly<Record<string, string>>) =>
-  sendForm('POST', '/v3/lists', fields)
+export const createList = (fields: Readonly<Record<string, string>>) => sendForm('POST', '/v3/lists', fields)
 
 export const updateList = (list: string, fields: Readonly<Record<string, string>>) =>
   sendForm('PUT', listPath(list), fields)
@@ -63,8 +60,7 @@ export const addMember = (list: string, member: Member) =>
 export const updateMember = (list: string, address: string, member: Member) =>
   sendForm('PUT', memberPath(list, address), memberFields(member))
 
-export const deleteMember = (list: string, address: string) =>
-  sendJson('DELETE', memberPath(list, address))
+export const deleteMember = (list: string, address: string) => sendJson('DELETE', memberPath(list, address))
 
 /** Existing members are updated. Up to 100 are stored before the answer. */
 export const uploadMembers = (list: string, records: readonly ImportRecord[]): Promise<Answer<unknown>> =>

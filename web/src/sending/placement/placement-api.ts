@@ -18,17 +18,12 @@ const segment = encodeURIComponent
 const resultPath = (id: string) => `/v4/inbox/results/${segment(id)}` as const
 const listPath = (id: string) => `/v4/inbox/seedlists/${segment(id)}` as const
 
-export const readProviders = (signal?: AbortSignal) =>
-  getJson('/v4/inbox/providers', signal)
+export const readProviders = (signal?: AbortSignal) => getJson('/v4/inbox/providers', signal)
 
 export const readResults = (offset: number, signal?: AbortSignal) =>
-  getJson(
-    `/v4/inbox/results?limit=${PAGE_SIZE}&offset=${offset}`,
-    signal,
-  )
+  getJson(`/v4/inbox/results?limit=${PAGE_SIZE}&offset=${offset}`, signal)
 
-export const readResult = (id: string, signal?: AbortSignal) =>
-  getJson(resultPath(id), signal)
+export const readResult = (id: string, signal?: AbortSignal) => getJson(resultPath(id), signal)
 
 export const deleteResult = (id: string) => sendJson('DELETE', resultPath(id))
 
@@ -47,23 +42,19 @@ export const runTest = ({ from, subject, html, seedList }: NewTest) =>
   })
 
 /** An account has at most 100. */
-export const readLists = (signal?: AbortSignal) =>
-  getJson('/v4/inbox/seedlists?limit=100', signal)
+export const readLists = (signal?: AbortSignal) => getJson('/v4/inbox/seedlists?limit=100', signal)
 
 export type ListFields = Record<'name' | 'seed_filter' | 'provider_filter', string>
 
 /** `id` undefined: a new one. */
 export const saveList = (id: string | undefined, fields: ListFields) =>
-  id === undefined
-    ? sendForm('POST', '/v4/inbox/seedlists', fields)
-    : sendForm('PUT', listPath(id), fields)
+  id === undefined ? sendForm('POST', '/v4/inbox/seedlists', fields) : sendForm('PUT', listPath(id), fields)
 
 export const deleteList = (id: string) => sendJson('DELETE', listPath(id))
 
 const sharingPath = (id: string) => `/v4/inbox/sharing/${segment(id)}` as const
 
-export const readSharing = (id: string, signal?: AbortSignal) =>
-  getJson(sharingPath(id), signal)
+export const readSharing = (id: string, signal?: AbortSignal) => getJson(sharingPath(id), signal)
 
 export const changeSharing = (id: string, enabled: boolean) =>
   sendForm('PUT', sharingPath(id), { enabled: enabled ? 'true' : 'false' })

@@ -1,5 +1,5 @@
 /** The operations on suppressions (suppressions.md), and records of all kinds in one shape. */
-import { type Answer, type Page, followJson, sendForm, sendJson } from '../../api.ts'
+import { type Answer, followJson, type Page, sendForm, sendJson } from '../../api.ts'
 import type * as Api from '../../api-types.ts'
 import { placePath } from '../../shared/paging.ts'
 import type { ImportRecord } from '../import/records.ts'
@@ -38,8 +38,7 @@ export const readPage = (path: string, signal?: AbortSignal): Promise<Answer<Pag
 export const removeSuppression = (domain: string, kind: Kind, value: string) =>
   sendJson('DELETE', `${pathOf(domain, kind)}/${encodeURIComponent(value)}`)
 
-export const clearSuppressions = (domain: string, kind: Kind) =>
-  sendJson('DELETE', pathOf(domain, kind))
+export const clearSuppressions = (domain: string, kind: Kind) => sendJson('DELETE', pathOf(domain, kind))
 
 export const addSuppression = (domain: string, kind: Kind, fields: Readonly<Record<string, string>>) =>
   sendForm('POST', pathOf(domain, kind), fields)

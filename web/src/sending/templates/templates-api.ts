@@ -45,10 +45,7 @@ export const listTemplates = (domain: string, signal?: AbortSignal) =>
   getJson(`${templatesPath(domain)}?limit=${LIST_MAX}`, signal)
 
 export const listVersions = (domain: string, name: string, signal?: AbortSignal) =>
-  getJson(
-    `${onePath(domain, name)}/versions?limit=${LIST_MAX}`,
-    signal,
-  )
+  getJson(`${onePath(domain, name)}/versions?limit=${LIST_MAX}`, signal)
 
 export const readVersion = (domain: string, name: string, tag: string, signal?: AbortSignal) =>
   getJson(versionPath(domain, name, tag), signal)
@@ -66,8 +63,7 @@ export const describeTemplate = (domain: string, name: string, description: stri
 export const renameTemplate = (domain: string, name: string, newName: string) =>
   sendForm('PUT', `${onePath(domain, name)}/rename/${segment(newName)}`, {})
 
-export const deleteTemplate = (domain: string, name: string) =>
-  sendJson('DELETE', onePath(domain, name))
+export const deleteTemplate = (domain: string, name: string) => sendJson('DELETE', onePath(domain, name))
 
 export const saveVersion = (domain: string, name: string, tag: string, draft: Draft) =>
   sendForm('PUT', versionPath(domain, name, tag), contentFields(draft))

@@ -11,20 +11,14 @@ const PATH = '/v2/ip_whitelist'
 
 export const addressesQuery = queryOptions({
   queryKey: [ADDRESSES_KEY],
-  queryFn: async ({ signal }) =>
-    valueOrThrow(await getJson(PATH, signal)).addresses,
+  queryFn: async ({ signal }) => valueOrThrow(await getJson(PATH, signal)).addresses,
 })
 
 /** The address that this browser's session was opened from; null: it belongs to another account, as when acting for one. */
 export const ownAddressQuery = queryOptions({
   queryKey: ['own-address'],
   async queryFn({ signal }) {
-    const { items } = valueOrThrow(
-      await getJson(
-        '/sendwright/v1/sessions',
-        signal,
-      ),
-    )
+    const { items } = valueOrThrow(await getJson('/sendwright/v1/sessions', signal))
     return items.find(({ current }) => current)?.remote_address ?? null
   },
 })

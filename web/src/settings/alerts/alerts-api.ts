@@ -35,8 +35,7 @@ export const alertsQuery = queryOptions({
 
 export const hitsQuery = queryOptions({
   queryKey: [ALERTS_KEY, 'hits'],
-  queryFn: async ({ signal }) =>
-    valueOrThrow(await getJson('/v1/thresholds/hits', signal)).items,
+  queryFn: async ({ signal }) => valueOrThrow(await getJson('/v1/thresholds/hits', signal)).items,
   refetchInterval: HITS_REFRESH_MS,
 })
 
@@ -47,8 +46,7 @@ export const settingsQuery = queryOptions({
 
 export const eventTypesQuery = queryOptions({
   queryKey: [ALERTS_KEY, 'event-types'],
-  queryFn: async ({ signal }) =>
-    valueOrThrow(await getJson('/v1/alerts', signal)).events,
+  queryFn: async ({ signal }) => valueOrThrow(await getJson('/v1/alerts', signal)).events,
 })
 
 /** `name`: of the one that is replaced; undefined: a new one. */

@@ -52,8 +52,7 @@ const ratesPath = (accountId: string) =>
 export const rateLimitsQuery = (accountId: string) =>
   queryOptions({
     queryKey: [RATES_KEY, accountId],
-    queryFn: async ({ signal }) =>
-      valueOrThrow(await getJson(ratesPath(accountId), signal)).items,
+    queryFn: async ({ signal }) => valueOrThrow(await getJson(ratesPath(accountId), signal)).items,
   })
 
 export const setRateLimit = async (accountId: string, name: string, count: string) =>

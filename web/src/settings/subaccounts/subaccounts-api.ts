@@ -42,8 +42,7 @@ export const subaccountsQuery = (path: string) =>
 export const subaccountQuery = (id: string) =>
   queryOptions({
     queryKey: [SUBACCOUNTS_KEY, 'one', id],
-    queryFn: async ({ signal }) =>
-      valueOrThrow(await getJson(pathOf(id), signal)).subaccount,
+    queryFn: async ({ signal }) => valueOrThrow(await getJson(pathOf(id), signal)).subaccount,
   })
 
 export const createSubaccount = async (name: string) =>
@@ -59,6 +58,4 @@ export const enableSubaccount = async (id: string) =>
 export const closeSubaccount = async (id: string) => valueOrThrow(await sendAs(id, 'DELETE', BASE))
 
 export const setFeature = async (id: string, feature: Feature, enabled: boolean) =>
-  valueOrThrow(
-    await sendForm('PUT', `${pathOf(id)}/features`, { [feature]: JSON.stringify({ enabled }) }),
-  )
+  valueOrThrow(await sendForm('PUT', `${pathOf(id)}/features`, { [feature]: JSON.stringify({ enabled }) }))
