@@ -66,7 +66,7 @@ const MESSAGE_FIELDS = {
 }
 const RECIPIENTS = list('Addresses given by the sender', text('Address'))
 const MESSAGE = named('EventMessage', 'The message that the event is about', MESSAGE_FIELDS)
-const ACCEPTED_MESSAGE = named('AcceptedMessage', 'The message that was accepted', {
+const ACCEPTED_MESSAGE = named('AcceptedEventMessage', 'The message that was accepted', {
   ...MESSAGE_FIELDS,
   recipients: RECIPIENTS,
   'scheduled-for': optional(unixSeconds('When delivery begins; present if it was scheduled')),
@@ -228,6 +228,11 @@ export const ACCEPTED = named('AcceptedEvent', 'A message to a recipient was acc
   'originating-ip': optional(text('Address of the sender; if known')),
   'api-key-id': optional(text('Id of the API key or SMTP credential; if there was one')),
   'deliver-by': optional(unixSeconds('When delivery ends; present if the sender gave it')),
+  ignored: optional(
+    list('Parameters of the call and header fields that were not understood; if any', text('Name'), {
+      example: ['o:trackng'],
+    }),
+  ),
   routes: optional(list('Routes that matched; present for received mail', EVENT_ROUTE)),
 })
 export const DELIVERED = named('DeliveredEvent', 'The receiving server accepted the message', {
