@@ -29,11 +29,11 @@ test('a table has a row for each field, and the text around it stays', () => {
 |---|---|---|
 | \`id\` | text | Its name \\| id |
 | \`size\` | integer | Size (bytes); default \`0\` |
-| \`kind\` | text | Kind: \`big\`, \`small\` |
-| \`parts\` | list of boolean or null | Parts (may be absent) |
+| \`kind\` | \`big\`, \`small\` | Kind |
+| \`parts\` | list of boolean or null, optional | Parts |
 | \`owner\` | Owner | Whose it is |
 | \`marks\` | list of object | Marks |
-| \`marks[].at\` | object or null | (may be absent) |
+| \`marks[].at\` | object or null, optional | |
 | \`marks[].at.x\` | integer | Place |
 
 <!-- end of fields -->
@@ -63,7 +63,7 @@ test('a table of parameters has those of the query and of the body', () => {
 | Parameter | Type | Meaning |
 |---|---|---|
 | \`since\` | text | When |
-| \`kind\` | text | \`a\`, \`b\` (required) |
+| \`kind\` | \`a\`, \`b\`, required | |
 
 <!-- end of parameters -->
 `,

@@ -59,7 +59,7 @@ function fieldTable(name: string, api: Description): string {
   if (schema === undefined) throw new Error(`no schema is named ${name}`)
   return table(
     'Field',
-    rowsOf(schema, api, (isRequired) => (isRequired ? '' : ' (may be absent)')),
+    rowsOf(schema, api, (isRequired) => (isRequired ? '' : ', optional')),
   )
 }
 
@@ -78,7 +78,7 @@ function parameterTable(id: string, api: Description): string {
   }
   return table(
     'Parameter',
-    rowsOf(all, api, (isRequired) => (isRequired ? ' (required)' : '')),
+    rowsOf(all, api, (isRequired) => (isRequired ? ', required' : '')),
   )
 }
 
@@ -94,8 +94,8 @@ function rowsOf(
 ): string[] {
   return Object.entries(properties).flatMap(([name, field]) => {
     const path = `${prefix}${name}`
-    const words = `${meaning(field, api)}${note(required.includes(name))}`.trim()
-    const row = `| \`${path}\` | ${typeName(field)} | ${words} |`
+    const type = `${typeName(field)}${note(required.includes(name))}`
+    const row = `| \`${path}\` | ${type} | ${meaning(field, api)} |`.replace('|  |', '| |')
     const inner = innerObject(field)
     return inner === undefined ? [row] : [row, ...rowsOf(inner.object, api, note, `${path}${inner.step}`)]
   })
@@ -118,12 +118,10 @@ interface Inner {
 }
 
 function meaning(field: Shown, api: Description): string {
-  const { enum: values = field.items?.enum, 'x-unit': unit, default: preset } = field
-  const list = values?.map((value) => `\`${value}\``).join(', ') ?? ''
-  const text = `${descriptionOf(field, api)}${unit === undefined ? '' : ` (${unit})`}`
-  const words = list === '' ? text : text === '' ? list : `${text}: ${list}`
-  const standard = preset === undefined ? '' : `; default \`${preset}\``
-  return `${words}${standard}`.replaceAll('|', '\\|').replaceAll('\n', ' ')
+  const { 'x-unit': unit, default: preset } = field
+  const measured = unit === undefined ? '' : ` (${unit})`
+  const standard = preset === undefined || preset === '' ? '' : `; default \`${preset}\``
+  return `${descriptionOf(field, api)}${measured}${standard}`.replaceAll('|', '\\|').replaceAll('\n', ' ')
 }
 
 /** Its own, else that of the named schema. */
@@ -133,12 +131,13 @@ function descriptionOf({ description, $ref, anyOf = [] }: Shown, api: Descriptio
   return anyOf.map((choice) => descriptionOf(choice, api)).find((text) => text !== '') ?? ''
 }
 
-/** `text`, `list of text`, `Bounce`: as a reader of the contract would say it. */
-export function typeName(schema: Shown): string {
+/** `text`, `list of text`, `Bounce`, or its few values: as a reader of the contract would say it. */
+function typeName(schema: Shown): string {
   const { $ref, type, items, prefixItems, anyOf, format, additionalProperties } = schema
   if ($ref !== undefined) return nameOf($ref)
   if (anyOf !== undefined) return anyOf.map(typeName).join(' or ')
-  if (schema.const !== undefined) return typeName({ type: typeof schema.const })
+  const values = schema.const === undefined ? schema.enum : [schema.const]
+  if (values !== undefined) return values.map(valueName).join(', ')
   if (Array.isArray(type)) return type.map((one) => typeName({ ...schema, type: one })).join(' or ')
   if (prefixItems !== undefined) return `[${prefixItems.map(typeName).join(', ')}]`
   if (type === 'array') return items === undefined ? 'list' : `list of ${typeName(items)}`
@@ -148,6 +147,7 @@ export function typeName(schema: Shown): string {
   return type === undefined ? 'any' : (NAMES[type] ?? type)
 }
 
+const valueName = (value: unknown) => (value === '' ? 'empty' : value === null ? 'null' : `\`${value}\``)
 const nameOf = ($ref: string) => $ref.slice($ref.lastIndexOf('/') + 1)
 const NAMES: Readonly<Record<string, string>> = { string: 'text' }
 
