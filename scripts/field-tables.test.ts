@@ -1,6 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { flag, integer, list, named, nullable, object, oneOf, optional, text } from '../src/base/shape.ts'
+import {
+  flag,
+  gmtDate,
+  integer,
+  list,
+  named,
+  nullable,
+  object,
+  oneOf,
+  optional,
+  text,
+} from '../src/base/shape.ts'
 import { startTestService } from '../test/support/service.ts'
 import { contractPages, withTables } from './field-tables.ts'
 
@@ -16,6 +27,7 @@ test('a table has a row for each field, and the text around it stays', () => {
     size: integer('Size', { unit: 'bytes', default: 0 }),
     kind: oneOf('Kind', ['big', 'small']),
     parts: optional(list('Parts', nullable(flag('')))),
+    at: optional(gmtDate('When')),
     owner: named('Owner', 'Whose it is', { name: text('Name') }),
     marks: list('Marks', object('A mark', { at: optional(nullable(object('', { x: integer('Place') }))) })),
   })
@@ -31,6 +43,7 @@ test('a table has a row for each field, and the text around it stays', () => {
 | \`size\` | integer | Size (bytes); default \`0\` |
 | \`kind\` | \`big\`, \`small\` | Kind |
 | \`parts\` | list of boolean or null, optional | Parts |
+| \`at\` | date (GMT), optional | When |
 | \`owner\` | Owner | Whose it is |
 | \`marks\` | list of object | Marks |
 | \`marks[].at\` | object or null, optional | |

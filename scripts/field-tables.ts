@@ -35,6 +35,7 @@ interface Shown {
   const?: unknown
   'x-unit'?: string
   default?: unknown
+  examples?: unknown[]
   $ref?: string
   type?: string | string[]
   items?: Shown
@@ -133,7 +134,7 @@ function descriptionOf({ description, $ref, anyOf = [] }: Shown, api: Descriptio
 
 /** `text`, `list of text`, `Bounce`, or its few values: as a reader of the contract would say it. */
 function typeName(schema: Shown): string {
-  const { $ref, type, items, prefixItems, anyOf, format, additionalProperties } = schema
+  const { $ref, type, items, prefixItems, anyOf, format, additionalProperties, examples = [] } = schema
   if ($ref !== undefined) return nameOf($ref)
   if (anyOf !== undefined) return anyOf.map(typeName).join(' or ')
   const values = schema.const === undefined ? schema.enum : [schema.const]
@@ -144,6 +145,8 @@ function typeName(schema: Shown): string {
   if (type === 'object' && additionalProperties !== undefined)
     return `map of ${typeName(additionalProperties)}`
   if (type === 'string' && format === 'date-time') return 'date'
+  const zone = type === 'string' && /^\w{3}, .* (\S+)$/.exec(String(examples[0]))?.[1]
+  if (zone) return `date (${zone})`
   return type === undefined ? 'any' : (NAMES[type] ?? type)
 }
 

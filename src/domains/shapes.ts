@@ -219,7 +219,7 @@ export const ROTATION_DOMAIN = named('RotationDomain', 'Automatic sender securit
   name: text('Name of the domain', { example: 'example.com' }),
   state: SECURITY_STATE,
   active_selector: optional(text('Selector that signs; absent: none yet')),
-  rotation_enabled: oneOf('Keys are rotated from time to time', ['true', 'false']),
+  rotation_enabled: oneOf('Keys are rotated from time to time; as text', ['true', 'false']),
   rotation_interval: INTERVAL,
   records: list(
     'CNAME records to publish',
