@@ -3,17 +3,22 @@ import { sql, type Transaction } from 'kysely'
 import { BadRequest } from '../base/errors.ts'
 import { ForeignJsonError, parseForeignJson } from '../base/foreign-json.ts'
 import { invalidFormat, isPlainObject, jsonText } from '../base/values.ts'
+import { parsedParam } from '../http/inputs.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import type { Params } from '../http/params.ts'
 import type { Schema } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
 import type { AccountDirectory } from './account-directory.ts'
-
-const FEATURES = ['webhooks_redact_pii', 'ai_insights', 'strict_parameters'] as const
-type FeatureName = (typeof FEATURES)[number]
+import { SUCCESS } from './shapes.ts'
 
 const VALUE_LENGTH_MAX = 256
-const FORM = 'JSON: {"enabled": true} or {"enabled": false}'
+const featureParam = (description: string) =>
+  parsedParam(`${description}. JSON: {"enabled": true} or {"enabled": false}`, enabledOf, { type: 'json' })
+const FEATURES = {
+  webhooks_redact_pii: featureParam('Webhooks without personal data of recipients'),
+  ai_insights: featureParam('Stored, without effect here'),
+  strict_parameters: featureParam('Calls with parameters that are not known are refused'),
+}
 
 export function accountFeatureRoutes(store: Store, accounts: Pick<AccountDirectory, 'changed'>): Operation[] {
   return [
@@ -21,29 +26,16 @@ export function accountFeatureRoutes(store: Store, accounts: Pick<AccountDirecto
       method: 'PUT',
       path: '/v5/accounts/features',
       id: 'updateAccountFeatures',
-      audit: { given: [...FEATURES] },
+      audit: { given: Object.keys(FEATURES) },
       tag: 'Account',
       summary: 'Switch features of the account on and off',
       auth: { area: 'account', access: 'write' },
-      params: [
-        {
-          name: 'webhooks_redact_pii',
-          type: 'json',
-          description: `Webhooks without personal data of recipients. ${FORM}`,
-        },
-        { name: 'ai_insights', type: 'json', description: `Stored, without effect here. ${FORM}` },
-        {
-          name: 'strict_parameters',
-          type: 'json',
-          description: `Calls with parameters that are not known are refused. ${FORM}`,
-        },
-      ],
-      responses: { 200: { description: 'Changed' } },
-      async handler({ params, caller }) {
-        const given = FEATURES.flatMap((name) => {
-          const enabled = enabledOf(params, name)
-          return enabled === undefined ? [] : [[name, enabled] as const]
-        })
+      params: FEATURES,
+      answers: { 200: SUCCESS },
+      async handler({ input, caller }) {
+        const given = Object.entries(input()).flatMap(([name, enabled]) =>
+          enabled === undefined ? [] : [[name, enabled] as const],
+        )
         if (given.length === 0) throw new BadRequest('No valid updates provided')
         const { strict_parameters: isStrict, ...settings } = Object.fromEntries(given)
         await store.transaction(async (tx) => {
@@ -87,7 +79,7 @@ async function saveStrict(
 }
 
 /** @throws BadRequest for anything but `{"enabled": <boolean>}` */
-function enabledOf(params: Params, name: FeatureName): boolean | undefined {
+function enabledOf(params: Params, name: string): boolean | undefined {
   const given = params.value(name)
   if (given === undefined || given === '') return undefined
   const value = typeof given === 'string' ? parsed(name, given) : given

@@ -121,6 +121,6 @@ const view = (row: AuditRow): Of<typeof AUDIT_ENTRY> => ({
   action: row.action,
   subject: row.subject,
   status: row.status,
-  detail: JSON.parse(row.detail_json) as unknown,
+  detail: JSON.parse(row.detail_json) as Record<string, unknown>,
   created_at: formatRfc3339(new Date(row.created_at)),
 })

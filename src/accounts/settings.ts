@@ -2,18 +2,12 @@
 import { sql } from 'kysely'
 import type { Clock } from '../base/clock.ts'
 import { BadRequest } from '../base/errors.ts'
+import { message } from '../base/shape.ts'
 import { invalidFormat } from '../base/values.ts'
+import { type InputOf, integerParam, wordParam } from '../http/inputs.ts'
 import { type Operation, operation } from '../http/operation.ts'
-import type { Params } from '../http/params.ts'
 import type { Statement, Store } from '../store/store.ts'
 import { type AccountDirectory, isAccountName } from './account-directory.ts'
-
-export interface SettingChanges {
-  name: string | undefined
-  inactiveSeconds: number | undefined
-  absoluteSeconds: number | undefined
-  logoutRedirectUrl: string | undefined
-}
 
 export interface AccountSettingsParts {
   store: Store
@@ -22,21 +16,37 @@ export interface AccountSettingsParts {
 }
 
 export interface AccountSettings {
-  /** @throws BadRequest when the inactive timeout would exceed the absolute one, or a subaccount's name is taken */
+  /** @throws BadRequest for no change, when the inactive timeout would exceed the absolute one, or a subaccount's name is taken */
   change(accountId: string, changes: SettingChanges): Promise<void>
   logoutRedirectUrl(accountId: string): Promise<string | null>
 }
 
 const URL_LENGTH_MAX = 2_048
-const INACTIVE_SECONDS = { min: 300, max: 86_400 } as const
-const ABSOLUTE_SECONDS = { min: 3_600, max: 2_592_000 } as const
+const NO_CHANGE =
+  'Either `name`, `absolute_timeout`, `inactive_timeout`, or `logout_redirect_url` must be provided to update account info.'
+const PARAMS = {
+  name: wordParam('Of the account, 1 to 255 characters', accountName),
+  inactive_session_timeout: integerParam(
+    'Seconds without use after which a browser session ends, 300 to 86400',
+    { min: 300, max: 86_400 },
+  ),
+  absolute_session_timeout: integerParam('Seconds after which any browser session ends, 3600 to 2592000', {
+    min: 3_600,
+    max: 2_592_000,
+  }),
+  logout_redirect_url: wordParam('Where the browser goes after signing out', redirectUrl),
+}
+type SettingChanges = InputOf<typeof PARAMS>
 
 export function createAccountSettings({ store, clock, accounts }: AccountSettingsParts): AccountSettings {
   const read = (accountId: string) =>
     store.db.selectFrom('account_settings').selectAll().where('account_id', '=', accountId).executeTakeFirst()
 
   return {
-    async change(accountId, { name, inactiveSeconds, absoluteSeconds, logoutRedirectUrl }) {
+    async change(accountId, changes) {
+      if (Object.values(changes).every((value) => value === undefined)) throw new BadRequest(NO_CHANGE)
+      const { name, inactive_session_timeout: inactiveSeconds } = changes
+      const { absolute_session_timeout: absoluteSeconds, logout_redirect_url: logoutRedirectUrl } = changes
       const known = await read(accountId)
       const inactive = inactiveSeconds ?? known?.inactive_session_seconds ?? null
       const absolute = absoluteSeconds ?? known?.absolute_session_seconds ?? null
@@ -85,56 +95,24 @@ export function settingsRoutes(settings: AccountSettings): Operation[] {
       tag: 'Account',
       summary: 'Change the settings of the account',
       auth: { area: 'account', access: 'write' },
-      params: [
-        { name: 'name', type: 'string', description: 'Of the account, 1 to 255 characters' },
-        {
-          name: 'inactive_session_timeout',
-          type: 'integer',
-          description: 'Seconds without use after which a browser session ends, 300 to 86400',
-        },
-        {
-          name: 'absolute_session_timeout',
-          type: 'integer',
-          description: 'Seconds after which any browser session ends, 3600 to 2592000',
-        },
-        {
-          name: 'logout_redirect_url',
-          type: 'string',
-          description: 'Where the browser goes after signing out',
-        },
-      ],
-      responses: { 200: { description: 'Changed' } },
-      async handler({ params, caller }) {
-        await settings.change(caller.accountId, changesOf(params))
+      params: PARAMS,
+      answers: { 200: message('Account info has been updated') },
+      async handler({ input, caller }) {
+        await settings.change(caller.accountId, input())
         return { message: 'Account info has been updated' }
       },
     }),
   ]
 }
 
-/** @throws BadRequest */
-function changesOf(params: Params): SettingChanges {
-  const changes = {
-    name: params.text('name'),
-    inactiveSeconds: params.integer('inactive_session_timeout', INACTIVE_SECONDS),
-    absoluteSeconds: params.integer('absolute_session_timeout', ABSOLUTE_SECONDS),
-    logoutRedirectUrl: redirectOf(params),
-  }
-  if (Object.values(changes).every((value) => value === undefined)) {
-    throw new BadRequest(
-      'Either `name`, `absolute_timeout`, `inactive_timeout`, or `logout_redirect_url` must be provided to update account info.',
-    )
-  }
-  const { name } = changes
-  if (name !== undefined && !isAccountName(name)) throw invalidFormat('name', name)
-  return changes
+function accountName(text: string, name: string): string {
+  if (!isAccountName(text)) throw invalidFormat(name, text)
+  return text
 }
 
 /** Only http and https: browsers are sent there, so it must not be a script. */
-function redirectOf(params: Params): string | undefined {
-  const text = params.text('logout_redirect_url')
-  if (text === undefined) return undefined
+function redirectUrl(text: string, name: string): string {
   const url = text.length <= URL_LENGTH_MAX && URL.canParse(text) ? new URL(text) : null
-  if (url === null || !/^https?:$/.test(url.protocol)) throw invalidFormat('logout_redirect_url', text)
+  if (url === null || !/^https?:$/.test(url.protocol)) throw invalidFormat(name, text)
   return url.href
 }

@@ -79,7 +79,7 @@ export const CALLER = named('CallerIdentity', 'Who calls', {
     name: text('Name; empty if it has none'),
     parent_id: nullable(text('Of a subaccount: its parent')),
     is_first: flag("The operator's own account"),
-    strict_parameters: flag('Calls with unknown parameters are refused'),
+    strict_parameters: flag('Calls with parameters that are not known are refused'),
   }),
   acting_account_id: text('The account itself, or the parent that acts on behalf of it'),
 })
@@ -94,7 +94,7 @@ export const AUDIT_ENTRY = named('AuditEntry', 'A change or a sign-in', {
   action: text('Noun and verb', { example: 'key.create' }),
   subject: text('What was changed, such as a domain'),
   status: nullable(integer('HTTP status; null: the process ended before the call finished')),
-  detail: anyJson('Parameters and results that are no secrets; their names depend on the action'),
+  detail: map('Parameters and results that are no secrets, by names of the action', anyJson('Value')),
   created_at: rfc3339('When it was made'),
 })
 

@@ -1,31 +1,14 @@
 /** Alerts on sending metrics and their hits, as the API shows them (alerts.md section 1). */
 import { formatRfc3339 } from '../base/dates.ts'
+import type { Of } from '../base/shape.ts'
 import type { AlertHitRow, AlertRow } from '../store/schema.ts'
+import type { ALERT, CHANNELS, COMPARATORS, DIMENSIONS, FILTER, HIT, METRICS } from './shapes.ts'
 
-export const METRICS = [
-  'hard_bounce_rate',
-  'temporary_fail_rate',
-  'delivered_rate',
-  'complained_rate',
-] as const
 export type AlertMetric = (typeof METRICS)[number]
-
-export const COMPARATORS = ['=', '!=', '<', '<=', '>', '>='] as const
 export type Comparator = (typeof COMPARATORS)[number]
-
-export const DIMENSIONS = ['domain', 'ip', 'ip_pool', 'recipient_provider', 'subaccount'] as const
 export type AlertDimension = (typeof DIMENSIONS)[number]
-
-export const CHANNELS = ['email', 'slack', 'webhook'] as const
 export type Channel = (typeof CHANNELS)[number]
-
-export const FILTER_COMPARATORS = ['=', '!=', 'contains', 'not contains'] as const
-
-export interface AlertFilter {
-  dimension: AlertDimension
-  comparator: (typeof FILTER_COMPARATORS)[number]
-  values: string[]
-}
+export type AlertFilter = Of<typeof FILTER>
 
 /** What the owner of an alert decides. */
 export interface AlertDefinition {
@@ -92,7 +75,7 @@ const NO_TIME = '0001-01-01T00:00:00Z'
 const accountView = (accountId: string, parentId: ParentId) =>
   parentId === null ? {} : { parent_account_id: parentId, subaccount_id: accountId }
 
-export function alertView(alert: Alert, parentId: ParentId): Record<string, unknown> {
+export function alertView(alert: Alert, parentId: ParentId): Of<typeof ALERT> {
   return {
     id: alert.id,
     ...accountView(alert.accountId, parentId),
@@ -112,7 +95,7 @@ export function alertView(alert: Alert, parentId: ParentId): Record<string, unkn
   }
 }
 
-export function hitView(row: AlertHitRow, parentId: ParentId): Record<string, unknown> {
+export function hitView(row: AlertHitRow, parentId: ParentId): Of<typeof HIT> {
   return {
     id: row.id,
     ...accountView(row.account_id, parentId),

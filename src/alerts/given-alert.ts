@@ -1,17 +1,8 @@
 /** Reads the alert in the body of a request (alerts.md sections 1 and 4). */
 import { BadRequest } from '../base/errors.ts'
 import { isPlainObject, jsonText, quotable } from '../base/values.ts'
-import {
-  type AlertDefinition,
-  type AlertFilter,
-  CHANNELS,
-  COMPARATORS,
-  DIMENSIONS,
-  FILTER_COMPARATORS,
-  METRICS,
-  OWN_PREFIX,
-  periodMs,
-} from './alert.ts'
+import { type AlertDefinition, type AlertFilter, OWN_PREFIX, periodMs } from './alert.ts'
+import { CHANNELS, COMPARATORS, DIMENSIONS, FILTER_COMPARATORS, METRICS } from './shapes.ts'
 
 const NAME_LENGTH_MAX = 128
 const DESCRIPTION_LENGTH_MAX = 1_000

@@ -8,6 +8,7 @@ import { Lazy } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
 import { newId } from '../base/ids.ts'
 import { loggableUrl } from '../base/loggable-url.ts'
+import type { Of } from '../base/shape.ts'
 import { laneOf, type NewPost } from '../http-posts/post-rows.ts'
 import type { AlertHitRow, AlertNoticeRow } from '../store/schema.ts'
 import { insertMany } from '../store/store.ts'
@@ -17,6 +18,7 @@ import { type Channel, hitView, type ParentId } from './alert.ts'
 import type { NoticesOf } from './hits.ts'
 import { type NoticeKind, noticeText, slackText } from './notice-texts.ts'
 import type { AlertSettings, EventSetting, EventType } from './settings.ts'
+import type { ALERT, HIT, OWN_CHECK_VIEW } from './shapes.ts'
 
 /** The kinds of these POSTs in the queue. */
 export const POST_KINDS = { webhook: 'alert-webhook', slack: 'alert-slack' } as const
@@ -26,10 +28,9 @@ export interface MailContent {
   subject: string
   text: string
 }
-export interface WebhookContent {
+export interface WebhookContent extends Pick<NoticeAbout, 'alert'> {
   event: EventType
-  alert: Record<string, unknown>
-  hit: Record<string, unknown>
+  hit: Of<typeof HIT>
 }
 export interface SlackContent {
   text: string
@@ -41,7 +42,7 @@ export interface NoticeAbout {
   parentId: ParentId
   channels: readonly Channel[]
   /** As the API shows it. */
-  alert: Record<string, unknown>
+  alert: Of<typeof ALERT> | Of<typeof OWN_CHECK_VIEW>
   advice(hit: AlertHitRow): string
   /** Whose settings name the targets, besides `send_alert`. */
   eventTypes?: Readonly<Record<NoticeKind, EventType>>

@@ -2,21 +2,14 @@
 import type { AccountDirectory } from '../accounts/account-directory.ts'
 import type { Clock } from '../base/clock.ts'
 import { BadRequest } from '../base/errors.ts'
+import { message } from '../base/shape.ts'
 import { quotable } from '../base/values.ts'
-import { type JsonSchema, type Operation, operation } from '../http/operation.ts'
-import {
-  type AlertDefinition,
-  alertView,
-  CHANNELS,
-  COMPARATORS,
-  DIMENSIONS,
-  FILTER_COMPARATORS,
-  hitView,
-  METRICS,
-} from './alert.ts'
+import { type Operation, operation } from '../http/operation.ts'
+import { alertView, hitView } from './alert.ts'
 import type { AlertStore } from './alert-store.ts'
 import { givenAlert } from './given-alert.ts'
 import type { Hits } from './hits.ts'
+import { ALERT, ALERT_BODY, ALERTS, HITS } from './shapes.ts'
 
 export interface AlertRouteParts {
   alerts: AlertStore
@@ -30,38 +23,8 @@ const ONE = `${PATH}/{name}` as const
 export const TAG = 'Alerts'
 export const READ = { area: 'alerts', access: 'read' } as const
 export const WRITE = { area: 'alerts', access: 'write' } as const
-const COMMON = { tag: TAG, params: [], rateLimit: 'analytics' } as const
+const COMMON = { tag: TAG, rateLimit: 'analytics' } as const
 
-const text = (description: string) => ({ type: 'string', description })
-const FILTER: JsonSchema = {
-  type: 'object',
-  required: ['dimension', 'comparator', 'values'],
-  properties: {
-    dimension: { type: 'string', enum: DIMENSIONS },
-    comparator: { type: 'string', enum: FILTER_COMPARATORS },
-    values: { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: 100 },
-  },
-}
-const BODY = {
-  description: 'The alert',
-  schema: {
-    type: 'object',
-    required: ['name', 'metric', 'comparator', 'limit', 'dimension'],
-    properties: {
-      name: { ...text('Unique in the account'), maxLength: 128 },
-      description: text('Free text'),
-      account_group: text('Free text'),
-      subaccount_id: text('Makes the alert one of this subaccount'),
-      metric: { type: 'string', enum: METRICS },
-      comparator: { type: 'string', enum: COMPARATORS },
-      limit: text('Decimal from 0 to 1, such as 0.05'),
-      dimension: { type: 'string', enum: DIMENSIONS },
-      alert_channels: { type: 'array', items: { type: 'string', enum: CHANNELS }, default: ['email'] },
-      filters: { type: 'array', items: FILTER, maxItems: 20 },
-      period: { ...text('1h to 30d'), default: '1h' },
-    },
-  },
-} as const
 const GIVEN = ['name', 'metric', 'comparator', 'limit', 'dimension', 'period']
 
 export function alertRoutes(parts: AlertRouteParts): Operation[] {
@@ -86,7 +49,7 @@ export function alertRoutes(parts: AlertRouteParts): Operation[] {
       id: 'listAlerts',
       summary: 'List the alerts of the account and its subaccounts',
       auth: READ,
-      responses: { 200: { description: 'Alerts' } },
+      answers: { 200: ALERTS },
       async handler({ caller }) {
         const found = await alerts.list(caller.accountId)
         const items = found.alerts.map(async (alert) => alertView(alert, await parentOf(alert.accountId)))
@@ -101,8 +64,8 @@ export function alertRoutes(parts: AlertRouteParts): Operation[] {
       audit: { given: GIVEN, made: ['id'] },
       summary: 'Create an alert on a rate',
       auth: WRITE,
-      body: BODY,
-      responses: { 200: { description: 'The alert' } },
+      body: ALERT_BODY,
+      answers: { 200: ALERT },
       async handler({ params, caller }) {
         const { subaccountId, ...definition } = givenAlert(params.json())
         const owner = await ownerOf(caller.accountId, subaccountId, definition.dimension)
@@ -117,7 +80,7 @@ export function alertRoutes(parts: AlertRouteParts): Operation[] {
       id: 'readAlert',
       summary: 'Read one alert',
       auth: READ,
-      responses: { 200: { description: 'The alert' } },
+      answers: { 200: ALERT },
       async handler({ path, caller }) {
         const alert = await alerts.find(caller.accountId, path.name)
         return alertView(alert, await parentOf(alert.accountId))
@@ -131,13 +94,11 @@ export function alertRoutes(parts: AlertRouteParts): Operation[] {
       audit: { given: GIVEN },
       summary: 'Replace an alert; absent members return to their defaults',
       auth: WRITE,
-      body: BODY,
-      responses: { 200: { description: 'Replaced' } },
+      body: ALERT_BODY,
+      answers: { 200: message('Alert updated', 'Replaced') },
       async handler({ params, path, caller }) {
         const alert = await alerts.find(caller.accountId, path.name)
-        const { subaccountId, ...definition }: AlertDefinition & { subaccountId: string | null } = givenAlert(
-          params.json(),
-        )
+        const { subaccountId, ...definition } = givenAlert(params.json())
         // An alert stays with its account.
         const named = subaccountId ?? alert.accountId
         if (named !== alert.accountId) throw new BadRequest(`invalid subaccount_id: ${quotable(named)}`)
@@ -154,7 +115,7 @@ export function alertRoutes(parts: AlertRouteParts): Operation[] {
       id: 'deleteAlert',
       summary: 'Delete an alert and its hits',
       auth: WRITE,
-      responses: { 200: { description: 'Deleted' } },
+      answers: { 200: message('Alert deleted', 'Deleted') },
       async handler({ path, caller }) {
         await alerts.remove(await alerts.find(caller.accountId, path.name))
         return { message: 'Alert deleted' }
@@ -168,7 +129,7 @@ export function alertRoutes(parts: AlertRouteParts): Operation[] {
       summary: 'List the hits of the alerts, newest first',
       description: 'Those of the first account include the hits of the checks of the service itself.',
       auth: READ,
-      responses: { 200: { description: 'At most 1000 hits' } },
+      answers: { 200: HITS },
       async handler({ caller }) {
         const found = await hits.list(caller.accountId)
         const items = found.hits.map(async (hit) => hitView(hit, await parentOf(hit.account_id)))

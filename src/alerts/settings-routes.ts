@@ -1,11 +1,12 @@
 /** Channel settings and event types over HTTP (alerts.md section 2). */
 import type { Clock } from '../base/clock.ts'
+import { message } from '../base/shape.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import { mayAccess } from '../http/rights.ts'
 import type { HttpClient } from '../http-posts/http-client.ts'
-import { CHANNELS } from './alert.ts'
 import { READ, TAG, WRITE } from './routes.ts'
-import { type AlertSettings, EVENT_TYPES, givenSetting, settingId, settingView } from './settings.ts'
+import { type AlertSettings, givenSetting, settingId, settingView } from './settings.ts'
+import { ALERT_POST, EVENT_TYPE_LIST, EVENT_TYPES, SETTING, SETTING_BODY, SETTINGS } from './shapes.ts'
 
 export interface SettingRouteParts {
   settings: AlertSettings
@@ -16,26 +17,7 @@ export interface SettingRouteParts {
 }
 
 const PATH = '/v1/alerts/settings'
-const COMMON = { tag: TAG, params: [], rateLimit: 'analytics' } as const
-const BODY = {
-  description: 'Where the notices of an event type go',
-  schema: {
-    type: 'object',
-    required: ['event_type', 'channel', 'settings'],
-    properties: {
-      event_type: { type: 'string', enum: EVENT_TYPES },
-      channel: { type: 'string', enum: CHANNELS },
-      settings: {
-        type: 'object',
-        properties: {
-          emails: { type: 'array', items: { type: 'string' }, maxItems: 10 },
-          url: { type: 'string', description: 'Of a webhook, or an incoming webhook of Slack' },
-          channel_ids: { type: 'array', items: { type: 'string' }, maxItems: 20 },
-        },
-      },
-    },
-  },
-} as const
+const COMMON = { tag: TAG, rateLimit: 'analytics' } as const
 const GIVEN = ['event_type', 'channel']
 
 export function alertSettingRoutes({ settings, client, clock, signingKey }: SettingRouteParts): Operation[] {
@@ -48,7 +30,7 @@ export function alertSettingRoutes({ settings, client, clock, signingKey }: Sett
       id: 'listAlertEvents',
       summary: 'List the event types that notices can be sent for',
       auth: READ,
-      responses: { 200: { description: 'Event types' } },
+      answers: { 200: EVENT_TYPE_LIST },
       handler: async () => ({ events: EVENT_TYPES }),
     }),
     operation({
@@ -59,7 +41,7 @@ export function alertSettingRoutes({ settings, client, clock, signingKey }: Sett
       summary: 'List where notices go',
       description: 'The signing key is empty for roles that may not read the account.',
       auth: READ,
-      responses: { 200: { description: 'Settings of all channels' } },
+      answers: { 200: SETTINGS },
       async handler({ caller }) {
         const events = (await settings.list(caller.accountId)).map(settingView)
         const mayReadKey = mayAccess(caller.role, 'account', 'read')
@@ -73,12 +55,13 @@ export function alertSettingRoutes({ settings, client, clock, signingKey }: Sett
       path: `${PATH}/events`,
       aliases: [PATH],
       id: 'addAlertSetting',
+      webhooks: { alert: ALERT_POST },
       audit: { given: GIVEN, made: ['id'] },
       summary: 'Send the notices of an event type to a channel',
       description: 'A webhook must answer a GET with 200 first.',
       auth: WRITE,
-      body: BODY,
-      responses: { 200: { description: 'The setting' } },
+      body: SETTING_BODY,
+      answers: { 200: SETTING },
       async handler({ params, caller }) {
         const given = await givenSetting(params.json(), client)
         return settingView(await settings.add(caller.accountId, given, Math.floor(clock.now())))
@@ -93,8 +76,8 @@ export function alertSettingRoutes({ settings, client, clock, signingKey }: Sett
       audit: { given: GIVEN },
       summary: 'Replace a setting',
       auth: WRITE,
-      body: BODY,
-      responses: { 200: { description: 'The setting' } },
+      body: SETTING_BODY,
+      answers: { 200: SETTING },
       async handler({ params, path, caller }) {
         const id = settingId(path.id)
         const given = await givenSetting(params.json(), client)
@@ -109,7 +92,7 @@ export function alertSettingRoutes({ settings, client, clock, signingKey }: Sett
       id: 'deleteAlertSetting',
       summary: 'Remove a setting',
       auth: WRITE,
-      responses: { 200: { description: 'Removed' } },
+      answers: { 200: message('Alert setting deleted', 'Removed') },
       async handler({ path, caller }) {
         await settings.remove(caller.accountId, settingId(path.id))
         return { message: 'Alert setting deleted' }

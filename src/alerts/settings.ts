@@ -2,31 +2,19 @@
 import { randomUUID } from 'node:crypto'
 import { emailOf } from '../accounts/users/directory.ts'
 import { BadRequest, NotFound } from '../base/errors.ts'
+import type { Of } from '../base/shape.ts'
 import { isPlainObject, jsonText, quotable } from '../base/values.ts'
 import type { HttpClient } from '../http-posts/http-client.ts'
 import type { AlertSettingRow } from '../store/schema.ts'
 import type { Sealer } from '../store/sealing.ts'
 import { StaleWrite, type Store } from '../store/store.ts'
 import { authorization, bareUrl, maskedUrl, userInfoOf } from '../webhooks/webhook-url.ts'
-import { CHANNELS, type Channel } from './alert.ts'
+import type { Channel } from './alert.ts'
 import { known } from './given-alert.ts'
+import { type CHANNEL_SETTINGS, CHANNELS, EVENT_TYPES, type SETTING } from './shapes.ts'
 
-export const EVENT_TYPES = [
-  'send_alert',
-  'validation_job',
-  'validation_preview',
-  'ip_listed',
-  'ip_delisted',
-  'domain_listed',
-  'domain_delisted',
-] as const
 export type EventType = (typeof EVENT_TYPES)[number]
-
-export interface ChannelSettings {
-  emails?: string[]
-  url?: string
-  channel_ids?: string[]
-}
+type ChannelSettings = Of<typeof CHANNEL_SETTINGS>
 
 export interface EventSetting {
   id: string
@@ -181,7 +169,7 @@ function channelIdsOf(value: unknown): string[] {
   return value as string[]
 }
 
-export const settingView = ({ id, eventType, channel, settings }: EventSetting) => ({
+export const settingView = ({ id, eventType, channel, settings }: EventSetting): Of<typeof SETTING> => ({
   id,
   event_type: eventType,
   channel,

@@ -18,6 +18,7 @@ import {
   recursive,
   type Shape,
   text,
+  tuple,
 } from './shape.ts'
 import { shapeFault } from './shape-check.ts'
 
@@ -90,6 +91,7 @@ const { shape: anyShape } = fc.letrec<{ shape: Shape<unknown>; field: Shape<unkn
       .map(([name, fields]) => named(name, '', fields)),
     tie('shape').map((shape) => nullable(shape)),
     fc.array(tie('shape'), { minLength: 1, maxLength: 3 }).map((shapes) => either('', ...shapes)),
+    fc.array(tie('shape'), { minLength: 1, maxLength: 3 }).map((shapes) => tuple('', ...shapes)),
   ),
   field: fc.oneof(tie('shape'), tie('shape').map(optional)),
 }))

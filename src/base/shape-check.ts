@@ -21,8 +21,8 @@ interface Keywords extends Bounds {
   $ref?: string
   anyOf?: Keywords[]
   type?: string | string[]
-  enum?: unknown[]
   items?: Keywords
+  prefixItems?: Keywords[]
   properties?: Record<string, Keywords>
   required?: string[]
   additionalProperties?: Keywords
@@ -49,10 +49,11 @@ function faultOf(schema: Keywords, value: unknown, parts: Parts): ShapeFault | n
   return isPlainObject(value) ? memberFault(schema, value, parts) : null
 }
 
-function itemFault({ items }: Keywords, values: readonly unknown[], parts: Parts): ShapeFault | null {
-  if (items === undefined) return null
+function itemFault(schema: Keywords, values: readonly unknown[], parts: Parts): ShapeFault | null {
+  const { items, prefixItems } = schema
   for (let i = 0; i < values.length; i++) {
-    const fault = faultOf(items, values[i], parts)
+    const one = prefixItems?.[i] ?? items
+    const fault = one === undefined ? null : faultOf(one, values[i], parts)
     if (fault !== null) return inside(`[${i}]`, fault)
   }
   return null

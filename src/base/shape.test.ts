@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
   anyJson,
+  constant,
   described,
   descriptionOf,
   either,
@@ -22,6 +23,7 @@ import {
   rfc3339,
   type Shape,
   text,
+  tuple,
 } from './shape.ts'
 
 const KEY = named('Key', 'A key', { id: text('Identifier') })
@@ -41,6 +43,18 @@ const PRINTED: [what: string, shape: Shape<unknown>, schema: JsonSchema][] = [
     'a date with an example of its own',
     rfc3339('When', { example: '2025-01-01T00:00:00Z' }),
     { type: 'string', format: 'date-time', description: 'When', examples: ['2025-01-01T00:00:00Z'] },
+  ],
+  ['one word', constant('State', 'on'), { type: 'string', enum: ['on'], description: 'State' }],
+  [
+    'a pair',
+    tuple('Header', text(''), KEY),
+    {
+      type: 'array',
+      prefixItems: [{ type: 'string' }, KEY_REF],
+      minItems: 2,
+      maxItems: 2,
+      description: 'Header',
+    },
   ],
   ['any value', anyJson('Variables'), { description: 'Variables' }],
   ['a list', list('Keys', KEY), { type: 'array', items: KEY_REF, description: 'Keys' }],

@@ -64,6 +64,8 @@ export interface Bounds {
   minItems?: number
   maxItems?: number
   maxProperties?: number
+  /** The values, where the TypeScript type stays wide: what is stored is plain text. */
+  enum?: readonly unknown[]
   /** For readers. */
   format?: 'date' | 'date-time' | 'email' | 'hostname' | 'ipv4' | 'uri' | 'uuid'
 }
@@ -99,7 +101,7 @@ export const oneOf = <const V extends string | number | boolean>(
 ) => make<V>({ type: typeof values[0], enum: values }, description, about)
 /** Always the same. */
 export const constant = <const V extends string | number | boolean>(description: string, value: V) =>
-  make<V>({ const: value }, description)
+  oneOf(description, [value])
 /** Null and nothing else; beside another shape use `nullable`. */
 export const nothingNull = (description: string) => make<null>({ type: 'null' }, description)
 /** Any JSON value: only what callers choose themselves, such as variables. */

@@ -9,10 +9,12 @@
 import { type RawBuilder, sql } from 'kysely'
 import { formatRfc2822 } from '../base/dates.ts'
 import { BadRequest } from '../base/errors.ts'
+import type { Of } from '../base/shape.ts'
 import { SAME_TIME } from '../events/time-parts.ts'
 import type { Store } from '../store/store.ts'
 import type { Attribute, Condition, Dimension, Metric, MetricsQuery } from './metrics-query.ts'
 import { ENTITY_NAMES, entityName, type RuleSet, UNCLASSIFIED } from './rules.ts'
+import type { BOUNCE_METRICS } from './shapes.ts'
 import { accountsOf, type Scope } from './statistics.ts'
 
 /** Delivered events that one query counts: it occupies a reader for a second or two at most. */
@@ -80,7 +82,7 @@ interface Entry {
 type Counts = [criticalBounces: number, bounces: number, criticalDelays: number, delays: number]
 
 export interface MetricsAnswer {
-  items: Record<string, unknown>[]
+  items: Of<typeof BOUNCE_METRICS>[]
   total: number
 }
 
@@ -434,7 +436,7 @@ function itemOf(
   accounts: ReadonlyMap<string, string>,
   rules: RuleSet,
   samples: ReadonlyMap<number, string> | null,
-): Record<string, unknown> {
+): Of<typeof BOUNCE_METRICS> {
   const value = (dimension: Dimension) => values.get(dimension) ?? null
   const accountId = value('account.name')
   const time = value('timestamp')

@@ -5,14 +5,32 @@ import { BadRequest, Forbidden, Gone, NotFound } from '../base/errors.ts'
 import { invalidFormat, quotable } from '../base/values.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { Caller } from '../http/auth.ts'
-import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
-import { limitAndSkip, limitOf } from '../http/paging.ts'
+import {
+  flagParam,
+  given,
+  type InputOf,
+  limitParam,
+  parsedParam,
+  skipParam,
+  wordParam,
+} from '../http/inputs.ts'
+import { type Operation, operation } from '../http/operation.ts'
 import type { Params } from '../http/params.ts'
-import { COMPARATORS } from '../metrics/figures.ts'
 import type { Store } from '../store/store.ts'
 import { readMetrics } from './metrics.ts'
-import { DIMENSIONS, METRICS, readMetricsQuery } from './metrics-query.ts'
+import { readMetricsQuery } from './metrics-query.ts'
 import { type Category, entityName, type Rule, type RuleSet, UNCLASSIFIED } from './rules.ts'
+import {
+  BOUNCE_GROUPS,
+  DOMAIN_BOUNCES,
+  ENTITIES,
+  ENTITY_BOUNCES,
+  METRICS_BODY,
+  METRICS_PAGE,
+  RULE_BOUNCES,
+  RULES,
+  UNKNOWN_REPLIES,
+} from './shapes.ts'
 import {
   accountsOf,
   createStatistics,
@@ -34,7 +52,6 @@ export interface BounceRouteParts {
 }
 
 const PATH = '/v1/bounce-classification'
-const LIMIT = { default: 100, max: 1000 }
 const COMMON = {
   tag: 'Bounce Classification',
   auth: { area: 'alerts', access: 'read' },
@@ -43,18 +60,7 @@ const COMMON = {
 /** Metrics v2 replaces them (rule 8). */
 const OLD = { ...COMMON, method: 'GET', deprecated: true } as const
 
-const INCLUDE: ParamDoc = {
-  name: 'include_subaccounts',
-  type: 'boolean',
-  description: 'Those of subaccounts too',
-  default: false,
-}
-const limitDoc: ParamDoc = {
-  name: 'limit',
-  type: 'integer',
-  description: '1 to 1000',
-  default: LIMIT.default,
-}
+const INCLUDE = { include_subaccounts: flagParam('Those of subaccounts too', { default: false }) }
 
 /** The category in words (section 4). */
 const SHORT_EXPLANATIONS: Readonly<Record<Category, string>> = {
@@ -81,9 +87,9 @@ export function bounceRoutes(parts: BounceRouteParts): Operation[] {
   ]
 }
 
-const scopeOf = (caller: Caller, params: Params): Scope => ({
+const scopeOf = (caller: Caller, asked: InputOf<typeof INCLUDE>): Scope => ({
   accountId: caller.accountId,
-  includeSubaccounts: params.boolean('include_subaccounts') ?? false,
+  includeSubaccounts: asked.include_subaccounts,
 })
 
 /** Of a rule that is in no file any more only the id is known. */
@@ -98,23 +104,19 @@ function overviewRoutes({ clock, rules }: BounceRouteParts, statistics: Statisti
       path: `${PATH}/stats`,
       id: 'listBounceStatistics',
       summary: 'Final failures of the last 7 days, grouped',
-      params: [
-        {
-          name: 'group',
-          type: 'string',
-          description: 'What to group by; default domain.name, entity-id, rule-id',
+      params: {
+        group: parsedParam('What to group by; default domain.name, entity-id, rule-id', groupsOf, {
           repeated: true,
           values: GROUPS,
-        },
-        limitDoc,
-        INCLUDE,
-      ],
-      responses: { 200: { description: 'Most first; `items` is null when there are none' } },
-      async handler({ params, caller }) {
-        const groups = groupsOf(params)
-        const limit = limitOf(params, LIMIT)
+        }),
+        limit: limitParam(100, 1000),
+        ...INCLUDE,
+      },
+      answers: { 200: BOUNCE_GROUPS },
+      async handler({ input, caller }) {
+        const { group: groups, limit, ...scope } = input()
         const begun = clock.monotonic()
-        const found = await statistics.grouped(scopeOf(caller, params), groups, limit, clock.now())
+        const found = await statistics.grouped(scopeOf(caller, scope), groups, limit, clock.now())
         const items = found.map(({ values, total }) => groupStat(rules, values, total))
         const ms = Math.round(clock.monotonic() - begun)
         return { items: items.length > 0 ? items : null, _duration: ms === 0 ? '0s' : `${ms}ms` }
@@ -125,16 +127,17 @@ function overviewRoutes({ clock, rules }: BounceRouteParts, statistics: Statisti
       path: `${PATH}/domains`,
       id: 'listBouncesPerDomain',
       summary: 'Final failures of the last 7 days per domain',
-      params: [
-        limitDoc,
-        { name: 'skip', type: 'integer', description: 'Leave out the first ones', default: 0 },
-        { name: 'query', type: 'string', description: 'One domain: `domain.name:example.com`' },
-        INCLUDE,
-      ],
-      responses: { 200: { description: 'Most first' } },
-      async handler({ params, caller }) {
-        const page = { ...limitAndSkip(params, LIMIT), domain: queriedDomain(params) }
-        const found = await statistics.perDomain(scopeOf(caller, params), page, clock.now())
+      params: {
+        limit: limitParam(100, 1000),
+        skip: skipParam(),
+        query: wordParam('One domain: `domain.name:example.com`', queriedDomain),
+        ...INCLUDE,
+      },
+      answers: { 200: DOMAIN_BOUNCES },
+      async handler({ input, caller }) {
+        const { limit, skip, query: domain = null, ...scope } = input()
+        const page = { limit, skip, domain }
+        const found = await statistics.perDomain(scopeOf(caller, scope), page, clock.now())
         const items = found.items.map(({ name, total }) => ({ domain: { name }, ...bounced(total) }))
         return { items, total: found.total, req: {} }
       },
@@ -143,8 +146,8 @@ function overviewRoutes({ clock, rules }: BounceRouteParts, statistics: Statisti
 }
 
 /** @throws BadRequest `invalid group: <value>` */
-function groupsOf(params: Params): Group[] {
-  const asked = params.texts('group').map((value) => {
+function groupsOf(params: Params, name: string): Group[] {
+  const asked = params.texts(name).map((value) => {
     const group = GROUPS.find((known) => known === value)
     if (!group) throw new BadRequest(`invalid group: ${quotable(value)}`)
     return group
@@ -152,7 +155,7 @@ function groupsOf(params: Params): Group[] {
   return asked.length > 0 ? [...new Set(asked)] : ['domain.name', 'entity-id', 'rule-id']
 }
 
-function groupStat(rules: RuleSet, values: Partial<Record<Group, string>>, total: number): object {
+function groupStat(rules: RuleSet, values: Partial<Record<Group, string>>, total: number) {
   const rule = values['rule-id']
   return {
     ...(values['subaccount.id'] !== undefined && { subaccount: { id: values['subaccount.id'] } }),
@@ -166,9 +169,7 @@ function groupStat(rules: RuleSet, values: Partial<Record<Group, string>>, total
   }
 }
 
-function queriedDomain(params: Params): string | null {
-  const query = params.text('query')
-  if (query === undefined) return null
+function queriedDomain(query: string): string {
   const name = /^\s*domain\.name:\s*(\S+)\s*$/.exec(query)?.[1]
   if (name === undefined) throw invalidFormat('query', query)
   return name.toLowerCase()
@@ -182,10 +183,10 @@ function domainRoutes(parts: BounceRouteParts, statistics: Statistics): Operatio
       path: `${PATH}/domains/{domain}/entities`,
       id: 'listBouncesPerEntity',
       summary: 'Final failures of a domain per receiver or list',
-      params: [INCLUDE],
-      responses: { 200: { description: 'Most first' }, 404: { description: 'Domain not found' } },
-      async handler({ params, path, caller }) {
-        const scope = scopeOf(caller, params)
+      params: INCLUDE,
+      answers: { 200: ENTITY_BOUNCES },
+      async handler({ input, path, caller }) {
+        const scope = scopeOf(caller, input())
         const domain = await visibleDomain(parts, scope, path.domain)
         const found = await statistics.perEntity(scope, domain, clock.now())
         return {
@@ -202,14 +203,10 @@ function domainRoutes(parts: BounceRouteParts, statistics: Statistics): Operatio
       path: `${PATH}/domains/{domain}/entities/{entity_id}/rules`,
       id: 'listBouncesPerRule',
       summary: 'Final failures of a domain at one receiver or list per rule',
-      params: [INCLUDE],
-      responses: {
-        200: { description: 'Most first' },
-        403: { description: 'The key may not read this' },
-        404: { description: 'Domain not found' },
-      },
-      async handler({ params, path, caller }) {
-        const scope = scopeOf(caller, params)
+      params: INCLUDE,
+      answers: { 200: RULE_BOUNCES },
+      async handler({ input, path, caller }) {
+        const scope = scopeOf(caller, input())
         const domain = await visibleDomain(parts, scope, path.domain)
         const found = await statistics.perRule(scope, domain, path.entity_id, clock.now())
         const samples = found.length > 0 ? await statistics.newestSamples(scope, domain) : null
@@ -220,8 +217,8 @@ function domainRoutes(parts: BounceRouteParts, statistics: Statistics): Operatio
               'rule-id': ruleId,
               category,
               // Figures cover final failures only.
-              severity: 'PERMANENT',
-              'sample-text': samples?.get(ruleId) ?? known[0],
+              severity: 'PERMANENT' as const,
+              ...given({ 'sample-text': samples?.get(ruleId) ?? known[0] }),
               explanation,
               ...bounced(total),
             }
@@ -234,8 +231,7 @@ function domainRoutes(parts: BounceRouteParts, statistics: Statistics): Operatio
       path: `${PATH}/domains/{domain}/events`,
       id: 'listBounceEvents',
       summary: 'Classified events of a domain; replaced by the logs',
-      params: [],
-      responses: { 410: { description: 'Always' } },
+      answers: { 410: 'Always' },
       async handler() {
         throw new Gone('Deprecated: use POST /v1/analytics/logs')
       },
@@ -268,8 +264,7 @@ function configRoutes({ rules }: BounceRouteParts, statistics: Statistics): Oper
       path: `${PATH}/config/entities`,
       id: 'listBounceEntities',
       summary: 'Who can refuse: receivers and lists',
-      params: [],
-      responses: { 200: { description: 'Names by entity id' } },
+      answers: { 200: ENTITIES },
       async handler() {
         const ids = new Set(allRules(rules).map(({ entity }) => entity))
         return Object.fromEntries([...ids].sort().map((id) => [id, { name: entityName(id) }]))
@@ -280,8 +275,7 @@ function configRoutes({ rules }: BounceRouteParts, statistics: Statistics): Oper
       path: `${PATH}/config/rules`,
       id: 'listBounceRules',
       summary: 'The rules by which failures are classified',
-      params: [],
-      responses: { 200: { description: 'Rules by id' } },
+      answers: { 200: RULES },
       async handler({ caller }) {
         const scope = { accountId: caller.accountId, includeSubaccounts: false }
         const samples = await statistics.newestSamples(scope)
@@ -291,7 +285,7 @@ function configRoutes({ rules }: BounceRouteParts, statistics: Statistics): Oper
             {
               entity_id: entity,
               class: category,
-              'sample-text': samples.get(id) ?? known[0],
+              ...given({ 'sample-text': samples.get(id) ?? known[0] }),
               explanation,
               'short-explanation': SHORT_EXPLANATIONS[category],
             },
@@ -304,44 +298,6 @@ function configRoutes({ rules }: BounceRouteParts, statistics: Statistics): Oper
 
 const allRules = ({ rules }: RuleSet): Rule[] => [...rules, UNCLASSIFIED]
 
-const listOf = (values: readonly string[]) => ({ type: 'array', items: { type: 'string', enum: values } })
-const METRICS_BODY = {
-  type: 'object',
-  properties: {
-    start: { type: 'string', description: 'RFC 2822; default 7 days before end' },
-    end: { type: 'string', description: 'RFC 2822; default now' },
-    resolution: { type: 'string', enum: ['day', 'hour'], default: 'day' },
-    duration: { type: 'string', description: 'Replaces start: 48h, 60m (minutes), 30s' },
-    dimensions: listOf(DIMENSIONS),
-    metrics: listOf(METRICS),
-    filter: {
-      type: 'object',
-      properties: {
-        AND: {
-          type: 'array',
-          items: {
-            type: 'object',
-            properties: {
-              attribute: { type: 'string' },
-              comparator: { type: 'string', enum: COMPARATORS },
-              values: { type: 'array', items: { type: 'object' } },
-            },
-          },
-        },
-      },
-    },
-    include_subaccounts: { type: 'boolean', default: false },
-    pagination: {
-      type: 'object',
-      properties: {
-        sort: { type: 'string', description: '`<column>:<asc|desc>`' },
-        skip: { type: 'integer', default: 0 },
-        limit: { type: 'integer', description: '1 to 50', default: 10 },
-      },
-    },
-  },
-} as const
-
 function metricsRoute({ store, clock, rules, keepMs }: BounceRouteParts): Operation {
   return operation({
     ...COMMON,
@@ -349,15 +305,8 @@ function metricsRoute({ store, clock, rules, keepMs }: BounceRouteParts): Operat
     path: '/v2/bounce-classification/metrics',
     id: 'readBounceMetrics',
     summary: 'Metrics over classified failures',
-    params: [],
-    body: { description: 'What to count', schema: METRICS_BODY },
-    responses: {
-      200: { description: 'Groups that have failures' },
-      400: {
-        description:
-          'An unknown dimension, metric, attribute or comparator, a sort by what was not asked for, a limit over 50, a range before what is kept',
-      },
-    },
+    body: METRICS_BODY,
+    answers: { 200: METRICS_PAGE },
     async handler({ params, caller }) {
       const query = readMetricsQuery(params.json(), clock.now(), keepMs)
       const scope = { accountId: caller.accountId, includeSubaccounts: query.includeSubaccounts }
@@ -386,8 +335,7 @@ function unknownRepliesRoute({ store, clock, rules, firstAccountId }: BounceRout
     description: 'For the first account only: of the mail of all accounts.',
     auth: { area: 'account', access: 'read', only: 'first' },
     rateLimit: 'analytics',
-    params: [],
-    responses: { 200: { description: 'Most frequent first' } },
+    answers: { 200: UNKNOWN_REPLIES },
     async handler({ caller }) {
       if (caller.accountId !== firstAccountId) throw new Forbidden()
       const { replies, partial } = await unknownReplies(store, rules, clock.now())

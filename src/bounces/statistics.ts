@@ -5,6 +5,7 @@
 import { type Kysely, sql } from 'kysely'
 import type { Schema } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
+import type { Category } from './rules.ts'
 
 /** The failures of an account alone, or those of its subaccounts too. */
 export interface Scope {
@@ -30,7 +31,7 @@ export interface GroupCount {
 
 export interface RuleCount {
   ruleId: string
-  category: string
+  category: Category
   total: number
 }
 
@@ -124,7 +125,11 @@ export function createStatistics({ db }: Store) {
         .orderBy('total', 'desc')
         .orderBy('rule_id')
         .execute()
-      return rows.map(({ rule_id, category, total }) => ({ ruleId: rule_id, category, total: Number(total) }))
+      return rows.map((row) => ({
+        ruleId: row.rule_id,
+        category: row.category as Category,
+        total: Number(row.total),
+      }))
     },
 
     /** The newest reply of each rule that the scope's failures matched, as long as events are kept. */

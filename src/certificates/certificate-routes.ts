@@ -2,6 +2,8 @@
 import { TOKEN } from '../acme/order.ts'
 import type { Clock } from '../base/clock.ts'
 import { NotFound } from '../base/errors.ts'
+import { either, media } from '../base/shape.ts'
+import { TOO_MANY } from '../http/openapi.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import { jsonReply, textReply } from '../http/reply.ts'
 import type { CertificateStore } from './certificate-store.ts'
@@ -11,17 +13,12 @@ import {
   renewCertificate,
   requestCertificate,
 } from './certificates.ts'
+import { CONFLICT, ORDERED, RUNNING, TRACKING_CERTIFICATE, UNKNOWN } from './shapes.ts'
 
 const PATH = '/v2/x509/{host}'
 const READ = { area: 'domains', access: 'read' } as const
 const WRITE = { area: 'domains', access: 'write' } as const
-const COMMON = { tag: 'Tracking', rateLimit: 'domains', params: [] } as const
-const STARTED = {
-  202: { description: 'The order runs in the background; the location shows its state' },
-  400: { description: 'The CNAME record of the host is not right, or this server issues no certificates' },
-  404: { description: 'Not a tracking host of a domain, or without a certificate' },
-} as const
-
+const COMMON = { tag: 'Tracking', rateLimit: 'domains' } as const
 export function certificateRoutes(parts: CertificateParts): Operation[] {
   return [
     operation({
@@ -31,7 +28,7 @@ export function certificateRoutes(parts: CertificateParts): Operation[] {
       id: 'readTrackingCertificate',
       summary: "State of a tracking host's certificate",
       auth: READ,
-      responses: { 200: { description: 'State and certificate' }, 404: { description: 'Never requested' } },
+      answers: { 200: TRACKING_CERTIFICATE, 404: UNKNOWN },
       handler: ({ path, caller }) => readCertificate(parts, caller.accountId, path.host),
     }),
     operation({
@@ -41,7 +38,7 @@ export function certificateRoutes(parts: CertificateParts): Operation[] {
       id: 'requestTrackingCertificate',
       summary: 'Order a certificate for a tracking host',
       auth: WRITE,
-      responses: { ...STARTED, 409: { description: 'There is one, or its order is in progress' } },
+      answers: { 202: ORDERED, 404: UNKNOWN, 409: CONFLICT },
       async handler({ path, caller }) {
         await requestCertificate(parts, caller.accountId, path.host)
         return started(path.host)
@@ -54,10 +51,11 @@ export function certificateRoutes(parts: CertificateParts): Operation[] {
       id: 'renewTrackingCertificate',
       summary: 'Order a new certificate in place of one that has expired',
       auth: WRITE,
-      responses: {
-        ...STARTED,
-        409: { description: 'The certificate is still valid' },
-        429: { description: 'An order is in progress' },
+      answers: {
+        202: ORDERED,
+        404: UNKNOWN,
+        409: CONFLICT,
+        429: either('An order is in progress, or too many calls', RUNNING, TOO_MANY),
       },
       async handler({ path, caller }) {
         await renewCertificate(parts, caller.accountId, path.host)
@@ -83,8 +81,7 @@ function challengeRoute(certificates: CertificateStore, clock: Clock): Operation
     tag: 'Tracking host',
     summary: 'Answer to the challenge of a certificate authority',
     auth: 'public',
-    params: [],
-    responses: { 200: { description: 'The key authorization', contentType: 'text/plain' } },
+    answers: { 200: media('text/plain', 'The key authorization') },
     async handler({ path }) {
       const answer = TOKEN.test(path.token)
         ? await certificates.answerTo(path.token, Math.floor(clock.now()))

@@ -1,11 +1,13 @@
 /** Certificates of tracking hosts as their owners see them (tracking.md K5-K7, rules 23, 24). */
 import type { Clock } from '../base/clock.ts'
 import { BadRequest, Conflict, NotFound, TooManyRequests } from '../base/errors.ts'
+import type { Of } from '../base/shape.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { Domain } from '../domains/domain.ts'
 import type { CertificateRow } from '../store/schema.ts'
-import { type CertificateStatus, isClaimed, isValid, statusOf } from './certificate-state.ts'
+import { isClaimed, isValid, statusOf } from './certificate-state.ts'
 import { type CertificateStore, isOwnRow } from './certificate-store.ts'
+import type { TRACKING_CERTIFICATE } from './shapes.ts'
 
 export interface CertificateParts {
   certificates: CertificateStore
@@ -21,13 +23,6 @@ export interface CertificateParts {
 /** Whether DNS points a tracking host of the domain to us, queried now. */
 export type LeadsHere = (domain: Domain, host: string) => Promise<'yes' | 'no' | 'unanswered'>
 
-export interface CertificateView {
-  status: CertificateStatus
-  error: string | null
-  /** PEM chain; absent while the first one is pending. */
-  certificate?: string | null
-}
-
 export const NO_AUTHORITY =
   'x509 certificates are not issued by this server: SENDWRIGHT_HTTPS_PORT and SENDWRIGHT_ACME_DIRECTORY are not set'
 
@@ -36,7 +31,7 @@ export async function readCertificate(
   parts: CertificateParts,
   accountId: string,
   host: string,
-): Promise<CertificateView> {
+): Promise<Of<typeof TRACKING_CERTIFICATE>> {
   const { row, name } = await knownHost(parts, accountId, host)
   if (row === null)
     throw new NotFound(`Please initiate x509 key pair generation at POST /v2/x509/${name}`, DESCRIPTION)

@@ -10,11 +10,12 @@ import {
 } from '../domains/report-addresses.ts'
 import { ownDomain } from '../domains/routes.ts'
 import { DAY_MS } from '../events/event-retention.ts'
-import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
-import { limitOf, pageName, pivotPaging } from '../http/paging.ts'
-import type { Params } from '../http/params.ts'
+import { choiceParam, dateParam, type InputOf, limitParam, parsedParam, textParam } from '../http/inputs.ts'
+import { type Operation, operation } from '../http/operation.ts'
+import { pageName, pivotPaging } from '../http/paging.ts'
 import type { DomainReportRow } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
+import { REPORTS, type ReportItem, type Totals, TYPES } from './shapes.ts'
 import {
   dayOf,
   listReports,
@@ -31,24 +32,19 @@ export interface ReportRouteParts {
   baseUrl: string
 }
 
-const TYPES = ['dmarc', 'tls', 'complaint'] as const
-const PAGE_SIZE = 20
 const PERIOD_MS = 30 * DAY_MS
 /** Names in the totals. */
 const NAMES_MAX = 100
 
-const PARAMS: ParamDoc[] = [
-  { name: 'type', type: 'string', description: 'Only reports of this type', values: TYPES },
-  {
-    name: 'from',
-    type: 'date',
-    description: 'Periods that begin at or after; default 30 days before that of `to`',
-  },
-  { name: 'to', type: 'date', description: 'Periods that begin at or before; default the end of this day' },
-  { name: 'limit', type: 'integer', description: 'Page size, 1 to 100', default: PAGE_SIZE },
-  { name: 'page', type: 'string', description: 'From a paging link' },
-  { name: 'id', type: 'string', description: 'From a paging link' },
-]
+const PARAMS = {
+  type: choiceParam('Only reports of this type', TYPES),
+  from: dateParam('Periods that begin at or after; default 30 days before that of `to`'),
+  to: dateParam('Periods that begin at or before; default the end of this day'),
+  limit: limitParam(20, 100),
+  page: parsedParam('From a paging link', pageName),
+  id: textParam('From a paging link'),
+}
+type Given = InputOf<typeof PARAMS>
 
 export function reportRoutes({ store, domains, clock, baseUrl }: ReportRouteParts): Operation[] {
   return [
@@ -61,13 +57,13 @@ export function reportRoutes({ store, domains, clock, baseUrl }: ReportRoutePart
       summary: 'What receivers report about a domain: DMARC, TLS and complaints',
       auth: { area: 'domains', access: 'read' },
       params: PARAMS,
-      responses: { 200: { description: 'Totals, and a page of reports' } },
-      async handler({ params, path, caller }) {
+      answers: { 200: REPORTS },
+      async handler({ input, params, path, caller }) {
         const domain = await ownDomain(domains, caller, path.name)
-        const limit = limitOf(params, { default: PAGE_SIZE, max: 100 })
-        const filter = filterOf(params, clock.now())
-        const pivot = params.text('id')
-        const items = await listReports(store, domain.id, filter, pageOf(params, pivot), limit)
+        const given = input()
+        const { limit, id: pivot } = given
+        const filter = filterOf(given, clock.now())
+        const items = await listReports(store, domain.id, filter, pageFor(given), limit)
         return {
           from: formatRfc3339(new Date(filter.from)),
           to: formatRfc3339(new Date(filter.to)),
@@ -89,14 +85,13 @@ export function reportRoutes({ store, domains, clock, baseUrl }: ReportRoutePart
   ]
 }
 
-function filterOf(params: Params, now: number): ReportFilter {
-  const to = params.date('to')?.getTime() ?? dayOf(now) + DAY_MS - 1000
-  const from = params.date('from')?.getTime() ?? dayOf(to) - PERIOD_MS
-  return { type: params.oneOf('type', TYPES), from: Math.floor(from), to: Math.floor(to) }
+function filterOf(given: Given, now: number): ReportFilter {
+  const to = given.to?.getTime() ?? dayOf(now) + DAY_MS - 1000
+  const from = given.from?.getTime() ?? dayOf(to) - PERIOD_MS
+  return { type: given.type, from: Math.floor(from), to: Math.floor(to) }
 }
 
-function pageOf(params: Params, pivot: string | undefined): ReportPage {
-  const name = pageName(params)
+function pageFor({ page: name, id: pivot }: Given): ReportPage {
   if (name === 'first' || name === 'last') return { name }
   return pivot === undefined ? { name: 'first' } : { name, pivot }
 }
@@ -104,12 +99,12 @@ function pageOf(params: Params, pivot: string | undefined): ReportPage {
 const adviceOf = (name: string) => ({
   addresses: { dmarc: `${DMARC_REPORTS_LOCAL}@${name}`, tls: `${TLS_REPORTS_LOCAL}@${name}` },
   records: [
-    { name: `_dmarc.${name}`, type: 'TXT', value: dmarcAdvice(name) },
-    { name: `_smtp._tls.${name}`, type: 'TXT', value: tlsReportAdvice(name) },
+    { name: `_dmarc.${name}`, type: 'TXT' as const, value: dmarcAdvice(name) },
+    { name: `_smtp._tls.${name}`, type: 'TXT' as const, value: tlsReportAdvice(name) },
   ],
 })
 
-const itemOf = (row: DomainReportRow) => ({
+const itemOf = (row: DomainReportRow): ReportItem => ({
   id: row.id,
   type: row.type,
   sender: row.sender,
@@ -123,19 +118,22 @@ const itemOf = (row: DomainReportRow) => ({
   passed: Number(row.passed),
   failed: Number(row.failed),
   row_count: Number(row.row_count),
-  rows: JSON.parse(row.rows_json) as unknown[],
+  rows: JSON.parse(row.rows_json) as ReportItem['rows'],
 })
 
-async function totalsOf(store: Store, domainId: string, filter: ReportFilter): Promise<object> {
-  const types = filter.type === undefined ? TYPES : [filter.type]
-  const totals = await Promise.all(
-    types.map(async (type) => {
-      const rows = await readTotals(store, domainId, type, filter, NAMES_MAX)
-      const all = rows[0]?.name === '' ? rows[0] : NONE
-      return [type, SHAPES[type](all, rows.slice(all === NONE ? 0 : 1, NAMES_MAX + 1))] as const
-    }),
-  )
-  return Object.fromEntries(totals)
+async function totalsOf(store: Store, domainId: string, filter: ReportFilter): Promise<Totals> {
+  async function read<T>(type: DomainReportRow['type'], view: (all: NamedSums, names: NamedSums[]) => T) {
+    if (filter.type !== undefined && filter.type !== type) return undefined
+    const rows = await readTotals(store, domainId, type, filter, NAMES_MAX)
+    const all = rows[0]?.name === '' ? rows[0] : NONE
+    return view(all, rows.slice(all === NONE ? 0 : 1, NAMES_MAX + 1))
+  }
+  const [dmarc, tls, complaint] = await Promise.all([
+    read('dmarc', dmarcTotals),
+    read('tls', tlsTotals),
+    read('complaint', complaintTotals),
+  ])
+  return { ...(dmarc && { dmarc }), ...(tls && { tls }), ...(complaint && { complaint }) }
 }
 
 const NONE: NamedSums = { name: '', passed: 0, failed: 0, quarantined: 0, rejected: 0 }
@@ -146,17 +144,17 @@ const messagesOf = ({ passed, failed, quarantined: quarantine, rejected: reject 
   dispositions: { none: passed + failed - quarantine - reject, quarantine, reject },
 })
 
-const SHAPES: Record<DomainReportRow['type'], (all: NamedSums, names: NamedSums[]) => object> = {
-  dmarc: (all, names) => ({
-    ...messagesOf(all),
-    sources: names.map((one) => ({ source_ip: one.name, ...messagesOf(one) })),
-  }),
-  tls: ({ passed, failed }, names) => ({
-    ...{ sessions: passed + failed, passed, failed },
-    failures: names.map(({ name, failed: sessions }) => ({ result_type: name, sessions })),
-  }),
-  complaint: ({ failed: complaints }, names) => ({
-    complaints,
-    providers: names.map(({ name, failed }) => ({ provider: name, complaints: failed })),
-  }),
-}
+const dmarcTotals = (all: NamedSums, names: NamedSums[]) => ({
+  ...messagesOf(all),
+  sources: names.map((one) => ({ source_ip: one.name, ...messagesOf(one) })),
+})
+
+const tlsTotals = ({ passed, failed }: NamedSums, names: NamedSums[]) => ({
+  ...{ sessions: passed + failed, passed, failed },
+  failures: names.map(({ name, failed: sessions }) => ({ result_type: name, sessions })),
+})
+
+const complaintTotals = ({ failed: complaints }: NamedSums, names: NamedSums[]) => ({
+  complaints,
+  providers: names.map(({ name, failed }) => ({ provider: name, complaints: failed })),
+})

@@ -3,6 +3,7 @@ import type { AggregateReport, AggregateRow } from '../dmarc/aggregate-report.ts
 import { isWithin } from '../dns/names.ts'
 import type { TlsPolicyResult, TlsReport } from '../tls-rpt/report.ts'
 import type { Payload } from './payload.ts'
+import type { DmarcRow, ReportItem, TlsRow } from './shapes.ts'
 
 export interface Sums {
   passed: number
@@ -22,7 +23,7 @@ export interface ReportSummary {
   total: Sums
   rowCount: number
   /** At most SHOWN_ROWS, most messages first. */
-  rows: readonly object[]
+  rows: ReportItem['rows']
   /** By source address or type of failure. */
   names: ReadonlyMap<string, Sums>
 }
@@ -66,7 +67,7 @@ const sumsOfRow = (row: AggregateRow): Sums => ({
   rejected: row.disposition === 'reject' ? row.count : 0,
 })
 
-const dmarcRow = (row: AggregateRow) => ({
+const dmarcRow = (row: AggregateRow): DmarcRow => ({
   source_ip: row.sourceIp,
   messages: row.count,
   passed: isPassed(row),
@@ -100,7 +101,7 @@ const tlsRow = ({
 }: {
   policy: TlsPolicyResult
   failure: TlsPolicyResult['failures'][number]
-}) => ({
+}): TlsRow => ({
   result_type: failure.resultType,
   sessions: failure.sessions,
   policy_type: policy.policyType,

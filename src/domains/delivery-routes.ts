@@ -1,8 +1,7 @@
 /** TLS settings of a domain (D7, D8), and the three deprecated updates that D4 replaces (D9-D11). */
 import { message } from '../base/shape.ts'
-import type { Input } from '../http/inputs.ts'
 import { type Operation, operation } from '../http/operation.ts'
-import { type DomainChanges, FIELDS } from './fields.ts'
+import { type DomainChanges, FIELDS, settingInputs } from './fields.ts'
 import { COMMON, type DomainRouteParts, ownDomain, READ, WRITE } from './routes.ts'
 import { ttlParam } from './settings.ts'
 import { CONNECTION_CHANGED, DOMAIN_CONNECTION } from './shapes.ts'
@@ -52,13 +51,12 @@ export function domainDeliveryRoutes(parts: DomainRouteParts): Operation[] {
 }
 
 function deprecatedRoutes(parts: DomainRouteParts): Operation[] {
-  const update = <T>(
-    field: string,
-    id: string,
-    done: string,
-    input: Input<T>,
-    changesOf: (value: T) => DomainChanges,
-  ) =>
+  const inputs = {
+    ...settingInputs('update'),
+    message_ttl: ttlParam(parts.maxMessageTtlSeconds, 'Reason'),
+  }
+  const unchanged: DomainChanges = {}
+  const update = (field: 'message_ttl' | 'mailfrom_host' | 'web_prefix', id: string, done: string) =>
     operation({
       ...COMMON,
       method: 'PUT',
@@ -68,30 +66,18 @@ function deprecatedRoutes(parts: DomainRouteParts): Operation[] {
       summary: `Change ${field}; the update of the domain does the same`,
       deprecated: true,
       auth: WRITE,
-      params: { [field]: { ...input, required: true } },
+      params: { [field]: { ...inputs[field], required: true } },
       answers: { 200: message(done, 'Changed') },
       async handler({ params, path, caller }) {
-        const domain = await ownDomain(parts.domains, caller, path['name'])
+        const domain = await ownDomain(parts.domains, caller, path.name)
         params.required(field)
-        await updateDomain(parts, domain, changesOf(input.read(params, field)))
+        await updateDomain(parts, domain, { ...unchanged, [field]: inputs[field].read(params, field) })
         return { message: done }
       },
     })
-  const ttl = ttlParam(parts.maxMessageTtlSeconds, 'Reason')
-  const { mailfromHost, webPrefix } = FIELDS
   return [
-    update('message_ttl', 'updateMessageTtl', 'Domain message TTL updated', ttl, (message_ttl) => ({
-      message_ttl,
-    })),
-    update(
-      'mailfrom_host',
-      'updateMailfromHost',
-      'Domain mailfrom host updated',
-      mailfromHost.input,
-      (mailfrom_host) => ({ mailfrom_host }),
-    ),
-    update('web_prefix', 'updateWebPrefix', 'Domain web prefix updated', webPrefix.input, (web_prefix) => ({
-      web_prefix,
-    })),
+    update('message_ttl', 'updateMessageTtl', 'Domain message TTL updated'),
+    update('mailfrom_host', 'updateMailfromHost', 'Domain mailfrom host updated'),
+    update('web_prefix', 'updateWebPrefix', 'Domain web prefix updated'),
   ]
 }

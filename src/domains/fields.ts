@@ -64,15 +64,12 @@ const jsonColumn = <T, const C extends 'disabled_json' | 'sending_ips_json'>(
   store: (value) => value && JSON.stringify(value),
 })
 
-const shown = <C extends Column, T, S extends Shape<NonNullable<T>>>(stored: Stored<C, T>, shape: S) => ({
-  ...stored,
+const shown = <C extends Column, T, S extends Shape<NonNullable<T>>>(to: Stored<C, T>, shape: S) => ({
+  ...to,
   shape,
 })
 
-const settable = <C extends Column, T>(stored: Stored<C, T>, input: Input<T | undefined>) => ({
-  ...stored,
-  input,
-})
+const settable = <C extends Column, T>(to: Stored<C, T>, input: Input<T | undefined>) => ({ ...to, input })
 
 /** Shown, and set by creating and by changing a domain. */
 const setting = <C extends Column, T, S extends Shape<NonNullable<T>>>(
@@ -86,7 +83,8 @@ const setting = <C extends Column, T, S extends Shape<NonNullable<T>>>(
 const toggle = <const C extends FlagColumn>(column: C, description: string) =>
   setting(flagColumn(column), description, flag, flagParam)
 
-interface Besides {
+/** How a field differs from others. */
+interface Traits {
   /** Default: the name of the column. */
   readonly wire?: string
   /** Set by only one of the two. */
@@ -94,7 +92,7 @@ interface Besides {
   /** Shown with `h:extended` only. */
   readonly isExtended?: boolean
 }
-const as = <const B extends Besides, F>(besides: B, field: F) => ({ ...field, ...besides })
+const having = <const B extends Traits, F>(traits: B, field: F) => ({ ...field, ...traits })
 
 const SPAM_ACTIONS = ['disabled', 'tag', 'block'] as const
 const WEB_SCHEMES = ['http', 'https'] as const
@@ -141,16 +139,20 @@ export const FIELDS = {
   ),
   webPrefix: setting(column('web_prefix', 'email'), 'First label of the tracking host', text, atomParam),
   /** The chosen host of return paths; `returnPathHost` says whether it is used. */
-  mailfromHost: as(
+  mailfromHost: having(
     { by: 'update', isExtended: true },
     setting(
       column('mailfrom_host'),
       'Host of return paths; bounces are sent to its MX (domains.md rule 16)',
       (about) => optional(text(about)),
-      (about) => wordParam(about, hostOf),
+      (about) =>
+        wordParam(about, (text, name) => {
+          if (hostNameOf(text) !== text) throw invalidChoice(name, text)
+          return text
+        }),
     ),
   ),
-  messageTtlSeconds: as(
+  messageTtlSeconds: having(
     { wire: 'message_ttl' },
     setting(
       column('message_ttl_seconds', 0),
@@ -167,26 +169,26 @@ export const FIELDS = {
     (about) => optional(text(about)),
     (about) => parsedParam(about, readArchiveTo),
   ),
-  encryptIncomingMessage: as(
+  encryptIncomingMessage: having(
     { by: 'create' },
     toggle('encrypt_incoming_message', 'Is stored and has no effect; cannot be undone'),
   ),
   /** Chosen when the domain was created; null: all of the account. */
-  sendingIps: as(
+  sendingIps: having(
     { wire: 'ips', by: 'create' },
     settable(
       jsonColumn<readonly string[], 'sending_ips_json'>('sending_ips_json'),
       parsedParam(IPS, readIps),
     ),
   ),
-  sendingPoolId: as(
+  sendingPoolId: having(
     { wire: 'pool_id', by: 'create' },
     settable(column('sending_pool_id', null), textParam('IP pool to send from')),
   ),
   /** Where the domain is enrolled in dynamic pools: that of its band. */
   dynamicPoolId: column('dynamic_pool_id', null),
   /** The chosen authority, whose records the domain shows; signs once it has an active key. */
-  dkimHost: as(
+  dkimHost: having(
     { wire: 'dkim_host', isExtended: true },
     shown(column('dkim_authority'), optional(text('Domain whose keys are to sign'))),
   ),
@@ -212,7 +214,7 @@ type Wire<K extends keyof F, P extends string> = [Part<K, P>] extends [never]
     ? N
     : F[K]['column']
 type InputsOf<By> = {
-  [K in keyof F as F[K] extends { by: Exclude<Besides['by'], By> } ? never : Wire<K, 'input'>]: Part<
+  [K in keyof F as F[K] extends { by: Exclude<Traits['by'], By> } ? never : Wire<K, 'input'>]: Part<
     K,
     'input'
   >
@@ -224,7 +226,7 @@ export type DomainFields = { readonly [K in keyof F]: ReturnType<F[K]['load']> }
 /** What a caller may change about a domain, by name on the wire; absent: unchanged. */
 export type DomainChanges = Partial<InputOf<InputsOf<'update'>>>
 
-interface AnyField extends Besides {
+interface AnyField extends Traits {
   readonly column: Column
   readonly initial: unknown
   load(stored: unknown): unknown
@@ -275,14 +277,9 @@ export const FIRST_SETTINGS: Readonly<Record<string, unknown>> = collect(
 )
 
 /** @throws BadRequest */
-function readSpamAction(params: Params, name: string): (typeof SPAM_ACTIONS)[number] | undefined {
+function readSpamAction(params: Params, name: string) {
   const action = params.oneOf(name, [...SPAM_ACTIONS, 'delete'])
   return action === 'delete' ? 'block' : action
-}
-
-function hostOf(text: string, name: string): string {
-  if (hostNameOf(text) !== text) throw invalidChoice(name, text)
-  return text
 }
 
 /** Null clears it. @throws BadRequest */

@@ -42,6 +42,12 @@ export function readInputs<I extends Inputs>(inputs: I, params: Params): InputOf
   return values as InputOf<I>
 }
 
+/** Without what was not given, so that it stays unchanged. */
+export const given = <V extends object>(values: V) =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as {
+    [K in keyof V]?: Exclude<V[K], undefined>
+  }
+
 type Doc = Partial<Pick<ParamDoc, 'in' | 'example' | 'values' | 'type'>>
 /** `missing`: text of the 400; default `Missing mandatory parameter: <name>`. */
 type Must = { required: true; missing?: string }

@@ -29,7 +29,7 @@ export interface DescriptionOptions {
 
 /** Shapes of errors; each has one text, whose member the contract fixes for each case. */
 const ERROR = named('Message', 'What was done, or what is wrong', { message: text('The text') })
-const TOO_MANY = named('TooManyRequests', 'Over a limit', {
+export const TOO_MANY = named('TooManyRequests', 'Over a limit', {
   message: text('Which limit'),
   'retry-seconds': optional(integer('Seconds after which a repeat may succeed')),
 })
@@ -60,7 +60,9 @@ function commonAnswers(spec: Operation): Answers {
     }),
     ...(isPublic &&
       method !== 'GET' &&
-      spec.crossSite !== true && { 403: 'A page of another site calls it' }),
+      spec.crossSite !== true && {
+        403: 'A page of another site calls it, or plain HTTP where https is set',
+      }),
     ...(pathNames(spec.path).length > 0 && { 404: 'It does not exist, or belongs to another account' }),
     ...(method !== 'GET' && { 507: 'The disk is full' }),
     ...(takesBody && { 413: 'The body is too large' }),
@@ -274,5 +276,6 @@ export function describeAnswer(spec: Operation, status: number) {
   const { content } = describeShapes(shapes)
   const schemas: Record<string, JsonSchema> = Object.assign({}, ...shapes.map(({ parts }) => parts))
   // No body has no type.
-  return { content: Object.keys(content).length === 0 ? { '': { schema: {} } } : content, schemas }
+  if (shapes.some(({ contentType }) => contentType === '')) content[''] = { schema: {} }
+  return { content, schemas }
 }

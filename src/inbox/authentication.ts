@@ -1,12 +1,12 @@
 /** Verifies our own signatures on captured mail, with our own public keys instead of DNS. */
+import type { Of } from '../base/shape.ts'
 import { DELIVERED_HEADER_LIMITS, type RawHeader, splitMessage, unfoldedValue } from '../mime/split.ts'
 import { unverifiableReason } from '../mime/verifiable.ts'
 import type { Store } from '../store/store.ts'
+import type { AUTHENTICATION } from './shapes.ts'
 
 /** How our own DKIM signatures on a captured message verify. */
-export interface Authentication {
-  dkim: { result: string; domain: string; selector: string; reason?: string }[]
-}
+export type Authentication = Of<typeof AUTHENTICATION>
 
 /** Published records by the name at which a verifier asks for them. */
 export type PublicKeys = Readonly<Record<string, string>>

@@ -7,22 +7,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createCache } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
 import { BadRequest } from '../base/errors.ts'
+import type { Of } from '../base/shape.ts'
 import { isPlainObject } from '../base/values.ts'
 import type { Store } from '../store/store.ts'
+import { DELAY_MS_MAX, type FAULT, STAGES } from './shapes.ts'
 
-export const STAGES = ['connect', 'mail', 'rcpt', 'data', 'dot'] as const
 export type FaultStage = (typeof STAGES)[number]
-
-export interface Fault {
-  /** Address, `*` stands for anything; at `connect` no recipient is known yet, so it must be `*`. */
-  recipient: string
-  stage: FaultStage
-  /** `450 4.2.2 mailbox full`; empty: only the delay. */
-  reply: string
-  /** 0 to 1. */
-  probability: number
-  delay_ms: number
-}
+/** At `connect` no recipient is known yet, so it must be `*`. */
+export type Fault = Of<typeof FAULT>
 
 export interface Faults {
   list(): Promise<readonly Fault[]>
@@ -38,7 +30,6 @@ export interface FaultReply {
 }
 
 const FAULTS_MAX = 100
-const DELAY_MS_MAX = 60_000 // longer than any timeout worth testing by hand
 /** Matching a pattern with many stars is slow for a long address. */
 const STARS_MAX = 5
 const TEXT_MAX = 400 // a reply line has 512 bytes, RFC 5321 §4.5.3.1.5

@@ -5,6 +5,7 @@ import type { Clock } from '../base/clock.ts'
 import { NotFound } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import type { Chunk } from '../base/mime-message.ts'
+import type { IdPage } from '../http/paging.ts'
 import { DELIVERED_HEADER_LIMITS, splitMessage } from '../mime/split.ts'
 import type { BlobStore } from '../store/blobs.ts'
 import type { InboxRow, Schema } from '../store/schema.ts'
@@ -22,8 +23,6 @@ export interface InboxFilter {
   q?: string | undefined
 }
 
-export type InboxPage = { kind: 'first' } | { kind: 'last' } | { kind: 'next' | 'previous'; pivot: string }
-
 export interface InboxViewer {
   accountId: string
   /** Mail of the service itself is shown to admins only: its links set passwords (decision 59). */
@@ -33,9 +32,9 @@ export interface InboxViewer {
 export interface Inbox {
   receive(mail: CapturedMail): Promise<void>
   /** Newest first. */
-  list(viewer: InboxViewer, filter: InboxFilter, page: InboxPage, limit: number): Promise<InboxItem[]>
+  list(viewer: InboxViewer, filter: InboxFilter, page: IdPage, limit: number): Promise<InboxItem[]>
   /** The message as it is shown, or the JSON of that. @throws NotFound */
-  view(viewer: InboxViewer, id: string): Promise<object | Uint8Array>
+  view(viewer: InboxViewer, id: string): ReturnType<MailReader['view']>
   /** One attachment, counted from 0. @throws NotFound */
   file(viewer: InboxViewer, id: string, n: number): Promise<ShownFile>
   raw(viewer: InboxViewer, id: string): Promise<Chunk>

@@ -1,16 +1,18 @@
 /** Reads captured mail: small ones here, large ones in a worker thread, so that they do not block the main thread. */
 import { join } from 'node:path'
 import { Unavailable } from '../base/errors.ts'
+import type { Of } from '../base/shape.ts'
 import { createSideThread } from '../base/side-thread.ts'
 import { type Authentication, type PublicKeys, unverified, verifyOwnSignatures } from './authentication.ts'
 import type { ReadingFunctions } from './reading-thread.ts'
+import type { CAPTURED_WHOLE } from './shapes.ts'
 import { fileOf, type ShownFile, type ShownRow, viewOf } from './view.ts'
 
 export interface MailReader {
   /** As `verifyOwnSignatures`. */
   verify(raw: Buffer, keys: PublicKeys): Promise<Authentication>
   /** As `viewOf`: the object, or its JSON. `read` returns the bytes. */
-  view(row: ShownRow, read: () => Promise<Buffer>): Promise<object | Uint8Array>
+  view(row: ShownRow, read: () => Promise<Buffer>): Promise<Of<typeof CAPTURED_WHOLE> | Uint8Array>
   /** As `fileOf`. */
   file(row: ShownRow, read: () => Promise<Buffer>, n: number): Promise<ShownFile | null>
   close(): Promise<void>

@@ -1,31 +1,30 @@
 /** Captured mail over HTTP (own-operations.md section 1). */
 import { NotFound } from '../base/errors.ts'
 import { inPieces } from '../base/mime-message.ts'
+import { message } from '../base/shape.ts'
 import type { Caller } from '../http/auth.ts'
-import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
-import { limitOf, pageName, pivotPaging } from '../http/paging.ts'
-import type { Params } from '../http/params.ts'
+import { limitParam, textParam } from '../http/inputs.ts'
+import { type Operation, operation } from '../http/operation.ts'
+import { ID_PAGE_PARAMS, idPage, pivotPaging } from '../http/paging.ts'
 import { bytesReply, eventStream, jsonTextReply } from '../http/reply.ts'
 import { mayAccess } from '../http/rights.ts'
-import type { Inbox, InboxPage, InboxViewer } from './inbox.ts'
+import type { Inbox, InboxViewer } from './inbox.ts'
+import { CAPTURED_FILE, CAPTURED_PAGE, CAPTURED_RAW, CAPTURED_STREAM, CAPTURED_WHOLE } from './shapes.ts'
 
 const PATH = '/sendwright/v1/inbox'
 const TAG = 'Captured mail'
 const READ = { area: 'messages:stored', access: 'read' } as const
 const WRITE = { area: 'domains', access: 'write' } as const
-const PAGE_SIZE = 100
 
-const FILTERS = ['to', 'from', 'subject', 'q', 'domain'] as const
-const LIST_PARAMS: ParamDoc[] = [
-  { name: 'to', type: 'string', description: 'Part of a recipient' },
-  { name: 'from', type: 'string', description: 'Part of the From header' },
-  { name: 'subject', type: 'string', description: 'Part of the subject' },
-  { name: 'q', type: 'string', description: 'Part of any of these, of a tag or of the Message-Id' },
-  { name: 'domain', type: 'string', description: 'Sending domain' },
-  { name: 'limit', type: 'integer', description: 'Page size, 1 to 1000', default: PAGE_SIZE },
-  { name: 'page', type: 'string', description: 'From a paging link' },
-  { name: 'id', type: 'string', description: 'From a paging link' },
-]
+const LIST_PARAMS = {
+  limit: limitParam(100, 1000, { above: 'cut' }),
+  to: textParam('Part of a recipient'),
+  from: textParam('Part of the From header'),
+  subject: textParam('Part of the subject'),
+  q: textParam('Part of any of these, of a tag or of the Message-Id'),
+  domain: textParam('Sending domain'),
+  ...ID_PAGE_PARAMS,
+}
 
 /** Never rendered by a browser as a page of ours, whatever the mail says it is. */
 const INERT = { 'content-security-policy': "sandbox; default-src 'none'" }
@@ -40,11 +39,10 @@ export function inboxRoutes(inbox: Inbox, baseUrl: string): Operation[] {
       summary: 'List captured mail, newest first',
       auth: READ,
       params: LIST_PARAMS,
-      responses: { 200: { description: 'A page of captured mail' } },
-      async handler({ params, caller }) {
-        const limit = limitOf(params, { default: PAGE_SIZE, max: 1000, above: 'cut' })
-        const filter = Object.fromEntries(FILTERS.map((name) => [name, params.text(name)]))
-        const page = pageOf(params)
+      answers: { 200: CAPTURED_PAGE },
+      async handler({ input, caller }) {
+        const { limit, page: name, id, ...filter } = input()
+        const page = idPage({ page: name, id })
         const items = await inbox.list(viewerOf(caller), filter, page, limit)
         const paging = pivotPaging({
           baseUrl,
@@ -66,10 +64,7 @@ export function inboxRoutes(inbox: Inbox, baseUrl: string): Operation[] {
       summary: 'Captured mail as it arrives, as server-sent events',
       auth: READ,
       rateLimit: 'none',
-      params: [],
-      responses: {
-        200: { description: 'One `arrival` event per message', contentType: 'text/event-stream' },
-      },
+      answers: { 200: CAPTURED_STREAM },
       handler: async ({ caller, signal }) => eventStream(arrivalEvents(inbox, caller, signal)),
     }),
     operation({
@@ -79,8 +74,7 @@ export function inboxRoutes(inbox: Inbox, baseUrl: string): Operation[] {
       tag: TAG,
       summary: 'One captured message, parsed',
       auth: READ,
-      params: [],
-      responses: { 200: { description: 'The message' } },
+      answers: { 200: CAPTURED_WHOLE },
       async handler({ path, caller }) {
         const view = await inbox.view(viewerOf(caller), path.id)
         return view instanceof Uint8Array ? jsonTextReply(view) : view
@@ -93,8 +87,7 @@ export function inboxRoutes(inbox: Inbox, baseUrl: string): Operation[] {
       tag: TAG,
       summary: 'One captured message as it was received',
       auth: READ,
-      params: [],
-      responses: { 200: { description: 'The bytes', contentType: 'message/rfc822' } },
+      answers: { 200: CAPTURED_RAW },
       async handler({ path, caller }) {
         return bytesReply(await inbox.raw(viewerOf(caller), path.id), 'message/rfc822', { headers: INERT })
       },
@@ -106,8 +99,7 @@ export function inboxRoutes(inbox: Inbox, baseUrl: string): Operation[] {
       tag: TAG,
       summary: 'One attachment of a captured message, counted from 0',
       auth: READ,
-      params: [],
-      responses: { 200: { description: 'The bytes', contentType: 'application/octet-stream' } },
+      answers: { 200: CAPTURED_FILE },
       async handler({ path, caller }) {
         if (!/^\d{1,4}$/.test(path.n)) throw new NotFound('Message not found')
         const file = await inbox.file(viewerOf(caller), path.id, Number(path.n))
@@ -123,8 +115,7 @@ export function inboxRoutes(inbox: Inbox, baseUrl: string): Operation[] {
       tag: TAG,
       summary: 'Remove one captured message',
       auth: WRITE,
-      params: [],
-      responses: { 200: { description: 'Removed' } },
+      answers: { 200: message('Message has been removed', 'Removed') },
       async handler({ path, caller }) {
         await inbox.remove(viewerOf(caller), path.id)
         return { message: 'Message has been removed' }
@@ -137,8 +128,7 @@ export function inboxRoutes(inbox: Inbox, baseUrl: string): Operation[] {
       tag: TAG,
       summary: 'Remove all captured mail of the account',
       auth: WRITE,
-      params: [],
-      responses: { 200: { description: 'Removed' } },
+      answers: { 200: message('Inbox has been cleared', 'Removed') },
       async handler({ caller }) {
         await inbox.clear(caller.accountId)
         return { message: 'Inbox has been cleared' }
@@ -152,13 +142,6 @@ const viewerOf = ({ accountId, role }: Caller): InboxViewer => ({
   accountId,
   seesRestricted: mayAccess(role, 'keys', 'write'),
 })
-
-function pageOf(params: Params): InboxPage {
-  const kind = pageName(params)
-  const pivot = params.text('id')
-  if (kind === 'next' || kind === 'previous') return pivot ? { kind, pivot } : { kind: 'first' }
-  return { kind }
-}
 
 async function* arrivalEvents(inbox: Inbox, caller: Caller, signal: AbortSignal) {
   for await (const item of inbox.arrivals(viewerOf(caller), signal))

@@ -1,7 +1,10 @@
 /** Parses a captured message for display, whatever its bytes. */
+import type { Of } from '../base/shape.ts'
 import { type ParsedMessage, parseMessage } from '../mime/parse.ts'
 import { DELIVERED_HEADER_LIMITS, MimeSyntaxError, splitMessage } from '../mime/split.ts'
 import type { InboxRow } from '../store/schema.ts'
+import type { Authentication } from './authentication.ts'
+import type { CAPTURED, CAPTURED_WHOLE } from './shapes.ts'
 
 /** A row without its bytes. */
 export type ListedRow = Pick<
@@ -21,17 +24,7 @@ export type ListedRow = Pick<
 export type ShownRow = ListedRow &
   Pick<InboxRow, 'domain_name' | 'message_id' | 'storage_key' | 'authentication_json'>
 
-export interface InboxItem {
-  id: string
-  received_at: string
-  envelope: { from: string; to: string[] }
-  from: string
-  to: string
-  subject: string
-  size: number
-  tags: string[]
-  delivery_id: string | null
-}
+export type InboxItem = Of<typeof CAPTURED>
 
 export interface ShownFile {
   name: string
@@ -54,7 +47,7 @@ export function itemOf(row: ListedRow): InboxItem {
 }
 
 /** The members of the response about one captured message. */
-export async function viewOf(row: ShownRow, raw: Uint8Array): Promise<Record<string, unknown>> {
+export async function viewOf(row: ShownRow, raw: Uint8Array): Promise<Of<typeof CAPTURED_WHOLE>> {
   const parsed = await parsedMail(raw)
   return {
     ...itemOf(row),
@@ -72,7 +65,7 @@ export async function viewOf(row: ShownRow, raw: Uint8Array): Promise<Record<str
       size: file.sizeBytes,
       'content-id': file.contentId,
     })),
-    authentication: JSON.parse(row.authentication_json) as unknown,
+    authentication: JSON.parse(row.authentication_json) as Authentication,
   }
 }
 

@@ -1,10 +1,12 @@
 /** Events as items of logs (metrics-logs.md section 5): stored events in another form. Pure. */
 import type { CsvValue } from '../base/csv.ts'
+import type { Of } from '../base/shape.ts'
 import { isPlainObject } from '../base/values.ts'
 import type { LogRow } from './log-filter.ts'
+import type { LOG_ITEM } from './shapes.ts'
 
 type Members = Readonly<Record<string, unknown>>
-export type LogItem = Record<string, unknown>
+export type LogItem = Of<typeof LOG_ITEM>
 
 export interface StoredEvent extends LogRow {
   timestampUs: number
@@ -17,23 +19,23 @@ const VARIABLES_BYTES_MAX = 4096
 
 /** All members of the event; those that logs show differently are replaced. */
 export function logItem({ payload, timestampUs, accountId, parentId, domainName }: StoredEvent): LogItem {
-  const { timestamp: _, ...members } = payload
-  const { method, storage, reject } = members
+  // Stored by this service: what logs show in another form than events is replaced.
+  const { timestamp: _, ...event } = payload as unknown as LogItem & { timestamp: number }
+  const { method, storage, reject, tags = [], campaigns = [] } = event
   return {
-    ...members,
+    ...event,
     '@timestamp': new Date(Math.floor(timestampUs / 1000)).toISOString(),
     account: { ...(parentId && { 'parent-id': parentId }), id: accountId },
     domain: { name: domainName },
-    tags: members['tags'] ?? [],
-    campaigns: members['campaigns'] ?? [],
-    'user-variables': variablesText(members['user-variables']),
-    ...(typeof method === 'string' && { method: method.toUpperCase() }),
-    ...(isPlainObject(storage) && { storage: { ...storage, url: urlsOf(storage['url']) } }),
-    ...(isPlainObject(reject) && { reason: reject['reason'] }),
+    ...{ tags, campaigns },
+    'user-variables': variablesText(event['user-variables']),
+    ...(method !== undefined && { method: method.toUpperCase() }),
+    ...(storage !== undefined && { storage: { ...storage, url: urlsOf(storage.url) } }),
+    ...(reject !== undefined && { reason: reject.reason }),
   }
 }
 
-const urlsOf = (url: unknown): unknown[] => (Array.isArray(url) ? url : url === undefined ? [] : [url])
+const urlsOf = (url: unknown) => [url].flat().filter((one) => typeof one === 'string')
 
 /** JSON of as many variables as fit, in their order. */
 function variablesText(variables: unknown): string {

@@ -1,13 +1,15 @@
 /** Why rates are what they are, over HTTP (own-operations.md section 11). */
 import type { Clock } from '../base/clock.ts'
 import { BadRequest } from '../base/errors.ts'
+import type { Of } from '../base/shape.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import { ownDomain } from '../domains/routes.ts'
 import { DAY_MS } from '../events/event-retention.ts'
+import { dateParam, type InputOf, textParam } from '../http/inputs.ts'
 import { type Operation, operation } from '../http/operation.ts'
-import type { Params } from '../http/params.ts'
 import { type Counts, noCounts } from '../metrics/counters.ts'
 import { countOf, type FigureQuery, type Figures, type FilterEntry } from '../metrics/figures.ts'
+import { DELIVERY_REASONS, type FAILURE_CLASS } from './shapes.ts'
 
 /** A class of failures; see `failureReasons` of src/bounces. */
 interface Reason {
@@ -40,6 +42,11 @@ export interface ReasonRouteParts {
 
 const DEFAULT_DAYS = 7
 const HOUR_MS = 3_600_000
+const RANGE = {
+  end: dateParam('Default now'),
+  start: dateParam(`Default ${DEFAULT_DAYS} days before the end`),
+}
+const PARAMS = { ...RANGE, domain: textParam('Default all of the account') }
 
 export function reasonRoutes(parts: ReasonRouteParts): Operation[] {
   return [
@@ -52,19 +59,15 @@ export function reasonRoutes(parts: ReasonRouteParts): Operation[] {
         'Figures by recipient provider, with the classes of failures, their most frequent reply and a sample',
       auth: { area: 'events', access: 'read' },
       rateLimit: 'analytics',
-      params: [
-        { name: 'start', type: 'date', description: 'Default 7 days before the end' },
-        { name: 'end', type: 'date', description: 'Default now' },
-        { name: 'domain', type: 'string', description: 'Default all of the account' },
-      ],
-      responses: {
-        200: { description: 'Providers, those with most mail first' },
-        400: { description: 'A bad date, a start after the end, or a range with too much to read' },
-        404: { description: 'Domain not found' },
+      params: PARAMS,
+      answers: {
+        200: DELIVERY_REASONS,
+        400: 'A bad date, a start after the end, or a range with too much to read',
+        404: 'Domain not found',
       },
-      async handler({ params, caller }) {
-        const range = rangeOf(params, parts.clock.now())
-        const name = params.text('domain')
+      async handler({ input, caller }) {
+        const { domain: name, ...given } = input()
+        const range = rangeOf(given, parts.clock.now())
         const domain = name ? await ownDomain(parts.domains, caller, name) : null
         return reasonsOf(parts, caller.accountId, domain?.name ?? null, range)
       },
@@ -73,9 +76,9 @@ export function reasonRoutes(parts: ReasonRouteParts): Operation[] {
 }
 
 /** Whole hours, so that figures and failures are of the same time. */
-function rangeOf(params: Params, now: number): { startMs: number; endMs: number } {
-  const last = params.date('end')?.getTime() ?? now
-  const first = params.date('start')?.getTime() ?? last - DEFAULT_DAYS * DAY_MS
+function rangeOf({ start, end }: InputOf<typeof RANGE>, now: number): { startMs: number; endMs: number } {
+  const last = end?.getTime() ?? now
+  const first = start?.getTime() ?? last - DEFAULT_DAYS * DAY_MS
   if (first > last) throw new BadRequest('start must not be after end')
   return {
     startMs: Math.floor(first / HOUR_MS) * HOUR_MS,
@@ -88,7 +91,7 @@ async function reasonsOf(
   accountId: string,
   domainName: string | null,
   range: { startMs: number; endMs: number },
-) {
+): Promise<Of<typeof DELIVERY_REASONS>> {
   const filter: FilterEntry[] =
     domainName === null ? [] : [{ attribute: 'domain', comparator: '=', values: [domainName] }]
   const query: FigureQuery = { accountIds: [accountId], ...range, resolution: 'hour', dimensions: [], filter }
@@ -113,7 +116,7 @@ async function reasonsOf(
     providers: providers.sort(
       (a, b) => volumeOf(b.provider) - volumeOf(a.provider) || (a.provider < b.provider ? -1 : 1),
     ),
-    ...(partial && { partial: true }),
+    ...(partial && { partial }),
   }
 }
 
@@ -130,16 +133,17 @@ const volumesOf = (counts: Counts) => ({
 })
 
 const PERSON = 'None'
-const VISITS = ['opened', 'opened_unique', 'clicked', 'clicked_unique'] as const
-
 /** All, those by people, and those by each kind of machine. */
 function visitsOf(rows: readonly [bot: string, counts: Counts][]) {
   const sum = (isWanted: (bot: string) => boolean) => {
     const wanted = rows.filter(([bot]) => isWanted(bot))
-    const [opened, uniqueOpened, clicked, uniqueClicked] = VISITS.map((name) =>
-      wanted.reduce((all, [, counts]) => all + counts[name], 0),
-    )
-    return { opened, unique_opened: uniqueOpened, clicked, unique_clicked: uniqueClicked }
+    const of = (name: keyof Counts) => wanted.reduce((all, [, counts]) => all + counts[name], 0)
+    return {
+      opened: of('opened'),
+      unique_opened: of('opened_unique'),
+      clicked: of('clicked'),
+      unique_clicked: of('clicked_unique'),
+    }
   }
   const machines = rows.map(([bot]) => bot).filter((bot) => bot !== PERSON)
   return {
@@ -149,7 +153,15 @@ function visitsOf(rows: readonly [bot: string, counts: Counts][]) {
   }
 }
 
-const shown = ({ category, ruleId, explanation, temporary, permanent, reply, sample }: Reason) => ({
+const shown = ({
+  category,
+  ruleId,
+  explanation,
+  temporary,
+  permanent,
+  reply,
+  sample,
+}: Reason): Of<typeof FAILURE_CLASS> => ({
   class: category,
   rule: ruleId,
   explanation,

@@ -1,20 +1,18 @@
 /** Logs over HTTP (metrics-logs.md section 5). */
 import type { Clock } from '../base/clock.ts'
 import { BadRequest } from '../base/errors.ts'
+import type { Of } from '../base/shape.ts'
 import { isPlainObject } from '../base/values.ts'
-import { METRIC_EVENT_NAMES } from '../events/metric-events.ts'
 import { csvReply, prefersCsv } from '../http/csv-reply.ts'
-import { type JsonSchema, type Operation, operation } from '../http/operation.ts'
+import { type Operation, operation } from '../http/operation.ts'
 import type { Params } from '../http/params.ts'
 import type { Reply } from '../http/reply.ts'
 import type { Sealer } from '../store/sealing.ts'
-import { ATTRIBUTE_NAMES, COMPARATORS } from './log-filter.ts'
 import { CSV_HEADER, csvRow, type LogItem } from './log-item.ts'
 import {
   type Given,
   LIMIT_DEFAULT,
   LIMIT_MAX,
-  LOG_EVENTS,
   type LogQuery,
   limitOf,
   objectOf,
@@ -23,6 +21,7 @@ import {
 } from './log-query.ts'
 import type { LogPage, LogReader } from './log-reader.ts'
 import { type LogPageRequest, type LogPosition, openLogPage, sealLogPage, TOKEN_MAX } from './log-token.ts'
+import { CSV, LOG_QUERY, LOGS } from './shapes.ts'
 
 export interface LogRouteParts {
   logs: LogReader
@@ -33,62 +32,6 @@ export interface LogRouteParts {
 /** Items of a CSV file. */
 const CSV_LIMIT = { default: 100_000, max: 100_000 }
 const PAGE_LIMIT = { default: LIMIT_DEFAULT, max: LIMIT_MAX }
-
-const strings = (values: readonly string[]): JsonSchema => ({
-  type: 'array',
-  items: { type: 'string', enum: values },
-})
-const DATE: JsonSchema = { type: 'string', description: 'RFC 2822, or Unix seconds' }
-
-const BODY_SCHEMA: JsonSchema = {
-  type: 'object',
-  properties: {
-    start: { ...DATE, description: `${DATE['description']}; default: one day before the end` },
-    end: { ...DATE, description: `${DATE['description']}; default: now` },
-    duration: { type: 'string', description: 'Time before the end: 2h, 1d, 1m (a month). Replaces start' },
-    events: strings(LOG_EVENTS),
-    metric_events: { ...strings(METRIC_EVENT_NAMES), description: 'The events that a metric counts' },
-    filter: {
-      type: 'object',
-      properties: {
-        AND: {
-          type: 'array',
-          items: {
-            type: 'object',
-            required: ['attribute', 'comparator', 'values'],
-            properties: {
-              attribute: { type: 'string', enum: ATTRIBUTE_NAMES },
-              comparator: { type: 'string', enum: COMPARATORS },
-              values: { type: 'array', items: { type: 'object' } },
-            },
-          },
-        },
-      },
-    },
-    include_subaccounts: { type: 'boolean', default: false },
-    include_totals: { type: 'boolean', default: false },
-    pagination: {
-      type: 'object',
-      properties: {
-        sort: { type: 'string', enum: ['timestamp:desc', 'timestamp:asc'], default: 'timestamp:desc' },
-        token: { type: 'string', description: 'Of another page; the rest of the request is ignored then' },
-        limit: { type: 'integer', minimum: 1, maximum: LIMIT_MAX, default: LIMIT_DEFAULT },
-      },
-    },
-  },
-}
-
-const RESULT_SCHEMA: JsonSchema = {
-  type: 'object',
-  required: ['start', 'end', 'items', 'pagination', 'aggregates'],
-  properties: {
-    start: { type: 'string' },
-    end: { type: 'string' },
-    items: { type: 'array', items: { type: 'object' } },
-    pagination: { type: 'object' },
-    aggregates: { type: 'object' },
-  },
-}
 
 export function logRoutes(parts: LogRouteParts): Operation[] {
   return [
@@ -102,12 +45,8 @@ export function logRoutes(parts: LogRouteParts): Operation[] {
         'With `Accept: text/csv` the whole list as a file, up to `pagination.limit` (100,000) events without a token.',
       auth: { area: 'events', access: 'read' },
       rateLimit: 'analytics',
-      params: [],
-      body: { description: 'What to list; every member may be left out', schema: BODY_SCHEMA },
-      responses: {
-        200: { description: 'A page, with tokens of the pages around it', schema: RESULT_SCHEMA },
-        400: { description: 'A bad date, name, filter, sort, limit or token' },
-      },
+      body: LOG_QUERY,
+      answers: { 200: [LOGS, CSV], 400: 'A bad date, name, filter, sort, limit or token' },
       handler: ({ params, caller, headers, signal }) =>
         prefersCsv(headers.accept)
           ? file(parts, params, caller.accountId, signal)
@@ -150,7 +89,7 @@ async function page(
   params: Params,
   accountId: string,
   signal: AbortSignal,
-): Promise<object> {
+): Promise<Of<typeof LOGS>> {
   const { logs, clock, sealer } = parts
   const now = clock.now()
   const given = givenBy(params)
@@ -195,7 +134,7 @@ function resultOf(
   { start, end }: LogQuery,
   { items, totals, links }: LogPage,
   seal: (at: LogPosition) => string,
-) {
+): Of<typeof LOGS> {
   const tokens = Object.entries(links).map(([name, position]) => [name, seal(position)])
   return {
     start,

@@ -93,7 +93,7 @@ export const SEED_LIST = named('SeedList', 'A list of test mailboxes', {
 export const SEED_LISTS = pageOf('SeedListPage', 'A page', SEED_LIST, TOTAL)
 
 export type GoneList = Of<typeof GONE_LIST>
-const GONE_LIST = object('Of a list that was deleted, or is not shown', {
+const GONE_LIST = object('A list that was deleted, or is not shown', {
   ...LIST_DATES,
   Seeds: nullable(list('Always null', SEED)),
 })
@@ -165,7 +165,7 @@ export const RESULT_DELETED = object('Deleted', {
 
 export const TEST_STARTED = object('Where the result will be', {
   result_id: RESULT_ID,
-  links: object('Addresses', { results: text('Of the result', { only: { format: 'uri' } }) }),
+  links: object('Addresses', { results: text('Address of the result', { only: { format: 'uri' } }) }),
 })
 
 export type Sharing = Of<typeof SHARING>

@@ -25,6 +25,7 @@ import { createOutgoingScorer } from '../routes/spam/outgoing-score.ts'
 import { readAuthentication, readBimi } from '../sender-rules/authentication.ts'
 import { type AuthenticationFacts, type ContentFacts, judgeMessage } from './checks.ts'
 import { noLinks, placeholdersIn, readHtml, readPlain } from './read-texts.ts'
+import { MESSAGE_CHECK } from './shapes.ts'
 
 export interface PreflightUses {
   accept: PreviewParts & { headerPrefixes: readonly string[] }
@@ -35,32 +36,12 @@ export interface PreflightUses {
 /** An account's checks that wait while one runs: each may hold 25 MB and wait for a scorer. */
 const WAITING_MAX = 4
 
-const CHECK = {
-  type: 'object',
-  required: ['name', 'state', 'sentence', 'figures'],
-  properties: {
-    name: { type: 'string' },
-    state: { type: 'string', enum: ['ok', 'warning', 'failed'] },
-    sentence: { type: 'string', description: 'What is so, and what to change' },
-    figures: { type: 'object' },
-  },
-}
-
-const RESULT = {
-  type: 'object',
-  required: ['state', 'checks'],
-  properties: {
-    state: { type: 'string', enum: ['ok', 'warning', 'failed'], description: 'The worst of the checks' },
-    checks: { type: 'array', items: CHECK },
-  },
-}
-
 const CHECKING = {
   method: 'POST',
   tag: 'Messages',
   bodyLimit: SENDING_BODY_LIMIT,
   audit: { exempt: 'sends and changes nothing' },
-  responses: { 200: { description: 'The checks and the worst of their states', schema: RESULT } },
+  answers: { 200: MESSAGE_CHECK, 404: 'Domain not found' },
 } as const
 
 const PARAMS = {
@@ -73,7 +54,7 @@ export function preflightArea(core: Core, { accept, tracker }: PreflightUses): A
   const score = createOutgoingScorer(core)
   const turns = new Turns(WAITING_MAX)
 
-  async function check(context: Context<never, Caller>, domainName: string): Promise<object> {
+  async function check(context: Context<never, Caller>, domainName: string) {
     const { caller, params, headers } = context
     const domain = await core.domains.byName(domainName)
     if (!domain || domain.accountId !== caller.accountId)

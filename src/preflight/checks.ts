@@ -1,16 +1,13 @@
 /** The checks of a message before it is sent (own-operations.md section 14). Pure: a function of the facts alone. */
+import type { Of } from '../base/shape.ts'
 import { rootDomainOf } from '../domains/domain-names.ts'
 import { judgeBimi, tagsOf } from '../sender-rules/bimi.ts'
 import type { SenderFacts } from '../sender-rules/rules.ts'
 import type { HtmlFacts, LinksFound } from './read-texts.ts'
+import type { MESSAGE_CHECK } from './shapes.ts'
 
-export interface Check {
-  name: string
-  state: 'ok' | 'warning' | 'failed'
-  /** What is so, and what to change. */
-  sentence: string
-  figures: Readonly<Record<string, unknown>>
-}
+type Checks = Of<typeof MESSAGE_CHECK>
+export type Check = Checks['checks'][number]
 
 export interface AuthenticationFacts extends Pick<SenderFacts, 'spf' | 'dkim' | 'dmarc'> {
   domain: string
@@ -59,10 +56,7 @@ const made = (name: string, state: State, sentence: string, figures: Figures = {
 })
 
 /** All checks in their order, and the worst of their states. */
-export function judgeMessage({ refusal, authentication, content, spam }: MessageFacts): {
-  state: State
-  checks: Check[]
-} {
+export function judgeMessage({ refusal, authentication, content, spam }: MessageFacts): Checks {
   const checks = [
     refusal === null
       ? made('acceptance', 'ok', 'The message would be accepted for delivery.')

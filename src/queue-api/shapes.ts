@@ -17,7 +17,7 @@ import { REPLY_ACTIONS } from '../delivery/shaping/shaping-file.ts'
 import { pageOf } from '../http/paging-shape.ts'
 
 const PROVIDER = text('Display name of the provider', { example: 'Gmail' })
-const SITE = text('The mail hosts that share limits', { example: 'gmail' })
+const SITE = text('Name of the mail hosts that share limits', { example: 'google' })
 
 export type DeliveryReason = Of<typeof REASON>
 const REASON = object('Why it has not been sent yet, or how it ended', {
@@ -70,7 +70,7 @@ export const ORDER = named('SiteOrder', 'What is ordered for a site', {
   site: text('The site, or the domain of recipients'),
   pause: nullable(
     object('Nothing is sent; null: it is', {
-      reason: text('For the others; may be empty, and is for accounts other than the first'),
+      reason: text('For the others; may be empty, and is so for accounts other than the first'),
       since: rfc3339('When it began'),
       until: nullable(rfc3339('When it ends by itself; null: somebody ends it')),
     }),
@@ -92,8 +92,8 @@ const LIMITS = {
 
 export type LaneView = Of<typeof LANE>
 const LANE = named('Lane', 'What waits from one source address to one site', {
-  lane: text('Source and site', { example: '192.0.2.1/gmail' }),
-  source: text('Source address; default: the system chooses it'),
+  lane: text('Source and site', { example: '192.0.2.1/google' }),
+  source: text('Source address; any: the system chooses it; none: there is none to use now'),
   site: SITE,
   provider: PROVIDER,
   queued: integer('Deliveries that wait'),
@@ -183,7 +183,7 @@ export const SHAPING = named('Shaping', 'Limits by provider in force', {
   version: text('Version of the table'),
   file: nullable(text("Path of the operator's file; null: there is none")),
   loaded_at: rfc3339('When it was read'),
-  faults: list('Of the newest file, if it is not in force', text('Fault')),
+  faults: list('What is wrong with the newest file, if it is not in force', text('Fault')),
   default: object('Where no provider is known', SITE_LIMITS),
   providers: list(
     'Providers',

@@ -19,16 +19,13 @@ const COMMON = { tag: 'Routes' } as const
 const PATH = '/v3/routes'
 const READ = { area: 'routes', access: 'read' } as const
 const WRITE = { area: 'routes', access: 'write' } as const
-const PRIORITY_MAX = 2_147_483_647
-
+const PRIORITY = 'Routes are evaluated from the lowest number to the highest'
+const PRIORITIES = { min: -2_147_483_648, max: 2_147_483_647 }
 const EXPRESSION =
   'Which mail: `match_recipient("...")`, `match_header("name", "...")`, `catch_all()`, and, or, not'
 const ACTION = 'What is done: `forward("...")`, `store()`, `store(notify="...")`, `stop()`'
 const PARAMS = {
-  priority: integerParam('Routes are evaluated from the lowest number to the highest', {
-    min: -PRIORITY_MAX - 1,
-    max: PRIORITY_MAX,
-  }),
+  priority: integerParam(PRIORITY, PRIORITIES),
   description: givenParam('For people'),
   expression: textParam(EXPRESSION),
   action: textsParam(ACTION),
@@ -47,7 +44,7 @@ export function routeRoutes(routes: Routes, table: RouteStore): Operation[] {
       params: {
         expression: textParam(EXPRESSION, { required: true }),
         action: textsParam(ACTION, { required: true, missing: "'action' parameter is required" }),
-        priority: PARAMS.priority,
+        priority: integerParam(PRIORITY, { ...PRIORITIES, default: 0 }),
         description: PARAMS.description,
       },
       answers: { 200: ROUTE_CREATED },

@@ -1,15 +1,16 @@
 /** When bounces of a domain suppress, and for how long (own-operations.md section 6). */
 import { type Actor, auditStatement } from '../accounts/audit-log.ts'
 import type { Clock } from '../base/clock.ts'
+import { descriptionOf, type Of } from '../base/shape.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { Domain } from '../domains/domain.ts'
 import { ownDomain } from '../domains/routes.ts'
-import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
-import type { Params } from '../http/params.ts'
-import type { SuppressionPolicyRow } from '../store/schema.ts'
+import { given, integerParam } from '../http/inputs.ts'
+import { type Operation, operation } from '../http/operation.ts'
 import type { Statement, Store } from '../store/store.ts'
+import { SUPPRESSION_POLICY } from './shapes.ts'
 
-export type SuppressionPolicy = Omit<SuppressionPolicyRow, 'domain_id'>
+export type SuppressionPolicy = Of<typeof SUPPRESSION_POLICY>
 
 /** Without a policy: the first hard bounce suppresses permanently, soft ones never. */
 export const DEFAULT_POLICY: SuppressionPolicy = {
@@ -24,25 +25,15 @@ const BOUNCES_MAX = 100
 export const WINDOW_DAYS_MAX = 365
 const LIFETIME_DAYS_MAX = 3650
 
-const RULES: Readonly<Record<keyof SuppressionPolicy, { min: number; max: number; description: string }>> = {
-  hard_bounces_to_suppress: {
-    min: 0,
-    max: BOUNCES_MAX,
-    description: 'Hard bounces within the window that suppress an address; 0: never',
-  },
-  soft_bounces_to_suppress: {
-    min: 0,
-    max: BOUNCES_MAX,
-    description: 'The same for final failures other than hard bounces; 0: never',
-  },
-  window_days: { min: 1, max: WINDOW_DAYS_MAX, description: 'Days in which bounces are counted' },
-  lifetime_days: {
-    min: 0,
-    max: LIFETIME_DAYS_MAX,
-    description: 'Days until an automatically added bounce expires; 0: never',
-  },
+const numberParam = (name: keyof SuppressionPolicy, min: number, max: number) =>
+  integerParam(`${descriptionOf(SUPPRESSION_POLICY.fields[name])}; absent: unchanged`, { min, max })
+const PARAMS = {
+  hard_bounces_to_suppress: numberParam('hard_bounces_to_suppress', 0, BOUNCES_MAX),
+  soft_bounces_to_suppress: numberParam('soft_bounces_to_suppress', 0, BOUNCES_MAX),
+  window_days: numberParam('window_days', 1, WINDOW_DAYS_MAX),
+  lifetime_days: numberParam('lifetime_days', 0, LIFETIME_DAYS_MAX),
 }
-const NAMES = Object.keys(RULES) as (keyof SuppressionPolicy)[]
+const NAMES = Object.keys(DEFAULT_POLICY) as (keyof SuppressionPolicy)[]
 
 const PATH = '/sendwright/v1/domains/{name}/suppression-policy'
 const TAG = 'Suppressions'
@@ -54,14 +45,6 @@ export interface PolicyRouteParts {
 }
 
 export function policyRoutes({ store, domains, clock }: PolicyRouteParts): Operation[] {
-  const params = NAMES.map(
-    (name): ParamDoc => ({
-      name,
-      type: 'integer',
-      description: RULES[name].description,
-      default: DEFAULT_POLICY[name],
-    }),
-  )
   return [
     operation({
       method: 'GET',
@@ -71,8 +54,7 @@ export function policyRoutes({ store, domains, clock }: PolicyRouteParts): Opera
       summary: 'When bounces of a domain suppress',
       auth: { area: 'domains', access: 'read' },
       rateLimit: 'domains',
-      params: [],
-      responses: { 200: { description: 'The policy' } },
+      answers: { 200: SUPPRESSION_POLICY },
       handler: async ({ path, caller }) => readPolicy(store, await ownDomain(domains, caller, path.name)),
     }),
     operation({
@@ -83,12 +65,12 @@ export function policyRoutes({ store, domains, clock }: PolicyRouteParts): Opera
       summary: 'Set when bounces of a domain suppress; absent fields stay unchanged',
       auth: { area: 'domains', access: 'write' },
       rateLimit: 'domains',
-      params,
+      params: PARAMS,
       audit: { by: 'operation' },
-      responses: { 200: { description: 'The policy' } },
-      async handler({ params: given, path, caller, remoteAddress, requestId }) {
+      answers: { 200: SUPPRESSION_POLICY },
+      async handler({ input, path, caller, remoteAddress, requestId }) {
         const domain = await ownDomain(domains, caller, path.name)
-        const policy = { ...(await readPolicy(store, domain)), ...givenPolicy(given) }
+        const policy = { ...(await readPolicy(store, domain)), ...given(input()) }
         await store.commit(
           policyStatements({ caller, remoteAddress, requestId }, domain, policy, clock.now()),
         )
@@ -105,12 +87,6 @@ export async function readPolicy(store: Store, domain: Domain): Promise<Suppress
     .where('domain_id', '=', domain.id)
     .executeTakeFirst()
   return row ?? DEFAULT_POLICY
-}
-
-/** @throws BadRequest for a number out of range */
-function givenPolicy(params: Params): Partial<SuppressionPolicy> {
-  const given = NAMES.map((name) => [name, params.integer(name, RULES[name])] as const)
-  return Object.fromEntries(given.filter(([, value]) => value !== undefined))
 }
 
 /** Stores the policy. The new lifetime also applies to records added automatically before. */

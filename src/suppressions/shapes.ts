@@ -42,3 +42,10 @@ export const ALLOWED = named(
 export const ADDRESS_DONE = object('Done', { message: MESSAGE, address: ADDRESS })
 export const ALLOWED_ADDED = object('Added', { message: MESSAGE, type: ALLOWED_TYPE, value: ALLOWED_VALUE })
 export const ALLOWED_REMOVED = object('Removed', { message: MESSAGE, value: ALLOWED_VALUE })
+
+export const SUPPRESSION_POLICY = named('SuppressionPolicy', 'When bounces of a domain suppress', {
+  hard_bounces_to_suppress: integer('Hard bounces within the window that suppress an address; 0: never'),
+  soft_bounces_to_suppress: integer('The same for final failures other than hard bounces; 0: never'),
+  window_days: integer('Days in which bounces are counted'),
+  lifetime_days: integer('Days until an automatically added bounce expires; 0: never'),
+})

@@ -3,10 +3,11 @@ import type { Clock } from '../base/clock.ts'
 import { BadRequest } from '../base/errors.ts'
 import { booleanOf, invalidFormat, isPlainObject, jsonText, quotable } from '../base/values.ts'
 import { csvReply, prefersCsv } from '../http/csv-reply.ts'
-import { type JsonSchema, type Operation, operation, type ParamDoc } from '../http/operation.ts'
+import { type Operation, operation } from '../http/operation.ts'
 import type { Params } from '../http/params.ts'
 import { METRICS, type Metric } from '../metrics/figures.ts'
 import { numberOf, pageLimitOf } from '../metrics/request-fields.ts'
+import { CSV } from '../metrics/shapes.ts'
 import {
   type AccountTagPage,
   type AccountTagParts,
@@ -14,7 +15,8 @@ import {
   accountTagPage,
 } from './account-tags.ts'
 import type { KnownTags, TagLimits } from './known-tags.ts'
-import { descriptionOf } from './routes.ts'
+import { DESCRIPTION, TAG_PARAM } from './routes.ts'
+import { ACCOUNT_TAG_LIMIT, ACCOUNT_TAG_PAGE, ACCOUNT_TAG_QUERY, DELETED, UPDATED } from './shapes.ts'
 import type { AccountTagOrder } from './tag-store.ts'
 
 export interface AccountTagRouteParts extends AccountTagParts {
@@ -43,32 +45,8 @@ const COLUMNS: Readonly<Record<string, AccountTagOrder>> = {
   tag: 'tag_key',
 }
 
+const UNKNOWN = 'Tag not found'
 const CSV_COLUMNS = ['account_id', 'account_name', 'tag', 'description', 'first_seen', 'last_seen'] as const
-
-const LIST_SCHEMA: JsonSchema = {
-  type: 'object',
-  properties: {
-    tag: { type: 'string', description: 'A tag, or how tags begin; in any letter case' },
-    include_subaccounts: { type: 'boolean', default: false },
-    include_metrics: { type: 'boolean', default: false, description: 'Figures of the last 30 days' },
-    pagination: {
-      type: 'object',
-      properties: {
-        sort: {
-          type: 'string',
-          default: 'lastseen:desc',
-          description: 'lastseen, firstseen, tag or a metric',
-        },
-        skip: { type: 'integer', minimum: 0, default: 0 },
-        limit: { type: 'integer', minimum: 1, maximum: LIMIT_MAX, default: LIMIT_DEFAULT },
-        include_total: { type: 'boolean', default: false },
-      },
-    },
-  },
-}
-
-const TAG: ParamDoc = { name: 'tag', type: 'string', description: 'In any letter case', required: true }
-const UNKNOWN = { 400: { description: 'Tag not found' } } as const
 
 export function accountTagRoutes(parts: AccountTagRouteParts): Operation[] {
   const { tags, known, count, limits, clock } = parts
@@ -80,12 +58,8 @@ export function accountTagRoutes(parts: AccountTagRouteParts): Operation[] {
       id: 'listAccountTags',
       summary: 'List or search the tags of the account',
       auth: READ,
-      params: [],
-      body: { description: 'What to list; every member may be left out', schema: LIST_SCHEMA },
-      responses: {
-        200: { description: 'A page; CSV for `Accept: text/csv`' },
-        400: { description: 'A bad sort, limit or skip' },
-      },
+      body: ACCOUNT_TAG_QUERY,
+      answers: { 200: [ACCOUNT_TAG_PAGE, CSV], 400: 'A bad sort, limit or skip' },
       async handler({ params, caller, headers }) {
         const query = readQuery(params, caller.accountId)
         const page = await accountTagPage(parts, query, clock.now())
@@ -100,12 +74,12 @@ export function accountTagRoutes(parts: AccountTagRouteParts): Operation[] {
       summary: 'Describe a tag of the account',
       auth: WRITE,
       audit: { action: 'account-tag.update', subject: ['tag'], given: ['tag'] },
-      params: [TAG, { name: 'description', type: 'string', description: 'Empty: none' }],
-      responses: { 200: { description: 'Described' }, ...UNKNOWN },
-      async handler({ params, caller }) {
-        const tag = params.required('tag')
-        const isKnown = await tags.describeOfAccount(caller.accountId, tag, descriptionOf(params))
-        if (!isKnown) throw new BadRequest('Tag not found')
+      params: { tag: TAG_PARAM, description: DESCRIPTION },
+      answers: { 200: UPDATED, 400: UNKNOWN },
+      async handler({ input, caller }) {
+        const { tag, description } = input()
+        const isKnown = await tags.describeOfAccount(caller.accountId, tag, description)
+        if (!isKnown) throw new BadRequest(UNKNOWN)
         return { message: 'Tag updated' }
       },
     }),
@@ -117,12 +91,12 @@ export function accountTagRoutes(parts: AccountTagRouteParts): Operation[] {
       summary: 'Delete a tag on all domains of the account; its statistics stay',
       auth: WRITE,
       audit: { action: 'account-tag.delete', subject: ['tag'], given: ['tag'] },
-      params: [TAG],
-      responses: { 200: { description: 'Deleted' }, ...UNKNOWN },
-      async handler({ params, caller }) {
-        const tag = params.required('tag')
+      params: { tag: TAG_PARAM },
+      answers: { 200: DELETED, 400: UNKNOWN },
+      async handler({ input, caller }) {
+        const { tag } = input()
         const domainIds = await tags.removeOfAccount(caller.accountId, tag)
-        if (domainIds === null) throw new BadRequest('Tag not found')
+        if (domainIds === null) throw new BadRequest(UNKNOWN)
         known.forgetTags(domainIds, tag)
         return { message: 'Tag deleted' }
       },
@@ -134,8 +108,7 @@ export function accountTagRoutes(parts: AccountTagRouteParts): Operation[] {
       id: 'readAccountTagLimits',
       summary: 'How many tags the account has and may have',
       auth: READ,
-      params: [],
-      responses: { 200: { description: 'Limit (0: none) and count' } },
+      answers: { 200: ACCOUNT_TAG_LIMIT },
       async handler({ caller }) {
         const limit = limits.perAccount
         const found = await count(caller.accountId)

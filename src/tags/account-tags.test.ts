@@ -28,11 +28,6 @@ const queryOf = (more: Partial<AccountTagQuery>): AccountTagQuery => ({
   ...more,
 })
 
-interface Page {
-  items: { tag: string; account_id: string; parent_account_id: string; account_name: string }[]
-  pagination: { total?: number }
-}
-
 eachStore("tags of subaccounts are items of their own, and other accounts' are not listed", async (store) => {
   const tags = createTagStore(store)
   const used = [
@@ -45,7 +40,7 @@ eachStore("tags of subaccounts are items of their own, and other accounts' are n
   for (const [accountId, tag, at] of used)
     await store.commit(newTagStatements({ id: `domain-of-${accountId}`, accountId }, [tag], NOW + at))
   const page = async (more: Partial<AccountTagQuery>) => {
-    const found = (await accountTagPage({ tags, figures: noFigures, accounts }, queryOf(more), NOW)) as Page
+    const found = await accountTagPage({ tags, figures: noFigures, accounts }, queryOf(more), NOW)
     return { ...found, names: found.items.map(({ tag, account_id }) => `${account_id} ${tag}`) }
   }
   assert.deepEqual((await page({})).names, ['parent sale'])

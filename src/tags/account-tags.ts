@@ -2,11 +2,13 @@
 import type { AccountDirectory } from '../accounts/account-directory.ts'
 import { formatRfc2822 } from '../base/dates.ts'
 import { BadRequest } from '../base/errors.ts'
+import type { Of } from '../base/shape.ts'
 import { DAY_MS } from '../events/event-retention.ts'
 import { type Counts, noCounts } from '../metrics/counters.ts'
 import { type FigureQuery, type Figures, METRICS, type Metric } from '../metrics/figures.ts'
 import { metricValue, numberOf } from '../metrics/metric-sets.ts'
 import type { AccountTagRow } from '../store/schema.ts'
+import type { ACCOUNT_TAG, ACCOUNT_TAG_PAGE } from './shapes.ts'
 import type { AccountTagOrder, TagStore } from './tag-store.ts'
 
 export interface AccountTagQuery {
@@ -35,21 +37,8 @@ const FIGURES_MS = 30 * DAY_MS
 const SORTED_MAX = 200_000
 const ORDERS: readonly string[] = ['last_seen', 'first_seen', 'tag_key'] satisfies AccountTagOrder[]
 
-export interface AccountTagItem {
-  account_id: string
-  parent_account_id: string
-  account_name: string
-  tag: string
-  description: string
-  first_seen?: string
-  last_seen?: string
-  metrics: Partial<Record<Metric, number | string | null>>
-}
-
-export interface AccountTagPage {
-  items: AccountTagItem[]
-  pagination: { sort: string; skip: number; limit: number; total?: number }
-}
+type AccountTagItem = Of<typeof ACCOUNT_TAG>
+export type AccountTagPage = Of<typeof ACCOUNT_TAG_PAGE>
 
 /** @throws BadRequest where the subaccounts have too many tags to sort */
 export async function accountTagPage(

@@ -1,16 +1,20 @@
 /** Tags of a domain over HTTP (tags-stats.md section 1). */
 import { formatRfc3339 } from '../base/dates.ts'
 import { BadRequest, NotFound } from '../base/errors.ts'
+import type { Of } from '../base/shape.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { Domain } from '../domains/domain.ts'
 import { ownDomain } from '../domains/routes.ts'
 import { csvReply, prefersCsv } from '../http/csv-reply.ts'
-import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
-import { limitOf, type PageName, pageName, pageUrl } from '../http/paging.ts'
+import { limitParam, parsedParam, textParam } from '../http/inputs.ts'
+import { type Operation, operation } from '../http/operation.ts'
+import { type Paging, pageName, pageUrl } from '../http/paging.ts'
 import type { Params } from '../http/params.ts'
+import { CSV } from '../metrics/shapes.ts'
 import type { TagRow } from '../store/schema.ts'
 import { cleanTags } from './clean-tags.ts'
 import type { KnownTags, TagLimits } from './known-tags.ts'
+import { DELETED, TAG, TAG_LIMIT, TAG_PAGE, UPDATED } from './shapes.ts'
 import type { TagStore } from './tag-store.ts'
 
 export interface TagRouteParts {
@@ -23,30 +27,27 @@ export interface TagRouteParts {
   baseUrl: string
 }
 
-const LIMIT = { default: 100, max: 1000 }
+const DESCRIPTION_LENGTH_MAX = 1_000
 const COMMON = { tag: 'Tags', deprecated: true, rateLimit: 'analytics' } as const
 const READ = { area: 'events', access: 'read', domain: 'domain' } as const
 const WRITE = { ...READ, access: 'write' } as const
 
-const TAG: ParamDoc = { name: 'tag', type: 'string', description: 'In any letter case', required: true }
-const TAG_IN_QUERY: ParamDoc = { ...TAG, in: 'query' }
-const DESCRIPTION: ParamDoc = { name: 'description', type: 'string', description: 'Empty: none' }
+export const TAG_PARAM = textParam('In any letter case', { required: true })
+export const DESCRIPTION = parsedParam(
+  `At most ${DESCRIPTION_LENGTH_MAX} characters; empty: none`,
+  descriptionOf,
+)
 
-const NOT_FOUND = { 404: { description: 'Domain or tag not found' } } as const
-const NO_DOMAIN = { 404: { description: 'Domain not found' } } as const
+const NOT_FOUND = { 404: 'Domain or tag not found' } as const
+const NO_DOMAIN = { 404: 'Domain not found' } as const
 
-const LIST_PARAMS: readonly ParamDoc[] = [
-  { name: 'limit', type: 'integer', description: 'Tags on a page, 1 to 1000', default: LIMIT.default },
-  {
-    name: 'page',
-    type: 'string',
-    description: 'Which page',
-    values: ['first', 'last', 'next', 'prev', 'previous'],
-  },
-  { name: 'tag', type: 'string', description: 'The tag before or after which the page is' },
-  { name: 'p', type: 'string', description: 'The same as `tag`' },
-  { name: 'prefix', type: 'string', description: 'Only tags that begin with it' },
-]
+const LIST_PARAMS = {
+  limit: limitParam(100, 1000),
+  page: parsedParam('Which page', pageName, { values: ['first', 'last', 'next', 'prev', 'previous'] }),
+  tag: textParam('The tag before or after which the page is'),
+  p: textParam('The same as `tag`'),
+  prefix: textParam('Only tags that begin with it'),
+}
 
 export function tagRoutes(parts: TagRouteParts): Operation[] {
   return [listRoute(parts), ...queryRoutes(parts), ...pathRoutes(parts), limitRoute(parts)]
@@ -61,14 +62,13 @@ function listRoute({ tags, domains, baseUrl }: TagRouteParts): Operation {
     summary: 'List the tags of a domain by name',
     auth: READ,
     params: LIST_PARAMS,
-    responses: { 200: { description: 'A page; CSV for `Accept: text/csv`' }, ...NO_DOMAIN },
-    async handler({ params, path, caller, headers }) {
+    answers: { 200: [TAG_PAGE, CSV], ...NO_DOMAIN },
+    async handler({ input, path, caller, headers }) {
       const domain = await ownDomain(domains, caller, path.domain)
-      const limit = limitOf(params, LIMIT)
-      const prefix = params.text('prefix')
-      const pivot = params.text('tag') ?? params.text('p')
+      const { limit, page, prefix, ...given } = input()
+      const pivot = given.tag ?? given.p
       const rows = await tags.page(domain.id, {
-        page: pageName(params),
+        page,
         pivot: pivot?.toLowerCase() ?? null,
         prefix: prefix?.toLowerCase() ?? null,
         limit,
@@ -81,7 +81,7 @@ function listRoute({ tags, domains, baseUrl }: TagRouteParts): Operation {
           ['tag', tag ?? ''],
           ['prefix', prefix],
         ])
-      const links: Record<PageName, string> = {
+      const links: Paging = {
         first: link('first', undefined),
         last: link('last', undefined),
         next: link('next', rows.at(-1)?.tag ?? pivot),
@@ -92,7 +92,7 @@ function listRoute({ tags, domains, baseUrl }: TagRouteParts): Operation {
   })
 }
 
-const tagView = ({ tag, description, first_seen, last_seen }: TagRow) => ({
+const tagView = ({ tag, description, first_seen, last_seen }: TagRow): Of<typeof TAG> => ({
   tag,
   description,
   ...(first_seen > 0 && { 'first-seen': formatRfc3339(new Date(first_seen)) }),
@@ -115,10 +115,10 @@ function queryRoutes(parts: TagRouteParts): Operation[] {
       id: 'readTag',
       summary: 'Read a tag',
       auth: READ,
-      params: [TAG],
-      responses: { 200: { description: 'The tag' }, ...NOT_FOUND },
-      handler: async ({ params, path: { domain }, caller }) =>
-        read(parts, await ownDomain(parts.domains, caller, domain), params.required('tag')),
+      params: { tag: TAG_PARAM },
+      answers: { 200: TAG, ...NOT_FOUND },
+      handler: async ({ input, path: { domain }, caller }) =>
+        read(parts, await ownDomain(parts.domains, caller, domain), input().tag),
     }),
     operation({
       ...COMMON,
@@ -128,10 +128,16 @@ function queryRoutes(parts: TagRouteParts): Operation[] {
       summary: 'Describe a tag',
       auth: WRITE,
       audit: { action: 'tag.update', subject: ['tag'], given: ['tag'] },
-      params: [TAG_IN_QUERY, DESCRIPTION],
-      responses: { 200: { description: 'Described; a tag that was not there is created' }, ...NO_DOMAIN },
-      handler: async ({ params, path: { domain }, caller }) =>
-        update(parts, await ownDomain(parts.domains, caller, domain), params.required('tag'), params),
+      params: {
+        tag: textParam('In any letter case', { required: true, in: 'query' }),
+        description: DESCRIPTION,
+      },
+      answers: { 200: UPDATED, ...NO_DOMAIN },
+      async handler({ input, path: { domain }, caller }) {
+        const own = await ownDomain(parts.domains, caller, domain)
+        const { tag, description } = input()
+        return update(parts, own, tag, description)
+      },
     }),
     operation({
       ...COMMON,
@@ -141,10 +147,10 @@ function queryRoutes(parts: TagRouteParts): Operation[] {
       summary: 'Delete a tag; its statistics stay',
       auth: WRITE,
       audit: { action: 'tag.delete', subject: ['tag'], given: ['tag'] },
-      params: [TAG],
-      responses: { 200: { description: 'Deleted, or not there' }, ...NO_DOMAIN },
-      handler: async ({ params, path: { domain }, caller }) =>
-        remove(parts, await ownDomain(parts.domains, caller, domain), params.required('tag')),
+      params: { tag: TAG_PARAM },
+      answers: { 200: DELETED, ...NO_DOMAIN },
+      handler: async ({ input, path: { domain }, caller }) =>
+        remove(parts, await ownDomain(parts.domains, caller, domain), input().tag),
     }),
   ]
 }
@@ -159,8 +165,7 @@ function pathRoutes(parts: TagRouteParts): Operation[] {
       id: 'readTagByPath',
       summary: 'Read a tag; it is in the path',
       auth: READ,
-      params: [],
-      responses: { 200: { description: 'The tag' }, ...NOT_FOUND },
+      answers: { 200: TAG, ...NOT_FOUND },
       async handler({ path: { domain, tag }, caller }) {
         const own = await ownDomain(parts.domains, caller, domain)
         return read(parts, own, await inPath(parts, own, tag))
@@ -174,11 +179,11 @@ function pathRoutes(parts: TagRouteParts): Operation[] {
       summary: 'Describe a tag; it is in the path',
       auth: WRITE,
       audit: { action: 'tag.update' },
-      params: [DESCRIPTION],
-      responses: { 200: { description: 'Described; a tag that was not there is created' }, ...NO_DOMAIN },
-      async handler({ params, path: { domain, tag }, caller }) {
+      params: { description: DESCRIPTION },
+      answers: { 200: UPDATED, ...NO_DOMAIN },
+      async handler({ input, path: { domain, tag }, caller }) {
         const own = await ownDomain(parts.domains, caller, domain)
-        return update(parts, own, await inPath(parts, own, tag), params)
+        return update(parts, own, await inPath(parts, own, tag), input().description)
       },
     }),
     operation({
@@ -189,8 +194,7 @@ function pathRoutes(parts: TagRouteParts): Operation[] {
       summary: 'Delete a tag, which is in the path; its statistics stay',
       auth: WRITE,
       audit: { action: 'tag.delete' },
-      params: [],
-      responses: { 200: { description: 'Deleted, or not there' }, ...NO_DOMAIN },
+      answers: { 200: DELETED, ...NO_DOMAIN },
       async handler({ path: { domain, tag }, caller }) {
         const own = await ownDomain(parts.domains, caller, domain)
         return remove(parts, own, await inPath(parts, own, tag))
@@ -207,8 +211,7 @@ function limitRoute({ domains, limits, count }: TagRouteParts): Operation {
     id: 'readTagLimit',
     summary: 'How many tags a domain has and may have',
     auth: READ,
-    params: [],
-    responses: { 200: { description: 'Limit (0: none) and count' }, ...NO_DOMAIN },
+    answers: { 200: TAG_LIMIT, ...NO_DOMAIN },
     async handler({ path, caller }) {
       const domain = await ownDomain(domains, caller, path.domain)
       return { id: domain.name, limit: limits.perDomain, count: await count(domain.id) }
@@ -223,25 +226,21 @@ async function inPath({ tags }: TagRouteParts, domain: Domain, tag: string): Pro
   return (await tags.find(domain.id, spaced)) ? spaced : tag
 }
 
-async function read({ tags }: TagRouteParts, domain: Domain, tag: string): Promise<object> {
+async function read({ tags }: TagRouteParts, domain: Domain, tag: string) {
   const row = await tags.find(domain.id, tag)
   if (!row) throw new NotFound('Tag not found')
   return tagView(row)
 }
 
-const DESCRIPTION_LENGTH_MAX = 1_000
-
-/** @throws BadRequest over the limit */
-export function descriptionOf(params: Params): string {
-  const description = params.given('description') ?? ''
+function descriptionOf(params: Params, name: string): string {
+  const description = params.given(name) ?? ''
   if (description.length > DESCRIPTION_LENGTH_MAX) {
-    throw new BadRequest(`description: at most ${DESCRIPTION_LENGTH_MAX} characters`)
+    throw new BadRequest(`${name}: at most ${DESCRIPTION_LENGTH_MAX} characters`)
   }
   return description.replaceAll('\0', '')
 }
 
-async function update(parts: TagRouteParts, domain: Domain, given: string, params: Params): Promise<object> {
-  const description = descriptionOf(params)
+async function update(parts: TagRouteParts, domain: Domain, given: string, description: string) {
   const [tag] = cleanTags([given])
   if (tag === undefined) throw new BadRequest('Missing mandatory parameter: tag')
   if (!(await parts.tags.describe(domain, tag, description, false))) {
@@ -255,7 +254,7 @@ async function update(parts: TagRouteParts, domain: Domain, given: string, param
   return { message: 'Tag updated' }
 }
 
-async function remove({ tags, known }: TagRouteParts, domain: Domain, tag: string): Promise<object> {
+async function remove({ tags, known }: TagRouteParts, domain: Domain, tag: string) {
   await tags.remove(domain, tag)
   known.forgetTags([domain.id], tag)
   return { message: 'Tag deleted' }

@@ -3,17 +3,17 @@ import { BadRequest } from '../base/errors.ts'
 import { invalidChoice } from '../base/values.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import { ownDomain } from '../domains/routes.ts'
+import { flagParam, parsedParam } from '../http/inputs.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import type { Params } from '../http/params.ts'
+import { CLICK_CHANGED, OPEN_CHANGED, TRACKING, UNSUBSCRIBE_CHANGED, UPDATED } from './shapes.ts'
 import type { TrackingDirectory, TrackingSettings } from './tracking-settings.ts'
 
-const MESSAGE = 'Domain tracking settings have been updated'
 const FOOTER_BYTES_MAX = 10 * 1024
 const PATH = '/v3/domains/{name}/tracking'
 const READ = { area: 'domains', access: 'read' } as const
 const WRITE = { area: 'domains', access: 'write' } as const
 const COMMON = { tag: 'Tracking', rateLimit: 'domains' } as const
-const CHANGED = { 200: { description: 'The settings as they are now' } } as const
 
 const openView = (settings: TrackingSettings) => ({
   active: settings.opens,
@@ -44,8 +44,7 @@ export function trackingSettingsRoutes(parts: {
       id: 'readTracking',
       summary: 'Read what is tracked for a domain',
       auth: READ,
-      params: [],
-      responses: { 200: { description: 'The settings' } },
+      answers: { 200: TRACKING },
       async handler({ path, caller }) {
         const domain = await ownDomain(domains, caller, path.name)
         const settings = await tracking.get(domain.id)
@@ -66,18 +65,15 @@ export function trackingSettingsRoutes(parts: {
       id: 'updateOpenTracking',
       summary: 'Switch open tracking of a domain',
       auth: WRITE,
-      params: [
-        { name: 'active', type: 'boolean', description: 'Track opens' },
-        { name: 'place_at_the_top', type: 'boolean', description: 'Pixel at the beginning of the html' },
-      ],
-      responses: CHANGED,
-      async handler({ params, path, caller }) {
+      params: {
+        active: switchParam('Track opens'),
+        place_at_the_top: flagParam('Pixel at the beginning of the html'),
+      },
+      answers: { 200: OPEN_CHANGED },
+      async handler({ input, path, caller }) {
         const domain = await ownDomain(domains, caller, path.name)
-        const settings = await tracking.change(domain, {
-          ...given('opens', params.booleanOr('active', [])),
-          ...given('opensAtTop', params.boolean('place_at_the_top')),
-        })
-        return { message: MESSAGE, open: openView(settings) }
+        const { active: opens, place_at_the_top: opensAtTop } = input()
+        return { message: UPDATED, open: openView(await tracking.change(domain, { opens, opensAtTop })) }
       },
     }),
     operation({
@@ -88,16 +84,12 @@ export function trackingSettingsRoutes(parts: {
       audit: { given: ['active'] },
       summary: 'Switch click tracking of a domain',
       auth: WRITE,
-      params: [{ name: 'active', type: 'string', description: 'true, false, yes, no or htmlonly' }],
-      responses: CHANGED,
-      async handler({ params, path, caller }) {
+      params: { active: parsedParam('true, false, yes, no or htmlonly', clicksOf) },
+      answers: { 200: CLICK_CHANGED },
+      async handler({ input, path, caller }) {
         const domain = await ownDomain(domains, caller, path.name)
-        const active = params.booleanOr('active', ['htmlonly'])
-        const clicks = active === true ? 'yes' : active === false ? 'no' : active
-        return {
-          message: MESSAGE,
-          click: clickView(await tracking.change(domain, given('clicks', clicks))),
-        }
+        const settings = await tracking.change(domain, { clicks: input().active })
+        return { message: UPDATED, click: clickView(settings) }
       },
     }),
     operation({
@@ -107,40 +99,42 @@ export function trackingSettingsRoutes(parts: {
       id: 'updateUnsubscribeTracking',
       summary: 'Switch unsubscribe links of a domain and set their footers',
       auth: WRITE,
-      params: [
-        { name: 'active', type: 'boolean', description: 'Add footers and List-Unsubscribe' },
-        { name: 'html_footer', type: 'string', description: 'May be empty' },
-        { name: 'text_footer', type: 'string', description: 'May be empty' },
-        { name: 'on_bulk', type: 'boolean', description: 'Add List-Unsubscribe to bulk mail in any case' },
-      ],
-      responses: CHANGED,
-      async handler({ params, path, caller }) {
+      params: {
+        active: switchParam('Add footers and List-Unsubscribe'),
+        html_footer: parsedParam('May be empty', footerOf),
+        text_footer: parsedParam('May be empty', footerOf),
+        on_bulk: flagParam('Add List-Unsubscribe to bulk mail in any case'),
+      },
+      answers: { 200: UNSUBSCRIBE_CHANGED },
+      async handler({ input, path, caller }) {
         const domain = await ownDomain(domains, caller, path.name)
+        const given = input()
         const settings = await tracking.change(domain, {
-          ...given('unsubscribe', params.booleanOr('active', [])),
-          ...given('htmlFooter', footerOf(params, 'html_footer')),
-          ...given('textFooter', footerOf(params, 'text_footer')),
-          ...given('unsubscribeOnBulk', params.boolean('on_bulk')),
+          unsubscribe: given.active,
+          htmlFooter: given.html_footer,
+          textFooter: given.text_footer,
+          unsubscribeOnBulk: given.on_bulk,
         })
-        return { message: MESSAGE, unsubscribe: unsubscribeView(settings) }
+        return { message: UPDATED, unsubscribe: unsubscribeView(settings) }
       },
     }),
   ]
 }
 
+/** Other words are refused as those of a list. */
+const switchParam = (description: string) =>
+  parsedParam(description, (params, name) => params.booleanOr(name, []), { type: 'boolean' })
+
+function clicksOf(params: Params, name: string): TrackingSettings['clicks'] | undefined {
+  const active = params.booleanOr(name, ['htmlonly'])
+  return active === true ? 'yes' : active === false ? 'no' : active
+}
+
 /** @throws BadRequest over 10 KB, and for NUL, which PostgreSQL cannot store */
-function footerOf(params: Params, name: 'html_footer' | 'text_footer'): string | undefined {
+function footerOf(params: Params, name: string): string | undefined {
   const footer = params.given(name)
   if (footer !== undefined && Buffer.byteLength(footer) > FOOTER_BYTES_MAX)
     throw new BadRequest('Footer is too long')
   if (footer?.includes('\0')) throw invalidChoice(name, footer)
   return footer
-}
-
-/** The setting if it was given, else nothing, so that it stays unchanged. */
-function given<K extends keyof TrackingSettings>(
-  name: K,
-  value: TrackingSettings[K] | undefined,
-): Partial<TrackingSettings> {
-  return value === undefined ? {} : { [name]: value }
 }

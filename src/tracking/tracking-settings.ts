@@ -3,6 +3,7 @@ import type { Kysely } from 'kysely'
 import { type Cache, createCache, type MaybePromise } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Domain } from '../domains/domain.ts'
+import { given } from '../http/inputs.ts'
 import type { Flag, Schema, TrackingSettingsRow } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
 
@@ -33,7 +34,7 @@ export interface TrackingDirectory {
   /** Changes the given settings and resolves to all of them. */
   change(
     domain: Pick<Domain, 'id' | 'accountId'>,
-    changes: Partial<TrackingSettings>,
+    changes: { readonly [K in keyof TrackingSettings]?: TrackingSettings[K] | undefined },
   ): Promise<TrackingSettings>
   /** Removes the settings of a deleted domain, and invalidates the cache. */
   remove(domainId: string): Promise<void>
@@ -57,7 +58,7 @@ export function createTrackingDirectory(store: Store, clock: Clock): TrackingDir
     get: (domainId) => cache.get(domainId),
     async change(domain, changes) {
       const after = await store.transaction(async (tx) => {
-        const settings = { ...settingsOf(await read(tx, domain.id)), ...changes }
+        const settings = { ...settingsOf(await read(tx, domain.id)), ...given(changes) }
         const row = columnsOf(settings)
         await tx
           .insertInto('tracking_settings')

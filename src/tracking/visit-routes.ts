@@ -7,7 +7,9 @@
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '../base/clock.ts'
+import { media, nothing } from '../base/shape.ts'
 import type { BodyLimit } from '../http/body.ts'
+import { otherParam } from '../http/inputs.ts'
 import { type Context, type Operation, operation } from '../http/operation.ts'
 import { bytesReply, htmlReply, Reply, redirectReply, textReply } from '../http/reply.ts'
 import { PAGE_POLICY } from '../http/small-page.ts'
@@ -88,10 +90,8 @@ export function visitRoutes(parts: VisitRoutesParts): Operation[] {
       path: '/o/{token}',
       id: 'openPixel',
       summary: 'The pixel of a mail: each GET is an open',
-      params: [TOKEN],
-      responses: {
-        200: { description: 'A transparent pixel, also for a bad token', contentType: 'image/png' },
-      },
+      params: TOKEN,
+      answers: { 200: media('image/png', 'A transparent pixel, also for a bad token') },
       handler: async (context) => {
         const { token } = context.path
         const deliveryId = tokens.readOpen(token)
@@ -109,11 +109,8 @@ export function visitRoutes(parts: VisitRoutesParts): Operation[] {
       path: '/c/{token}',
       id: 'followLink',
       summary: 'A link of a mail: each GET is a click, and leads to its target',
-      params: [TOKEN],
-      responses: {
-        302: { description: 'Location is the original link' },
-        404: { description: 'A bad token', contentType: 'text/plain' },
-      },
+      params: TOKEN,
+      answers: { 302: nothing('Location is the original link'), 404: BAD_TOKEN },
       handler: async (context) => {
         const { token } = context.path
         const read = tokens.readClick(token)
@@ -131,8 +128,8 @@ export function visitRoutes(parts: VisitRoutesParts): Operation[] {
       path: '/u/{token}',
       id: 'showUnsubscribe',
       summary: 'The page of an unsubscribe link; changes nothing',
-      params: [TOKEN],
-      responses: PAGE_RESPONSES,
+      params: TOKEN,
+      answers: { 200: PAGE, 404: BAD_TOKEN },
       handler: async (context) => {
         const from = tokens.readUnsubscribe(context.path.token)
         if (from === null) return badToken(context)
@@ -146,23 +143,22 @@ export function visitRoutes(parts: VisitRoutesParts): Operation[] {
       id: 'unsubscribe',
       audit: { exempt: 'what recipients do is an event' },
       summary: "Unsubscribe, by a mail program (RFC 8058) or by the page's button; or undo that",
-      params: [
-        TOKEN,
-        {
-          name: 'List-Unsubscribe',
-          type: 'string',
+      params: {
+        ...TOKEN,
+        'List-Unsubscribe': otherParam('Sent by mail programs; answered with an empty body', {
           values: ['One-Click'],
-          description: 'Sent by mail programs; answered with an empty body',
-        },
-        {
-          name: 'action',
-          type: 'string',
+        }),
+        action: otherParam('Sent by the page; answered with a page', {
           values: ['unsubscribe', 'resubscribe'],
-          description: 'Sent by the page; answered with a page',
-        },
-      ],
+        }),
+      },
       bodyLimit: BODY_LIMIT,
-      responses: PAGE_RESPONSES,
+      answers: {
+        200: [PAGE, nothing('For a mail program')],
+        400: media('text/plain', 'Neither of the two'),
+        404: BAD_TOKEN,
+        429: media('text/plain', 'More than five changes a minute'),
+      },
       handler: async (context) => {
         const from = tokens.readUnsubscribe(context.path.token)
         if (from === null) return badToken(context)
@@ -184,12 +180,9 @@ export function visitRoutes(parts: VisitRoutesParts): Operation[] {
 /** Requests come from webmail pages, mail programs and proxies; none carries an authority of the caller's. */
 const PUBLIC = { tag: 'Tracking host', auth: 'public', crossSite: true } as const
 
-const TOKEN = { name: 'token', type: 'string', description: 'From the link in the mail' } as const
-
-const PAGE_RESPONSES = {
-  200: { description: 'A page, or nothing for a mail program', contentType: 'text/html' },
-  404: { description: 'A bad token', contentType: 'text/plain' },
-} as const
+const TOKEN = { token: otherParam('From the link in the mail') }
+const PAGE = media('text/html', 'A page')
+const BAD_TOKEN = media('text/plain', 'A bad token')
 
 function headersOf({ isSecure }: Visited): Record<string, string> {
   return isSecure ? { ...COMMON, 'strict-transport-security': HSTS } : COMMON

@@ -114,7 +114,8 @@ export function attemptRoutes(parts: AttemptRouteParts): Operation[] {
       async handler({ input, caller }) {
         const { events: types, domain, to = parts.clock.now(), ...given } = input()
         const span = {
-          ...{ ...given, to },
+          ...given,
+          to,
           domainName: domain && (await ownDomain(parts.domains, caller, domain)).name,
           types: types.length > 0 ? types : WEBHOOK_TYPES,
         }

@@ -141,7 +141,7 @@ const EVENT_ID = text('Id of the event')
 const ATTEMPT = named('WebhookAttempt', 'An attempt to deliver a webhook', {
   id: text('Id of the attempt'),
   event_id: EVENT_ID,
-  event: text('Type of the webhook', { example: 'delivered' }),
+  event: text('Type of the webhook', { only: { enum: WEBHOOK_TYPES } }),
   domain: text('Domain of the event'),
   url: MASKED_URL,
   attempt: integer('Number of the attempt, from 1'),

@@ -85,10 +85,13 @@ function sentence({ instancePath, message, params, data }: ErrorObject): string 
 
 /** The same schema, whose objects have no members but those that they declare. */
 function closed(schema: JsonSchema): JsonSchema {
-  const { properties, items, additionalProperties, anyOf } = schema as Partial<Record<string, JsonSchema>>
+  const { properties, items, prefixItems, additionalProperties, anyOf } = schema as Partial<
+    Record<string, JsonSchema>
+  >
   return {
     ...schema,
     ...(items && { items: closed(items) }),
+    ...(Array.isArray(prefixItems) && { prefixItems: prefixItems.map(closed) }),
     ...(Array.isArray(anyOf) && { anyOf: anyOf.map(closed) }),
     ...(properties && { properties: eachClosed(properties as Record<string, JsonSchema>) }),
     ...((properties || additionalProperties) && {

@@ -3,14 +3,16 @@
  * job. Its hits are in the list of the first account, with the same notices as other alerts.
  */
 import type { Clock } from '../../base/clock.ts'
+import type { Of } from '../../base/shape.ts'
 import { createJob, type Job } from '../../jobs/job.ts'
 import { StaleWrite } from '../../store/store.ts'
-import { CHANNELS, type Comparator, OWN_PREFIX } from '../alert.ts'
+import { type Comparator, OWN_PREFIX } from '../alert.ts'
 import type { Hits } from '../hits.ts'
 import type { Finding } from '../judging.ts'
 import type { NoticeKind } from '../notice-texts.ts'
 import { type NoticeParts, noticesAbout } from '../notices.ts'
 import type { EventType } from '../settings.ts'
+import { CHANNELS, type OWN_CHECK_VIEW } from '../shapes.ts'
 
 export interface OwnCheck {
   /** In kebab-case; the name of its alert is `sendwright:<name>`. */
@@ -42,7 +44,7 @@ export interface OwnCheckParts extends NoticeParts {
 export const alertName = ({ name }: OwnCheck) => `${OWN_PREFIX}${name}`
 
 /** As the API shows it. */
-export const ownCheckView = (check: OwnCheck) => ({
+export const ownCheckView = (check: OwnCheck): Of<typeof OWN_CHECK_VIEW> => ({
   name: alertName(check),
   description: check.description,
   metric: check.metric,

@@ -4,6 +4,7 @@ import { type Operation, operation } from '../../http/operation.ts'
 import type { AlertHitRow } from '../../store/schema.ts'
 import { hitView } from '../alert.ts'
 import { READ, TAG } from '../routes.ts'
+import { OWN_CHECKS } from '../shapes.ts'
 import { alertName, type OwnCheck, ownCheckView } from './own-check.ts'
 
 export interface OwnRouteParts {
@@ -23,8 +24,7 @@ export function ownCheckRoutes({ checks, firstAccountId, triggered }: OwnRoutePa
       summary: 'What the service checks of itself, and what is wrong now',
       description: 'For the first account only.',
       auth: { ...READ, only: 'first' },
-      params: [],
-      responses: { 200: { description: 'One item per check, with its hits' } },
+      answers: { 200: OWN_CHECKS },
       async handler({ caller }) {
         if (caller.accountId !== firstAccountId) throw new Forbidden()
         const hits = Map.groupBy(await triggered(), ({ name }) => name)

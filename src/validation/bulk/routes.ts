@@ -129,9 +129,11 @@ function jobRoutes(parts: BulkRouteParts): Operation[] {
       summary: 'The results of a validation job, by a link that the job shows',
       auth: 'public',
       params: {
-        format: choiceParam('Of the file', ['csv', 'json'], { default: 'csv' }),
+        format: choiceParam('Form of the file', ['csv', 'json'], { default: 'csv' }),
         // A link without one is a 404, as any other that is not ours.
-        sig: parsedParam('Of the link', (params, name) => params.text(name) ?? '', { required: true }),
+        sig: parsedParam('Signature of the link', (params, name) => params.text(name) ?? '', {
+          required: true,
+        }),
       },
       answers: {
         200: [list('The results', RESULT), media('text/csv', 'The results, with a header line')],
