@@ -27,7 +27,8 @@ test('a table has a row for each field, and the text around it stays', () => {
     size: integer('Size', { unit: 'bytes', default: 0 }),
     kind: oneOf('Kind', ['big', 'small']),
     parts: optional(list('Parts', nullable(flag('')))),
-    at: optional(gmtDate('When')),
+    made: optional(gmtDate('When')),
+    sent: optional(gmtDate('When')),
     owner: named('Owner', 'Whose it is', { name: text('Name') }),
     marks: list('Marks', object('A mark', { at: optional(nullable(object('', { x: integer('Place') }))) })),
   })
@@ -43,7 +44,7 @@ test('a table has a row for each field, and the text around it stays', () => {
 | \`size\` | integer | Size (bytes); default \`0\` |
 | \`kind\` | \`big\`, \`small\` | Kind |
 | \`parts\` | list of boolean or null, optional | Parts |
-| \`at\` | date (GMT), optional | When |
+| \`made\`, \`sent\` | date (GMT), optional | When |
 | \`owner\` | Owner | Whose it is |
 | \`marks\` | list of object | Marks |
 | \`marks[].at\` | object or null, optional | |

@@ -83,24 +83,52 @@ function parameterTable(id: string, api: Description): string {
   )
 }
 
-const table = (head: string, rows: readonly string[]) =>
-  [`| ${head} | Type | Meaning |`, '|---|---|---|', ...rows].join('\n')
+function table(head: string, rows: readonly Row[]): string {
+  const lines = rows.map(({ names, type, meaning }) => `| ${names} | ${type} |${meaning && ` ${meaning}`} |`)
+  return [`| ${head} | Type | Meaning |`, '|---|---|---|', ...lines].join('\n')
+}
 
-/** A row for each member, and below it one for each member of an object without a name: `reason.code`, `rules[].name`. */
+interface Row {
+  names: string
+  type: string
+  meaning: string
+  isPlain: boolean
+}
+
+/**
+ * A row for each member, and below it one for each member of an object without a name: `reason.code`, `rules[].name`.
+ * Neighbours that differ in nothing but their names share a row.
+ */
 function rowsOf(
   { properties = {}, required = [] }: Shown,
   api: Description,
   note: (isRequired: boolean) => string,
   prefix = '',
-): string[] {
-  return Object.entries(properties).flatMap(([name, field]) => {
-    const path = `${prefix}${name}`
-    const type = `${typeName(field)}${note(required.includes(name))}`
-    const row = `| \`${path}\` | ${type} | ${meaning(field, api)} |`.replace('|  |', '| |')
+): Row[] {
+  const rows: Row[] = []
+  for (const [name, field] of Object.entries(properties)) {
     const inner = innerObject(field)
-    return inner === undefined ? [row] : [row, ...rowsOf(inner.object, api, note, `${path}${inner.step}`)]
-  })
+    const row = {
+      names: `\`${prefix}${name}\``,
+      type: `${typeName(field)}${note(required.includes(name))}`,
+      meaning: meaning(field, api),
+      isPlain: inner === undefined,
+    }
+    const last = rows.at(-1)
+    if (last !== undefined && isAlike(last, row)) last.names += `, ${row.names}`
+    else rows.push(row)
+    if (inner !== undefined) rows.push(...rowsOf(inner.object, api, note, `${prefix}${name}${inner.step}`))
+  }
+  return rows
 }
+
+const CELL_MAX = 200
+const isAlike = (a: Row, b: Row) =>
+  a.isPlain &&
+  b.isPlain &&
+  a.type === b.type &&
+  a.meaning === b.meaning &&
+  a.names.length + b.names.length < CELL_MAX
 
 function innerObject(field: Shown): Inner | undefined {
   const { properties, items, additionalProperties, anyOf } = field
