@@ -69,7 +69,6 @@ export const LOG_ITEM = named('LogItem', 'An event; it has the members that appl
       'certificate-verified': yes('Whether the certificate was verified'),
       utf8: yes('Whether the host takes UTF-8 addresses and headers'),
       'retry-seconds': seconds('Until the next attempt'),
-      'first-delivery-attempt-seconds': seconds('Until the first attempt'),
       'bounce-type': optional(oneOf('hard: the mailbox does not exist', ['hard', 'soft'])),
       'last-code': count('Code of the last attempt'),
       'last-message': word('Message of the last attempt'),
@@ -244,7 +243,7 @@ const VISITS = {
   clicked: integer('Clicks'),
   unique_clicked: integer('Unique clicks'),
 }
-const VISIT_COUNTS = object('Openings and clicks', VISITS)
+const VISIT_COUNTS = named('Visits', 'Openings and clicks', VISITS)
 const VOLUMES = {
   accepted: integer('Accepted messages'),
   delivered: integer('Deliveries'),
@@ -260,7 +259,7 @@ export const FAILURE_CLASS = named('FailureClass', 'Failures of one class at a p
   temporary: integer('Failed attempts that are repeated'),
   permanent: integer('Failures for good'),
   reply: object('The most frequent reply', { text: text('Its text'), count: integer('How often') }),
-  sample: object('One of the failures', {
+  sample: object('The newest delivery that got the reply', {
     domain: text('Sending domain'),
     failed_at: rfc3339('When'),
     sending_ip: nullable(text('Address that it left from; null: not known')),

@@ -601,7 +601,7 @@ export interface DeliveryReasons {
   /** Beginning of the time, in whole hours */ start: string
   /** End of the time, exclusive */ end: string
   /** The domain that was asked for; null: all of the account */ domain: string | null
-  /** Openings and clicks by kind of client */ visits: { all: { opened: number; unique_opened: number; clicked: number; unique_clicked: number }; people: { opened: number; unique_opened: number; clicked: number; unique_clicked: number }; machines: Record<string, { opened: number; unique_opened: number; clicked: number; unique_clicked: number }> }
+  /** Openings and clicks by kind of client */ visits: { all: Visits; people: Visits; machines: Record<string, Visits> }
   /** Providers, those with most mail first */ providers: ProviderReasons[]
   /** There were more failures than are read */ partial?: true
 }
@@ -636,6 +636,15 @@ export interface DmarcReportRow {
   /** Why the receiver did not follow the policy */ reasons: string[]
   /** Results without alignment */ dkim_results: ({ domain: string; selector: string; result: string })[]
   /** Results without alignment */ spf_results: ({ domain: string; result: string })[]
+}
+
+/** Mail of one source */
+export interface DmarcSource {
+  /** Address that the mail came from; other: all further ones */ source_ip: string
+  /** Messages */ messages: number
+  /** Messages that passed */ passed: number
+  /** Messages that failed */ failed: number
+  /** Messages by what receivers did */ dispositions: { none: number; quarantine: number; reject: number }
 }
 
 /** A DNS record to publish, and what DNS had at the last check */
@@ -734,7 +743,7 @@ export interface DomainReportPage {
   paging: Paging
   /** Begin of the first period */ from: string
   /** Begin of the last period */ to: string
-  /** Sums of whole days in UTC, of authenticated reports only */ totals: { dmarc?: { messages: number; passed: number; failed: number; dispositions: { none: number; quarantine: number; reject: number }; sources: ({ source_ip: string; messages: number; passed: number; failed: number; dispositions: { none: number; quarantine: number; reject: number } })[] }; tls?: { sessions: number; passed: number; failed: number; failures: ({ result_type: string; sessions: number })[] }; complaint?: { complaints: number; providers: ({ provider: string; complaints: number })[] } }
+  /** Sums of whole days in UTC, of authenticated reports only */ totals: { dmarc?: { messages: number; passed: number; failed: number; dispositions: { none: number; quarantine: number; reject: number }; sources: DmarcSource[] }; tls?: { sessions: number; passed: number; failed: number; failures: ({ result_type: string; sessions: number })[] }; complaint?: { complaints: number; providers: ({ provider: string; complaints: number })[] } }
   /** Where reports go */ addresses: { dmarc: string; tls: string }
   /** DNS records that say so */ records: ({ name: string; type: 'TXT'; value: string })[]
 }
@@ -952,7 +961,7 @@ export interface FailureClass {
   /** Failed attempts that are repeated */ temporary: number
   /** Failures for good */ permanent: number
   /** The most frequent reply */ reply: { text: string; count: number }
-  /** One of the failures */ sample: { domain: string; failed_at: string; sending_ip: string | null; event_id: string | null; message_id: string | null; recipient: string | null }
+  /** The newest delivery that got the reply */ sample: { domain: string; failed_at: string; sending_ip: string | null; event_id: string | null; message_id: string | null; recipient: string | null }
 }
 
 /** A feature of a subaccount: `{enabled}` */
@@ -1222,7 +1231,7 @@ export interface LogItem {
   /** Why it failed or was rejected */ reason?: string
   /** Why it was rejected */ reject?: { reason: string; description: string }
   /** Rule that classified the reply */ 'i-classification-rule-id'?: string
-  /** Outcome of an attempt */ 'delivery-status'?: { code: number; 'attempt-no': number; message: string; description: string; 'session-seconds': number; 'enhanced-code'?: string; 'mx-host'?: string; tls?: boolean; 'certificate-verified'?: boolean; utf8?: boolean; 'retry-seconds'?: number; 'first-delivery-attempt-seconds'?: number; 'bounce-type'?: 'hard' | 'soft'; 'last-code'?: number; 'last-message'?: string }
+  /** Outcome of an attempt */ 'delivery-status'?: { code: number; 'attempt-no': number; message: string; description: string; 'session-seconds': number; 'enhanced-code'?: string; 'mx-host'?: string; tls?: boolean; 'certificate-verified'?: boolean; utf8?: boolean; 'retry-seconds'?: number; 'bounce-type'?: 'hard' | 'soft'; 'last-code'?: number; 'last-message'?: string }
   /** send-time: delivered at the best time of the recipient */ 'i-delivery-optimizer'?: string
   /** Name of the DKIM key that signed it */ 'primary-dkim'?: string
   /** Envelope */ envelope?: { sender?: string; targets?: string; transport?: 'smtp' | 'http'; 'sending-ip'?: string; 'i-ip-pool-id'?: string; 'i-ip-pool-name'?: string }
@@ -2154,6 +2163,14 @@ export interface ValidationShares {
 /** The message that was read */
 export interface VisitedMessage {
   /** Its headers */ headers: { 'message-id': string }
+}
+
+/** Openings and clicks */
+export interface Visits {
+  /** Openings */ opened: number
+  /** Unique openings */ unique_opened: number
+  /** Clicks */ clicked: number
+  /** Unique clicks */ unique_clicked: number
 }
 
 /** An attempt to deliver a webhook */
