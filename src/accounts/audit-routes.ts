@@ -27,7 +27,7 @@ const FILTER = {
 }
 const PARAMS = {
   limit: limitParam(PAGE_SIZE, PAGE_SIZE_MAX, { above: 'cut' }),
-  page: parsedParam('first, next, previous or last', pageName),
+  page: parsedParam('`first`, `next`, `previous` (or `prev`), `last`', pageName),
   id: textParam('Pivot of next and previous'),
   ...FILTER,
   subaccount: textParam('Of this subaccount, also a closed one'),

@@ -121,7 +121,7 @@ export const mailDate = (description: string, about?: About) =>
   text(description, { example: 'Sat, 31 Jan 2026 12:00:00 +0000', ...about })
 /** Seconds since 1970, with a fraction where the description says so. */
 export const unixSeconds = (description: string, about?: About) =>
-  number(description, { unit: 'seconds', example: 1769860800, ...about })
+  number(description, { unit: 'Unix seconds', example: 1769860800, ...about })
 
 export const list = <T>(description: string, items: Shape<T>, about?: About) =>
   make<readonly T[]>({ type: 'array', items: items.schema }, description, about, items.parts)

@@ -84,7 +84,10 @@ const MESSAGES = {
 
 const DMARC_TOTALS = object('Totals of DMARC reports; absent: another type was asked for', {
   ...MESSAGES,
-  sources: list('The 100 with the most messages', object('A source', { source_ip: SOURCE_IP, ...MESSAGES })),
+  sources: list(
+    'The 100 with the most messages',
+    named('DmarcSource', 'Mail of one source', { source_ip: SOURCE_IP, ...MESSAGES }),
+  ),
 })
 const TLS_TOTALS = object('Totals of TLS reports; absent: another type was asked for', {
   sessions: integer('Sessions'),

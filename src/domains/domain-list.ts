@@ -11,8 +11,8 @@ export const LIST_PARAMS = {
   limit: limitParam(100, 1000, { tooLarge: "Limit parameter can't be larger than 1000" }),
   skip: skipParam(),
   sort: choiceParam('By name; default newest first', ['name', 'name:asc', 'name:desc']),
-  search: textParam('Part of the name'),
-  authority: textParam('DKIM authority; not together with state'),
+  search: textParam('Part of the name, in any case; no wildcards'),
+  authority: textParam('Only domains with this DKIM authority; ignored when state is given'),
   include_subaccounts: flagParam('Include those of subaccounts', { default: false }),
 }
 

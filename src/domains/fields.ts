@@ -143,7 +143,7 @@ export const FIELDS = {
     { by: 'update', isExtended: true },
     setting(
       column('mailfrom_host'),
-      'Host of return paths; bounces are sent to its MX',
+      'Host of return paths; bounces are sent to its MX (domains.md rule 16)',
       (about) => optional(text(about)),
       (about) =>
         wordParam(about, (text, name) => {

@@ -16,7 +16,7 @@ import {
 import { pageOf } from '../http/paging-shape.ts'
 import { FIELD_SHAPES } from './fields.ts'
 
-const DISABLEMENT = object('Why nothing can be sent; absent unless the domain is disabled', {
+const DISABLEMENT = object('Why nothing can be sent; only if the domain is disabled', {
   code: text('Why, as a word'),
   note: text('Why, by whoever disabled it'),
   reason: text('Why, in words'),
@@ -28,17 +28,19 @@ export const DOMAIN = named('Domain', 'A sending domain', {
   ...FIELD_SHAPES,
   created_at: gmtDate('When it was added'),
   is_disabled: flag('Whether the state is disabled'),
-  smtp_login: text('Login for SMTP submission', { example: 'postmaster@example.com' }),
+  smtp_login: text('Login for SMTP submission: postmaster at the domain', {
+    example: 'postmaster@example.com',
+  }),
   tracking_host: text('Host of tracking links: web_prefix and name', { example: 'email.example.com' }),
-  subaccount_id: optional(text('Its account, if that is a subaccount')),
+  subaccount_id: optional(text('The account of the domain; only if that is a subaccount')),
   disabled: optional(DISABLEMENT),
-  pod: optional(text('Always default; only with h:extended', { example: 'default' })),
+  pod: optional(text('Always default', { example: 'default' })),
 })
 
 const VALID = oneOf('Whether DNS had the record at the last check', ['valid', 'unknown'])
 
 export const DNS_RECORD = named('DnsRecord', 'A DNS record to publish, and what DNS had at the last check', {
-  name: optional(text('Name; absent for MX, whose name is the domain')),
+  name: optional(text('Name; not of MX, whose name is the domain')),
   record_type: oneOf('Type', ['TXT', 'CNAME', 'A', 'AAAA', 'MX']),
   priority: optional(text('Only of MX', { example: '10' })),
   value: text('Value to publish'),
@@ -203,19 +205,21 @@ export const KEY_ROTATION = named('KeyRotation', 'How far automatic sender secur
         'retiring',
       ]),
       selector: text('Selector of the new key while publishing, else of the former one'),
-      until: rfc3339('When the phase ends'),
+      until: rfc3339(
+        'When the phase ends: the new key is looked up, or the former one is no longer published',
+      ),
     }),
   ),
 })
 
 export const ROTATION_DOMAIN = named('RotationDomain', 'Automatic sender security of a domain', {
   id: text('Identifier of the domain'),
-  account_id: text('Its account'),
-  sid: text('Its label in the DKIM zone'),
-  name: text('Its name', { example: 'example.com' }),
+  account_id: text('Account of the domain'),
+  sid: text('Label of the domain in the DKIM zone'),
+  name: text('Name of the domain', { example: 'example.com' }),
   state: SECURITY_STATE,
   active_selector: optional(text('Selector that signs; absent: none yet')),
-  rotation_enabled: oneOf('Keys are rotated from time to time', ['true', 'false']),
+  rotation_enabled: oneOf('Keys are rotated from time to time; as text', ['true', 'false']),
   rotation_interval: INTERVAL,
   records: list(
     'CNAME records to publish',

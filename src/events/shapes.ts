@@ -40,7 +40,7 @@ const LABELS = {
 
 const RECIPIENT = {
   recipient: text('Address of the recipient', ADDRESS_EXAMPLE),
-  'recipient-domain': text('Its domain', { example: 'example.org' }),
+  'recipient-domain': text('Domain of the recipient', { example: 'example.org' }),
 }
 const PROVIDER = {
   'recipient-provider': text('Mailbox provider by its MX hosts, or Other', { example: 'Gmail' }),
@@ -62,7 +62,7 @@ const MESSAGE_FIELDS = {
   attachments: list('Attachments', EVENT_ATTACHMENT),
   size: integer('Size of the message', { unit: 'bytes' }),
 }
-const RECIPIENTS = list('Addresses given by the sender', text('Address'))
+const RECIPIENTS = list('Addresses that the sender gave', text('Address'))
 const MESSAGE = named('EventMessage', 'The message that the event is about', MESSAGE_FIELDS)
 const ACCEPTED_MESSAGE = named('AcceptedEventMessage', 'The message that was accepted', {
   ...MESSAGE_FIELDS,
@@ -79,7 +79,7 @@ const VISITED_MESSAGE = named('VisitedMessage', 'The message that was read', {
 
 const STORAGE = named('EventStorage', 'Where the message can be read while it is kept', {
   key: text('Key of the stored message'),
-  url: text('Its address'),
+  url: text('Address of the message (messages.md M3)'),
   region: text('Always default'),
   env: text('Always production'),
 })
@@ -118,8 +118,8 @@ const ATTEMPT_FLAGS = named('AttemptFlags', 'Kind of the message and of the atte
 })
 
 export const EVENT_TEMPLATE = named('EventTemplate', 'The template of the message', {
-  name: text('Its name'),
-  version: text('Tag of its version'),
+  name: text('Name of the template'),
+  version: text('Tag of the version'),
   'is-text': flag('The text part was made from the rendered HTML'),
 })
 export const EVENT_MAILING_LIST = named(
@@ -162,7 +162,9 @@ export const DELIVERY_STATUS = named('DeliveryStatus', 'Outcome of an attempt', 
   'certificate-verified': optional(flag('Whether the certificate was verified; if known')),
   utf8: optional(flag('Whether the host takes UTF-8 addresses and headers; if known')),
   'retry-seconds': optional(integer('Until the next attempt; in temporary failures', { unit: 'seconds' })),
-  'bounce-type': optional(oneOf('hard: the mailbox does not exist; in permanent failures', ['hard', 'soft'])),
+  'bounce-type': optional(
+    oneOf('`hard`: the mailbox does not exist; in permanent failures', ['hard', 'soft']),
+  ),
   'last-code': optional(integer('Code of the last attempt; with code 602')),
   'last-message': optional(text('Message of the last attempt; with code 602')),
 })
@@ -187,16 +189,18 @@ const ATTEMPTED = {
 export const CLIENT_INFO = named('ClientInfo', 'The client by its User-Agent', {
   'client-name': text('Name', { example: 'Firefox' }),
   'client-os': text('Operating system', { example: 'Linux' }),
-  'client-type': text('browser, mobile browser, email client, library, robot, feed reader, other or unknown'),
-  'device-type': text('desktop, mobile, tablet, other or unknown'),
+  'client-type': text(
+    '`browser`, `mobile browser`, `email client`, `library`, `robot`, `feed reader`, `other` or `unknown`',
+  ),
+  'device-type': text('`desktop`, `mobile`, `tablet`, `other` or `unknown`'),
   'user-agent': text('User-Agent as sent'),
-  bot: text('apple, gmail or generic: not a person; else empty'),
+  bot: text('`apple`, `gmail` or `generic`: not a person; else empty'),
 })
 export const GEOLOCATION = named('Geolocation', 'Where the client is, by its address; Unknown: not known', {
   country: text('Two letters', { example: 'US' }),
   region: text('Region'),
   city: text('City'),
-  timezone: text('IANA time zone', { example: 'America/New_York' }),
+  timezone: text('Time zone of IANA', { example: 'America/New_York' }),
 })
 
 const VISITED = {
@@ -245,7 +249,7 @@ export const DELIVERED = named('DeliveredEvent', 'The receiving server accepted 
 export const FAILED = named('FailedEvent', 'An attempt failed', {
   ...head('failed', ['warn', 'error']),
   ...ATTEMPTED,
-  severity: oneOf('temporary: another attempt follows', ['temporary', 'permanent']),
+  severity: oneOf('`temporary`: another attempt follows', ['temporary', 'permanent']),
   reason: text(
     'bounce, generic, espblock, blacklisted, greylisted, old, suppress-bounce, suppress-unsubscribe, suppress-complaint or loop',
     { example: 'bounce' },

@@ -36,7 +36,7 @@ export function pageName(params: Params, name = 'page'): PageName {
 
 /** Parameters of a list, newest first, whose pages are next to the item with an id. */
 export const ID_PAGE_PARAMS = {
-  page: parsedParam('first, next, previous or last', pageName),
+  page: parsedParam('`first`, `next`, `previous` (or `prev`), `last`', pageName),
   id: textParam('The page is next to the item with this id'),
 }
 

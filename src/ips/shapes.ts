@@ -62,7 +62,7 @@ export const ADDRESS_DOMAINS = object('Domains that send from the address, by id
   items: list(
     'Domains of this page',
     named('IpDomain', 'A domain with its addresses', {
-      domain: text('Name', { example: 'example.com' }),
+      domain: text('Name of the domain', { example: 'example.com' }),
       ips: list('Addresses that it sends from', IP),
     }),
   ),
@@ -90,7 +90,7 @@ export const POOL = named('IpPool', 'Dedicated addresses that domains are linked
   description: text('Description; may be empty'),
   ips: list('Its addresses, by the time they were added', IP),
   is_linked: flag('Whether a domain is linked to it now'),
-  is_inherited: flag('Whether it is the parent’s, who lets this account use it'),
+  is_inherited: flag('Whether it belongs to the parent, which lets this account use it'),
   linked_domains: optional(
     list('Names of linked domains, at most 1000; only where one pool is read', text('Name')),
   ),
@@ -157,7 +157,7 @@ export const WARMUP = named('IpWarmup', 'State of a warm-up; several values have
   stage_limit: described('The same as stage_volume_limit', LIMIT),
   stage_started_at: described('The same as stage_start_time', STAGE_START),
   hourly_limit: HOURLY,
-  hour_started_at: rfc3339('Beginning of the hour that throttle counts'),
+  hour_started_at: rfc3339('Beginning of the hour that `throttle` counts'),
   plan_started_at: rfc3339('When the warm-up began'),
   plan_last_updated_at: rfc3339('When a stage was last judged'),
   total_stages: integer('Stages of the plan'),
@@ -200,7 +200,7 @@ export const WARMUP_PROGRESS = named('IpWarmupProgress', 'A warm-up in all, and 
 export const BLOCK = named('IpBlock', 'A provider that refuses mail from an address', {
   site: text('The destination, as in the names of lanes'),
   provider: text('Name of the provider'),
-  state: oneOf('closed until the time of until; then probing: single messages find out', [
+  state: oneOf('`closed` until the time of `until`; then `probing`: single messages find out', [
     'closed',
     'probing',
   ]),
@@ -218,7 +218,9 @@ export const INSTALLED_ADDRESS = named(
     dedicated: IP_FIELDS.dedicated,
     account_id: nullable(text('Its account; null: shared, or not given to anybody')),
     enabled: flag('Whether it is switched on'),
-    usable: flag('Whether it is also in use by some process, and confirmed where that is required'),
+    usable: flag(
+      'Also named by the configuration of a process in the last 3 hours, and confirmed where that is required',
+    ),
     configured_here: flag('Whether the configuration of this process names it'),
     pool_id: nullable(text('The pool that it is in')),
     is_on_warmup: ON_WARMUP,

@@ -185,7 +185,7 @@ const VISITS = {
   clicked: integer('Clicks'),
   unique_clicked: integer('Unique clicks'),
 }
-const VISIT_COUNTS = object('Openings and clicks', VISITS)
+const VISIT_COUNTS = named('Visits', 'Openings and clicks', VISITS)
 const VOLUMES = {
   accepted: integer('Accepted messages'),
   delivered: integer('Deliveries'),
@@ -201,7 +201,7 @@ export const FAILURE_CLASS = named('FailureClass', 'Failures of one class at a p
   temporary: integer('Failed attempts that are repeated'),
   permanent: integer('Failures for good'),
   reply: object('The most frequent reply', { text: text('Its text'), count: integer('How often') }),
-  sample: object('One of the failures', {
+  sample: object('The newest delivery that got the reply', {
     domain: text('Sending domain'),
     failed_at: rfc3339('When'),
     sending_ip: nullable(text('Address that it left from; null: not known')),

@@ -40,7 +40,7 @@ const INTERVALS_MAX = 1500
 /** The response's date format has four-digit years only. */
 const TIME_END = Date.UTC(10_000, 0, 1)
 
-const EVENT = parsedParam('What to count', eventsOf, {
+const EVENT = parsedParam('What to count; repeatable, or separated by commas', eventsOf, {
   required: true,
   missing: "'event' parameter is required",
   repeated: true,

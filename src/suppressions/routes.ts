@@ -47,10 +47,10 @@ const IMPORT_LIMIT: BodyLimit = {
 
 const LIST_PARAMS = {
   limit: limitParam(PAGE_SIZE, PAGE_SIZE_MAX, { above: 'cut' }),
-  page: parsedParam('first, next, previous or last', pageName),
-  address: textParam('The page is next to this address'),
+  page: parsedParam('`first`, `next`, `previous` (or `prev`), `last`', pageName),
+  address: textParam('Pivot of next and previous'),
   p: textParam('The same as address, which some clients send'),
-  term: textParam('Only those that begin with this text', { default: '' }),
+  term: textParam('Only those that begin with this text, in any case', { default: '' }),
 }
 
 export function suppressionRoutes(parts: SuppressionRouteParts): Operation[] {

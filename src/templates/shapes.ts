@@ -19,7 +19,7 @@ import { PAGING } from '../http/paging-shape.ts'
 const MESSAGE = text('What was done')
 const NAME = text('Name in lower case, unique in the domain or account', { example: 'welcome' })
 const VERSION_TAG = text('Tag of the version, in lower case', { example: 'initial' })
-const ENGINE = oneOf('Of the content; MJML is compiled when it is stored', ['handlebars'])
+const ENGINE = oneOf('Engine of the content; MJML is compiled when it is stored', ['handlebars'])
 const CREATED_AT = utcDate('When it was stored')
 const COMMENT = text('Comment on the version')
 const CONTENT = text('Content: HTML with Handlebars')
@@ -44,7 +44,7 @@ export const VERSION = named('TemplateVersion', 'A version with its content', {
 
 export const TEMPLATE = named('Template', 'A template of a domain or of the account', {
   name: NAME,
-  description: text('Description'),
+  description: text('Free text, up to 4,000 characters'),
   createdAt: CREATED_AT,
   createdBy: text('Who made it, as given'),
   id: text('Id of the template'),

@@ -22,10 +22,13 @@ export const RISKS = ['high', 'low', 'medium', 'unknown'] as const
 export type Risk = (typeof RISKS)[number]
 
 export type Engagement = Of<typeof ENGAGEMENT>
-const ENGAGEMENT = object('From openings and clicks of the mail of the account', {
-  engaging: flag('The recipient opened or clicked'),
-  is_bot: flag('All of that looks like machines'),
-})
+const ENGAGEMENT = object(
+  'From openings and clicks of the mail of the account; absent without any, and for a public key',
+  {
+    engaging: flag('The recipient opened or clicked'),
+    is_bot: flag('All of that looks like machines'),
+  },
+)
 
 export type ValidationResult = Of<typeof RESULT>
 export const RESULT = named('ValidationResult', 'What is known of an address', {
@@ -44,8 +47,8 @@ export const RESULT = named('ValidationResult', 'What is known of an address', {
 })
 
 export type Counts = Of<typeof COUNTS>
-const countsOf = (description: string, shape: Shape<number>) =>
-  object(description, {
+const countsOf = (name: string, description: string, shape: Shape<number>) =>
+  named(name, description, {
     result: object('By result', {
       catch_all: shape,
       deliverable: shape,
@@ -55,9 +58,14 @@ const countsOf = (description: string, shape: Shape<number>) =>
     }),
     risk: object('By risk', { high: shape, low: shape, medium: shape, unknown: shape }),
   })
-const COUNTS = countsOf('How many addresses have which result', integer('Number of addresses'))
+const COUNTS = countsOf(
+  'ValidationCounts',
+  'How many addresses have which result and risk',
+  integer('Number of addresses'),
+)
 const SHARES = countsOf(
-  'Which share of the addresses has which result',
+  'ValidationShares',
+  'Which share of the addresses has which result and risk',
   number('One decimal', { unit: 'percent' }),
 )
 

@@ -1,6 +1,7 @@
 /** What webhooks post, and the answers of the operations on them (webhooks.md; own-operations.md section 5). */
 import {
   component,
+  described,
   descriptionOf,
   either,
   type Fields,
@@ -55,7 +56,7 @@ const posted = <const F extends Fields, const M extends Fields>(
     ...event.fields,
     ...others,
     account: EVENT_ACCOUNT,
-    domain: object('The domain of the message', { name: text('Its name') }),
+    domain: object('The domain of the message', { name: text('Name of the domain') }),
   })
 
 export const EVENT_DATA = component(
@@ -74,13 +75,18 @@ export const EVENT_DATA = component(
 
 export const SIGNATURE = named('WebhookSignature', 'Proves that the service posted it', {
   timestamp: text('Unix seconds', { example: '1780315203' }),
-  token: text('50 random characters; another one in each attempt'),
-  signature: text('HMAC-SHA256 of timestamp and token under the signing key, as lower-case hex'),
+  token: text('50 random hex digits, new for each attempt'),
+  signature: text('HMAC-SHA256 of timestamp and token, without a separator, in lower-case hex'),
 })
 
 export const WEBHOOK_POST = named('WebhookPost', 'The JSON body of a webhook', {
   signature: SIGNATURE,
-  'parent-signature': optional(SIGNATURE),
+  'parent-signature': optional(
+    described(
+      'By the signing key of the parent; only to its webhooks, about events of subaccounts',
+      SIGNATURE,
+    ),
+  ),
   'event-data': EVENT_DATA,
 })
 

@@ -2,7 +2,7 @@
 import { flag, gmtDate, named, object, oneOf, optional, text } from '../../base/shape.ts'
 import { forFeatures } from '../account-directory.ts'
 
-const SWITCH = named('FeatureSwitch', 'A feature of a subaccount', { enabled: flag('It is on') })
+const SWITCH = named('FeatureSwitch', 'A feature of a subaccount: `{enabled}`', { enabled: flag('It is on') })
 export const GIVEN_FEATURES = object('The features that were given', forFeatures(optional(SWITCH)))
 
 export const SUBACCOUNT = named('Subaccount', 'An account as its parent sees it', {
@@ -13,7 +13,7 @@ export const SUBACCOUNT = named('Subaccount', 'An account as its parent sees it'
   updated_at: gmtDate('Last change'),
   features: object('Its features', forFeatures(SWITCH)),
   disabled: optional(
-    object('Why it is disabled; present while it is', {
+    object('Why; only while it is disabled', {
       reason: text('Reason; empty if none was given'),
       note: text('More about it; empty if none was given'),
     }),

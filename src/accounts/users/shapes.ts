@@ -28,8 +28,10 @@ export const USER = named('User', 'A user of an account', {
   metadata: object('Always empty', {}),
   tfa_enabled: flag('Signs in with an authenticator app besides the password'),
   tfa_active: flag('The same as tfa_enabled'),
-  tfa_created_at: nullable(text('Since when; UTC. Null: no authenticator app', LOCAL_TIME)),
-  password_updated_at: nullable(text('When the password was set; UTC. Null: there is none', LOCAL_TIME)),
+  tfa_created_at: nullable(text('Since when, UTC; null: no authenticator app', LOCAL_TIME)),
+  password_updated_at: nullable(
+    text('When it was set, UTC: `2022-12-20T16:52:01.892000`; null: there is none', LOCAL_TIME),
+  ),
   preferences: object('The same for all users', {
     time_zone: text('Always UTC'),
     time_format: text('Always 24h'),
