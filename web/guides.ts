@@ -6,13 +6,19 @@ import { Marked, type Token, type Tokens } from 'marked'
 
 /** Files below `docs/` without `.md`, in the order of the list. */
 export const GUIDES: readonly { group: string; files: readonly string[] }[] = [
-  { group: 'Begin', files: ['quick-start', 'install', 'going-live', 'moving-in'] },
-  { group: 'Send', files: ['clients', 'templates', 'webhooks'] },
+  { group: 'Begin', files: ['quick-start', 'how-it-works', 'install', 'going-live', 'moving-in'] },
+  { group: 'Send and receive', files: ['clients', 'templates', 'webhooks', 'receiving', 'ci'] },
   {
     group: 'Run',
-    files: ['operations', 'settings', 'backup', 'upgrading', 'scaling', 'warm-up', 'shaping', 'security'],
+    files: [
+      ...['operations', 'troubleshooting', 'settings', 'backup', 'upgrading', 'scaling', 'warm-up'],
+      ...['shaping', 'security'],
+    ],
   },
-  { group: 'Look up', files: ['commands', 'differences', 'rights', 'rfcs', 'reliability'] },
+  {
+    group: 'Look up',
+    files: ['glossary', 'commands', 'differences', 'rights', 'rfcs', 'reliability', 'versions'],
+  },
   {
     group: 'The API, rule by rule',
     files: [
