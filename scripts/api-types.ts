@@ -116,7 +116,10 @@ function typeOf(schema: Schema): string {
     const item = typeOf(items ?? {})
     return /\W/.test(item) ? `(${item})[]` : `${item}[]`
   }
-  if (type === 'object' && properties !== undefined) return `{ ${members(schema, '; ')} }`
+  if (type === 'object' && properties !== undefined) {
+    const inside = members(schema, '; ')
+    return inside === '' ? 'Record<string, never>' : `{ ${inside} }`
+  }
   if (type === 'object' && additionalProperties !== undefined)
     return `Record<string, ${typeOf(additionalProperties)}>`
   if (type === 'integer') return 'number'
