@@ -17,16 +17,18 @@ interface Schema {
   enum?: unknown[]
   anyOf?: Schema[]
   items?: Schema
+  prefixItems?: Schema[]
   properties?: Record<string, Schema>
   required?: string[]
   additionalProperties?: Schema
 }
 
 interface Operation {
-  responses: Record<string, { content?: Record<string, { schema?: Schema }> }>
+  'x-alias-of'?: string
+  responses: Record<string, { description: string; content?: Record<string, { schema?: Schema }> }>
 }
 
-interface Description {
+export interface Description {
   paths: Record<string, Record<string, Operation>>
   components: { schemas: Record<string, Schema> }
 }
@@ -56,13 +58,16 @@ export function apiTypes({ paths, components }: Description): string {
   return [HEAD, ...interfaces, map.join('\n')].join('\n')
 }
 
-/** Undefined: no JSON. */
-function answerOf({ responses }: Operation): string | undefined {
-  const types = Object.entries(responses).flatMap(([status, { content = {} }]) => {
-    const schema = content['application/json']?.schema
-    return status.startsWith('2') && schema !== undefined ? [typeOf(schema)] : []
+/** `undefined`: no body. Undefined: no JSON, or a second path. */
+function answerOf({ responses, 'x-alias-of': main }: Operation): string | undefined {
+  if (main !== undefined) return undefined
+  const types = Object.entries(responses).flatMap(([status, { content }]) => {
+    if (!status.startsWith('2')) return []
+    if (content === undefined) return ['undefined']
+    const json = content['application/json']
+    return json === undefined ? [] : [typeOf(json.schema ?? {})]
   })
-  return types.length === 0 ? undefined : [...new Set(types)].join(' | ')
+  return types.length === 0 ? undefined : union(types)
 }
 
 /** Names of the schemas that these types refer to, directly or not. */
@@ -100,16 +105,20 @@ function comment(end: string, { description, 'x-unit': unit }: Schema): string {
 }
 
 function typeOf(schema: Schema): string {
-  const { $ref, anyOf, enum: values, type, items, properties, additionalProperties } = schema
+  const { $ref, anyOf, enum: values, type, items, prefixItems, properties, additionalProperties } = schema
   if ($ref !== undefined) return $ref.slice($ref.lastIndexOf('/') + 1)
   if (anyOf !== undefined) return union(anyOf.map(typeOf))
   if (values !== undefined)
     return union(values.map((value) => (typeof value === 'string' ? `'${value}'` : String(value))))
   if (Array.isArray(type)) return union(type.map((one) => typeOf({ ...schema, type: one })))
-  if (type === 'array')
-    return `(${items === undefined ? 'unknown' : typeOf(items)})[]`.replace(/^\((\w+)\)/, '$1')
-  if (properties !== undefined) return `{ ${members(schema, '; ')} }`
-  if (additionalProperties !== undefined) return `Record<string, ${typeOf(additionalProperties)}>`
+  if (type === 'array') {
+    if (prefixItems !== undefined) return `[${prefixItems.map(typeOf).join(', ')}]`
+    const item = typeOf(items ?? {})
+    return /\W/.test(item) ? `(${item})[]` : `${item}[]`
+  }
+  if (type === 'object' && properties !== undefined) return `{ ${members(schema, '; ')} }`
+  if (type === 'object' && additionalProperties !== undefined)
+    return `Record<string, ${typeOf(additionalProperties)}>`
   if (type === 'integer') return 'number'
   return type ?? 'unknown'
 }

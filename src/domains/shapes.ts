@@ -155,14 +155,14 @@ const AUTHORITY = text('The domain in whose name the key signs', { example: 'exa
 export const DOMAIN_KEY = named('DomainKey', 'A DKIM key without its private part', {
   signing_domain: AUTHORITY,
   selector: SELECTOR,
-  dns_record: DNS_RECORD,
+  dns_record: object('Its record', { ...DNS_RECORD.fields, name: text('Name') }),
 })
 
 /** Lists write `valid` in upper case (domain-keys.md, types). */
 export const LISTED_KEY = named('ListedDomainKey', 'A DKIM key in a list', {
   ...DOMAIN_KEY.fields,
   dns_record: object('Its record', {
-    ...DNS_RECORD.fields,
+    ...DOMAIN_KEY.fields.dns_record.fields,
     valid: oneOf('Whether DNS had the record at the last check', ['VALID', 'UNKNOWN']),
   }),
 })

@@ -45,29 +45,38 @@ const BAD_PARAMETER = either(
   }),
 )
 
+/** Answers that many operations share, by their names in `components/responses`. */
+const COMMON = {
+  BadParameter: BAD_PARAMETER,
+  Unauthenticated: 'Authentication failed',
+  UnauthenticatedText: media('text/plain', 'Authentication failed'),
+  Forbidden: 'The role lacks the right, or the account may not do this now',
+  ForeignPage: 'A page of another site calls it, or plain HTTP where https is set',
+  NotFound: 'It does not exist, or belongs to another account',
+  TooLarge: 'The body is too large',
+  TooManyRequests: TOO_MANY,
+  InternalError: 'Internal error',
+  Unavailable: 'The database is away, or the service is too busy',
+  DiskFull: 'The disk is full',
+} satisfies Record<string, Answers[number]>
+
 /** What any operation may answer, where it does not declare it itself. */
-function commonAnswers(spec: Operation): Answers {
+function commonAnswers(spec: Operation): Record<number, keyof typeof COMMON> {
   const { auth, method, body, params } = spec
-  const isPublic = auth === 'public'
-  const takesBody = method !== 'GET' && (body !== undefined || params.length > 0)
+  const changes = method !== 'GET'
   return {
-    400: BAD_PARAMETER,
-    ...(!isPublic && {
-      401:
-        spec.plainText401 === true ? media('text/plain', 'Authentication failed') : 'Authentication failed',
-      403: 'The role lacks the right, or the account may not do this now',
-      ...(spec.rateLimit !== 'none' && { 429: TOO_MANY }),
+    400: 'BadParameter',
+    ...(auth !== 'public' && {
+      401: spec.plainText401 === true ? 'UnauthenticatedText' : 'Unauthenticated',
+      403: 'Forbidden',
+      ...(spec.rateLimit !== 'none' && { 429: 'TooManyRequests' }),
     }),
-    ...(isPublic &&
-      method !== 'GET' &&
-      spec.crossSite !== true && {
-        403: 'A page of another site calls it, or plain HTTP where https is set',
-      }),
-    ...(pathNames(spec.path).length > 0 && { 404: 'It does not exist, or belongs to another account' }),
-    ...(method !== 'GET' && { 507: 'The disk is full' }),
-    ...(takesBody && { 413: 'The body is too large' }),
-    500: 'Internal error',
-    503: 'The database is away, or the service is too busy',
+    ...(auth === 'public' && changes && spec.crossSite !== true && { 403: 'ForeignPage' }),
+    ...(pathNames(spec.path).length > 0 && { 404: 'NotFound' }),
+    ...(changes && (body !== undefined || params.length > 0) && { 413: 'TooLarge' }),
+    500: 'InternalError',
+    503: 'Unavailable',
+    ...(changes && { 507: 'DiskFull' }),
   }
 }
 
@@ -101,6 +110,9 @@ export function describeApi(operations: readonly Operation[], options: Descripti
       securitySchemes: {
         basicAuth: { type: 'http', scheme: 'basic', description: 'User name api, password an API key.' },
       },
+      responses: Object.fromEntries(
+        Object.entries(COMMON).map(([name, answer]) => [name, describeAnswers(answer)]),
+      ),
       schemas: { ...options.schemas, ...namedSchemas(operations) },
     },
   }
@@ -109,9 +121,12 @@ export function describeApi(operations: readonly Operation[], options: Descripti
 
 /** The named schemas of all shapes. @throws Error for two that share a name */
 function namedSchemas(operations: readonly Operation[]): Record<string, JsonSchema> {
-  const named: Record<string, JsonSchema> = {}
+  const named: Record<string, JsonSchema> = Object.assign(
+    {},
+    ...Object.values(COMMON).flatMap((answer) => shapesOf(answer).map(({ parts }) => parts)),
+  )
   for (const spec of operations) {
-    const answers = Object.values({ ...commonAnswers(spec), ...spec.answers }).flatMap(shapesOf)
+    const answers = Object.values(spec.answers ?? {}).flatMap(shapesOf)
     const body = spec.body !== undefined && 'parts' in spec.body ? [spec.body] : []
     for (const { parts } of [...answers, ...body, ...Object.values(spec.webhooks ?? {})]) {
       for (const [name, schema] of Object.entries(parts)) {
@@ -242,11 +257,11 @@ function describeBody(spec: Operation): JsonSchema | undefined {
 
 function describeResponses(spec: Operation): JsonSchema {
   const responses: Record<string, JsonSchema> = {}
-  for (const [status, answer] of Object.entries({ ...commonAnswers(spec), ...spec.answers })) {
-    const { description, content } = describeShapes(shapesOf(answer))
-    const isEmpty = Object.keys(content).length === 0
-    responses[status] = { description, ...(isEmpty ? {} : { content }) }
+  for (const [status, name] of Object.entries(commonAnswers(spec))) {
+    responses[status] = { $ref: `#/components/responses/${name}` }
   }
+  for (const [status, answer] of Object.entries(spec.answers ?? {}))
+    responses[status] = describeAnswers(answer)
   for (const [status, response] of Object.entries(spec.responses ?? {})) {
     const { description, schema, contentType = 'application/json' } = response
     const bodiless = status === '204' || status.startsWith('3')
@@ -254,6 +269,11 @@ function describeResponses(spec: Operation): JsonSchema {
     responses[status] = { description, ...(bodiless ? {} : { content: media }) }
   }
   return responses
+}
+
+function describeAnswers(answer: Answers[number]): JsonSchema {
+  const { description, content } = describeShapes(shapesOf(answer))
+  return { description, ...(Object.keys(content).length > 0 && { content }) }
 }
 
 const shapesOf = (answer: Answers[number]): readonly Shape<unknown>[] =>
@@ -270,7 +290,8 @@ function describeShapes(shapes: readonly Shape<unknown>[]) {
 
 /** One answer with the named schemas that it needs, to check a given one. Undefined: the operation has no such status. */
 export function describeAnswer(spec: Operation, status: number) {
-  const answer = { ...commonAnswers(spec), ...spec.answers }[status]
+  const name = commonAnswers(spec)[status]
+  const answer = spec.answers?.[status] ?? (name && COMMON[name])
   if (answer === undefined) return undefined
   const shapes = shapesOf(answer)
   const { content } = describeShapes(shapes)

@@ -11,6 +11,7 @@ import {
   optional,
   rfc3339,
   text,
+  tuple,
 } from '../base/shape.ts'
 import { pageOf } from '../http/paging-shape.ts'
 
@@ -47,10 +48,7 @@ export const CAPTURED_WHOLE = named('CapturedMessage', 'A captured message, pars
   domain: text('Sending domain'),
   message_id: text('Message-Id without angle brackets'),
   storage_key: nullable(text('Key of the stored message that was sent; null: it is not known')),
-  headers: list(
-    'Header fields in their order',
-    list('Name and value', text('Text'), { only: { minItems: 2, maxItems: 2 } }),
-  ),
+  headers: list('Header fields in their order', tuple('Name and value', text('Name'), text('Value'))),
   text: body('Text'),
   html: body('HTML'),
   amp: body('AMP'),

@@ -266,8 +266,8 @@ export interface AuditPage {
 export interface Backup {
   /** Identifier */ id: string
   /** How far it is */ state: 'running' | 'done' | 'failed'
-  /** How far one step is */ progress: { step: 'database' | 'blobs' | 'checksums' | 'integrity' | 'files'; doneBytes: number; totalBytes: number }
-  /** What it contains; null until it is done */ manifest: { format: number; madeAt: string; version: string; schemaVersion: number; withSecret: boolean; counts: { messages: number; waiting: number; events: number; domains: number; blobs: number }; missingBlobs: string[]; sizeBytes: number }
+  /** How far one step is */ progress: { step: 'database' | 'blobs' | 'checksums' | 'integrity' | 'files'; doneBytes: number; totalBytes: number } | null
+  /** What it contains; null until it is done */ manifest: { format: number; madeAt: string; version: string; schemaVersion: number; withSecret: boolean; counts: { messages: number; waiting: number; events: number; domains: number; blobs: number }; missingBlobs: string[]; sizeBytes: number } | null
   /** Why it failed, for the operator */ error: string | null
 }
 
@@ -403,7 +403,7 @@ export interface CapturedMessage {
   /** Sending domain */ domain: string
   /** Message-Id without angle brackets */ message_id: string
   /** Key of the stored message that was sent; null: it is not known */ storage_key: string | null
-  /** Header fields in their order */ headers: (string[])[]
+  /** Header fields in their order */ headers: ([string, string])[]
   /** Text part; null: there is none, or too many parts */ text: string | null
   /** HTML part; null: there is none, or too many parts */ html: string | null
   /** AMP part; null: there is none, or too many parts */ amp: string | null
@@ -587,7 +587,7 @@ export interface Delivery {
   /** When it is given up */ expires_at: string
   /** Why it has not been sent yet, or how it ended */ reason: { code: string; sentence: string }
   /** Last lane of mail from this domain to this destination; null: none is known */ lane: string | null
-  /** Last reply of a server; null: there was none */ last_reply: { code: number; text: string }
+  /** Last reply of a server; null: there was none */ last_reply: { code: number; text: string } | null
 }
 
 /** A page of deliveries */
@@ -709,7 +709,7 @@ export interface DomainHealthCheck {
 export interface DomainKey {
   /** The domain in whose name the key signs */ signing_domain: string
   /** Selector */ selector: string
-  dns_record: DnsRecord
+  /** Its record */ dns_record: { name: string; record_type: 'TXT' | 'CNAME' | 'A' | 'AAAA' | 'MX'; priority?: string; value: string; cached: string[]; valid: 'valid' | 'unknown'; is_active: boolean }
 }
 
 /** A page, by authority and selector */
@@ -1136,7 +1136,7 @@ export interface KeyRotation {
   /** Keys are rotated from time to time */ rotation_enabled: boolean
   /** Days or hours between rotations */ rotation_interval: string
   /** When the next rotation is due; null: none is planned, or one has just begun */ next_at: string | null
-  /** A rotation in progress; null: none */ in_progress: { phase: 'publishing' | 'retiring'; selector: string; until: string }
+  /** A rotation in progress; null: none */ in_progress: { phase: 'publishing' | 'retiring'; selector: string; until: string } | null
 }
 
 /** What waits from one source address to one site */
@@ -1151,10 +1151,10 @@ export interface Lane {
   /** Those that are paused */ paused: number
   /** Connections open now */ connections: number
   /** Limits now */ limits: { connections: number | null; messages_per_connection: number | null; messages_per_second: number | null }
-  /** Limits of the shaping; null: the lane is not in use */ set_limits: { connections: number; messages_per_connection: number; messages_per_second: number | null }
+  /** Limits of the shaping; null: the lane is not in use */ set_limits: { connections: number; messages_per_connection: number; messages_per_second: number | null } | null
   /** Until when it is slower than its limits; null: it is not */ backed_off_until: string | null
   /** The reply that slowed it down; only its codes for accounts other than the first */ backed_off_why: string | null
-  /** The provider blocks the source address; null: it does not */ blocked: { site: string; provider: string; state: 'closed' | 'probing'; reply: string; times: number; since: string; until: string }
+  /** The provider blocks the source address; null: it does not */ blocked: { site: string; provider: string; state: 'closed' | 'probing'; reply: string; times: number; since: string; until: string } | null
   override: SiteOrder | null
   /** Since when the oldest is due; null: none is */ oldest_due: string | null
 }
@@ -1205,7 +1205,7 @@ export interface ListUploadedEvent {
 export interface ListedDomainKey {
   /** The domain in whose name the key signs */ signing_domain: string
   /** Selector */ selector: string
-  /** Its record */ dns_record: { name?: string; record_type: 'TXT' | 'CNAME' | 'A' | 'AAAA' | 'MX'; priority?: string; value: string; cached: string[]; valid: 'VALID' | 'UNKNOWN'; is_active: boolean }
+  /** Its record */ dns_record: { name: string; record_type: 'TXT' | 'CNAME' | 'A' | 'AAAA' | 'MX'; priority?: string; value: string; cached: string[]; valid: 'VALID' | 'UNKNOWN'; is_active: boolean }
 }
 
 /** An event; it has the members that apply */
@@ -1222,6 +1222,7 @@ export interface LogItem {
   /** How the message was given: HTTP or SMTP */ method?: string
   /** Address of the sender */ 'originating-ip'?: string
   /** Id of the API key or SMTP credential */ 'api-key-id'?: string
+  /** Parameters, and header fields under the prefix, that were not understood; present if there were any */ ignored?: string[]
   /** When delivery ends; Unix seconds */ 'deliver-by'?: number
   /** When the message was delivered; Unix seconds */ 'delivered-at'?: number
   /** Address of the recipient */ recipient?: string
@@ -1246,7 +1247,6 @@ export interface LogItem {
   /** Address of the client */ ip?: string
   'client-info'?: ClientInfo
   geolocation?: Geolocation
-  /** Parameters, and header fields under the prefix, that were not understood; present if there were any */ ignored?: string[]
   /** Id of an upload of members */ 'task-id'?: string
   /** Format of the upload */ format?: 'json' | 'csv'
   /** The member */ member?: { address: string; name: string; subscribed: boolean }
@@ -1325,7 +1325,7 @@ export interface MessageFlags {
 /** The monthly limit and its use */
 export interface MessageLimit {
   /** Recipients per calendar month in UTC */ limit: number
-  /** Recipients accepted in this month (rule 1), those of subaccounts included */ current: number
+  /** Recipients accepted in this month (accounts.md section 5), those of subaccounts included */ current: number
   /** A calendar month */ period: '1m'
 }
 
@@ -1729,8 +1729,8 @@ export interface Shaping {
 /** What is ordered for a site */
 export interface SiteOrder {
   /** The site, or the domain of recipients */ site: string
-  /** Nothing is sent; null: it is */ pause: { reason: string; since: string; until: string | null }
-  /** Limits in place of those of the shaping; null: none are ordered */ limits: { connections: number | null; rate: string | null; until: string | null }
+  /** Nothing is sent; null: it is */ pause: { reason: string; since: string; until: string | null } | null
+  /** Limits in place of those of the shaping; null: none are ordered */ limits: { connections: number | null; rate: string | null; until: string | null } | null
 }
 
 /** A login for SMTP */
@@ -1834,7 +1834,7 @@ export interface StoredMessage {
   /** HTML without what it quotes */ 'stripped-html': string
   /** Text without what it quotes, and without the signature */ 'stripped-text': string
   /** Signature of the text */ 'stripped-signature': string
-  /** Header fields in their order */ 'message-headers': (unknown[])[]
+  /** Header fields in their order */ 'message-headers': ([string, string])[]
   /** Attached files */ attachments: StoredFile[]
   /** Inline files by Content-ID, in angle brackets */ 'content-id-map': Record<string, StoredFile>
 }
@@ -2239,22 +2239,19 @@ export interface Answers {
   'DELETE /sendwright/v1/shaping/{}/pause': { message: string }
   'DELETE /sendwright/v1/users/{}/totp': User
   'DELETE /v1/alerts/settings/events/{}': { message: string }
-  'DELETE /v1/alerts/settings/{}': { message: string }
   'DELETE /v1/analytics/tags': { message: string }
   'DELETE /v1/dkim/keys': { message: string }
   'DELETE /v1/dynamic_pools/domains/{}/override': { message: string }
-  'DELETE /v1/ip_pools/{}': { message: string; reference_id: string }
-  'DELETE /v1/ip_pools/{}/delegate': { message: string; reference_id: string }
-  'DELETE /v1/ip_pools/{}/ips/{}': { message: string; reference_id: string }
   'DELETE /v1/keys/{}': { message: string }
   'DELETE /v1/thresholds/alerts/send/{}': { message: string }
+  'DELETE /v1/webhooks': undefined
+  'DELETE /v1/webhooks/{}': undefined
   'DELETE /v2/ip_whitelist': { addresses: CallerAddress[] }
   'DELETE /v3/domains/{}': { message: string }
   'DELETE /v3/domains/{}/credentials': { message: string; count: number }
   'DELETE /v3/domains/{}/credentials/{}': { message: string; spec: string }
   'DELETE /v3/domains/{}/dynamic_pools': { message: string }
   'DELETE /v3/domains/{}/ips/{}': { message: string }
-  'DELETE /v3/domains/{}/pool/{}': { message: string }
   'DELETE /v3/domains/{}/webhooks/{}': { message: string; webhook: WebhookUrls }
   'DELETE /v3/dynamic_pools/all': { message: string }
   'DELETE /v3/ip_pools/{}': { message: string; reference_id: string }
@@ -2266,15 +2263,11 @@ export interface Answers {
   'DELETE /v3/lists/{}/members/{}': { member: { address: string }; message: string }
   'DELETE /v3/lists/{}/validate': { message: string }
   'DELETE /v3/routes/{}': { message: string; id: string }
-  'DELETE /v3/{}/allowlists': { message: string }
-  'DELETE /v3/{}/allowlists/{}': { message: string; value: string }
   'DELETE /v3/{}/bounces': { message: string }
   'DELETE /v3/{}/bounces/{}': { message: string; address: string }
   'DELETE /v3/{}/complaints': { message: string }
   'DELETE /v3/{}/complaints/{}': { message: string; address: string }
   'DELETE /v3/{}/envelopes': { message: string }
-  'DELETE /v3/{}/mailboxes': { message: string; count: number }
-  'DELETE /v3/{}/mailboxes/{}': { message: string; spec: string }
   'DELETE /v3/{}/tag': { message: string }
   'DELETE /v3/{}/tags/{}': { message: string }
   'DELETE /v3/{}/templates': { message: string }
@@ -2285,8 +2278,7 @@ export interface Answers {
   'DELETE /v3/{}/whitelists': { message: string }
   'DELETE /v3/{}/whitelists/{}': { message: string; value: string }
   'DELETE /v4/address/validate/bulk/{}': { message: string }
-  'DELETE /v4/domains/{}': { message: string }
-  'DELETE /v4/domains/{}/ips/{}': { message: string }
+  'DELETE /v4/address/validate/preview/{}': undefined
   'DELETE /v4/domains/{}/webhooks': { webhooks: DomainWebhooks }
   'DELETE /v4/inbox/results/{}': { Message: string }
   'DELETE /v4/inbox/seedlists/{}': { message: string }
@@ -2299,7 +2291,6 @@ export interface Answers {
   'DELETE /v5/accounts/subaccounts/{}/limit/custom/monthly': { success: true }
   'DELETE /v5/sandbox/auth_recipients/{}': { message: string }
   'DELETE /v5/users/{}': { message: string }
-  'GET /health': { status: 'ok' }
   'GET /health/live': { status: 'ok' }
   'GET /health/ready': { status: 'ok' }
   'GET /openapi.json': Record<string, unknown>
@@ -2326,14 +2317,13 @@ export interface Answers {
   'GET /sendwright/v1/session': CallerIdentity
   'GET /sendwright/v1/sessions': { total_count: number; items: BrowserSession[] }
   'GET /sendwright/v1/shaping': Shaping
-  'GET /sendwright/v1/sign-in-methods': { password: boolean; oidc: { label: string } }
+  'GET /sendwright/v1/sign-in-methods': { password: boolean; oidc: { label: string } | null }
   'GET /sendwright/v1/system': System
   'GET /sendwright/v1/system/checks': { items: SystemCheck[] }
   'GET /sendwright/v1/unknown-replies': { days: number; rules: string; items: UnknownReply[]; partial?: boolean }
   'GET /sendwright/v1/webhooks/attempts': WebhookAttemptPage
   'GET /sendwright/v1/webhooks/attempts/{}': { id: string; event_id: string; event: 'accepted' | 'clicked' | 'opened' | 'unsubscribed' | 'delivered' | 'permanent_fail' | 'temporary_fail' | 'complained'; domain: string; url: string; attempt: number; status: 'ok' | 'failing' | 'given-up'; status_code?: number; error?: string; response: string; duration_ms: number; created_at: string; next_attempt_at?: string; 'event-data': WebhookEvent | null }
   'GET /v1/alerts': { events: ('send_alert' | 'validation_job' | 'validation_preview' | 'ip_listed' | 'ip_delisted' | 'domain_listed' | 'domain_delisted')[] }
-  'GET /v1/alerts/events': { events: ('send_alert' | 'validation_job' | 'validation_preview' | 'ip_listed' | 'ip_delisted' | 'domain_listed' | 'domain_delisted')[] }
   'GET /v1/alerts/settings': { events: AlertSetting[]; webhooks: { signing_key: string }; slack: {  } }
   'GET /v1/analytics/tags/limits': { limit: number; count: number; limit_reached: boolean }
   'GET /v1/bounce-classification/config/entities': Record<string, { name: string }>
@@ -2347,9 +2337,6 @@ export interface Answers {
   'GET /v1/dynamic_pools/domains/{}/history': { items: DynamicPoolHistoryRecord[]; total_items: number; paging: DynamicPoolPaging } | { id: string; owning_account_id: string; account_id: string; account_name: string; domain_id: string; domain_name: string; new_band: 'dynamic_good' | 'dynamic_poor' | 'dynamic_new' | ''; prev_band: 'dynamic_good' | 'dynamic_poor' | 'dynamic_new' | ''; reason: string; bounce_rate: number | null; complaint_rate: number | null; processed_count: number | null; initiated_by: string; timestamp: string; items: DynamicPoolHistoryRecord[]; total_items: number; paging: DynamicPoolPaging }
   'GET /v1/dynamic_pools/domains/{}/preview': DomainHealthCheck
   'GET /v1/dynamic_pools/history': { items: DynamicPoolHistoryRecord[]; total_items: number; paging: DynamicPoolPaging }
-  'GET /v1/ip_pools': { ip_pools: IpPool[]; message: string }
-  'GET /v1/ip_pools/{}': { pool_id: string; name: string; description: string; ips: string[]; is_linked: boolean; is_inherited: boolean; linked_domains?: string[]; metadata: { assignments: Record<string, { linked_at: string }> }; details: IpPool; message: string }
-  'GET /v1/ip_pools/{}/domains': { domains: IpPoolDomain[]; paging: IpPaging }
   'GET /v1/keys': { total_count: number; items: ApiKey[] }
   'GET /v1/thresholds/alerts/send': { items: Alert[]; total: number }
   'GET /v1/thresholds/alerts/send/{}': Alert
@@ -2358,9 +2345,7 @@ export interface Answers {
   'GET /v1/webhooks/{}': AccountWebhook
   'GET /v2/ip_whitelist': { addresses: CallerAddress[] }
   'GET /v2/x509/{}/status': TrackingCertificate
-  'GET /v3/domains': { total_count: number; items: Domain[] }
   'GET /v3/domains/dynamic_pools/assignable': { items: AssignableDomain[] }
-  'GET /v3/domains/{}': { domain: Domain; receiving_dns_records?: DnsRecord[]; sending_dns_records?: DnsRecord[] }
   'GET /v3/domains/{}/connection': DomainConnection
   'GET /v3/domains/{}/credentials': { items: SmtpCredential[]; total_count: number }
   'GET /v3/domains/{}/ips': { items: string[]; total_count: number }
@@ -2400,16 +2385,12 @@ export interface Answers {
   'GET /v3/{}/aggregates/countries': { countries: Record<string, StatsSums> }
   'GET /v3/{}/aggregates/devices': { devices: Record<string, StatsSums> }
   'GET /v3/{}/aggregates/providers': { providers: Record<string, StatsSums> }
-  'GET /v3/{}/allowlists': AllowlistPage
-  'GET /v3/{}/allowlists/{}': AllowlistEntry
   'GET /v3/{}/bounces': BouncePage
   'GET /v3/{}/bounces/{}': Bounce
   'GET /v3/{}/complaints': ComplaintPage
   'GET /v3/{}/complaints/{}': Complaint
   'GET /v3/{}/events': EventPage
   'GET /v3/{}/events/{}': EventPage
-  'GET /v3/{}/mailboxes': { items: SmtpCredential[]; total_count: number }
-  'GET /v3/{}/sending_queues': SendingQueues
   'GET /v3/{}/stats/total': Stats
   'GET /v3/{}/tag': Tag
   'GET /v3/{}/tag/stats': TagStats
@@ -2434,7 +2415,6 @@ export interface Answers {
   'GET /v4/address/validate/preview/{}': { preview: ValidationPreview }
   'GET /v4/domains': { total_count: number; items: Domain[] }
   'GET /v4/domains/{}': { domain: Domain; receiving_dns_records?: DnsRecord[]; sending_dns_records?: DnsRecord[] }
-  'GET /v4/domains/{}/ips': { items: string[]; total_count: number }
   'GET /v4/domains/{}/keys': { items: ListedDomainKey[] }
   'GET /v4/inbox/providers': { items: SeedProvider[] }
   'GET /v4/inbox/results': PlacementResultPage
@@ -2464,7 +2444,6 @@ export interface Answers {
   'GET /v5/users/me': User
   'GET /v5/users/{}': User
   'PATCH /sendwright/v1/scheduled/{}': { message: string }
-  'PATCH /v1/ip_pools/{}': { message: string }
   'PATCH /v3/dynamic_pools/{}': { message: string }
   'PATCH /v3/ip_pools/{}': { message: string }
   'POST /sendwright/v1/admins': User
@@ -2487,7 +2466,6 @@ export interface Answers {
   'POST /sendwright/v1/users/{}/password': User
   'POST /sendwright/v1/webhooks/attempts/{}/replay': { message: string; event_id: string }
   'POST /sendwright/v1/webhooks/replay': { events: number; queued: number }
-  'POST /v1/alerts/settings': AlertSetting
   'POST /v1/alerts/settings/events': AlertSetting
   'POST /v1/analytics/logs': LogsResult
   'POST /v1/analytics/metrics': MetricsResult
@@ -2495,8 +2473,6 @@ export interface Answers {
   'POST /v1/analytics/usage/metrics': MetricsResult
   'POST /v1/dkim/keys': DomainKey
   'POST /v1/dkim_management/domains/{}/rotate': { message: string }
-  'POST /v1/ip_pools': { message: string; pool_id: string }
-  'POST /v1/ip_pools/{}/ips.json': { message: string; reference_id: string }
   'POST /v1/keys': { message: string; key: NewApiKey }
   'POST /v1/keys/public': { key: string; message: string }
   'POST /v1/thresholds/alerts/send': Alert
@@ -2525,13 +2501,10 @@ export interface Answers {
   'POST /v3/lists/{}/members.json': { list: MailingList; 'task-id': string; message: string }
   'POST /v3/lists/{}/validate': { id: string; message: string }
   'POST /v3/routes': { message: string; route: Route }
-  'POST /v3/{}/allowlists': { message: string; type: 'address' | 'domain'; value: string } | { message: string }
-  'POST /v3/{}/allowlists/import': { message: string }
   'POST /v3/{}/bounces': { message: string; address: string } | { message: string }
   'POST /v3/{}/bounces/import': { message: string }
   'POST /v3/{}/complaints': { message: string; address: string } | { message: string }
   'POST /v3/{}/complaints/import': { message: string }
-  'POST /v3/{}/mailboxes': { message: string; note?: string; credentials?: Record<string, string> }
   'POST /v3/{}/messages': AcceptedMessage
   'POST /v3/{}/messages.mime': AcceptedMessage
   'POST /v3/{}/templates': { message: string; template: TemplateWithVersion }
@@ -2544,7 +2517,6 @@ export interface Answers {
   'POST /v4/address/validate/bulk/{}': { id: string; message: string }
   'POST /v4/address/validate/preview/{}': { id: string; message: string }
   'POST /v4/domains': { message: string; domain: Domain; receiving_dns_records: DnsRecord[]; sending_dns_records: DnsRecord[] }
-  'POST /v4/domains/{}/ips': { message: string }
   'POST /v4/domains/{}/webhooks': { webhooks: DomainWebhooks }
   'POST /v4/inbox/seedlists': SeedList
   'POST /v4/inbox/tests': { result_id: string; links: { results: string } }
@@ -2567,16 +2539,13 @@ export interface Answers {
   'PUT /sendwright/v1/shaping/{}/limits': SiteOrder
   'PUT /sendwright/v1/shaping/{}/pause': SiteOrder
   'PUT /v1/alerts/settings/events/{}': AlertSetting
-  'PUT /v1/alerts/settings/{}': AlertSetting
   'PUT /v1/analytics/tags': { message: string }
   'PUT /v1/dkim_management/domains/{}/rotation': { domain: RotationDomain }
   'PUT /v1/dynamic_pools/domains/{}/override': { message: string }
-  'PUT /v1/ip_pools/{}/delegate': { message: string; reference_id: string }
-  'PUT /v1/ip_pools/{}/ips/{}': { message: string; reference_id: string }
   'PUT /v1/thresholds/alerts/send/{}': { message: string }
+  'PUT /v1/webhooks/{}': undefined
   'PUT /v2/ip_whitelist': { addresses: CallerAddress[] }
   'PUT /v2/x509/{}': { message: string; location: string }
-  'PUT /v3/domains/{}': { message: string; domain: Domain; receiving_dns_records: DnsRecord[]; sending_dns_records: DnsRecord[] }
   'PUT /v3/domains/{}/connection': { message: string; require_tls: boolean; skip_verification: boolean; 'require-tls': boolean; 'skip-verification': boolean }
   'PUT /v3/domains/{}/credentials/{}': { message: string; note?: string; credentials?: Record<string, string> }
   'PUT /v3/domains/{}/dkim_authority': { message: string; changed: boolean; sending_dns_records: DnsRecord[] }
@@ -2586,7 +2555,6 @@ export interface Answers {
   'PUT /v3/domains/{}/tracking/click': { message: string; click: ClickTracking }
   'PUT /v3/domains/{}/tracking/open': { message: string; open: OpenTracking }
   'PUT /v3/domains/{}/tracking/unsubscribe': { message: string; unsubscribe: UnsubscribeTracking }
-  'PUT /v3/domains/{}/verify': { message: string; domain: Domain; receiving_dns_records: DnsRecord[]; sending_dns_records: DnsRecord[] }
   'PUT /v3/domains/{}/web_prefix': { message: string }
   'PUT /v3/domains/{}/webhooks/{}': { message: string; webhook: WebhookUrls }
   'PUT /v3/domains/{}/webhooks/{}/test': { code: number; message: string }
@@ -2595,7 +2563,6 @@ export interface Answers {
   'PUT /v3/lists/{}': { message: string; list: MailingList }
   'PUT /v3/lists/{}/members/{}': { member: MailingListMember; message: string }
   'PUT /v3/routes/{}': { message: string; route: Route; id: string; priority: number; description: string; expression: string; actions: string[]; created_at: string }
-  'PUT /v3/{}/mailboxes/{}': { message: string; note?: string; credentials?: Record<string, string> }
   'PUT /v3/{}/tag': { message: string }
   'PUT /v3/{}/tags/{}': { message: string }
   'PUT /v3/{}/templates/{}': { message: string; template: { name: string } }

@@ -1,4 +1,6 @@
 import { ACTING_HEADER, actingHeaders } from './acting.ts'
+import type * as Api from './api-types.ts'
+import type { Answers } from './api-types.ts'
 
 /**
  * The dashboard's only access to the service: its public HTTP API, same origin, session cookie. A failure is
@@ -8,53 +10,15 @@ import { ACTING_HEADER, actingHeaders } from './acting.ts'
  * would make the browser open its own password window.
  */
 
-export interface InboxItem {
-  id: string
-  /** RFC 3339. */
-  received_at: string
-  envelope: { from: string; to: string[] }
-  from: string
-  to: string
-  subject: string
-  /** Bytes as received. */
-  size: number
-  tags: string[]
-  delivery_id: string
-}
+export type InboxItem = Api.CapturedMail
 
-export interface Attachment {
-  n: number
-  name: string
-  'content-type': string
-  size: number
-  'content-id'?: string
-}
+export type Attachment = Api.CapturedMessage['attachments'][number]
 
-export interface DkimResult {
-  result: 'pass' | 'fail' | 'none'
-  domain?: string
-  selector?: string
-  reason?: string
-}
+export type DkimResult = Api.CapturedMessage['authentication']['dkim'][number]
 
-export interface CapturedMessage extends InboxItem {
-  headers: [name: string, value: string][]
-  text?: string
-  html?: string
-  amp?: string
-  attachments: Attachment[]
-  authentication: { dkim: DkimResult[] }
-  message_id: string
-  storage_key: string
-  domain: string
-}
+export type CapturedMessage = Api.CapturedMessage
 
-export interface Paging {
-  first: string
-  last: string
-  next: string
-  previous: string
-}
+export type Paging = Api.Paging
 
 export interface Page<Item> {
   items: Item[]
@@ -88,17 +52,9 @@ export interface MailEvent {
   }
 }
 
-export interface SystemState {
-  version: string
-  mode: string
-}
+export type SystemState = Api.System
 
-export interface Domain {
-  name: string
-  state: string
-  type: string
-  is_disabled: boolean
-}
+export type Domain = Api.Answers['GET /v4/domains']['items'][number]
 
 /** A refusal of the API, or `status` 0: no response. */
 export interface ApiFailure {
@@ -148,53 +104,47 @@ export const pathOfLink = (link: string) => {
   return pathname + search
 }
 
-export const listInbox = (path: string, signal?: AbortSignal) => getJson<Page<InboxItem>>(path, signal)
+export const listInbox = (path: string, signal?: AbortSignal) =>
+  followJson<'GET /sendwright/v1/inbox'>(path, signal)
 
 export const readMessage = (id: string, signal?: AbortSignal) =>
-  getJson<CapturedMessage>(`${OWN}/inbox/${encodeURIComponent(id)}`, signal)
+  getJson(`${OWN}/inbox/${encodeURIComponent(id)}`, signal)
 
-export const deleteMessage = (id: string) =>
-  sendJson<{ message: string }>('DELETE', `${OWN}/inbox/${encodeURIComponent(id)}`)
+export const deleteMessage = (id: string) => sendJson('DELETE', `${OWN}/inbox/${encodeURIComponent(id)}`)
 
-export const deleteAllMessages = () => sendJson<{ message: string }>('DELETE', `${OWN}/inbox`)
+export const deleteAllMessages = () => sendJson('DELETE', `${OWN}/inbox`)
 
-export const readSystem = (signal?: AbortSignal) => getJson<SystemState>(`${OWN}/system`, signal)
+export const readSystem = (signal?: AbortSignal) => getJson(`${OWN}/system`, signal)
 
-export const listDomains = (signal?: AbortSignal) =>
-  getJson<{ total_count: number; items: Domain[] }>('/v4/domains?limit=100', signal)
+export const listDomains = (signal?: AbortSignal) => getJson('/v4/domains?limit=100', signal)
 
-export const signIn = (key: string) => sendJson<{ message: string }>('POST', `${OWN}/session`, { key })
+export const signIn = (key: string) => sendJson('POST', `${OWN}/session`, { key })
 
 /** `code` empty: none. */
 export const signInUser = (email: string, password: string, code: string) =>
-  sendJson<{ message: string }>('POST', `${OWN}/session`, { email, password, code })
+  sendJson('POST', `${OWN}/session`, { email, password, code })
 
-export interface SignInMethods {
-  /** The operator's OpenID Connect provider. */
-  oidc: { label: string } | null
-}
+export type SignInMethods = Api.Answers['GET /sendwright/v1/sign-in-methods']
 
-export const readSignInMethods = () => getJson<SignInMethods>(`${OWN}/sign-in-methods`)
+export const readSignInMethods = () => getJson(`${OWN}/sign-in-methods`)
 
 /** Where the browser goes on. */
-export const beginProviderSignIn = () => sendJson<{ url: string }>('POST', `${OWN}/oidc/sign-ins`)
+export const beginProviderSignIn = () => sendJson('POST', `${OWN}/oidc/sign-ins`)
 
-export const signOut = () =>
-  sendJson<{ message: string; logout_redirect_url?: string }>('DELETE', `${OWN}/session`)
+export const signOut = () => sendJson('DELETE', `${OWN}/session`)
 
 export const acceptInvitation = (token: string, password: string) =>
-  sendJson<{ message: string }>('POST', `${OWN}/invitations/accept`, { token, password })
+  sendJson('POST', `${OWN}/invitations/accept`, { token, password })
 
-export const requestPasswordReset = (email: string) =>
-  sendJson<{ message: string }>('POST', `${OWN}/password-resets`, { email })
+export const requestPasswordReset = (email: string) => sendJson('POST', `${OWN}/password-resets`, { email })
 
 export const resetPassword = (token: string, password: string) =>
-  sendJson<{ message: string }>('POST', `${OWN}/password-resets/redeem`, { token, password })
+  sendJson('POST', `${OWN}/password-resets/redeem`, { token, password })
 
 /** Events of one message, newest first like the API's. */
 export const listEvents = (domain: string, messageId: string, signal?: AbortSignal) => {
   const query = new URLSearchParams({ 'message-id': messageId, limit: String(EVENTS_MAX) })
-  return getJson<Page<MailEvent>>(`/v3/${encodeURIComponent(domain)}/events?${query}`, signal)
+  return getJson(`/v3/${encodeURIComponent(domain)}/events?${query}`, signal)
 }
 
 /** The first `bytesMax` bytes at `path`; `whole`: whether that was everything. */
@@ -225,27 +175,49 @@ export async function readBytes(
   return { ok: true, value: { bytes: bytes.subarray(0, length), whole: true } }
 }
 
-export const getJson = <T>(path: string, signal?: AbortSignal) =>
-  json<T>(request(path, signal ? { signal } : {}))
+/** A path as `Answers` has it, with `{}` for each value and without its query: `/v3/ips/{}` of `/v3/ips/${ip}?limit=1`. */
+type Plain<P extends string> = P extends `${infer Path}?${string}` ? Segments<Path> : Segments<P>
+type Segments<P extends string> = P extends `${infer First}/${infer Rest}`
+  ? `${Segment<First>}/${Segments<Rest>}`
+  : Segment<P>
+type Segment<S extends string> = `${number}` extends S ? '{}' : S
+type Key<M extends string, P extends string> = Extract<`${M} ${Plain<P>}`, keyof Answers>
+/** Only paths that the method has. */
+type Path<M extends string, P extends string> = P & ([Key<M, P>] extends [never] ? never : unknown)
+type Got<M extends string, P extends string> = Promise<Answer<Answers[Key<M, P>]>>
+
+export const getJson = <const P extends string>(path: Path<'GET', P>, signal?: AbortSignal): Got<'GET', P> =>
+  json(request(path, signal ? { signal } : {}))
+
+/** The same for a path that is no literal, such as a link: `followJson<'GET /v3/lists/pages'>(link)`. */
+export const followJson = <K extends keyof Answers>(
+  path: string,
+  signal?: AbortSignal,
+): Promise<Answer<Answers[K]>> => json(request(path, signal ? { signal } : {}))
 
 /** As the account of the session itself, whatever subaccount the pages act for. */
-export const getOwnJson = <T>(path: string, signal?: AbortSignal) =>
-  json<T>(request(path, signal ? { signal } : {}, {}))
+export const getOwnJson = <const P extends string>(
+  path: Path<'GET', P>,
+  signal?: AbortSignal,
+): Got<'GET', P> => json(request(path, signal ? { signal } : {}, {}))
 
 /** With a form, for the operations that take one. */
-export const sendForm = <T>(
-  method: string,
-  path: string,
+export const sendForm = <const M extends string, const P extends string>(
+  method: M,
+  path: Path<M, P>,
   fields: Readonly<Record<string, string>> | URLSearchParams,
-) => json<T>(request(path, { method, body: new URLSearchParams(fields) }))
+): Got<M, P> => json(request(path, { method, body: new URLSearchParams(fields) }))
 
 /** As a subaccount, whatever account the pages act for. */
-export const sendAs = <T>(accountId: string, method: string, path: string) =>
-  json<T>(request(path, { method }, { [ACTING_HEADER]: accountId }))
+export const sendAs = <const M extends string, const P extends string>(
+  accountId: string,
+  method: M,
+  path: Path<M, P>,
+): Got<M, P> => json(request(path, { method }, { [ACTING_HEADER]: accountId }))
 
 /** With a form that has files. */
-export const sendFiles = <T>(method: string, path: string, body: FormData) =>
-  json<T>(request(path, { method, body }, actingHeaders, SAVE_TIMEOUT_MS))
+export const sendFiles = <const P extends string>(path: Path<'POST', P>, body: FormData): Got<'POST', P> =>
+  json(request(path, { method: 'POST', body }, actingHeaders, SAVE_TIMEOUT_MS))
 
 /**
  * Saves what a request returns as a file. A link with `download` would do for the own account, but a browser cannot add the
@@ -267,8 +239,12 @@ export async function saveFile(path: string, name: string, init: RequestInit = {
   }
 }
 
-export const sendJson = <T>(method: string, path: string, body?: object) =>
-  json<T>(
+export const sendJson = <const M extends string, const P extends string>(
+  method: M,
+  path: Path<M, P>,
+  body?: object,
+): Got<M, P> =>
+  json(
     request(path, {
       method,
       ...(body && { body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } }),
@@ -276,8 +252,12 @@ export const sendJson = <T>(method: string, path: string, body?: object) =>
   )
 
 /** A question that takes a body. */
-export const askJson = <T>(path: string, body: object, signal?: AbortSignal) =>
-  json<T>(
+export const askJson = <const P extends string>(
+  path: Path<'POST', P>,
+  body: object,
+  signal?: AbortSignal,
+): Got<'POST', P> =>
+  json(
     request(path, {
       method: 'POST',
       body: JSON.stringify(body),
@@ -287,8 +267,11 @@ export const askJson = <T>(path: string, body: object, signal?: AbortSignal) =>
   )
 
 /** In the form that `accept` names. */
-export const getJsonAs = <T>(path: string, accept: string, signal?: AbortSignal) =>
-  json<T>(request(path, { headers: { Accept: accept }, ...(signal && { signal }) }))
+export const getJsonAs = <const P extends string>(
+  path: Path<'GET', P>,
+  accept: string,
+  signal?: AbortSignal,
+): Got<'GET', P> => json(request(path, { headers: { Accept: accept }, ...(signal && { signal }) }))
 
 export async function getText(path: string, signal?: AbortSignal): Promise<Answer<string>> {
   const answer = await request(path, signal ? { signal } : {})

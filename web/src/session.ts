@@ -1,25 +1,11 @@
 /** Who is signed in, and what it may do: the dashboard shows only what the rights table allows. */
 import { queryOptions, useQuery } from '@tanstack/react-query'
-import type { Access, Area, Right, Role } from '../../src/http/rights.ts'
+import type { Access, Area } from '../../src/http/rights.ts'
 import { getJson } from './api.ts'
+import type * as Api from './api-types.ts'
 import { valueOrThrow } from './queries.ts'
 
-export interface Session {
-  kind: string
-  role: Role
-  rights: Record<Area, Right>
-  user_id: string | null
-  /** The account acted for. */
-  account: {
-    id: string
-    name: string
-    parent_id: string | null
-    is_first: boolean
-    strict_parameters: boolean
-  }
-  /** The account of the session itself. */
-  acting_account_id: string
-}
+export type Session = Api.CallerIdentity
 
 /** What a page, an entry or a button takes. */
 export interface Need {
@@ -32,7 +18,7 @@ export interface Need {
 
 export const sessionQuery = queryOptions({
   queryKey: ['session'],
-  queryFn: async ({ signal }) => valueOrThrow(await getJson<Session>('/sendwright/v1/session', signal)),
+  queryFn: async ({ signal }) => valueOrThrow(await getJson('/sendwright/v1/session', signal)),
 })
 
 export function may(session: Session, need: Need | undefined): boolean {

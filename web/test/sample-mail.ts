@@ -52,7 +52,7 @@ export function mail(draft: Draft): StoredMail {
       name: part.name,
       'content-type': part.type,
       size: part.bytes.length,
-      ...(part.id && { 'content-id': `<${part.id}>` }),
+      'content-id': part.id ? `<${part.id}>` : null,
     }),
   )
   return {
@@ -72,8 +72,9 @@ export function mail(draft: Draft): StoredMail {
       tags: draft.tags ?? [],
       delivery_id: `d-${id}`,
       headers,
-      ...(draft.text !== undefined && { text: draft.text }),
-      ...(draft.html !== undefined && { html: draft.html }),
+      text: draft.text ?? null,
+      html: draft.html ?? null,
+      amp: null,
       attachments,
       authentication: { dkim: draft.dkim ?? SIGNED },
       message_id: messageId,
@@ -107,7 +108,7 @@ export function everydayMail(remote: string, nowMs = Date.now()): StoredMail[] {
       subject: '[Support] Re: Webhook retries after a 406',
       text: 'Priya Raman replied:\n\n> A 406 stops the retries, 403 does not.\n\nThat was it, thank you!',
       tags: ['notification'],
-      dkim: [{ result: 'none' }],
+      dkim: [{ result: 'none', domain: '', selector: '' }],
     }),
     mail({
       receivedMs: nowMs - 190 * MINUTE_MS,

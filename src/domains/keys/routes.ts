@@ -355,6 +355,6 @@ function keyView({ targets }: KeyParts, key: DkimKeyRow, sid: string | null): Of
   return {
     signing_domain: key.authority,
     selector: shownSelector(key),
-    dns_record: recordView(wanted, keyCheckOf(key, wanted), key.active === 1),
+    dns_record: { name: wanted.name, ...recordView(wanted, keyCheckOf(key, wanted), key.active === 1) },
   }
 }

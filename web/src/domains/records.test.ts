@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { ExplainedRecord, RecordToPublish } from './domains-api.ts'
+import type { DomainDns, ExplainedRecord, RecordToPublish } from './domains-api.ts'
 import { advice, foundToShow, lastCheckedMs, recordGroups, recordState, stillNeeded } from './records.ts'
 
 const CHECKED_AT = '2026-11-21T12:00:00Z'
@@ -103,10 +103,13 @@ test('what was found shows unless it is what it should be', () => {
 
 test('the last check is the latest of any record, and none before the first', () => {
   const { checked_at: _, ...unchecked } = explained({})
-  assert.equal(lastCheckedMs({ records: [unchecked], service: [], dmarc: unchecked }), undefined)
+  assert.equal(
+    lastCheckedMs({ records: [unchecked], service: [], dmarc: unchecked } as unknown as DomainDns),
+    undefined,
+  )
   const later = explained({}, { checked_at: '2026-11-21T12:00:05Z' })
   assert.equal(
-    lastCheckedMs({ records: [explained({}), later], service: [], dmarc: unchecked }),
+    lastCheckedMs({ records: [explained({}), later], service: [], dmarc: unchecked } as unknown as DomainDns),
     Date.UTC(2026, 10, 21, 12, 0, 5),
   )
 })

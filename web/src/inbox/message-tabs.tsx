@@ -89,7 +89,7 @@ function useTabs(message: CapturedMessage): Partial<Record<MessageTab, Tab>> {
 
 const inlineFiles = ({ id, attachments }: CapturedMessage) =>
   attachments.flatMap((part) =>
-    part['content-id'] === undefined
+    part['content-id'] === null
       ? []
       : [
           {

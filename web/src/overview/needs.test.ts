@@ -1,18 +1,20 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { AlertHit, Lane, WebhookAttempt } from '../api-types.ts'
 import { worstProvider } from '../shared/reasons-api.ts'
 import { alarmsOf, failingWebhooks, stoppedSites, stuckLanes } from './needs.ts'
 
-const attempt = (url: string, status: 'ok' | 'failing' | 'given-up', at: string, code?: number) => ({
-  id: at,
-  event_id: `event ${at}`,
-  event: 'delivered',
-  domain: 'mg.example.com',
-  url,
-  status,
-  ...(code === undefined ? { error: 'connection refused' } : { status_code: code }),
-  created_at: at,
-})
+const attempt = (url: string, status: 'ok' | 'failing' | 'given-up', at: string, code?: number) =>
+  ({
+    id: at,
+    event_id: `event ${at}`,
+    event: 'delivered',
+    domain: 'mg.example.com',
+    url,
+    status,
+    ...(code === undefined ? { error: 'connection refused' } : { status_code: code }),
+    created_at: at,
+  }) as WebhookAttempt
 
 test('an endpoint is failing if its newest attempt failed', () => {
   const failing = failingWebhooks([
@@ -26,11 +28,12 @@ test('an endpoint is failing if its newest attempt failed', () => {
   ])
 })
 
-const lane = (site: string, more: object) => ({
-  ...{ source: 'any', site, provider: 'Other', queued: 1, due: 0, deferred: 0 },
-  ...{ backed_off_until: null, backed_off_why: null, oldest_due: null },
-  ...more,
-})
+const lane = (site: string, more: object) =>
+  ({
+    ...{ source: 'any', site, provider: 'Other', queued: 1, due: 0, deferred: 0 },
+    ...{ backed_off_until: null, backed_off_why: null, oldest_due: null },
+    ...more,
+  }) as Lane
 
 test('a lane is stuck if it is backed off, or late, and has mail', () => {
   const now = Date.parse('2026-01-01T12:00:00Z')
@@ -99,7 +102,7 @@ test('alarms are those of the service and triggered ones of the account', () => 
       triggered: true,
     },
     { name: 'old', triggered: false },
-  ]
+  ] as AlertHit[]
   assert.deepEqual(
     alarmsOf(system, hits).map(({ title, advice }) => [title, advice]),
     [

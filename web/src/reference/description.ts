@@ -52,7 +52,8 @@ interface DescribedOperation {
     required?: boolean
     content: Readonly<Record<string, { schema: Schema }>>
   }
-  responses: Readonly<Record<string, DescribedResponse>>
+  /** Those that many operations share are in the components. */
+  responses: Readonly<Record<string, DescribedResponse | { $ref: string }>>
 }
 
 /** The document itself. */
@@ -60,7 +61,10 @@ export interface ApiDescription {
   info: { title: string; description?: string }
   servers: readonly { url: string }[]
   paths: Readonly<Record<string, Readonly<Record<string, DescribedOperation>>>>
-  components: { schemas: Readonly<Record<string, Schema>> }
+  components: {
+    schemas: Readonly<Record<string, Schema>>
+    responses: Readonly<Record<string, DescribedResponse>>
+  }
 }
 
 export interface Body {
@@ -100,7 +104,7 @@ export function readDescription(document: ApiDescription): Reference {
   const byTag = new Map<string, Operation[]>()
   for (const [path, methods] of Object.entries(document.paths)) {
     for (const [method, described] of Object.entries(methods)) {
-      const operation = readOperation(method.toUpperCase(), path, described)
+      const operation = readOperation(method.toUpperCase(), path, described, document.components.responses)
       byId.set(operation.id, operation)
       byTag.set(operation.tag, [...(byTag.get(operation.tag) ?? []), operation])
     }
@@ -114,7 +118,12 @@ export function readDescription(document: ApiDescription): Reference {
   }
 }
 
-function readOperation(method: string, path: string, described: DescribedOperation): Operation {
+function readOperation(
+  method: string,
+  path: string,
+  described: DescribedOperation,
+  shared: ApiDescription['components']['responses'],
+): Operation {
   const { operationId, tags, summary, description, deprecated, parameters, requestBody, responses } =
     described
   const types = Object.keys(requestBody?.content ?? {})
@@ -136,7 +145,10 @@ function readOperation(method: string, path: string, described: DescribedOperati
         ...(requestBody?.description !== undefined && { description: requestBody.description }),
       },
     }),
-    responses: Object.entries(responses),
+    responses: Object.entries(responses).flatMap(([status, response]) => {
+      const known = '$ref' in response ? shared[response.$ref.split('/').at(-1) ?? ''] : response
+      return known === undefined ? [] : [[status, known] as const]
+    }),
   }
 }
 

@@ -6,7 +6,7 @@ import { type ApiDescription, readDescription } from './description.ts'
 export const referenceQuery = queryOptions({
   queryKey: ['api-reference'],
   queryFn: async ({ signal }) =>
-    readDescription(valueOrThrow(await getOwnJson<ApiDescription>('/openapi.json', signal))),
+    readDescription(valueOrThrow(await getOwnJson('/openapi.json', signal)) as unknown as ApiDescription),
   staleTime: Number.POSITIVE_INFINITY, // made once, at the start of the service
   structuralSharing: false, // it has a Map
   meta: { needsNoSession: true },

@@ -60,7 +60,10 @@ const jsonText = ({ body }: ExampleRequest) =>
 const DESCRIPTION: ApiDescription = {
   info: { title: 'Test' },
   servers: [{ url: 'https://mail.example.com/' }],
-  components: { schemas: { Node: { properties: { next: { $ref: '#/components/schemas/Node' } } } } },
+  components: {
+    responses: {},
+    schemas: { Node: { properties: { next: { $ref: '#/components/schemas/Node' } } } },
+  },
   paths: {
     '/v3/{domain}/tags': {
       get: {

@@ -1,17 +1,12 @@
 /** The operations of routes (docs/api/routes-inbound.md). */
 import { queryOptions } from '@tanstack/react-query'
-import { getJson, sendForm, sendJson } from '../api.ts'
+import { followJson, getJson, sendForm, sendJson } from '../api.ts'
+import type * as Api from '../api-types.ts'
 import { RefusedRequest, valueOrThrow } from '../queries.ts'
 
-export interface Route {
-  id: string
-  priority: number
-  description: string
-  expression: string
-  actions: string[]
-}
+export type Route = Api.Route
 
-export type RouteFields = Omit<Route, 'id'>
+export type RouteFields = Omit<Route, 'id' | 'created_at'>
 
 const PATH = '/v3/routes'
 const NOT_FOUND = 404
@@ -23,15 +18,14 @@ export const ROUTES_PATH = `${PATH}?limit=${ROUTES_PAGE_SIZE}`
 export const routesQuery = (path: string) =>
   queryOptions({
     queryKey: [ROUTES_KEY, path],
-    queryFn: async ({ signal }) =>
-      valueOrThrow(await getJson<{ total_count: number; items: Route[] }>(path, signal)),
+    queryFn: async ({ signal }) => valueOrThrow(await followJson<'GET /v3/routes'>(path, signal)),
   })
 
 export const routeQuery = (id: string) =>
   queryOptions({
     queryKey: [ROUTES_KEY, 'one', id],
     queryFn: async ({ signal }) =>
-      valueOrThrow(await getJson<{ route: Route }>(`${PATH}/${encodeURIComponent(id)}`, signal)).route,
+      valueOrThrow(await getJson(`${PATH}/${encodeURIComponent(id)}`, signal)).route,
   })
 
 /** The first route that is true for mail to the address; null: none is. */
@@ -41,7 +35,7 @@ export const matchQuery = (address: string) =>
     enabled: address !== '',
     async queryFn({ signal }): Promise<Route | null> {
       const query = new URLSearchParams({ address })
-      const answer = await getJson<{ route: Route }>(`${PATH}/match?${query}`, signal)
+      const answer = await getJson(`${PATH}/match?${query}`, signal)
       if (answer.ok) return answer.value.route
       if (answer.failure.status === NOT_FOUND) return null
       throw new RefusedRequest(answer.failure)
@@ -55,11 +49,10 @@ function formOf({ priority, description, expression, actions }: RouteFields): UR
 }
 
 export const createRoute = async (fields: RouteFields) =>
-  valueOrThrow(await sendForm<{ route: Route }>('POST', PATH, formOf(fields))).route
+  valueOrThrow(await sendForm('POST', PATH, formOf(fields))).route
 
 export const updateRoute = async (id: string, fields: RouteFields) =>
-  valueOrThrow(await sendForm<{ route: Route }>('PUT', `${PATH}/${encodeURIComponent(id)}`, formOf(fields)))
-    .route
+  valueOrThrow(await sendForm('PUT', `${PATH}/${encodeURIComponent(id)}`, formOf(fields))).route
 
 export const deleteRoute = async (id: string) =>
-  valueOrThrow(await sendJson<{ message: string }>('DELETE', `${PATH}/${encodeURIComponent(id)}`))
+  valueOrThrow(await sendJson('DELETE', `${PATH}/${encodeURIComponent(id)}`))

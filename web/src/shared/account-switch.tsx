@@ -10,12 +10,6 @@ import { useSession } from '../session.ts'
 import { Failure } from './states.tsx'
 import { SHELL_TEXT as TEXT } from './text.ts'
 
-interface Subaccount {
-  id: string
-  name: string
-  status: string
-}
-
 const SHOWN_MAX = 20 // a name is found by typing a part of it
 
 /** Asked as the session's own account: a subaccount has no subaccounts. */
@@ -24,8 +18,7 @@ const subaccountsQuery = (filter: string) =>
     queryKey: ['subaccounts', 'switch', filter],
     queryFn: async ({ signal }) => {
       const query = new URLSearchParams({ limit: String(SHOWN_MAX), ...(filter && { filter }) })
-      const path = `/v5/accounts/subaccounts?${query}`
-      return valueOrThrow(await getOwnJson<{ subaccounts: Subaccount[]; total: number }>(path, signal))
+      return valueOrThrow(await getOwnJson(`/v5/accounts/subaccounts?${query}`, signal))
     },
   })
 

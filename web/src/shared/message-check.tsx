@@ -2,6 +2,7 @@
 import { Badge, Button, Text } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { sendFiles } from '../api.ts'
+import type { Answers } from '../api-types.ts'
 import { countOf } from '../format.ts'
 import { Icon, type IconName } from '../icons.tsx'
 import { valueOrThrow } from '../queries.ts'
@@ -9,18 +10,9 @@ import { useMay } from '../session.ts'
 import { Panel } from './page.tsx'
 import { TEXT } from './text.ts'
 
-type CheckState = 'ok' | 'warning' | 'failed'
-
-interface Check {
-  name: string
-  state: CheckState
-  sentence: string
-}
-
-interface CheckResult {
-  state: CheckState
-  checks: Check[]
-}
+type CheckResult = Answers['POST /sendwright/v1/domains/{}/messages/check']
+type Check = CheckResult['checks'][number]
+type CheckState = CheckResult['state']
 
 const LOOKS: Record<CheckState, { icon: IconName; color: string }> = {
   failed: { icon: 'cross', color: 'red' },
@@ -44,8 +36,8 @@ export function MessageCheck({ domain, form, version, disabled }: MessageCheckPr
   const may = useMay({ area: 'messages:send', access: 'write' })
   const checking = useMutation({
     mutationFn: async (checked: string) => {
-      const path = `/sendwright/v1/domains/${encodeURIComponent(domain)}/messages/check`
-      return { checked, ...valueOrThrow(await sendFiles<CheckResult>('POST', path, form())) }
+      const path = `/sendwright/v1/domains/${encodeURIComponent(domain)}/messages/check` as const
+      return { checked, ...valueOrThrow(await sendFiles(path, form())) }
     },
   })
   if (!may) return null

@@ -1,5 +1,6 @@
 /** Figures of the public API (metrics-logs.md), for all sections that show some. */
 import { askJson } from '../api.ts'
+import type * as Api from '../api-types.ts'
 
 export interface MetricsFilter {
   attribute: string
@@ -21,26 +22,15 @@ export interface MetricsQuery {
   pagination?: { sort?: string; skip?: number; limit?: number }
 }
 
-export type Figures = Record<string, number | string | null>
+export type Figures = Api.MetricsItem['metrics']
 
-export interface MetricsItem {
-  dimensions: { dimension: string; value: string; display_value: string }[]
-  metrics: Figures
-}
+export type MetricsItem = Api.MetricsItem
 
-export interface MetricsPage {
-  start: string
-  end: string
-  resolution: string
-  pagination: { total: number; skip: number; limit: number }
-  items: MetricsItem[]
-  aggregates: { metrics: Figures }
-}
+export type MetricsPage = Api.MetricsResult
 
 export const METRICS_PATH = '/v1/analytics/metrics'
 
-export const readMetrics = (query: MetricsQuery, signal?: AbortSignal) =>
-  askJson<MetricsPage>(METRICS_PATH, query, signal)
+export const readMetrics = (query: MetricsQuery, signal?: AbortSignal) => askJson(METRICS_PATH, query, signal)
 
 /** Counts are numbers, rates are decimal texts; null: not known by these dimensions. */
 export const figure = (figures: Figures, name: string): number => Number(figures[name] ?? 0)

@@ -1,47 +1,25 @@
 /** Limits per provider, and the operator's orders over them (docs/api/own-operations.md section 3). */
 import { queryOptions } from '@tanstack/react-query'
 import { getJson, sendForm, sendJson } from '../api.ts'
+import type * as Api from '../api-types.ts'
 import { valueOrThrow } from '../queries.ts'
 
-export interface Pause {
-  reason: string
-  since: string
-  /** Null: until somebody ends it. */
-  until: string | null
-}
+export type Pause = NonNullable<Api.SiteOrder['pause']>
 
-export interface Override {
-  site: string
-  pause: Pause | null
-  /** Null members: as the shaping says; `until` null: until somebody ends it. */
-  limits: { connections: number | null; rate: string | null; until: string | null } | null
-}
+export type Override = Api.SiteOrder
 
-export interface SiteLimits {
-  connections: number
-  messages_per_connection: number
-  messages_per_second: number | null
-  recovery_seconds: number
-}
+export type SiteLimits = Api.Shaping['default']
 
-export interface Shaping {
-  version: string
-  file: string | null
-  loaded_at: string
-  faults: string[]
-  default: SiteLimits
-  providers: (SiteLimits & { site: string; mx: string[] })[]
-  overrides: Override[]
-}
+export type Shaping = Api.Shaping
 
 const BASE = '/sendwright/v1/shaping'
-const pathOf = (site: string) => `${BASE}/${encodeURIComponent(site)}`
+const pathOf = (site: string) => `${BASE}/${encodeURIComponent(site)}` as const
 /** Lanes show orders as well, so that both are asked again by one prefix. */
 export const ORDERS_KEY = 'queue'
 
 export const shapingQuery = queryOptions({
   queryKey: [ORDERS_KEY, 'shaping'],
-  queryFn: async ({ signal }) => valueOrThrow(await getJson<Shaping>(BASE, signal)),
+  queryFn: async ({ signal }) => valueOrThrow(await getJson(BASE, signal)),
 })
 
 /** `seconds` '': until somebody ends it. */
@@ -50,7 +28,7 @@ const untilIn = (seconds: string): Record<string, string> =>
 
 export const pauseSite = async (site: string, reason: string, seconds: string) =>
   valueOrThrow(
-    await sendForm<Override>('PUT', `${pathOf(site)}/pause`, {
+    await sendForm('PUT', `${pathOf(site)}/pause`, {
       ...(reason !== '' && { reason }),
       ...untilIn(seconds),
     }),
@@ -65,12 +43,12 @@ export const secondsTo = (until: string | null) =>
   until === null ? '' : String(Math.max(1, Math.ceil((Date.parse(until) - Date.now()) / 1000)))
 
 export const resumeSite = async (site: string) =>
-  valueOrThrow(await sendJson<unknown>('DELETE', `${pathOf(site)}/pause`))
+  valueOrThrow(await sendJson('DELETE', `${pathOf(site)}/pause`))
 
 /** '': as the shaping says. */
 export const orderLimits = async (site: string, connections: string, rate: string, seconds: string) =>
   valueOrThrow(
-    await sendForm<Override>('PUT', `${pathOf(site)}/limits`, {
+    await sendForm('PUT', `${pathOf(site)}/limits`, {
       ...(connections !== '' && { connections }),
       ...(rate !== '' && { rate }),
       ...untilIn(seconds),
@@ -78,4 +56,4 @@ export const orderLimits = async (site: string, connections: string, rate: strin
   )
 
 export const resetLimits = async (site: string) =>
-  valueOrThrow(await sendJson<unknown>('DELETE', `${pathOf(site)}/limits`))
+  valueOrThrow(await sendJson('DELETE', `${pathOf(site)}/limits`))

@@ -1,44 +1,14 @@
 /** Why rates are what they are (own-operations.md section 11). */
 import { getJson } from '../api.ts'
+import type * as Api from '../api-types.ts'
 
-export interface FailureClass {
-  class: string
-  rule: string
-  explanation: string
-  temporary: number
-  permanent: number
-  reply: { text: string; count: number }
-  sample: { failed_at: string | null; message_id: string | null; recipient: string | null }
-}
+export type FailureClass = Api.FailureClass
 
-export interface ProviderFigures {
-  provider: string
-  accepted: number
-  delivered: number
-  temporary_failed: number
-  permanent_failed: number
-  opened: number
-  unique_opened: number
-  clicked: number
-  unique_clicked: number
-  complained: number
-  failures: FailureClass[]
-}
+export type ProviderFigures = Api.ProviderReasons
 
-export interface Visits {
-  opened: number
-  unique_opened: number
-  clicked: number
-  unique_clicked: number
-}
+export type Visits = Api.DeliveryReasons['visits']['all']
 
-export interface DeliveryReasons {
-  start: string
-  end: string
-  visits: { all: Visits; people: Visits; machines: Record<string, Visits> }
-  providers: ProviderFigures[]
-  partial?: boolean
-}
+export type DeliveryReasons = Api.DeliveryReasons
 
 /** `start`, `end`: Unix milliseconds. */
 export const readReasons = (
@@ -52,7 +22,7 @@ export const readReasons = (
     end: String(Math.floor(endMs / 1000)),
     ...(domain !== undefined && { domain }),
   })
-  return getJson<DeliveryReasons>(`/sendwright/v1/delivery-reasons?${query}`, signal)
+  return getJson(`/sendwright/v1/delivery-reasons?${query}`, signal)
 }
 
 /** Share of final outcomes that are failures; a provider that got little mail says nothing. */

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { MetricsItem } from '../api-types.ts'
 import { changeOf, intervalsOf, percent, valuesAt } from './spans.ts'
 
-const item = (time: string, value: number) => ({
+const item = (time: string, value: number): MetricsItem => ({
   dimensions: [{ dimension: 'time', value: time, display_value: time }],
   metrics: { delivered_count: value },
 })

@@ -1,6 +1,7 @@
 /** The operations of webhooks (docs/api/webhooks.md) and of their attempts (docs/api/own-operations.md section 5). */
 import { queryOptions } from '@tanstack/react-query'
-import { getJson, type Page, sendForm, sendJson } from '../api.ts'
+import { followJson, getJson, sendForm, sendJson } from '../api.ts'
+import type * as Api from '../api-types.ts'
 import { valueOrThrow } from '../queries.ts'
 
 export const EVENT_TYPES = [
@@ -36,23 +37,13 @@ export const webhooksQuery = (domain: string | undefined) =>
   })
 
 async function ofAccount(signal: AbortSignal): Promise<Webhook[]> {
-  const { webhooks } = valueOrThrow(
-    await getJson<{ webhooks: { webhook_id: string; url: string; event_types: string[] }[] }>(
-      '/v1/webhooks',
-      signal,
-    ),
-  )
+  const { webhooks } = valueOrThrow(await getJson('/v1/webhooks', signal))
   return webhooks.map(({ webhook_id: id, url, event_types: types }) => ({ id, url, types }))
 }
 
 /** The API lists the URLs of each type; the page shows the types of each URL. */
 async function ofDomain(domain: string, signal: AbortSignal): Promise<Webhook[]> {
-  const { webhooks } = valueOrThrow(
-    await getJson<{ webhooks: Partial<Record<string, { urls: string[] }>> }>(
-      `/v3/domains/${segment(domain)}/webhooks`,
-      signal,
-    ),
-  )
+  const { webhooks } = valueOrThrow(await getJson(`/v3/domains/${segment(domain)}/webhooks`, signal))
   const types = new Map<string, string[]>()
   for (const [type, value] of Object.entries(webhooks))
     for (const url of value?.urls ?? []) types.set(url, [...(types.get(url) ?? []), type])
@@ -66,7 +57,7 @@ const fieldsOf = ({ url, types }: Webhook) => {
 }
 
 export async function createWebhook(domain: string | undefined, webhook: Webhook): Promise<void> {
-  const path = domain === undefined ? '/v1/webhooks' : `/v4/domains/${segment(domain)}/webhooks`
+  const path = domain === undefined ? '/v1/webhooks' : (`/v4/domains/${segment(domain)}/webhooks` as const)
   valueOrThrow(await sendForm('POST', path, fieldsOf(webhook)))
 }
 
@@ -91,36 +82,13 @@ export async function deleteWebhook(domain: string | undefined, { id, url }: Web
 /** Posts a sample event; `code` 0: no response, `message` says why. */
 export const testWebhook = async (domain: string, type: string, url: string) =>
   valueOrThrow(
-    await sendForm<{ code: number; message: string }>(
-      'PUT',
-      `/v3/domains/${segment(domain)}/webhooks/${segment(type)}/test`,
-      { url },
-    ),
+    await sendForm('PUT', `/v3/domains/${segment(domain)}/webhooks/${segment(type)}/test`, { url }),
   )
 
 export const STATUSES = ['ok', 'failing', 'given-up'] as const
 export type AttemptStatus = (typeof STATUSES)[number]
 
-export interface Attempt {
-  id: string
-  event_id: string
-  event: string
-  domain: string
-  /** Its password is masked. */
-  url: string
-  /** From 1. */
-  attempt: number
-  status: AttemptStatus
-  status_code?: number
-  /** Why there was no response. */
-  error?: string
-  /** Beginning of the response. */
-  response: string
-  duration_ms: number
-  /** RFC 3339. */
-  created_at: string
-  next_attempt_at?: string
-}
+export type Attempt = Api.WebhookAttempt
 
 export const ATTEMPTS_PAGE_SIZE = 50 // about three screens
 const REFRESH_MS = 10_000
@@ -131,21 +99,19 @@ export const attemptsPath = (filters: Readonly<Record<string, string>>) =>
 export const attemptsQuery = (path: string) =>
   queryOptions({
     queryKey: [WEBHOOKS_KEY, 'attempts', path],
-    queryFn: async ({ signal }) => valueOrThrow(await getJson<Page<Attempt>>(path, signal)),
+    queryFn: async ({ signal }) =>
+      valueOrThrow(await followJson<'GET /sendwright/v1/webhooks/attempts'>(path, signal)),
     refetchInterval: REFRESH_MS,
   })
 
 export const attemptQuery = (id: string) =>
   queryOptions({
     queryKey: [WEBHOOKS_KEY, 'attempt', id],
-    queryFn: async ({ signal }) =>
-      valueOrThrow(
-        await getJson<Attempt & { 'event-data': object | null }>(`${OWN}/attempts/${segment(id)}`, signal),
-      ),
+    queryFn: async ({ signal }) => valueOrThrow(await getJson(`${OWN}/attempts/${segment(id)}`, signal)),
   })
 
 export const replayAttempt = async (id: string) =>
-  valueOrThrow(await sendJson<{ event_id: string }>('POST', `${OWN}/attempts/${segment(id)}/replay`))
+  valueOrThrow(await sendJson('POST', `${OWN}/attempts/${segment(id)}/replay`))
 
 export interface ReplaySpan {
   domain: string
@@ -161,5 +127,5 @@ export async function replaySpan({ domain, url, event, from, to }: ReplaySpan) {
   if (domain !== '') fields.set('domain', domain)
   if (url !== '') fields.set('url', url)
   if (event !== '') fields.set('events', event)
-  return valueOrThrow(await sendForm<{ events: number; queued: number }>('POST', `${OWN}/replay`, fields))
+  return valueOrThrow(await sendForm('POST', `${OWN}/replay`, fields))
 }

@@ -1,6 +1,7 @@
 /** Pools that are chosen by reputation (docs/api/dynamic-pools.md). */
 import { keepPreviousData, queryOptions } from '@tanstack/react-query'
-import { getJson, sendForm, sendJson } from '../../api.ts'
+import { followJson, getJson, sendForm, sendJson } from '../../api.ts'
+import type * as Api from '../../api-types.ts'
 import { valueOrThrow } from '../../queries.ts'
 import { IPS_KEY } from '../ips/ips-api.ts'
 
@@ -14,32 +15,11 @@ export const SETS = {
   dynamic_poor: 'poor_reputation',
 } as const satisfies Record<Band, string>
 
-export interface DynamicPool {
-  name: Band
-  ips: string[]
-}
+export type DynamicPool = Api.DynamicPool
 
-export interface EnrolledDomain {
-  id: string
-  name: string
-  account_name: string
-  pool: Band
-  override: boolean
-  bounce_rate: number | null
-  complaint_rate: number | null
-  processed_count: number
-}
+export type EnrolledDomain = Api.EnrolledDomain
 
-export interface HistoryRecord {
-  id: string
-  account_name: string
-  domain_name: string
-  new_band: Band | ''
-  prev_band: Band | ''
-  reason: string
-  initiated_by: string
-  timestamp: string
-}
+export type HistoryRecord = Api.DynamicPoolHistoryRecord
 
 export interface ListOf<T> {
   items: T[]
@@ -52,18 +32,16 @@ const segment = encodeURIComponent
 
 export const poolsQuery = queryOptions({
   queryKey: [IPS_KEY, 'dynamic'],
-  queryFn: async ({ signal }) =>
-    valueOrThrow(await getJson<{ pools: DynamicPool[] }>('/v3/dynamic_pools', signal)).pools,
+  queryFn: async ({ signal }) => valueOrThrow(await getJson('/v3/dynamic_pools', signal)).pools,
 })
 
 export const setPools = async (sets: Readonly<Record<Band, readonly string[]>>) => {
   const fields = new URLSearchParams()
   for (const band of BANDS) for (const ip of sets[band]) fields.append(SETS[band], ip)
-  return valueOrThrow(await sendForm<unknown>('POST', '/v3/dynamic_pools/all', fields))
+  return valueOrThrow(await sendForm('POST', '/v3/dynamic_pools/all', fields))
 }
 
-export const removePools = async () =>
-  valueOrThrow(await sendJson<unknown>('DELETE', '/v3/dynamic_pools/all'))
+export const removePools = async () => valueOrThrow(await sendJson('DELETE', '/v3/dynamic_pools/all'))
 
 export const enrolledPath = (pool: string, sort: string) => {
   const query = new URLSearchParams({ limit: String(PAGE_SIZE) })
@@ -78,7 +56,8 @@ export const enrolledPath = (pool: string, sort: string) => {
 export const enrolledQuery = (path: string) =>
   queryOptions({
     queryKey: [IPS_KEY, 'dynamic', 'domains', path],
-    queryFn: async ({ signal }) => valueOrThrow(await getJson<ListOf<EnrolledDomain>>(path, signal)),
+    queryFn: async ({ signal }) =>
+      valueOrThrow(await followJson<'GET /v1/dynamic_pools/domains'>(path, signal)),
     placeholderData: keepPreviousData,
   })
 
@@ -91,26 +70,22 @@ export const historyPath = (domain: string) => {
 export const historyQuery = (path: string) =>
   queryOptions({
     queryKey: [IPS_KEY, 'dynamic', 'history', path],
-    queryFn: async ({ signal }) => valueOrThrow(await getJson<ListOf<HistoryRecord>>(path, signal)),
+    queryFn: async ({ signal }) =>
+      valueOrThrow(await followJson<'GET /v1/dynamic_pools/history'>(path, signal)),
     placeholderData: keepPreviousData,
   })
 
 export const assignableQuery = queryOptions({
   queryKey: [IPS_KEY, 'dynamic', 'assignable'],
   queryFn: async ({ signal }) =>
-    valueOrThrow(
-      await getJson<{ items: { id: string; name: string }[] }>(
-        '/v3/domains/dynamic_pools/assignable',
-        signal,
-      ),
-    ).items,
+    valueOrThrow(await getJson('/v3/domains/dynamic_pools/assignable', signal)).items,
 })
 
 export const enroll = async (domain: string) =>
-  valueOrThrow(await sendJson<unknown>('POST', `/v3/domains/${segment(domain)}/dynamic_pools`))
+  valueOrThrow(await sendJson('POST', `/v3/domains/${segment(domain)}/dynamic_pools`))
 
 export const enrollAll = async () =>
-  valueOrThrow(await sendJson<unknown>('POST', '/v3/domains/all/dynamic_pools/enroll'))
+  valueOrThrow(await sendJson('POST', '/v3/domains/all/dynamic_pools/enroll'))
 
 /** `replacement`: an address, `shared`, or `pool:` and an id. */
 export const leave = async (domain: string, replacement: string) => {
@@ -119,17 +94,15 @@ export const leave = async (domain: string, replacement: string) => {
       ? { replacement_pool_id: replacement.slice(5) }
       : { replacement_ip: replacement },
   )
-  return valueOrThrow(
-    await sendJson<unknown>('DELETE', `/v3/domains/${segment(domain)}/dynamic_pools?${query}`),
-  )
+  return valueOrThrow(await sendJson('DELETE', `/v3/domains/${segment(domain)}/dynamic_pools?${query}`))
 }
 
-const overridePath = (domain: string) => `/v1/dynamic_pools/domains/${segment(domain)}/override`
+const overridePath = (domain: string) => `/v1/dynamic_pools/domains/${segment(domain)}/override` as const
 
 /** `band` '': the checks choose. */
 export const setOverride = async (domain: string, band: Band | '') =>
   valueOrThrow(
     await (band === ''
-      ? sendJson<unknown>('DELETE', overridePath(domain))
-      : sendForm<unknown>('PUT', overridePath(domain), { pool: band })),
+      ? sendJson('DELETE', overridePath(domain))
+      : sendForm('PUT', overridePath(domain), { pool: band })),
   )

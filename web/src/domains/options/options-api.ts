@@ -1,57 +1,43 @@
 /** The operations of the public API behind a domain's settings (docs/api/domains.md, tracking.md). */
 import { queryOptions } from '@tanstack/react-query'
 import { getJson, sendForm } from '../../api.ts'
+import type * as Api from '../../api-types.ts'
 import { valueOrThrow } from '../../queries.ts'
 import { DOMAINS_KEY } from '../domain-queries.ts'
 
 const segment = encodeURIComponent
-const trackingPath = (name: string) => `/v3/domains/${segment(name)}/tracking`
+const trackingPath = (name: string) => `/v3/domains/${segment(name)}/tracking` as const
 
-export interface Tracking {
-  open: { active: boolean; place_at_the_top: boolean }
-  click: { active: boolean; htmlonly: boolean }
-  unsubscribe: {
-    active: boolean
-    html_footer: string
-    text_footer: string
-    /** Present while it is off. */
-    on_bulk?: boolean
-  }
-}
+export type Tracking = Api.Tracking
 
 export const trackingQuery = (name: string) =>
   queryOptions({
     queryKey: [DOMAINS_KEY, 'tracking', name],
-    queryFn: async ({ signal }) =>
-      valueOrThrow(await getJson<{ tracking: Tracking }>(trackingPath(name), signal)).tracking,
+    queryFn: async ({ signal }) => valueOrThrow(await getJson(trackingPath(name), signal)).tracking,
   })
 
 /** Fields that are absent stay as they are. */
 export type Fields = Readonly<Record<string, string>>
 
 export const setTracking = async (name: string, kind: keyof Tracking, fields: Fields) =>
-  valueOrThrow(await sendForm<{ message: string }>('PUT', `${trackingPath(name)}/${kind}`, fields))
+  valueOrThrow(await sendForm('PUT', `${trackingPath(name)}/${kind}`, fields))
 
 export const setConnection = async (name: string, fields: Fields) =>
-  valueOrThrow(await sendForm<{ message: string }>('PUT', `/v3/domains/${segment(name)}/connection`, fields))
+  valueOrThrow(await sendForm('PUT', `/v3/domains/${segment(name)}/connection`, fields))
 
 export const updateDomain = async (name: string, fields: Fields) =>
-  valueOrThrow(await sendForm<{ message: string }>('PUT', `/v4/domains/${segment(name)}`, fields))
+  valueOrThrow(await sendForm('PUT', `/v4/domains/${segment(name)}`, fields))
 
-const certificatePath = (host: string) => `/v2/x509/${segment(host)}`
+const certificatePath = (host: string) => `/v2/x509/${segment(host)}` as const
 const ORDER_REFRESH_MS = 5_000 // an order takes some seconds
 
-export interface Certificate {
-  /** `none`: never ordered. */
-  status: 'none' | 'processing' | 'active' | 'expired' | 'error'
-  error?: string | null
-}
+export type Certificate = { status: Api.TrackingCertificate['status'] | 'none'; error?: string | null }
 
 export const certificateQuery = (host: string) =>
   queryOptions({
     queryKey: [DOMAINS_KEY, 'certificate', host],
     queryFn: async ({ signal }): Promise<Certificate> => {
-      const answer = await getJson<Certificate>(`${certificatePath(host)}/status`, signal)
+      const answer = await getJson(`${certificatePath(host)}/status`, signal)
       if (!answer.ok && answer.failure.status === 404) return { status: 'none' }
       return valueOrThrow(answer)
     },
@@ -60,4 +46,4 @@ export const certificateQuery = (host: string) =>
 
 /** Orders the first certificate of the host, or one in place of an expired one. */
 export const orderCertificate = async (host: string, isRenewal: boolean) =>
-  valueOrThrow(await sendForm<{ message: string }>(isRenewal ? 'PUT' : 'POST', certificatePath(host), {}))
+  valueOrThrow(await sendForm(isRenewal ? 'PUT' : 'POST', certificatePath(host), {}))

@@ -102,8 +102,7 @@ function ComposeForm({ domain, onSent }: { domain: string; onSent: (sent: Sent) 
   const sending = useMutation({
     mutationFn: async () => {
       const form = messageForm(given)
-      const path = `/v3/${encodeURIComponent(domain)}/messages`
-      return valueOrThrow(await sendFiles<{ id: string }>('POST', path, form))
+      return valueOrThrow(await sendFiles(`/v3/${encodeURIComponent(domain)}/messages`, form))
     },
     onSuccess: onSent,
   })

@@ -38,7 +38,7 @@ export function parseCsv(text: string): string[][] {
 }
 
 /** One line, with quotes where a field needs them; a text that would be a formula gets an apostrophe in front. */
-export const csvLine = (fields: readonly string[]): string => `${fields.map(written).join(',')}\r\n`
+export const csvLine = (fields: readonly string[]) => `${fields.map(written).join(',')}\r\n`
 
 function written(field: string): string {
   const safe = FORMULA.test(field) ? `'${field}` : field

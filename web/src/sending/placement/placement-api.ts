@@ -1,75 +1,31 @@
 /** The operations of inbox placement (validation.md section 6), and the fields that pages show. */
 import { getJson, sendForm, sendJson } from '../../api.ts'
+import type * as Api from '../../api-types.ts'
 
-export interface Counts {
-  inbox: number
-  spam: number
-  missing: number
-  pending: number
-  total: number
-}
+export type Counts = Pick<Api.PlacementCounts, 'inbox' | 'spam' | 'missing' | 'pending' | 'total'>
 
-export interface SeedList {
-  kid: string
-  name: string
-  target_email: string
-  seed_filter: string
-  provider_filter: string
-  last_result_at: string
-  has_results: boolean
-  Seeds: unknown[] | null
-  is_auto_generated: boolean
-}
+export type SeedList = Api.SeedList
 
-export interface SeedResult {
-  email: string
-  provider: string
-  destination: string
-  state: 'pending' | 'delivered' | 'missing'
-  dkim: string
-  spf: string
-  dmarc: string
-  extensions: { category: string; seconds?: number; problem?: string }
-}
+export type SeedResult = Api.PlacementResult['seed_results'][number]
 
-export interface PlacementResult {
-  result_id: string
-  subject: string
-  sender: string
-  seedlist_name: string
-  status: string
-  created_at: string
-  sharing_enabled: boolean
-  seed_results: SeedResult[]
-  delivery_stats: Record<string, Counts>
-  spamassassin?: { score: number; is_spam: boolean }
-}
+export type PlacementResult = Api.PlacementResult
 
-export interface Sharing {
-  enabled: boolean
-  url: string
-  expires_at: string
-}
+export type Sharing = Api.PlacementSharing
 
 export const PAGE_SIZE = 25
 
 const segment = encodeURIComponent
-const resultPath = (id: string) => `/v4/inbox/results/${segment(id)}`
-const listPath = (id: string) => `/v4/inbox/seedlists/${segment(id)}`
+const resultPath = (id: string) => `/v4/inbox/results/${segment(id)}` as const
+const listPath = (id: string) => `/v4/inbox/seedlists/${segment(id)}` as const
 
-export const readProviders = (signal?: AbortSignal) =>
-  getJson<{ items: { domain: string; display_name: string }[] }>('/v4/inbox/providers', signal)
+export const readProviders = (signal?: AbortSignal) => getJson('/v4/inbox/providers', signal)
 
 export const readResults = (offset: number, signal?: AbortSignal) =>
-  getJson<{ items: PlacementResult[]; total: number }>(
-    `/v4/inbox/results?limit=${PAGE_SIZE}&offset=${offset}`,
-    signal,
-  )
+  getJson(`/v4/inbox/results?limit=${PAGE_SIZE}&offset=${offset}`, signal)
 
-export const readResult = (id: string, signal?: AbortSignal) =>
-  getJson<{ result: PlacementResult }>(resultPath(id), signal)
+export const readResult = (id: string, signal?: AbortSignal) => getJson(resultPath(id), signal)
 
-export const deleteResult = (id: string) => sendJson<unknown>('DELETE', resultPath(id))
+export const deleteResult = (id: string) => sendJson('DELETE', resultPath(id))
 
 export interface NewTest {
   from: string
@@ -80,32 +36,28 @@ export interface NewTest {
 }
 
 export const runTest = ({ from, subject, html, seedList }: NewTest) =>
-  sendJson<{ result_id: string }>('POST', '/v4/inbox/tests', {
+  sendJson('POST', '/v4/inbox/tests', {
     ...{ from, subject, html },
     ...(seedList !== '' && { seed_list: seedList }),
   })
 
 /** An account has at most 100. */
-export const readLists = (signal?: AbortSignal) =>
-  getJson<{ items: SeedList[] }>('/v4/inbox/seedlists?limit=100', signal)
+export const readLists = (signal?: AbortSignal) => getJson('/v4/inbox/seedlists?limit=100', signal)
 
 export type ListFields = Record<'name' | 'seed_filter' | 'provider_filter', string>
 
 /** `id` undefined: a new one. */
 export const saveList = (id: string | undefined, fields: ListFields) =>
-  id === undefined
-    ? sendForm<SeedList>('POST', '/v4/inbox/seedlists', fields)
-    : sendForm<SeedList>('PUT', listPath(id), fields)
+  id === undefined ? sendForm('POST', '/v4/inbox/seedlists', fields) : sendForm('PUT', listPath(id), fields)
 
-export const deleteList = (id: string) => sendJson<unknown>('DELETE', listPath(id))
+export const deleteList = (id: string) => sendJson('DELETE', listPath(id))
 
-const sharingPath = (id: string) => `/v4/inbox/sharing/${segment(id)}`
+const sharingPath = (id: string) => `/v4/inbox/sharing/${segment(id)}` as const
 
-export const readSharing = (id: string, signal?: AbortSignal) =>
-  getJson<{ sharing: Sharing }>(sharingPath(id), signal)
+export const readSharing = (id: string, signal?: AbortSignal) => getJson(sharingPath(id), signal)
 
 export const changeSharing = (id: string, enabled: boolean) =>
-  sendForm<{ sharing: Sharing }>('PUT', sharingPath(id), { enabled: enabled ? 'true' : 'false' })
+  sendForm('PUT', sharingPath(id), { enabled: enabled ? 'true' : 'false' })
 
 /** Of all providers together. */
 export function sumOf({ delivery_stats }: PlacementResult): Counts {

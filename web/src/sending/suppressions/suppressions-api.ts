@@ -1,27 +1,16 @@
 /** The operations on suppressions (suppressions.md), and records of all kinds in one shape. */
-import { type Answer, getJson, type Page, sendForm, sendJson } from '../../api.ts'
+import { type Answer, followJson, type Page, sendForm, sendJson } from '../../api.ts'
+import type * as Api from '../../api-types.ts'
 import { placePath } from '../../shared/paging.ts'
 import type { ImportRecord } from '../import/records.ts'
 import type { Kind } from './suppressions-search.ts'
 
-/** Fields of all kinds; each has some of them. */
-export interface Suppression {
-  address?: string
-  code?: string
-  error?: string
-  tags?: string[]
-  created_at?: string
-  /** Allowlist. */
-  type?: 'address' | 'domain'
-  value?: string
-  reason?: string
-  createdAt?: string
-}
+export type Suppression = Partial<Api.Bounce & Api.Complaint & Api.Unsubscribe & Api.AllowlistEntry>
 
 const PAGE_SIZE = 50 // about three screens
 const EXPORT_PAGE_SIZE = 1000 // the most that one page may hold
 
-const pathOf = (domain: string, kind: Kind) => `/v3/${encodeURIComponent(domain)}/${kind}`
+const pathOf = (domain: string, kind: Kind) => `/v3/${encodeURIComponent(domain)}/${kind}` as const
 
 export const subjectOf = ({ address, value }: Suppression) => address ?? value ?? ''
 export const timeOf = ({ created_at, createdAt }: Suppression) => created_at ?? createdAt ?? ''
@@ -41,25 +30,25 @@ export const listSuppressions = (
   q: string,
   at: string | undefined,
   signal?: AbortSignal,
-) => getJson<Page<Suppression>>(placePath(firstPath(domain, kind, q), at), signal)
+) => readPage(placePath(firstPath(domain, kind, q), at), signal)
 
-export const readPage = (path: string) => getJson<Page<Suppression>>(path)
+export const readPage = (path: string, signal?: AbortSignal): Promise<Answer<Page<Suppression>>> =>
+  followJson<`GET /v3/{}/${Kind}`>(path, signal)
 
 export const removeSuppression = (domain: string, kind: Kind, value: string) =>
-  sendJson<{ message: string }>('DELETE', `${pathOf(domain, kind)}/${encodeURIComponent(value)}`)
+  sendJson('DELETE', `${pathOf(domain, kind)}/${encodeURIComponent(value)}`)
 
-export const clearSuppressions = (domain: string, kind: Kind) =>
-  sendJson<{ message: string }>('DELETE', pathOf(domain, kind))
+export const clearSuppressions = (domain: string, kind: Kind) => sendJson('DELETE', pathOf(domain, kind))
 
 export const addSuppression = (domain: string, kind: Kind, fields: Readonly<Record<string, string>>) =>
-  sendForm<{ message: string }>('POST', pathOf(domain, kind), fields)
+  sendForm('POST', pathOf(domain, kind), fields)
 
 /** Up to 1,000. */
 export const addSuppressions = (
   domain: string,
   kind: Kind,
   records: readonly ImportRecord[],
-): Promise<Answer<unknown>> => sendJson<{ message: string }>('POST', pathOf(domain, kind), [...records])
+): Promise<Answer<unknown>> => sendJson('POST', pathOf(domain, kind), [...records])
 
 /** The record as an addition would give it; a removal is taken back with it. */
 export function recordOf(kind: Kind, item: Suppression): ImportRecord {

@@ -1,33 +1,16 @@
 /** The operations on templates (templates.md; `{T}` is of a domain or of the account), and the fields that pages show. */
 import { getJson, sendForm, sendJson } from '../../api.ts'
+import type * as Api from '../../api-types.ts'
 
 export type Engine = 'handlebars' | 'mjml'
 
-export interface Template {
-  id: string
-  name: string
-  description: string
-  createdBy: string
-  /** RFC 1123. */
-  createdAt: string
-}
+export type Template = Api.Template
 
-export interface VersionSummary {
-  id: string
-  tag: string
-  /** MJML source; '' if the content was given as HTML. */
-  mjml: string
-  comment: string
-  createdAt: string
-  active: boolean
-}
+export type VersionSummary = Api.TemplateVersionSummary
 
 export type TemplateHeaders = Partial<Record<'From' | 'Subject' | 'Reply-To', string>>
 
-export interface Version extends VersionSummary {
-  template: string
-  headers?: TemplateHeaders
-}
+export type Version = Api.TemplateVersion
 
 /** What is edited: one version's content as its author wrote it. */
 export interface Draft {
@@ -36,24 +19,17 @@ export interface Draft {
   headers: TemplateHeaders
 }
 
-export interface Rendered {
-  subject: string | null
-  headers: Record<string, string>
-  html: string
-  text: string
-  missing: string[]
-  errors: string[]
-}
+export type Rendered = Api.RenderedTemplate
 
 const segment = encodeURIComponent
 const LIST_MAX = 100 // an account or a domain has no more templates, and a template no more versions
 
 /** `domain` '': templates of the account. */
 export const templatesPath = (domain: string) =>
-  domain === '' ? '/v4/templates' : `/v3/${segment(domain)}/templates`
-const onePath = (domain: string, name: string) => `${templatesPath(domain)}/${segment(name)}`
+  domain === '' ? ('/v4/templates' as const) : (`/v3/${segment(domain)}/templates` as const)
+const onePath = (domain: string, name: string) => `${templatesPath(domain)}/${segment(name)}` as const
 const versionPath = (domain: string, name: string, tag: string) =>
-  `${onePath(domain, name)}/versions/${segment(tag)}`
+  `${onePath(domain, name)}/versions/${segment(tag)}` as const
 
 export const draftOf = ({ mjml, template, headers = {} }: Version): Draft =>
   mjml === ''
@@ -66,35 +42,31 @@ const contentFields = ({ engine, content, headers }: Draft) => ({
 })
 
 export const listTemplates = (domain: string, signal?: AbortSignal) =>
-  getJson<{ items: Template[] }>(`${templatesPath(domain)}?limit=${LIST_MAX}`, signal)
+  getJson(`${templatesPath(domain)}?limit=${LIST_MAX}`, signal)
 
 export const listVersions = (domain: string, name: string, signal?: AbortSignal) =>
-  getJson<{ template: Template & { versions: VersionSummary[] } }>(
-    `${onePath(domain, name)}/versions?limit=${LIST_MAX}`,
-    signal,
-  )
+  getJson(`${onePath(domain, name)}/versions?limit=${LIST_MAX}`, signal)
 
 export const readVersion = (domain: string, name: string, tag: string, signal?: AbortSignal) =>
-  getJson<{ template: Template & { version: Version } }>(versionPath(domain, name, tag), signal)
+  getJson(versionPath(domain, name, tag), signal)
 
 export const createTemplate = (domain: string, name: string, description: string, draft: Draft) =>
-  sendForm<{ template: Template }>('POST', templatesPath(domain), {
+  sendForm('POST', templatesPath(domain), {
     name,
     description,
     ...contentFields(draft),
   })
 
 export const describeTemplate = (domain: string, name: string, description: string) =>
-  sendForm<{ message: string }>('PUT', onePath(domain, name), { description })
+  sendForm('PUT', onePath(domain, name), { description })
 
 export const renameTemplate = (domain: string, name: string, newName: string) =>
-  sendForm<{ template: { name: string } }>('PUT', `${onePath(domain, name)}/rename/${segment(newName)}`, {})
+  sendForm('PUT', `${onePath(domain, name)}/rename/${segment(newName)}`, {})
 
-export const deleteTemplate = (domain: string, name: string) =>
-  sendJson<{ message: string }>('DELETE', onePath(domain, name))
+export const deleteTemplate = (domain: string, name: string) => sendJson('DELETE', onePath(domain, name))
 
 export const saveVersion = (domain: string, name: string, tag: string, draft: Draft) =>
-  sendForm<{ message: string }>('PUT', versionPath(domain, name, tag), contentFields(draft))
+  sendForm('PUT', versionPath(domain, name, tag), contentFields(draft))
 
 export const createVersion = (
   domain: string,
@@ -102,7 +74,7 @@ export const createVersion = (
   fields: { tag: string; comment: string; active: boolean },
   draft: Draft,
 ) =>
-  sendForm<{ message: string }>('POST', `${onePath(domain, name)}/versions`, {
+  sendForm('POST', `${onePath(domain, name)}/versions`, {
     tag: fields.tag,
     comment: fields.comment,
     ...(fields.active && { active: 'yes' }),
@@ -110,20 +82,20 @@ export const createVersion = (
   })
 
 export const activateVersion = (domain: string, name: string, tag: string) =>
-  sendForm<{ message: string }>('PUT', versionPath(domain, name, tag), { active: 'yes' })
+  sendForm('PUT', versionPath(domain, name, tag), { active: 'yes' })
 
 export const deleteVersion = (domain: string, name: string, tag: string) =>
-  sendJson<{ message: string }>('DELETE', versionPath(domain, name, tag))
+  sendJson('DELETE', versionPath(domain, name, tag))
 
 export const renderDraft = (draft: Draft, variables: object) =>
-  sendJson<Rendered>('POST', '/sendwright/v1/templates/render', { ...draft, variables })
+  sendJson('POST', '/sendwright/v1/templates/render', { ...draft, variables })
 
 /** Sends the stored version to one address, as any program would. */
 export const sendTest = (
   domain: string,
   fields: { to: string; from: string; template: string; version: string; variables: string },
 ) =>
-  sendForm<{ id: string; message: string }>('POST', `/v3/${segment(domain)}/messages`, {
+  sendForm('POST', `/v3/${segment(domain)}/messages`, {
     to: fields.to,
     ...(fields.from !== '' && { from: fields.from }),
     template: fields.template,

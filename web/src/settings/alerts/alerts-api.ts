@@ -1,6 +1,7 @@
 /** Alerts, their hits and where notices go (docs/api/alerts.md). */
 import { queryOptions } from '@tanstack/react-query'
 import { getJson, sendJson } from '../../api.ts'
+import type * as Api from '../../api-types.ts'
 import { valueOrThrow } from '../../queries.ts'
 
 export const METRICS = [
@@ -15,42 +16,11 @@ export const CHANNELS = ['email', 'slack', 'webhook'] as const
 export type Channel = (typeof CHANNELS)[number]
 export type Metric = (typeof METRICS)[number]
 
-export interface Alert {
-  name: string
-  description: string
-  metric: Metric
-  comparator: (typeof COMPARATORS)[number]
-  /** Decimal text, 0 to 1. */
-  limit: string
-  dimension: (typeof DIMENSIONS)[number]
-  alert_channels: Channel[]
-  period: string
-  filters: unknown[]
-  account_group?: string
-  subaccount_id?: string
-  last_checked?: string
-}
+export type Alert = Api.Alert
 
-export interface Hit {
-  id: string
-  name: string
-  triggered: boolean
-  created_at: string
-  updated_at: string
-  latest_value: string
-  limit: string
-  comparator: string
-  metric: string
-  dimension_value?: string
-  advice?: string
-}
+export type Hit = Api.AlertHit
 
-export interface Setting {
-  id: string
-  event_type: string
-  channel: Channel
-  settings: { emails?: string[]; url?: string; channel_ids?: string[] }
-}
+export type Setting = Api.AlertSetting
 
 export const ALERTS_KEY = 'alerts'
 const ALERTS = '/v1/thresholds/alerts/send'
@@ -60,44 +30,42 @@ const segment = encodeURIComponent
 
 export const alertsQuery = queryOptions({
   queryKey: [ALERTS_KEY, 'alerts'],
-  queryFn: async ({ signal }) => valueOrThrow(await getJson<{ items: Alert[] }>(ALERTS, signal)).items,
+  queryFn: async ({ signal }) => valueOrThrow(await getJson(ALERTS, signal)).items,
 })
 
 export const hitsQuery = queryOptions({
   queryKey: [ALERTS_KEY, 'hits'],
-  queryFn: async ({ signal }) =>
-    valueOrThrow(await getJson<{ items: Hit[] }>('/v1/thresholds/hits', signal)).items,
+  queryFn: async ({ signal }) => valueOrThrow(await getJson('/v1/thresholds/hits', signal)).items,
   refetchInterval: HITS_REFRESH_MS,
 })
 
 export const settingsQuery = queryOptions({
   queryKey: [ALERTS_KEY, 'settings'],
-  queryFn: async ({ signal }) => valueOrThrow(await getJson<{ events: Setting[] }>(SETTINGS, signal)).events,
+  queryFn: async ({ signal }) => valueOrThrow(await getJson(SETTINGS, signal)).events,
 })
 
 export const eventTypesQuery = queryOptions({
   queryKey: [ALERTS_KEY, 'event-types'],
-  queryFn: async ({ signal }) =>
-    valueOrThrow(await getJson<{ events: string[] }>('/v1/alerts', signal)).events,
+  queryFn: async ({ signal }) => valueOrThrow(await getJson('/v1/alerts', signal)).events,
 })
 
 /** `name`: of the one that is replaced; undefined: a new one. */
 export const saveAlert = async (name: string | undefined, alert: Partial<Alert>) =>
-  valueOrThrow(
+  valueOrThrow<unknown>(
     await (name === undefined
-      ? sendJson<unknown>('POST', ALERTS, alert)
-      : sendJson<unknown>('PUT', `${ALERTS}/${segment(name)}`, alert)),
+      ? sendJson('POST', ALERTS, alert)
+      : sendJson('PUT', `${ALERTS}/${segment(name)}`, alert)),
   )
 
 export const deleteAlert = async (name: string) =>
-  valueOrThrow(await sendJson<unknown>('DELETE', `${ALERTS}/${segment(name)}`))
+  valueOrThrow(await sendJson('DELETE', `${ALERTS}/${segment(name)}`))
 
 export const saveSetting = async ({ id, ...setting }: Omit<Setting, 'id'> & { id?: string | undefined }) =>
   valueOrThrow(
     await (id === undefined
-      ? sendJson<Setting>('POST', `${SETTINGS}/events`, setting)
-      : sendJson<Setting>('PUT', `${SETTINGS}/events/${segment(id)}`, setting)),
+      ? sendJson('POST', `${SETTINGS}/events`, setting)
+      : sendJson('PUT', `${SETTINGS}/events/${segment(id)}`, setting)),
   )
 
 export const deleteSetting = async (id: string) =>
-  valueOrThrow(await sendJson<unknown>('DELETE', `${SETTINGS}/events/${segment(id)}`))
+  valueOrThrow(await sendJson('DELETE', `${SETTINGS}/events/${segment(id)}`))
