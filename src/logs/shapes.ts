@@ -119,7 +119,6 @@ export const LOG_ITEM = named('LogItem', 'An event; it has the members that appl
   ip: word('Address of the client'),
   'client-info': optional(CLIENT_INFO),
   geolocation: optional(GEOLOCATION),
-  ignored: optional(IGNORED),
   'task-id': word('Id of an upload of members'),
   format: optional(oneOf('Format of the upload', ['json', 'csv'])),
   member: optional(
