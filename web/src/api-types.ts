@@ -1222,7 +1222,7 @@ export interface LogItem {
   /** How the message was given: HTTP or SMTP */ method?: string
   /** Address of the sender */ 'originating-ip'?: string
   /** Id of the API key or SMTP credential */ 'api-key-id'?: string
-  /** Parameters of the call that were not known */ ignored: string[]
+  /** Parameters, and header fields under the prefix, that were not understood; present if there were any */ ignored?: string[]
   /** When delivery ends; Unix seconds */ 'deliver-by'?: number
   /** When the message was delivered; Unix seconds */ 'delivered-at'?: number
   /** Address of the recipient */ recipient?: string
