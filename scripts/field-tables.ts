@@ -130,6 +130,7 @@ const isAlike = (a: Row, b: Row) =>
   a.meaning === b.meaning &&
   a.names.length + b.names.length < CELL_MAX
 
+/** The object without a name that the field is, or that it lists or maps, and the step to its members. */
 function innerObject(field: Shown): Inner | undefined {
   const { properties, items, additionalProperties, anyOf } = field
   if (properties !== undefined) return { object: field, step: '.' }

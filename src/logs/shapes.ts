@@ -55,6 +55,10 @@ export const LOG_ITEM = named('LogItem', 'An event; it has the members that appl
   method: word('How the message was given: HTTP or SMTP', 'HTTP'),
   'originating-ip': word('Address of the sender'),
   'api-key-id': word('Id of the API key or SMTP credential'),
+<<<<<<< HEAD
+=======
+  ignored: optional(IGNORED),
+>>>>>>> refs/tmp/docs
   'deliver-by': time('When delivery ends'),
   'delivered-at': time('When the message was delivered'),
   recipient: word('Address of the recipient', 'alice@example.org'),
@@ -118,7 +122,6 @@ export const LOG_ITEM = named('LogItem', 'An event; it has the members that appl
   ip: word('Address of the client'),
   'client-info': optional(CLIENT_INFO),
   geolocation: optional(GEOLOCATION),
-  ignored: optional(IGNORED),
   'task-id': word('Id of an upload of members'),
   format: optional(oneOf('Format of the upload', ['json', 'csv'])),
   member: optional(

@@ -1222,6 +1222,7 @@ export interface LogItem {
   /** How the message was given: HTTP or SMTP */ method?: string
   /** Address of the sender */ 'originating-ip'?: string
   /** Id of the API key or SMTP credential */ 'api-key-id'?: string
+  /** Parameters, and header fields under the prefix, that were not understood; present if there were any */ ignored?: string[]
   /** When delivery ends; Unix seconds */ 'deliver-by'?: number
   /** When the message was delivered; Unix seconds */ 'delivered-at'?: number
   /** Address of the recipient */ recipient?: string
@@ -1246,7 +1247,6 @@ export interface LogItem {
   /** Address of the client */ ip?: string
   'client-info'?: ClientInfo
   geolocation?: Geolocation
-  /** Parameters, and header fields under the prefix, that were not understood; present if there were any */ ignored?: string[]
   /** Id of an upload of members */ 'task-id'?: string
   /** Format of the upload */ format?: 'json' | 'csv'
   /** The member */ member?: { address: string; name: string; subscribed: boolean }
@@ -1325,7 +1325,7 @@ export interface MessageFlags {
 /** The monthly limit and its use */
 export interface MessageLimit {
   /** Recipients per calendar month in UTC */ limit: number
-  /** Recipients accepted in this month (rule 1), those of subaccounts included */ current: number
+  /** Recipients accepted in this month (accounts.md section 5), those of subaccounts included */ current: number
   /** A calendar month */ period: '1m'
 }
 
@@ -1489,7 +1489,7 @@ export interface PlacementResult {
   /** How far the test is */ status: 'processing' | 'completed'
   /** When it was created */ created_at: string
   /** When it was last changed */ updated_at: string
-  /** Always empty */ attributes: Record<string, never>
+  /** Always empty */ attributes: {  }
   /** Always empty */ campaign_id: string
   /** The result can be seen without a key */ sharing_enabled: boolean
   /** Identifier of the link */ sharing_id: string
@@ -2095,7 +2095,7 @@ export interface User {
   /** The account that the user belongs to */ account_id: string
   /** Address from which the invitation was accepted; empty before */ opened_ip: string
   /** The first admin who accepted an invitation, who stays an admin */ is_master: boolean
-  /** Always empty */ metadata: Record<string, never>
+  /** Always empty */ metadata: {  }
   /** Signs in with an authenticator app besides the password */ tfa_enabled: boolean
   /** The same as tfa_enabled */ tfa_active: boolean
   /** Since when, UTC; null: no authenticator app */ tfa_created_at: string | null
@@ -2324,11 +2324,11 @@ export interface Answers {
   'GET /sendwright/v1/webhooks/attempts': WebhookAttemptPage
   'GET /sendwright/v1/webhooks/attempts/{}': { id: string; event_id: string; event: 'accepted' | 'clicked' | 'opened' | 'unsubscribed' | 'delivered' | 'permanent_fail' | 'temporary_fail' | 'complained'; domain: string; url: string; attempt: number; status: 'ok' | 'failing' | 'given-up'; status_code?: number; error?: string; response: string; duration_ms: number; created_at: string; next_attempt_at?: string; 'event-data': WebhookEvent | null }
   'GET /v1/alerts': { events: ('send_alert' | 'validation_job' | 'validation_preview' | 'ip_listed' | 'ip_delisted' | 'domain_listed' | 'domain_delisted')[] }
-  'GET /v1/alerts/settings': { events: AlertSetting[]; webhooks: { signing_key: string }; slack: Record<string, never> }
+  'GET /v1/alerts/settings': { events: AlertSetting[]; webhooks: { signing_key: string }; slack: {  } }
   'GET /v1/analytics/tags/limits': { limit: number; count: number; limit_reached: boolean }
   'GET /v1/bounce-classification/config/entities': Record<string, { name: string }>
   'GET /v1/bounce-classification/config/rules': Record<string, BounceRule>
-  'GET /v1/bounce-classification/domains': { items: ({ domain: { name: string }; bounced: { total: number } })[]; total: number; req: Record<string, never> }
+  'GET /v1/bounce-classification/domains': { items: ({ domain: { name: string }; bounced: { total: number } })[]; total: number; req: {  } }
   'GET /v1/bounce-classification/domains/{}/entities': { items: EntityBounces[] }
   'GET /v1/bounce-classification/domains/{}/entities/{}/rules': { items: RuleBounces[] }
   'GET /v1/bounce-classification/stats': { items: BounceGroup[] | null; _duration: string }
