@@ -47,6 +47,11 @@ const PROVIDER = {
 }
 
 const MESSAGE_ID = text('Message-Id without angle brackets')
+export const EVENT_ATTACHMENT = named('EventAttachment', 'An attachment of the message', {
+  filename: text('Name of the file'),
+  'content-type': text('Content type', { example: 'application/pdf' }),
+  size: integer('Size', { unit: 'bytes' }),
+})
 const MESSAGE_FIELDS = {
   headers: named('EventMessageHeaders', 'Headers as people read them', {
     to: text('To'),
@@ -54,14 +59,7 @@ const MESSAGE_FIELDS = {
     subject: text('Subject'),
     'message-id': MESSAGE_ID,
   }),
-  attachments: list(
-    'Attachments',
-    named('EventAttachment', 'An attachment of the message', {
-      filename: text('Name of the file'),
-      'content-type': text('Content type', { example: 'application/pdf' }),
-      size: integer('Size', { unit: 'bytes' }),
-    }),
-  ),
+  attachments: list('Attachments', EVENT_ATTACHMENT),
   size: integer('Size of the message', { unit: 'bytes' }),
 }
 const RECIPIENTS = list('Addresses given by the sender', text('Address'))
@@ -119,25 +117,29 @@ const ATTEMPT_FLAGS = named('AttemptFlags', 'Kind of the message and of the atte
   'is-callback': optional(flag('True for the POST of a notice about a stored message')),
 })
 
-const TEMPLATE = named('EventTemplate', 'The template of the message', {
+export const EVENT_TEMPLATE = named('EventTemplate', 'The template of the message', {
   name: text('Its name'),
   version: text('Tag of its version'),
   'is-text': flag('The text part was made from the rendered HTML'),
 })
-const MAILING_LIST = named('EventMailingList', 'The mailing list whose member the recipient is', {
-  address: text('Address of the list'),
-  'list-id': text('Id of the list'),
-  sid: optional(text('Id of the member')),
-})
+export const EVENT_MAILING_LIST = named(
+  'EventMailingList',
+  'The mailing list whose member the recipient is',
+  {
+    address: text('Address of the list'),
+    'list-id': text('Id of the list'),
+    sid: optional(text('Id of the member')),
+  },
+)
 /** Members of all events about a message to a recipient. */
 const SENT = {
-  template: optional(TEMPLATE),
+  template: optional(EVENT_TEMPLATE),
   batch: optional(object('The batch that the message is of', { id: text('Id of the batch') })),
-  'mailing-list': optional(MAILING_LIST),
+  'mailing-list': optional(EVENT_MAILING_LIST),
   'i-delivery-optimizer': optional(oneOf('Delivered at the best time of the recipient', ['send-time'])),
 }
 
-const EVENT_ROUTE = named('EventRoute', 'A route that matched received mail', {
+export const EVENT_ROUTE = named('EventRoute', 'A route that matched received mail', {
   id: text('Id of the route'),
   priority: integer('Its priority'),
   description: text('Its description; long ones are cut'),
@@ -215,6 +217,11 @@ const UPLOAD = {
 }
 const FORMAT = oneOf('Format of the upload', ['json', 'csv'])
 
+export const IGNORED = list(
+  'Parameters, and header fields under the prefix, that were not understood; present if there were any',
+  text('Name', { example: 'o:trackng' }),
+)
+
 export const ACCEPTED = named('AcceptedEvent', 'A message to a recipient was accepted', {
   ...head('accepted', ['info']),
   ...LABELS,
@@ -229,7 +236,7 @@ export const ACCEPTED = named('AcceptedEvent', 'A message to a recipient was acc
   'api-key-id': optional(text('Id of the API key or SMTP credential; if there was one')),
   'deliver-by': optional(unixSeconds('When delivery ends; present if the sender gave it')),
   routes: optional(list('Routes that matched; present for received mail', EVENT_ROUTE)),
-  ignored: optional(list('Parameters of the call that were not known; if there were some', text('A name'))),
+  ignored: optional(IGNORED),
 })
 export const DELIVERED = named('DeliveredEvent', 'The receiving server accepted the message', {
   ...head('delivered', ['info']),

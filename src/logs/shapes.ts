@@ -7,7 +7,6 @@ import {
   media,
   named,
   nullable,
-  number,
   object,
   oneOf,
   optional,
@@ -17,6 +16,16 @@ import {
 } from '../base/shape.ts'
 import { EVENT_NAMES } from '../events/event.ts'
 import { METRIC_EVENT_NAMES } from '../events/metric-events.ts'
+import {
+  CLIENT_INFO,
+  DELIVERY_STATUS,
+  EVENT_ATTACHMENT,
+  EVENT_MAILING_LIST,
+  EVENT_ROUTE,
+  EVENT_TEMPLATE,
+  GEOLOCATION,
+  IGNORED,
+} from '../events/shapes.ts'
 import { filterShape } from '../metrics/shapes.ts'
 import { ATTRIBUTE_NAMES, COMPARATORS } from './log-filter.ts'
 import { LIMIT_DEFAULT, LIMIT_MAX, LOG_EVENTS } from './log-query.ts'
@@ -27,7 +36,6 @@ const word = (description: string, example?: string) =>
   optional(text(description, example === undefined ? {} : { example }))
 const yes = (description: string) => optional(flag(description))
 const count = (description: string) => optional(integer(description))
-const seconds = (description: string) => optional(number(description, { unit: 'seconds' }))
 const time = (description: string) => optional(unixSeconds(description))
 
 /** What an event has depends on its type and on what is known (events.md section 2). */
@@ -47,7 +55,6 @@ export const LOG_ITEM = named('LogItem', 'An event; it has the members that appl
   method: word('How the message was given: HTTP or SMTP', 'HTTP'),
   'originating-ip': word('Address of the sender'),
   'api-key-id': word('Id of the API key or SMTP credential'),
-  ignored: list('Parameters of the call that were not known', text('A name')),
   'deliver-by': time('When delivery ends'),
   'delivered-at': time('When the message was delivered'),
   recipient: word('Address of the recipient', 'alice@example.org'),
@@ -57,25 +64,7 @@ export const LOG_ITEM = named('LogItem', 'An event; it has the members that appl
   reason: word('Why it failed or was rejected', 'bounce'),
   reject: optional(object('Why it was rejected', { reason: text('Reason'), description: text('Details') })),
   'i-classification-rule-id': word('Rule that classified the reply'),
-  'delivery-status': optional(
-    object('Outcome of an attempt', {
-      code: integer('Code of the response, or one of the service', { example: 250 }),
-      'attempt-no': integer('Number of the attempt, from 1; 0: there was none'),
-      message: text('Text of the response'),
-      description: text('What the service says of it'),
-      'session-seconds': number('Duration of the attempt', { unit: 'seconds' }),
-      'enhanced-code': word('Enhanced status code (RFC 3463)', '5.1.1'),
-      'mx-host': word('Host that answered'),
-      tls: yes('Whether TLS was used'),
-      'certificate-verified': yes('Whether the certificate was verified'),
-      utf8: yes('Whether the host takes UTF-8 addresses and headers'),
-      'retry-seconds': seconds('Until the next attempt'),
-      'first-delivery-attempt-seconds': seconds('Until the first attempt'),
-      'bounce-type': optional(oneOf('hard: the mailbox does not exist', ['hard', 'soft'])),
-      'last-code': count('Code of the last attempt'),
-      'last-message': word('Message of the last attempt'),
-    }),
-  ),
+  'delivery-status': optional(DELIVERY_STATUS),
   'i-delivery-optimizer': word('send-time: delivered at the best time of the recipient'),
   'primary-dkim': word('Name of the DKIM key that signed it', 'k1._domainkey.mail.example.com'),
   envelope: optional(
@@ -96,16 +85,7 @@ export const LOG_ITEM = named('LogItem', 'An event; it has the members that appl
         from: word('From'),
         subject: word('Subject'),
       }),
-      attachments: optional(
-        list(
-          'Attachments',
-          object('Attachment', {
-            filename: text('Name of the file'),
-            'content-type': text('Content type', { example: 'application/pdf' }),
-            size: integer('Size', { unit: 'bytes' }),
-          }),
-        ),
-      ),
+      attachments: optional(list('Attachments', EVENT_ATTACHMENT)),
       recipients: optional(list('Addresses given by the sender', text('Address'))),
       size: optional(integer('Size of the message', { unit: 'bytes' })),
       'scheduled-for': time('When delivery begins'),
@@ -130,56 +110,15 @@ export const LOG_ITEM = named('LogItem', 'An event; it has the members that appl
       'is-callback': yes('The POST of a notice about a stored message'),
     }),
   ),
-  template: optional(
-    object('Template of the message', {
-      name: text('Its name'),
-      version: text('Tag of its version'),
-      'is-text': flag('The text part was made from the rendered HTML'),
-    }),
-  ),
+  template: optional(EVENT_TEMPLATE),
   batch: optional(object('The batch that the message is of', { id: text('Id') })),
-  'mailing-list': optional(
-    object('The mailing list', {
-      address: text('Its address'),
-      'list-id': word('Its id'),
-      sid: word('Id of the member'),
-    }),
-  ),
-  routes: optional(
-    list(
-      'Routes that matched received mail',
-      object('Route', {
-        id: text('Id'),
-        priority: integer('Its priority'),
-        description: text('Its description'),
-        expression: text('Its expression'),
-        actions: list('Its actions, without passwords', text('Action')),
-        match: object('What it matched', { recipient: text('The recipient') }),
-      }),
-    ),
-  ),
+  'mailing-list': optional(EVENT_MAILING_LIST),
+  routes: optional(list('Routes that matched received mail', EVENT_ROUTE)),
   url: word('Target of the link'),
   ip: word('Address of the client'),
-  'client-info': optional(
-    object('The client by its User-Agent', {
-      'client-name': text('Name', { example: 'Firefox' }),
-      'client-os': text('Operating system', { example: 'Linux' }),
-      'client-type': text(
-        'browser, mobile browser, email client, library, robot, feed reader, other or unknown',
-      ),
-      'device-type': text('desktop, mobile, tablet, other or unknown'),
-      'user-agent': text('User-Agent as sent'),
-      bot: text('apple, gmail or generic: not a person; else empty'),
-    }),
-  ),
-  geolocation: optional(
-    object('Where the client is; Unknown: not known', {
-      country: text('Two letters', { example: 'US' }),
-      region: text('Region'),
-      city: text('City'),
-      timezone: text('IANA time zone', { example: 'America/New_York' }),
-    }),
-  ),
+  'client-info': optional(CLIENT_INFO),
+  geolocation: optional(GEOLOCATION),
+  ignored: optional(IGNORED),
   'task-id': word('Id of an upload of members'),
   format: optional(oneOf('Format of the upload', ['json', 'csv'])),
   member: optional(

@@ -32,7 +32,7 @@ export interface AcceptedEvent {
   /** Id of the API key or SMTP credential; if there was one */ 'api-key-id'?: string
   /** When delivery ends; present if the sender gave it; seconds */ 'deliver-by'?: number
   /** Routes that matched; present for received mail */ routes?: EventRoute[]
-  /** Parameters of the call that were not known; if there were some */ ignored?: string[]
+  /** Parameters, and header fields under the prefix, that were not understood; present if there were any */ ignored?: string[]
 }
 
 /** The message that was accepted */
@@ -82,7 +82,7 @@ export interface AcceptedWebhook {
   /** Id of the API key or SMTP credential; if there was one */ 'api-key-id'?: string
   /** When delivery ends; present if the sender gave it; seconds */ 'deliver-by'?: number
   /** Routes that matched; present for received mail */ routes?: EventRoute[]
-  /** Parameters of the call that were not known; if there were some */ ignored?: string[]
+  /** Parameters, and header fields under the prefix, that were not understood; present if there were any */ ignored?: string[]
   /** The domain of the message */ domain: { name: string }
 }
 
@@ -1213,7 +1213,6 @@ export interface LogItem {
   /** How the message was given: HTTP or SMTP */ method?: string
   /** Address of the sender */ 'originating-ip'?: string
   /** Id of the API key or SMTP credential */ 'api-key-id'?: string
-  /** Parameters of the call that were not known */ ignored: string[]
   /** When delivery ends; seconds */ 'deliver-by'?: number
   /** When the message was delivered; seconds */ 'delivered-at'?: number
   /** Address of the recipient */ recipient?: string
@@ -1223,21 +1222,22 @@ export interface LogItem {
   /** Why it failed or was rejected */ reason?: string
   /** Why it was rejected */ reject?: { reason: string; description: string }
   /** Rule that classified the reply */ 'i-classification-rule-id'?: string
-  /** Outcome of an attempt */ 'delivery-status'?: { code: number; 'attempt-no': number; message: string; description: string; 'session-seconds': number; 'enhanced-code'?: string; 'mx-host'?: string; tls?: boolean; 'certificate-verified'?: boolean; utf8?: boolean; 'retry-seconds'?: number; 'first-delivery-attempt-seconds'?: number; 'bounce-type'?: 'hard' | 'soft'; 'last-code'?: number; 'last-message'?: string }
+  'delivery-status'?: DeliveryStatus
   /** send-time: delivered at the best time of the recipient */ 'i-delivery-optimizer'?: string
   /** Name of the DKIM key that signed it */ 'primary-dkim'?: string
   /** Envelope */ envelope?: { sender?: string; targets?: string; transport?: 'smtp' | 'http'; 'sending-ip'?: string; 'i-ip-pool-id'?: string; 'i-ip-pool-name'?: string }
-  /** The message */ message?: { headers: { 'message-id': string; to?: string; from?: string; subject?: string }; attachments?: ({ filename: string; 'content-type': string; size: number })[]; recipients?: string[]; size?: number; 'scheduled-for'?: number }
+  /** The message */ message?: { headers: { 'message-id': string; to?: string; from?: string; subject?: string }; attachments?: EventAttachment[]; recipients?: string[]; size?: number; 'scheduled-for'?: number }
   /** Where the message can be read while it is kept */ storage?: { key: string; url: string[]; region: string; env: string }
   /** Kind of the message and of the attempt */ flags?: { 'is-authenticated'?: boolean; 'is-routed'?: boolean; 'is-big'?: boolean; 'is-system-test'?: boolean; 'is-test-mode'?: boolean; 'is-delayed-bounce'?: boolean; 'is-callback'?: boolean }
-  /** Template of the message */ template?: { name: string; version: string; 'is-text': boolean }
+  template?: EventTemplate
   /** The batch that the message is of */ batch?: { id: string }
-  /** The mailing list */ 'mailing-list'?: { address: string; 'list-id'?: string; sid?: string }
-  /** Routes that matched received mail */ routes?: ({ id: string; priority: number; description: string; expression: string; actions: string[]; match: { recipient: string } })[]
+  'mailing-list'?: EventMailingList
+  /** Routes that matched received mail */ routes?: EventRoute[]
   /** Target of the link */ url?: string
   /** Address of the client */ ip?: string
-  /** The client by its User-Agent */ 'client-info'?: { 'client-name': string; 'client-os': string; 'client-type': string; 'device-type': string; 'user-agent': string; bot: string }
-  /** Where the client is; Unknown: not known */ geolocation?: { country: string; region: string; city: string; timezone: string }
+  'client-info'?: ClientInfo
+  geolocation?: Geolocation
+  /** Parameters, and header fields under the prefix, that were not understood; present if there were any */ ignored?: string[]
   /** Id of an upload of members */ 'task-id'?: string
   /** Format of the upload */ format?: 'json' | 'csv'
   /** The member */ member?: { address: string; name: string; subscribed: boolean }
