@@ -55,13 +55,7 @@ export const LOG_ITEM = named('LogItem', 'An event; it has the members that appl
   method: word('How the message was given: HTTP or SMTP', 'HTTP'),
   'originating-ip': word('Address of the sender'),
   'api-key-id': word('Id of the API key or SMTP credential'),
-<<<<<<< HEAD
-<<<<<<< HEAD
-=======
   ignored: optional(IGNORED),
->>>>>>> refs/tmp/docs
-=======
->>>>>>> refs/tmp/web
   'deliver-by': time('When delivery ends'),
   'delivered-at': time('When the message was delivered'),
   recipient: word('Address of the recipient', 'alice@example.org'),
