@@ -41,9 +41,9 @@ function plantNode(folder: string, version: string): void {
   chmodSync(join(folder, 'node'), 0o755)
 }
 
-function run(path: string, words: readonly string[], env = {}) {
+function run(path: string, words: readonly string[], env = {}, cwd = '/') {
   return spawnSync(join(path, 'sendwright'), words, {
-    cwd: '/',
+    cwd,
     encoding: 'utf8',
     env: { PATH: `${path}:${TOOLS}`, ...env },
   })
@@ -105,6 +105,32 @@ test('settings come from a file too, and those of the environment stay', (contex
     SENDWRIGHT_A: 'a b',
     SENDWRIGHT_B: 'environment',
   })
+})
+
+test('the file of settings beside the program is read, one of the current folder is not', (context) => {
+  const { app, path } = install(context)
+  symlinkSync(process.execPath, join(app, 'node_modules/.bin/node'))
+  writeFileSync(join(app, 'src/main.ts'), 'console.log(process.env.SENDWRIGHT_A ?? null)\n')
+  writeFileSync(join(path, 'sendwright.env'), 'SENDWRIGHT_A=current\n')
+  const said = (env = {}) => run(path, ['keys'], env, path).stdout.trim()
+  assert.equal(said(), 'null')
+  writeFileSync(join(app, 'sendwright.env'), 'SENDWRIGHT_A=beside\n')
+  assert.equal(said(), 'beside')
+  assert.equal(said({ SENDWRIGHT_ENV_FILE: '' }), 'null')
+  assert.equal(said({ SENDWRIGHT_ENV_FILE: join(path, 'sendwright.env') }), 'current')
+})
+
+test('a file of settings that cannot be read ends with a sentence', (context) => {
+  const { app, path } = install(context)
+  symlinkSync(process.execPath, join(app, 'node_modules/.bin/node'))
+  for (const file of [app, join(app, 'none')]) {
+    const { status, stdout, stderr } = run(path, ['keys'], { SENDWRIGHT_ENV_FILE: file })
+    assert.deepEqual([status, stdout], [1, ''])
+    assert.match(
+      stderr,
+      /^sendwright: cannot read the settings in '.*', which SENDWRIGHT_ENV_FILE names, as user \S+\n$/,
+    )
+  }
 })
 
 const cpuinfo = (vendor: string, family: number, flags: string) =>

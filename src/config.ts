@@ -336,7 +336,7 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
     spamThreshold: setting('SPAM_THRESHOLD', spamPoints, () => 5),
     spamDnsblZones: setting('SPAM_DNSBL_ZONES', zonesOrOff, () => []),
     acceptUnrouted: setting('ACCEPT_UNROUTED', flag, () => false),
-    webhookRetryDelivered: setting('WEBHOOK_RETRY_DELIVERED', flag, () => false),
+    webhookRetryDelivered: setting('WEBHOOK_RETRY_DELIVERED', flag, () => true),
     eventRetentionDays: setting('EVENT_RETENTION_DAYS', wholeNumber(3, 3650, 'days'), () => 30),
     eventRetentionBytes: optional('EVENT_RETENTION_MEGABYTES', megabytes),
     messageRetentionBytes: optional('MESSAGE_RETENTION_MEGABYTES', megabytes),

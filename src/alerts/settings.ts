@@ -4,7 +4,7 @@ import { emailOf } from '../accounts/users/directory.ts'
 import { BadRequest, NotFound } from '../base/errors.ts'
 import type { Of } from '../base/shape.ts'
 import { isPlainObject, jsonText, quotable } from '../base/values.ts'
-import type { HttpClient } from '../http-posts/http-client.ts'
+import { type HttpClient, withAdvice } from '../http-posts/http-client.ts'
 import type { AlertSettingRow } from '../store/schema.ts'
 import type { Sealer } from '../store/sealing.ts'
 import { StaleWrite, type Store } from '../store/store.ts'
@@ -130,7 +130,8 @@ export async function givenSetting(document: unknown, client: HttpClient): Promi
   const url = given['url']
   if (typeof url !== 'string' || url === '') throw new BadRequest('settings.url is required')
   const fault = await client.fault(bareUrl(url))
-  if (fault !== null) throw new BadRequest(`invalid settings.url: ${quotable(maskedUrl(url))}: ${fault}`)
+  if (fault !== null)
+    throw new BadRequest(`invalid settings.url: ${quotable(maskedUrl(url))}: ${withAdvice(fault)}`)
   if (channel === 'webhook') {
     await checkAnswer(client, url)
     return { eventType, channel, settings: { url } }

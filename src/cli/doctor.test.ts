@@ -48,7 +48,10 @@ test('doctor lets a running service run the checks, and runs them itself once th
   t.after(() => service.end('SIGKILL'))
   assert.match((await doctor(env)).out, /running service says:[\s\S]*database \(sqlite\) can be written/)
   await service.end('SIGTERM')
-  assert.match((await doctor(env)).out, /looked from here:[\s\S]*The SQLite database in .* can be written/)
+  const stopped = await doctor(env)
+  assert.match(stopped.out, /looked from here:[\s\S]*The SQLite database in .* can be written/)
+  assert.match(stopped.out, /FAILED +service +The service does not run/)
+  assert.deepEqual([stopped.code, stopped.err], [1, '1 of 18 checks failed.\n'])
 })
 
 test('doctor checks PostgreSQL itself: writable, read-only like a standby, unreachable', async (t) => {

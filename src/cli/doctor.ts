@@ -14,10 +14,12 @@ import { type Config, readConfig } from '../config.ts'
 import { createResolver } from '../dns/resolver.ts'
 import { systemServers } from '../dns/system-servers.ts'
 import { describeFinding, recoveryAdvice } from '../store/damage.ts'
+import { DATABASE_FILE } from '../store/data-folder.ts'
 import { startFileCheck } from '../store/file-check.ts'
 import { checkLog } from '../store/log-check.ts'
 import { Servers } from '../store/postgres-servers.ts'
 import { requireSessions } from '../store/require-sessions.ts'
+import { secretFile } from '../store/secret-file.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { type CheckResult, PROBE_DOMAINS, runChecks } from '../system/checks.ts'
 import { createClient, NotReached } from './client.ts'
@@ -37,7 +39,7 @@ export async function doctorCommand(args: string[]): Promise<void> {
   const json = wantsJson(args)
   const config = readConfig(process.env, { bounceRules: loadRules })
   const asked = await askService(config)
-  const results = asked ?? (await checkHere(config))
+  const results = asked ?? [...(wasStarted(config) ? [notRunning()] : []), ...(await checkHere(config))]
   const who = asked ? 'The running service says:' : 'The service is not running; looked from here:'
   process.stdout.write(
     json ? `${JSON.stringify({ items: results })}\n` : `${who}\n\n${checksText(results)}\n`,
@@ -55,10 +57,21 @@ export const checksText = (results: readonly CheckResult[]): string =>
 const wantsJson = (args: string[]): boolean =>
   parseFlags('doctor', { args, options: { json: { type: 'boolean' } } }).values.json ?? false
 
+const notRunning = (): CheckResult => ({
+  name: 'service',
+  checked_at: new Date(systemClock.now()).toISOString(),
+  state: 'failed',
+  sentence:
+    'The service does not run, so nothing is accepted and nothing leaves. Start it; its log says why it stopped.',
+})
+
+/** The first start leaves files. Before that it is no fault that no service answers. */
+const wasStarted = ({ databaseUrl, dataFolder }: Config): boolean =>
+  existsSync(secretFile(dataFolder)) || (databaseUrl === null && existsSync(join(dataFolder, DATABASE_FILE)))
+
 /** The service's results; null when none answers. */
 async function askService(config: Config): Promise<CheckResult[] | null> {
-  // Before the first start the client would create the secret that it signs in with.
-  if (config.secret === null && !existsSync(join(config.dataFolder, 'secret'))) return null
+  if (config.secret === null && !existsSync(secretFile(config.dataFolder))) return null
   const client = createClient()
   try {
     const { items } = await client.call('GET', '/sendwright/v1/system/checks')

@@ -26,6 +26,10 @@ const OPTIONS = {
   json: { type: 'boolean' },
 } as const
 
+/** Every account has a sandbox domain, which is no part of an export. */
+const NOTHING =
+  'Nothing to export: there are no domains but the sandbox, and no templates, lists or routes.\n'
+
 /** @throws CommandError with the exit codes of the usage text */
 export async function exportCommand(
   args: string[],
@@ -51,6 +55,7 @@ export async function exportCommand(
     })
     bar.end()
     const lines = Object.entries(counts).map(([kind, count]) => `${kind}  ${count}\n`)
+    if (lines.length === 0) lines.push(NOTHING)
     print(values.json ? `${JSON.stringify({ counts, missing })}\n` : lines.join(''))
   } catch (error) {
     bar.end()

@@ -12,6 +12,8 @@ export async function keysCommand(args: string[]): Promise<void> {
   const { values, positionals } = parse(args)
   const [action, id, ...more] = positionals
   if (!isForm(action, id, more)) throw wrongArguments('keys', 'Name one of list, create and delete ID')
+  if (values.role === 'sending' && !values.domain)
+    throw wrongArguments('keys', '--role sending needs --domain')
   const client = createClient()
   if (action === 'list') {
     const { items } = (await client.call('GET', '/v1/keys')) as { items: Record<string, unknown>[] }

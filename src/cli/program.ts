@@ -1,6 +1,7 @@
 /** One command line, from its words to the exit code. */
 import { CannotListen } from '../base/cannot-listen.ts'
 import { printable, printableLine } from '../base/printable.ts'
+import { systemFault } from '../base/system-fault.ts'
 import { VERSION } from '../base/version.ts'
 import { ConfigError } from '../config.ts'
 import { PRIVATE_UMASK } from '../store/private-files.ts'
@@ -8,7 +9,7 @@ import { SecretFault } from '../store/secret-file.ts'
 import { StoreUnavailable, UnknownSchema } from '../store/store.ts'
 import { COMMANDS } from './commands.ts'
 import { watchOutput } from './output-faults.ts'
-import { CommandError, overview } from './usage.ts'
+import { CommandError, didYouMean, overview } from './usage.ts'
 
 /** Faults of the machine, the settings or the call, whose message says what to do. */
 const EXPECTED = [CannotListen, CommandError, ConfigError, SecretFault, StoreUnavailable, UnknownSchema]
@@ -31,7 +32,9 @@ export async function runProgram([name = 'help', ...args]: string[]): Promise<nu
   if (!command) {
     if (isHelp && called === '') process.stdout.write(overview(COMMANDS))
     else
-      process.stderr.write(`${printableLine(`Unknown command "${called}"; "sendwright help" lists them.`)}\n`)
+      process.stderr.write(
+        `${printableLine(`Unknown command "${called}"${didYouMean(called, Object.keys(COMMANDS))}; "sendwright help" lists them.`)}\n`,
+      )
     return isHelp && called === '' ? 0 : 2
   }
   try {
@@ -40,10 +43,15 @@ export async function runProgram([name = 'help', ...args]: string[]): Promise<nu
     else await run(args)
     return 0
   } catch (error) {
-    const expected = EXPECTED.some((type) => error instanceof type)
-    const message = error instanceof StoreUnavailable ? error.detail : (error as Error).message
     // It may repeat what a server or a file says.
-    process.stderr.write(`${printable(expected ? message : ((error as Error).stack ?? String(error)))}\n`)
+    process.stderr.write(`${printable(faultText(error))}\n`)
     return error instanceof CommandError ? error.exitCode : 1
   }
+}
+
+/** A sentence, or for a fault of the program's own its stack. */
+function faultText(error: unknown): string {
+  if (error instanceof StoreUnavailable) return error.detail
+  if (EXPECTED.some((type) => error instanceof type)) return (error as Error).message
+  return systemFault(error) ?? (error as Error).stack ?? String(error)
 }

@@ -1,4 +1,5 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util'
+import { nearestName } from '../base/nearest-name.ts'
 
 /** A command that cannot be carried out as given; its message is for a person. */
 export class CommandError extends Error {
@@ -21,8 +22,15 @@ export function parseFlags<const Config extends ParseArgsConfig>(command: string
   } catch (error) {
     // Advice follows, such as how to give an argument that begins with a dash.
     const [sentence = ''] = (error as Error).message.split(/\. (?=[A-Z])|\n/)
-    throw wrongArguments(command, sentence)
+    const [, unknown = ''] = /^Unknown option '--([\w-]+)/.exec(sentence) ?? []
+    throw wrongArguments(command, sentence + didYouMean(unknown, Object.keys(config.options ?? {}), '--'))
   }
+}
+
+/** ` (did you mean X?)`, or nothing where no known word is near. */
+export function didYouMean(word: string, known: readonly string[], prefix = ''): string {
+  const near = word === '' ? null : nearestName(word, known)
+  return near === null ? '' : ` (did you mean ${prefix}${near}?)`
 }
 
 /** One command of the program. Its modules are loaded when it is called. */

@@ -64,6 +64,17 @@ export interface HttpClient {
   close(): void
 }
 
+const NOT_ALLOWED = 'address not allowed'
+
+/**
+ * A reason of `fault` as the caller is told it: with the setting that would allow the address. The operator sets it, and who
+ * cannot has to use a public address.
+ */
+export const withAdvice = (fault: string): string =>
+  fault === NOT_ALLOWED
+    ? `${fault}: it is not public, and the setting SENDWRIGHT_ALLOW_NETWORKS does not contain it`
+    : fault
+
 /**
  * Why no URL like this may be stored, to be called later; null: it may. A host that cannot be resolved now may be later, and
  * each call checks again.
@@ -122,7 +133,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     const found = isIP(host) ? [host] : await options.resolve(host.replace(/\.$/, '')).catch(() => [])
     if (found.length === 0) return 'host not found'
     const reachable = found.filter(allowed)
-    return reachable.length > 0 ? reachable : 'address not allowed'
+    return reachable.length > 0 ? reachable : NOT_ALLOWED
   }
 
   async function send(request: HttpRequest): Promise<HttpOutcome> {
@@ -137,7 +148,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     try {
       const addresses = await Promise.race([target(url), limits.over])
       if (typeof addresses === 'string') {
-        const kind = addresses === 'address not allowed' ? 'refused' : 'failed'
+        const kind = addresses === NOT_ALLOWED ? 'refused' : 'failed'
         return { kind, why: addresses, durationMs: durationMs() }
       }
       const answer = await exchange(url, request, addresses, limits)
@@ -209,7 +220,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     }
     socket.setNoDelay(true)
     socket.once('connect', () => {
-      if (!allowed(socket.remoteAddress ?? '')) refuse(new Error('address not allowed'))
+      if (!allowed(socket.remoteAddress ?? '')) refuse(new Error(NOT_ALLOWED))
     })
     socket.once(isTls ? 'secureConnect' : 'connect', () => limits.connected())
   }

@@ -60,7 +60,7 @@ interface Described {
 }
 interface Description {
   openapi: string
-  info: { version: string }
+  info: { version: string; 'x-release'?: string }
   paths: Record<string, Record<string, Described>>
   webhooks: Record<string, { post: Described }>
   components: { schemas: Record<string, unknown>; securitySchemes: Record<string, unknown> }
@@ -82,6 +82,7 @@ test('the description is OpenAPI 3.1 of version 0.0.0 with basicAuth', async () 
   const { openapi, info, components } = await described()
   assert.match(openapi, /^3\.1\.\d$/)
   assert.equal(info.version, '0.0.0')
+  assert.match(info['x-release'] ?? '', /^\d+\.\d+\.\d+/)
   assert.deepEqual(components.securitySchemes['basicAuth'], {
     type: 'http',
     scheme: 'basic',

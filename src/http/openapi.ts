@@ -1,4 +1,5 @@
 /** The machine description, OpenAPI 3.1, made of the registered operations. */
+
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import {
@@ -12,6 +13,7 @@ import {
   type Shape,
   text,
 } from '../base/shape.ts'
+import { VERSION } from '../base/version.ts'
 import { auditNote } from './audit.ts'
 import { type FixedAnswer, fixedAnswer } from './fixed-answer.ts'
 import { JSON_TYPE } from './listening/arrival.ts'
@@ -80,7 +82,7 @@ function commonAnswers(spec: Operation): Record<number, keyof typeof COMMON> {
   }
 }
 
-/** The whole document. `info.version` is 0.0.0 by the contract: the version of the API is in its paths. */
+/** The whole document. `info.version` is 0.0.0 by the contract: the version of the API is in its paths; `x-release` is the program's. */
 export function describeApi(operations: readonly Operation[], options: DescriptionOptions): JsonSchema {
   const paths: Record<string, Record<string, unknown>> = {}
   for (const spec of operations) {
@@ -98,6 +100,7 @@ export function describeApi(operations: readonly Operation[], options: Descripti
     info: {
       title: 'Sendwright',
       version: '0.0.0',
+      'x-release': VERSION,
       description: 'Email sending and domain management.',
       license: { name: 'MIT', identifier: 'MIT' },
     },

@@ -94,7 +94,11 @@ export function createRouter(parts: RouterParts): Router {
       return
     }
     const allowed = routes.methodsOf(path)
-    throw allowed.length === 0 ? new NotFound() : new MethodNotAllowed(allowed)
+    if (allowed.length > 0) throw new MethodNotAllowed(allowed)
+    // Not served: clients would differ in which of the two paths they sign, retry and compare.
+    const bare = path.replace(/(?<!\/)\/+$/, '')
+    const isKnown = bare !== path && routes.methodsOf(bare).length > 0
+    throw new NotFound(undefined, isKnown ? { extra: { did_you_mean: bare } } : {})
   }
 
   function refuse(error: unknown, exchange: Exchange): void {

@@ -109,6 +109,11 @@ test('unknown paths answer 404, known ones with another method 405 and what is a
     assert.equal(response.headers.get('content-type'), 'application/json; charset=utf-8')
     assert.ok(response.headers.get('x-service-request-id'))
   }
+  for (const end of ['/', '//']) {
+    const slashed = await server.fetch(`/v3/e.com/echo${end}?x=1`, { method: 'POST' })
+    const body = { message: 'Not Found', did_you_mean: '/v3/e.com/echo' }
+    assert.deepEqual([slashed.status, await slashed.json()], [404, body])
+  }
   const unread = await server.fetch('/v3/e.com/nothing', { method: 'POST', body: 'x'.repeat(2_000_000) })
   assert.equal(unread.status, 404, 'the answer arrives though nobody reads the body')
 })

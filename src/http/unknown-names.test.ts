@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { nearestName } from '../base/nearest-name.ts'
 import { operation } from './operation.ts'
 import { Fields, Params } from './params.ts'
-import { isDeclaredName, nearestName, shownNames, unknownNames, unknownParameters } from './unknown-names.ts'
+import { isDeclaredName, shownNames, unknownNames, unknownParameters } from './unknown-names.ts'
 
 const param = (name: string) => ({ name, type: 'string', description: name }) as const
 const send = operation({

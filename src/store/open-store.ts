@@ -1,9 +1,10 @@
 import { mkdirSync } from 'node:fs'
+import { systemFault } from '../base/system-fault.ts'
 import type { Config } from '../config.ts'
 import type { LeaseTimes } from './lease-times.ts'
 import { openPostgres } from './postgres.ts'
 import { lockFolder, openSqlite, type SqliteOptions } from './sqlite.ts'
-import type { Store } from './store.ts'
+import { type Store, StoreUnavailable } from './store.ts'
 
 export interface OpenOptions extends SqliteOptions {
   leaseTimes?: LeaseTimes
@@ -18,9 +19,8 @@ export async function openStore(
   config: Pick<Config, 'databaseUrl' | 'dataFolder'>,
   options: OpenOptions = {},
 ): Promise<Store> {
-  if (!config.databaseUrl) return openSqlite(config.dataFolder, options)
-  mkdirSync(config.dataFolder, { recursive: true, mode: 0o700 })
-  const lock = lockFolder(config.dataFolder)
+  if (!config.databaseUrl) return openSqlite(config.dataFolder, options).catch(refuseFolder)
+  const lock = lockedFolder(config.dataFolder)
   try {
     const store = await openPostgres(config.databaseUrl, options)
     return { ...store, close: () => store.close().finally(() => lock.close()) }
@@ -28,4 +28,22 @@ export async function openStore(
     lock.close()
     throw error
   }
+}
+
+function lockedFolder(folder: string): ReturnType<typeof lockFolder> {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    return lockFolder(folder)
+  } catch (error) {
+    return refuseFolder(error)
+  }
+}
+
+/** What the system refuses in the data folder becomes a sentence that names the setting. */
+function refuseFolder(error: unknown): never {
+  const fault = systemFault(error)
+  if (fault === null) throw error
+  throw new StoreUnavailable(`Cannot open the data folder, as SENDWRIGHT_DATA says: ${fault}`, {
+    cause: error,
+  })
 }

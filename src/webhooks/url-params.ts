@@ -2,7 +2,7 @@
 import { BadRequest } from '../base/errors.ts'
 import { parsedParam } from '../http/inputs.ts'
 import type { Params } from '../http/params.ts'
-import type { HttpClient } from '../http-posts/http-client.ts'
+import { type HttpClient, withAdvice } from '../http-posts/http-client.ts'
 import { tooMany, URLS_PER_TYPE_MAX } from './domain-webhooks.ts'
 import { WEBHOOK_TYPES, type WebhookType, webhookType } from './types.ts'
 import { bareUrl, maskedUrl } from './webhook-url.ts'
@@ -41,7 +41,7 @@ export async function checkUrls(
   const faults = await Promise.all(urls.map((url) => client.fault(bareUrl(url))))
   for (const [index, fault] of faults.entries()) {
     if (fault !== null)
-      throw new BadRequest(text(maskedUrl(urls[index] as string), fault), { form: 'Reason' })
+      throw new BadRequest(text(maskedUrl(urls[index] as string), withAdvice(fault)), { form: 'Reason' })
   }
 }
 

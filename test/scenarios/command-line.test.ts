@@ -68,6 +68,12 @@ const cases = ({ folder, domain, keyId }: Given): Record<string, Expected[]> => 
       { args: ['delete', keyId], code: 1, json: null, err: /answered 404/ },
       { args: ['create', '--role', 'king'], code: 1, json: null, err: /answered 400/ },
       { args: ['delete'], code: 2, json: null, err: /^Name one of list, create and delete ID;/ },
+      {
+        args: ['create', '--role', 'sending'],
+        code: 2,
+        json: null,
+        err: /^--role sending needs --domain; "sendwright help keys"/,
+      },
     ],
     backup: [
       {
@@ -208,6 +214,12 @@ const isOneSentence = ({ out, err }: CommandResult, start: string, what: string)
   assert.match(err, /^[^\n]+\.\n$/, what)
 }
 
+const MISSPELT: [line: string[], sentence: string][] = [
+  [['sned'], 'Unknown command "sned" (did you mean send?);'],
+  [['send', '--atach', 'x'], "Unknown option '--atach' (did you mean --attach?);"],
+  [['keys', 'list', '--jsno'], "Unknown option '--jsno' (did you mean --json?);"],
+]
+
 /** What bash offers at the end of a line. */
 const COMPLETIONS: [line: string, offered: string[]][] = [
   ['sendwright ', [...NAMES, 'help']],
@@ -251,7 +263,7 @@ test('wrong arguments end with code 2 and one sentence, help with code 0; bash c
       [name, 'surplus', 'surplus', 'surplus'],
       [name, '--help'],
     ]),
-    ...[['bogus'], ['help', 'bogus'], ['constructor'], ['--bogus']],
+    ...[['bogus'], ['help', 'bogus'], ['constructor'], ['--bogus'], ...MISSPELT.map(([line]) => line)],
     ...[[], ['help'], ['--help'], ['--version'], ['completion', 'bash']],
   ]
   const results = await runCases(
@@ -277,6 +289,10 @@ test('wrong arguments end with code 2 and one sentence, help with code 0; bash c
   for (const args of [['bogus'], ['help', 'bogus'], ['constructor'], ['--bogus']]) {
     assert.equal(resultOf(...args).code, 2)
     isOneSentence(resultOf(...args), `Unknown command "${args.at(-1)}"`, args.join(' '))
+  }
+  for (const [line, start] of MISSPELT) {
+    assert.equal(resultOf(...line).code, 2)
+    isOneSentence(resultOf(...line), start, line.join(' '))
   }
   const overview = resultOf('help')
   for (const name of NAMES) assert.match(overview.out, new RegExp(`^ {2}${name} +\\S`, 'm'))

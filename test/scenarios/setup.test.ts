@@ -183,6 +183,24 @@ test('what is wrong is said before anything is written', async (t) => {
   assert.equal(statSync(file, { throwIfNoEntry: false }), undefined)
 })
 
+test('admin, password, domain and recipient are checked before anything is written', async (t) => {
+  const { file, run } = await createWorld(t)
+  const good = ['--admin', 'boss@own.example', '--domain', 'news.example']
+  for (const [args, input, says] of [
+    [good, null, /^--admin needs a password: --password-stdin, or SENDWRIGHT_SETUP_PASSWORD\.\n$/],
+    [['--admin', 'notanaddress'], null, /^--admin: "notanaddress" is not a mail address\.\n$/],
+    [good, 'short', /^--admin: the password must have 12 to 256 characters\n$/],
+    [[...good, '--domain', 'no domain'], PASSWORD, /^--domain: "no domain" is not a domain name\.\n$/],
+    [[...good, '--test-to', 'nobody'], PASSWORD, /^--test-to: "nobody" is not a mail address\.\n$/],
+  ] as const) {
+    const stdin = input === null ? [] : ['--password-stdin']
+    const ended = await run([...FLAGS, ...args, ...stdin], { input: `${input ?? ''}\n` })
+    assert.deepEqual([ended.code, ended.out], [2, ''], ended.err)
+    assert.match(ended.err, says)
+    assert.equal(statSync(file, { throwIfNoEntry: false }), undefined)
+  }
+})
+
 test('on a terminal setup asks, shows the present settings, and hides the password', async (t) => {
   const { file, env, folder } = await createWorld(t)
   const dialogue = async (answers: readonly [question: string, answer: string][]) => {

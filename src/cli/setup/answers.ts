@@ -1,5 +1,9 @@
 /** The answers of `sendwright setup`: from flags, from questions, and from the present settings. */
+import { checkChosen } from '../../accounts/users/chosen-password.ts'
+import { printableLine } from '../../base/printable.ts'
 import { readConfig } from '../../config.ts'
+import { hostNameOf } from '../../domains/domain-names.ts'
+import { parsePlainMailbox } from '../../mime/address.ts'
 import { CommandError, parseFlags } from '../usage.ts'
 import { type Answers, checkHost, HTTPS_WAYS, type HttpsWay, presentHost, presentWay } from './plan.ts'
 import { openTerminal, type Terminal } from './terminal.ts'
@@ -77,6 +81,25 @@ export interface GivenAnswers {
   close(): void
 }
 
+/**
+ * Checks what comes after the settings are written, with the rules of the service. Returns the password, null where it will
+ * be asked for.
+ */
+async function checkedAccounts(flags: Flags): Promise<string | null> {
+  const { admin, domain, 'test-to': testTo } = flags
+  for (const [flag, address] of Object.entries({ '--admin': admin, '--test-to': testTo }))
+    if (address && parsePlainMailbox(address) === null)
+      throw new CommandError(`${flag}: "${printableLine(address)}" is not a mail address.`, 2)
+  if (domain && hostNameOf(domain) === null)
+    throw new CommandError(`--domain: "${printableLine(domain)}" is not a domain name.`, 2)
+  if (!admin) return null
+  const password = await givenPassword(flags)
+  if (password === null && flags.yes)
+    throw new CommandError('--admin needs a password: --password-stdin, or SENDWRIGHT_SETUP_PASSWORD.', 2)
+  if (password !== null) checkFlag('--admin', () => checkChosen(password, admin.toLowerCase()))
+  return password
+}
+
 type Values = Readonly<Record<string, string | undefined>>
 
 /** @throws CommandError for what is missing without a terminal */
@@ -85,10 +108,11 @@ export async function gatherAnswers(
   present: Values,
   { portIsFree }: { portIsFree(port: number): Promise<boolean> },
 ): Promise<GivenAnswers> {
+  const password = await checkedAccounts(flags)
   const terminal = flags.yes ? null : openTerminal()
   try {
     const answers = await settingsAnswers(flags, present, terminal, portIsFree)
-    return { answers, ...laterAnswers(flags, terminal) }
+    return { answers, ...laterAnswers(flags, terminal, password) }
   } catch (error) {
     terminal?.close()
     throw error
@@ -261,7 +285,11 @@ async function storageAnswers(
   return { databaseUrl: known, dataFolder }
 }
 
-function laterAnswers(flags: Flags, terminal: Terminal | null): Omit<GivenAnswers, 'answers'> {
+function laterAnswers(
+  flags: Flags,
+  terminal: Terminal | null,
+  password: string | null,
+): Omit<GivenAnswers, 'answers'> {
   const asked = asking(terminal)
   const optional = async (question: string, flag: string | undefined, present: string) =>
     (await asked(question, flag, present, null)) || null
@@ -274,7 +302,7 @@ function laterAnswers(flags: Flags, terminal: Terminal | null): Omit<GivenAnswer
       admin = await optional(words, flags.admin, '')
       return admin
     },
-    password: () => choosePassword(flags, terminal),
+    password: async () => password ?? (await givenPassword(flags)) ?? choosePassword(terminal),
     domainName: (present) => optional('First sending domain (empty: none)', flags.domain, present ?? ''),
     testRecipient: () => optional('Send a test message to (empty: none)', flags['test-to'], ''),
     testTo: flags['test-to'],
@@ -283,13 +311,15 @@ function laterAnswers(flags: Flags, terminal: Terminal | null): Omit<GivenAnswer
   }
 }
 
-/** The service checks it. @throws CommandError without one */
-async function choosePassword(flags: Flags, terminal: Terminal | null): Promise<string> {
+/** From standard input or the environment; null: from neither. */
+async function givenPassword(flags: Flags): Promise<string | null> {
   if (flags['password-stdin']) return firstLine()
-  const configured = process.env['SENDWRIGHT_SETUP_PASSWORD']
-  if (configured) return configured
-  if (terminal === null)
-    throw new CommandError('--admin needs a password: --password-stdin, or SENDWRIGHT_SETUP_PASSWORD.', 2)
+  return process.env['SENDWRIGHT_SETUP_PASSWORD'] || null
+}
+
+/** Asks for it. Without a terminal there is no admin without a password (`checkedAccounts`). The service checks it. */
+async function choosePassword(terminal: Terminal | null): Promise<string> {
+  if (terminal === null) throw new CommandError('--admin needs a password.', 2)
   for (;;) {
     const password = await terminal.askHidden('Password, at least 12 characters')
     if ((await terminal.askHidden('Again')) === password) return password

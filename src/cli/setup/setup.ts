@@ -12,8 +12,9 @@
  */
 import { statSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { systemClock } from '../../base/clock.ts'
+import { PROGRAM_FOLDER } from '../../base/version.ts'
 import { loadRules } from '../../bounces/rules.ts'
 import { type Config, readConfig } from '../../config.ts'
 import { createResolver } from '../../dns/resolver.ts'
@@ -292,9 +293,12 @@ async function sendTest(parts: {
 
 function nextStep(file: string, isRunning: boolean): string {
   if (file.startsWith('/etc/sendwright/')) return 'Now: systemctl restart sendwright'
-  return isRunning
-    ? 'Restart the service, so that it reads the settings.'
-    : `Now: SENDWRIGHT_ENV_FILE=${file} sendwright serve`
+  // The launcher reads this one by itself.
+  const isFound = file === join(PROGRAM_FOLDER, DEFAULT_FILE)
+  const launcher = join(PROGRAM_FOLDER, 'bin/sendwright')
+  const start = isFound ? `${launcher} serve` : `SENDWRIGHT_ENV_FILE='${file}' ${launcher} serve`
+  const also = isFound ? `, or npm start in ${PROGRAM_FOLDER}` : ''
+  return `Now: ${isRunning ? 'stop the service, and start it again by ' : ''}${start}${also}`
 }
 
 /** False where another program listens; a port that only root may open counts as free, as the service may open it. */
