@@ -23,14 +23,24 @@ interface Schema {
   additionalProperties?: Schema
 }
 
+interface Answer {
+  $ref?: string
+  description: string
+  content?: Record<string, { schema?: Schema }>
+}
+
 interface Operation {
   'x-alias-of'?: string
-  responses: Record<string, { description: string; content?: Record<string, { schema?: Schema }> }>
+  responses: Record<string, Answer>
 }
 
 export interface Description {
   paths: Record<string, Record<string, Operation>>
-  components: { schemas: Record<string, Schema> }
+  components: {
+    schemas: Record<string, Schema>
+    /** Those that operations refer to. */
+    responses: Record<string, Answer>
+  }
 }
 
 const HEAD = `/** Made by \`node scripts/api-types.ts\` from the API description: what the service returns. */

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { NotFound } from '../base/errors.ts'
+import { anyJson } from '../base/shape.ts'
 import { StoreFull } from '../store/store.ts'
 import { type AuditEntry, type AuditLog, type AuditOutcome, actionOf, withoutUrlSecrets } from './audit.ts'
+import { choiceParam, fileParam, flagParam, integerParam, textParam } from './inputs.ts'
 import { operation } from './operation.ts'
 import { jsonReply } from './reply.ts'
 import { startServer } from './testing.ts'
@@ -25,8 +27,7 @@ const common = {
   tag: 'Test',
   summary: 'x',
   auth: { area: 'domains', access: 'write' },
-  params: [],
-  responses: { 200: { description: 'ok' } },
+  answers: { 200: anyJson('ok') },
 } as const
 
 test('an operation that says nothing is recorded, with names and harmless values only', async () => {
@@ -35,13 +36,13 @@ test('an operation that says nothing is recorded, with names and harmless values
     ...common,
     path: '/v3/{domain}/things/{thing}',
     id: 'changeBigThing',
-    params: [
-      { name: 'password', type: 'string', description: 'Secret' },
-      { name: 'count', type: 'integer', description: 'A number' },
-      { name: 'active', type: 'boolean', description: 'A switch' },
-      { name: 'kind', type: 'string', description: 'A word', values: ['one', 'two'] },
-      { name: 'file', type: 'file', description: 'Bytes' },
-    ],
+    params: {
+      password: textParam('Secret'),
+      count: integerParam('A number'),
+      active: flagParam('A switch'),
+      kind: choiceParam('A word', ['one', 'two']),
+      file: fileParam('Bytes'),
+    },
     handler: async () => jsonReply({ secret: 'made-secret' }, { status: 201 }),
   })
   await using server = await startServer([change], { audit: log })

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { anyJson } from '../base/shape.ts'
 import { createFailedAttempts } from './failed-attempts.ts'
 import { operation } from './operation.ts'
 import { createRateLimiter, DEFAULT_LIMITS } from './rate-limit.ts'
 import { type Access, type Area, mayAccess, type Role } from './rights.ts'
 import { basic, ManualClock, startServer, type TestServer } from './testing.ts'
 
-const common = { tag: 'Test', summary: 'x', params: [], responses: { 200: { description: 'ok' } } } as const
+const common = { tag: 'Test', summary: 'x', answers: { 200: anyJson('ok') } } as const
 const answerCaller = async ({ caller }: { caller: { accountId: string; parentAccountId?: string } }) => ({
   account: caller.accountId,
   parent: caller.parentAccountId ?? null,

@@ -9,6 +9,7 @@ import { basic, echo, startServer, type TestServer } from './testing.ts'
 
 const uploadOnly = operation({
   ...echo,
+  params: echo.inputs,
   path: '/v3/{domain_name}/upload',
   id: 'upload',
   auth: { area: 'domains', access: 'write' },
@@ -17,6 +18,7 @@ const uploadOnly = operation({
 })
 const document = operation({
   ...echo,
+  params: echo.inputs,
   path: '/v1/document',
   id: 'document',
   auth: { area: 'events', access: 'read' },
@@ -24,6 +26,7 @@ const document = operation({
 })
 const read = operation({
   ...echo,
+  params: echo.inputs,
   method: 'GET',
   path: '/v3/{domain_name}/echo',
   id: 'read',

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { anyJson } from '../base/shape.ts'
 import { csvReply, prefersCsv } from './csv-reply.ts'
 import { operation } from './operation.ts'
 import { startServer } from './testing.ts'
@@ -12,8 +13,7 @@ const get = (path: string, handler: () => Promise<object>) =>
     tag: 'Test',
     summary: 'Test',
     auth: 'public',
-    params: [],
-    responses: {},
+    answers: { 200: anyJson('ok') },
     handler,
   })
 

@@ -25,8 +25,6 @@ export interface DescriptionOptions {
   baseUrl: string
   /** Stands for `X-Service-` wherever a text or schema names it. */
   headerPrefix: string
-  /** Named schemas that operations refer to as `#/components/schemas/<name>`. */
-  schemas: Readonly<Record<string, JsonSchema>>
 }
 
 /** Shapes of errors; each has one text, whose member the contract fixes for each case. */
@@ -55,6 +53,7 @@ const COMMON = {
   Forbidden: 'The role lacks the right, or the account may not do this now',
   ForeignPage: 'A page of another site calls it, or plain HTTP where https is set',
   NotFound: 'It does not exist, or belongs to another account',
+  Repeated: 'The Idempotency-Key was used for another request, or the first call still runs',
   TooLarge: 'The body is too large',
   TooManyRequests: TOO_MANY,
   InternalError: 'Internal error',
@@ -75,6 +74,7 @@ function commonAnswers(spec: Operation): Record<number, keyof typeof COMMON> {
     }),
     ...(auth === 'public' && changes && spec.crossSite !== true && { 403: 'ForeignPage' }),
     ...(pathNames(spec.path).length > 0 && { 404: 'NotFound' }),
+    ...(method === 'POST' && auth !== 'public' && { 409: 'Repeated' }),
     ...(changes && (body !== undefined || params.length > 0) && { 413: 'TooLarge' }),
     500: 'InternalError',
     503: 'Unavailable',
@@ -116,7 +116,7 @@ export function describeApi(operations: readonly Operation[], options: Descripti
       responses: Object.fromEntries(
         Object.entries(COMMON).map(([name, answer]) => [name, describeAnswers(answer)]),
       ),
-      schemas: { ...options.schemas, ...namedSchemas(operations) },
+      schemas: namedSchemas(operations),
     },
   }
   return JSON.parse(JSON.stringify(document).replaceAll('X-Service-', options.headerPrefix)) as JsonSchema
@@ -129,8 +129,8 @@ function namedSchemas(operations: readonly Operation[]): Record<string, JsonSche
     ...Object.values(COMMON).flatMap((answer) => shapesOf(answer).map(({ parts }) => parts)),
   )
   for (const spec of operations) {
-    const answers = Object.values(spec.answers ?? {}).flatMap(shapesOf)
-    const body = spec.body !== undefined && 'parts' in spec.body ? [spec.body] : []
+    const answers = Object.values(spec.answers).flatMap(shapesOf)
+    const body = spec.body === undefined ? [] : [spec.body]
     for (const { parts } of [...answers, ...body, ...Object.values(spec.webhooks ?? {})]) {
       for (const [name, schema] of Object.entries(parts)) {
         const other = named[name]
@@ -239,7 +239,7 @@ function schemaOf(param: ParamDoc): JsonSchema {
 function describeBody(spec: Operation): JsonSchema | undefined {
   if (spec.body !== undefined) {
     const { schema } = spec.body
-    const description = 'parts' in spec.body ? descriptionOf(spec.body) : spec.body.description
+    const description = descriptionOf(spec.body)
     return { description, required: true, content: { 'application/json': { schema } } }
   }
   const fields = spec.params.filter((param) => placeOf(param, spec) === 'form')
@@ -263,14 +263,7 @@ function describeResponses(spec: Operation): JsonSchema {
   for (const [status, name] of Object.entries(commonAnswers(spec))) {
     responses[status] = { $ref: `#/components/responses/${name}` }
   }
-  for (const [status, answer] of Object.entries(spec.answers ?? {}))
-    responses[status] = describeAnswers(answer)
-  for (const [status, response] of Object.entries(spec.responses ?? {})) {
-    const { description, schema, contentType = 'application/json' } = response
-    const bodiless = status === '204' || status.startsWith('3')
-    const media = { [contentType]: schema === undefined ? {} : { schema } }
-    responses[status] = { description, ...(bodiless ? {} : { content: media }) }
-  }
+  for (const [status, answer] of Object.entries(spec.answers)) responses[status] = describeAnswers(answer)
   return responses
 }
 
@@ -294,7 +287,7 @@ function describeShapes(shapes: readonly Shape<unknown>[]) {
 /** One answer with the named schemas that it needs, to check a given one. Undefined: the operation has no such status. */
 export function describeAnswer(spec: Operation, status: number) {
   const name = commonAnswers(spec)[status]
-  const answer = spec.answers?.[status] ?? (name && COMMON[name])
+  const answer = spec.answers[status] ?? (name && COMMON[name])
   if (answer === undefined) return undefined
   const shapes = shapesOf(answer)
   const { content } = describeShapes(shapes)

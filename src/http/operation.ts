@@ -6,9 +6,9 @@
  *       method: 'GET', path: '/v3/{domain_name}/tags', id: 'listTags', tag: 'Tags',
  *       summary: 'List the tags of a domain',
  *       auth: { area: 'events', access: 'read', domain: 'domain_name' }, rateLimit: 'analytics',
- *       params: [{ name: 'limit', type: 'integer', description: 'Page size, 1 to 1000', default: 100 }],
- *       responses: { 200: { description: 'A page of tags', schema: { $ref: '#/components/schemas/TagPage' } } },
- *       handler: async ({ params, path, caller }) => ({ items: [] }),
+ *       params: { limit: limitParam(100, 1000) },
+ *       answers: { 200: TAG_PAGE, 404: 'Domain not found' },
+ *       handler: async ({ input, path, caller }) => tags.page(path.domain_name, input().limit),
  *     })
  */
 import type { IncomingHttpHeaders } from 'node:http'
@@ -28,14 +28,6 @@ import type { Requirement } from './rights.ts'
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 export type { JsonSchema, ParamDoc }
 
-export interface ResponseDoc {
-  description: string
-  /** Of the JSON body; default any object. */
-  schema?: JsonSchema
-  /** Default `application/json`. */
-  contentType?: string
-}
-
 /** The parts in braces: `/v3/{domain}/tags/{tag}` has `domain` and `tag`. */
 export type PathNames<P extends string> = P extends `${string}{${infer Name}}${infer Rest}`
   ? Name | PathNames<Rest>
@@ -50,9 +42,7 @@ export type Answers = Readonly<Record<number, Shape<unknown> | readonly Shape<un
 type BodyOf<A> = A extends string ? { message: string } : A extends readonly unknown[] ? Of<A[number]> : Of<A>
 
 /** What a handler may return: the body of a 200, or a reply with the body of any status. */
-export type Returned<R> = Answers extends R
-  ? object
-  : (200 extends keyof R ? BodyOf<R[200]> : never) | Reply<BodyOf<R[keyof R]>>
+export type Returned<R> = (200 extends keyof R ? BodyOf<R[200]> : never) | Reply<BodyOf<R[keyof R]>>
 
 export interface Context<Name extends string, C, Found = unknown, I = unknown, B = unknown> {
   params: Params
@@ -115,9 +105,9 @@ interface OperationDoc<
   /** Default `default`. Nothing is counted for `none` and for public operations. */
   rateLimit?: LimitName | 'none'
   /** Default none. */
-  params?: readonly ParamDoc[] | I
+  params?: I
   /** For operations that take one JSON document. */
-  body?: Shape<B> | { description: string; schema: JsonSchema }
+  body?: Shape<B>
   multipartOnly?: boolean
   /** Bodies that the service later posts to URLs that this registers, by a name that is unique in the description. */
   webhooks?: Readonly<Record<string, Shape<unknown>>>
@@ -130,15 +120,14 @@ interface OperationDoc<
    * and the names of other parameters. Required for public operations that change something.
    */
   audit?: AuditRule
-  answers?: R
-  responses?: Readonly<Record<number, ResponseDoc>>
+  answers: R
 }
 
 type CallerOf<A> = A extends 'public' ? null : Caller
 
-export interface Operation extends OperationDoc<string, 'public' | Requirement> {
+export interface Operation extends Omit<OperationDoc<string, 'public' | Requirement>, 'params'> {
+  /** What `inputs` declares, for the description. */
   params: readonly ParamDoc[]
-  /** Empty where `params` was declared as a list. */
   inputs: Inputs
   /**
    * Checks what needs no body (does the domain exist, may it send) before a large one is read. The handler receives what
@@ -193,21 +182,16 @@ export function operation<
   }
   // The handler's type is narrower: exactly the names of its path, a caller by its auth, and the value of its
   // `beforeBody`. The server ensures all three before the call.
-  const { params: declared = {} } = spec
-  const inputs: Inputs = isList(declared) ? {} : declared
+  const inputs: Inputs = spec.params ?? {}
   for (const [name, input] of Object.entries(inputs)) {
     // It would be read from the query or the body.
     if (names.includes(name) && (input.in ?? 'path') === 'path' && isRead(input)) {
       throw new Error(`operation ${spec.id}: "${name}" is a part of the path, so otherParam describes it`)
     }
   }
-  const params = isList(declared)
-    ? declared
-    : Object.entries<Omit<ParamDoc, 'name'>>(declared).map(([name, doc]) => ({ ...doc, name }))
+  const params = Object.entries(inputs).map(([name, doc]): ParamDoc => ({ ...doc, name }))
   return { ...spec, params, inputs } as unknown as Operation
 }
-
-const isList = (params: unknown): params is readonly ParamDoc[] => Array.isArray(params)
 
 export function pathNames(path: string): string[] {
   return [...path.matchAll(/\{([^}]+)\}/g)].map((match) => match[1] as string)

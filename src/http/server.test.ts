@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { createTestClock } from '../../test/support/clock.ts'
 import { BadRequest, InsufficientStorage } from '../base/errors.ts'
+import { anyJson } from '../base/shape.ts'
 import { operation } from './operation.ts'
 import { createRateLimiter } from './rate-limit.ts'
 import {
@@ -27,9 +28,8 @@ import { basic, echo, ManualClock, startServer } from './testing.ts'
 const open = {
   tag: 'Test',
   summary: 'x',
-  params: [],
   auth: 'public',
-  responses: { 200: { description: 'ok' } },
+  answers: { 200: anyJson('ok') },
 } as const
 const get = (path: string, handler: () => Promise<object>) =>
   operation({ ...open, method: 'GET', path, id: `get ${path}`, handler })
@@ -516,7 +516,14 @@ test('a second listener speaks TLS for the same routes and ends with the first',
 
 test('two operations on one path and parts that do not fit are found at start', async () => {
   await assert.rejects(startServer([bounce, bounce]))
-  const wrong = { ...echo, auth: { area: 'domains', access: 'read', domain: 'name' } } as const
+  const wrong = {
+    ...echo,
+    params: echo.inputs,
+    auth: { area: 'domains', access: 'read', domain: 'name' },
+  } as const
   assert.throws(() => operation({ ...wrong, handler: async () => ({}) }), /"name" is no part of/)
-  assert.throws(() => operation({ ...echo, aliases: ['/v2/{other}/echo'] }), /other parts/)
+  assert.throws(
+    () => operation({ ...echo, params: echo.inputs, aliases: ['/v2/{other}/echo'] }),
+    /other parts/,
+  )
 })

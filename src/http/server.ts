@@ -79,8 +79,8 @@ export interface Answered {
 }
 
 export interface HttpServer {
-  /** Adds operations and the schemas they refer to. Before `listen`. */
-  register(operations: readonly Operation[], schemas?: Readonly<Record<string, JsonSchema>>): void
+  /** Adds operations. Before `listen`. */
+  register(operations: readonly Operation[]): void
   /** Resolves with the ports once every listener is open. */
   listen(): Promise<{ port: number; tlsPort?: number }>
   /** Refuses new requests, ends event streams, waits for running requests, then cuts the rest. */
@@ -138,14 +138,12 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     router.answer(new Exchange(newId(clock.now()), arrival, exchangeParts)),
   )
   const operations: Operation[] = []
-  const schemas: Record<string, JsonSchema> = {}
   let description: Promise<FixedAnswer> | undefined
   let ended: Promise<void> | undefined
 
-  const describe = () => describeApi(operations, { baseUrl, headerPrefix, schemas })
+  const describe = () => describeApi(operations, { baseUrl, headerPrefix })
 
-  function register(added: readonly Operation[], addedSchemas: Readonly<Record<string, JsonSchema>> = {}) {
-    Object.assign(schemas, addedSchemas)
+  function register(added: readonly Operation[]) {
     for (const spec of added) {
       operations.push(spec)
       for (const path of [spec.path, ...(spec.aliases ?? [])]) {

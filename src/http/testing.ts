@@ -1,4 +1,5 @@
 /** For the tests of this folder: a listening server, callers of every role, a manual clock, plain requests. */
+
 import { EventEmitter } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import { mkdtemp, open, readdir, rm } from 'node:fs/promises'
@@ -10,7 +11,9 @@ import { pipeline } from 'node:stream/promises'
 import { pino } from 'pino'
 import type { Clock } from '../base/clock.ts'
 import { systemClock } from '../base/clock.ts'
+import { anyJson } from '../base/shape.ts'
 import type { Authenticator, Caller } from './auth.ts'
+import { filesParam } from './inputs.ts'
 import { type Operation, operation } from './operation.ts'
 import { createRateLimiter } from './rate-limit.ts'
 import type { Role } from './rights.ts'
@@ -220,8 +223,8 @@ export const echo = operation({
   summary: 'Answers with its parameters',
   auth: { area: 'domains', access: 'write' },
   bodyLimit: { bytes: 1024 * 1024, message: 'request size exceeds 1MiB limit' },
-  params: [{ name: 'attachment', type: 'file', description: 'Any files', repeated: true }],
-  responses: { 200: { description: 'The parameters' } },
+  params: { attachment: filesParam('Any files') },
+  answers: { 200: anyJson('The parameters') },
   handler: async ({ params, path, caller, remoteAddress, isSecure }) => ({
     domain: path.domain_name,
     account: caller.accountId,

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { nearestName } from '../base/nearest-name.ts'
+import { anyJson } from '../base/shape.ts'
+import { otherParam } from './inputs.ts'
 import { operation } from './operation.ts'
 import { Fields, Params } from './params.ts'
 import { isDeclaredName, shownNames, unknownNames, unknownParameters } from './unknown-names.ts'
 
-const param = (name: string) => ({ name, type: 'string', description: name }) as const
+const NAMES = ['to', 'subject', 'attachment', 'o:tracking', 'o:tag', 'h:<name>', 'v:<name>']
 const send = operation({
   method: 'POST',
   path: '/v3/{domain_name}/messages',
@@ -13,14 +15,14 @@ const send = operation({
   tag: 'Test',
   summary: 'x',
   auth: { area: 'messages:send', access: 'write' },
-  params: ['to', 'subject', 'attachment', 'o:tracking', 'o:tag', 'h:<name>', 'v:<name>'].map(param),
-  responses: {},
+  params: Object.fromEntries(NAMES.map((name) => [name, otherParam(name)])),
+  answers: { 200: anyJson('ok') },
   handler: async () => ({}),
 })
 const taking = (schema: object) => ({
   ...send,
   params: [],
-  body: { description: 'x', schema: { ...schema } },
+  body: { schema: { ...schema }, parts: {} },
 })
 
 const paramsOf = (...names: string[]) => {

@@ -15,6 +15,7 @@ const HEAD = '--b\r\nContent-Disposition: form-data; name="attachment"; filename
 function taking(handle: (chunks: { chunk: Chunk; keep(): Chunk }[]) => void) {
   return operation({
     ...echo,
+    params: echo.inputs,
     auth: { area: 'domains', access: 'write' },
     bodyLimit: { bytes: 400 * MIB, fileBytes: 300 * MIB, message: 'file size exceeds 300MiB limit' },
     handler: async ({ params }) => {

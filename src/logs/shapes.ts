@@ -113,7 +113,12 @@ export const LOG_ITEM = named('LogItem', 'An event; it has the members that appl
   ),
   template: optional(EVENT_TEMPLATE),
   batch: optional(object('The batch that the message is of', { id: text('Id') })),
-  'mailing-list': optional(EVENT_MAILING_LIST),
+  'mailing-list': optional(
+    object('The mailing list', {
+      ...EVENT_MAILING_LIST.fields,
+      'list-id': word('Its id; absent in uploads of members'),
+    }),
+  ),
   routes: optional(list('Routes that matched received mail', EVENT_ROUTE)),
   url: word('Target of the link'),
   ip: word('Address of the client'),

@@ -39,13 +39,13 @@ test('every operation says what a success returns, and which errors there are', 
   const faults = Object.entries(description.paths).flatMap(([path, item]) =>
     Object.entries(item).flatMap(([method, { responses }]) => {
       const statuses = Object.keys(responses)
-      const isDescribed = Object.entries(responses).every(
-        ([status, { description, content }]) =>
-          description !== '' &&
-          (content === undefined
-            ? /^[23]/.test(status)
-            : Object.values(content).every(({ schema }) => schema)),
-      )
+      const isDescribed = Object.entries(responses).every(([status, response]) => {
+        const name = response.$ref?.split('/').at(-1)
+        const answer = name === undefined ? response : description.components.responses[name]
+        const { description: words = '', content } = answer ?? {}
+        if (content === undefined) return words !== '' && /^[23]/.test(status)
+        return words !== '' && Object.values(content).every(({ schema }) => schema)
+      })
       const isWhole =
         /^[23]/m.test(statuses.join('\n')) && statuses.includes('400') && statuses.includes('500')
       return isDescribed && isWhole ? [] : [`${method.toUpperCase()} ${path}`]

@@ -67,7 +67,8 @@ function createCheck(faultsFile: string): Check {
   }
 
   return ({ spec, status, contentType, body }) => {
-    if (spec.answers === undefined) return
+    // Made by a test, of whatever it tries.
+    if (spec.tag === 'Test') return
     const type = contentType.split(';', 1)[0]?.trim() ?? ''
     const validate = validator(spec, status, type)
     if (typeof validate === 'string') {

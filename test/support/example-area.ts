@@ -1,5 +1,7 @@
 /** An area as a new one is added: one folder's `area.ts`, one line in the list. It counts deliveries of each domain. */
+
 import type { Area } from '../../src/area.ts'
+import { integer, object } from '../../src/base/shape.ts'
 import type { Core } from '../../src/core.ts'
 import { ownDomain } from '../../src/domains/routes.ts'
 import { operation } from '../../src/http/operation.ts'
@@ -19,8 +21,7 @@ export async function exampleArea({ store, clock, domains }: Core): Promise<Area
         tag: 'Example',
         summary: 'Deliveries of a domain in the last day',
         auth: { area: 'events', access: 'read', domain: 'domain_name' },
-        params: [],
-        responses: { 200: { description: 'Their number' } },
+        answers: { 200: object('How much was delivered', { delivered: integer('Messages') }) },
         async handler({ path, caller }) {
           const domain = await ownDomain(domains, caller, path.domain_name)
           const sql = 'SELECT count(*) AS count FROM example_deliveries WHERE domain_name = ?'

@@ -11,14 +11,14 @@ export interface AcceptedEnvelope {
 export interface AcceptedEvent {
   /** Type of the event */ event: 'accepted'
   /** 22 URL-safe characters; the same in repeats of a webhook */ id: string
-  /** When it happened, with microseconds; seconds */ timestamp: number
+  /** When it happened, with microseconds; Unix seconds */ timestamp: number
   /** How serious it is */ 'log-level': 'info'
   account?: EventAccount
   /** Tags of the message */ tags: string[]
   /** Always empty */ campaigns: string[]
   /** Variables of the message (v:name), as given */ 'user-variables': Record<string, unknown>
   /** Address of the recipient */ recipient: string
-  /** Its domain */ 'recipient-domain': string
+  /** Domain of the recipient */ 'recipient-domain': string
   message: AcceptedEventMessage
   storage: EventStorage
   envelope: AcceptedEnvelope
@@ -30,7 +30,7 @@ export interface AcceptedEvent {
   flags: AcceptedFlags
   /** Address of the sender; if known */ 'originating-ip'?: string
   /** Id of the API key or SMTP credential; if there was one */ 'api-key-id'?: string
-  /** When delivery ends; present if the sender gave it; seconds */ 'deliver-by'?: number
+  /** When delivery ends; present if the sender gave it; Unix seconds */ 'deliver-by'?: number
   /** Routes that matched; present for received mail */ routes?: EventRoute[]
   /** Parameters, and header fields under the prefix, that were not understood; present if there were any */ ignored?: string[]
 }
@@ -40,8 +40,8 @@ export interface AcceptedEventMessage {
   headers: EventMessageHeaders
   /** Attachments */ attachments: EventAttachment[]
   /** Size of the message; bytes */ size: number
-  /** Addresses given by the sender */ recipients: string[]
-  /** When delivery begins; present if it was scheduled; seconds */ 'scheduled-for'?: number
+  /** Addresses that the sender gave */ recipients: string[]
+  /** When delivery begins; present if it was scheduled; Unix seconds */ 'scheduled-for'?: number
 }
 
 /** Kind of the message */
@@ -61,14 +61,14 @@ export interface AcceptedMessage {
 export interface AcceptedWebhook {
   /** Type of the event */ event: 'accepted'
   /** 22 URL-safe characters; the same in repeats of a webhook */ id: string
-  /** When it happened, with microseconds; seconds */ timestamp: number
+  /** When it happened, with microseconds; Unix seconds */ timestamp: number
   /** How serious it is */ 'log-level': 'info'
   account: EventAccount
   /** Tags of the message */ tags: string[]
   /** Always empty */ campaigns: string[]
   /** Variables of the message (v:name), as given */ 'user-variables': Record<string, unknown>
   /** Address of the recipient */ recipient: string
-  /** Its domain */ 'recipient-domain': string
+  /** Domain of the recipient */ 'recipient-domain': string
   message: AcceptedEventMessage
   storage: EventStorage
   envelope: AcceptedEnvelope
@@ -80,7 +80,7 @@ export interface AcceptedWebhook {
   flags: AcceptedFlags
   /** Address of the sender; if known */ 'originating-ip'?: string
   /** Id of the API key or SMTP credential; if there was one */ 'api-key-id'?: string
-  /** When delivery ends; present if the sender gave it; seconds */ 'deliver-by'?: number
+  /** When delivery ends; present if the sender gave it; Unix seconds */ 'deliver-by'?: number
   /** Routes that matched; present for received mail */ routes?: EventRoute[]
   /** Parameters, and header fields under the prefix, that were not understood; present if there were any */ ignored?: string[]
   /** The domain of the message */ domain: { name: string }
@@ -203,11 +203,11 @@ export interface ApiKey {
   /** Free text; empty if none was given */ description: string
   /** `domain` sends for one domain, `web` is of a user and short-lived */ kind: 'domain' | 'user' | 'web'
   /** Rights */ role: 'admin' | 'basic' | 'sending' | 'developer' | 'support'
-  /** When it was created; UTC */ created_at: string
-  /** Last change; UTC */ updated_at: string
-  /** Refused from then on; UTC. Absent: never */ expires_at?: string
-  /** Is refused */ is_disabled: boolean
-  /** Present if it is disabled */ disabled_reason?: string
+  /** When it was created, UTC: `2026-01-31T12:00:00` */ created_at: string
+  /** Last change, UTC */ updated_at: string
+  /** When it expires, UTC; absent: never */ expires_at?: string
+  /** Whether it is refused */ is_disabled: boolean
+  /** Why; only if it is disabled */ disabled_reason?: string
   /** The domain that a key of kind `domain` sends for */ domain_name: string | null
   /** Mail address that was given with it */ requestor: string | null
   /** Free text */ user_name: string | null
@@ -421,21 +421,21 @@ export interface ClickTracking {
 export interface ClickedEvent {
   /** Type of the event */ event: 'clicked'
   /** 22 URL-safe characters; the same in repeats of a webhook */ id: string
-  /** When it happened, with microseconds; seconds */ timestamp: number
+  /** When it happened, with microseconds; Unix seconds */ timestamp: number
   /** How serious it is */ 'log-level': 'info'
   account?: EventAccount
   /** Tags of the message */ tags: string[]
   /** Always empty */ campaigns: string[]
   /** Variables of the message (v:name), as given */ 'user-variables': Record<string, unknown>
   /** Address of the recipient */ recipient: string
-  /** Its domain */ 'recipient-domain': string
+  /** Domain of the recipient */ 'recipient-domain': string
   /** Mailbox provider by its MX hosts, or Other */ 'recipient-provider': string
   'mailing-list'?: EventMailingList
   message: VisitedMessage
   /** Address of the client */ ip: string
   'client-info': ClientInfo
   geolocation: Geolocation
-  /** When the message was delivered; if known; seconds */ 'delivered-at'?: number
+  /** When the message was delivered; if known; Unix seconds */ 'delivered-at'?: number
   /** Target of the link as written in the message */ url: string
 }
 
@@ -443,21 +443,21 @@ export interface ClickedEvent {
 export interface ClickedWebhook {
   /** Type of the event */ event: 'clicked'
   /** 22 URL-safe characters; the same in repeats of a webhook */ id: string
-  /** When it happened, with microseconds; seconds */ timestamp: number
+  /** When it happened, with microseconds; Unix seconds */ timestamp: number
   /** How serious it is */ 'log-level': 'info'
   account: EventAccount
   /** Tags of the message */ tags: string[]
   /** Always empty */ campaigns: string[]
   /** Variables of the message (v:name), as given */ 'user-variables': Record<string, unknown>
   /** Address of the recipient */ recipient: string
-  /** Its domain */ 'recipient-domain': string
+  /** Domain of the recipient */ 'recipient-domain': string
   /** Mailbox provider by its MX hosts, or Other */ 'recipient-provider': string
   'mailing-list'?: EventMailingList
   message: VisitedMessage
   /** Address of the client */ ip: string
   'client-info': WebhookClientInfo
   geolocation: WebhookGeolocation
-  /** When the message was delivered; if known; seconds */ 'delivered-at'?: number
+  /** When the message was delivered; if known; Unix seconds */ 'delivered-at'?: number
   /** Target of the link as written in the message */ url: string
   /** The domain of the message */ domain: { name: string }
 }
@@ -466,24 +466,24 @@ export interface ClickedWebhook {
 export interface ClientInfo {
   /** Name */ 'client-name': string
   /** Operating system */ 'client-os': string
-  /** browser, mobile browser, email client, library, robot, feed reader, other or unknown */ 'client-type': string
-  /** desktop, mobile, tablet, other or unknown */ 'device-type': string
+  /** `browser`, `mobile browser`, `email client`, `library`, `robot`, `feed reader`, `other` or `unknown` */ 'client-type': string
+  /** `desktop`, `mobile`, `tablet`, `other` or `unknown` */ 'device-type': string
   /** User-Agent as sent */ 'user-agent': string
-  /** apple, gmail or generic: not a person; else empty */ bot: string
+  /** `apple`, `gmail` or `generic`: not a person; else empty */ bot: string
 }
 
 /** The recipient called the message spam */
 export interface ComplainedEvent {
   /** Type of the event */ event: 'complained'
   /** 22 URL-safe characters; the same in repeats of a webhook */ id: string
-  /** When it happened, with microseconds; seconds */ timestamp: number
+  /** When it happened, with microseconds; Unix seconds */ timestamp: number
   /** How serious it is */ 'log-level': 'warn'
   account?: EventAccount
   /** Tags of the message */ tags: string[]
   /** Always empty */ campaigns: string[]
   /** Variables of the message (v:name), as given */ 'user-variables': Record<string, unknown>
   /** Address of the recipient */ recipient: string
-  /** Its domain */ 'recipient-domain': string
+  /** Domain of the recipient */ 'recipient-domain': string
   /** Mailbox provider by its MX hosts, or Other */ 'recipient-provider': string
   'mailing-list'?: EventMailingList
   message: EventMessage
@@ -495,14 +495,14 @@ export interface ComplainedEvent {
 export interface ComplainedWebhook {
   /** Type of the event */ event: 'complained'
   /** 22 URL-safe characters; the same in repeats of a webhook */ id: string
-  /** When it happened, with microseconds; seconds */ timestamp: number
+  /** When it happened, with microseconds; Unix seconds */ timestamp: number
   /** How serious it is */ 'log-level': 'warn'
   account: EventAccount
   /** Tags of the message */ tags: string[]
   /** Always empty */ campaigns: string[]
   /** Variables of the message (v:name), as given */ 'user-variables': Record<string, unknown>
   /** Address of the recipient */ recipient: string
-  /** Its domain */ 'recipient-domain': string
+  /** Domain of the recipient */ 'recipient-domain': string
   /** Mailbox provider by its MX hosts, or Other */ 'recipient-provider': string
   'mailing-list'?: EventMailingList
   message: EventMessage
@@ -528,14 +528,14 @@ export interface ComplaintPage {
 export interface DeliveredEvent {
   /** Type of the event */ event: 'delivered'
   /** 22 URL-safe characters; the same in repeats of a webhook */ id: string
-  /** When it happened, with microseconds; seconds */ timestamp: number
+  /** When it happened, with microseconds; Unix seconds */ timestamp: number
   /** How serious it is */ 'log-level': 'info'
   account?: EventAccount
   /** Tags of the message */ tags: string[]
   /** Always empty */ campaigns: string[]
   /** Variables of the message (v:name), as given */ 'user-variables': Record<string, unknown>
   /** Address of the recipient */ recipient: string
-  /** Its domain */ 'recipient-domain': string
+  /** Domain of the recipient */ 'recipient-domain': string
   /** Mailbox provider by its MX hosts, or Other */ 'recipient-provider': string
   message: EventMessage
   storage: EventStorage
@@ -553,14 +553,14 @@ export interface DeliveredEvent {
 export interface DeliveredWebhook {
   /** Type of the event */ event: 'delivered'
   /** 22 URL-safe characters; the same in repeats of a webhook */ id: string
-  /** When it happened, with microseconds; seconds */ timestamp: number
+  /** When it happened, with microseconds; Unix seconds */ timestamp: number
   /** How serious it is */ 'log-level': 'info'
   account: EventAccount
   /** Tags of the message */ tags: string[]
   /** Always empty */ campaigns: string[]
   /** Variables of the message (v:name), as given */ 'user-variables': Record<string, unknown>
   /** Address of the recipient */ recipient: string
-  /** Its domain */ 'recipient-domain': string
+  /** Domain of the recipient */ 'recipient-domain': string
   /** Mailbox provider by its MX hosts, or Other */ 'recipient-provider': string
   message: EventMessage
   storage: EventStorage
@@ -601,7 +601,7 @@ export interface DeliveryReasons {
   /** Beginning of the time, in whole hours */ start: string
   /** End of the time, exclusive */ end: string
   /** The domain that was asked for; null: all of the account */ domain: string | null
-  /** Openings and clicks by kind of client */ visits: { all: { opened: number; unique_opened: number; clicked: number; unique_clicked: number }; people: { opened: number; unique_opened: number; clicked: number; unique_clicked: number }; machines: Record<string, { opened: number; unique_opened: number; clicked: number; unique_clicked: number }> }
+  /** Openings and clicks by kind of client */ visits: { all: Visits; people: Visits; machines: Record<string, Visits> }
   /** Providers, those with most mail first */ providers: ProviderReasons[]
   /** There were more failures than are read */ partial?: true
 }
@@ -619,7 +619,7 @@ export interface DeliveryStatus {
   /** Whether the certificate was verified; if known */ 'certificate-verified'?: boolean
   /** Whether the host takes UTF-8 addresses and headers; if known */ utf8?: boolean
   /** Until the next attempt; in temporary failures; seconds */ 'retry-seconds'?: number
-  /** hard: the mailbox does not exist; in permanent failures */ 'bounce-type'?: 'hard' | 'soft'
+  /** `hard`: the mailbox does not exist; in permanent failures */ 'bounce-type'?: 'hard' | 'soft'
   /** Code of the last attempt; with code 602 */ 'last-code'?: number
   /** Message of the last attempt; with code 602 */ 'last-message'?: string
 }
@@ -638,9 +638,18 @@ export interface DmarcReportRow {
   /** Results without alignment */ spf_results: ({ domain: string; result: string })[]
 }
 
+/** Mail of one source */
+export interface DmarcSource {
+  /** Address that the mail came from; other: all further ones */ source_ip: string
+  /** Messages */ messages: number
+  /** Messages that passed */ passed: number
+  /** Messages that failed */ failed: number
+  /** Messages by what receivers did */ dispositions: { none: number; quarantine: number; reject: number }
+}
+
 /** A DNS record to publish, and what DNS had at the last check */
 export interface DnsRecord {
-  /** Name; absent for MX, whose name is the domain */ name?: string
+  /** Name; not of MX, whose name is the domain */ name?: string
   /** Type */ record_type: 'TXT' | 'CNAME' | 'A' | 'AAAA' | 'MX'
   /** Only of MX */ priority?: string
   /** Value to publish */ value: string
@@ -660,7 +669,7 @@ export interface Domain {
   /** The service keeps and rotates the keys */ use_automatic_sender_security: boolean
   /** Scheme of tracking links */ web_scheme: 'http' | 'https'
   /** First label of the tracking host */ web_prefix: string
-  /** Host of return paths; bounces are sent to its MX */ mailfrom_host?: string
+  /** Host of return paths; bounces are sent to its MX (domains.md rule 16) */ mailfrom_host?: string
   /** Seconds; 0: the default of the service */ message_ttl: number
   /** Deliver over TLS only */ require_tls: boolean
   /** Do not verify certificates */ skip_verification: boolean
@@ -669,11 +678,11 @@ export interface Domain {
   /** Domain whose keys are to sign */ dkim_host?: string
   /** When it was added */ created_at: string
   /** Whether the state is disabled */ is_disabled: boolean
-  /** Login for SMTP submission */ smtp_login: string
+  /** Login for SMTP submission: postmaster at the domain */ smtp_login: string
   /** Host of tracking links: web_prefix and name */ tracking_host: string
-  /** Its account, if that is a subaccount */ subaccount_id?: string
-  /** Why nothing can be sent; absent unless the domain is disabled */ disabled?: { code: string; note: string; reason: string; permanently: boolean; until?: string }
-  /** Always default; only with h:extended */ pod?: string
+  /** The account of the domain; only if that is a subaccount */ subaccount_id?: string
+  /** Why nothing can be sent; only if the domain is disabled */ disabled?: { code: string; note: string; reason: string; permanently: boolean; until?: string }
+  /** Always default */ pod?: string
 }
 
 /** TLS settings, in both public forms */
@@ -734,7 +743,7 @@ export interface DomainReportPage {
   paging: Paging
   /** Begin of the first period */ from: string
   /** Begin of the last period */ to: string
-  /** Sums of whole days in UTC, of authenticated reports only */ totals: { dmarc?: { messages: number; passed: number; failed: number; dispositions: { none: number; quarantine: number; reject: number }; sources: ({ source_ip: string; messages: number; passed: number; failed: number; dispositions: { none: number; quarantine: number; reject: number } })[] }; tls?: { sessions: number; passed: number; failed: number; failures: ({ result_type: string; sessions: number })[] }; complaint?: { complaints: number; providers: ({ provider: string; complaints: number })[] } }
+  /** Sums of whole days in UTC, of authenticated reports only */ totals: { dmarc?: { messages: number; passed: number; failed: number; dispositions: { none: number; quarantine: number; reject: number }; sources: DmarcSource[] }; tls?: { sessions: number; passed: number; failed: number; failures: ({ result_type: string; sessions: number })[] }; complaint?: { complaints: number; providers: ({ provider: string; complaints: number })[] } }
   /** Where reports go */ addresses: { dmarc: string; tls: string }
   /** DNS records that say so */ records: ({ name: string; type: 'TXT'; value: string })[]
 }
@@ -864,15 +873,15 @@ export interface EventRoute {
 /** Where the message can be read while it is kept */
 export interface EventStorage {
   /** Key of the stored message */ key: string
-  /** Its address */ url: string
+  /** Address of the message (messages.md M3) */ url: string
   /** Always default */ region: string
   /** Always production */ env: string
 }
 
 /** The template of the message */
 export interface EventTemplate {
-  /** Its name */ name: string
-  /** Tag of its version */ version: string
+  /** Name of the template */ name: string
+  /** Tag of the version */ version: string
   /** The text part was made from the rendered HTML */ 'is-text': boolean
 }
 
@@ -891,14 +900,14 @@ export interface ExplainedRecord {
 export interface FailedEvent {
   /** Type of the event */ event: 'failed'
   /** 22 URL-safe characters; the same in repeats of a webhook */ id: string
-  /** When it happened, with microseconds; seconds */ timestamp: number
+  /** When it happened, with microseconds; Unix seconds */ timestamp: number
   /** How serious it is */ 'log-level': 'warn' | 'error'
   account?: EventAccount
   /** Tags of the message */ tags: string[]
   /** Always empty */ campaigns: string[]
   /** Variables of the message (v:name), as given */ 'user-variables': Record<string, unknown>
   /** Address of the recipient */ recipient: string
-  /** Its domain */ 'recipient-domain': string
+  /** Domain of the recipient */ 'recipient-domain': string
   /** Mailbox provider by its MX hosts, or Other */ 'recipient-provider': string
   message: EventMessage
   storage: EventStorage
@@ -910,7 +919,7 @@ export interface FailedEvent {
   flags: AttemptFlags
   'delivery-status': DeliveryStatus
   /** Name of the DKIM key that signed it; if it was signed */ 'primary-dkim'?: string
-  /** temporary: another attempt follows */ severity: 'temporary' | 'permanent'
+  /** `temporary`: another attempt follows */ severity: 'temporary' | 'permanent'
   /** bounce, generic, espblock, blacklisted, greylisted, old, suppress-bounce, suppress-unsubscribe, suppress-complaint or loop */ reason: string
   /** Rule that classified the reply; present if a server replied */ 'i-classification-rule-id'?: string
 }
@@ -919,14 +928,14 @@ export interface FailedEvent {
 export interface FailedWebhook {
   /** Type of the event */ event: 'failed'
   /** 22 URL-safe characters; the same in repeats of a webhook */ id: string
-  /** When it happened, with microseconds; seconds */ timestamp: number
+  /** When it happened, with microseconds; Unix seconds */ timestamp: number
   /** How serious it is */ 'log-level': 'warn' | 'error'
   account: EventAccount
   /** Tags of the message */ tags: string[]
   /** Always empty */ campaigns: string[]
   /** Variables of the message (v:name), as given */ 'user-variables': Record<string, unknown>
   /** Address of the recipient */ recipient: string
-  /** Its domain */ 'recipient-domain': string
+  /** Domain of the recipient */ 'recipient-domain': string
   /** Mailbox provider by its MX hosts, or Other */ 'recipient-provider': string
   message: EventMessage
   storage: EventStorage
@@ -938,7 +947,7 @@ export interface FailedWebhook {
   flags: AttemptFlags
   'delivery-status': DeliveryStatus
   /** Name of the DKIM key that signed it; if it was signed */ 'primary-dkim'?: string
-  /** temporary: another attempt follows */ severity: 'temporary' | 'permanent'
+  /** `temporary`: another attempt follows */ severity: 'temporary' | 'permanent'
   /** bounce, generic, espblock, blacklisted, greylisted, old, suppress-bounce, suppress-unsubscribe, suppress-complaint or loop */ reason: string
   /** Rule that classified the reply; present if a server replied */ 'i-classification-rule-id'?: string
   /** The domain of the message */ domain: { name: string }
@@ -952,10 +961,10 @@ export interface FailureClass {
   /** Failed attempts that are repeated */ temporary: number
   /** Failures for good */ permanent: number
   /** The most frequent reply */ reply: { text: string; count: number }
-  /** One of the failures */ sample: { domain: string; failed_at: string; sending_ip: string | null; event_id: string | null; message_id: string | null; recipient: string | null }
+  /** The newest delivery that got the reply */ sample: { domain: string; failed_at: string; sending_ip: string | null; event_id: string | null; message_id: string | null; recipient: string | null }
 }
 
-/** A feature of a subaccount */
+/** A feature of a subaccount: `{enabled}` */
 export interface FeatureSwitch {
   /** It is on */ enabled: boolean
 }
@@ -965,7 +974,7 @@ export interface Geolocation {
   /** Two letters */ country: string
   /** Region */ region: string
   /** City */ city: string
-  /** IANA time zone */ timezone: string
+  /** Time zone of IANA */ timezone: string
 }
 
 /** A reply on demand of the built-in inbox */
@@ -983,7 +992,7 @@ export interface InstalledIpAddress {
   /** Whether one account alone has it; a shared one serves all */ dedicated: boolean
   /** Its account; null: shared, or not given to anybody */ account_id: string | null
   /** Whether it is switched on */ enabled: boolean
-  /** Whether it is also in use by some process, and confirmed where that is required */ usable: boolean
+  /** Also named by the configuration of a process in the last 3 hours, and confirmed where that is required */ usable: boolean
   /** Whether the configuration of this process names it */ configured_here: boolean
   /** The pool that it is in */ pool_id: string | null
   /** Whether it is on warm-up */ is_on_warmup: boolean
@@ -1013,7 +1022,7 @@ export interface IpAddressDetails {
 export interface IpBlock {
   /** The destination, as in the names of lanes */ site: string
   /** Name of the provider */ provider: string
-  /** closed until the time of until; then probing: single messages find out */ state: 'closed' | 'probing'
+  /** `closed` until the time of `until`; then `probing`: single messages find out */ state: 'closed' | 'probing'
   /** The reply that closed it */ reply: string
   /** Pauses in a row */ times: number
   /** When it was closed first */ since: string
@@ -1022,7 +1031,7 @@ export interface IpBlock {
 
 /** A domain with its addresses */
 export interface IpDomain {
-  /** Name */ domain: string
+  /** Name of the domain */ domain: string
   /** Addresses that it sends from */ ips: string[]
 }
 
@@ -1039,7 +1048,7 @@ export interface IpPool {
   /** Description; may be empty */ description: string
   /** Its addresses, by the time they were added */ ips: string[]
   /** Whether a domain is linked to it now */ is_linked: boolean
-  /** Whether it is the parent’s, who lets this account use it */ is_inherited: boolean
+  /** Whether it belongs to the parent, which lets this account use it */ is_inherited: boolean
   /** Names of linked domains, at most 1000; only where one pool is read */ linked_domains?: string[]
   /** Further facts */ metadata: { assignments: Record<string, { linked_at: string }> }
 }
@@ -1069,7 +1078,7 @@ export interface IpWarmup {
   /** The same as stage_volume_limit */ stage_limit: number
   /** The same as stage_start_time */ stage_started_at: string
   /** Most messages in an hour: a 24th of the limit, rounded up */ hourly_limit: number
-  /** Beginning of the hour that throttle counts */ hour_started_at: string
+  /** Beginning of the hour that `throttle` counts */ hour_started_at: string
   /** When the warm-up began */ plan_started_at: string
   /** When a stage was last judged */ plan_last_updated_at: string
   /** Stages of the plan */ total_stages: number
@@ -1154,7 +1163,7 @@ export interface Lane {
 export interface ListMemberUploadErrorEvent {
   /** Type of the event */ event: 'list_member_upload_error'
   /** 22 URL-safe characters; the same in repeats of a webhook */ id: string
-  /** When it happened, with microseconds; seconds */ timestamp: number
+  /** When it happened, with microseconds; Unix seconds */ timestamp: number
   /** How serious it is */ 'log-level': 'error'
   account?: EventAccount
   /** Id of the upload */ 'task-id': string
@@ -1168,7 +1177,7 @@ export interface ListMemberUploadErrorEvent {
 export interface ListMemberUploadedEvent {
   /** Type of the event */ event: 'list_member_uploaded'
   /** 22 URL-safe characters; the same in repeats of a webhook */ id: string
-  /** When it happened, with microseconds; seconds */ timestamp: number
+  /** When it happened, with microseconds; Unix seconds */ timestamp: number
   /** How serious it is */ 'log-level': 'info'
   account?: EventAccount
   /** Id of the upload */ 'task-id': string
@@ -1180,7 +1189,7 @@ export interface ListMemberUploadedEvent {
 export interface ListUploadedEvent {
   /** Type of the event */ event: 'list_uploaded'
   /** 22 URL-safe characters; the same in repeats of a webhook */ id: string
-  /** When it happened, with microseconds; seconds */ timestamp: number
+  /** When it happened, with microseconds; Unix seconds */ timestamp: number
   /** How serious it is */ 'log-level': 'info'
   account?: EventAccount
   /** Id of the upload */ 'task-id': string
@@ -1213,8 +1222,9 @@ export interface LogItem {
   /** How the message was given: HTTP or SMTP */ method?: string
   /** Address of the sender */ 'originating-ip'?: string
   /** Id of the API key or SMTP credential */ 'api-key-id'?: string
-  /** When delivery ends; seconds */ 'deliver-by'?: number
-  /** When the message was delivered; seconds */ 'delivered-at'?: number
+  /** Parameters, and header fields under the prefix, that were not understood; present if there were any */ ignored?: string[]
+  /** When delivery ends; Unix seconds */ 'deliver-by'?: number
+  /** When the message was delivered; Unix seconds */ 'delivered-at'?: number
   /** Address of the recipient */ recipient?: string
   /** Its domain */ 'recipient-domain'?: string
   /** Mailbox provider by its MX hosts, or Other */ 'recipient-provider'?: string
@@ -1231,13 +1241,12 @@ export interface LogItem {
   /** Kind of the message and of the attempt */ flags?: { 'is-authenticated'?: boolean; 'is-routed'?: boolean; 'is-big'?: boolean; 'is-system-test'?: boolean; 'is-test-mode'?: boolean; 'is-delayed-bounce'?: boolean; 'is-callback'?: boolean }
   template?: EventTemplate
   /** The batch that the message is of */ batch?: { id: string }
-  'mailing-list'?: EventMailingList
+  /** The mailing list */ 'mailing-list'?: { address: string; 'list-id'?: string; sid?: string }
   /** Routes that matched received mail */ routes?: EventRoute[]
   /** Target of the link */ url?: string
   /** Address of the client */ ip?: string
   'client-info'?: ClientInfo
   geolocation?: Geolocation
-  /** Parameters, and header fields under the prefix, that were not understood; present if there were any */ ignored?: string[]
   /** Id of an upload of members */ 'task-id'?: string
   /** Format of the upload */ format?: 'json' | 'csv'
   /** The member */ member?: { address: string; name: string; subscribed: boolean }
@@ -1316,8 +1325,8 @@ export interface MessageFlags {
 /** The monthly limit and its use */
 export interface MessageLimit {
   /** Recipients per calendar month in UTC */ limit: number
-  /** Recipients accepted in this month, those of subaccounts included */ current: number
-  /** The calendar month */ period: '1m'
+  /** Recipients accepted in this month (accounts.md section 5), those of subaccounts included */ current: number
+  /** A calendar month */ period: '1m'
 }
 
 /** Figures of one combination of values */
@@ -1344,11 +1353,11 @@ export interface NewApiKey {
   /** Free text; empty if none was given */ description: string
   /** `domain` sends for one domain, `web` is of a user and short-lived */ kind: 'domain' | 'user' | 'web'
   /** Rights */ role: 'admin' | 'basic' | 'sending' | 'developer' | 'support'
-  /** When it was created; UTC */ created_at: string
-  /** Last change; UTC */ updated_at: string
-  /** Refused from then on; UTC. Absent: never */ expires_at?: string
-  /** Is refused */ is_disabled: boolean
-  /** Present if it is disabled */ disabled_reason?: string
+  /** When it was created, UTC: `2026-01-31T12:00:00` */ created_at: string
+  /** Last change, UTC */ updated_at: string
+  /** When it expires, UTC; absent: never */ expires_at?: string
+  /** Whether it is refused */ is_disabled: boolean
+  /** Why; only if it is disabled */ disabled_reason?: string
   /** The domain that a key of kind `domain` sends for */ domain_name: string | null
   /** Mail address that was given with it */ requestor: string | null
   /** Free text */ user_name: string | null
@@ -1379,42 +1388,42 @@ export interface OpenTracking {
 export interface OpenedEvent {
   /** Type of the event */ event: 'opened'
   /** 22 URL-safe characters; the same in repeats of a webhook */ id: string
-  /** When it happened, with microseconds; seconds */ timestamp: number
+  /** When it happened, with microseconds; Unix seconds */ timestamp: number
   /** How serious it is */ 'log-level': 'info'
   account?: EventAccount
   /** Tags of the message */ tags: string[]
   /** Always empty */ campaigns: string[]
   /** Variables of the message (v:name), as given */ 'user-variables': Record<string, unknown>
   /** Address of the recipient */ recipient: string
-  /** Its domain */ 'recipient-domain': string
+  /** Domain of the recipient */ 'recipient-domain': string
   /** Mailbox provider by its MX hosts, or Other */ 'recipient-provider': string
   'mailing-list'?: EventMailingList
   message: VisitedMessage
   /** Address of the client */ ip: string
   'client-info': ClientInfo
   geolocation: Geolocation
-  /** When the message was delivered; if known; seconds */ 'delivered-at'?: number
+  /** When the message was delivered; if known; Unix seconds */ 'delivered-at'?: number
 }
 
 /** The message was opened */
 export interface OpenedWebhook {
   /** Type of the event */ event: 'opened'
   /** 22 URL-safe characters; the same in repeats of a webhook */ id: string
-  /** When it happened, with microseconds; seconds */ timestamp: number
+  /** When it happened, with microseconds; Unix seconds */ timestamp: number
   /** How serious it is */ 'log-level': 'info'
   account: EventAccount
   /** Tags of the message */ tags: string[]
   /** Always empty */ campaigns: string[]
   /** Variables of the message (v:name), as given */ 'user-variables': Record<string, unknown>
   /** Address of the recipient */ recipient: string
-  /** Its domain */ 'recipient-domain': string
+  /** Domain of the recipient */ 'recipient-domain': string
   /** Mailbox provider by its MX hosts, or Other */ 'recipient-provider': string
   'mailing-list'?: EventMailingList
   message: VisitedMessage
   /** Address of the client */ ip: string
   'client-info': WebhookClientInfo
   geolocation: WebhookGeolocation
-  /** When the message was delivered; if known; seconds */ 'delivered-at'?: number
+  /** When the message was delivered; if known; Unix seconds */ 'delivered-at'?: number
   /** The domain of the message */ domain: { name: string }
 }
 
@@ -1480,7 +1489,7 @@ export interface PlacementResult {
   /** How far the test is */ status: 'processing' | 'completed'
   /** When it was created */ created_at: string
   /** When it was last changed */ updated_at: string
-  /** Always empty */ attributes: {  }
+  /** Always empty */ attributes: Record<string, never>
   /** Always empty */ campaign_id: string
   /** The result can be seen without a key */ sharing_enabled: boolean
   /** Identifier of the link */ sharing_id: string
@@ -1536,7 +1545,7 @@ export interface QueueDomain {
 export interface RejectedEvent {
   /** Type of the event */ event: 'rejected'
   /** 22 URL-safe characters; the same in repeats of a webhook */ id: string
-  /** When it happened, with microseconds; seconds */ timestamp: number
+  /** When it happened, with microseconds; Unix seconds */ timestamp: number
   /** How serious it is */ 'log-level': 'warn'
   account?: EventAccount
   /** Tags of the message */ tags: string[]
@@ -1561,12 +1570,12 @@ export interface RenderedTemplate {
 /** Automatic sender security of a domain */
 export interface RotationDomain {
   /** Identifier of the domain */ id: string
-  /** Its account */ account_id: string
-  /** Its label in the DKIM zone */ sid: string
-  /** Its name */ name: string
+  /** Account of the domain */ account_id: string
+  /** Label of the domain in the DKIM zone */ sid: string
+  /** Name of the domain */ name: string
   /** wait_verify: on, but its records are not found yet */ state: 'disabled' | 'wait_verify' | 'enabled'
   /** Selector that signs; absent: none yet */ active_selector?: string
-  /** Keys are rotated from time to time */ rotation_enabled: 'true' | 'false'
+  /** Keys are rotated from time to time; as text */ rotation_enabled: 'true' | 'false'
   /** Days or hours between rotations */ rotation_interval: string
   /** CNAME records to publish */ records: ({ name: string; type: 'CNAME'; identifier: 'DKIM'; value: string; comment: string })[]
 }
@@ -1777,7 +1786,7 @@ export interface StorageUse {
 export interface StoredEvent {
   /** Type of the event */ event: 'stored'
   /** 22 URL-safe characters; the same in repeats of a webhook */ id: string
-  /** When it happened, with microseconds; seconds */ timestamp: number
+  /** When it happened, with microseconds; Unix seconds */ timestamp: number
   /** How serious it is */ 'log-level': 'info'
   account?: EventAccount
   /** Tags of the message */ tags: string[]
@@ -1793,7 +1802,7 @@ export interface StoredEventMessage {
   headers: EventMessageHeaders
   /** Attachments */ attachments: EventAttachment[]
   /** Size of the message; bytes */ size: number
-  /** Addresses given by the sender */ recipients: string[]
+  /** Addresses that the sender gave */ recipients: string[]
 }
 
 /** A file of a stored message */
@@ -1848,7 +1857,7 @@ export interface Subaccount {
   /** When it was created */ created_at: string
   /** Last change */ updated_at: string
   /** Its features */ features: { email_preview: FeatureSwitch; inbox_placement: FeatureSwitch; sending: FeatureSwitch; validations: FeatureSwitch; validations_bulk: FeatureSwitch }
-  /** Why it is disabled; present while it is */ disabled?: { reason: string; note: string }
+  /** Why; only while it is disabled */ disabled?: { reason: string; note: string }
 }
 
 /** When bounces of a domain suppress */
@@ -1907,7 +1916,7 @@ export interface TagStats {
 /** A template of a domain or of the account */
 export interface Template {
   /** Name in lower case, unique in the domain or account */ name: string
-  /** Description */ description: string
+  /** Free text, up to 4,000 characters */ description: string
   /** When it was stored */ createdAt: string
   /** Who made it, as given */ createdBy: string
   /** Id of the template */ id: string
@@ -1922,7 +1931,7 @@ export interface TemplatePage {
 /** A version with its content */
 export interface TemplateVersion {
   /** Tag of the version, in lower case */ tag: string
-  /** Of the content; MJML is compiled when it is stored */ engine: 'handlebars'
+  /** Engine of the content; MJML is compiled when it is stored */ engine: 'handlebars'
   /** MJML source of the content; empty: there is none */ mjml: string
   /** When it was stored */ createdAt: string
   /** Comment on the version */ comment: string
@@ -1937,7 +1946,7 @@ export interface TemplateVersion {
 export interface TemplateVersionCopy {
   /** Tag of the version, in lower case */ tag: string
   /** Content: HTML with Handlebars */ template: string
-  /** Of the content; MJML is compiled when it is stored */ engine: 'handlebars'
+  /** Engine of the content; MJML is compiled when it is stored */ engine: 'handlebars'
   /** When it was stored */ createdAt: string
   /** Comment on the version */ comment: string
   /** Id of the version */ id: string
@@ -1952,7 +1961,7 @@ export interface TemplateVersionPage {
 /** A version without its content */
 export interface TemplateVersionSummary {
   /** Tag of the version, in lower case */ tag: string
-  /** Of the content; MJML is compiled when it is stored */ engine: 'handlebars'
+  /** Engine of the content; MJML is compiled when it is stored */ engine: 'handlebars'
   /** MJML source of the content; empty: there is none */ mjml: string
   /** When it was stored */ createdAt: string
   /** Comment on the version */ comment: string
@@ -1964,7 +1973,7 @@ export interface TemplateVersionSummary {
 /** A template and one of its versions */
 export interface TemplateWithVersion {
   /** Name in lower case, unique in the domain or account */ name: string
-  /** Description */ description: string
+  /** Free text, up to 4,000 characters */ description: string
   /** When it was stored */ createdAt: string
   /** Who made it, as given */ createdBy: string
   /** Id of the template */ id: string
@@ -2037,14 +2046,14 @@ export interface UnsubscribeTracking {
 export interface UnsubscribedEvent {
   /** Type of the event */ event: 'unsubscribed'
   /** 22 URL-safe characters; the same in repeats of a webhook */ id: string
-  /** When it happened, with microseconds; seconds */ timestamp: number
+  /** When it happened, with microseconds; Unix seconds */ timestamp: number
   /** How serious it is */ 'log-level': 'info'
   account?: EventAccount
   /** Tags of the message */ tags: string[]
   /** Always empty */ campaigns: string[]
   /** Variables of the message (v:name), as given */ 'user-variables': Record<string, unknown>
   /** Address of the recipient */ recipient: string
-  /** Its domain */ 'recipient-domain': string
+  /** Domain of the recipient */ 'recipient-domain': string
   /** Mailbox provider by its MX hosts, or Other */ 'recipient-provider': string
   'mailing-list'?: EventMailingList
   message: VisitedMessage
@@ -2057,14 +2066,14 @@ export interface UnsubscribedEvent {
 export interface UnsubscribedWebhook {
   /** Type of the event */ event: 'unsubscribed'
   /** 22 URL-safe characters; the same in repeats of a webhook */ id: string
-  /** When it happened, with microseconds; seconds */ timestamp: number
+  /** When it happened, with microseconds; Unix seconds */ timestamp: number
   /** How serious it is */ 'log-level': 'info'
   account: EventAccount
   /** Tags of the message */ tags: string[]
   /** Always empty */ campaigns: string[]
   /** Variables of the message (v:name), as given */ 'user-variables': Record<string, unknown>
   /** Address of the recipient */ recipient: string
-  /** Its domain */ 'recipient-domain': string
+  /** Domain of the recipient */ 'recipient-domain': string
   /** Mailbox provider by its MX hosts, or Other */ 'recipient-provider': string
   'mailing-list'?: EventMailingList
   message: VisitedMessage
@@ -2086,11 +2095,11 @@ export interface User {
   /** The account that the user belongs to */ account_id: string
   /** Address from which the invitation was accepted; empty before */ opened_ip: string
   /** The first admin who accepted an invitation, who stays an admin */ is_master: boolean
-  /** Always empty */ metadata: {  }
+  /** Always empty */ metadata: Record<string, never>
   /** Signs in with an authenticator app besides the password */ tfa_enabled: boolean
   /** The same as tfa_enabled */ tfa_active: boolean
-  /** Since when; UTC. Null: no authenticator app */ tfa_created_at: string | null
-  /** When the password was set; UTC. Null: there is none */ password_updated_at: string | null
+  /** Since when, UTC; null: no authenticator app */ tfa_created_at: string | null
+  /** When it was set, UTC: `2022-12-20T16:52:01.892000`; null: there is none */ password_updated_at: string | null
   /** The same for all users */ preferences: { time_zone: string; time_format: string; programming_language: string }
   /** How the user signs in */ auth: { method: 'password' | 'oidc' }
   /** Always null */ github_user_id: null
@@ -2098,15 +2107,21 @@ export interface User {
   /** Always done */ migration_status: string
 }
 
+/** How many addresses have which result and risk */
+export interface ValidationCounts {
+  /** By result */ result: { catch_all: number; deliverable: number; do_not_send: number; undeliverable: number; unknown: number }
+  /** By risk */ risk: { high: number; low: number; medium: number; unknown: number }
+}
+
 /** The validation of a list of addresses */
 export interface ValidationJob {
   /** Name of the list; the address, if it is a mailing list */ id: string
-  /** When it was created, whole seconds; seconds */ created_at: number
+  /** When it was created, whole seconds; Unix seconds */ created_at: number
   /** Number of rows */ quantity: number
   /** Distinct addresses that are done; null while the file is read */ records_processed: number | null
   /** How far it is */ status: 'created' | 'processing' | 'uploaded' | 'failed' | 'canceled'
   /** Links to the results, for 24 hours, without a key; only once the status is uploaded */ download_url?: { csv: string; json: string }
-  /** How many addresses have which result */ summary?: { result: { catch_all: number; deliverable: number; do_not_send: number; undeliverable: number; unknown: number }; risk: { high: number; low: number; medium: number; unknown: number } }
+  summary?: ValidationCounts
 }
 
 /** A page of jobs, newest first */
@@ -2122,8 +2137,8 @@ export interface ValidationPreview {
   /** The file could be read and the preview is complete */ valid: boolean
   /** How far it is */ status: 'preview_processing' | 'preview_complete'
   /** Number of rows */ quantity: number
-  /** When it was created, whole seconds; seconds */ created_at: number
-  /** Which share of the addresses has which result */ summary: { result: { catch_all: number; deliverable: number; do_not_send: number; undeliverable: number; unknown: number }; risk: { high: number; low: number; medium: number; unknown: number } }
+  /** When it was created, whole seconds; Unix seconds */ created_at: number
+  summary: ValidationShares
 }
 
 /** What is known of an address */
@@ -2136,13 +2151,27 @@ export interface ValidationResult {
   /** Whether mail would arrive */ result: 'catch_all' | 'deliverable' | 'do_not_send' | 'undeliverable' | 'unknown'
   /** Risk of sending to it */ risk: 'high' | 'low' | 'medium' | 'unknown'
   /** The mailbox behind an alias; absent: it is the address */ root_address?: string
-  /** Last delivery of the account, whole seconds; absent if unknown, and for a public key; seconds */ last_seen?: number
-  /** From openings and clicks of the mail of the account */ engagement?: { engaging: boolean; is_bot: boolean }
+  /** Last delivery of the account, whole seconds; absent if unknown, and for a public key; Unix seconds */ last_seen?: number
+  /** From openings and clicks of the mail of the account; absent without any, and for a public key */ engagement?: { engaging: boolean; is_bot: boolean }
+}
+
+/** Which share of the addresses has which result and risk */
+export interface ValidationShares {
+  /** By result */ result: { catch_all: number; deliverable: number; do_not_send: number; undeliverable: number; unknown: number }
+  /** By risk */ risk: { high: number; low: number; medium: number; unknown: number }
 }
 
 /** The message that was read */
 export interface VisitedMessage {
   /** Its headers */ headers: { 'message-id': string }
+}
+
+/** Openings and clicks */
+export interface Visits {
+  /** Openings */ opened: number
+  /** Unique openings */ unique_opened: number
+  /** Clicks */ clicked: number
+  /** Unique clicks */ unique_clicked: number
 }
 
 /** An attempt to deliver a webhook */
@@ -2172,10 +2201,10 @@ export interface WebhookAttemptPage {
 export interface WebhookClientInfo {
   /** Name */ 'client-name': string
   /** Operating system */ 'client-os': string
-  /** browser, mobile browser, email client, library, robot, feed reader, other or unknown */ 'client-type': string
-  /** desktop, mobile, tablet, other or unknown */ 'device-type': string
+  /** `browser`, `mobile browser`, `email client`, `library`, `robot`, `feed reader`, `other` or `unknown` */ 'client-type': string
+  /** `desktop`, `mobile`, `tablet`, `other` or `unknown` */ 'device-type': string
   /** User-Agent as sent; absent without personal data */ 'user-agent'?: string
-  /** apple, gmail or generic: not a person; else empty */ bot: string
+  /** `apple`, `gmail` or `generic`: not a person; else empty */ bot: string
 }
 
 /** An event with its account and domain; `event` names the type. New members may be added. */
@@ -2186,7 +2215,7 @@ export interface WebhookGeolocation {
   /** Two letters */ country: string
   /** Region */ region?: string
   /** City */ city?: string
-  /** IANA time zone */ timezone?: string
+  /** Time zone of IANA */ timezone?: string
 }
 
 /** The URLs of a type */
@@ -2295,11 +2324,11 @@ export interface Answers {
   'GET /sendwright/v1/webhooks/attempts': WebhookAttemptPage
   'GET /sendwright/v1/webhooks/attempts/{}': { id: string; event_id: string; event: 'accepted' | 'clicked' | 'opened' | 'unsubscribed' | 'delivered' | 'permanent_fail' | 'temporary_fail' | 'complained'; domain: string; url: string; attempt: number; status: 'ok' | 'failing' | 'given-up'; status_code?: number; error?: string; response: string; duration_ms: number; created_at: string; next_attempt_at?: string; 'event-data': WebhookEvent | null }
   'GET /v1/alerts': { events: ('send_alert' | 'validation_job' | 'validation_preview' | 'ip_listed' | 'ip_delisted' | 'domain_listed' | 'domain_delisted')[] }
-  'GET /v1/alerts/settings': { events: AlertSetting[]; webhooks: { signing_key: string }; slack: {  } }
+  'GET /v1/alerts/settings': { events: AlertSetting[]; webhooks: { signing_key: string }; slack: Record<string, never> }
   'GET /v1/analytics/tags/limits': { limit: number; count: number; limit_reached: boolean }
   'GET /v1/bounce-classification/config/entities': Record<string, { name: string }>
   'GET /v1/bounce-classification/config/rules': Record<string, BounceRule>
-  'GET /v1/bounce-classification/domains': { items: ({ domain: { name: string }; bounced: { total: number } })[]; total: number; req: {  } }
+  'GET /v1/bounce-classification/domains': { items: ({ domain: { name: string }; bounced: { total: number } })[]; total: number; req: Record<string, never> }
   'GET /v1/bounce-classification/domains/{}/entities': { items: EntityBounces[] }
   'GET /v1/bounce-classification/domains/{}/entities/{}/rules': { items: RuleBounces[] }
   'GET /v1/bounce-classification/stats': { items: BounceGroup[] | null; _duration: string }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { anyJson } from '../../base/shape.ts'
 import { operation } from '../operation.ts'
 import { startServer } from '../testing.ts'
 
@@ -70,8 +71,7 @@ for (const thread of [true, false]) {
       tag: 'Test',
       summary: 'x',
       auth: 'public',
-      params: [],
-      responses: { 200: { description: 'ok' } },
+      answers: { 200: anyJson('ok') },
       handler: async ({ path }) => {
         seen.push(path['name'])
         return {}
