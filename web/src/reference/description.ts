@@ -13,6 +13,10 @@ export interface Schema {
   items?: Schema
   properties?: Readonly<Record<string, Schema>>
   required?: readonly string[]
+  anyOf?: readonly Schema[]
+  prefixItems?: readonly Schema[]
+  /** Values of an object whose names are free. */
+  additionalProperties?: Schema
 }
 
 export interface Parameter {
@@ -187,13 +191,21 @@ export function fieldsOf(
   prefix = '',
   depth = 0,
 ): Field[] {
-  const { properties = {}, required = [], items } = resolved(schema, reference)
+  const { properties = {}, required = [], items, anyOf, additionalProperties } = resolved(schema, reference)
+  if (anyOf !== undefined) {
+    // What several alternatives have is shown once.
+    const fields = anyOf.flatMap((one) => fieldsOf(one, reference, prefix, depth + 1))
+    return [...new Map(fields.map((field) => [field.name, field])).values()]
+  }
+  if (additionalProperties !== undefined && depth < DEPTH_MAX) {
+    return fieldsOf(additionalProperties, reference, prefix === '' ? '*' : `${prefix}.*`, depth + 1)
+  }
   if (items !== undefined && depth < DEPTH_MAX) return fieldsOf(items, reference, `${prefix}[]`, depth + 1)
   return Object.entries(properties).flatMap(([name, part]): Field[] => {
     const inner = resolved(part, reference)
     const path = prefix === '' ? name : `${prefix}.${name}`
     const below = depth < DEPTH_MAX ? fieldsOf(inner, reference, path, depth + 1) : []
-    return [fieldOf(path, inner, required.includes(name)), ...below]
+    return [fieldOf(path, inner, required.includes(name), part.description ?? inner.description), ...below]
   })
 }
 
@@ -211,6 +223,9 @@ export function fieldOf(name: string, schema: Schema, required: boolean, descrip
 }
 
 function typeOf(schema: Schema): string {
+  if (schema.$ref !== undefined) return schema.$ref.split('/').at(-1) ?? ''
+  if (schema.anyOf !== undefined) return [...new Set(schema.anyOf.map(typeOf))].join(' or ')
+  if (schema.additionalProperties !== undefined) return `object of ${typeOf(schema.additionalProperties)}`
   if (schema.items !== undefined) return `${typeOf(schema.items)}, repeatable`
   if (schema.contentMediaType === 'application/octet-stream') return 'file'
   if (schema.contentMediaType === 'application/json') return 'JSON as text'

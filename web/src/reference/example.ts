@@ -58,6 +58,8 @@ const BY_NAME: Readonly<Record<string, string>> = {
 }
 const BY_TYPE: Readonly<Record<string, unknown>> = { integer: 1, number: 1, boolean: true, object: {} }
 
+/** Stands for the names in an object whose names are free. */
+const NAME_OF_MEMBER = 'name'
 const DEPTH_MAX = 5 // deeper than any body of the API; ends a schema that refers to itself
 
 /** `values`: replace the examples of path and query parameters, by name. */
@@ -115,20 +117,33 @@ const shownNames = ({ properties = {}, required = [] }: Schema): string[] =>
 const isFile = (schema: Schema): boolean =>
   (schema.items ?? schema).contentMediaType === 'application/octet-stream'
 
-function exampleValue(name: string, given: Schema, reference: Reference, depth = 0): unknown {
+/** A typical answer, with the members that may be absent. */
+export const exampleAnswer = (schema: Schema, reference: Reference): unknown =>
+  exampleValue('', schema, reference, 0, ({ properties = {} }) => Object.keys(properties))
+
+function exampleValue(
+  name: string,
+  given: Schema,
+  reference: Reference,
+  depth = 0,
+  namesOf = shownNames,
+): unknown {
   const schema = resolved(given, reference)
+  const inside = (inner: string, part: Schema) => exampleValue(inner, part, reference, depth + 1, namesOf)
   const known = schema.examples?.[0] ?? schema.enum?.[0] ?? schema.default
   if (known !== undefined && known !== null && known !== '') return known
   const type = [schema.type ?? 'string'].flat()[0] ?? 'string'
   if (type === 'array')
-    return depth < DEPTH_MAX && schema.items ? [exampleValue(name, schema.items, reference, depth + 1)] : []
+    return depth < DEPTH_MAX
+      ? (schema.prefixItems ?? (schema.items ? [schema.items] : [])).map((one) => inside(name, one))
+      : []
   if (type === 'object' && schema.properties && depth < DEPTH_MAX)
     return Object.fromEntries(
-      shownNames(schema).map((inner) => [
-        inner,
-        exampleValue(inner, schema.properties?.[inner] ?? {}, reference, depth + 1),
-      ]),
+      namesOf(schema).map((inner) => [inner, inside(inner, schema.properties?.[inner] ?? {})]),
     )
+  if (schema.anyOf?.[0] !== undefined && depth < DEPTH_MAX) return inside(name, schema.anyOf[0])
+  if (type === 'object' && schema.additionalProperties && depth < DEPTH_MAX)
+    return { [NAME_OF_MEMBER]: inside('', schema.additionalProperties) }
   if (type === 'string') {
     if (BY_NAME[name] !== undefined) return BY_NAME[name]
     if (schema.contentMediaType === 'application/json') return '{}'

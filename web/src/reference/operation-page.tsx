@@ -13,7 +13,7 @@ import {
   type Reference,
   type Rights,
 } from './description.ts'
-import { exampleOf } from './example.ts'
+import { exampleAnswer, exampleOf } from './example.ts'
 import { NoSuchOperation } from './reference-page.tsx'
 import { referenceQuery } from './reference-query.ts'
 import { LANGUAGES, snippetOf } from './snippets.ts'
@@ -205,6 +205,12 @@ function ResponseItem(props: { status: string; response: DescribedResponse; refe
         {content && <span className="dimmed">{content[0]}</span>}
       </div>
       {schema && <FieldList fields={fieldsOf(schema, reference)} />}
+      {schema && status.startsWith('2') && content[0] === 'application/json' && (
+        <details>
+          <summary>{TEXT.example}</summary>
+          <pre className="reference-code">{JSON.stringify(exampleAnswer(schema, reference), null, 2)}</pre>
+        </details>
+      )}
     </li>
   )
 }

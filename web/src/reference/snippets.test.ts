@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
 import { type ApiDescription, fieldsOf, readDescription, searchOperations } from './description.ts'
-import { type ExampleRequest, exampleOf } from './example.ts'
+import { type ExampleRequest, exampleAnswer, exampleOf } from './example.ts'
 import { LANGUAGES, snippetOf } from './snippets.ts'
 
 const AWKWARD = `It's "50%" \\ $HOME \`x\` #{y}`
@@ -122,6 +122,29 @@ test('an example fills in the path, what is required, and what has an example', 
   assert.equal(body?.kind, 'json')
   assert.deepEqual(Object.keys(body.value as object), ['node', 'names'])
   assert.deepEqual((body.value as { names: unknown }).names, ['Ann'])
+})
+
+test('an answer is shown with all members, alternatives and free names', () => {
+  const reference = readDescription(DESCRIPTION)
+  const schema = {
+    type: 'object',
+    properties: {
+      items: {
+        type: 'array',
+        items: { type: 'object', properties: { id: { type: 'string', examples: ['a'] } } },
+      },
+      by: { type: 'object', additionalProperties: { type: 'integer' } },
+      next: { anyOf: [{ type: 'string', examples: ['later'] }, { type: 'null' }] },
+    },
+  }
+  assert.deepEqual(exampleAnswer(schema, reference), { items: [{ id: 'a' }], by: { name: 1 }, next: 'later' })
+  const fields = fieldsOf(schema, reference).map(({ name, type }) => `${name}: ${type}`)
+  assert.deepEqual(fields, [
+    'items: object, repeatable',
+    'items[].id: string',
+    'by: object of integer',
+    'next: string or null',
+  ])
 })
 
 test('a schema that refers to itself ends', () => {

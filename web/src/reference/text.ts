@@ -40,4 +40,5 @@ export const TEXT = {
   oneOf: 'One of',
   default: 'Default',
   responses: 'Responses',
+  example: 'Example',
 } as const
