@@ -43,7 +43,13 @@ export interface KindTraits<V = unknown, A = unknown, R = unknown> {
 }
 
 const ADDRESS = textParam('Mail address; compared without regard to case', { required: true })
-const CREATED_AT = dateParam('RFC 2822 date or Unix seconds; default now')
+const SAME = 'The same as created_at'
+/** When it was added, in the spellings that clients send. */
+const CREATED = {
+  created_at: dateParam('RFC 2822 date or Unix seconds; default now'),
+  createdAt: dateParam(SAME),
+  createdat: dateParam(SAME),
+}
 const time = (record: StoredRecord) => formatUtc(new Date(record.createdAt))
 
 const BOUNCES: KindTraits<Of<typeof BOUNCE>, Of<typeof ADDRESS_DONE>, Of<typeof ADDRESS_DONE>> = {
@@ -59,7 +65,7 @@ const BOUNCES: KindTraits<Of<typeof BOUNCE>, Of<typeof ADDRESS_DONE>, Of<typeof 
     address: ADDRESS,
     code: textParam('SMTP code', { default: '550' }),
     error: textParam('Error text; the first 4096 characters are kept'),
-    created_at: CREATED_AT,
+    ...CREATED,
   },
   columns: { all: ['address', 'code', 'error', 'created_at'], needed: ['address'] },
   view: (record) => ({
@@ -84,7 +90,7 @@ const COMPLAINTS: KindTraits<Of<typeof COMPLAINT>, Of<typeof ADDRESS_DONE>, Of<t
   noun: 'complaints',
   aliases: [],
   area: 'suppressions',
-  fields: { address: ADDRESS, created_at: CREATED_AT },
+  fields: { address: ADDRESS, ...CREATED },
   columns: { all: ['address', 'created_at'], needed: ['address'] },
   view: (record) => ({ address: record.address, count: 1, created_at: time(record) }),
   added: (address) => ({ message: 'Address has been added to the complaints table', address }),
@@ -107,7 +113,7 @@ const UNSUBSCRIBES: KindTraits<Of<typeof UNSUBSCRIBE>, Of<typeof ADDRESS_DONE>, 
     address: ADDRESS,
     tag: textsParam('Tag of the mail not wanted; default *, all mail'),
     tags: textsParam('The same as tag'),
-    created_at: CREATED_AT,
+    ...CREATED,
   },
   columns: { all: ['address', 'tags', 'tag', 'created_at'], needed: ['address'] },
   view: (record) => ({ address: record.address, tags: record.tags, created_at: time(record) }),
@@ -133,6 +139,7 @@ const ALLOWLIST: KindTraits<Of<typeof ALLOWED>, Of<typeof ALLOWED_ADDED>, Of<typ
     address: textParam('Mail address; this or domain is needed'),
     domain: textParam('Domain name, without its subdomains'),
     reason: textParam('Why it is there'),
+    ...CREATED,
   },
   columns: { all: ['address', 'domain', 'reason'], needed: ['address', 'domain'] },
   view: (record) => ({

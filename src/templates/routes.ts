@@ -311,7 +311,7 @@ function versionOperations(parts: TemplateRouteParts): Operation[] {
       },
       answers: { 200: VERSION_DONE },
       async handler({ input, path, scope }) {
-        const { comment, active, ...given } = input()
+        const { comment, active, engine: _, ...given } = input()
         if ([comment, active, ...Object.values(given)].every((value) => value === undefined)) {
           throw nothingGiven()
         }
