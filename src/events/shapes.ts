@@ -256,7 +256,7 @@ export const FAILED = named('FailedEvent', 'An attempt failed', {
   ),
   'i-classification-rule-id': optional(text('Rule that classified the reply; present if a server replied')),
 })
-export const REJECTED = named('RejectedEvent', 'The message was accepted, and refused before delivery', {
+const REJECTED = named('RejectedEvent', 'The message was accepted, and refused before delivery', {
   ...head('rejected', ['warn']),
   ...LABELS,
   message: MESSAGE,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { limitAndSkip, pageName, pivotPaging, tokenPaging } from './paging.ts'
+import { limitParam, readInputs, skipParam } from './inputs.ts'
+import { pageName, pivotPaging, tokenPaging } from './paging.ts'
 import { Params, parseUrlencoded } from './params.ts'
 
 const params = (query: string) => new Params({ query: parseUrlencoded(query), body: parseUrlencoded('') })
@@ -67,13 +68,14 @@ test('page names: absent, the four, prev, and no other', () => {
 })
 
 test('limit and skip: default, cut or refused with the text of the area', () => {
-  const rule = { default: 100, max: 1000 }
-  assert.deepEqual(limitAndSkip(params(''), rule), { limit: 100, skip: 0 })
-  assert.deepEqual(limitAndSkip(params('limit=&skip='), rule), { limit: 100, skip: 0 })
-  assert.deepEqual(limitAndSkip(params('limit=1000&skip=7'), rule), { limit: 1000, skip: 7 })
-  assert.equal(limitAndSkip(params('limit=5000'), { ...rule, above: 'cut' }).limit, 1000)
+  const read = (query: string, about: Parameters<typeof limitParam>[2] = {}) =>
+    readInputs({ limit: limitParam(100, 1000, about), skip: skipParam() }, params(query))
+  assert.deepEqual(read(''), { limit: 100, skip: 0 })
+  assert.deepEqual(read('limit=&skip='), { limit: 100, skip: 0 })
+  assert.deepEqual(read('limit=1000&skip=7'), { limit: 1000, skip: 7 })
+  assert.equal(read('limit=5000', { above: 'cut' }).limit, 1000)
   const fails = (query: string, message: string, text?: string) =>
-    assert.throws(() => limitAndSkip(params(query), text === undefined ? rule : { ...rule, text }), {
+    assert.throws(() => read(query, text === undefined ? {} : { tooLarge: text }), {
       message,
     })
   fails('limit=1001', "The 'limit' parameter can't be larger than 1000")

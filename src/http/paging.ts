@@ -48,30 +48,6 @@ export function idPage({ page: kind, id }: InputOf<typeof ID_PAGE_PARAMS>): IdPa
   return { kind }
 }
 
-export interface LimitRule {
-  default: number
-  max: number
-  /** A larger value: `cut` takes the maximum, `refuse` (the default) is a 400. */
-  above?: 'cut' | 'refuse'
-  /** Text of that 400; default `The 'limit' parameter can't be larger than <max>`. */
-  text?: string
-}
-
-/** `limit` and `skip` of a list. A limit below 1, a negative skip and anything not a number are a 400. */
-export function limitAndSkip(params: Params, rule: LimitRule): { limit: number; skip: number } {
-  return { limit: limitOf(params, rule), skip: params.integer('skip', { min: 0, default: 0 }) }
-}
-
-export function limitOf(params: Params, rule: LimitRule): number {
-  return params.integer('limit', {
-    min: 1,
-    max: rule.max,
-    default: rule.default,
-    above: rule.above ?? 'refuse',
-    ...(rule.text === undefined ? {} : { tooLarge: rule.text }),
-  })
-}
-
 export interface PivotPage {
   /** The configured public address, without a final slash. */
   baseUrl: string

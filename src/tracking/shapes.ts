@@ -2,15 +2,15 @@
 import { flag, message, named, object, optional, text } from '../base/shape.ts'
 import { FIELD_SHAPES } from '../domains/fields.ts'
 
-export const OPEN_TRACKING = named('OpenTracking', 'How opens are tracked', {
+const OPEN_TRACKING = named('OpenTracking', 'How opens are tracked', {
   active: flag('Opens are tracked'),
   place_at_the_top: flag('The pixel is at the beginning of the html'),
 })
-export const CLICK_TRACKING = named('ClickTracking', 'How clicks are tracked', {
+const CLICK_TRACKING = named('ClickTracking', 'How clicks are tracked', {
   active: flag('Clicks are tracked, perhaps only those of the html part'),
   htmlonly: flag('Links of the text part stay as they are'),
 })
-export const UNSUBSCRIBE_TRACKING = named('UnsubscribeTracking', 'How mail can be unsubscribed from', {
+const UNSUBSCRIBE_TRACKING = named('UnsubscribeTracking', 'How mail can be unsubscribed from', {
   active: flag('Mail gets footers and List-Unsubscribe'),
   html_footer: text('Footer of the html part; may be empty'),
   text_footer: text('Footer of the text part; may be empty'),
