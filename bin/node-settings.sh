@@ -8,7 +8,7 @@
 # --max-semi-space-size=16           MB in each half of the young generation (26)
 # --no-allocation-site-pretenuring   what a request makes dies young (40)
 #
-# One more flag is set and reset while the service runs: --heap-growing-percent (src/cli/heap-growth.ts, decision 25).
+# One more flag is set and reset while the service runs: --heap-growing-percent (src/cli/local/heap-growth.ts, decision 25).
 node_flags='--expose-gc --v8-pool-size=1 --max-semi-space-size=16 --no-allocation-site-pretenuring'
 
 # OpenSSL signs RSA-2048 by AVX2 only where the processor lacks ADX or BMI2. On AMD's Zen 3 (family 25 without AVX-512

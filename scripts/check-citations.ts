@@ -17,9 +17,11 @@ const OWN_TEST = 'scripts/check-citations.test.ts'
 /** Folders of `src` whose page has another name. */
 const PAGE_OF_FOLDER: Readonly<Record<string, string>> = {
   bounces: 'bounce-classification',
-  inbound: 'smtp-submission',
   lists: 'mailing-lists',
+  mail: 'messages',
   metrics: 'tags-stats',
+  people: 'accounts',
+  sessions: 'smtp-submission',
 }
 
 /** `1`, `1 and 3`, `1 to 8, 11`, `D1-D6 and D12`; read by `expand`. */
@@ -134,9 +136,9 @@ export function citationFaults(root: string): string[] {
     const pattern = file.endsWith('.sql') ? COMMENT.sql : /\.(?:tsx?|mjs)$/.test(file) ? COMMENT.code : null
     const comments = pattern === null ? [] : [...source.matchAll(pattern)]
     const texts = comments.map(([comment]) => comment.replaceAll(MARKS, '').replaceAll(/\s+/g, ' '))
-    const folder = relative(join(root, 'src'), file).split('/')[0] as string
+    const folders = relative(join(root, 'src'), dirname(file)).split('/')
     const named = texts.flatMap((text) => [...text.matchAll(CITATION)].map(([, , name]) => name as string))
-    const own = [PAGE_OF_FOLDER[folder] ?? folder, ...named]
+    const own = [...folders.map((folder) => PAGE_OF_FOLDER[folder] ?? folder), ...named]
     return texts.flatMap((text, at) => {
       const line = source.slice(0, comments[at]?.index).split('\n').length
       return [

@@ -8,40 +8,60 @@ import { importFaults } from './check-imports.ts'
 const FAULTS: [name: string, file: string, source: string, said: RegExp][] = [
   [
     'a protocol importing the store',
-    'smtp/a.ts',
-    "import { b } from '../store/b.ts'",
-    /smtp must not import store/,
+    'protocols/smtp/a.ts',
+    "import { b } from '../../platform/store/b.ts'",
+    /protocols\/smtp must not import platform\/store/,
   ],
   [
     'a protocol importing another',
-    'dkim/a.ts',
+    'protocols/dkim/a.ts',
     "import { b } from '../mime/b.ts'",
-    /dkim must not import mime/,
+    /protocols\/dkim must not import protocols\/mime/,
   ],
-  ['a type', 'base/a.ts', "import type { B } from '../smtp/b.ts'", /base must not import smtp/],
+  [
+    'a type',
+    'base/a.ts',
+    "import type { B } from '../protocols/smtp/b.ts'",
+    /base must not import protocols\/smtp/,
+  ],
   [
     'names on several lines',
-    'http/a.ts',
-    "import {\n  b,\n} from '../events/b.ts'",
-    /http must not import events/,
+    'platform/http/a.ts',
+    "import {\n  b,\n} from '../../watching/events/b.ts'",
+    /platform\/http must not import watching\/events/,
   ],
-  ['a re-export', 'delivery/a.ts', "export { b } from '../domains/b.ts'", /delivery must not import domains/],
-  ['a dynamic import', 'dns/a.ts', "const b = await import('../config/b.ts')", /dns must not import config/],
-  ['a bare import', 'store/a.ts', "import '../main.ts'", /store must not import main/],
-  ['a path out of src', 'smtp/a.ts', "import { b } from '../../test/b.ts'", /smtp must not import \.\./],
+  [
+    'a re-export',
+    'mail/deliver/a.ts',
+    "export { b } from '../../sending/domains/b.ts'",
+    /mail\/deliver must not import sending\/domains/,
+  ],
+  [
+    'a dynamic import',
+    'protocols/dns/a.ts',
+    "const b = await import('../../platform/config/b.ts')",
+    /protocols\/dns must not import platform\/config/,
+  ],
+  ['a bare import', 'platform/store/a.ts', "import '../../main.ts'", /platform\/store must not import main/],
+  [
+    'a path out of src',
+    'protocols/smtp/a.ts',
+    "import { b } from '../../../test/b.ts'",
+    /protocols\/smtp must not import \.\./,
+  ],
   [
     'a resource importing one of its own layer',
-    'lists/a.ts',
+    'sending/lists/a.ts',
     "import '../templates/b.ts'",
-    /lists must not import templates/,
+    /sending\/lists must not import sending\/templates/,
   ],
   [
     'a resource importing one above it',
-    'suppressions/a.ts',
-    "import '../messages/b.ts'",
-    /suppressions must not import messages/,
+    'sending/suppressions/a.ts',
+    "import '../../mail/accept/b.ts'",
+    /sending\/suppressions must not import mail\/accept/,
   ],
-  ['a folder without a rank', 'novelty/a.ts', '', /folder "novelty" has no rank/],
+  ['a folder without a layer', 'sending/novelty/a.ts', '', /"sending\/novelty\/a" has no layer/],
 ]
 for (const [name, file, source, said] of FAULTS) {
   test(`${name} is found`, (context) => {
@@ -52,21 +72,22 @@ for (const [name, file, source, said] of FAULTS) {
   })
 }
 
-test('imports downward, within a folder, between engine folders, and those of tests are fine', (context) => {
+test('imports downward, within a folder, within parentheses, and those of tests are fine', (context) => {
   const root = plantFiles(context, {
-    'messages/a.ts': "import '../store/x.ts'\nimport '../domains/x.ts'\nimport './b.ts'\nimport 'node:fs'\n",
-    'smtp/deep/a.ts': "import '../reply.ts'\nimport '../../base/clock.ts'\n",
-    'smtp/a.test.ts': "import '../store/x.ts'\n",
-    'delivery/a.ts': "import '../events/x.ts'\n",
-    'service.ts': "import './messages/a.ts'\n",
+    'mail/accept/a.ts':
+      "import '../../platform/store/x.ts'\nimport '../../sending/domains/names/x.ts'\nimport './b.ts'\nimport 'node:fs'\n",
+    'protocols/smtp/deep/a.ts': "import '../reply.ts'\nimport '../../../base/time/clock.ts'\n",
+    'protocols/smtp/a.test.ts': "import '../../platform/store/x.ts'\n",
+    'mail/deliver/a.ts': "import '../../watching/events/x.ts'\n",
+    'service.ts': "import './mail/accept/a.ts'\n",
   })
   assert.deepEqual(importFaults(root), [])
 })
 
 test('the command prints each fault and ends with 1', (context) => {
-  const root = plantFiles(context, { 'base/a.ts': "import '../smtp/b.ts'\n" })
+  const root = plantFiles(context, { 'base/a.ts': "import '../protocols/smtp/b.ts'\n" })
   const command = join(import.meta.dirname, 'check-imports.ts')
   const { status, stderr } = spawnSync(process.execPath, [command, root], { encoding: 'utf8' })
   assert.equal(status, 1)
-  assert.equal(stderr, 'src/base/a.ts: base must not import smtp (../smtp/b.ts)\n')
+  assert.equal(stderr, 'src/base/a.ts: base must not import protocols/smtp (../protocols/smtp/b.ts)\n')
 })

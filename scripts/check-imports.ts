@@ -1,42 +1,45 @@
 /**
- * Checks the direction of imports between the folders of `src/` (or of the folder given as argument):
+ * Checks the direction of imports between the folders of `src/` (or of the folder given as argument). Their order is the
+ * block `layers` of `docs/architecture.md`, from the lowest line to the highest:
  *
- *     base  <-  protocols  <-  foundation  <-  engine  <-  resources, in layers  <-  service
+ *     base
+ *     protocols/smtp protocols/mime
+ *     (platform/store platform/http) watching/events
  *
- * A folder may import itself and any folder of a lower layer; those of the foundation and of the engine also
- * each other. So there is no circle among protocols or resources. Nothing outside `src/` is imported by path. Tests
- * may import what they like. Circles of files are found by the linter (noImportCycles).
+ * A folder may import itself and any folder of a lower line. Folders of one line stand side by side, and none may import
+ * another, except for those within one pair of parentheses. Nothing outside `src/` is imported by path. Tests may import
+ * what they like. Circles of files are found by the linter (noImportCycles).
  */
 import { readdirSync, readFileSync } from 'node:fs'
-import { dirname, join, relative, resolve, sep } from 'node:path'
+import { dirname, join, relative, resolve } from 'node:path'
 
-const RANKS: Record<string, number> = {}
 /** Files of types that every area is written against; they may import types from everywhere. */
 const CONTRACTS = ['core', 'area']
-/** From the lowest. Folders of one layer stand side by side: unless `TOGETHER` has it, none may import another. */
-const LAYERS = [
-  ['base'],
-  ['smtp', 'mime', 'dkim', 'dsn', 'arf', 'dmarc', 'tls-rpt', 'dns', 'mta-sts', 'acme', 'traces'],
-  ['config', 'store', 'nodes', 'http', 'http-posts', 'jobs'],
-  ['delivery', 'inbound', 'events', ...CONTRACTS],
-  ['domains', 'inbox'],
-  ['accounts', 'certificates', 'lists', 'metrics', 'templates', 'webhooks'],
-  ['tags'],
-  ['suppressions', 'message-limits', 'rate-limits', 'ips'],
-  ['messages'],
-  ['tracking'],
-  ['bounces', 'queue-api', 'logs', 'routes'],
-  ['alerts', 'domain-reports', 'dynamic-pools'],
-  ['system', 'backup', 'prometheus', 'validation', 'placement', 'tls-reports', 'sender-rules'],
-  ['preflight', 'transfer'],
-  ['moving'],
-  ['open-core', 'areas', 'listeners', 'service', 'main', 'cli'],
-]
-/** Layers whose folders may import each other. */
-const TOGETHER = new Set([2, 3, LAYERS.length - 1])
-LAYERS.forEach((folders, rank) => {
-  for (const folder of folders) RANKS[folder] = rank
-})
+
+interface Place {
+  layer: number
+  /** The parentheses that it stands in; null outside of any. */
+  group: number | null
+}
+
+/** The place of each folder by its path below `src/`, and of each file there without its ending. @throws Error without a block */
+function readLayers(page: string): Map<string, Place> {
+  const block = /```layers\n([^`]*)```/.exec(page)?.[1]
+  if (block === undefined) throw new Error('No block "layers" in docs/architecture.md')
+  const places = new Map<string, Place>()
+  let group = 0
+  let isGrouped = false
+  block.split('\n').forEach((line, layer) => {
+    for (const token of line.match(/[()]|[\w/-]+/g) ?? []) {
+      if (token === '(') group++
+      if (token === '(' || token === ')') isGrouped = token === '('
+      else places.set(token, { layer, group: isGrouped ? group : null })
+    }
+  })
+  return places
+}
+
+const PLACES = readLayers(readFileSync(join(import.meta.dirname, '../docs/architecture.md'), 'utf8'))
 
 /** Every static import, re-export or dynamic import with a literal. */
 function importsOf(source: string): { specifier: string; isType: boolean }[] {
@@ -51,13 +54,12 @@ function importsOf(source: string): { specifier: string; isType: boolean }[] {
 /** One sentence for each import in the wrong direction, and each folder without a rank, below `root`. */
 export function importFaults(root: string): string[] {
   const faults: string[] = []
-  const areaOf = (file: string) => (relative(root, file).split(sep)[0] as string).replace(/\.ts$/, '')
+  const areaOf = (file: string) => folderOf(relative(root, file).replace(/\.ts$/, ''))
   for (const name of readdirSync(root, { recursive: true, encoding: 'utf8' })) {
     if (!name.endsWith('.ts') || name.endsWith('.test.ts')) continue
     const file = join(root, name)
     const from = areaOf(file)
-    if (RANKS[from] === undefined)
-      faults.push(`src/${name}: folder "${from}" has no rank in scripts/check-imports.ts`)
+    if (!PLACES.has(from)) faults.push(`src/${name}: "${from}" has no layer in docs/architecture.md`)
     for (const { specifier, isType } of importsOf(readFileSync(file, 'utf8'))) {
       if (!specifier.startsWith('.') || (isType && CONTRACTS.includes(from))) continue
       const to = areaOf(resolve(dirname(file), specifier))
@@ -67,10 +69,18 @@ export function importFaults(root: string): string[] {
   return faults
 }
 
+/** The folder of the layers that a path lies in; itself where it lies in none. */
+function folderOf(path: string): string {
+  const parts = path.split('/')
+  const lengths = parts.map((_, at) => parts.length - at)
+  return lengths.map((length) => parts.slice(0, length).join('/')).find((part) => PLACES.has(part)) ?? path
+}
+
 function allowed(from: string, to: string): boolean {
   if (to === from) return true
-  const [above, below] = [RANKS[from] ?? 0, RANKS[to] ?? Number.POSITIVE_INFINITY]
-  return below < above || (below === above && TOGETHER.has(above))
+  const [above, below] = [PLACES.get(from), PLACES.get(to)]
+  if (above === undefined || below === undefined) return false
+  return below.layer < above.layer || (below.group !== null && below.group === above.group)
 }
 
 if (import.meta.main) {

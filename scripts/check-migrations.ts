@@ -99,7 +99,7 @@ export function removals(source: string): string[] {
 if (import.meta.main) {
   const root = resolve(import.meta.dirname, '..')
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
-  const faults = migrationFaults(join(root, 'src/store/migrations'), version)
+  const faults = migrationFaults(join(root, 'src/platform/store/migrations'), version)
   for (const fault of faults) console.error(fault)
   if (faults.length > 0) process.exitCode = 1
 }

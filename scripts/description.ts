@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pino from 'pino'
-import { readConfig } from '../src/config.ts'
+import { readConfig } from '../src/platform/config/config.ts'
 import { startService } from '../src/service.ts'
 
 /** What `/openapi.json` of a fresh service on embedded storage says. */

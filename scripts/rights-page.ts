@@ -4,7 +4,13 @@
  */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Area, type DescribedRights, type Only, RIGHTS, ROLES } from '../src/http/rights.ts'
+import {
+  type Area,
+  type DescribedRights,
+  type Only,
+  RIGHTS,
+  ROLES,
+} from '../src/platform/http/rights/rights.ts'
 import { describeService } from './description.ts'
 
 export const RIGHTS_PAGE = join(import.meta.dirname, '../docs/rights.md')
@@ -45,7 +51,7 @@ const ONLY: Record<Only, string> = {
 
 const HEAD = `# Rights
 
-Made by \`node scripts/rights-page.ts\` from the rights table (\`src/http/rights.ts\`), which is also what the service checks.
+Made by \`node scripts/rights-page.ts\` from the rights table (\`src/platform/http/rights/rights.ts\`), which is also what the service checks.
 
 A call is allowed if the role of its key or user has the right, and the resource belongs to the account of the key, or to
 the subaccount that a parent acts for. A resource of another account gets the answer of one that does not exist. A key of

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
-import { openPostgres } from '../src/store/postgres.ts'
+import { openPostgres } from '../src/platform/store/postgres/postgres.ts'
 import { createTestDatabase } from '../test/support/postgres.ts'
 import { readTables, SCHEMA_FILE, schemaText } from './store-tables.ts'
 
-test('src/store/schema.ts is what the migrations say; else run scripts/store-tables.ts', async () => {
+test('src/platform/store/schema.ts is what the migrations say; else run scripts/store-tables.ts', async () => {
   assert.equal(await readFile(SCHEMA_FILE, 'utf8'), schemaText(readTables()))
 })
 

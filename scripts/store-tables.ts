@@ -1,5 +1,5 @@
 /**
- * Writes src/store/schema.ts, the types of all rows, from the migrations: `node scripts/store-tables.ts`. A test compares
+ * Writes src/platform/store/schema.ts, the types of all rows, from the migrations: `node scripts/store-tables.ts`. A test compares
  * the two, and the columns with those that PostgreSQL has.
  *
  * The migrations run in an empty SQLite database, which then lists tables, columns, types and what may be null. The lists
@@ -8,9 +8,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { readMigrations } from '../src/store/migrate.ts'
+import { readMigrations } from '../src/platform/store/migrate.ts'
 
-export const SCHEMA_FILE = join(import.meta.dirname, '../src/store/schema.ts')
+export const SCHEMA_FILE = join(import.meta.dirname, '../src/platform/store/schema.ts')
 
 const HEAD = `// Made by \`node scripts/store-tables.ts\` from the migrations, which document the columns.
 // In both databases flags are 0 or 1, times Unix milliseconds, and \`*_json\` JSON text.
@@ -137,7 +137,7 @@ function columnOf(table: string, { name, type, notnull, pk, hidden }: Record<str
   }
 }
 
-/** The text of src/store/schema.ts. @throws Error naming a column of the lists that no table has */
+/** The text of src/platform/store/schema.ts. @throws Error naming a column of the lists that no table has */
 export function schemaText(tables: ReadonlyMap<string, readonly Column[]>): string {
   const known = new Set([...tables].flatMap(([table, all]) => all.map(({ name }) => `${table}.${name}`)))
   const unknown = [...Object.keys(WORDS), ...FLAGS, ...LEFT_OUT].find((path) => !known.has(path))

@@ -1,6 +1,6 @@
 /**
  * Runs the tests: every `*.test.ts` below the folders named here, or those whose path contains one of the
- * arguments (`npm test -- src/mime dkim/sign`).
+ * arguments (`npm test -- src/protocols/mime dkim/sign`).
  *
  * 1. One PostgreSQL for the whole run, unless SENDWRIGHT_TEST_POSTGRES names one already.
  * 2. One process per file, a few at a time, each in a process group of its own with a time limit, its

@@ -1,5 +1,5 @@
 /**
- * Writes the lists of `src/validation/data` from the packages that hold them, which package.json pins:
+ * Writes the lists of `src/tools/validation/data` from the packages that hold them, which package.json pins:
  *
  *     npm install --save-dev --save-exact disposable-email-domains-js@<version>
  *     node scripts/update-domain-lists.ts
@@ -10,7 +10,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 
-const DATA = join(import.meta.dirname, '../src/validation/data')
+const DATA = join(import.meta.dirname, '../src/tools/validation/data')
 const require = createRequire(import.meta.url)
 
 /** Role names of validation.md section 2 rule 1 that the package lacks are added. */

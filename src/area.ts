@@ -3,12 +3,13 @@
  * whose `area.ts` builds it from the core and from the areas it uses; `areas.ts` lists them. docs/architecture.md,
  * "Adding an area", is the recipe. Types only.
  */
-import type { Domain } from './domains/domain.ts'
-import type { EventInterest } from './events/event-recorder.ts'
-import type { EventFollower } from './events/follower.ts'
-import type { Operation } from './http/operation.ts'
-import type { AddressReader, MailReader } from './inbound/reception.ts'
-import type { Job } from './jobs/job.ts'
+
+import type { Operation } from './platform/http/operation.ts'
+import type { Job } from './platform/jobs/job.ts'
+import type { AddressReader, MailReader } from './receiving/sessions/reception.ts'
+import type { Domain } from './sending/domains/domain.ts'
+import type { EventInterest } from './watching/events/event-recorder.ts'
+import type { EventFollower } from './watching/events/follower.ts'
 
 export interface Area {
   /** Of the HTTP API. */
@@ -32,7 +33,7 @@ export interface Area {
   domainDeleted?(domain: Domain): Promise<void>
   /**
    * Removes what it holds of a closed subaccount besides its domains, which are gone by then. Otherwise as
-   * `domainDeleted`. Large tables are cleared in portions (`store/account-rows.ts`). After `signal` aborts the rest may
+   * `domainDeleted`. Large tables are cleared in portions (`platform/store/account-rows.ts`). After `signal` aborts the rest may
    * be left for the next call.
    */
   accountDeleted?(accountId: string, signal: AbortSignal): Promise<void>

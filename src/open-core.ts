@@ -1,44 +1,49 @@
 /** Opens what every area is built from: files, database, DNS, the first account. */
 import { hostname, uptime } from 'node:os'
 import type { Logger } from 'pino'
-import { createAccountDirectory } from './accounts/account-directory.ts'
-import { createKeys, type Keys } from './accounts/api-keys.ts'
-import { ensureFirstAccount, type FirstAccount } from './accounts/first-start.ts'
-import { createByteBudget } from './base/byte-budget.ts'
-import { type Clock, systemClock } from './base/clock.ts'
-import { bindable } from './base/host-addresses.ts'
+import { createByteBudget } from './base/flow/byte-budget.ts'
 import { newId } from './base/ids.ts'
-import { parseCidr } from './base/ip.ts'
-import { bodiesBytes, memoryBytes } from './base/memory.ts'
-import { sizesFor } from './base/memory-sizes.ts'
-import { createSteadyClock } from './base/steady-clock.ts'
-import { VERSION } from './base/version.ts'
-import type { Config } from './config.ts'
+import { bindable } from './base/net/host-addresses.ts'
+import { parseCidr } from './base/net/ip.ts'
+import { bodiesBytes, memoryBytes } from './base/process/memory.ts'
+import { sizesFor } from './base/process/memory-sizes.ts'
+import { VERSION } from './base/process/version.ts'
+import { type Clock, systemClock } from './base/time/clock.ts'
+import { createSteadyClock } from './base/time/steady-clock.ts'
 import type { Core } from './core.ts'
-import { createResolver } from './dns/resolver.ts'
-import { systemServers } from './dns/system-servers.ts'
-import { createSandbox } from './domains/create-domain.ts'
-import { createDomainDirectory } from './domains/directory.ts'
-import { createEventRecorder, type EventInterest } from './events/event-recorder.ts'
-import { type AccountLimits, openAccountLimits } from './http/account-limits.ts'
-import { createRateLimiter, type Limiter, limitsOf, type RateLimiterOptions } from './http/rate-limit.ts'
-import { createSharedRateLimiter } from './http/shared-rate-limit.ts'
-import { createTokenLeases } from './http/token-leases.ts'
-import { createHostNames } from './http-posts/host-names.ts'
-import { createHttpClient } from './http-posts/http-client.ts'
-import { aloneNode } from './nodes/alone.ts'
-import { type Nodes, OWN_BLOBS } from './nodes/node.ts'
-import { openNodes } from './nodes/nodes.ts'
-import { type BlobStore, openBlobs } from './store/blobs.ts'
-import { type FreeSpace, watchFreeSpace } from './store/free-space.ts'
-import { openInstallation } from './store/installation.ts'
-import { ownLeaseTimes } from './store/lease-times.ts'
-import { exposureSentence, makePrivate } from './store/private-files.ts'
-import { createS3Client } from './store/s3-client.ts'
-import { createSharedBlobs } from './store/shared-blobs.ts'
-import { boundedSpool, spaceOf } from './store/spool-space.ts'
-import type { Store } from './store/store.ts'
-import type { Tracing } from './traces/tracing.ts'
+import { createAccountDirectory } from './people/accounts/account-directory.ts'
+import { ensureFirstAccount, type FirstAccount } from './people/accounts/first-start.ts'
+import { createKeys, type Keys } from './people/keys/api-keys.ts'
+import type { Config } from './platform/config/config.ts'
+import { type AccountLimits, openAccountLimits } from './platform/http/limits/account-limits.ts'
+import {
+  createRateLimiter,
+  type Limiter,
+  limitsOf,
+  type RateLimiterOptions,
+} from './platform/http/limits/rate-limit.ts'
+import { createSharedRateLimiter } from './platform/http/limits/shared-rate-limit.ts'
+import { createTokenLeases } from './platform/http/limits/token-leases.ts'
+import { aloneNode } from './platform/nodes/alone.ts'
+import { type Nodes, OWN_BLOBS } from './platform/nodes/node.ts'
+import { openNodes } from './platform/nodes/nodes.ts'
+import { createHostNames } from './platform/posts/host-names.ts'
+import { createHttpClient } from './platform/posts/http-client.ts'
+import { type BlobStore, openBlobs } from './platform/store/blobs/blobs.ts'
+import { type FreeSpace, watchFreeSpace } from './platform/store/blobs/free-space.ts'
+import { exposureSentence, makePrivate } from './platform/store/blobs/private-files.ts'
+import { createS3Client } from './platform/store/blobs/s3-client.ts'
+import { createSharedBlobs } from './platform/store/blobs/shared-blobs.ts'
+import { boundedSpool, spaceOf } from './platform/store/blobs/spool-space.ts'
+import { openInstallation } from './platform/store/installation.ts'
+import { ownLeaseTimes } from './platform/store/lease-times.ts'
+import type { Store } from './platform/store/store.ts'
+import type { Tracing } from './platform/traces/tracing.ts'
+import { createResolver } from './protocols/dns/resolver.ts'
+import { systemServers } from './protocols/dns/system-servers.ts'
+import { createSandbox } from './sending/domains/create-domain.ts'
+import { createDomainDirectory } from './sending/domains/names/directory.ts'
+import { createEventRecorder, type EventInterest } from './watching/events/event-recorder.ts'
 
 /** What tests replace. */
 export interface CoreOverrides {
@@ -145,7 +150,7 @@ async function tracingOf(
   open: Closers,
 ): Promise<Tracing | null> {
   if (traces === null) return null
-  const { openTracing } = await import('./traces/open-telemetry.ts')
+  const { openTracing } = await import('./platform/traces/open-telemetry.ts')
   const tracing = openTracing({ ...traces, instance, log })
   open.push(() => tracing.close())
   return tracing

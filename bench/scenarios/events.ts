@@ -9,10 +9,10 @@
  */
 import { join } from 'node:path'
 import { newId } from '../../src/base/ids.ts'
-import { indexEvents } from '../../src/events/indexing.ts'
-import { openPostgres } from '../../src/store/postgres.ts'
-import { openSqlite } from '../../src/store/sqlite.ts'
-import { insert, type Store } from '../../src/store/store.ts'
+import { openPostgres } from '../../src/platform/store/postgres/postgres.ts'
+import { openSqlite } from '../../src/platform/store/sqlite/sqlite.ts'
+import { insert, type Store } from '../../src/platform/store/store.ts'
+import { indexEvents } from '../../src/watching/events/search/indexing.ts'
 import {
   deliveryRow,
   endOf,

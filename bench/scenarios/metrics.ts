@@ -9,14 +9,14 @@
  */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { systemClock } from '../../src/base/clock.ts'
-import { indexEvents } from '../../src/events/indexing.ts'
-import { eventStatement } from '../../src/events/testing.ts'
-import { createCounting } from '../../src/metrics/counting.ts'
-import { addDomain } from '../../src/metrics/testing.ts'
-import { openPostgres } from '../../src/store/postgres.ts'
-import { openSqlite } from '../../src/store/sqlite.ts'
-import type { Statement, Store } from '../../src/store/store.ts'
+import { systemClock } from '../../src/base/time/clock.ts'
+import { openPostgres } from '../../src/platform/store/postgres/postgres.ts'
+import { openSqlite } from '../../src/platform/store/sqlite/sqlite.ts'
+import type { Statement, Store } from '../../src/platform/store/store.ts'
+import { indexEvents } from '../../src/watching/events/search/indexing.ts'
+import { eventStatement } from '../../src/watching/events/testing.ts'
+import { createCounting } from '../../src/watching/metrics/count/counting.ts'
+import { addDomain } from '../../src/watching/metrics/testing.ts'
 import {
   askFigures,
   FINISHED_MS,

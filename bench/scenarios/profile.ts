@@ -171,7 +171,7 @@ function placeOf(url: string): string {
   return path.startsWith(PROJECT) ? path.slice(PROJECT.length + 1) : path
 }
 
-/** `src/smtp`, `node_modules/kysely`, `node:internal`. */
+/** `src/protocols/smtp`, `node_modules/kysely`, `node:internal`. */
 function moduleOf(place: string): string {
   if (place.startsWith('node:')) return place.split('/').slice(0, 2).join('/')
   const depth = place.startsWith('node_modules/@') ? 3 : 2

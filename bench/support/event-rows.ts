@@ -1,4 +1,6 @@
 /** Event rows as the service writes them: two per message, created by its own functions. */
+
+import type { Statement } from '../../src/platform/store/store.ts'
 import {
   type AttemptFacts,
   acceptedEvent,
@@ -6,9 +8,8 @@ import {
   type EventMessage,
   type EventRecord,
   failedEvent,
-} from '../../src/events/event.ts'
-import { eventStatement } from '../../src/events/testing.ts'
-import type { Statement } from '../../src/store/store.ts'
+} from '../../src/watching/events/event.ts'
+import { eventStatement } from '../../src/watching/events/testing.ts'
 
 const RECIPIENTS = 200_000
 const TAGS = 50

@@ -1,9 +1,18 @@
 /** Figures of the bench's traffic: filling their tables, and every kind of query. */
-import { BadRequest } from '../../src/base/errors.ts'
-import type { EventRecord } from '../../src/events/event.ts'
-import { COUNTERS, type Counter, countersOf } from '../../src/metrics/counters.ts'
-import { valuesOfEvent } from '../../src/metrics/event-values.ts'
-import { createFigures } from '../../src/metrics/figure-reader.ts'
+import { BadRequest } from '../../src/base/process/errors.ts'
+import type { Store } from '../../src/platform/store/store.ts'
+import type { EventRecord } from '../../src/watching/events/event.ts'
+import { COUNTERS, type Counter, countersOf } from '../../src/watching/metrics/count/counters.ts'
+import { valuesOfEvent } from '../../src/watching/metrics/count/event-values.ts'
+import { startOf, type Unit } from '../../src/watching/metrics/count/intervals.ts'
+import { keepPacks } from '../../src/watching/metrics/count/packing.ts'
+import { removeOldCounters } from '../../src/watching/metrics/count/removal.ts'
+import { rollUp } from '../../src/watching/metrics/count/roll-up.ts'
+import { Scopes } from '../../src/watching/metrics/count/scopes.ts'
+import { SPLIT_NUMBERS, UNIT_NUMBERS } from '../../src/watching/metrics/count/splits.ts'
+import { createTally } from '../../src/watching/metrics/count/tally.ts'
+import { UNIQUE_FOR_MS } from '../../src/watching/metrics/count/unique-visits.ts'
+import { createFigures } from '../../src/watching/metrics/figures/figure-reader.ts'
 import type {
   Dimension,
   FigureOrder,
@@ -11,16 +20,7 @@ import type {
   FilterEntry,
   Metric,
   PagedFigures,
-} from '../../src/metrics/figures.ts'
-import { startOf, type Unit } from '../../src/metrics/intervals.ts'
-import { keepPacks } from '../../src/metrics/packing.ts'
-import { removeOldCounters } from '../../src/metrics/removal.ts'
-import { rollUp } from '../../src/metrics/roll-up.ts'
-import { Scopes } from '../../src/metrics/scopes.ts'
-import { SPLIT_NUMBERS, UNIT_NUMBERS } from '../../src/metrics/splits.ts'
-import { createTally } from '../../src/metrics/tally.ts'
-import { UNIQUE_FOR_MS } from '../../src/metrics/unique-visits.ts'
-import type { Store } from '../../src/store/store.ts'
+} from '../../src/watching/metrics/figures/figures.ts'
 import { percentile } from './stats.ts'
 import {
   ACCOUNT,
@@ -47,7 +47,7 @@ export const isRateLimit = (rule: string) => rule === 'rate-limit'
 const PLACES = { written: { day: 0, week: 0, month: 0 }, arePacked: true }
 
 /**
- * Counts events, in ascending order of time, as the service does (`metrics/counting.ts`), but a day at a time: the same
+ * Counts events, in ascending order of time, as the service does (`watching/metrics/count/counting.ts`), but a day at a time: the same
  * rows are written once instead of at each step.
  */
 export class FigureFill {

@@ -1,9 +1,9 @@
 /** Pages of the logs of the bench's traffic: every kind of filter, over one, 20 and all domains. */
-import type { AccountDirectory } from '../../src/accounts/account-directory.ts'
-import { type Condition, conditionsOf } from '../../src/logs/log-filter.ts'
-import type { LogQuery } from '../../src/logs/log-query.ts'
-import { createLogReader } from '../../src/logs/log-reader.ts'
-import type { Store } from '../../src/store/store.ts'
+import type { AccountDirectory } from '../../src/people/accounts/account-directory.ts'
+import type { Store } from '../../src/platform/store/store.ts'
+import { type Condition, conditionsOf } from '../../src/watching/logs/log-filter.ts'
+import type { LogQuery } from '../../src/watching/logs/log-query.ts'
+import { createLogReader } from '../../src/watching/logs/log-reader.ts'
 import { isRateLimit } from './figure-bench.ts'
 import { percentile } from './stats.ts'
 import {

@@ -44,7 +44,7 @@ test('options: defaults, a short run that writes nothing, and errors for faults'
 
 test('self times count samples within the window, by function and module, without idling', () => {
   const frame = (functionName: string, url: string) => ({ functionName, url, lineNumber: 9 })
-  const source = new URL('../../src/smtp/client.ts', import.meta.url).href
+  const source = new URL('../../src/protocols/smtp/client.ts', import.meta.url).href
   const profile = {
     nodes: [
       { id: 1, callFrame: frame('(idle)', '') },
@@ -57,9 +57,9 @@ test('self times count samples within the window, by function and module, withou
   }
   const { busyMs, functions, modules } = selfTimes(profile, { from: 2, to: 7 })
   assert.equal(busyMs, 4)
-  assert.deepEqual(functions[0], ['send src/smtp/client.ts:10', 3])
+  assert.deepEqual(functions[0], ['send src/protocols/smtp/client.ts:10', 3])
   assert.deepEqual(modules, [
-    ['src/smtp', 3],
+    ['src/protocols/smtp', 3],
     ['node:internal/stream', 1],
   ])
 })

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
 import { Client } from 'pg'
-import type { SqlValue, Statement } from '../../src/store/store.ts'
+import type { SqlValue, Statement } from '../../src/platform/store/store.ts'
 import type { BenchService } from './service.ts'
 
 /** Where a service keeps its rows. */

@@ -10,14 +10,14 @@ import {
   type EventMessage,
   type EventRecord,
   failedEvent,
-} from '../../src/events/event.ts'
+} from '../../src/watching/events/event.ts'
 import {
   clickedEvent,
   complainedEvent,
   openedEvent,
   unsubscribedEvent,
   type Visit,
-} from '../../src/events/later-events.ts'
+} from '../../src/watching/events/later-events.ts'
 
 export const DAY_MS = 86_400_000
 export const DAYS = 90

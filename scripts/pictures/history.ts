@@ -7,14 +7,14 @@ import {
   type EventMessage,
   type EventRecord,
   failedEvent,
-} from '../../src/events/event.ts'
+} from '../../src/watching/events/event.ts'
 import {
   clickedEvent,
   complainedEvent,
   openedEvent,
   unsubscribedEvent,
   type Visit,
-} from '../../src/events/later-events.ts'
+} from '../../src/watching/events/later-events.ts'
 
 const DAYS = 60
 const MESSAGES_A_DAY = 260

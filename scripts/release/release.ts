@@ -100,7 +100,7 @@ function keepFixture(root: string): void {
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
   const folder = join(root, 'test/fixtures/releases')
   const schema = Math.max(
-    ...readdirSync(join(root, 'src/store/migrations')).map((name) => Number.parseInt(name, 10)),
+    ...readdirSync(join(root, 'src/platform/store/migrations')).map((name) => Number.parseInt(name, 10)),
   )
   const file = join(folder, `${version}-schema-${schema}.br`)
   if (!existsSync(file)) run(process.execPath, ['scripts/release/fixture.ts'], root)

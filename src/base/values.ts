@@ -1,5 +1,5 @@
 /** Checks of untrusted values, and the contract's 400 for one of the wrong form. */
-import { BadRequest } from './errors.ts'
+import { BadRequest } from './process/errors.ts'
 
 /** A caller's value is repeated in an error text up to this many characters. */
 const QUOTED_VALUE_MAX = 256

@@ -34,42 +34,42 @@ export const COMMANDS: Record<string, Command> = {
   backup: {
     summary: 'copy everything into an empty folder while the service runs',
     load: async () => {
-      const { BACKUP_USAGE: usage, backupCommand: run } = await import('./backup.ts')
+      const { BACKUP_USAGE: usage, backupCommand: run } = await import('./data/backup.ts')
       return { usage, run }
     },
   },
   verify: {
     summary: 'check whether a backup is complete',
     load: async () => {
-      const { BACKUP_USAGE: usage, verifyCommand: run } = await import('./backup.ts')
+      const { BACKUP_USAGE: usage, verifyCommand: run } = await import('./data/backup.ts')
       return { usage, run }
     },
   },
   restore: {
     summary: 'restore a backup into an empty data folder',
     load: async () => {
-      const { BACKUP_USAGE: usage, restoreCommand: run } = await import('./backup.ts')
+      const { BACKUP_USAGE: usage, restoreCommand: run } = await import('./data/backup.ts')
       return { usage, run }
     },
   },
   migrate: {
     summary: 'copy everything from SQLite to PostgreSQL or back, or compare a copy',
     load: async () => {
-      const { MIGRATE_USAGE: usage, migrateCommand: run } = await import('./migrate.ts')
+      const { MIGRATE_USAGE: usage, migrateCommand: run } = await import('./data/migrate.ts')
       return { usage, run }
     },
   },
   import: {
     summary: 'take over what another service has, from its API or its files',
     load: async () => {
-      const { IMPORT_USAGE: usage, importCommand: run } = await import('./import.ts')
+      const { IMPORT_USAGE: usage, importCommand: run } = await import('./data/import.ts')
       return { usage, run }
     },
   },
   export: {
     summary: 'write everything that can be imported into a folder',
     load: async () => {
-      const { EXPORT_USAGE: usage, exportCommand: run } = await import('./export.ts')
+      const { EXPORT_USAGE: usage, exportCommand: run } = await import('./data/export.ts')
       return { usage, run }
     },
   },

@@ -1,5 +1,5 @@
-import { readConfig } from '../config.ts'
-import { localUrl } from './client.ts'
+import { readConfig } from '../platform/config/config.ts'
+import { localUrl } from './local/client.ts'
 import { CommandError, parseFlags } from './usage.ts'
 
 export const HEALTH_USAGE = `sendwright health [--json]

@@ -1,5 +1,5 @@
 import { printableLine } from '../base/printable.ts'
-import { createClient } from './client.ts'
+import { createClient } from './local/client.ts'
 import { parseFlags, wrongArguments } from './usage.ts'
 
 export const KEYS_USAGE = `sendwright keys list [--json]

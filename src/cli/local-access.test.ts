@@ -17,10 +17,10 @@ import { type TestContext, test } from 'node:test'
 import { runCommand } from '../../test/support/command.ts'
 import { ownAddress, startTestService } from '../../test/support/service.ts'
 import { temporaryFolder } from '../../test/support/stores.ts'
-import { localKeySecret } from '../accounts/local-key.ts'
-import { createSealer } from '../store/sealing.ts'
-import { readSecret } from '../store/secret-file.ts'
-import { isTrusted } from './local-fetch.ts'
+import { localKeySecret } from '../people/keys/local-key.ts'
+import { createSealer } from '../platform/store/secrets/sealing.ts'
+import { readSecret } from '../platform/store/secrets/secret-file.ts'
+import { isTrusted } from './local/local-fetch.ts'
 
 const keyIn = (folder: string) => localKeySecret(createSealer(readSecret(null, folder) as string))
 

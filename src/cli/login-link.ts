@@ -1,4 +1,4 @@
-import { createClient } from './client.ts'
+import { createClient } from './local/client.ts'
 import { parseFlags } from './usage.ts'
 
 export const LOGIN_LINK_USAGE = `sendwright login-link [--json]

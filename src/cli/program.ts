@@ -1,14 +1,14 @@
 /** One command line, from its words to the exit code. */
-import { CannotListen } from '../base/cannot-listen.ts'
+import { CannotListen } from '../base/net/cannot-listen.ts'
 import { printable, printableLine } from '../base/printable.ts'
-import { systemFault } from '../base/system-fault.ts'
-import { VERSION } from '../base/version.ts'
-import { ConfigError } from '../config.ts'
-import { PRIVATE_UMASK } from '../store/private-files.ts'
-import { SecretFault } from '../store/secret-file.ts'
-import { StoreUnavailable, UnknownSchema } from '../store/store.ts'
+import { systemFault } from '../base/process/system-fault.ts'
+import { VERSION } from '../base/process/version.ts'
+import { ConfigError } from '../platform/config/config.ts'
+import { PRIVATE_UMASK } from '../platform/store/blobs/private-files.ts'
+import { SecretFault } from '../platform/store/secrets/secret-file.ts'
+import { StoreUnavailable, UnknownSchema } from '../platform/store/store.ts'
 import { COMMANDS } from './commands.ts'
-import { watchOutput } from './output-faults.ts'
+import { watchOutput } from './local/output-faults.ts'
 import { CommandError, didYouMean, overview } from './usage.ts'
 
 /** Faults of the machine, the settings or the call, whose message says what to do. */

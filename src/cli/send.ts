@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { bareAddress, formatMailbox, parseMailbox } from '../mime/address.ts'
-import { parseMessage } from '../mime/parse.ts'
-import { createClient } from './client.ts'
+import { bareAddress, formatMailbox, parseMailbox } from '../protocols/mime/address.ts'
+import { parseMessage } from '../protocols/mime/parse.ts'
+import { createClient } from './local/client.ts'
 import { CommandError, parseFlags, wrongArguments } from './usage.ts'
 
 export const SEND_USAGE = `sendwright send --from ADDRESS --to ADDRESS... [--cc ...] [--bcc ...] --subject TEXT

@@ -4,16 +4,16 @@
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { readConfig } from '../config.ts'
-import { readShapingFile, ShapingFileError } from '../delivery/shaping/shaping-file.ts'
+import { readShapingFile, ShapingFileError } from '../mail/deliver/shaping/shaping-file.ts'
 import {
   type LaneLimits,
   readShipped,
   type ShapingTable,
   shapingTable,
   shippedShaping,
-} from '../delivery/shaping/shaping-table.ts'
-import { createClient, NotReached } from './client.ts'
+} from '../mail/deliver/shaping/shaping-table.ts'
+import { readConfig } from '../platform/config/config.ts'
+import { createClient, NotReached } from './local/client.ts'
 import { CommandError, parseFlags, wrongArguments } from './usage.ts'
 
 export const SHAPING_USAGE = `sendwright shaping check [FILE] [--json]

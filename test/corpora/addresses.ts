@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { AddressSyntaxError, bareAddress, parseMailbox } from '../../src/mime/address.ts'
+import { AddressSyntaxError, bareAddress, parseMailbox } from '../../src/protocols/mime/address.ts'
 
 /** By grade, or by "grade #number" of a test. A grade that is not named stands for its category. */
 const ACCEPTED: Readonly<Record<string, boolean>> = {

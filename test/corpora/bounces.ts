@@ -10,11 +10,11 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Classification, classify } from '../../src/bounces/classify.ts'
-import { ownGroup, readReturned, reportedFailure } from '../../src/bounces/reports.ts'
-import { loadRules, type RuleSet } from '../../src/bounces/rules.ts'
-import type { DsnRecipient } from '../../src/dsn/recipient.ts'
-import { readReportMail } from '../../src/inbound/read-report-mail.ts'
+import type { DsnRecipient } from '../../src/protocols/reports/dsn/recipient.ts'
+import { type Classification, classify } from '../../src/receiving/bounces/classify.ts'
+import { ownGroup, readReturned, reportedFailure } from '../../src/receiving/bounces/reports.ts'
+import { loadRules, type RuleSet } from '../../src/receiving/bounces/rules.ts'
+import { readReportMail } from '../../src/receiving/sessions/read-report-mail.ts'
 
 /** Whether a server gives up (`failed`), or only reports; `feedback` is not a bounce, `none` no report at all. */
 type Read = 'failed' | 'delayed' | 'delivered' | 'feedback' | 'none'

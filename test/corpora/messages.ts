@@ -6,11 +6,11 @@ import { hash } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type AddressObject, type EmailAddress, type ParsedMail, simpleParser } from 'mailparser'
-import { readChunk, sliceChunk } from '../../src/base/mime-message.ts'
-import { type ReadMail, readMail } from '../../src/messages/received/received-mail.ts'
-import { decodeCharset } from '../../src/mime/charset.ts'
-import { type ParsedMessage, parseMessage } from '../../src/mime/parse.ts'
-import { decodeContent } from '../../src/mime/transfer-encoding.ts'
+import { type ReadMail, readMail } from '../../src/mail/accept/received-mail.ts'
+import { readChunk, sliceChunk } from '../../src/protocols/message/mime-message.ts'
+import { decodeCharset } from '../../src/protocols/mime/charset.ts'
+import { type ParsedMessage, parseMessage } from '../../src/protocols/mime/parse.ts'
+import { decodeContent } from '../../src/protocols/mime/transfer-encoding.ts'
 
 /** By file and what differs: why ours is right, or as good. */
 const REASONED: Readonly<Record<string, string>> = {

@@ -8,9 +8,9 @@ import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { htmlToText } from '../../src/mime/html-text.ts'
-import { stripReply } from '../../src/mime/stripped.ts'
-import { stripReplyHtml } from '../../src/mime/stripped-html.ts'
+import { htmlToText } from '../../src/protocols/mime/quoted/html-text.ts'
+import { stripReply } from '../../src/protocols/mime/quoted/stripped.ts'
+import { stripReplyHtml } from '../../src/protocols/mime/quoted/stripped-html.ts'
 
 interface Reply {
   name: string

@@ -7,9 +7,9 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { NoReport } from '../../src/base/report-mail.ts'
-import { type Payload, readPayload } from '../../src/domain-reports/payload.ts'
-import { readMail } from '../../src/messages/received/received-mail.ts'
+import { readMail } from '../../src/mail/accept/received-mail.ts'
+import { NoReport } from '../../src/protocols/message/report-mail.ts'
+import { type Payload, readPayload } from '../../src/receiving/domain-reports/payload.ts'
 
 type Sums = Record<string, number | string>
 

@@ -5,9 +5,9 @@
 import { execFileSync } from 'node:child_process'
 import { globSync } from 'node:fs'
 import { join } from 'node:path'
-import type { DnsAnswer, Resolver } from '../../src/dns/resolver.ts'
-import { parseSpf, type SpfTerm } from '../../src/dns/spf.ts'
-import { type SpfVerdict, spfPermits } from '../../src/dns/spf-permits.ts'
+import type { DnsAnswer, Resolver } from '../../src/protocols/dns/resolver.ts'
+import { parseSpf, type SpfTerm } from '../../src/protocols/dns/spf.ts'
+import { type SpfVerdict, spfPermits } from '../../src/protocols/dns/spf-permits.ts'
 
 type Entry = string | Record<string, unknown>
 interface Scenario {

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { DrillReport } from '../../scripts/drill.ts'
-import { connectSmtp, type SmtpConnection } from '../../src/smtp/client.ts'
+import { connectSmtp, type SmtpConnection } from '../../src/protocols/smtp/client.ts'
 import { post, queueTotals } from '../support/crash-rig.ts'
 import { ownAddress } from '../support/service.ts'
 import { AUTHORIZATION, type ServiceProcess, startProcess } from '../support/service-process.ts'
@@ -214,7 +214,7 @@ function judge(
   report.figure('repeated per kill, most', Math.max(...repeats))
   report.figure('repeated, kill by kill', repeats.join(' '))
   report.figure('slowest start to first delivery', slowest / 1000, 's')
-  // Each of these killed a process that had started after a crash (delivery/final-dots.ts).
+  // Each of these killed a process that had started after a crash (mail/deliver/attempt/final-dots.ts).
   const later = repeats.slice(1).reduce((sum, count) => sum + count, 0) / (repeats.length - 1)
   report.figure('repeated per kill but the first, mean', later)
   assert.deepEqual(lost, [], 'accepted messages were lost')

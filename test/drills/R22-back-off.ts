@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import type { DrillReport } from '../../scripts/drill.ts'
-import type { Outcome } from '../../src/delivery/outcome.ts'
+import type { Outcome } from '../../src/mail/deliver/attempt/outcome.ts'
 import { createTestClock } from '../support/clock.ts'
 import { simulatedTransport, watched, withStore } from '../support/engine-rig.ts'
 import { seededEngine, seedQueue } from '../support/seed-queue.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { DrillReport } from '../../scripts/drill.ts'
-import { systemClock } from '../../src/base/clock.ts'
+import { systemClock } from '../../src/base/time/clock.ts'
 import { withSites } from '../support/engine-rig.ts'
 import { seedQueue } from '../support/seed-queue.ts'
 

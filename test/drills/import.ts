@@ -10,7 +10,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { DrillReport } from '../../scripts/drill.ts'
-import type { Totals } from '../../src/moving/journal.ts'
+import type { Totals } from '../../src/carry/import/journal.ts'
 import {
   contentsOf,
   createFaultyProxy,

@@ -18,40 +18,42 @@ const CHECK_MAX_MS = 10_000
 const BOUNDED: Readonly<Record<string, string>> = {
   'config.ts /^\\/+|\\/+$/g': 'the operator writes it',
   "config.ts /^([\\w!#$%&'*+.^`|~-]{1,100})\\s*=\\s*([\\x20-\\x7e]{1,4096})$/": 'the operator writes it',
-  'bounces/classify.ts /bounce\\+[\\w=+-]{1,64}@[\\w.-]{1,255}/g':
+  'receiving/bounces/classify.ts /bounce\\+[\\w=+-]{1,64}@[\\w.-]{1,255}/g':
     '1,024 characters of a reply; 45 of an IP address',
-  'bounces/classify.ts /[.:]+$/': '1,024 characters of a reply; 45 of an IP address',
-  'cli/migrate.ts /^postgres(?:ql)?:\\/\\/(?:[^/?#]*:[^/?#]*@|[^#]*[?&]password=)/i':
+  'receiving/bounces/classify.ts /[.:]+$/': '1,024 characters of a reply; 45 of an IP address',
+  'cli/data/migrate.ts /^postgres(?:ql)?:\\/\\/(?:[^/?#]*:[^/?#]*@|[^#]*[?&]password=)/i':
     'the operator writes it',
-  'dsn/phrases.ts /\\(delay\\)|(?:delivery|message|mail)[^:]{0,40} delayed|delayed mail|^warning: |notification: warning|still (?:being )?retried/iu':
+  'protocols/reports/dsn/phrases.ts /\\(delay\\)|(?:delivery|message|mail)[^:]{0,40} delayed|delayed mail|^warning: |notification: warning|still (?:being )?retried/iu':
     '20,000 characters of a report; repetitions are bounded',
-  'dsn/report.ts /\\(([^)]{1,500})\\)/': 'fields of a report, measured by hostile-returns.test.ts',
-  'dsn/report.ts /[^\\s<>();,:"]+@[^\\s<>();,:"]+/':
+  'protocols/reports/dsn/report.ts /\\(([^)]{1,500})\\)/':
     'fields of a report, measured by hostile-returns.test.ts',
-  'dsn/text-report.ts /[^\\s<>()[\\]{},;:"\'|=：（）＜＞，、。]{1,64}@[\\w.-]{1,255}[\\w]/u':
+  'protocols/reports/dsn/report.ts /[^\\s<>();,:"]+@[^\\s<>();,:"]+/':
+    'fields of a report, measured by hostile-returns.test.ts',
+  'protocols/reports/dsn/text-report.ts /[^\\s<>()[\\]{},;:"\'|=：（）＜＞，、。]{1,64}@[\\w.-]{1,255}[\\w]/u':
     'lines of 20,000 characters; repetitions are bounded',
-  'events/filter.ts /\\s*(?:([()])|(>=|<=|>|<|=)?\\s*(\\d{1,15})(?![^\\s()<>=])|(AND|OR|NOT)(?![^\\s()]))\\s*/y':
+  'watching/events/search/filter.ts /\\s*(?:([()])|(>=|<=|>|<|=)?\\s*(\\d{1,15})(?![^\\s()<>=])|(AND|OR|NOT)(?![^\\s()]))\\s*/y':
     '1,500 characters of a query',
-  'http/operation.ts /\\{([^}]+)\\}/g': 'paths of our own',
-  'mime/device-line.ts /[<([]\\s*https?:.*$/i': 'lines of 120 characters',
-  'mime/device-line.ts /\\s*(?:[.,;:!。]|\\s[-–—/|]\\s)\\s*(?=\\s|$)(.*)/su': 'lines of 120 characters',
-  'mime/downgrade.ts /^(content-transfer-encoding:[ \\t]*)(?:8bit|binary)\\b/gim':
+  'platform/http/operation.ts /\\{([^}]+)\\}/g': 'paths of our own',
+  'protocols/mime/quoted/device-line.ts /[<([]\\s*https?:.*$/i': 'lines of 120 characters',
+  'protocols/mime/quoted/device-line.ts /\\s*(?:[.,;:!。]|\\s[-–—/|]\\s)\\s*(?=\\s|$)(.*)/su':
+    'lines of 120 characters',
+  'protocols/mime/downgrade.ts /^(content-transfer-encoding:[ \\t]*)(?:8bit|binary)\\b/gim':
     'a repetition begins at the start of a line only',
-  'mime/quotation-words.ts /\\s*\\n\\s*/g': 'lines of 300 characters; the words are ours',
-  'mime/quotation-words.ts /^(?:[-–—_]{2,}\\s*)?(?:on|am|le|el|il|in data|em|a|à|op|den|på|fra|w dniu|dnia|dne|dňa|vào|lúc|pada|la data de|dana|la|pe|în|στις|в|у|kl|sent from|בתאריך|ב|في|quoting|zitat von|citando|citazione di|citat(?:ion)? de|selon)(?:\\s|$)/iu':
+  'protocols/mime/quoted/quotation-words.ts /\\s*\\n\\s*/g': 'lines of 300 characters; the words are ours',
+  'protocols/mime/quoted/quotation-words.ts /^(?:[-–—_]{2,}\\s*)?(?:on|am|le|el|il|in data|em|a|à|op|den|på|fra|w dniu|dnia|dne|dňa|vào|lúc|pada|la data de|dana|la|pe|în|στις|в|у|kl|sent from|בתאריך|ב|في|quoting|zitat von|citando|citazione di|citat(?:ion)? de|selon)(?:\\s|$)/iu':
     'lines of 300 characters; the words are ours',
-  'mime/quotation-words.ts /^(?:quoting|zitat von|citando|citazione di|citation de|citeren|cytowanie) .*@.*[:：]$/iu':
+  'protocols/mime/quoted/quotation-words.ts /^(?:quoting|zitat von|citando|citazione di|citation de|citeren|cytowanie) .*@.*[:：]$/iu':
     'lines of 300 characters; the words are ours',
-  'mime/quotations.ts /[<(][^<>()\\s]+@[^<>()\\s]+[>)]/': 'lines of 300 characters',
-  'mime/quotations.ts /@[^\\s@<>]+[>)\\]]*\\s?[:：]$/': 'lines of 300 characters',
-  'mime/quotations.ts /(?<=[\\s.!?])-*\\s?(?:On|Am|Le|El|Il|Em|Op|Den|På)\\s(?=\\p{L}{2,12}[.,]?\\s[^.!?]*\\d|\\d)|---\\s?On\\s(?=\\p{L}{2,12}[.,]?\\s|\\d)/gu':
+  'protocols/mime/quoted/quotations.ts /[<(][^<>()\\s]+@[^<>()\\s]+[>)]/': 'lines of 300 characters',
+  'protocols/mime/quoted/quotations.ts /@[^\\s@<>]+[>)\\]]*\\s?[:：]$/': 'lines of 300 characters',
+  'protocols/mime/quoted/quotations.ts /(?<=[\\s.!?])-*\\s?(?:On|Am|Le|El|Il|Em|Op|Den|På)\\s(?=\\p{L}{2,12}[.,]?\\s[^.!?]*\\d|\\d)|---\\s?On\\s(?=\\p{L}{2,12}[.,]?\\s|\\d)/gu':
     'lines of 300 characters',
-  'mime/quotations.ts /[(<]https?:[^)>]*$/i': 'lines of 300 characters',
-  'mime/verifiable.ts /[ \\t\\r\\n]{200}/': 'a repetition of one class',
-  'mime/stripped-html.ts /border-top(?:-style)?\\s{0,9}:[^;]{0,99}\\b(?:solid|dotted|dashed|double)\\b/i':
+  'protocols/mime/quoted/quotations.ts /[(<]https?:[^)>]*$/i': 'lines of 300 characters',
+  'protocols/mime/verifiable.ts /[ \\t\\r\\n]{200}/': 'a repetition of one class',
+  'protocols/mime/quoted/stripped-html.ts /border-top(?:-style)?\\s{0,9}:[^;]{0,99}\\b(?:solid|dotted|dashed|double)\\b/i':
     'repetitions are bounded',
-  'moving/api-client.ts /\\/+$/': 'the operator writes it',
-  'webhooks/redaction.ts /[^\\s<>"\'()[\\],;:]{1,64}@[^\\s<>"\'()[\\],;:]{1,255}/g':
+  'carry/import/api-client.ts /\\/+$/': 'the operator writes it',
+  'watching/webhooks/redaction.ts /[^\\s<>"\'()[\\],;:]{1,64}@[^\\s<>"\'()[\\],;:]{1,255}/g':
     'repetitions are bounded',
 }
 

@@ -2,21 +2,21 @@
  * Tests that prove each event, from its fields to the path from the outside, and each operation of bounce
  * classification and statistics. Values name a test file and the tests in it.
  */
-import type { EventName } from '../../src/events/event.ts'
+import type { EventName } from '../../src/watching/events/event.ts'
 import type { Proof } from './templates-lists-suppressions.ts'
 
-const FIELDS = 'src/events/event.test.ts'
-const PAYLOADS = 'src/webhooks/payload.test.ts'
+const FIELDS = 'src/watching/events/event.test.ts'
+const PAYLOADS = 'src/watching/webhooks/payload.test.ts'
 const REPLIES = 'test/scenarios/webhooks.test.ts'
 const FEEDBACK = 'test/scenarios/feedback.test.ts'
 const VISITS = 'test/scenarios/visits.test.ts'
 const RETURNED = 'test/scenarios/returned-mail.test.ts'
 const STOPS = 'test/scenarios/suppressions.test.ts'
 const REFUSALS = 'test/scenarios/bounces.test.ts'
-const TLS = 'src/delivery/tls-matrix.test.ts'
-const ROUTES = 'src/bounces/routes.test.ts'
-const STATISTICS = 'src/bounces/statistics.test.ts'
-const TAGS = 'src/tags/routes.test.ts'
+const TLS = 'src/mail/deliver/tls-matrix.test.ts'
+const ROUTES = 'src/receiving/bounces/routes.test.ts'
+const STATISTICS = 'src/receiving/bounces/statistics.test.ts'
+const TAGS = 'src/watching/tags/routes.test.ts'
 
 /** There are three kinds of `failed`. */
 export type Happening =
@@ -44,7 +44,10 @@ const DONE: Proof = [
 ]
 const TAGS_OF_DOMAIN: Proof = [TAGS, 'tags of a domain (${database})']
 const TAGS_OF_ACCOUNT: Proof = [TAGS, 'tags of an account (${database})']
-const GROUPED: Proof = ['src/metrics/routes.test.ts', 'figures are filtered, grouped and summed up']
+const GROUPED: Proof = [
+  'src/watching/metrics/stats/routes.test.ts',
+  'figures are filtered, grouped and summed up',
+]
 const UNTOLD: Proof = [
   FEEDBACK,
   'events without a webhook are still listed: rejected mail, and uploads to a list',
@@ -70,7 +73,7 @@ export const EVENT_PROOFS: Record<Happening, EventProof> = {
   'failed, permanent': { fields: FAILED, payload: SAMPLE, scenario: ANSWERED },
   'failed, late': {
     fields: [
-      'src/bounces/reports.test.ts',
+      'src/receiving/bounces/reports.test.ts',
       'a bounce is an event of its delivery, with its followers notified, and an entry if the mailbox is gone',
     ],
     payload: READ,
@@ -149,28 +152,32 @@ const METRICS: Proof = [
   'metrics: every dimension, every comparator, deliveries along with failures',
 ]
 const METRICS_FAULTS: Proof = [
-  'src/bounces/metrics-query.test.ts',
+  'src/receiving/bounces/metrics-query.test.ts',
   'a parameter that is not understood gets a 400 that names it',
 ]
 const POLICY: Proof = [
-  'src/suppressions/routes.test.ts',
+  'src/sending/suppressions/routes.test.ts',
   'the policy is read, set in parts, and held to its ranges',
 ]
 const FIGURES: Proof = [
-  'src/metrics/routes.test.ts',
+  'src/watching/metrics/stats/routes.test.ts',
   'every interval is there before anything happened',
   'mail is counted for the account, its domain and its tags',
   'the public JavaScript client reads them',
 ]
 const ONCE: Proof = [
-  'src/metrics/counting.test.ts',
+  'src/watching/metrics/count/counting.test.ts',
   'a step whose commit was not acknowledged is not counted again',
   'several processes count events while they are written, each of them once',
   'a unique open is one per message, recipient and kind of bot in seven days',
 ]
-const FIGURES_FAULTS: Proof = ['src/metrics/routes.test.ts', 'errors', 'every role but sending reads']
+const FIGURES_FAULTS: Proof = [
+  'src/watching/metrics/stats/routes.test.ts',
+  'errors',
+  'every role but sending reads',
+]
 const RANGES: Proof = [
-  'src/metrics/stats-query.test.ts',
+  'src/watching/metrics/stats/stats-query.test.ts',
   'range and resolution follow from start, end and duration',
   'what is not understood is a 400 with the text of the contract',
 ]
@@ -188,7 +195,7 @@ export const OPERATION_PROOFS: Record<string, { does: readonly Proof[]; fails: r
     does: [
       CONFIG,
       [
-        'src/bounces/rules.test.ts',
+        'src/receiving/bounces/rules.test.ts',
         "an operator's rules come before ours that prove as much; ours can be switched off or replaced",
       ],
     ],
@@ -211,7 +218,10 @@ export const OPERATION_PROOFS: Record<string, { does: readonly Proof[]; fails: r
         REFUSALS,
         'a full mailbox is retried, and creates no record when the mail is too old, unless a policy requires one',
       ],
-      ['src/suppressions/store.test.ts', 'a policy counts bounces of each severity within its window'],
+      [
+        'src/sending/suppressions/store.test.ts',
+        'a policy counts bounces of each severity within its window',
+      ],
     ],
     fails: [POLICY],
   },
@@ -291,7 +301,7 @@ export const OPERATION_PROOFS: Record<string, { does: readonly Proof[]; fails: r
   answerAcmeChallenge: {
     does: [
       [
-        'src/certificates/certificates.test.ts',
+        'src/sending/certificates/certificates.test.ts',
         'the answer to a challenge is there for every Host, while the order runs and no longer',
       ],
     ],
@@ -311,11 +321,11 @@ export const RECEPTION_PROOFS: Record<string, Proof> = {
     'forged, repeated, hostile and misdirected mail changes nothing and is never answered by mail',
   ],
   'replies of the rule file': [
-    'src/bounces/classify.test.ts',
+    'src/receiving/bounces/classify.test.ts',
     'every sample of the rule file is classified as its own rule',
   ],
   'doctor: return paths': [
-    'src/domains/return-paths.test.ts',
+    'src/sending/domains/names/return-paths.test.ts',
     'return-path hosts of verified domains whose mail goes elsewhere are told (${database})',
   ],
 }

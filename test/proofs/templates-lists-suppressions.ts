@@ -4,15 +4,15 @@
  */
 export type Proof = readonly [file: string, ...tests: readonly [string, ...string[]]]
 
-const TEMPLATES = 'src/templates/routes.test.ts'
-const TEMPLATES_JS = 'src/templates/mailgun-js.test.ts'
-const MJML = 'src/templates/mjml.test.ts'
+const TEMPLATES = 'src/sending/templates/routes.test.ts'
+const TEMPLATES_JS = 'src/sending/templates/mailgun-js.test.ts'
+const MJML = 'src/sending/templates/mjml.test.ts'
 const TEMPLATE_SENDS = 'test/scenarios/template-sends.test.ts'
-const LISTS = 'src/lists/routes.test.ts'
-const UPLOADS = 'src/lists/upload-tasks.test.ts'
+const LISTS = 'src/sending/lists/routes.test.ts'
+const UPLOADS = 'src/sending/lists/upload-tasks.test.ts'
 const POSTS = 'test/scenarios/list-posts.test.ts'
-const RECORDS = 'src/suppressions/routes.test.ts'
-const IMPORTS = 'src/suppressions/import.test.ts'
+const RECORDS = 'src/sending/suppressions/routes.test.ts'
+const IMPORTS = 'src/sending/suppressions/import.test.ts'
 const STOPS = 'test/scenarios/suppressions.test.ts'
 
 const STORED: Proof = [TEMPLATES, 'a template with content is stored with an active version']

@@ -1,7 +1,7 @@
 /** Names around other accounts' verified domains: who may claim them, and what an old claim can still do. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { newDomainRow } from '../../src/domains/domain.ts'
+import { newDomainRow } from '../../src/sending/domains/domain.ts'
 import { type Scene, SPF_HOST, startScene } from '../support/identities.ts'
 import { eventually } from '../support/service.ts'
 import { openDialogue } from '../support/smtp-dialogue.ts'

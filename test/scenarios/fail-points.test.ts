@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
-import type { FailPoint } from '../../src/base/fail-point.ts'
+import type { FailPoint } from '../../src/base/flow/fail-point.ts'
 import { judge, post, queueTotals } from '../support/crash-rig.ts'
 import { eventually, ownAddress } from '../support/service.ts'
 import { EndedAtStart, type ServiceProcess, startProcess } from '../support/service-process.ts'

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { parseStsPolicy } from '../../src/mta-sts/policy.ts'
+import { parseStsPolicy } from '../../src/protocols/mta-sts/policy.ts'
 import { longestBlock } from '../support/block-probe.ts'
 import { ownAddress } from '../support/service.ts'
 import { AUTHORIZATION, startProcess } from '../support/service-process.ts'

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import Mailgun from 'mailgun.js'
 import type { Core } from '../../src/core.ts'
-import { insert } from '../../src/store/store.ts'
+import { insert } from '../../src/platform/store/store.ts'
 import { eventually, startTestService } from '../support/service.ts'
 
 test('the public JavaScript client sends, reads the events and the stored message', async (t) => {

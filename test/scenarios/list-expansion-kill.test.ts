@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openSqlite } from '../../src/store/sqlite.ts'
+import { openSqlite } from '../../src/platform/store/sqlite/sqlite.ts'
 import { eventually, ownAddress } from '../support/service.ts'
 import { AUTHORIZATION, type ServiceProcess, startProcess } from '../support/service-process.ts'
 import { temporaryFolder } from '../support/stores.ts'

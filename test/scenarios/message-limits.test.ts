@@ -1,9 +1,9 @@
 /** A monthly message limit is exact under parallel requests, with several processes, and after kill -9. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { openPostgres } from '../../src/store/postgres.ts'
-import { openSqlite } from '../../src/store/sqlite.ts'
-import type { Store } from '../../src/store/store.ts'
+import { openPostgres } from '../../src/platform/store/postgres/postgres.ts'
+import { openSqlite } from '../../src/platform/store/sqlite/sqlite.ts'
+import type { Store } from '../../src/platform/store/store.ts'
 import { createTestDatabase } from '../support/postgres.ts'
 import { eventually, ownAddress } from '../support/service.ts'
 import { AUTHORIZATION, type ServiceProcess, startProcess } from '../support/service-process.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
-import { parseMessage } from '../../src/mime/parse.ts'
+import { parseMessage } from '../../src/protocols/mime/parse.ts'
 import { eventually, startTestService, type TestService } from '../support/service.ts'
 import { createSink, DEFAULT_EXTENSIONS, type SinkMessage } from '../support/smtp-sink.ts'
 

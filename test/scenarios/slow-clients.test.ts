@@ -18,7 +18,7 @@ const SOCKETS = 40
 const PIPELINED = 99
 const GROWTH_MAX_BYTES = 100 * MIB
 /**
- * Other responses are held up to 128 MB in all (http/listening/connection.ts), and making them takes as much again. All of
+ * Other responses are held up to 128 MB in all (platform/http/listening/connection.ts), and making them takes as much again. All of
  * them would be 3.2 GB.
  */
 const HELD_MAX_BYTES = 2 * 128 * MIB

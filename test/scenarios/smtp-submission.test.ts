@@ -1,8 +1,8 @@
 /** Mail submitted over SMTP, through the whole service: login, options in header fields, events. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { type MimeMessage, messageSize } from '../../src/base/mime-message.ts'
-import { connectSmtp, type SmtpConnection } from '../../src/smtp/client.ts'
+import { type MimeMessage, messageSize } from '../../src/protocols/message/mime-message.ts'
+import { connectSmtp, type SmtpConnection } from '../../src/protocols/smtp/client.ts'
 import { eventually, startTestService, type TestService } from '../support/service.ts'
 import { openDialogue, plainLogin } from '../support/smtp-dialogue.ts'
 import { createSink } from '../support/smtp-sink.ts'

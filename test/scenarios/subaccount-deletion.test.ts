@@ -1,7 +1,7 @@
 /** A closed subaccount leaves nothing but its own row and its audit log, and its neighbour loses nothing. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { insert, type Store } from '../../src/store/store.ts'
+import { insert, type Store } from '../../src/platform/store/store.ts'
 import { removeUnderLoad } from '../drills/subaccount-removal.ts'
 import { addRows, rowsFor } from '../support/account-rows.ts'
 import { blobFiles, blobsOf, rowsNaming, tablesWith } from '../support/account-traces.ts'

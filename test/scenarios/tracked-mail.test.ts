@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { before, type TestContext, test } from 'node:test'
 import { simpleParser } from 'mailparser'
-import { splitMessage } from '../../src/mime/split.ts'
+import { splitMessage } from '../../src/protocols/mime/split.ts'
 import { createTestClock } from '../support/clock.ts'
 import { eventually, ownAddress, startTestService, type TestService } from '../support/service.ts'
 import { createSink, type Sink } from '../support/smtp-sink.ts'

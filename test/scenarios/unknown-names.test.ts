@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { before, type TestContext, test } from 'node:test'
 import Mailgun from 'mailgun.js'
-import { connectSmtp } from '../../src/smtp/client.ts'
+import { connectSmtp } from '../../src/protocols/smtp/client.ts'
 import { addAccount } from '../support/accounts.ts'
 import { type Answer, eventually, startTestService, type TestService } from '../support/service.ts'
 

@@ -1,9 +1,10 @@
 /** Rows of tables that take more than a few calls to fill. */
-import { DAY_MS } from '../../src/events/event-retention.ts'
-import { newProvider, newWarmup } from '../../src/ips/warmup/plan.ts'
-import { monthOf } from '../../src/message-limits/month.ts'
-import type { Schema } from '../../src/store/schema.ts'
-import { insert, type Store } from '../../src/store/store.ts'
+
+import { monthOf } from '../../src/people/message-limits/month.ts'
+import type { Schema } from '../../src/platform/store/schema.ts'
+import { insert, type Store } from '../../src/platform/store/store.ts'
+import { newProvider, newWarmup } from '../../src/sending/ips/warmup/plan.ts'
+import { DAY_MS } from '../../src/watching/events/kept/event-retention.ts'
 
 /**
  * Tables with the account's id that need more than a few calls to fill: expired messages, late reports, certificates,

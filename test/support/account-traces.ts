@@ -1,7 +1,7 @@
 /** What an account has anywhere: rows of every table of the schema that name it or its domains, and blobs. */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Store } from '../../src/store/store.ts'
+import type { Store } from '../../src/platform/store/store.ts'
 
 type Row = Record<string, unknown>
 

@@ -2,8 +2,8 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { randomHex } from '../../src/base/ids.ts'
-import { createSealer } from '../../src/store/sealing.ts'
-import { readSecret } from '../../src/store/secret-file.ts'
+import { createSealer } from '../../src/platform/store/secrets/sealing.ts'
+import { readSecret } from '../../src/platform/store/secrets/secret-file.ts'
 import type { TestService } from './service.ts'
 
 /** Runs statements on the service's database. */

@@ -27,7 +27,7 @@ import {
   certifiedKey,
   signingKeyOf,
   type Validity,
-} from '../../src/base/certificate.ts'
+} from '../../src/base/net/certificate.ts'
 
 export interface AcmeServer {
   /** URL for SENDWRIGHT_ACME_DIRECTORY. */

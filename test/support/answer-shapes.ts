@@ -8,8 +8,8 @@ import { appendFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { ErrorObject, ValidateFunction } from 'ajv'
 import type { JsonSchema } from '../../src/base/shape.ts'
-import type { AnsweredCall } from '../../src/http/answering.ts'
-import type { Operation } from '../../src/http/operation.ts'
+import type { AnsweredCall } from '../../src/platform/http/answer/answering.ts'
+import type { Operation } from '../../src/platform/http/operation.ts'
 
 /** The file that takes the differences, a line each. */
 const FAULTS = process.env['SENDWRIGHT_ANSWER_FAULTS']
@@ -34,7 +34,8 @@ function createCheck(faultsFile: string): Check {
   const require = createRequire(import.meta.url)
   const { Ajv2020 } = require('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js')
   const { default: addFormats } = require('ajv-formats') as typeof import('ajv-formats')
-  const openapi = require('../../src/http/openapi.ts') as typeof import('../../src/http/openapi.ts')
+  const openapi =
+    require('../../src/platform/http/openapi.ts') as typeof import('../../src/platform/http/openapi.ts')
   // The shapes are valid schemas (base/shape.test.ts); to check that again in every process would take longer than all else.
   const ajv = new Ajv2020({
     strict: false,

@@ -5,7 +5,7 @@ import {
   type Certificate,
   issuedCertificate,
   signingKeyOf,
-} from '../../src/base/certificate.ts'
+} from '../../src/base/net/certificate.ts'
 
 export interface Authority extends Certificate {
   /** A server certificate for DNS names and IPv4 addresses; valid from yesterday for a month by default. */

@@ -1,5 +1,5 @@
 /** A clock that a test advances by hand; timers fire in order when they are due. */
-import type { Clock, Timer } from '../../src/base/clock.ts'
+import type { Clock, Timer } from '../../src/base/time/clock.ts'
 
 export interface TestClock extends Clock {
   /** Lets time pass: wall clock and monotonic clock together. Awaits the microtasks that each timer starts. */

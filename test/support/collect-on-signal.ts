@@ -1,6 +1,6 @@
 /**
  * Collects the garbage of all threads of a service's process on a signal, as they do after a minute of rest
- * (src/base/rest-collection.ts); the rest is what the process holds. The process imports it before anything else.
+ * (src/base/process/rest-collection.ts); the rest is what the process holds. The process imports it before anything else.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'

@@ -1,9 +1,9 @@
 /** Mail of a domain as its events, written by the service's own recorder, for checks of dynamic pools. */
 import assert from 'node:assert/strict'
 import type { Core } from '../../src/core.ts'
-import { deliveredEvent, type EventRecord, failedEvent } from '../../src/events/event.ts'
-import { complainedEvent } from '../../src/events/later-events.ts'
-import { DELIVERED, testMessage } from '../../src/events/testing.ts'
+import { deliveredEvent, type EventRecord, failedEvent } from '../../src/watching/events/event.ts'
+import { complainedEvent } from '../../src/watching/events/later-events.ts'
+import { DELIVERED, testMessage } from '../../src/watching/events/testing.ts'
 import type { CallOptions, TestService } from './service.ts'
 
 export interface MailCounts {

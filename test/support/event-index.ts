@@ -1,8 +1,8 @@
 /** For tests of readers of events: SQLite finds them in its index, and in the rows after it (decision 45). */
 import { test } from 'node:test'
-import { indexEvents } from '../../src/events/indexing.ts'
-import { openSqlite } from '../../src/store/sqlite.ts'
-import type { Store } from '../../src/store/store.ts'
+import { openSqlite } from '../../src/platform/store/sqlite/sqlite.ts'
+import type { Store } from '../../src/platform/store/store.ts'
+import { indexEvents } from '../../src/watching/events/search/indexing.ts'
 import { eachStore, temporaryFolder } from './stores.ts'
 
 /** Like `eachStore`, plus two runs on SQLite: with every event indexed, and with those of every other commit. */

@@ -1,7 +1,8 @@
 /** A transport without network for tests of the engine: `answer` decides, attempts are recorded in order. */
-import type { AttemptResult, Transport } from '../../src/delivery/contract.ts'
-import type { Outcome } from '../../src/delivery/outcome.ts'
-import type { ClaimedDelivery } from '../../src/delivery/queue.ts'
+
+import type { Outcome } from '../../src/mail/deliver/attempt/outcome.ts'
+import type { ClaimedDelivery } from '../../src/mail/deliver/claim/queue.ts'
+import type { AttemptResult, Transport } from '../../src/mail/deliver/contract.ts'
 
 export const DELIVERED: Outcome = { kind: 'delivered', code: 250, message: 'Ok', enhanced: null }
 

@@ -1,8 +1,14 @@
 /** Rows in every table of a database, with the values at which databases differ. No service can work with them. */
 import { createHash } from 'node:crypto'
-import { type Catalog, type Column, planOf, type Table, type TablePlan } from '../../src/transfer/catalog.ts'
-import type { Target } from '../../src/transfer/side.ts'
-import type { Row, Value } from '../../src/transfer/values.ts'
+import {
+  type Catalog,
+  type Column,
+  planOf,
+  type Table,
+  type TablePlan,
+} from '../../src/carry/migrate/catalog.ts'
+import type { Target } from '../../src/carry/migrate/side.ts'
+import type { Row, Value } from '../../src/carry/migrate/values.ts'
 
 const ROWS = 4
 

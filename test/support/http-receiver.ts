@@ -2,7 +2,7 @@
 import { createServer, type IncomingHttpHeaders, type RequestListener, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import type { Certificate } from '../../src/base/certificate.ts'
+import type { Certificate } from '../../src/base/net/certificate.ts'
 
 export interface ReceivedPost {
   path: string

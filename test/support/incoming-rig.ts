@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { connectSmtp, type SmtpConnection } from '../../src/smtp/client.ts'
+import { connectSmtp, type SmtpConnection } from '../../src/protocols/smtp/client.ts'
 import { post, queueTotals } from './crash-rig.ts'
 import type { Receiver } from './http-receiver.ts'
 import { AUTHORIZATION, type ServiceProcess } from './service-process.ts'

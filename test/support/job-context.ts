@@ -1,8 +1,8 @@
 /** What a job is started with, for tests that run one outside a service. */
 import pino, { type Logger } from 'pino'
-import { type Clock, systemClock } from '../../src/base/clock.ts'
-import type { JobContext } from '../../src/jobs/job-context.ts'
-import type { Store } from '../../src/store/store.ts'
+import { type Clock, systemClock } from '../../src/base/time/clock.ts'
+import type { JobContext } from '../../src/platform/jobs/job-context.ts'
+import type { Store } from '../../src/platform/store/store.ts'
 
 export function jobContext(
   store: Store,

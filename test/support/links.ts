@@ -1,7 +1,7 @@
 /** Tracking links as the service creates them, for a message that a sink received. */
-import { deliveryOfReturnPath } from '../../src/delivery/return-path.ts'
-import { createSealer } from '../../src/store/sealing.ts'
-import { createTokens, type Unsubscription } from '../../src/tracking/tokens.ts'
+import { deliveryOfReturnPath } from '../../src/mail/deliver/attempt/return-path.ts'
+import { createSealer } from '../../src/platform/store/secrets/sealing.ts'
+import { createTokens, type Unsubscription } from '../../src/sending/tracking/links/tokens.ts'
 import type { TestService } from './service.ts'
 import type { SinkMessage } from './smtp-sink.ts'
 

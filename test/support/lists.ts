@@ -1,7 +1,8 @@
 /** A mailing list in a fresh database, for tests below the HTTP interface. */
-import type { List } from '../../src/lists/list.ts'
-import { createListStore, type ListStore } from '../../src/lists/store.ts'
-import { insert, type Store } from '../../src/store/store.ts'
+
+import { insert, type Store } from '../../src/platform/store/store.ts'
+import type { List } from '../../src/sending/lists/list.ts'
+import { createListStore, type ListStore } from '../../src/sending/lists/store.ts'
 
 /** The time at which everything in it was created. */
 export const LIST_TIME = Date.UTC(2026, 5, 1, 12)

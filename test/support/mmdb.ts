@@ -2,7 +2,7 @@
  * Writes a minimal MaxMind DB file (format 2.0: a binary tree over address bits, a data section, metadata): IPv4 and
  * IPv6 networks in one IPv6 tree of 24-bit records. Networks must not overlap.
  */
-import { parseCidr } from '../../src/base/ip.ts'
+import { parseCidr } from '../../src/base/net/ip.ts'
 
 type Value = string | number | readonly Value[] | { readonly [name: string]: Value }
 type Node = { left: Node | number | null; right: Node | number | null }

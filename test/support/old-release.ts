@@ -8,8 +8,11 @@ const ROOT = resolve(import.meta.dirname, '../..')
 const git = (...args: string[]): string =>
   execFileSync('git', args, { cwd: ROOT, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 }).trim()
 
+/** Where the migrations are, and where earlier releases have them. */
+const MIGRATIONS = ['src/platform/store/migrations/', 'src/store/migrations/']
+
 const migrationsOf = (commit: string): number =>
-  git('ls-tree', '--name-only', commit, 'src/store/migrations/').split('\n').length
+  git('ls-tree', '--name-only', commit, ...MIGRATIONS).split('\n').length
 
 /**
  * The newest tag or, while there is none, the newest commit of the main line that has fewer migrations than now; null
@@ -20,9 +23,7 @@ export function earlierRelease(steps = 0): string | null {
   if (tag !== undefined) return tag
   let known = migrationsOf('HEAD')
   let left = steps
-  for (const commit of git('log', '--first-parent', '--format=%h', '--', 'src/store/migrations').split(
-    '\n',
-  )) {
+  for (const commit of git('log', '--first-parent', '--format=%h', '--', ...MIGRATIONS).split('\n')) {
     const before = `${commit}~1`
     const count = migrationsOf(before)
     if (count >= known) continue

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { connectSmtp } from '../../src/smtp/client.ts'
+import { connectSmtp } from '../../src/protocols/smtp/client.ts'
 import { longestBlock } from './block-probe.ts'
 import { ownAddress } from './service.ts'
 import { AUTHORIZATION, type ServiceProcess, startProcess } from './service-process.ts'

@@ -1,13 +1,13 @@
 /** Inserts deliveries directly into the queue, many at a time, and creates an engine that needs no HTTP. */
 import pino from 'pino'
-import type { Clock } from '../../src/base/clock.ts'
 import { newId } from '../../src/base/ids.ts'
-import type { DeliveryParts, Prepared } from '../../src/delivery/contract.ts'
-import { createDelivery } from '../../src/delivery/engine.ts'
-import { type ClaimedDelivery, createQueue } from '../../src/delivery/queue.ts'
-import type { EventMessage } from '../../src/events/event.ts'
-import { bareRecorder } from '../../src/events/testing.ts'
-import { insert, type SqlValue, type Store } from '../../src/store/store.ts'
+import type { Clock } from '../../src/base/time/clock.ts'
+import { type ClaimedDelivery, createQueue } from '../../src/mail/deliver/claim/queue.ts'
+import type { DeliveryParts, Prepared } from '../../src/mail/deliver/contract.ts'
+import { createDelivery } from '../../src/mail/deliver/engine.ts'
+import { insert, type SqlValue, type Store } from '../../src/platform/store/store.ts'
+import type { EventMessage } from '../../src/watching/events/event.ts'
+import { bareRecorder } from '../../src/watching/events/testing.ts'
 
 export interface Seed {
   accountId: string

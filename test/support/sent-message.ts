@@ -1,12 +1,12 @@
 /** A sent message, inserted directly into a fresh database, to which opens, unsubscribes and complaints refer. */
 import { newId } from '../../src/base/ids.ts'
-import type { DomainDirectory } from '../../src/domains/directory.ts'
-import { deliveredEvent, type EventMessage, type MessageSummary } from '../../src/events/event.ts'
-import { DELIVERED, eventStatement, testMessage } from '../../src/events/testing.ts'
-import type { ListCopy } from '../../src/messages/composing/copy.ts'
-import type { RecipientVariables } from '../../src/messages/request/options.ts'
-import type { DeliveryState } from '../../src/store/schema.ts'
-import { insert, type Store } from '../../src/store/store.ts'
+import type { ListCopy } from '../../src/mail/compose/copy.ts'
+import type { RecipientVariables } from '../../src/mail/request/options.ts'
+import type { DeliveryState } from '../../src/platform/store/schema.ts'
+import { insert, type Store } from '../../src/platform/store/store.ts'
+import type { DomainDirectory } from '../../src/sending/domains/names/directory.ts'
+import { deliveredEvent, type EventMessage, type MessageSummary } from '../../src/watching/events/event.ts'
+import { DELIVERED, eventStatement, testMessage } from '../../src/watching/events/testing.ts'
 
 export const SENT_AT = Date.UTC(2026, 5, 1, 12)
 export const SENT_FROM = { accountId: 'account', domainId: 'domain-id', domainName: 'mg.example.com' }

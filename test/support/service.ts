@@ -2,7 +2,7 @@
 import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pino, { type Logger } from 'pino'
-import { type Config, readConfig } from '../../src/config.ts'
+import { type Config, readConfig } from '../../src/platform/config/config.ts'
 import { type Service, type ServiceOverrides, startService } from '../../src/service.ts'
 import { readingDeclaredNames } from './declared-names.ts'
 import { createMigratedDatabase, prepareDataFolder } from './migrated.ts'

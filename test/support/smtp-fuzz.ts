@@ -8,7 +8,7 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
-import { LONG_LINE_BYTES_MAX, ServerDialogue, type Step } from '../../src/smtp/server-dialogue.ts'
+import { LONG_LINE_BYTES_MAX, ServerDialogue, type Step } from '../../src/protocols/smtp/server-dialogue.ts'
 
 export type Random = () => number
 

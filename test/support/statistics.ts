@@ -1,6 +1,6 @@
 /** The results of the statistics operations, summed up. */
 import assert from 'node:assert/strict'
-import { STATS_EVENTS } from '../../src/metrics/stats-query.ts'
+import { STATS_EVENTS } from '../../src/watching/metrics/stats/stats-query.ts'
 import { eventually, type TestService } from './service.ts'
 
 /** Members by path, such as `failed.permanent.bounce`, without zeros. */

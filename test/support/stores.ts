@@ -4,17 +4,17 @@ import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { ownLeaseTimes } from '../../src/store/lease-times.ts'
-import { openPostgres } from '../../src/store/postgres.ts'
-import { openSqlite } from '../../src/store/sqlite.ts'
-import type { Store } from '../../src/store/store.ts'
+import { ownLeaseTimes } from '../../src/platform/store/lease-times.ts'
+import { openPostgres } from '../../src/platform/store/postgres/postgres.ts'
+import { openSqlite } from '../../src/platform/store/sqlite/sqlite.ts'
+import type { Store } from '../../src/platform/store/store.ts'
 import { createMigratedDatabase, prepareDataFolder } from './migrated.ts'
 
 const folders: string[] = []
 
 /**
  * A new folder that is removed when the process ends. Not with the test: what the test stops afterwards would find its
- * database gone, which is a fault of its own (`store/sqlite.ts`).
+ * database gone, which is a fault of its own (`platform/store/sqlite/sqlite.ts`).
  */
 export async function temporaryFolder(_t: Pick<TestContext, 'after'>): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'sendwright-test-'))

@@ -1,6 +1,6 @@
 /** Who is signed in, and what it may do: the dashboard shows only what the rights table allows. */
 import { queryOptions, useQuery } from '@tanstack/react-query'
-import type { Access, Area } from '../../src/http/rights.ts'
+import type { Access, Area } from '../../src/platform/http/rights/rights.ts'
 import { getJson } from './api.ts'
 import type * as Api from './api-types.ts'
 import { valueOrThrow } from './queries.ts'

@@ -1,9 +1,10 @@
 /** The answers of `sendwright setup`: from flags, from questions, and from the present settings. */
-import { checkChosen } from '../../accounts/users/chosen-password.ts'
+
 import { printableLine } from '../../base/printable.ts'
-import { readConfig } from '../../config.ts'
-import { hostNameOf } from '../../domains/domain-names.ts'
-import { parsePlainMailbox } from '../../mime/address.ts'
+import { checkChosen } from '../../people/users/chosen-password.ts'
+import { readConfig } from '../../platform/config/config.ts'
+import { parsePlainMailbox } from '../../protocols/mime/address.ts'
+import { hostNameOf } from '../../sending/domains/names/domain-names.ts'
 import { CommandError, parseFlags } from '../usage.ts'
 import { type Answers, checkHost, HTTPS_WAYS, type HttpsWay, presentHost, presentWay } from './plan.ts'
 import { openTerminal, type Terminal } from './terminal.ts'

@@ -1,11 +1,11 @@
 /** The DNS records that `sendwright setup` prints: the operator's own, and those of the first domain. */
-import { hostAddresses, seenAddresses } from '../../base/host-addresses.ts'
-import type { Config } from '../../config.ts'
-import { reverseName } from '../../dns/names.ts'
-import type { Resolver } from '../../dns/resolver.ts'
-import { wantedRecords } from '../../domains/dns-records.ts'
-import { publicHost, wantedOwnRecords } from '../../domains/own-records.ts'
-import type { ServiceClient } from '../client.ts'
+import { hostAddresses, seenAddresses } from '../../base/net/host-addresses.ts'
+import type { Config } from '../../platform/config/config.ts'
+import { reverseName } from '../../protocols/dns/names.ts'
+import type { Resolver } from '../../protocols/dns/resolver.ts'
+import { wantedRecords } from '../../sending/domains/dns/dns-records.ts'
+import { publicHost, wantedOwnRecords } from '../../sending/domains/dns/own-records.ts'
+import type { ServiceClient } from '../local/client.ts'
 
 export interface PrintedRecord {
   name: string

@@ -5,8 +5,8 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import pino from 'pino'
-import { type Config, ConfigError, readConfig } from '../../config.ts'
-import { createClient, NotReached, type ServiceClient } from '../client.ts'
+import { type Config, ConfigError, readConfig } from '../../platform/config/config.ts'
+import { createClient, NotReached, type ServiceClient } from '../local/client.ts'
 
 export interface ServiceAccess {
   client: ServiceClient

@@ -2,7 +2,7 @@
  * Replies of servers by whose fault they are, in the forms and languages seen, with what is right for each. `<S>` is the
  * return path, `<D>` its host, `<R>` the recipient.
  */
-import type { Category } from '../../../src/bounces/rules.ts'
+import type { Category } from '../../../src/receiving/bounces/rules.ts'
 import type { Subject } from './mail.ts'
 
 export interface ForeignReply {

@@ -1,6 +1,6 @@
 /** The operations of the public API that the pages of settings use (docs/api/accounts.md, own-operations.md). */
 import { queryOptions } from '@tanstack/react-query'
-import type { UserRole } from '../../../src/http/rights.ts'
+import type { UserRole } from '../../../src/platform/http/rights/rights.ts'
 import { followJson, getJson, sendForm, sendJson } from '../api.ts'
 import type * as Api from '../api-types.ts'
 import { valueOrThrow } from '../queries.ts'

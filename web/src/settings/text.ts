@@ -1,4 +1,4 @@
-import type { UserRole } from '../../../src/http/rights.ts'
+import type { UserRole } from '../../../src/platform/http/rights/rights.ts'
 import type { KeyRole, SystemCheck } from './settings-api.ts'
 import type { AuditFilter } from './settings-search.ts'
 

@@ -1,7 +1,7 @@
 import { Badge, Button, Group, NativeSelect, TextInput } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
-import { USER_ROLES, type UserRole } from '../../../src/http/rights.ts'
+import { USER_ROLES, type UserRole } from '../../../src/platform/http/rights/rights.ts'
 import { Icon } from '../icons.tsx'
 import { useMay } from '../session.ts'
 import { ActionButton, Refusal } from '../shared/action-button.tsx'

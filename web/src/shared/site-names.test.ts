@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { siteName } from './site-names.ts'
 
-const SHAPING = join(import.meta.dirname, '../../../src/delivery/shaping/shaping.json')
+const SHAPING = join(import.meta.dirname, '../../../src/mail/deliver/shaping/shaping.json')
 
 test('each provider of the shaping has a name, and other sites keep theirs', async () => {
   const { providers } = JSON.parse(await readFile(SHAPING, 'utf8')) as { providers: { site: string }[] }

@@ -1,4 +1,4 @@
-/** Names of the sites of the shaping (src/delivery/shaping/shaping.json), as people know them. */
+/** Names of the sites of the shaping (src/mail/deliver/shaping/shaping.json), as people know them. */
 const NAMES: Readonly<Record<string, string>> = {
   google: 'Gmail and Google Workspace',
   'outlook-consumer': 'Outlook.com and Hotmail',

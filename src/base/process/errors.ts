@@ -1,0 +1,120 @@
+/**
+ * Error types for what a caller can do wrong and for shortages of the service, free of any protocol.
+ * HTTP maps them to a status and a body (`src/platform/http/answer/errors.ts`), SMTP to a reply. Everything else that is
+ * thrown is our own fault.
+ */
+
+/** The member of the answer that holds the text; the contract fixes it per operation and case. */
+export type ErrorForm = 'message' | 'Reason' | 'Description' | 'Field'
+
+export interface ErrorDetails {
+  /** Default `message`. */
+  form?: ErrorForm
+  /** With form `Field`: the parameter that is at fault. An empty text then leaves the `Value` member out. */
+  field?: string
+  /** Further members of the answer; they never replace the text. */
+  extra?: Readonly<Record<string, unknown>>
+  cause?: unknown
+}
+
+export abstract class ServiceError extends Error {
+  readonly form: ErrorForm
+  readonly field: string | undefined
+  readonly extra: Readonly<Record<string, unknown>>
+
+  constructor(text: string, details: ErrorDetails = {}) {
+    super(text, 'cause' in details ? { cause: details.cause } : undefined)
+    this.name = new.target.name
+    this.form = details.form ?? 'message'
+    this.field = details.field
+    this.extra = details.extra ?? {}
+  }
+}
+
+/** A parameter is missing, malformed or contradicts another one or the present state. */
+export class BadRequest extends ServiceError {}
+
+/** No credentials, wrong ones, or ones that do not count for this operation. */
+export class Unauthenticated extends ServiceError {
+  constructor(text = 'Invalid private key', details: ErrorDetails = {}) {
+    super(text, details)
+  }
+}
+
+/** A valid request that plan or quota does not allow. */
+export class QuotaExceeded extends ServiceError {}
+
+/** The caller is known and has no right to this. */
+export class Forbidden extends ServiceError {
+  constructor(text = 'Forbidden', details: ErrorDetails = {}) {
+    super(text, details)
+  }
+}
+
+/** No such resource, or it belongs to another account. */
+export class NotFound extends ServiceError {
+  constructor(text = 'Not Found', details: ErrorDetails = {}) {
+    super(text, details)
+  }
+}
+
+/** The path exists, but not with this method. */
+export class MethodNotAllowed extends ServiceError {
+  readonly allowed: readonly string[]
+
+  constructor(allowed: readonly string[]) {
+    super('Method Not Allowed')
+    this.allowed = allowed
+  }
+}
+
+/** The present state of the resource forbids the change. */
+export class Conflict extends ServiceError {
+  /** Whole seconds after which a repeat may succeed; undefined: not without another change. */
+  readonly retrySeconds: number | undefined
+
+  constructor(text: string, details: ErrorDetails & { retrySeconds?: number } = {}) {
+    super(text, details)
+    this.retrySeconds = details.retrySeconds
+  }
+}
+
+/** The operation existed once and is not served any more. */
+export class Gone extends ServiceError {}
+
+/** Body, file or URL over its limit; the text names the limit. */
+export class PayloadTooLarge extends ServiceError {}
+
+/** A rate, count or volume limit is reached for now. The refused request has had no effect. */
+export class TooManyRequests extends ServiceError {
+  /** Whole seconds, at least 1, after which the same request would pass. */
+  readonly retrySeconds: number
+
+  constructor(retrySeconds: number, text = 'Too Many Requests', details: ErrorDetails = {}) {
+    super(text, details)
+    this.retrySeconds = Math.max(1, Math.ceil(retrySeconds))
+  }
+}
+
+/** Starting, stopping, or the store cannot be reached. */
+export class Unavailable extends ServiceError {
+  readonly retrySeconds: number
+
+  constructor(retrySeconds = 5, details: ErrorDetails = {}, text = 'Service Unavailable') {
+    super(text, details)
+    this.retrySeconds = retrySeconds
+  }
+}
+
+/** Too many of the kind wait already; this one was not started. */
+export class TooManyWaiting extends Unavailable {}
+
+/** Free space is under the configured floor, or the store refuses writes for lack of space. */
+export class InsufficientStorage extends ServiceError {
+  readonly retrySeconds: number
+
+  constructor(retrySeconds = 30, details: ErrorDetails = {}) {
+    super('Insufficient Storage', details)
+    this.retrySeconds = retrySeconds
+  }
+}

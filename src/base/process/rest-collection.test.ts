@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { afterEach, beforeEach, mock, test } from 'node:test'
+import { plantFiles } from '../../../test/support/plant-files.ts'
+import { collectAtRest } from './rest-collection.ts'
+
+const MB = 2 ** 20
+
+type Look = [busy: number, heldMb: number]
+
+beforeEach(() => mock.timers.enable({ apis: ['setTimeout', 'setInterval'] }))
+afterEach(() => mock.timers.reset())
+
+/** A thread whose looks find, one after the other, how busy it was and what it held; `live` is left by a collection. */
+function follow(looks: Look[], live = 20): number[] {
+  const collectedAt: number[] = []
+  let at = -1
+  let held = 0
+  const { stop } = collectAtRest({
+    busy() {
+      at += 1
+      held = (looks[at]?.[1] ?? 0) * MB
+      return looks[at]?.[0] ?? 0
+    },
+    held: () => held,
+    collect() {
+      collectedAt.push(at)
+      held = live * MB
+    },
+  })
+  for (let n = 0; n < looks.length; n += 1) mock.timers.tick(10_000)
+  stop()
+  mock.timers.tick(60_000)
+  assert.equal(at, looks.length - 1)
+  return collectedAt
+}
+
+/** A minute. */
+const rest = (heldMb: number): Look[] => Array.from({ length: 6 }, () => [0, heldMb])
+const work = (heldMb: number): Look => [0.5, heldMb]
+const trickle: Look = [0.015, 90]
+const after = (...looks: Look[]) => looks
+
+const table: [string, Look[], number[]][] = [
+  ['a minute after the start, once', after(...rest(30), ...rest(30)), [5]],
+  ['not while it works', after(work(30), [0.02, 90], work(90), work(90), work(90), work(90), work(200)), []],
+  ['once after each work', after(work(90), ...rest(30), ...rest(30), work(60), ...rest(30)), [6, 19]],
+  ['not after a shorter rest', after(...rest(30).slice(1), work(90), ...rest(30).slice(1), work(90)), []],
+  [
+    'not in a trickle, but after it',
+    after(work(90), trickle, ...rest(30).slice(1), trickle, ...rest(30)),
+    [13],
+  ],
+  ['not for a trickle alone', after(...rest(30), trickle, ...rest(30)), [5]],
+  ['not for a little', after(...rest(30), work(27), ...rest(27)), [5]],
+]
+for (const [what, looks, expected] of table)
+  test(`a thread at rest is collected ${what}`, () => assert.deepEqual(follow(looks), expected))
+
+test('in Node it gives back what a burst left, on every thread, and lets the thread end', (t) => {
+  const program = `
+    import { isMainThread, Worker } from 'node:worker_threads'
+    import { getHeapStatistics } from 'node:v8'
+    import { setTimeout as sleep } from 'node:timers/promises'
+    const { collectAtRest } = await import(${JSON.stringify(join(import.meta.dirname, 'rest-collection.ts'))})
+    const held = () => getHeapStatistics().total_heap_size
+    collectAtRest(undefined, 50)
+    let burst = Array.from({ length: 300_000 }, (_, n) => ({ n, text: 'x' + n }))
+    const before = held()
+    burst = undefined
+    while (held() > before / 2) await sleep(500)
+    console.log('given back')
+    if (isMainThread) new Worker(new URL(import.meta.url))
+  `
+  const file = join(plantFiles(t, { 'burst.mjs': program }), 'burst.mjs')
+  const { stdout, stderr, status } = spawnSync(process.execPath, ['--expose-gc', file], {
+    encoding: 'utf8',
+    timeout: 60_000,
+  })
+  assert.equal(stdout, 'given back\ngiven back\n', stderr)
+  assert.equal(status, 0)
+})

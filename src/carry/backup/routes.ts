@@ -1,0 +1,65 @@
+/**
+ * Operations through which `sendwright backup` controls the running service. A backup is written to any folder of the machine
+ * and contains the data of all accounts, so it requires the local key.
+ */
+import { isAbsolute } from 'node:path'
+import { BadRequest, NotFound } from '../../base/process/errors.ts'
+import { described } from '../../base/shape.ts'
+import { requireLocalKey } from '../../people/keys/local-key.ts'
+import { jsonReply } from '../../platform/http/answer/reply.ts'
+import { type Operation, operation } from '../../platform/http/operation.ts'
+import { flagParam, textParam } from '../../platform/http/request/inputs.ts'
+import type { Backups } from './backups.ts'
+import { BACKUP } from './shapes.ts'
+
+const TAG = 'System'
+const PATH = '/sendwright/v1/backups'
+
+/** `backups` is null with PostgreSQL. */
+export function backupRoutes(backups: Backups | null): Operation[] {
+  const operations = () => {
+    if (backups === null) throw new BadRequest(WITH_POSTGRES)
+    return backups
+  }
+  return [
+    operation({
+      method: 'POST',
+      path: PATH,
+      id: 'startBackup',
+      tag: TAG,
+      summary: 'Make a backup in a folder of this machine; for the command line only',
+      auth: { area: 'account', access: 'write', only: 'machine' },
+      audit: { given: ['folder'] },
+      params: {
+        folder: textParam('Absolute path, absent or empty', { required: true }),
+        with_secret: flagParam('Whether to include the sealing secret', { default: false }),
+      },
+      answers: { 202: described('The backup has started', BACKUP), 409: 'Another backup is running' },
+      async handler({ input, caller }) {
+        requireLocalKey(caller)
+        const { folder, with_secret: withSecret } = input()
+        if (!isAbsolute(folder)) throw new BadRequest(`folder is not an absolute path: ${folder}`)
+        return jsonReply(operations().start(folder, withSecret), { status: 202 })
+      },
+    }),
+    operation({
+      method: 'GET',
+      path: `${PATH}/{id}`,
+      id: 'getBackup',
+      tag: TAG,
+      summary: 'State of a backup; for the command line only',
+      auth: { area: 'account', access: 'read', only: 'machine' },
+      rateLimit: 'none',
+      answers: { 200: BACKUP },
+      async handler({ path, caller }) {
+        requireLocalKey(caller)
+        const found = operations().find(path.id)
+        if (!found) throw new NotFound('Backup not found')
+        return found
+      },
+    }),
+  ]
+}
+
+export const WITH_POSTGRES =
+  'The database is PostgreSQL: back it up with pg_dump, and copy the blobs folder and the secret from the data folder.'

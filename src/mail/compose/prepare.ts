@@ -1,0 +1,297 @@
+/**
+ * Prepares one delivery: its copy (copy.ts), its envelope, its signatures. This is the file to begin with in this folder.
+ * A delivery that must not be sent is decided here: account held, cancelled, domain gone or disabled, suppressed, too old, not
+ * composable, test mode.
+ */
+
+import { ServiceError } from '../../base/process/errors.ts'
+import { shortageOf } from '../../base/process/shortage.ts'
+import type { Clock } from '../../base/time/clock.ts'
+import { type AccountDirectory, maySend } from '../../people/accounts/account-directory.ts'
+import type { DeliveryRow } from '../../platform/store/schema.ts'
+import type { Store } from '../../platform/store/store.ts'
+import { SYSTEM_ACCOUNT_ID } from '../../platform/store/system-account.ts'
+import type { SigningKey } from '../../protocols/dkim/sign.ts'
+import type { Signers } from '../../protocols/dkim/signing-pool/signers.ts'
+import { type MimeMessage, messageSize } from '../../protocols/message/mime-message.ts'
+import { parseMailbox } from '../../protocols/mime/address.ts'
+import { makeFit } from '../../protocols/mime/downgrade.ts'
+import { splitMessage } from '../../protocols/mime/split.ts'
+import type { Domain } from '../../sending/domains/domain.ts'
+import type { SigningKeys } from '../../sending/domains/keys/signing-keys.ts'
+import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
+import { returnPathHost } from '../../sending/domains/names/name-owner.ts'
+import type { StoppingList, SuppressionCheck } from '../../sending/suppressions/check.ts'
+import type { EventMessage, MessageSummary } from '../../watching/events/event.ts'
+import { RenderError, type SandboxGate } from '../accept/collaborators.ts'
+import { CODE_TEST_MODE, CONTENT_MISSING, type Outcome } from '../deliver/attempt/outcome.ts'
+import { deliveryToken, type ReturnPathMac, returnPathOf } from '../deliver/attempt/return-path.ts'
+import type { ClaimedDelivery } from '../deliver/claim/queue.ts'
+import { type Prepared, Unprepared } from '../deliver/contract.ts'
+import type { RecipientVariables } from '../request/options.ts'
+import type { ArchiveNotes } from '../stored/archive.ts'
+import type { AttemptsInProgress } from '../stored/in-progress.ts'
+import type { MessageRecords } from '../stored/message-records.ts'
+import { authorFault } from './authors.ts'
+import type { MessageRecord } from './content.ts'
+import {
+  type Copy,
+  type CopyParts,
+  type CopyTarget,
+  isForward,
+  knownMessage,
+  type ListCopy,
+  makeCopy,
+} from './copy.ts'
+import { isSuppressed } from './headers.ts'
+import { type SecondaryKeys, secondaryKey } from './secondary-keys.ts'
+import { isSignature } from './texts.ts'
+import { CopyTooLarge } from './variables.ts'
+
+export interface PrepareParts extends CopyParts {
+  records: MessageRecords
+  accounts: Pick<AccountDirectory, 'byId'>
+  domains: DomainDirectory
+  signingKeys: SigningKeys
+  signers: Pick<Signers, 'sign'>
+  suppressions: SuppressionCheck
+  secondaryKeys: SecondaryKeys
+  clock: Clock
+  returnPathMac: ReturnPathMac
+  archive: ArchiveNotes
+  inProgress: AttemptsInProgress
+  sandbox: SandboxGate
+}
+
+const TEST_MODE: Outcome = { kind: 'delivered', code: CODE_TEST_MODE, message: 'test mode', enhanced: null }
+
+/** Its window is over: given up with the result of the last attempt, if there was one. */
+const tooOld = ({ last_code: code, last_reply: message }: ClaimedDelivery): Outcome => ({
+  kind: 'deferred',
+  failure: { code: code ?? 0, enhanced: null, message: message ?? '', description: '' },
+})
+
+/** @throws Unprepared when content or keys cannot be read; other errors as they come */
+export async function prepareDelivery(parts: PrepareParts, delivery: ClaimedDelivery): Promise<Prepared> {
+  try {
+    return await prepare(parts, delivery)
+  } catch (error) {
+    throw isMissingFile(error) ? new Unprepared(CONTENT_MISSING, { cause: error }) : error
+  }
+}
+
+const isMissingFile = (error: unknown) => (error as NodeJS.ErrnoException | null)?.code === 'ENOENT'
+
+/** The message as its events name it, from what is left of it: its content is not read. */
+export async function describeDelivery(
+  parts: PrepareParts & { store: Store },
+  delivery: ClaimedDelivery,
+): Promise<EventMessage> {
+  const row = await parts.store.db
+    .selectFrom('messages')
+    .select(['domain_name', 'message_id', 'summary_json'])
+    .where('id', '=', delivery.message_pk)
+    .executeTakeFirst()
+    .catch((error: unknown) => {
+      // A damaged page must not keep the delivery from ending; a database that is away does.
+      if (error instanceof ServiceError) throw error
+      return undefined
+    })
+  const { recipient, variables, list } = targetOf(delivery, parts.returnPathMac)
+  const message = {
+    id: delivery.message_pk,
+    accountId: delivery.account_id,
+    domainName: row?.domain_name ?? (await parts.domains.byId(delivery.domain_id))?.name ?? '',
+    messageId: row?.message_id ?? delivery.message_pk,
+    summary: row ? (JSON.parse(row.summary_json) as MessageSummary) : unknownSummary(delivery),
+    // In batch mode every recipient has variables, possibly none.
+    content: { batch: variables !== null && list === null },
+  }
+  return knownMessage(message, parts.storageUrl, recipient, delivery, variables, list)
+}
+
+/** Of a message whose row is gone. */
+const unknownSummary = ({ recipient, recipient_header: to }: ClaimedDelivery): MessageSummary => ({
+  from: '',
+  to,
+  subject: '',
+  sender: '',
+  recipients: [recipient],
+  attachments: [],
+  sizeBytes: 0,
+  tags: [],
+  userVariables: {},
+  testMode: false,
+  method: 'http',
+  originatingIp: null,
+  keyId: null,
+  template: null,
+})
+
+async function prepare(parts: PrepareParts, delivery: ClaimedDelivery): Promise<Prepared> {
+  const isHeld = !maySend(await parts.accounts.byId(delivery.account_id))
+  // Before its content is read: there may be many.
+  if (isHeld && parts.clock.now() < delivery.expires_at) return { kind: 'held' }
+  const record = await parts.records.byId(delivery.message_pk)
+  if (!record) throw new Unprepared(CONTENT_MISSING)
+  const target = targetOf(delivery, parts.returnPathMac)
+  const decided = (outcome: Outcome): Prepared => {
+    const { recipient, variables, list } = target
+    const about = knownMessage(record, parts.storageUrl, recipient, delivery, variables, list)
+    return { kind: 'decided', about, outcome, traceparent: record.options.traceparent }
+  }
+  if (!parts.inProgress.begin(delivery)) return decided(rejected('cancelled'))
+  if (isHeld) return decided(tooOld(delivery))
+  const domain = await parts.domains.byId(delivery.domain_id)
+  if (!domain) return decided(rejected('The domain was deleted'))
+  if (domain.state === 'disabled') return decided(rejected('The domain is disabled'))
+  // Again, for members of lists, which acceptance did not see.
+  if (domain.type === 'sandbox' && !(await parts.sandbox.mayReceive(domain, [target.recipient])))
+    return decided(rejected('Sandbox subdomains are for test purposes only.'))
+  // The window of o:deliver-within promises that nothing arrives after it (messages.md rule 42).
+  if (record.options.deliverWithinMs !== null && parts.clock.now() >= delivery.expires_at)
+    return decided(tooOld(delivery))
+  const { tags } = record.summary
+  const suppressed = await parts.suppressions.suppressionOf(
+    domain.id,
+    delivery.recipient,
+    tags,
+    listsAgainst(record, target),
+  )
+  if (suppressed) return decided(suppressed)
+  let copy: Copy
+  try {
+    copy = await makeCopy(parts, record, domain, target)
+  } catch (error) {
+    if (error instanceof RenderError) return decided(rejected('Template render error', error.message))
+    if (error instanceof CopyTooLarge) return decided(rejected(error.message))
+    throw error
+  }
+  const fault = copy.author === null ? null : await authorFault(parts.domains, domain, copy.author)
+  if (fault) return decided(rejected(fault.message))
+  const { testMode, traceparent } = record.options
+  if (testMode) return { kind: 'decided', about: copy.about, outcome: TEST_MODE, traceparent }
+  return signedDelivery(parts, record, domain, delivery, copy, target)
+}
+
+/** Mail of the service itself is not the domain's, whatever domain it is sent from (decision 59). */
+const isServiceMail = ({ accountId }: MessageRecord) => accountId === SYSTEM_ACCOUNT_ID
+
+/**
+ * Undefined: all lists. Unsubscribes do not apply to mail of the service itself, nor do complaints to forwarded mail,
+ * which others wrote (suppressions.md section 7 rules 6 and 10).
+ */
+function listsAgainst(
+  record: MessageRecord,
+  target: Pick<CopyTarget, 'list'>,
+): readonly StoppingList[] | undefined {
+  if (isForward(record, target)) return ['bounces']
+  return isServiceMail(record) ? ['bounces', 'complaints'] : undefined
+}
+
+async function signedDelivery(
+  parts: PrepareParts,
+  record: MessageRecord,
+  domain: Domain,
+  delivery: ClaimedDelivery,
+  copy: Copy,
+  target: ReturnType<typeof targetOf>,
+): Promise<Prepared> {
+  const { options } = record
+  const asItCame = isForward(record, target)
+  // A signature of ours would vouch for a stranger's mail; a list vouches for what it distributes.
+  const signing = await (asItCame ? NO_KEYS : keysFor(parts, record, domain)).catch((error: unknown) => {
+    throw unreadableKey(error)
+  })
+  const signed = async (plain: MimeMessage): Promise<MimeMessage> => {
+    const signatures = await parts.signers.sign(plain, signing, { signedAt: new Date(record.createdAt) })
+    return { ...plain, headers: [...signatures, ...plain.headers] }
+  }
+  const message = await signed(copy.message)
+  const hidden = asItCame || isSuppressed('Sending-Ip', options.suppressHeaders)
+  const sourceHeader = hidden ? null : `${parts.headerPrefix}Sending-Ip`
+  // The links of the service's own mail are secrets of the recipient (decision 59).
+  const archiveTo = isServiceMail(record) || asItCame ? null : (options.archiveTo ?? domain.archiveTo)
+  if (archiveTo !== null)
+    parts.archive.note(delivery, { url: archiveTo, headers: message.headers, sourceHeader })
+  return {
+    kind: 'send',
+    about: copy.about,
+    returnPath: returnPathOf(target.delivery.sid, await returnPathHost(parts.domains, domain)),
+    message,
+    sizeBytes: messageSize(message),
+    utf8: copy.utf8 || /[^\x00-\x7f]/.test(delivery.recipient),
+    tls: {
+      required: options.requireTls ?? domain.requireTls,
+      verify: !(options.skipVerification ?? domain.skipVerification),
+      ...(options.isTlsReport && { isTlsReport: true }),
+    },
+    primaryDkim: signing[0] ? `${signing[0].selector}._domainkey.${signing[0].domain}` : null,
+    windowIsSenders: options.deliverWithinMs !== null,
+    sourceHeader,
+    traceparent: options.traceparent,
+    ...(!message.composed && { toSevenBit: () => sevenBit(copy.message, message, signed) }),
+  }
+}
+
+const NO_KEYS: Promise<SigningKey[]> = Promise.resolve([])
+
+/** Temporary faults of the database or the machine are passed on; any other fault is the key's. */
+function unreadableKey(error: unknown): unknown {
+  const isTemporary = error instanceof ServiceError || shortageOf(error) !== null
+  return isTemporary ? error : new Unprepared('a signing key of the domain cannot be read', { cause: error })
+}
+
+/** Most servers accept 8-bit mail: it is converted, and signed again, only for those that do not. */
+async function sevenBit(
+  plain: MimeMessage,
+  asIs: MimeMessage,
+  signed: (message: MimeMessage) => Promise<MimeMessage>,
+): Promise<{ message: MimeMessage; sizeBytes: number } | null> {
+  const { headers } = splitMessage(Buffer.from(`${plain.headers.join('\r\n')}\r\n\r\n`))
+  const fit = await makeFit(headers, plain.body, 'seven-bit').catch((error: unknown) => {
+    throw isMissingFile(error) ? new Unprepared(CONTENT_MISSING, { cause: error }) : error
+  })
+  if (fit === null) return null
+  if (!fit.changed) return { message: asIs, sizeBytes: messageSize(asIs) }
+  if (headers.some(({ name }) => isSignature(name))) return null
+  const { fields } = fit
+  const own = fields === null ? headers : headers.filter(({ name }) => !CONTENT_FIELD.test(name))
+  const message = await signed({ headers: [...own.map(({ raw }) => raw), ...(fields ?? [])], body: fit.body })
+  return { message, sizeBytes: messageSize(message) }
+}
+
+const CONTENT_FIELD = /^content-(?:type|transfer-encoding)$/i
+
+/** The target of a delivery's copy, as its row has it. */
+export function targetOf(
+  delivery: Pick<DeliveryRow, 'id' | 'recipient_header' | 'variables_json' | 'list_json'>,
+  mac: ReturnPathMac,
+): CopyTarget & { delivery: { id: string; sid: string }; recipient: NonNullable<CopyTarget['recipient']> } {
+  const { id, variables_json: variables, list_json: list } = delivery
+  return {
+    delivery: { id, sid: deliveryToken(id, mac) },
+    recipient: parseMailbox(delivery.recipient_header),
+    variables: variables === null ? null : (JSON.parse(variables) as RecipientVariables),
+    list: list === null ? null : (JSON.parse(list) as ListCopy),
+  }
+}
+
+const rejected = (reason: string, description = ''): Outcome => ({ kind: 'rejected', reason, description })
+
+/**
+ * Active RSA keys alternate between messages; an Ed25519 key signs as well (domain-keys.md rule 10). The choice depends
+ * on the message's time, so that a retry is signed by the same key. The message's secondary key is last.
+ */
+async function keysFor(parts: PrepareParts, record: MessageRecord, domain: Domain): Promise<SigningKey[]> {
+  if (!record.options.dkim) return []
+  const keys = await parts.signingKeys.active(domain.dkimAuthority)
+  const rsa = keys.filter((key) => key.algorithm === 'rsa')
+  const turn = rsa[Math.floor(record.createdAt) % Math.max(rsa.length, 1)]
+  const second = await secondaryKey(parts.secondaryKeys, record.accountId, record.options)
+  return [
+    ...(turn ? [turn] : []),
+    ...keys.filter((key) => key.algorithm === 'ed25519'),
+    ...(second ? [second] : []),
+  ]
+}

@@ -1,0 +1,62 @@
+/** The second signature of a message (messages.md rule 37). */
+import { createPublicKey } from 'node:crypto'
+import type { SigningKey } from '../../protocols/dkim/sign.ts'
+import type { SigningKeys } from '../../sending/domains/keys/signing-keys.ts'
+import type { KeyName, MessageOptions } from '../request/options.ts'
+
+export interface SecondaryKeys {
+  /** The active key of that name if the account owns it, else null. */
+  find(accountId: string, name: Pick<KeyName, 'domain' | 'selector'>): Promise<SigningKey | null>
+  /** True if DNS publishes the key under the other name, and that is no other account's. */
+  isPublished(
+    accountId: string,
+    name: Pick<KeyName, 'domain' | 'selector'>,
+    key: SigningKey,
+  ): Promise<boolean>
+}
+
+/** The key to sign with in addition to the domain's own, under its public name if DNS confirms that; null: none. */
+export async function secondaryKey(
+  keys: SecondaryKeys,
+  accountId: string,
+  { secondaryDkim, secondaryDkimPublic }: MessageOptions,
+): Promise<SigningKey | null> {
+  if (secondaryDkim === null) return null
+  const key = await keys.find(accountId, secondaryDkim)
+  if (!key || !secondaryDkimPublic) return key
+  const isPublished = await keys.isPublished(accountId, secondaryDkimPublic, key)
+  return isPublished
+    ? { ...key, domain: secondaryDkimPublic.domain, selector: secondaryDkimPublic.selector }
+    : key
+}
+
+/** Finds keys among the account's own domains, and their names in DNS. */
+export function createSecondaryKeys(parts: {
+  signingKeys: SigningKeys
+  ownsAuthority(accountId: string, authority: string): Promise<boolean>
+  /** Whether another account has proven the name to be its own. */
+  isForeign(accountId: string, name: string): Promise<boolean>
+  /** TXT texts at a name; empty when there are none or DNS does not answer. */
+  txt(name: string): Promise<readonly string[]>
+}): SecondaryKeys {
+  return {
+    async find(accountId, { domain, selector }) {
+      if (!(await parts.ownsAuthority(accountId, domain))) return null
+      const active = await parts.signingKeys.active(domain)
+      return active.find((key) => key.selector.toLowerCase() === selector) ?? null
+    },
+    async isPublished(accountId, { domain, selector }, key) {
+      if (await parts.isForeign(accountId, domain)) return false
+      const texts = await parts.txt(`${selector}._domainkey.${domain}`)
+      const own = createPublicKey(key.privateKey)
+      const der = own.export({ type: 'spki', format: 'der' }).toString('base64')
+      // RFC 8463 §4: Ed25519 keys are published bare, without the SubjectPublicKeyInfo around them.
+      const bare =
+        key.algorithm === 'ed25519' ? Buffer.from(der, 'base64').subarray(-32).toString('base64') : der
+      return texts.some((text) => {
+        const published = /(?:^|;)\s*p=([^;]*)/.exec(text)?.[1]?.replace(/\s/g, '')
+        return published === der || published === bare
+      })
+    },
+  }
+}

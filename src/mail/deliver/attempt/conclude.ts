@@ -1,0 +1,144 @@
+/** From an attempt's result to the delivery's new state and its events. Pure. */
+import {
+  deliveredEvent,
+  type EventMessage,
+  type EventRecord,
+  failedEvent,
+  rejectedEvent,
+} from '../../../watching/events/event.ts'
+import type { ClaimedDelivery, Settlement } from '../claim/queue.ts'
+import { providerOfDomain } from '../connect/well-known-domains.ts'
+import type { AttemptResult, DeliveryParts } from '../contract.ts'
+import { CODE_TOO_OLD, type Failure, type Outcome, REASON_DEAD_MAILBOX, type Verdict } from './outcome.ts'
+import { nextStep } from './schedule.ts'
+
+/** Facts from the preparation that the outcome needs. */
+export interface AttemptFacts {
+  primaryDkim: string | null
+  /** The sender set the window: it ends the delivery, not the last retry. */
+  windowIsSenders: boolean
+}
+
+/** `now`, and all times in the result, are Unix milliseconds. `suppression`: of a failure that is final. */
+export function conclude(
+  delivery: ClaimedDelivery,
+  about: EventMessage,
+  result: AttemptResult,
+  { primaryDkim, windowIsSenders }: AttemptFacts,
+  now: number,
+  rules: Pick<DeliveryParts, 'retryScheduleMs' | 'random' | 'judge' | 'poolOf'>,
+): { end: Settlement; events: EventRecord[]; suppression: Verdict['suppression'] } {
+  const to = { recipient: delivery.recipient, recipientDomain: delivery.recipient_domain }
+  const domain = delivery.recipient_domain.toLowerCase()
+  const attempts = delivery.attempts + (result.attempted ? 1 : 0)
+  const facts = (code: number, message: string, description: string, enhanced: string | null) => ({
+    sendingIp: result.sendingIp,
+    sendingPool: result.sendingIp === null ? null : (rules.poolOf?.(result.sendingIp) ?? null),
+    primaryDkim,
+    recipientProvider: result.provider === 'Other' ? providerOfDomain(domain) : result.provider,
+    status: {
+      code,
+      'attempt-no': attempts,
+      message,
+      description,
+      'session-seconds': Math.round(result.sessionMs) / 1000,
+      ...(enhanced && { 'enhanced-code': enhanced }),
+      ...(result.mxHost && { 'mx-host': result.mxHost }),
+      ...(result.tls !== null && { tls: result.tls }),
+      ...(result.verified !== null && { 'certificate-verified': result.verified }),
+      ...(result.utf8 !== null && { utf8: result.utf8 }),
+    },
+  })
+  const { outcome } = result
+  switch (outcome.kind) {
+    case 'delivered': {
+      const event = deliveredEvent(about, to, facts(outcome.code, outcome.message, '', outcome.enhanced), now)
+      const end: Settlement = {
+        state: 'delivered',
+        attempts,
+        dueAt: now,
+        reason: '',
+        lastCode: outcome.code,
+        lastReply: outcome.message,
+      }
+      return { end, events: [event], suppression: null }
+    }
+    case 'rejected': {
+      const end: Settlement = {
+        state: 'rejected',
+        attempts,
+        dueAt: now,
+        reason: outcome.reason,
+        lastCode: null,
+        lastReply: null,
+      }
+      return {
+        end,
+        events: [rejectedEvent(about, outcome.reason, outcome.description, now)],
+        suppression: null,
+      }
+    }
+    case 'suppressed':
+    case 'bounced':
+    case 'deferred':
+      return failed(outcome)
+  }
+
+  function failed(failure: Extract<Outcome, { failure: Failure }>): {
+    end: Settlement
+    events: EventRecord[]
+    suppression: Verdict['suppression']
+  } {
+    const { code, enhanced, message, description } = failure.failure
+    const judged = (permanent: boolean) =>
+      rules.judge(
+        failure.failure,
+        { recipients: [delivery.recipient], senders: [about.summary.sender] },
+        permanent,
+      )
+    const common = facts(code, message, description, enhanced)
+    const last = { attempts, lastCode: code > 0 ? code : null, lastReply: message || description }
+    if (failure.kind === 'suppressed') {
+      const { kind: state, reason } = failure
+      const event = failedEvent(about, to, { ...common, severity: 'permanent', reason }, now)
+      return { end: { state, dueAt: now, reason, ...last }, events: [event], suppression: null }
+    }
+    if (failure.kind === 'bounced') {
+      const { reason, ruleId, suppression } = judged(true)
+      const type = reason === REASON_DEAD_MAILBOX ? ('hard' as const) : ('soft' as const)
+      const status = { ...common.status, 'bounce-type': type }
+      const event = failedEvent(about, to, { ...common, status, severity: 'permanent', reason, ruleId }, now)
+      return { end: { state: 'bounced', dueAt: now, reason, ...last }, events: [event], suppression }
+    }
+    const next = nextStep(
+      now,
+      attempts,
+      delivery.expires_at,
+      rules.retryScheduleMs,
+      rules.random(),
+      windowIsSenders,
+    )
+    if (next.kind === 'give-up') {
+      const old = facts(CODE_TOO_OLD, 'Too old', '', null)
+      const status = {
+        ...old.status,
+        'bounce-type': 'soft' as const,
+        // No server has answered where the window ended before the first attempt.
+        ...(code > 0 && { 'last-code': code, 'last-message': message }),
+      }
+      const { ruleId, suppression } = judged(true)
+      const event = failedEvent(
+        about,
+        to,
+        { ...old, status, severity: 'permanent', reason: 'old', ruleId },
+        now,
+      )
+      return { end: { state: 'expired', dueAt: now, reason: 'old', ...last }, events: [event], suppression }
+    }
+    const retrySeconds = next.kind === 'retry' ? { 'retry-seconds': Math.round((next.at - now) / 1000) } : {}
+    const status = { ...common.status, ...retrySeconds }
+    const { reason, ruleId } = judged(false)
+    const event = failedEvent(about, to, { ...common, status, severity: 'temporary', reason, ruleId }, now)
+    return { end: { state: 'queued', dueAt: next.at, reason, ...last }, events: [event], suppression: null }
+  }
+}

@@ -1,0 +1,181 @@
+/**
+ * Outcomes of attempts, and how DNS answers, replies and failures become outcomes. Pure: the engine turns an outcome
+ * into rows and events.
+ */
+import type { MxResult } from '../../../protocols/dns/mx.ts'
+import type { SmtpFailure } from '../../../protocols/smtp/failure.ts'
+import type { SmtpReply } from '../../../protocols/smtp/reply.ts'
+
+/** Why an attempt failed. */
+export interface Failure {
+  /** The server's code, or one of ours: 498 no MX, 499 connection, 602 too old, 605-607 suppressed, 680 no TLS,
+   *  690 cannot be prepared. */
+  code: number
+  enhanced: string | null
+  message: string
+  description: string
+  /** The reply was one to the content, not to an address. Default: false. */
+  isOfContent?: boolean
+}
+
+export type Outcome =
+  | { kind: 'delivered'; code: number; message: string; enhanced: string | null }
+  | { kind: 'deferred'; failure: Failure }
+  | { kind: 'bounced'; failure: Failure }
+  | { kind: 'suppressed'; reason: string; failure: Failure }
+  | { kind: 'rejected'; reason: string; description: string }
+
+export const CODE_TEST_MODE = 650
+export const CODE_TOO_OLD = 602
+export const CODE_CONNECTION = 499
+export const CODE_NO_MX = 498
+export const CODE_NO_TLS = 680
+/** The message could not be prepared on this server, so no other was asked. */
+export const CODE_UNPREPARED = 690
+
+/** `reason` of a delivery that waits because this machine is short of something. */
+export const REASON_LOCAL_FAULT = 'local-fault'
+
+/** `reason` of a delivery that waits for the allowance of an address on warm-up. */
+export const REASON_WARMUP = 'warm-up'
+
+/** `reason` of a delivery that waits because the provider blocks every address that it may leave from. */
+export const REASON_BLOCKED = 'address-blocked'
+
+/** `reason` of a delivery that waits because an operator has paused mail to its site; migration 0170 has an index of such. */
+export const REASON_PROVIDER_PAUSED = 'provider-paused'
+
+/** `reason` of a delivery that waits because its account may not send; migration 0032 has an index of such. */
+export const REASON_ACCOUNT_HELD = 'account-held'
+
+/** What a failure means; `reason` is a word of events.md ("reason and codes of failed"). */
+export interface Verdict {
+  /** Of the rule that matches the reply. */
+  ruleId: string
+  reason: string
+  /** For `addBounce` of sending/suppressions/automatic.ts. Absent or null: the failure says nothing about the recipient. */
+  suppression?: 'hard' | 'soft' | null
+  /** The reply says that the server takes no mail from the address that this came from. Absent: no. */
+  blocksAddress?: boolean
+}
+
+/** Classifies a failure; handed in, because the meaning of replies is not the engine's concern. */
+export type Judge = (
+  failure: Failure,
+  envelope: { recipients: readonly string[]; senders: readonly string[] },
+  permanent: boolean,
+) => Verdict
+
+/** `reason` of a failure that says the mailbox does not exist or is closed for good. */
+export const REASON_DEAD_MAILBOX = 'bounce'
+
+/** The outcome of a final reply to RCPT TO, or (`isOfContent`) to DATA or the message itself. */
+export function outcomeOfReply(reply: SmtpReply, isOfContent = false): Outcome {
+  const { code, enhanced, text } = reply
+  if (code >= 200 && code < 300) return { kind: 'delivered', code, message: text, enhanced }
+  const failure: Failure = {
+    ...{ code, enhanced, message: text, description: '' },
+    ...(isOfContent && { isOfContent }),
+  }
+  return code >= 500 ? { kind: 'bounced', failure } : { kind: 'deferred', failure }
+}
+
+/** A server has judged the message, whatever it said. */
+export function isAnswered(outcome: Outcome): boolean {
+  switch (outcome.kind) {
+    case 'delivered':
+      return outcome.code !== CODE_TEST_MODE
+    case 'deferred':
+    case 'bounced':
+      return ![CODE_CONNECTION, CODE_NO_MX, CODE_NO_TLS, CODE_UNPREPARED].includes(outcome.failure.code)
+    case 'suppressed':
+    case 'rejected':
+      return false
+  }
+}
+
+/** No address that the message may leave from can be used (ips-pools.md section 1 rule 5). */
+export function noSendingIp(): Outcome {
+  const failure = { code: 421, enhanced: null, message: 'No sending IP available', description: '' }
+  return { kind: 'deferred', failure }
+}
+
+export const CONTENT_MISSING = 'message content is missing on this server'
+
+/** The message cannot be read, signed or composed here; that may be repaired while it waits. */
+export function unprepared(message: string): Outcome {
+  return { kind: 'deferred', failure: { code: CODE_UNPREPARED, enhanced: null, message, description: '' } }
+}
+
+/** No usable answer from any server: try again later. */
+export function connectionFailure(message: string): Outcome {
+  const failure = { code: CODE_CONNECTION, enhanced: null, message, description: '' }
+  return { kind: 'deferred', failure }
+}
+
+/**
+ * A failure of the dialogue: a refusal is the server's decision, everything else may pass. A reply that nothing called for
+ * decides nothing, not even a positive one.
+ */
+export function outcomeOfFailure(failure: SmtpFailure): Outcome {
+  if (failure.reply && failure.reason === 'refused') {
+    // Refused before any recipient was named: about us, not about the recipient, and tried again.
+    const early = ['greeting', 'ehlo', 'auth', 'starttls', 'rset'].includes(failure.stage)
+    const outcome = outcomeOfReply(failure.reply)
+    return early && outcome.kind === 'bounced' ? { kind: 'deferred', failure: outcome.failure } : outcome
+  }
+  // The content could not be read to its end: a file is missing, or shorter than it was.
+  if (failure.stage === 'body' && failure.reason === 'message') return unprepared(CONTENT_MISSING)
+  const permanent = ['address', 'too-large', 'message'].includes(failure.reason) || isMissingUtf8(failure)
+  const cause: Failure = {
+    code: permanent ? 554 : CODE_CONNECTION,
+    enhanced: null,
+    message: failure.message,
+    description: '',
+  }
+  return permanent ? { kind: 'bounced', failure: cause } : { kind: 'deferred', failure: cause }
+}
+
+/** An address that is not ASCII fails for good if the peer cannot take it (messages.md rule 16). */
+const isMissingUtf8 = (failure: SmtpFailure) => failure.stage === 'mail' && failure.reason === 'unsupported'
+
+/** No connection with TLS could be made, or none under the receiver's policy. */
+export function noTls(message: string): Outcome {
+  return {
+    kind: 'deferred',
+    failure: {
+      code: CODE_NO_TLS,
+      enhanced: null,
+      message,
+      description: 'TLS is required and was not to be had',
+    },
+  }
+}
+
+/** events.md: 498 `No MX`, temporary for what may change, permanent at once for NXDOMAIN and null MX. */
+export function outcomeOfMx(found: Exclude<MxResult, { kind: 'hosts' }>, domain: string): Outcome {
+  const failure = (description: string): Failure => ({
+    code: CODE_NO_MX,
+    enhanced: null,
+    message: `No MX for ${domain}`,
+    description,
+  })
+  switch (found.kind) {
+    case 'null-mx':
+      return {
+        kind: 'bounced',
+        failure: failure('the domain says that it takes no mail (null MX)'),
+      }
+    case 'no-domain':
+      return { kind: 'bounced', failure: failure('the domain does not exist') }
+    case 'no-mail-host':
+      return { kind: 'deferred', failure: failure('the domain has neither MX nor address records') }
+    case 'forbidden':
+      return {
+        kind: 'deferred',
+        failure: failure('its mail hosts have only private addresses, which are not allowed'),
+      }
+    case 'temporary':
+      return { kind: 'deferred', failure: failure(found.reason) }
+  }
+}

@@ -1,0 +1,183 @@
+/**
+ * Opens a connection for an attempt. STARTTLS is used when offered. When it fails, or the certificate does not verify
+ * although it must, the attempt goes on in plain text on a new connection, unless the message (messages.md rule 36) or
+ * the receiver's policy (tls-policy.ts) requires TLS. Results under a policy are counted for TLS reports.
+ */
+
+import { failPoint } from '../../../base/flow/fail-point.ts'
+import type { Clock } from '../../../base/time/clock.ts'
+import {
+  type ConnectOptions,
+  connectSmtp,
+  type SmtpConnection,
+  type TlsOptions,
+} from '../../../protocols/smtp/client.ts'
+import { SmtpFailure } from '../../../protocols/smtp/failure.ts'
+import { replyText } from '../../../protocols/smtp/reply.ts'
+import { noTls, type Outcome, outcomeOfFailure } from '../attempt/outcome.ts'
+import { TranscriptRecorder } from '../attempt/transcript.ts'
+import type { AttemptResult } from '../contract.ts'
+import { sourceHelo, sourceIp } from '../lanes/lanes.ts'
+import type { HeldConnection } from './connection-pool.ts'
+import type { Job, Routes, Routing, Target } from './routes.ts'
+import type { HostTls } from './tls-policy.ts'
+import type { TlsResults } from './tls-results.ts'
+
+export interface OpeningParts {
+  routing: Routing
+  heloName: string
+  clock: Clock
+  tlsResults?: TlsResults
+  tlsOptions?: TlsOptions
+  /** Default `connectSmtp`. */
+  connect?: (options: ConnectOptions) => Promise<SmtpConnection>
+}
+
+export type Opened =
+  | HeldConnection
+  | { outcome: Outcome; transcript: AttemptResult['transcript'] }
+  /** A fault of this machine, perhaps: says nothing about the peer. */
+  | { cause: unknown }
+
+/** Servers remembered as below; one that is forgotten costs one deferred message. */
+const WITHOUT_CHUNKS_MAX = 1_000
+/** In events, for the operator. */
+const PASSWORD_RULE =
+  'the password in SENDWRIGHT_DELIVERY is sent over verified TLS only, or with ?tls=unverified over any TLS'
+
+export class Opener {
+  readonly #parts: OpeningParts
+  readonly #routes: Routes
+  readonly #connect: (options: ConnectOptions) => Promise<SmtpConnection>
+  /** Addresses that offer CHUNKING and do not know BDAT. */
+  readonly #withoutChunks = new Set<string>()
+
+  constructor(parts: OpeningParts, routes: Routes) {
+    this.#parts = parts
+    this.#routes = routes
+    this.#connect = parts.connect ?? connectSmtp
+  }
+
+  /** Connects under the TLS rules; after a TLS fault again in plain text, unless TLS is required. */
+  async open(job: Job, target: Target, rules: HostTls): Promise<Opened> {
+    const transcript = new TranscriptRecorder()
+    const startedAt = this.#parts.clock.now()
+    const failed = (failure: SmtpFailure, outcome: Outcome): Opened => {
+      if (failure.reason === 'local') return { cause: failure.cause }
+      this.#noteFailure(job, target, failure)
+      return { outcome, transcript: { startedAt, lines: transcript.take() } }
+    }
+    try {
+      const mode = rules.required ? 'required' : 'opportunistic'
+      const held = await this.#connectTo(job, target, rules, mode, transcript)
+      this.#report(job, target, rules, resultOf(rules, held.connection))
+      return held
+    } catch (error) {
+      const failure = smtpFailure(error)
+      if (failure.stage === 'auth' && failure.reason === 'certificate')
+        return failed(failure, this.#noTls(failure))
+      if (!isTlsFault(failure)) return failed(failure, outcomeOfFailure(failure))
+      this.#report(job, target, rules, resultOfFailure(failure))
+      if (rules.required) return failed(failure, this.#noTls(failure))
+    }
+    try {
+      return await this.#connectTo(job, target, rules, 'none', transcript)
+    } catch (error) {
+      const failure = smtpFailure(error)
+      return failed(failure, outcomeOfFailure(failure))
+    }
+  }
+
+  #noTls({ reply, message }: SmtpFailure): Outcome {
+    const { routing } = this.#parts
+    const reason = reply ? replyText(reply) : message
+    const hasPassword = routing.kind === 'relay' && routing.auth !== null
+    return noTls(hasPassword ? `${reason} (${PASSWORD_RULE})` : reason)
+  }
+
+  /** The server at this address gets no BDAT any more. */
+  avoidChunks(address: string): void {
+    if (this.#withoutChunks.size >= WITHOUT_CHUNKS_MAX) this.#withoutChunks.clear()
+    this.#withoutChunks.add(address)
+  }
+
+  async #connectTo(
+    job: Job,
+    target: Target,
+    rules: HostTls,
+    mode: ConnectOptions['tls'],
+    transcript: TranscriptRecorder,
+  ): Promise<HeldConnection> {
+    failPoint('connect-before')
+    const connection = await this.#connect(this.#optionsFor(job, target, rules, mode, transcript))
+    failPoint('connect-after')
+    this.#routes.reached(job, target)
+    return { connection, name: target.name, openedAt: this.#parts.clock.monotonic(), transcript, used: 0 }
+  }
+
+  #optionsFor(
+    { lane }: Job,
+    target: Target,
+    { judge, verify }: HostTls,
+    mode: ConnectOptions['tls'],
+    transcript: TranscriptRecorder,
+  ): ConnectOptions {
+    const { routing, heloName, tlsOptions, clock } = this.#parts
+    return {
+      host: target.address,
+      port: routing.port,
+      localAddress: sourceIp(lane) ?? undefined,
+      heloName: sourceHelo(lane) ?? heloName,
+      serverName: target.name,
+      tls: mode,
+      verify,
+      tlsOptions: { ...tlsOptions, ...(judge && { judge }) },
+      transcript: transcript.add,
+      chunking: !this.#withoutChunks.has(target.address),
+      clock,
+      ...(routing.kind === 'relay' && routing.auth && { auth: routing.auth }),
+    }
+  }
+
+  #noteFailure(job: Job, target: Target, failure: SmtpFailure): void {
+    if (failure.stage === 'connect') this.#routes.unreachable(job, target, failure.message)
+    // Another message may need no TLS, or have other rules for it.
+    else if (isTlsFault(failure)) this.#routes.reached(job, target)
+    else this.#routes.refused(job, target, failure.message)
+  }
+
+  #report({ domain, lane }: Job, { name }: Target, { policy }: HostTls, result: string): void {
+    if (policy === 'none') return
+    const isTlsa = policy === 'tlsa'
+    this.#parts.tlsResults?.record({
+      recipientDomain: domain,
+      sendingIp: sourceIp(lane) ?? '',
+      policyDomain: isTlsa ? name : domain,
+      policyType: isTlsa ? 'tlsa' : 'sts',
+      mxHost: name,
+      result,
+    })
+  }
+}
+
+function smtpFailure(error: unknown): SmtpFailure {
+  if (error instanceof SmtpFailure) return error
+  throw error
+}
+
+const isTlsFault = ({ stage }: SmtpFailure) => stage === 'tls' || stage === 'starttls'
+
+/** RFC 8460 §4.3. A policy that is only tested lets a connection pass that does not fit it. */
+function resultOf({ policy }: HostTls, { tls }: SmtpConnection): string {
+  if (policy !== 'sts-testing' || tls?.verified) return 'success'
+  return tls ? 'certificate-not-trusted' : 'starttls-not-supported'
+}
+
+/** RFC 8460 §4.3. */
+function resultOfFailure({ stage, reason, message }: SmtpFailure): string {
+  if (stage === 'starttls') return 'starttls-not-supported'
+  if (reason !== 'certificate') return 'validation-failure'
+  if (/EXPIRED|not valid at this time/i.test(message)) return 'certificate-expired'
+  if (/is not for/.test(message)) return 'certificate-host-mismatch'
+  return /TLSA/.test(message) ? 'validation-failure' : 'certificate-not-trusted'
+}

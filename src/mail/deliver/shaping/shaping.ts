@@ -1,0 +1,151 @@
+/**
+ * The shaping in force in this process, and its change without a restart.
+ *
+ * 1. Without an operator's file it is ours.
+ * 2. The file is read again when it has changed, by a job that looks at its time and size, and on SIGHUP.
+ * 3. A file with a fault changes nothing: what was in force stays so. So that this is true over a restart as well, the last
+ *    good file is copied into the data folder.
+ */
+import { readFile, rename, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Logger } from 'pino'
+import type { Clock } from '../../../base/time/clock.ts'
+import { createJob, type Job } from '../../../platform/jobs/job.ts'
+import { FILE_BYTES_MAX, readShapingFile, ShapingFileError } from './shaping-file.ts'
+import { readShipped, type ShapingTable, shapingTable, shippedShaping } from './shaping-table.ts'
+
+export interface Shaping {
+  /** Another object after each change. */
+  current(): ShapingTable
+  state(): ShapingState
+  /** Calls `listener` after each change. */
+  onChange(listener: () => void): void
+  /** Reads the file again, whether it has changed or not. Never rejects. */
+  reload(): Promise<void>
+  /** Looks for changes of the file; null without one. */
+  readonly job: Job | null
+}
+
+export interface ShapingState {
+  /** The operator's; null: none. */
+  file: string | null
+  /** Unix milliseconds. */
+  loadedAt: number
+  /** Of the newest file, if it is not in force. */
+  faults: readonly string[]
+}
+
+export interface ShapingParts {
+  file: string | null
+  dataFolder: string
+  clock: Clock
+  log: Logger
+}
+
+const LOOK_EVERY_MS = 5_000
+const COPY_NAME = 'shaping-last-good.json'
+
+export async function openShaping(parts: ShapingParts): Promise<Shaping> {
+  const { file, dataFolder, clock, log } = parts
+  const copy = join(dataFolder, COPY_NAME)
+  const listeners: (() => void)[] = []
+  let table = shippedShaping()
+  let text: string | null = null
+  let state: ShapingState = { file, loadedAt: clock.now(), faults: [] }
+  let seen = ''
+  /** One at a time. */
+  let reading = Promise.resolve()
+
+  /** @throws ShapingFileError, or that of reading it */
+  async function take(from: string): Promise<void> {
+    const read = await readText(from)
+    const next = shapingTable(readShipped(), readShapingFile(read, readShipped()))
+    if (read === text) return
+    table = next
+    text = read
+    state = { ...state, loadedAt: clock.now() }
+  }
+
+  async function load(from: string): Promise<void> {
+    const before = table
+    const stamp = await stampOf(from)
+    try {
+      await take(from)
+      state = { ...state, faults: [] }
+      if (table === before) return
+      log.info({ file, version: table.version }, 'shaping file in force')
+      await keepCopy()
+      for (const listener of listeners) listener()
+    } catch (error) {
+      const faults =
+        error instanceof ShapingFileError ? error.faults : [`it cannot be read: ${(error as Error).message}`]
+      state = { ...state, faults }
+      log.warn(
+        { file, faults, inForce: table.version },
+        'the shaping file has faults; the limits stay as they were',
+      )
+    } finally {
+      seen = stamp
+    }
+  }
+
+  /** Losing it costs the limits only if the file is bad at the next start. */
+  async function keepCopy(): Promise<void> {
+    try {
+      await writeFile(`${copy}.new`, text ?? '', { mode: 0o600 })
+      await rename(`${copy}.new`, copy)
+    } catch (error) {
+      log.warn({ err: error }, 'cannot keep a copy of the shaping file')
+    }
+  }
+
+  if (file !== null) {
+    await load(file)
+    if (text === null)
+      await take(copy).then(
+        () => log.warn({ version: table.version }, 'the last good shaping file is in force'),
+        () => {},
+      )
+  }
+
+  const queued = (run: () => Promise<void>) => {
+    reading = reading.then(run)
+    return reading
+  }
+  return {
+    current: () => table,
+    state: () => state,
+    onChange: (listener) => void listeners.push(listener),
+    reload: () => queued(async () => (file === null ? undefined : load(file))),
+    job:
+      file === null
+        ? null
+        : createJob({
+            name: 'shaping-file',
+            everyMs: LOOK_EVERY_MS,
+            // Each process has a file of its own.
+            scope: 'process',
+            work: () =>
+              queued(async () => {
+                if ((await stampOf(file)) !== seen) await load(file)
+              }),
+          }),
+  }
+}
+
+/** @throws when it cannot be read, or is too large to be one */
+async function readText(file: string): Promise<string> {
+  if ((await stat(file)).size > FILE_BYTES_MAX)
+    throw new Error(`it is larger than ${FILE_BYTES_MAX / 1024} KB`)
+  return readFile(file, 'utf8')
+}
+
+/** Changes with the content; '' while there is no file. */
+async function stampOf(file: string): Promise<string> {
+  try {
+    const { mtimeMs, size, ino } = await stat(file)
+    return `${mtimeMs} ${size} ${ino}`
+  } catch {
+    return ''
+  }
+}

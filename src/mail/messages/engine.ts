@@ -1,0 +1,115 @@
+/** Builds the delivery engine: where mail goes, what it is made of, and what its outcome writes. */
+import type { Core } from '../../core.ts'
+import type { CaptureListener } from '../../receiving/inbox/capture-listener.ts'
+import type { Sources } from '../../sending/ips/source-addresses.ts'
+import { bounceConsequences } from '../../sending/suppressions/automatic.ts'
+import { transcriptStatement } from '../deliver/attempt/transcript.ts'
+import { createQueue } from '../deliver/claim/queue.ts'
+import type { Routing } from '../deliver/connect/routes.ts'
+import { createStoredPolicies } from '../deliver/connect/stored-policies.ts'
+import { createTlsResults } from '../deliver/connect/tls-results.ts'
+import { createTransport } from '../deliver/connect/transport.ts'
+import type { Delivery, DeliveryParts } from '../deliver/contract.ts'
+import { createDelivery } from '../deliver/engine.ts'
+import { withMemoryBound } from '../deliver/lanes/large-messages.ts'
+import type { SlowDown } from '../deliver/lanes/pacing.ts'
+import type { Overrides } from '../deliver/overrides/overrides.ts'
+import type { Shaping } from '../deliver/shaping/shaping.ts'
+import { acrossNodes } from './across-nodes.ts'
+import type { Sending } from './sending.ts'
+
+export interface EngineUses {
+  sending: Sending
+  sources: Sources
+  allowances: NonNullable<DeliveryParts['allowances']>
+  blocks: NonNullable<DeliveryParts['blocks']>
+  judge: DeliveryParts['judge']
+  capture: CaptureListener | null
+  shaping: Shaping
+  overrides: Overrides
+}
+
+/** Attempts get this long to end on a stop; R12 allows 30 s for all of it. */
+const DRAIN_MS = 20_000
+const SLOWED = 'lane-slowed'
+
+/** `stop` waits for the attempts in flight. */
+export function startEngine(
+  core: Core,
+  { sending, sources, allowances, blocks, judge, capture, shaping, overrides }: EngineUses,
+): { delivery: Delivery; stop(): Promise<void> } {
+  const { config, clock, random, log, store, space, recorder, leaseOwner, nodes } = core
+  const tlsResults = createTlsResults(store, clock)
+  const transport = createTransport({
+    routing: routingOf(core, capture),
+    heloName: config.hostname,
+    clock,
+    random,
+    sourceOf: sources.sourceOf,
+    shaping: shaping.current,
+    limitsOf: overrides.limitsOf,
+    tlsResults,
+  })
+  const delivery = createDelivery({
+    queue: createQueue(store, leaseOwner, recorder),
+    transport: withMemoryBound(core.bodiesOut, capture !== null, transport),
+    allowances,
+    blocks,
+    pauses: overrides,
+    poolOf: sources.poolOf,
+    prepare: sending.prepare,
+    describe: sending.describe,
+    requeued: sending.requeued,
+    consequences: (claimed, events, outcome, suppression) => [
+      ...sending.consequences(claimed, events, outcome, suppression),
+      ...bounceConsequences(claimed, events, outcome, suppression),
+    ],
+    keepTranscript: (claimed, result) => transcriptStatement(config.transcripts, claimed, result),
+    isCurrent: () => nodes.isCurrent(),
+    share: () => nodes.deliveryShare(),
+    slowedDown: (lane, why, how) => store.changes.hint(SLOWED, JSON.stringify({ lane, why, how })),
+    ...(store.kind === 'postgres' &&
+      config.sourceAddresses.length > 0 && { isElsewhere: sources.isElsewhere }),
+    isOff: !config.roles.includes('delivery'),
+    mayClaim: () => space.mayClaim && store.fault() === null,
+    clock,
+    log,
+    random,
+    retryScheduleMs: config.retryScheduleMs,
+    tracing: core.tracing,
+    judge,
+  })
+  shaping.onChange(delivery.shapingChanged)
+  overrides.onChange(delivery.shapingChanged)
+  store.changes.follow(SLOWED, (text) => {
+    if (text === null) return
+    const { lane, why, how } = JSON.parse(text) as { lane: string; why: string; how: SlowDown }
+    delivery.slowDown(lane, why, how)
+  })
+  nodes.onTakenOver(() => delivery.leasesLost())
+  nodes.onReturned(() => delivery.wake())
+  return {
+    delivery: acrossNodes(delivery, store.changes, clock),
+    async stop() {
+      await delivery.stop(DRAIN_MS)
+      await tlsResults.close()
+    },
+  }
+}
+
+/** The inbox is served by the same processor: more at a time would gain nothing. */
+const CAPTURE_CONNECTIONS = 20
+
+/** Capture is a relay like any other: the listener of our own inbox. */
+function routingOf(
+  { config, clock, store, resolver, allow }: Core,
+  capture: CaptureListener | null,
+): Routing {
+  if (capture) {
+    const { host, port, auth } = capture
+    return { kind: 'relay', host, port, auth, connections: CAPTURE_CONNECTIONS }
+  }
+  if (config.delivery.kind === 'relay') return { ...config.delivery, connections: config.relayConnections }
+  const policies = createStoredPolicies({ store, resolver, clock, allow })
+  return { kind: 'direct', port: config.mxPort, resolver, allow, policies }
+}

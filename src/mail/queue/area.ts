@@ -1,0 +1,36 @@
+/** The queue as operators see and change it. */
+import type { Area } from '../../area.ts'
+import type { Core } from '../../core.ts'
+import { eventMessage } from '../compose/copy.ts'
+import type { MessagesArea } from '../messages/area.ts'
+import { overrideRoutes } from './override-routes.ts'
+import { queueRoutes } from './routes.ts'
+import { shapingRoutes } from './shaping-routes.ts'
+import { createQueueTotals } from './totals.ts'
+
+export function queueApiArea(
+  core: Core,
+  { delivery, sending, sources, shaping, siteOverrides: overrides, blocks }: MessagesArea,
+): Area {
+  const { config, store, clock, recorder } = core
+  return {
+    operations: [
+      ...shapingRoutes({ shaping, overrides, firstAccountId: core.firstAccountId }),
+      ...overrideRoutes({ overrides, clock, firstAccountId: core.firstAccountId }),
+      ...queueRoutes({
+        store,
+        delivery,
+        clock,
+        recorder,
+        totals: createQueueTotals(store, delivery, clock, blocks, overrides),
+        messageOf: async (id) => {
+          const record = await sending.records.byId(id)
+          return record && eventMessage(record, config.storageUrl, record.id, record.summary)
+        },
+        sources,
+        baseUrl: config.publicUrl,
+        firstAccountId: core.firstAccountId,
+      }),
+    ],
+  }
+}

@@ -1,0 +1,155 @@
+/** Deliveries and the queue over HTTP (own-operations.md sections 2 and 3). */
+import { BadRequest } from '../../base/process/errors.ts'
+import { invalidFormat, isPlainObject, jsonText } from '../../base/values.ts'
+import { type Operation, operation } from '../../platform/http/operation.ts'
+import { limitParam, parsedParam, textParam } from '../../platform/http/request/inputs.ts'
+import { pageName, pivotPaging } from '../../platform/http/request/paging.ts'
+import type { Params } from '../../platform/http/request/params.ts'
+import type { Caller } from '../../platform/http/rights/auth.ts'
+import { type ActionParts, type QueueFilter, runAction } from './actions.ts'
+import { listDeliveries, readTranscripts } from './deliveries.ts'
+import {
+  ACTION_RESULT,
+  ACTIONS,
+  DELIVERIES,
+  LANES,
+  QUEUE_ACTION,
+  QUEUE_DOMAINS,
+  TRANSCRIPTS,
+} from './shapes.ts'
+
+export interface QueueRouteParts extends ActionParts {
+  baseUrl: string
+  /** The operator's: its callers see and change the queues of all accounts. */
+  firstAccountId: string
+}
+
+const BASE = '/sendwright/v1'
+const TAG = 'Queue'
+const READ = { area: 'events', access: 'read' } as const
+const WRITE = { area: 'domains', access: 'write' } as const
+
+export function queueRoutes(parts: QueueRouteParts): Operation[] {
+  const scope = (caller: Caller) => (caller.accountId === parts.firstAccountId ? null : caller.accountId)
+  return [
+    operation({
+      method: 'GET',
+      path: `${BASE}/messages/{message_id}/deliveries`,
+      id: 'listDeliveries',
+      tag: TAG,
+      summary: 'Where a message is, recipient by recipient, and why',
+      auth: READ,
+      params: {
+        limit: limitParam(100, 1000),
+        page: parsedParam('From a paging link', pageName),
+        id: textParam('From a paging link'),
+      },
+      answers: { 200: DELIVERIES },
+      async handler({ input, path, caller }) {
+        const { limit, page: name, id: pivot } = input()
+        const page = { name, pivot, limit }
+        const items = await listDeliveries(parts, caller.accountId, path.message_id, page)
+        const paging = pivotPaging({
+          baseUrl: parts.baseUrl,
+          path: `${BASE}/messages/${encodeURIComponent(path.message_id)}/deliveries`,
+          pivotName: 'id',
+          firstItem: items.at(0)?.id,
+          lastItem: items.at(-1)?.id,
+          pivot,
+          carry: { limit },
+        })
+        return { items, paging }
+      },
+    }),
+    operation({
+      method: 'GET',
+      path: `${BASE}/deliveries/{id}/transcript`,
+      id: 'readTranscript',
+      tag: TAG,
+      summary: 'The SMTP dialogue of each attempt that was kept',
+      auth: READ,
+      answers: { 200: TRANSCRIPTS },
+      handler: async ({ path, caller }) => ({
+        items: await readTranscripts(parts.store, caller.accountId, path.id),
+      }),
+    }),
+    operation({
+      method: 'GET',
+      path: `${BASE}/queue/lanes`,
+      id: 'listLanes',
+      tag: TAG,
+      summary: 'What waits for each lane, and what holds there',
+      auth: READ,
+      answers: { 200: LANES },
+      handler: async ({ caller }) => ({ items: await parts.totals.lanes(scope(caller)) }),
+    }),
+    operation({
+      method: 'GET',
+      path: `${BASE}/queue/domains`,
+      id: 'listQueueDomains',
+      tag: TAG,
+      summary: 'What waits per sending domain and per recipient domain',
+      auth: READ,
+      answers: { 200: QUEUE_DOMAINS },
+      handler: async ({ caller }) => parts.totals.domains(scope(caller)),
+    }),
+    operation({
+      method: 'POST',
+      path: `${BASE}/queue/actions`,
+      id: 'runQueueAction',
+      audit: {
+        action: 'queue.act',
+        given: ['action', 'filter', 'pool', 'dry_run'],
+        made: ['matched', 'changed'],
+      },
+      tag: TAG,
+      summary: 'Pause, resume, retry, drop or move what a filter matches',
+      auth: WRITE,
+      body: QUEUE_ACTION,
+      answers: { 200: ACTION_RESULT },
+      async handler({ params, caller, log }) {
+        const action = params.oneOf('action', ACTIONS)
+        if (action === undefined) throw new BadRequest('Missing mandatory parameter: action')
+        const filter = filterOf(params)
+        const order = action === 'move' ? { action, pool: params.required('pool') } : { action }
+        const dryRun = params.boolean('dry_run') ?? false
+        const result = await runAction(parts, scope(caller), order, filter, dryRun)
+        log.info({ ...order, filter, dryRun, key: caller.keyId, ...result }, 'queue action')
+        return result
+      },
+    }),
+  ]
+}
+
+/** @throws BadRequest without a filter, and for members that are unknown or not strings */
+function filterOf(params: Params): QueueFilter {
+  const given = params.value('filter')
+  if (!isPlainObject(given) || Object.keys(given).length === 0)
+    throw new BadRequest('Missing mandatory parameter: filter')
+  const texts = new Map<string, string>()
+  for (const [name, value] of Object.entries(given)) {
+    if (!Object.hasOwn(QUEUE_ACTION.fields.filter.fields, name))
+      throw new BadRequest(`Unknown filter: ${name.slice(0, 100)}`)
+    if (typeof value !== 'string' || value === '') throw invalidFormat(`filter.${name}`, jsonText(value))
+    texts.set(name, value)
+  }
+  const age = texts.get('older_than')
+  return {
+    domain: texts.get('domain'),
+    recipientDomain: texts.get('recipient_domain'),
+    provider: texts.get('provider'),
+    lane: texts.get('lane'),
+    tag: texts.get('tag'),
+    messageId: texts.get('message_id'),
+    olderThanMs: age === undefined ? undefined : spanOf(age),
+  }
+}
+
+const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+/** `30s`, `10m`, `2h` or `1d` in milliseconds. */
+function spanOf(text: string): number {
+  const match = /^(\d{1,9})([smhd])$/.exec(text)
+  if (!match) throw invalidFormat('filter.older_than', text)
+  return Number(match[1]) * (UNIT_MS[match[2] as string] as number)
+}

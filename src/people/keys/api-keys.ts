@@ -1,0 +1,176 @@
+/**
+ * API keys. A secret has at least 128 bits, so only its HMAC under the sealing secret and its last four characters
+ * are stored (auth-limits.md section 2 rule 1); the secret itself is shown once.
+ */
+import type { Transaction } from 'kysely'
+import { type Cache, createCache, type MaybePromise, whenKnown } from '../../base/flow/cache.ts'
+import { remember } from '../../base/flow/remember.ts'
+import { randomHex } from '../../base/ids.ts'
+import { BadRequest, Forbidden, NotFound } from '../../base/process/errors.ts'
+import type { Clock } from '../../base/time/clock.ts'
+import type { Caller } from '../../platform/http/rights/auth.ts'
+import type { Role } from '../../platform/http/rights/rights.ts'
+import { lockedAccount } from '../../platform/store/account-lock.ts'
+import type { ApiKeyRow, Schema } from '../../platform/store/schema.ts'
+import type { Sealer } from '../../platform/store/secrets/sealing.ts'
+import type { Store } from '../../platform/store/store.ts'
+
+export type KeyKind = 'user' | 'domain' | 'web'
+
+export const KEY_KINDS: readonly KeyKind[] = ['domain', 'user', 'web']
+export const KEY_ROLES: readonly Role[] = ['admin', 'basic', 'sending', 'developer', 'support']
+
+export interface NewKey {
+  accountId: string
+  kind: KeyKind
+  role: Role
+  description: string
+  domainName: string | null
+  requestor: string | null
+  userName: string | null
+  /** Owner of the key, a user of the account. */
+  userId?: string | null
+  /** Unix milliseconds; null: never. */
+  expiresAt: number | null
+}
+
+export interface Keys {
+  /** The holder of a secret, or null if it is unknown, disabled or expired. */
+  authenticate(secret: string): MaybePromise<Caller | null>
+  /** Creates a key; `secret` is given only for the operator's own first key. */
+  create(key: NewKey, secret?: string): Promise<{ row: ApiKeyRow; secret: string }>
+  list(
+    accountId: string,
+    filter: { domainName?: string | undefined; kind?: string | undefined },
+  ): Promise<ApiKeyRow[]>
+  remove(accountId: string, id: string): Promise<void>
+}
+
+/** A deleted or expired key stops working on other nodes after at most this time (accounts.md section 4 rule 9). */
+const CACHED_MS = 5_000
+const CACHED_MAX = 10_000
+const KEYS_PER_ACCOUNT_MAX = 100
+/** With the expired ones, which are kept for 30 days. */
+const LISTED_KEYS_MAX = 1_000
+/** Without this cache the HMAC of each call would cost 3 % of accepting a message. */
+const DIGESTS_MAX = 1_000
+/** Longer passwords cannot be a secret of ours; they are refused before hashing. */
+const SECRET_LENGTH_MAX = 256
+
+export function createKeys(store: Store, sealer: Sealer, clock: Clock): Keys {
+  const compute = (secret: string) => sealer.mac('api-key', secret).toString('hex')
+  /** Of valid secrets: a client sends the same one thousands of times a second. */
+  const digests = new Map<string, string>()
+  const digest = (secret: string) => digests.get(secret) ?? compute(secret)
+  const byDigest: Cache<ApiKeyRow | null> = createCache({
+    clock,
+    ttlMs: CACHED_MS,
+    entriesMax: CACHED_MAX,
+    shared: { changes: store.changes, topic: 'api-keys' },
+    load: async (hmac) =>
+      (await store.db
+        .selectFrom('api_keys')
+        .selectAll()
+        .where('secret_hmac', '=', hmac)
+        .executeTakeFirst()) ?? null,
+  })
+  function holder(secret: string, hmac: string, row: ApiKeyRow | null): Caller | null {
+    // Need not be constant-time: an HMAC cannot be guessed letter by letter.
+    if (!row || row.secret_hmac !== hmac) return null
+    if (!digests.has(secret)) remember(digests, DIGESTS_MAX, secret, hmac)
+    if (!isUsable(row, clock.now())) return null
+    return {
+      accountId: row.account_id,
+      keyId: row.id,
+      kind: row.kind as KeyKind,
+      role: row.role as Role,
+      ...(row.domain_name && { domain: row.domain_name }),
+      ...(row.user_id && { userId: row.user_id }),
+    }
+  }
+
+  return {
+    authenticate(secret) {
+      if (secret.length > SECRET_LENGTH_MAX) return null
+      const hmac = digest(secret)
+      return whenKnown(byDigest.get(hmac), (row) => holder(secret, hmac, row))
+    },
+    async create(key, given) {
+      const id = `${randomHex(4)}-${randomHex(4)}`
+      const secret = given ?? `${randomHex(16)}-${id}`
+      const now = Math.floor(clock.now())
+      const row: ApiKeyRow = {
+        id,
+        account_id: key.accountId,
+        kind: key.kind,
+        role: key.role,
+        secret_hmac: digest(secret),
+        secret_end: secret.slice(-4),
+        description: key.description,
+        domain_name: key.domainName,
+        requestor: key.requestor,
+        user_name: key.userName,
+        expires_at: key.expiresAt,
+        disabled_reason: null,
+        user_id: key.userId ?? null,
+        created_at: now,
+        updated_at: now,
+      }
+      await lockedAccount(store, key.accountId, async (tx) => {
+        await checkRoom(tx, key.accountId, now)
+        await tx.insertInto('api_keys').values(row).execute()
+      })
+      byDigest.forget(row.secret_hmac)
+      return { row, secret }
+    },
+    async list(accountId, { domainName, kind }) {
+      let query = store.db.selectFrom('api_keys').selectAll().where('account_id', '=', accountId)
+      if (domainName) query = query.where('domain_name', '=', domainName.toLowerCase())
+      if (kind) query = query.where('kind', '=', kind)
+      return query.orderBy('created_at').orderBy('id').execute()
+    },
+    async remove(accountId, id) {
+      const removed = await lockedAccount(store, accountId, async (tx) => {
+        const rows = await tx.selectFrom('api_keys').selectAll().where('account_id', '=', accountId).execute()
+        const row = rows.find((candidate) => candidate.id === id)
+        if (!row) throw new NotFound('no key matching id')
+        const admins = rows.filter((other) => isAdminKey(other) && isUsable(other, clock.now()))
+        if (admins.length === 1 && admins[0] === row) throw new BadRequest('cannot delete the last admin key')
+        await tx.deleteFrom('api_keys').where('id', '=', id).execute()
+        return row
+      })
+      byDigest.forget(removed.secret_hmac)
+    },
+  }
+}
+
+/** Why a key does not work any more; null: it works. `now`: Unix milliseconds. */
+export function disabledReason(
+  { disabled_reason, expires_at }: Pick<ApiKeyRow, 'disabled_reason' | 'expires_at'>,
+  now: number,
+): string | null {
+  return disabled_reason ?? (expires_at !== null && expires_at <= now ? 'expired' : null)
+}
+
+const isUsable = (row: ApiKeyRow, now: number) => disabledReason(row, now) === null
+
+const isAdminKey = ({ kind, role }: ApiKeyRow) => kind === 'user' && role === 'admin'
+
+/**
+ * Keys that do not work do not count towards the limit, but the list stays bounded: the ones that expired first are
+ * removed early. @throws Forbidden
+ */
+async function checkRoom(tx: Transaction<Schema>, accountId: string, now: number): Promise<void> {
+  const rows = await tx
+    .selectFrom('api_keys')
+    .select(['id', 'disabled_reason', 'expires_at'])
+    .where('account_id', '=', accountId)
+    .orderBy('expires_at')
+    .execute()
+  const unusable = rows.filter((row) => disabledReason(row, now) !== null)
+  if (rows.length - unusable.length >= KEYS_PER_ACCOUNT_MAX)
+    throw new Forbidden('could not create key, account limit reached')
+  if (rows.length < LISTED_KEYS_MAX) return
+  const surplus = unusable.slice(0, rows.length - LISTED_KEYS_MAX + 1).map(({ id }) => id)
+  await tx.deleteFrom('api_keys').where('id', 'in', surplus).execute()
+}

@@ -1,0 +1,25 @@
+/** Expired keys stay in the list for a while, so that people see why a client stopped; then they are removed. */
+import type { Clock } from '../../base/time/clock.ts'
+import { createJob, type Job } from '../../platform/jobs/job.ts'
+import type { Store } from '../../platform/store/store.ts'
+
+const DAY_MS = 86_400_000
+/** accounts.md section 4 rule 8. */
+export const EXPIRED_KEYS_KEPT_MS = 30 * DAY_MS
+const EVERY_MS = 3_600_000
+/** Removed at a time: each takes its sessions and links with it. */
+const STEP_ROWS = 500
+
+export function keyRetention(store: Store, clock: Clock): Job {
+  const sql = `DELETE FROM api_keys WHERE id IN
+    (SELECT id FROM api_keys WHERE expires_at < ? ORDER BY expires_at LIMIT ${STEP_ROWS})`
+  return createJob({
+    name: 'key-retention',
+    everyMs: EVERY_MS,
+    scope: 'database',
+    async work() {
+      const [result] = await store.commit([{ sql, values: [Math.floor(clock.now() - EXPIRED_KEYS_KEPT_MS)] }])
+      return (result?.affected ?? 0) === STEP_ROWS ? 'more' : undefined
+    },
+  })
+}

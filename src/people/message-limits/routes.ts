@@ -1,0 +1,173 @@
+/** Operations of monthly message limits (accounts.md section 5): the caller's own, and those of its subaccounts. */
+
+import { BadRequest, Forbidden } from '../../base/process/errors.ts'
+import { object, oneOf } from '../../base/shape.ts'
+import { type Operation, operation } from '../../platform/http/operation.ts'
+import { integerParam, otherParam } from '../../platform/http/request/inputs.ts'
+import type { Caller } from '../../platform/http/rights/auth.ts'
+import type { AccountDirectory } from '../accounts/account-directory.ts'
+import type { LimitSettings } from './setting.ts'
+import { MESSAGE_LIMIT } from './shapes.ts'
+
+const TAG = 'Message limits'
+const OWN = '/v5/accounts/limit/custom/monthly'
+const OF_SUBACCOUNT = '/v5/accounts/subaccounts/{subaccount_id}/limit/custom/monthly'
+
+/** Of an account; a subaccount may have less. */
+const ACCOUNT_MIN = 1_000
+const ID_PATTERN = /^[0-9a-f]{24}$/
+const FORBIDDEN = 'Forbidden - user does not have permission to view this resource'
+
+const LIMIT_TEXT = 'Recipients per calendar month in UTC; at least 1000, for a subaccount 1'
+const READ_ANSWERS = { 200: MESSAGE_LIMIT, 404: 'No limit is set' } as const
+const CHANGE_ANSWERS = { 200: object('Done', { success: oneOf('Always true', [true]) }) }
+const SUCCESS = { success: true } as const
+
+const READ = { area: 'message-limits', access: 'read' } as const
+const WRITE = { area: 'message-limits', access: 'write' } as const
+
+export interface LimitRouteParts {
+  settings: LimitSettings
+  accounts: AccountDirectory
+}
+
+export function limitRoutes(parts: LimitRouteParts): Operation[] {
+  return [...ownRoutes(parts), ...subaccountRoutes(parts)]
+}
+
+function ownRoutes({ settings, accounts }: LimitRouteParts): Operation[] {
+  /** The limit of a subaccount is its parent's to change. @throws Forbidden */
+  async function checkOwner(caller: Caller): Promise<{ min: number }> {
+    const account = await accounts.byId(caller.accountId)
+    if (account === null || account.parentId === null) return { min: ACCOUNT_MIN }
+    if (caller.parentAccountId !== account.parentId) throw new Forbidden(FORBIDDEN)
+    return { min: 1 }
+  }
+
+  return [
+    operation({
+      method: 'GET',
+      path: OWN,
+      id: 'readMessageLimit',
+      tag: TAG,
+      summary: 'Read the monthly message limit and its use',
+      auth: READ,
+      answers: READ_ANSWERS,
+      handler: ({ caller }) => settings.read(caller.accountId),
+    }),
+    operation({
+      method: 'PUT',
+      path: OWN,
+      id: 'setMessageLimit',
+      tag: TAG,
+      summary: 'Set the monthly message limit: a hard stop',
+      auth: WRITE,
+      // The least value depends on the caller.
+      params: { limit: otherParam(LIMIT_TEXT, { type: 'integer', required: true }) },
+      answers: CHANGE_ANSWERS,
+      async handler({ caller, params }) {
+        const { min } = await checkOwner(caller)
+        params.required('limit')
+        await settings.set(
+          caller.accountId,
+          params.integer('limit', { min, invalid: tooLow(min), default: 0 }),
+        )
+        return SUCCESS
+      },
+    }),
+    operation({
+      method: 'DELETE',
+      path: OWN,
+      id: 'deleteMessageLimit',
+      tag: TAG,
+      summary: 'Delete the monthly message limit',
+      auth: WRITE,
+      answers: CHANGE_ANSWERS,
+      async handler({ caller }) {
+        await checkOwner(caller)
+        await settings.remove(caller.accountId)
+        return SUCCESS
+      },
+    }),
+    operation({
+      method: 'PUT',
+      path: '/v5/accounts/limit/custom/enable',
+      id: 'enableAccount',
+      tag: TAG,
+      summary: 'Enable sending again after the limit was raised or deleted',
+      auth: WRITE,
+      answers: CHANGE_ANSWERS,
+      async handler({ caller }) {
+        await checkOwner(caller)
+        await settings.lift(caller.accountId)
+        return SUCCESS
+      },
+    }),
+  ]
+}
+
+function subaccountRoutes({ settings, accounts }: LimitRouteParts): Operation[] {
+  /** @throws Forbidden; `unknown` for what is no subaccount of the caller */
+  async function subaccountOf(caller: Caller, id: string, unknown: () => Error): Promise<string> {
+    const own = await accounts.byId(caller.accountId)
+    if (own?.parentId !== null) throw new Forbidden(FORBIDDEN)
+    const found = ID_PATTERN.test(id) ? await accounts.byId(id) : null
+    if (found?.parentId !== caller.accountId || found.status === 'closed') throw unknown()
+    return found.id
+  }
+  const target = (caller: Caller, id: string) =>
+    subaccountOf(caller, id, () =>
+      id === caller.accountId
+        ? new BadRequest('Not a subaccount')
+        : ID_PATTERN.test(id)
+          ? new Forbidden(FORBIDDEN)
+          : invalidId(),
+    )
+
+  return [
+    operation({
+      method: 'GET',
+      path: OF_SUBACCOUNT,
+      id: 'readSubaccountLimit',
+      tag: TAG,
+      summary: 'Read the monthly message limit of a subaccount and its use',
+      auth: { ...READ, only: 'parent' },
+      answers: READ_ANSWERS,
+      handler: async ({ caller, path }) => settings.read(await target(caller, path.subaccount_id)),
+    }),
+    operation({
+      method: 'PUT',
+      path: OF_SUBACCOUNT,
+      id: 'setSubaccountLimit',
+      tag: TAG,
+      summary: 'Set the monthly message limit of a subaccount',
+      auth: { ...WRITE, only: 'parent' },
+      params: {
+        limit: integerParam(LIMIT_TEXT, { required: true, min: 1, invalid: tooLow(1) }),
+      },
+      answers: CHANGE_ANSWERS,
+      async handler({ caller, path, input }) {
+        const id = await subaccountOf(caller, path.subaccount_id, invalidId)
+        await settings.set(id, input().limit)
+        return SUCCESS
+      },
+    }),
+    operation({
+      method: 'DELETE',
+      path: OF_SUBACCOUNT,
+      id: 'deleteSubaccountLimit',
+      tag: TAG,
+      summary: 'Delete the monthly message limit of a subaccount',
+      auth: { ...WRITE, only: 'parent' },
+      answers: CHANGE_ANSWERS,
+      async handler({ caller, path }) {
+        await settings.remove(await target(caller, path.subaccount_id))
+        return SUCCESS
+      },
+    }),
+  ]
+}
+
+const invalidId = () => new BadRequest('Invalid subaccount ID')
+/** Spelled as clients know it. */
+const tooLow = (min: number) => `The limit parameter minumum is ${min}`

@@ -1,0 +1,111 @@
+/** Rate limits of single accounts, for the operator (auth-limits.md section 6 rule 6). */
+
+import { BadRequest, Forbidden, NotFound } from '../../base/process/errors.ts'
+import { flag, integer, list, named, number, type Of, object, oneOf } from '../../base/shape.ts'
+import {
+  ACCOUNT_LIMITS,
+  type AccountLimitName,
+  type AccountLimits,
+} from '../../platform/http/limits/account-limits.ts'
+import type { LimitName, LimitSetting } from '../../platform/http/limits/rate-limit.ts'
+import { type Operation, operation } from '../../platform/http/operation.ts'
+import { integerParam } from '../../platform/http/request/inputs.ts'
+import type { Caller } from '../../platform/http/rights/auth.ts'
+import type { AccountDirectory } from '../accounts/account-directory.ts'
+
+const TAG = 'Rate limits'
+const PATH = '/sendwright/v1/accounts/{account_id}/rate-limits'
+const COUNT_MAX = 1_000_000_000
+
+const LIMIT = named('AccountRateLimit', 'A rate limit of an account', {
+  name: oneOf('What it limits', ACCOUNT_LIMITS),
+  count: integer('How much fits into a window; 0: no limit'),
+  window_seconds: number('Length of the window', { unit: 'seconds' }),
+  is_default: flag('The general limit applies'),
+})
+
+export interface RateLimitRouteParts {
+  accountLimits: AccountLimits
+  limits: Readonly<Record<LimitName, LimitSetting>>
+  accounts: AccountDirectory
+  firstAccountId: string
+}
+
+export function rateLimitRoutes(parts: RateLimitRouteParts): Operation[] {
+  const { accountLimits, limits } = parts
+
+  /** @throws Forbidden for anyone but the operator; NotFound */
+  async function accountOf(caller: Caller, id: string): Promise<string> {
+    if (caller.accountId !== parts.firstAccountId || caller.parentAccountId !== undefined)
+      throw new Forbidden()
+    const account = await parts.accounts.byId(id)
+    if (account === null || account.status === 'closed') throw new NotFound('Account not found')
+    return account.id
+  }
+
+  const viewOf = (name: AccountLimitName, accountId: string): Of<typeof LIMIT> => {
+    const own = accountLimits.countOf(name, accountId)
+    const { count, windowMs } = limits[name]
+    return { name, count: own ?? count, window_seconds: windowMs / 1000, is_default: own === undefined }
+  }
+
+  return [
+    operation({
+      method: 'GET',
+      path: PATH,
+      id: 'listAccountRateLimits',
+      tag: TAG,
+      summary: 'List the rate limits of an account',
+      auth: { area: 'account', access: 'read', only: 'first' },
+      answers: { 200: object('All of them', { items: list('Limits', LIMIT) }) },
+      async handler({ caller, path }) {
+        const accountId = await accountOf(caller, path.account_id)
+        return { items: ACCOUNT_LIMITS.map((name) => viewOf(name, accountId)) }
+      },
+    }),
+    operation({
+      method: 'PUT',
+      path: `${PATH}/{name}`,
+      id: 'setAccountRateLimit',
+      tag: TAG,
+      summary: 'Set a rate limit of an account',
+      auth: { area: 'account', access: 'write', only: 'first' },
+      params: {
+        count: integerParam('Per window of the general limit; 0: no limit', {
+          required: true,
+          min: 0,
+          max: COUNT_MAX,
+        }),
+      },
+      answers: { 200: LIMIT },
+      async handler({ caller, path, input }) {
+        const accountId = await accountOf(caller, path.account_id)
+        const name = nameOf(path.name)
+        await accountLimits.set(name, accountId, input().count)
+        return viewOf(name, accountId)
+      },
+    }),
+    operation({
+      method: 'DELETE',
+      path: `${PATH}/{name}`,
+      id: 'deleteAccountRateLimit',
+      tag: TAG,
+      summary: 'Return a rate limit of an account to the general one',
+      auth: { area: 'account', access: 'write', only: 'first' },
+      answers: { 200: LIMIT },
+      async handler({ caller, path }) {
+        const accountId = await accountOf(caller, path.account_id)
+        const name = nameOf(path.name)
+        await accountLimits.set(name, accountId, null)
+        return viewOf(name, accountId)
+      },
+    }),
+  ]
+}
+
+/** @throws BadRequest */
+function nameOf(given: string): AccountLimitName {
+  const name = ACCOUNT_LIMITS.find((known) => known === given)
+  if (name === undefined) throw new BadRequest(`a limit is one of ${ACCOUNT_LIMITS.join(', ')}`)
+  return name
+}

@@ -1,0 +1,240 @@
+/**
+ * Authorised recipients of sandbox domains (accounts.md section 2). A sandbox domain needs no DNS record, so anyone with an
+ * account has one: outside of capture mode it reaches only people who have agreed, and users of the account.
+ *
+ * An address is added with a mail to its owner. The token of the mail's link has 256 bits and is stored as a digest.
+ * Mails to strangers are limited per account and per address, in the database, so that neither a restart nor another
+ * process forgets them.
+ */
+import { randomBytes } from 'node:crypto'
+import { BadRequest, TooManyRequests } from '../../base/process/errors.ts'
+import type { Of } from '../../base/shape.ts'
+import type { Clock } from '../../base/time/clock.ts'
+import type { SandboxRecipientRow } from '../../platform/store/schema.ts'
+import type { Sealer } from '../../platform/store/secrets/sealing.ts'
+import { StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
+import { type Actor, auditStatement } from '../accounts/audit-log.ts'
+import type { SANDBOX_RECIPIENT } from '../accounts/shapes.ts'
+import { emailOf } from '../users/directory.ts'
+import type { SystemMail } from '../users/mails.ts'
+
+export type SandboxRecipient = Of<typeof SANDBOX_RECIPIENT>
+
+export interface SandboxRecipients {
+  /** Oldest first. */
+  list(accountId: string): Promise<SandboxRecipient[]>
+  /** Sends the mail, again for an address that was added before. @throws BadRequest, TooManyRequests */
+  add(accountId: string, email: string): Promise<SandboxRecipient>
+  /** @throws BadRequest for an unknown address */
+  remove(accountId: string, email: string): Promise<void>
+  /** The address that a link is for; null: used, replaced or too old. */
+  find(token: string): Promise<string | null>
+  /** Activates the address; null as `find`. */
+  confirm(token: string, visitor: Omit<Actor, 'caller'>): Promise<string | null>
+}
+
+const DAY_MS = 86_400_000
+export const RECIPIENTS_MAX = 5
+const LINK_DAYS = 7
+const MAILS_PER_ACCOUNT_MAX = 20
+const MAILS_PER_ADDRESS_MAX = 3
+const TOKEN_BYTES = 32
+const TOKEN_PATTERN = /^[A-Za-z0-9_-]{43}$/
+
+export interface SandboxRecipientParts {
+  store: Store
+  sealer: Sealer
+  clock: Clock
+  sendMail: SystemMail
+  publicUrl: string
+}
+
+export function createSandboxRecipients(parts: SandboxRecipientParts): SandboxRecipients {
+  const { store, sealer, clock, sendMail, publicUrl } = parts
+  const digestOf = (token: string) => sealer.mac('sandbox-recipient', token).toString('hex')
+  const nowMs = () => Math.floor(clock.now())
+
+  const rowsOf = (accountId: string) =>
+    store.db
+      .selectFrom('sandbox_recipients')
+      .selectAll()
+      .where('account_id', '=', accountId)
+      .orderBy('created_at')
+      .orderBy('address')
+      .limit(RECIPIENTS_MAX)
+      .execute()
+
+  async function byToken(token: string): Promise<SandboxRecipientRow | null> {
+    if (!TOKEN_PATTERN.test(token)) return null
+    const row = await store.db
+      .selectFrom('sandbox_recipients')
+      .selectAll()
+      .where('token_digest', '=', digestOf(token))
+      .where('token_expires_at', '>', nowMs())
+      .executeTakeFirst()
+    return row ?? null
+  }
+
+  return {
+    list: async (accountId) => (await rowsOf(accountId)).map(viewOf),
+    async add(accountId, given) {
+      const address = addressOf(given)
+      const rows = await rowsOf(accountId)
+      const known = rows.find((row) => row.address === address)
+      if (known?.is_activated === 1) return viewOf(known)
+      if (!known && rows.length >= RECIPIENTS_MAX) throw tooMany()
+      const token = randomBytes(TOKEN_BYTES).toString('base64url')
+      const now = nowMs()
+      const [counting, recipient] = [
+        mailStatements(accountId, address, now),
+        recipientStatement(accountId, address, digestOf(token), now),
+      ]
+      try {
+        await sendMail(mailOf(address, `${publicUrl}/sandbox-recipients/${token}`), [
+          lockStatement(accountId),
+          ...counting,
+          recipient,
+        ])
+      } catch (error) {
+        if (!(error instanceof StaleWrite)) throw error
+        if (error.statement === recipient) throw tooMany()
+        throw new TooManyRequests(DAY_MS / 1000)
+      }
+      return { email: address, activated: false }
+    },
+    async remove(accountId, given) {
+      const removed = await store.db
+        .deleteFrom('sandbox_recipients')
+        .where('account_id', '=', accountId)
+        .where('address', '=', addressOf(given))
+        .executeTakeFirst()
+      if (Number(removed.numDeletedRows) === 0) throw invalid()
+    },
+    find: async (token) => (await byToken(token))?.address ?? null,
+    async confirm(token, visitor) {
+      const row = await byToken(token)
+      if (!row) return null
+      const { account_id: accountId, address } = row
+      const change = { action: 'sandbox-recipient.confirm', subject: address, detail: {} }
+      const agreed: Statement = {
+        sql: `UPDATE sandbox_recipients SET is_activated = 1, token_digest = NULL
+          WHERE account_id = ? AND address = ? AND token_digest = ?`,
+        values: [accountId, address, row.token_digest],
+        expectRows: 1,
+      }
+      const audit = auditStatement({ ...visitor, caller: { accountId, keyId: '' } }, change, clock.now())
+      try {
+        await store.commit([agreed, audit])
+      } catch (error) {
+        if (error instanceof StaleWrite) return null
+        throw error
+      }
+      return address
+    },
+  }
+}
+
+const viewOf = ({ address, is_activated }: SandboxRecipientRow): SandboxRecipient => ({
+  email: address,
+  activated: is_activated === 1,
+})
+
+/** @throws BadRequest */
+function addressOf(given: string): string {
+  const address = emailOf(given)
+  if (address === null) throw invalid()
+  return address
+}
+
+const invalid = () => new BadRequest('Invalid email address.')
+const tooMany = () => new BadRequest(`Only ${RECIPIENTS_MAX} sandbox recipients are allowed`)
+
+/** The counts below see what parallel requests of the account have committed. */
+const lockStatement = (accountId: string): Statement => ({
+  sql: 'UPDATE accounts SET id = id WHERE id = ?',
+  values: [accountId],
+  expectRows: 1,
+})
+
+/** Counts a mail. The second fails its unit over a limit. */
+function mailStatements(accountId: string, address: string, now: number): Statement[] {
+  const since = now - DAY_MS
+  return [
+    {
+      sql: 'DELETE FROM sandbox_mails WHERE (account_id = ? OR address = ?) AND sent_at <= ?',
+      values: [accountId, address, since],
+    },
+    {
+      sql: `INSERT INTO sandbox_mails (account_id, address, sent_at)
+        SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT)
+        WHERE (SELECT COUNT(*) FROM sandbox_mails WHERE account_id = ? AND sent_at > ?) < ${MAILS_PER_ACCOUNT_MAX}
+          AND (SELECT COUNT(*) FROM sandbox_mails WHERE address = ? AND sent_at > ?) < ${MAILS_PER_ADDRESS_MAX}`,
+      values: [accountId, address, now, accountId, since, address, since],
+      expectRows: 1,
+    },
+  ]
+}
+
+/** Adds the address, or replaces its token. Fails its unit over the limit of addresses. */
+function recipientStatement(accountId: string, address: string, digest: string, now: number): Statement {
+  return {
+    sql: `INSERT INTO sandbox_recipients (account_id, address, is_activated, token_digest, token_expires_at, created_at)
+      SELECT CAST(? AS TEXT), CAST(? AS TEXT), 0, CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT)
+      WHERE (SELECT COUNT(*) FROM sandbox_recipients WHERE account_id = ? AND address <> ?) < ${RECIPIENTS_MAX}
+      ON CONFLICT (account_id, address) DO UPDATE SET
+        token_digest = excluded.token_digest, token_expires_at = excluded.token_expires_at`,
+    values: [accountId, address, digest, now + LINK_DAYS * DAY_MS, now, accountId, address],
+    expectRows: 1,
+  }
+}
+
+/** No text of the account's: it must not become a way to write to strangers. */
+const mailOf = (to: string, url: string) => ({
+  to,
+  subject: 'Confirm that you want to receive test messages',
+  text: `Somebody who tries out an email sending service wants to send test messages to this address.
+
+If you agree, open this link within ${LINK_DAYS} days and press the button:
+
+${url}
+
+If you do not know what this is about, ignore this message: nothing will be sent to you.
+`,
+})
+
+/** Addresses in one query. */
+const ADDRESSES_PER_QUERY = 500
+
+/**
+ * Whether sandbox domains of the account may send to all of these: recipients who have agreed, and active users.
+ * `addresses`: as `addressKey` gives them.
+ */
+export async function haveAgreed(
+  store: Pick<Store, 'db'>,
+  accountId: string,
+  addresses: readonly string[],
+): Promise<boolean> {
+  const confirmed = await store.db
+    .selectFrom('sandbox_recipients')
+    .select('address')
+    .where('account_id', '=', accountId)
+    .where('is_activated', '=', 1)
+    .limit(RECIPIENTS_MAX)
+    .execute()
+  const agreed = new Set(confirmed.map(({ address }) => address))
+  const others = [...new Set(addresses)].filter((address) => !agreed.has(address))
+  for (let at = 0; at < others.length; at += ADDRESSES_PER_QUERY) {
+    const asked = others.slice(at, at + ADDRESSES_PER_QUERY)
+    const { count } = await store.db
+      .selectFrom('users')
+      .select((of) => of.fn.countAll<number>().as('count'))
+      .where('email', 'in', asked)
+      .where('account_id', '=', accountId)
+      .where('is_disabled', '=', 0)
+      // Who was invited has not agreed to anything yet.
+      .where('password_hash', 'is not', null)
+      .executeTakeFirstOrThrow()
+    if (Number(count) < asked.length) return false
+  }
+  return true
+}

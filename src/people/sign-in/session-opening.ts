@@ -1,0 +1,60 @@
+/** Opening a session for a browser: the session, its row in the audit log, its cookie. */
+
+import type { Context } from '../../platform/http/operation.ts'
+import { cookieValue, SESSION_COOKIE } from '../../platform/http/rights/auth.ts'
+import type { AuditLog } from '../accounts/audit-log.ts'
+import type { User } from '../users/directory.ts'
+import type { OpenedSession, SessionSource, Sessions } from './sessions.ts'
+
+export type SignInContext = Pick<
+  Context<never, unknown>,
+  'remoteAddress' | 'requestId' | 'headers' | 'isSecure'
+>
+
+export interface SessionOpening {
+  /** The new session, returned only once the sign-in is in the audit log. Null: no right to sign in. */
+  open(
+    source: SessionSource,
+    by: 'link' | 'key' | 'password' | 'invitation' | 'oidc',
+    context: SignInContext,
+  ): Promise<OpenedSession | null>
+  /** For an authenticated user. Ends the session that the browser had before. */
+  openForUser(
+    user: User,
+    by: 'password' | 'invitation' | 'oidc',
+    context: SignInContext,
+  ): Promise<OpenedSession | null>
+}
+
+export function createSessionOpening(sessions: Sessions, audit: Pick<AuditLog, 'record'>): SessionOpening {
+  const open: SessionOpening['open'] = async (source, by, { remoteAddress, requestId, headers }) => {
+    const opened = await sessions.open(source, { remoteAddress, userAgent: headers['user-agent'] ?? '' })
+    if (!opened) return null
+    const { id, role, secret } = opened
+    const keyId = by === 'key' ? (source.keyId ?? id) : id
+    const caller = { accountId: source.accountId, keyId, ...(source.user && { userId: source.user.id }) }
+    try {
+      const detail = { by, role, ...(source.user && { user: source.user.id }) }
+      const change = { action: 'session.open', subject: id, detail }
+      await audit.record({ caller, remoteAddress, requestId }, change)
+    } catch (error) {
+      await sessions.close(secret).catch(() => {})
+      throw error
+    }
+    return opened
+  }
+
+  return {
+    open,
+    async openForUser({ id, account_id: accountId, session_epoch: epoch }, by, context) {
+      const opened = await open({ accountId, keyId: null, user: { id, epoch } }, by, context)
+      const former = cookieValue(context.headers, SESSION_COOKIE)
+      if (opened && former) await sessions.close(former)
+      return opened
+    },
+  }
+}
+
+/** `maxAgeMs` 0: the browser drops it. */
+export const sessionCookie = (secret: string, isSecure: boolean, maxAgeMs: number) =>
+  `${SESSION_COOKIE}=${secret}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${maxAgeMs / 1000}${isSecure ? '; Secure' : ''}`

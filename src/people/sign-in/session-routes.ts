@@ -1,0 +1,115 @@
+/** Says who calls, lists browser sessions and ends them. */
+
+import { integer, list, message, type Of, object, text } from '../../base/shape.ts'
+import { formatRfc3339 } from '../../base/time/dates.ts'
+import { type Operation, operation } from '../../platform/http/operation.ts'
+import type { Caller } from '../../platform/http/rights/auth.ts'
+import { rightsOf } from '../../platform/http/rights/rights.ts'
+import type { SessionRow } from '../../platform/store/schema.ts'
+import type { AccountDirectory } from '../accounts/account-directory.ts'
+import { CALLER, SESSION } from '../accounts/shapes.ts'
+import type { Sessions } from './sessions.ts'
+
+const PATH = '/sendwright/v1/sessions'
+const TAG = 'Account'
+
+export interface SessionRouteParts {
+  sessions: Sessions
+  accounts: Pick<AccountDirectory, 'byId'>
+  firstAccountId: string
+}
+
+export function sessionRoutes({ sessions, accounts, firstAccountId }: SessionRouteParts): Operation[] {
+  return [
+    operation({
+      method: 'GET',
+      path: '/sendwright/v1/session',
+      id: 'readSession',
+      tag: TAG,
+      summary: 'Who calls: account, role and rights of the session or key',
+      description: 'On behalf of a subaccount: that account, with the rights of the caller.',
+      auth: { area: 'own-user', access: 'read' },
+      answers: { 200: CALLER },
+      async handler({ caller }) {
+        const { accountId, role, kind, userId, parentAccountId } = caller
+        const account = await accounts.byId(accountId)
+        return {
+          kind,
+          role,
+          rights: rightsOf(role),
+          user_id: userId ?? null,
+          account: {
+            id: accountId,
+            name: account?.name ?? '',
+            parent_id: account?.parentId ?? null,
+            is_first: accountId === firstAccountId,
+            strict_parameters: account?.isStrict === true,
+          },
+          acting_account_id: parentAccountId ?? accountId,
+        }
+      },
+    }),
+    operation({
+      method: 'GET',
+      path: PATH,
+      id: 'listSessions',
+      tag: TAG,
+      summary: 'List the browser sessions of the account, newest first',
+      auth: { area: 'keys', access: 'read' },
+      answers: {
+        200: object('Sessions', {
+          total_count: integer('Number of items'),
+          items: list('Newest first', SESSION),
+        }),
+      },
+      async handler({ caller }) {
+        const rows = await sessions.list(caller.accountId)
+        return { total_count: rows.length, items: rows.map((row) => sessionView(row, caller)) }
+      },
+    }),
+    operation({
+      method: 'DELETE',
+      path: PATH,
+      id: 'endSessions',
+      tag: TAG,
+      summary: 'End all browser sessions of the account except the current one',
+      auth: { area: 'keys', access: 'write' },
+      answers: {
+        200: object('Ended', { message: text('What was done'), count: integer('How many were ended') }),
+      },
+      async handler({ caller }) {
+        const count = await sessions.endAll(caller.accountId, ownSession(caller))
+        return { message: 'Sessions have been ended', count }
+      },
+    }),
+    operation({
+      method: 'DELETE',
+      path: `${PATH}/{session_id}`,
+      id: 'endSession',
+      tag: TAG,
+      summary: 'End one browser session',
+      auth: { area: 'keys', access: 'write' },
+      answers: { 200: message('Session has been ended') },
+      async handler({ path, caller }) {
+        await sessions.end(caller.accountId, path.session_id)
+        return { message: 'Session has been ended' }
+      },
+    }),
+  ]
+}
+
+const ownSession = (caller: Caller) => (caller.kind === 'session' ? caller.keyId : null)
+
+function sessionView(row: SessionRow, caller: Caller): Of<typeof SESSION> {
+  return {
+    id: row.id,
+    key_id: row.key_id,
+    user_id: row.user_id,
+    remote_address: row.remote_address,
+    user_agent: row.user_agent,
+    created_at: formatRfc3339(new Date(row.created_at)),
+    last_used_at: formatRfc3339(new Date(row.last_used_at)),
+    expires_at: formatRfc3339(new Date(row.expires_at)),
+    current: row.id === ownSession(caller),
+  }
+}

@@ -1,0 +1,19 @@
+/** Limits guessing of users' passwords, by the rules of `platform/http/limits/guessing-guard.ts`. Responses to failures are delayed. */
+import type { FailedAttempts } from '../../platform/http/limits/failed-attempts.ts'
+import { createGuessingGuard, type GuessingGuard } from '../../platform/http/limits/guessing-guard.ts'
+import type { LoginPlaces } from '../sign-in/login-places.ts'
+
+/** Per /20: about half a second of work. */
+const WAITING_MAX = 20
+
+export function createPasswordGuard(attempts: FailedAttempts, places: LoginPlaces): GuessingGuard {
+  const guard = createGuessingGuard(attempts, places, WAITING_MAX)
+  return {
+    ...guard,
+    async run(address, login, check) {
+      const found = await guard.run(address, login, check)
+      if (found === null) await attempts.delay(address, login)
+      return found
+    },
+  }
+}

@@ -1,0 +1,275 @@
+/**
+ * Changes of an account's users (accounts.md section 7): invited, changed, removed, passwords set.
+ *
+ * A user is invited by mail and chooses a password with the link in it; before that, nobody can sign in. Every change that
+ * must end the user's sessions (a new password, disabling, signing out everywhere) increments the session epoch:
+ * sessions and login links of an older epoch end at once, including those that are just being opened.
+ */
+
+import { BadRequest, Forbidden, NotFound } from '../../base/process/errors.ts'
+import type { Clock } from '../../base/time/clock.ts'
+import { invalidFormat } from '../../base/values.ts'
+import type { UserRole } from '../../platform/http/rights/rights.ts'
+import { StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
+import { type Actor, auditStatement } from '../accounts/audit-log.ts'
+import { checkChosen, hashChosen } from './chosen-password.ts'
+import { emailOf, isActive, type User, type UserDirectory } from './directory.ts'
+import { invitationMail, passwordAllowedMail, passwordChangedMail, type SystemMail } from './mails.ts'
+import {
+  becomeMaster,
+  disableKeys,
+  ending,
+  insertUser,
+  leaveProvider,
+  NAME_LENGTH_MAX,
+  newUser,
+  raiseEpoch,
+  USERS_PER_ACCOUNT_MAX,
+} from './user-rows.ts'
+import type { UserTokens } from './user-tokens.ts'
+
+export interface NewUser {
+  email: string
+  name: string
+  role: UserRole
+}
+
+export interface UserChanges {
+  name?: string | undefined
+  role?: UserRole | undefined
+  isDisabled?: boolean | undefined
+}
+
+export interface Users {
+  /** @throws BadRequest for an invalid or used address, Forbidden over the limit of users, and as sending does */
+  invite(accountId: string, user: NewUser): Promise<User>
+  /** An admin with a password, without an invitation. @throws BadRequest, Forbidden as `invite` does */
+  createAdmin(accountId: string, admin: Omit<NewUser, 'role'> & { password: string }): Promise<User>
+  /** Sends a new link and voids the older one. @throws NotFound, BadRequest when the user is active */
+  inviteAgain(accountId: string, id: string): Promise<User>
+  /** Sends the invitation of the oldest admin again while the account has no active user; else does nothing. */
+  resendActivation(accountId: string): Promise<void>
+  /** @throws NotFound, BadRequest for a change that the master user must not have */
+  change(accountId: string, id: string, changes: UserChanges): Promise<User>
+  remove(accountId: string, id: string): Promise<void>
+  /** Sets the first password. @throws NotFound for a link that is void, BadRequest for a bad password */
+  acceptInvitation(token: string, password: string, actor: Visitor): Promise<User>
+  /** Sets a new password. @throws NotFound for a link that is void, BadRequest for a bad password */
+  resetPassword(token: string, password: string, actor: Visitor): Promise<User>
+  /** For a caller who has proved to be `user`. Ends all sessions and links of the user. @throws BadRequest */
+  changePassword(user: User, password: string): Promise<User>
+  /** Ends all sessions of the user. */
+  signOutEverywhere(userId: string): Promise<void>
+  /**
+   * Lets a user of the provider choose a password, with a link by mail. The user signs in no other way until then, unless
+   * the provider links it again. Ends all sessions. @throws NotFound, BadRequest, and as sending does
+   */
+  allowPassword(accountId: string, id: string): Promise<User>
+}
+
+/** A client that is not signed in. */
+export type Visitor = Pick<Actor, 'remoteAddress' | 'requestId'>
+
+const LINK_VOID = 'This link has been used or is too old'
+
+export interface UsersParts {
+  store: Store
+  clock: Clock
+  userDirectory: UserDirectory
+  tokens: UserTokens
+  sendMail: SystemMail
+  publicUrl: string
+}
+
+export function createUsers({ store, clock, userDirectory, tokens, sendMail, publicUrl }: UsersParts): Users {
+  const { read, byId } = userDirectory
+  const nowMs = () => Math.floor(clock.now())
+
+  /** The address in its form for comparison. @throws BadRequest, Forbidden */
+  async function checkNew(accountId: string, { email: given, name }: NewUser): Promise<string> {
+    const email = emailOf(given)
+    if (email === null) throw invalidFormat('email', given)
+    checkName(name)
+    const { count, isTaken } = await userDirectory.room(accountId, email)
+    if (isTaken) throw taken(email)
+    if (count >= USERS_PER_ACCOUNT_MAX) throw new Forbidden('could not create user, account limit reached')
+    return email
+  }
+
+  async function createAdmin(
+    accountId: string,
+    { email: given, name, password }: Omit<NewUser, 'role'> & { password: string },
+  ): Promise<User> {
+    const email = await checkNew(accountId, { email: given, name, role: 'admin' })
+    checkChosen(password, email)
+    const now = nowMs()
+    const row = {
+      ...newUser({ accountId, email, name, role: 'admin' as const }, now),
+      password_hash: await hashChosen(password),
+      password_updated_at: now,
+    }
+    await store.commit([insertUser(row), becomeMaster(row)]).catch((error: unknown) => {
+      throw error instanceof StaleWrite ? taken(email) : error
+    })
+    return (await byId(row.id)) ?? row
+  }
+
+  async function invite(accountId: string, user: NewUser): Promise<User> {
+    const { name, role } = user
+    const email = await checkNew(accountId, user)
+    const row = newUser({ accountId, email, name, role }, nowMs())
+    const made = tokens.make('invitation', row.id)
+    await sendMail(invitationMail(email, linkTo('invitation', made.token), tokens.invitationDays), [
+      insertUser(row),
+      ...made.statements,
+    ]).catch((error: unknown) => {
+      throw error instanceof StaleWrite ? taken(email) : error
+    })
+    return row
+  }
+
+  async function sendInvitation({ id, email }: User): Promise<void> {
+    const { token, statements } = tokens.make('invitation', id)
+    await sendMail(invitationMail(email, linkTo('invitation', token), tokens.invitationDays), statements)
+  }
+
+  const linkTo = (purpose: 'invitation' | 'reset', token: string) => `${publicUrl}/#${purpose}=${token}`
+
+  /** The owner of a link sets the password, in one unit: the row of the link makes sure that it works once. */
+  async function setByLink(
+    purpose: 'invitation' | 'reset',
+    token: string,
+    password: string,
+    visitor: Visitor,
+  ): Promise<User> {
+    const userId = await tokens.find(purpose, token)
+    const user = userId === null ? null : await byId(userId)
+    if (user === null || user.is_disabled === 1) throw new NotFound(LINK_VOID)
+    checkChosen(password, user.email)
+    const hash = await hashChosen(password)
+    const now = nowMs()
+    const isFirst = purpose === 'invitation'
+    const caller = { accountId: user.account_id, keyId: '', userId: user.id }
+    const change = { action: isFirst ? 'invitation.accept' : 'password.reset', subject: user.id, detail: {} }
+    await store
+      .commit([
+        tokens.consume(purpose, token),
+        {
+          sql: `UPDATE users SET password_hash = ?, password_updated_at = ?, opened_ip = COALESCE(opened_ip, ?),
+            session_epoch = session_epoch + 1
+            WHERE id = ? AND is_disabled = 0 AND auth_method = 'password' AND password_hash IS ${isFirst ? '' : 'NOT '}NULL`,
+          values: [hash, now, visitor.remoteAddress, user.id],
+          expectRows: 1,
+        },
+        ...(isFirst ? [becomeMaster(user)] : []),
+        ...ending(user.id),
+        auditStatement({ caller, ...visitor }, change, now),
+      ])
+      .catch((error: unknown) => {
+        throw error instanceof StaleWrite ? new NotFound(LINK_VOID) : error
+      })
+    if (!isFirst) await notify(user)
+    return (await byId(user.id)) ?? user
+  }
+
+  /** Ignores errors: the password is changed already. */
+  async function notify({ email }: User): Promise<void> {
+    await sendMail(passwordChangedMail(email, publicUrl), []).catch(() => {})
+  }
+
+  return {
+    invite,
+    createAdmin,
+    async inviteAgain(accountId, id) {
+      const user = await read(accountId, id)
+      if (isActive(user)) throw new BadRequest('The user is active already')
+      if (user.is_disabled === 1) throw new BadRequest('The user is disabled')
+      await sendInvitation(user)
+      return user
+    },
+    async resendActivation(accountId) {
+      const { rows } = await userDirectory.list(accountId, { limit: USERS_PER_ACCOUNT_MAX, skip: 0 })
+      if (rows.some(isActive)) return
+      const admin = rows.find(({ role, is_disabled }) => role === 'admin' && is_disabled === 0)
+      if (admin !== undefined) await sendInvitation(admin)
+    },
+    async change(accountId, id, { name, role, isDisabled }) {
+      const user = await read(accountId, id)
+      if (name === undefined && role === undefined && isDisabled === undefined)
+        throw new BadRequest('Either `name`, `role` or `is_disabled` must be provided to update the user.')
+      if (name !== undefined) checkName(name)
+      const staysMaster = (role ?? 'admin') === 'admin' && isDisabled !== true
+      const update: Statement = {
+        sql: `UPDATE users SET name = COALESCE(?, name), role = COALESCE(?, role), is_disabled = COALESCE(?, is_disabled)
+          WHERE id = ? ${staysMaster ? '' : 'AND is_master = 0'}`,
+        values: [name ?? null, role ?? null, isDisabled === undefined ? null : Number(isDisabled), user.id],
+        expectRows: 1,
+      }
+      const ends =
+        isDisabled === true
+          ? [raiseEpoch(user.id), ...ending(user.id), disableKeys(user.id, 'user disabled')]
+          : []
+      await store.commit([update, ...ends]).catch(masterStays)
+      return read(accountId, id)
+    },
+    async remove(accountId, id) {
+      const user = await read(accountId, id)
+      const sql = 'DELETE FROM users WHERE id = ? AND is_master = 0'
+      await store
+        .commit([disableKeys(user.id, 'user removed'), { sql, values: [user.id], expectRows: 1 }])
+        .catch(masterStays)
+    },
+    acceptInvitation: (token, password, visitor) => setByLink('invitation', token, password, visitor),
+    resetPassword: (token, password, visitor) => setByLink('reset', token, password, visitor),
+    async changePassword(user, password) {
+      checkChosen(password, user.email)
+      const hash = await hashChosen(password)
+      await store
+        .commit([
+          {
+            // Must not replace a password that was set meanwhile: the caller may have stolen the old one.
+            sql: `UPDATE users SET password_hash = ?, password_updated_at = ?, session_epoch = session_epoch + 1
+              WHERE id = ? AND session_epoch = ?`,
+            values: [hash, nowMs(), user.id, user.session_epoch],
+            expectRows: 1,
+          },
+          ...ending(user.id),
+        ])
+        .catch((error: unknown) => {
+          throw error instanceof StaleWrite ? new Forbidden() : error
+        })
+      await notify(user)
+      return (await byId(user.id)) ?? user
+    },
+    async signOutEverywhere(userId) {
+      await store.commit([raiseEpoch(userId), ...ending(userId, false)])
+    },
+    async allowPassword(accountId, id) {
+      const user = await read(accountId, id)
+      if (user.auth_method !== 'oidc') throw new BadRequest('The user signs in with a password already')
+      if (user.is_disabled === 1) throw new BadRequest('The user is disabled')
+      const made = tokens.make('invitation', user.id)
+      const link = linkTo('invitation', made.token)
+      await sendMail(passwordAllowedMail(user.email, link, tokens.invitationDays), [
+        ...leaveProvider(user.id),
+        ...ending(user.id),
+        ...made.statements,
+      ])
+      return read(accountId, id)
+    },
+  }
+}
+
+function masterStays(error: unknown): never {
+  if (error instanceof StaleWrite)
+    throw new BadRequest('The master user stays an admin and cannot be disabled or removed')
+  throw error
+}
+
+const taken = (email: string) => new BadRequest(`A user with the address "${email}" exists already`)
+
+/** Without control characters: PostgreSQL does not store NUL. @throws BadRequest */
+function checkName(name: string): void {
+  if (name.length > NAME_LENGTH_MAX || /\p{Cc}/u.test(name))
+    throw new BadRequest(`the name must have 1 to ${NAME_LENGTH_MAX} characters and no control characters`)
+}

@@ -1,0 +1,151 @@
+/**
+ * Repeating a POST safely (own-operations.md section 4): the first call under an `Idempotency-Key` acts, every
+ * repetition gets its answer. Keys are those of an API key or user; of an account where the operation sends mail.
+ *
+ * 1. Calls with one key in this process wait for the first and get its answer.
+ * 2. A stored answer is repeated; one that belongs to another request is a 409.
+ * 3. Otherwise the operation runs. One that `joins` writes the record in the transaction of what it creates, so
+ *    neither exists without the other, and of two processes only one can commit. For all other operations a
+ *    record without an answer is written first; calls that find it get 409 with Retry-After.
+ * 4. An answer of 4xx is kept too; 429 and 5xx are not: the next call tries again.
+ */
+import { createHash } from 'node:crypto'
+import { PassingMap } from '../../../base/flow/passing.ts'
+import { BadRequest } from '../../../base/process/errors.ts'
+import type { Clock } from '../../../base/time/clock.ts'
+import { StaleWrite, type Statement } from '../../store/store.ts'
+import { answerTo } from '../answer/errors.ts'
+import { Reply } from '../answer/reply.ts'
+import {
+  createIdempotencyRecords,
+  type IdempotencyParts,
+  type IdempotentCall,
+  KEPT_MS,
+  ownKey,
+  stillRunning,
+} from './idempotency-records.ts'
+
+/** What a call under a key can add to its own transaction. */
+export interface IdempotencyRecord {
+  /**
+   * Statements that keep this answer with status 200; to be committed with what the call creates. `keepUntil`: Unix
+   * milliseconds, when what was created ends; the answer is kept a day longer.
+   */
+  statements(body: object, keepUntil: number): readonly Statement[]
+}
+
+export interface Idempotency {
+  run(call: IdempotentCall, act: Act): Promise<object>
+  /** Removes expired records. */
+  sweep(): Promise<void>
+}
+
+type Act = (record: IdempotencyRecord) => Promise<object>
+
+/** A call that takes longer than this was lost with its process. */
+const RUNNING_MS = 120_000
+/** How long a call waits for the first one, which usually takes milliseconds. */
+const WAIT_MS = 10_000
+const KEY_PATTERN = /^[\x20-\x7e]{1,256}$/
+
+/** The key of a request, or undefined. @throws BadRequest for one that is no 1 to 256 printable ASCII characters */
+export function idempotencyKey(header: string | readonly string[] | undefined): string | undefined {
+  if (header === undefined) return undefined
+  const key = String(header)
+  if (KEY_PATTERN.test(key)) return key
+  throw new BadRequest('Idempotency-Key must be 1 to 256 printable ASCII characters')
+}
+
+export const requestDigest = (method: string, path: string, paramsDigest: string): string =>
+  createHash('sha256')
+    .update(JSON.stringify([method, path, paramsDigest]))
+    .digest('hex')
+
+export function createIdempotency(parts: IdempotencyParts): Idempotency {
+  const { store, clock } = parts
+  const records = createIdempotencyRecords(parts)
+  const running = new PassingMap<string, Promise<unknown>>()
+
+  /** @param joined the operation committed the record itself */
+  async function keep(call: IdempotentCall, status: number, body: object, joined: boolean): Promise<void> {
+    if (joined) return
+    if (call.joins) await store.commit(records.insertion(call, status, body, KEPT_MS))
+    else await records.complete(call, status, body)
+  }
+
+  async function abandon(call: IdempotentCall): Promise<void> {
+    if (!call.joins) await records.remove(call)
+  }
+
+  async function runFirst(call: IdempotentCall, act: Act): Promise<object> {
+    if (!call.joins) await store.commit(records.insertion(call, null, null, RUNNING_MS))
+    let joined = false
+    const record: IdempotencyRecord = {
+      statements(body, keepUntil) {
+        joined = true
+        return records.insertion(call, 200, body, Math.max(keepUntil - clock.now(), 0) + KEPT_MS)
+      },
+    }
+    let result: object
+    try {
+      result = await act(record)
+    } catch (error) {
+      if (error instanceof StaleWrite) throw error
+      const { status, body } = answerTo(error, clock.now())
+      const isKept = status < 500 && status !== 429
+      await (isKept ? keep(call, status, body, false) : abandon(call)).catch(ignoreStale)
+      throw error
+    }
+    const content = result instanceof Reply ? result.content : ({ kind: 'json', body: result } as const)
+    const status = result instanceof Reply ? result.status : 200
+    if (content.kind === 'json') await keep(call, status, content.body as object, joined).catch(ignoreStale)
+    else await abandon(call)
+    return result
+  }
+
+  async function replayOrRun(call: IdempotentCall, act: Act): Promise<object> {
+    const known = await records.replay(call)
+    if (known) return known
+    try {
+      return await runFirst(call, act)
+    } catch (error) {
+      // Another process committed under this key first: nothing of ours was written.
+      const answer = error instanceof StaleWrite ? await records.replay(call) : null
+      if (!answer) throw error
+      return answer
+    }
+  }
+
+  return {
+    async run(call, act) {
+      const name = JSON.stringify([call.accountId, ownKey(call)])
+      const until = clock.monotonic() + WAIT_MS
+      for (let other = running.get(name); other; other = running.get(name)) {
+        if (!(await settlesBefore(other, until, clock))) throw stillRunning()
+      }
+      const run = replayOrRun(call, act)
+      running.set(name, run)
+      try {
+        return await run
+      } finally {
+        if (running.get(name) === run) running.delete(name)
+      }
+    },
+    sweep: records.sweep,
+  }
+}
+
+/** Whether the promise is settled by then; `until` by the monotonic clock. */
+async function settlesBefore(promise: Promise<unknown>, until: number, clock: Clock): Promise<boolean> {
+  const { promise: late, resolve } = Promise.withResolvers<boolean>()
+  const timer = clock.setTimer(until - clock.monotonic(), () => resolve(false))
+  const settled = promise.then(
+    () => true,
+    () => true,
+  )
+  return Promise.race([settled, late]).finally(() => timer.cancel())
+}
+
+function ignoreStale(error: unknown): void {
+  if (!(error instanceof StaleWrite)) throw error
+}

@@ -1,0 +1,102 @@
+/**
+ * The service's HTTP listeners: one without TLS, in a thread of its own where that pays, one with TLS if wanted, and one for
+ * the command line.
+ */
+import { availableParallelism } from 'node:os'
+import type { Logger } from 'pino'
+import { CannotListen } from '../../../base/net/cannot-listen.ts'
+import type { Clock } from '../../../base/time/clock.ts'
+import type { Arrival } from './arrival.ts'
+import { createListener, type Deadlines, type TlsOptions } from './listener.ts'
+import { createSocketListener, socketFile } from './local-socket.ts'
+import { createThreadedListener } from './threaded-listener.ts'
+
+/** Time for running requests to end once the listeners close. */
+const CLOSE_GRACE_MS = 10_000
+
+export interface TlsListening extends TlsOptions {
+  /** 0: any free one. */
+  port: number
+}
+
+export interface ListenersOptions {
+  host: string
+  /** 0: any free one. */
+  port: number
+  /** A second listener with TLS for the same routes. */
+  tls?: TlsListening
+  /** Has the socket of the command line; undefined: there is none. */
+  dataFolder?: string
+  /** The listener without TLS has a thread of its own; default: where there is more than one processor. */
+  thread?: boolean
+  deadlines?: Deadlines
+  /** Of one client, on each listener; trusted proxies may have any number. Default: any number. */
+  connectionsPerClientMax?: number
+  /** Addresses and networks whose X-Forwarded-For and -Proto count. */
+  trustedProxies?: readonly string[]
+  logger: Logger
+  clock: Clock
+}
+
+export interface Listeners {
+  /** Resolves with the ports once every listener is open. Rejects when one cannot be; then none is. */
+  listen(): Promise<{ port: number; tlsPort?: number }>
+  /** Waits for running requests up to the grace period, then cuts the rest. */
+  close(): Promise<void>
+}
+
+/** @param handle is called for every request, over TLS or not */
+export function createListeners(options: ListenersOptions, handle: (arrival: Arrival) => void): Listeners {
+  const { clock, logger, tls, deadlines = {}, thread = availableParallelism() > 1 } = options
+  const onFailure = (error: Error) => logger.error({ err: error }, 'the HTTP thread failed')
+  const listening = {
+    deadlines,
+    connections: { perClientMax: options.connectionsPerClientMax, proxies: options.trustedProxies ?? [] },
+  }
+  const plain = thread
+    ? createThreadedListener({ ...listening, onFailure }, handle)
+    : createListener(listening, handle)
+  const secure = tls && createListener({ ...listening, tls }, handle)
+  const local =
+    options.dataFolder === undefined ? null : createSocketListener(options.dataFolder, deadlines, handle)
+  const all = [plain, secure, local].filter((listener) => listener != null)
+
+  /** Without it the service can do its work: some file systems have no sockets. */
+  async function listenLocally(): Promise<void> {
+    await local?.listen().catch((error: Error) => {
+      const file = socketFile(options.dataFolder ?? '')
+      logger.warn(
+        { file, reason: error.message },
+        'commands cannot reach the service: no socket can be opened',
+      )
+    })
+  }
+
+  return {
+    async listen() {
+      const port = await plain.listen(options.port, options.host).catch((error: Error) => {
+        throw new CannotListen('HTTP', ['HOST', 'PORT'], error)
+      })
+      if (secure === undefined || tls === undefined) {
+        await listenLocally()
+        return { port }
+      }
+      try {
+        const tlsPort = await secure.listen(tls.port, options.host).catch((error: Error) => {
+          throw new CannotListen('HTTPS', ['HOST', 'HTTPS_PORT'], error)
+        })
+        await listenLocally()
+        return { port, tlsPort }
+      } catch (error) {
+        await plain.close()
+        throw error
+      }
+    },
+    async close() {
+      const cut = clock.setTimer(deadlines.closeGraceMs ?? CLOSE_GRACE_MS, () => {
+        for (const listener of all) listener.cut()
+      })
+      await Promise.all(all.map((listener) => listener.close())).finally(() => cut.cancel())
+    },
+  }
+}

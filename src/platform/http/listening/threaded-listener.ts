@@ -1,0 +1,340 @@
+/**
+ * A listener on a thread of its own, seen from the main thread. README.md says what it buys and how it works.
+ */
+import {
+  type IncomingHttpHeaders,
+  type OutgoingHttpHeaders,
+  validateHeaderName,
+  validateHeaderValue,
+} from 'node:http'
+import { join } from 'node:path'
+import { finished, Readable } from 'node:stream'
+import { Worker } from 'node:worker_threads'
+import { PassingMap } from '../../../base/flow/passing.ts'
+import { isShared } from '../../../base/flow/shared-bytes.ts'
+import { type AnswerBody, type Arrival, type ArrivedBody, NO_BODY } from './arrival.ts'
+import {
+  asBuffer,
+  type FlatHeaders,
+  headersFrom,
+  Outbox,
+  ownBytes,
+  ReceivedStream,
+  type SentBody,
+  SentStream,
+  STREAM,
+  type ToMain,
+  type ToThread,
+} from './between-threads.ts'
+import type { Listener, ListenerOptions } from './listener.ts'
+
+/** Young generation of the thread; with 24 MB it is no quicker. */
+const YOUNG_MB = 9
+
+/** Between two starts of a thread because the last one has ended, or could not listen. */
+const RESTART_MS = 1_000
+
+/** Shorter texts are cheaper to copy than to encode and transfer. */
+const LONG_TEXT = 64 * 1024
+
+/** Time for the thread to end its connections itself. */
+const CUT_MS = 2_000
+
+/** @param onFailure called when an answer could not be sent, or the thread ended and is started again */
+export function createThreadedListener(
+  options: ListenerOptions & { onFailure: (error: Error) => void },
+  handle: (arrival: Arrival) => void,
+): Listener {
+  const { onFailure, ...listening } = options
+  let thread: ListeningThread | null = null
+  let closing = false
+  /** By `performance.now()`. */
+  let restartedAt = Number.NEGATIVE_INFINITY
+
+  function start(port: number, host: string): Promise<number> {
+    const started = new ListeningThread(listening, handle, onFailure)
+    thread = started
+    const opened = started.listen(port, host)
+    opened.then(
+      async (openedPort) => {
+        const cause = await started.ended
+        if (!closing) restart(openedPort, host, cause)
+      },
+      () => started.terminate(),
+    )
+    return opened
+  }
+
+  function restart(port: number, host: string, cause: Error): void {
+    onFailure(cause)
+    const waitMs = Math.max(0, restartedAt + RESTART_MS - performance.now())
+    setTimeout(() => {
+      if (closing) return
+      restartedAt = performance.now()
+      start(port, host).catch((error) => {
+        if (!closing) restart(port, host, error)
+      })
+    }, waitMs)
+  }
+
+  return {
+    listen: start,
+    async close() {
+      closing = true
+      await thread?.close()
+      await thread?.terminate()
+    },
+    cut: () => thread?.cut(),
+  }
+}
+
+class ListeningThread {
+  readonly #worker: Worker
+  readonly #outbox: Outbox<ToThread>
+  readonly #handle: (arrival: Arrival) => void
+  readonly #onFailure: (error: Error) => void
+  readonly #arrivals = new PassingMap<number, ThreadArrival>()
+  readonly #opened = Promise.withResolvers<number>()
+  readonly #closed = Promise.withResolvers<void>()
+  /** Never rejects. */
+  readonly ended: Promise<Error>
+
+  constructor(
+    options: ListenerOptions,
+    handle: (arrival: Arrival) => void,
+    onFailure: (error: Error) => void,
+  ) {
+    this.#handle = handle
+    this.#onFailure = onFailure
+    this.#worker = new Worker(join(import.meta.dirname, 'listening-thread.ts'), {
+      workerData: options,
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
+    })
+    this.#outbox = new Outbox(this.#worker)
+    this.#worker.on('message', (messages: readonly ToMain[]) => {
+      for (const message of messages) this.#apply(message)
+    })
+    let cause = new Error('the listening thread ended')
+    this.#worker.on('error', (error: Error) => {
+      cause = error
+    })
+    // 'exit' follows the thread's last message.
+    this.ended = new Promise((resolve) => {
+      this.#worker.once('exit', () => resolve(cause))
+    })
+    void this.ended.then((error) => this.#end(error))
+  }
+
+  listen(port: number, host: string): Promise<number> {
+    this.#outbox.post(['listen', port, host])
+    return this.#opened.promise
+  }
+
+  close(): Promise<void> {
+    this.#outbox.post(['close'])
+    return this.#closed.promise
+  }
+
+  cut(): void {
+    this.#outbox.post(['cut'])
+    // A thread that does not react is ended all the same.
+    setTimeout(() => void this.#worker.terminate(), CUT_MS).unref()
+  }
+
+  async terminate(): Promise<void> {
+    await this.#worker.terminate()
+  }
+
+  #end(error: Error): void {
+    this.#opened.reject(error)
+    this.#closed.resolve()
+    for (const arrival of this.#arrivals.values()) arrival.gone()
+    this.#arrivals.clear()
+  }
+
+  #apply(message: ToMain): void {
+    switch (message[0]) {
+      case 'arrived': {
+        const [, id] = message
+        const arrival = new ThreadArrival(message, this.#outbox, () => this.#arrivals.delete(id))
+        this.#arrivals.set(id, arrival)
+        this.#handle(arrival)
+        break
+      }
+      case 'chunk':
+        this.#arrivals.get(message[1])?.chunk(message[2])
+        break
+      case 'end':
+        this.#arrivals.get(message[1])?.bodyEnded()
+        break
+      case 'pull':
+        this.#arrivals.get(message[1])?.pull()
+        break
+      case 'gone':
+        this.#arrivals.get(message[1])?.gone()
+        break
+      case 'open':
+        this.#opened.resolve(message[1])
+        break
+      case 'not-open':
+        this.#opened.reject(Object.assign(new Error(message[1].message), message[1]))
+        break
+      case 'failed':
+        this.#onFailure(message[1])
+        break
+      case 'closed':
+        this.#closed.resolve()
+    }
+  }
+}
+
+class ThreadArrival implements Arrival {
+  readonly method: string
+  readonly url: string
+  readonly headers: IncomingHttpHeaders
+  readonly remoteAddress: string
+  readonly isLocal = false
+  readonly isEncrypted = false
+  readonly body: ArrivedBody
+  isGone = false
+  isCut = false
+  readonly #id: number
+  readonly #outbox: Outbox<ToThread>
+  readonly #forget: () => void
+  /** The request's body, until all of it has arrived. */
+  #request: ReceivedStream | null = null
+  #answer: SentStream | null = null
+  /** The source of a streamed answer. */
+  #source: Readable | null = null
+  #isAnswered = false
+  #onAnswered: (() => void)[] | null = null
+  #onEnd: (() => void)[] | null = null
+
+  constructor(
+    [, id, method, url, remoteAddress, headers, body]: ToMain & ['arrived', ...unknown[]],
+    outbox: Outbox<ToThread>,
+    forget: () => void,
+  ) {
+    this.#id = id
+    this.method = method
+    this.url = url
+    this.remoteAddress = remoteAddress
+    this.headers = headersFrom(headers)
+    this.#outbox = outbox
+    this.#forget = forget
+    this.body = this.#received(body)
+  }
+
+  #received(body: SentBody): ArrivedBody {
+    if (body === null) return NO_BODY
+    if (body === STREAM) {
+      this.#request = new ReceivedStream(() => this.#outbox.post(['pull', this.#id]))
+      return { kind: 'stream', stream: this.#request }
+    }
+    if (body instanceof Uint8Array) return { kind: 'whole', bytes: asBuffer(body) }
+    const fields: [string, string][] = []
+    for (let at = 0; at < body.length; at += 2) fields.push([body[at] as string, body[at + 1] as string])
+    return { kind: 'form', fields }
+  }
+
+  answer(
+    status: number,
+    headers: OutgoingHttpHeaders,
+    body: AnswerBody,
+    onBroken: (error: Error) => void,
+  ): void {
+    const flat = sendable(headers)
+    if (body instanceof Readable) {
+      this.#outbox.post(['answer', this.#id, status, flat, STREAM])
+      this.#send(body, onBroken)
+      return
+    }
+    const bytes = transferable(body)
+    this.#outbox.post(['answer', this.#id, status, flat, bytes ?? body ?? null], bytes)
+    this.#answered()
+    this.gone()
+  }
+
+  #send(source: Readable, onBroken: (error: Error) => void): void {
+    this.#source = source
+    const answer = new SentStream(source, {
+      chunk: (bytes) => this.#outbox.post(['chunk', this.#id, bytes], bytes),
+      end: () => {
+        this.#outbox.post(['end', this.#id])
+        this.#answered()
+      },
+    })
+    this.#answer = answer
+    finished(source, (error) => {
+      if (this.isGone || (!error && answer.hasEnded)) return
+      if (error && error.code !== 'ERR_STREAM_PREMATURE_CLOSE') onBroken(error)
+      this.abandon()
+    })
+  }
+
+  abandon(): void {
+    if (!this.isGone) this.#outbox.post(['abandon', this.#id])
+    this.gone()
+  }
+
+  chunk(bytes: Uint8Array): void {
+    this.#request?.receive(bytes)
+  }
+
+  bodyEnded(): void {
+    this.#request?.finish()
+    this.#request = null
+  }
+
+  pull(): void {
+    this.#answer?.pull()
+  }
+
+  /** Answered, or the client has left. */
+  gone(): void {
+    if (this.isGone) return
+    this.isGone = true
+    this.#forget()
+    if (this.#request !== null && !this.#isAnswered) {
+      this.isCut = true
+      this.#request.destroy(new Error('connection closed'))
+    }
+    this.#source?.destroy()
+    for (const run of this.#onEnd ?? []) queueMicrotask(run)
+  }
+
+  onAnswered(run: () => void): void {
+    if (this.#isAnswered) run()
+    else if (this.#onAnswered === null) this.#onAnswered = [run]
+    else this.#onAnswered.push(run)
+  }
+
+  onEnd(run: () => void): void {
+    if (this.isGone) run()
+    else if (this.#onEnd === null) this.#onEnd = [run]
+    else this.#onEnd.push(run)
+  }
+
+  #answered(): void {
+    this.#isAnswered = true
+    for (const run of this.#onAnswered ?? []) queueMicrotask(run)
+  }
+}
+
+/** The bytes of an answer that is cheaper transferred than copied: a text in a message is copied three times. */
+function transferable(body: string | Buffer | undefined): Uint8Array<ArrayBuffer> | undefined {
+  if (typeof body === 'string') return body.length > LONG_TEXT ? new TextEncoder().encode(body) : undefined
+  return body === undefined || isShared(body) ? undefined : ownBytes(body)
+}
+
+/** @throws what `ServerResponse.writeHead` would */
+function sendable(headers: OutgoingHttpHeaders): FlatHeaders {
+  const flat: FlatHeaders = []
+  for (const name in headers) {
+    const value = headers[name]
+    validateHeaderName(name)
+    for (const one of Array.isArray(value) ? value : [value]) validateHeaderValue(name, one as string)
+    flat.push(name, Array.isArray(value) ? value : String(value))
+  }
+  return flat
+}

@@ -1,0 +1,203 @@
+/**
+ * An operation of the API as one value: path, rights, parameters, answers and the handler. The server makes a route of
+ * it, and an entry in the machine description.
+ *
+ *     operation({
+ *       method: 'GET', path: '/v3/{domain_name}/tags', id: 'listTags', tag: 'Tags',
+ *       summary: 'List the tags of a domain',
+ *       auth: { area: 'events', access: 'read', domain: 'domain_name' }, rateLimit: 'analytics',
+ *       params: { limit: limitParam(100, 1000) },
+ *       answers: { 200: TAG_PAGE, 404: 'Domain not found' },
+ *       handler: async ({ input, path, caller }) => tags.page(path.domain_name, input().limit),
+ *     })
+ */
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Logger } from 'pino'
+import type { MaybePromise } from '../../base/flow/cache.ts'
+import type { JsonSchema, Of, Shape } from '../../base/shape.ts'
+import type { Reply } from './answer/reply.ts'
+import type { IdempotencyRecord } from './limits/idempotency.ts'
+import type { LimitName } from './limits/rate-limit.ts'
+import { type BodyLimit, PUBLIC_BODY_LIMIT } from './request/body.ts'
+import { type InputOf, type Inputs, isRead, type ParamDoc } from './request/inputs.ts'
+import type { Params } from './request/params.ts'
+import type { AuditRule } from './rights/audit-rule.ts'
+import type { Caller } from './rights/auth.ts'
+import type { Requirement } from './rights/rights.ts'
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+export type { JsonSchema, ParamDoc }
+
+/** The parts in braces: `/v3/{domain}/tags/{tag}` has `domain` and `tag`. */
+export type PathNames<P extends string> = P extends `${string}{${infer Name}}${infer Rest}`
+  ? Name | PathNames<Rest>
+  : never
+
+/**
+ * What an operation answers, by status. A text is the description of an error of the form `{ message }`. Where the answer
+ * depends on `Accept`, there are several shapes.
+ */
+export type Answers = Readonly<Record<number, Shape<unknown> | readonly Shape<unknown>[] | string>>
+
+type BodyOf<A> = A extends string ? { message: string } : A extends readonly unknown[] ? Of<A[number]> : Of<A>
+
+/** What a handler may return: the body of a 200, or a reply with the body of any status. */
+export type Returned<R> = (200 extends keyof R ? BodyOf<R[200]> : never) | Reply<BodyOf<R[keyof R]>>
+
+export interface Context<Name extends string, C, Found = unknown, I = unknown, B = unknown> {
+  params: Params
+  /** Reads the declared parameters. @throws BadRequest for the first bad one */
+  input(): I
+  /** The JSON body, checked against its shape. @throws BadRequest `Missing mandatory parameter: ...` or `Invalid parameter: ...` */
+  document(): B
+  /** Percent-decoded once; a literal `+` is a plus sign. Never empty. */
+  path: Readonly<Record<Name, string>>
+  /** Null only where `auth` is `public`. */
+  caller: C
+  /** What `beforeBody` returned; undefined without one. */
+  found: Found
+  /** Parameters that the operation does not know, as `unknownNames` returns them. */
+  ignored: readonly string[]
+  requestId: string
+  /** Names the span of the request to its children; undefined: it is not traced. */
+  traceparent: string | undefined
+  remoteAddress: string
+  /** The caller speaks TLS to us or to a trusted proxy: cookies get `Secure`. */
+  isSecure: boolean
+  method: string
+  headers: IncomingHttpHeaders
+  /** The `<prefix>On-Behalf-Of` id as sent; applied already unless `onBehalfOf` is `argument`. */
+  onBehalfOf: string | undefined
+  log: Logger
+  /** Aborts when the client leaves or the server closes. */
+  signal: AbortSignal
+  /** Only in a POST under an Idempotency-Key; for operations with `joinsIdempotency`. */
+  idempotency?: IdempotencyRecord
+}
+
+interface OperationDoc<
+  P extends string,
+  A extends 'public' | Requirement,
+  R = Answers,
+  I = Inputs,
+  B = unknown,
+> {
+  method: Method
+  /** The path with its parts in braces. */
+  path: P
+  /** Further paths of the same operation; they have the same parts. */
+  aliases?: readonly string[]
+  /** operationId of the machine description; unique. */
+  id: string
+  tag: string
+  summary: string
+  description?: string
+  deprecated?: boolean
+  auth: A
+  /** `argument`: the handler itself reads `onBehalfOf`; default: the caller becomes that subaccount. */
+  onBehalfOf?: 'act' | 'argument'
+  /** Pages of other sites may call it: only for public operations that no credentials protect. */
+  crossSite?: boolean
+  /** A browser opens it by a link with a secret: where all should use https, plain HTTP is redirected, and uses nothing up. */
+  opensByLink?: boolean
+  /** The 401 of the send operations: text/plain `Forbidden`. */
+  plainText401?: boolean
+  /** Default `default`. Nothing is counted for `none` and for public operations. */
+  rateLimit?: LimitName | 'none'
+  /** Default none. */
+  params?: I
+  /** For operations that take one JSON document. */
+  body?: Shape<B>
+  multipartOnly?: boolean
+  /** Bodies that the service later posts to URLs that this registers, by a name that is unique in the description. */
+  webhooks?: Readonly<Record<string, Shape<unknown>>>
+  /** The handler commits the answer to a repeated POST with what it creates (`Context.idempotency`). */
+  joinsIdempotency?: boolean
+  /** Default 4 MiB, and 4 KiB for a public operation, which may not have more. */
+  bodyLimit?: BodyLimit
+  /**
+   * How calls are recorded in the audit log. Default: all but GET and access `read` are recorded, with numbers, switches
+   * and the names of other parameters. Required for public operations that change something.
+   */
+  audit?: AuditRule
+  answers: R
+}
+
+type CallerOf<A> = A extends 'public' ? null : Caller
+
+export interface Operation extends Omit<OperationDoc<string, 'public' | Requirement>, 'params'> {
+  /** What `inputs` declares, for the description. */
+  params: readonly ParamDoc[]
+  inputs: Inputs
+  /**
+   * Checks what needs no body (does the domain exist, may it send) before a large one is read. The handler receives what
+   * it returns as `found`.
+   */
+  beforeBody?(context: {
+    path: Readonly<Record<string, string>>
+    caller: Caller | null
+  }): MaybePromise<unknown>
+  /** A plain object is the JSON body of a 200. */
+  handler(context: Context<string, Caller | null>): Promise<object>
+}
+
+/**
+ * Types the handler by path, auth and what `beforeBody` returns.
+ * @throws Error if the domain of `auth`, an alias or an input does not fit the path, if a public operation takes large
+ *   bodies, or if a public change is not recorded
+ */
+export function operation<
+  const P extends string,
+  const A extends 'public' | Requirement,
+  Found = undefined,
+  const R extends Answers = Answers,
+  const I extends Inputs = Inputs,
+  B = unknown,
+>(
+  spec: OperationDoc<P, A, R, I, B> & {
+    beforeBody?(context: {
+      path: Readonly<Record<PathNames<P>, string>>
+      caller: CallerOf<A>
+    }): MaybePromise<Found>
+    handler(context: Context<PathNames<P>, CallerOf<A>, Found, InputOf<I>, B>): Promise<Returned<R>>
+  },
+): Operation {
+  const names = pathNames(spec.path)
+  const { auth } = spec
+  if (typeof auth === 'object' && auth.domain !== undefined && !names.includes(auth.domain)) {
+    throw new Error(`operation ${spec.id}: "${auth.domain}" is no part of ${spec.path}`)
+  }
+  const isRecorded = spec.audit !== undefined && ('by' in spec.audit || 'exempt' in spec.audit)
+  if (auth === 'public' && spec.method !== 'GET' && !isRecorded) {
+    // Without a caller only the operation knows the account of a row.
+    throw new Error(`operation ${spec.id}: public, so it must say how it is recorded in the audit log`)
+  }
+  if (auth === 'public' && (spec.bodyLimit?.bytes ?? 0) > PUBLIC_BODY_LIMIT.bytes) {
+    throw new Error(`operation ${spec.id}: a public operation takes at most ${PUBLIC_BODY_LIMIT.bytes} bytes`)
+  }
+  for (const alias of spec.aliases ?? []) {
+    if (pathNames(alias).sort().join() !== [...names].sort().join()) {
+      throw new Error(`operation ${spec.id}: alias ${alias} has other parts than ${spec.path}`)
+    }
+  }
+  // The handler's type is narrower: exactly the names of its path, a caller by its auth, and the value of its
+  // `beforeBody`. The server ensures all three before the call.
+  const inputs: Inputs = spec.params ?? {}
+  for (const [name, input] of Object.entries(inputs)) {
+    // It would be read from the query or the body.
+    if (names.includes(name) && (input.in ?? 'path') === 'path' && isRead(input)) {
+      throw new Error(`operation ${spec.id}: "${name}" is a part of the path, so otherParam describes it`)
+    }
+  }
+  const params = Object.entries(inputs).map(([name, doc]): ParamDoc => ({ ...doc, name }))
+  return { ...spec, params, inputs } as unknown as Operation
+}
+
+export function pathNames(path: string): string[] {
+  return [...path.matchAll(/\{([^}]+)\}/g)].map((match) => match[1] as string)
+}
+
+/** Operations that read no upload skip files instead of spooling them. */
+export function acceptsFiles(spec: Operation): boolean {
+  return spec.params.some((param) => param.type === 'file')
+}

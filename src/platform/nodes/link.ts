@@ -1,0 +1,156 @@
+/**
+ * The connection to PostgreSQL that a process keeps for the others: it listens on it, and gives its signs of life.
+ *
+ * 1. Each process listens on one channel of all and one of its own, named after its id.
+ * 2. It says a word to itself after each connect. One that does not come back shows that notifications do not pass, as
+ *    behind a pooler that gives each transaction another connection.
+ * 3. A connection that breaks, or does not answer within QUERY_MAX_MS, is replaced. What was announced meanwhile is lost:
+ *    `onMissed`. Of several servers the one is found that takes writes.
+ */
+import type { Logger } from 'pino'
+import { Servers, WritableClient } from '../store/postgres/postgres-servers.ts'
+import { StoreUnavailable } from '../store/store.ts'
+
+export interface Link {
+  /** Rows of a statement on this connection. @throws when it is broken: a new one is being made */
+  query(sql: string, values: readonly unknown[]): Promise<Record<string, unknown>[]>
+  /** Sends payloads to channels, in one transaction. */
+  notify(notes: readonly Note[]): Promise<void>
+  /** False: notifications do not arrive. */
+  hears(): boolean
+  close(): Promise<void>
+}
+
+export interface Note {
+  channel: string
+  payload: string
+}
+
+export interface LinkParts {
+  url: string
+  channels: readonly [common: string, own: string]
+  log: Logger
+  onNote(channel: string, payload: string): void
+  /** Connected again after a break. */
+  onMissed(): void
+  /** After each attempt to connect again: the server that answers (`WritableClient.server`), null if none does. */
+  onServer(server: string | null): void
+}
+
+const CONNECT_MAX_MS = 2_000
+const QUERY_MAX_MS = 3_000
+const RECONNECT_AFTER_MS = 500
+const ECHO_MAX_MS = 2_000
+/** Never the payload of another note: those are JSON. */
+const ECHO = 'echo'
+
+/** Resolves when the first connection listens. @throws StoreUnavailable */
+export async function openLink(parts: LinkParts): Promise<Link> {
+  const { url, channels, log, onNote, onMissed, onServer } = parts
+  const servers = new Servers(url)
+  let client: WritableClient | null = null
+  let closed = false
+  let hears = true
+  let heardEcho: (() => void) | null = null
+  let retry: NodeJS.Timeout | undefined
+
+  async function connect(): Promise<void> {
+    const next = new WritableClient(servers, {
+      connectionTimeoutMillis: CONNECT_MAX_MS,
+      query_timeout: QUERY_MAX_MS,
+      keepAlive: true,
+      application_name: 'sendwright node',
+    })
+    next.on('error', () => lose(next))
+    next.on('end', () => lose(next))
+    next.on('notification', ({ channel, payload = '' }) => {
+      if (payload === ECHO) heardEcho?.()
+      else onNote(channel, payload)
+    })
+    try {
+      await next.connect()
+      await next.query(channels.map((name) => `LISTEN "${name}"`).join('; '))
+    } catch (error) {
+      await next.end().catch(() => {})
+      throw error
+    }
+    if (closed) return void (await next.end().catch(() => {}))
+    client = next
+    void checkEcho(next)
+  }
+
+  async function checkEcho(of: WritableClient): Promise<void> {
+    const heard = new Promise<boolean>((resolve) => {
+      const timer = setTimeout(() => resolve(false), ECHO_MAX_MS)
+      heardEcho = () => {
+        clearTimeout(timer)
+        resolve(true)
+      }
+    })
+    await of.query('SELECT pg_notify($1, $2)', [channels[1], ECHO]).catch(() => {})
+    const before = hears
+    hears = (await heard) || client !== of
+    if (hears !== before && !closed)
+      log.warn(
+        { hears },
+        hears
+          ? 'notifications of PostgreSQL arrive again'
+          : 'notifications of PostgreSQL do not arrive, as behind a pooler by transactions; other nodes are asked every few seconds instead',
+      )
+  }
+
+  function lose(broken: WritableClient): void {
+    if (client !== broken) return
+    client = null
+    // It may be waiting for an answer that never comes.
+    broken.cut()
+    if (closed) return
+    onServer(null)
+    reconnect()
+  }
+
+  function reconnect(): void {
+    retry = setTimeout(() => {
+      servers.reach(connect).then(
+        () => {
+          onServer(client?.server ?? null)
+          onMissed()
+        },
+        () => {
+          onServer(null)
+          reconnect()
+        },
+      )
+    }, RECONNECT_AFTER_MS)
+  }
+
+  async function query(sql: string, values: readonly unknown[]): Promise<Record<string, unknown>[]> {
+    const used = client
+    if (used === null) throw new StoreUnavailable('The connection between nodes is broken')
+    try {
+      return (await used.query(sql, [...values])).rows as Record<string, unknown>[]
+    } catch (error) {
+      // A statement that fails for another reason costs a connection, once.
+      lose(used)
+      throw new StoreUnavailable('The connection between nodes is broken', { cause: error })
+    }
+  }
+
+  await servers.reach(connect).catch((error: unknown) => {
+    throw servers.unreachable(error)
+  })
+  return {
+    query,
+    async notify(notes) {
+      const values = [notes.map(({ channel }) => channel), notes.map(({ payload }) => payload)]
+      await query('SELECT pg_notify(c, p) FROM unnest($1::text[], $2::text[]) AS note (c, p)', values)
+    },
+    hears: () => hears,
+    async close() {
+      closed = true
+      clearTimeout(retry)
+      heardEcho?.()
+      await client?.end().catch(() => {})
+    },
+  }
+}

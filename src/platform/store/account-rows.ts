@@ -1,0 +1,77 @@
+/**
+ * Removes the rows of one account from tables of any size, a portion at a time with a pause after each, so that no other
+ * account waits for more than one portion. Both functions may be called again after a failure.
+ */
+
+import { pause } from '../../base/flow/pause.ts'
+import type { Clock } from '../../base/time/clock.ts'
+import type { Schema } from './schema.ts'
+import type { SqlValue, Store } from './store.ts'
+
+/** About 10 ms of SQLite's only writer. */
+const PORTION = 500
+/** Rows looked at in one step of a pass; hardly any of them belong to the account. */
+const PASS_PORTION = 2_000
+/** The writer is idle for others at least half of the time. */
+const PAUSE_MS = 10
+
+export interface RowParts {
+  store: Store
+  clock: Clock
+}
+
+type Column<T extends keyof Schema> = keyof Schema[T] & string
+
+/** For a table with an index that begins with `column`. `key`: the columns of its primary key. */
+export function removeIndexedRows<T extends keyof Schema>(
+  parts: RowParts,
+  table: T,
+  key: readonly Column<T>[],
+  column: Column<T>,
+  value: SqlValue,
+  signal: AbortSignal,
+): Promise<void> {
+  const columns = key.join(', ')
+  const rows = `SELECT ${columns} FROM ${table} WHERE ${column} = ? LIMIT ${PORTION}`
+  return inPortions(parts, `DELETE FROM ${table} WHERE (${columns}) IN (${rows})`, [value], signal)
+}
+
+/** Repeats a statement that affects up to `PORTION` rows until there are fewer. */
+async function inPortions(
+  { store, clock }: RowParts,
+  sql: string,
+  values: readonly SqlValue[],
+  signal: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    const [result] = await store.commit([{ sql, values }])
+    if ((result?.affected ?? 0) < PORTION) return
+    await pause(clock, PAUSE_MS, signal)
+    signal.throwIfAborted()
+  }
+}
+
+/**
+ * For a table that has no index by account, since every insert would pay for it: one pass over all of it in the order of
+ * `key`, a text column that its primary key begins with.
+ */
+export async function removeRowsInPass<T extends keyof Schema>(
+  { store, clock }: RowParts,
+  table: T,
+  key: Column<T>,
+  accountId: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const portion = `SELECT ${key} AS k FROM ${table} WHERE ${key} > ? ORDER BY ${key} LIMIT ${PASS_PORTION}`
+  const end = `SELECT max(k) AS last FROM (${portion}) AS portion`
+  const remove = `DELETE FROM ${table} WHERE ${key} > ? AND ${key} <= ? AND account_id = ?`
+  for (let after = ''; ; ) {
+    const [row] = await store.read({ sql: end, values: [after] })
+    const last = (row?.['last'] ?? null) as string | null
+    if (last === null) return
+    await store.commit([{ sql: remove, values: [after, last, accountId] }])
+    after = last
+    await pause(clock, PAUSE_MS, signal)
+    signal.throwIfAborted()
+  }
+}

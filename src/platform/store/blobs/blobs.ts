@@ -1,0 +1,163 @@
+/**
+ * Bytes too large for a database row. A blob has one owner (a message or a captured mail) and is removed with it,
+ * so there is nothing to reference-count or collect. The bytes are written to a spool file and synced before the file
+ * is moved to its final path: a name in the database always has its bytes.
+ */
+import { createReadStream } from 'node:fs'
+import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { Readable } from 'node:stream'
+import { ID_PATTERN, newId } from '../../../base/ids.ts'
+import type { LazyChunk } from '../../../protocols/message/mime-message.ts'
+import { StoreFull } from '../store.ts'
+import { BLOB_FOLDER } from './data-folder.ts'
+
+/** A blob whose bytes are written: either kept, which gives it a name, or discarded. */
+export interface SpooledBlob {
+  readonly chunk: LazyChunk
+  /** Removes the bytes, kept or not. */
+  discard(): Promise<void>
+}
+
+export interface BlobStore {
+  /** Writes and syncs the bytes. @throws StoreFull */
+  spool(content: AsyncIterable<Uint8Array>): Promise<SpooledBlob>
+  /** Moves the bytes of a chunk returned by `spool` to their final path; resolves to the blob's name. */
+  keep(chunk: LazyChunk): Promise<string>
+  /** @throws when no blob has that name */
+  read(name: string): Promise<LazyChunk>
+  remove(name: string): Promise<void>
+  /**
+   * Defers all removals until the returned function is called: a copy of the database may still name the blobs.
+   * After a crash, blobs whose removal was deferred stay on the disk.
+   */
+  hold(): () => Promise<void>
+}
+
+/** Path of a blob below the blob folder. Characters near the end are random, so they spread the files over about 4,000 folders. */
+export function blobPath(name: string): string {
+  if (!ID_PATTERN.test(name)) throw new RangeError(`"${name}" is not a blob name`)
+  return join(name.slice(-3, -1), name)
+}
+
+/** Opens the blob folder below `folder` and removes spool files of an earlier run. */
+export async function openBlobs(folder: string): Promise<BlobStore> {
+  const spoolFolder = join(folder, 'spool')
+  const blobFolder = join(folder, BLOB_FOLDER)
+  await mkdir(spoolFolder, { recursive: true, mode: 0o700 })
+  await mkdir(blobFolder, { recursive: true, mode: 0o700 })
+  for (const name of await readdir(spoolFolder)) await rm(join(spoolFolder, name), { force: true })
+
+  const pathOf = (name: string) => join(blobFolder, blobPath(name))
+  let holds = 0
+  /** Blobs to remove once the last hold is released. */
+  let deferredRemovals: string[] = []
+  /** Current file of each spooled chunk. */
+  const spooled = new WeakMap<LazyChunk, { name: string; file: string }>()
+  return {
+    async spool(content) {
+      const name = newId()
+      const file = join(spoolFolder, name)
+      const sizeBytes = await writeFileSynced(file, content)
+      const blob = { name, file }
+      const chunk = chunkOf(() => blob.file, 0, sizeBytes)
+      spooled.set(chunk, blob)
+      return { chunk, discard: () => rm(blob.file, { force: true }) }
+    },
+    async keep(chunk) {
+      const blob = spooled.get(chunk)
+      if (!blob) throw new TypeError('Cannot keep a chunk that was not spooled here')
+      const target = pathOf(blob.name)
+      if (blob.file !== target) {
+        await mkdir(dirname(target), { recursive: true, mode: 0o700 })
+        await rename(blob.file, target)
+        blob.file = target
+        await syncFolder(dirname(target))
+        await syncFolder(blobFolder)
+      }
+      return blob.name
+    },
+    async read(name) {
+      const file = pathOf(name)
+      const { size } = await stat(file)
+      return chunkOf(() => file, 0, size)
+    },
+    async remove(name) {
+      const file = pathOf(name)
+      if (holds > 0) deferredRemovals.push(name)
+      else await rm(file, { force: true })
+    },
+    hold() {
+      holds++
+      let released = false
+      return async () => {
+        if (released) return
+        released = true
+        holds--
+        if (holds > 0) return
+        const names = deferredRemovals
+        deferredRemovals = []
+        for (const name of names) await rm(pathOf(name), { force: true })
+      }
+    },
+  }
+}
+
+/** Bytes `start` (inclusive) to `end` (exclusive) of a file, which may move between reads. */
+export function chunkOf(currentFile: () => string, start: number, end: number): LazyChunk {
+  return {
+    sizeBytes: end - start,
+    open: () => (end > start ? createReadStream(currentFile(), { start, end: end - 1 }) : Readable.from([])),
+    openScratch: () => scanFile(currentFile(), start, end),
+    slice: (from, to) => chunkOf(currentFile, Math.min(start + from, end), Math.min(start + to, end)),
+  }
+}
+
+/** The chunk size of `createReadStream`. */
+const SCRATCH_BYTES = 64 * 1024
+
+/** Bytes `start` to `end` of the file, in pieces that all reuse one buffer. */
+async function* scanFile(file: string, start: number, end: number): AsyncGenerator<Uint8Array> {
+  const handle = await open(file, 'r')
+  try {
+    const scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES)
+    for (let at = start; at < end; ) {
+      const { bytesRead } = await handle.read(scratch, 0, Math.min(SCRATCH_BYTES, end - at), at)
+      if (bytesRead === 0) return
+      at += bytesRead
+      yield scratch.subarray(0, bytesRead)
+    }
+  } finally {
+    await handle.close()
+  }
+}
+
+/** Writes and syncs; removes the file if anything fails. */
+export async function writeFileSynced(file: string, content: AsyncIterable<Uint8Array>): Promise<number> {
+  const handle = await open(file, 'wx', 0o600)
+  let sizeBytes = 0
+  try {
+    for await (const bytes of content) {
+      await handle.writeFile(bytes)
+      sizeBytes += bytes.byteLength
+    }
+    await handle.sync()
+    await handle.close()
+    return sizeBytes
+  } catch (error) {
+    await handle.close().catch(() => {})
+    await rm(file, { force: true })
+    const full = ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '')
+    throw full ? new StoreFull('No space left for large bodies', { cause: error }) : error
+  }
+}
+
+/** A renamed file survives a power loss only once its folder is synced. */
+export async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}

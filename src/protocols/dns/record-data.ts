@@ -1,0 +1,294 @@
+/**
+ * Checks the records of a sending domain and explains, for the person who edits the zone, what to change. Each
+ * check reads one answer of the resolver; no query is sent here.
+ *
+ * Every sentence names query, server and answer, so that it can be compared with `dig`.
+ */
+import { parseIp } from '../../base/net/ip.ts'
+import { isWithin, normalizeName } from './names.ts'
+import type { DnsAnswer } from './resolver.ts'
+import { isSpfRecord, mergeSpf, parseSpf } from './spf.ts'
+
+/** Bounds the advice, which would otherwise repeat a record of several kilobytes. */
+const SENTENCE_LENGTH_MAX = 8192
+
+export interface RecordCheck {
+  valid: boolean
+  /**
+   * DNS gave an answer, even if it was "no such record". False: a time-out or a failure, which says nothing about
+   * the record.
+   */
+  answered: boolean
+  /** What DNS returned, one text per record, valid or not. MX as "10 mx.example.org". */
+  found: string[]
+  sentence: string
+}
+
+const FOUND_MAX = 20 // a name with more is not a broken mail record; bounds what is stored and shown
+const FOUND_LENGTH_MAX = 4096 // a 4096-bit RSA key takes 700 characters
+
+/** SPF: exactly one record, with the mechanism `include:<includeHost>`. RFC 7208 §3.2, §5.2. */
+export function checkSpf(answer: DnsAnswer<'TXT'>, includeHost: string): RecordCheck {
+  const records = answer.records.filter(isSpfRecord)
+  const wanted = `v=spf1 include:${includeHost} ~all`
+  if (records.length === 0) {
+    const near = answer.records.find((text) => /^\W*v\s*=\s*spf|^spf2/i.test(text))
+    if (near !== undefined)
+      return bad(
+        answer,
+        [near],
+        `"${near}" is not an SPF record: it must begin with "v=spf1 ". Change it to: ${wanted}`,
+      )
+    return missing(answer, answer.records, 'SPF record', `TXT record: ${wanted}`)
+  }
+  if (records.length > 1) {
+    const merged = mergeSpf(records, includeHost)
+    return bad(
+      answer,
+      records,
+      `${count(records.length)} SPF records were found; receivers treat that as an error. Merge them into one: ${merged}`,
+    )
+  }
+  const record = records[0] as string
+  const terms = parseSpf(record)
+  const host = normalizeName(includeHost)
+  const at = terms.findIndex(
+    (term) =>
+      term.name === 'include' && ['', '+'].includes(term.qualifier) && normalizeName(term.value) === host,
+  )
+  if (at < 0)
+    return bad(
+      answer,
+      records,
+      `The SPF record does not have include:${includeHost}. Change it to: ${mergeSpf(records, includeHost)}`,
+    )
+  const all = terms.findIndex((term) => term.name === 'all')
+  const hidden =
+    all >= 0 && all < at
+      ? ` But receivers stop reading at "all", before the include: move it to the end.`
+      : ''
+  return good(answer, records, `The SPF record includes ${includeHost}.${hidden}`)
+}
+
+/**
+ * DKIM: the record has the expected public key. `expected` is the value to publish ("k=rsa; p=MIIB...") or the key
+ * alone in base64. Further tags are allowed unless they forbid our signatures. RFC 6376 §3.6.1.
+ */
+export function checkDkim(answer: DnsAnswer<'TXT'>, expected: string): RecordCheck {
+  const wanted = parseTags(expected.includes('p=') ? expected : `k=rsa; p=${expected}`)
+  const key = wanted.get('p') ?? ''
+  const records = answer.records.filter((text) => parseTags(text).has('p'))
+  const publish = `TXT record: ${[...wanted].map(([tag, value]) => `${tag}=${value}`).join('; ')}`
+  if (records.length === 0) {
+    const found = answer.records
+    if (found.length > 0)
+      return bad(answer, found, `No TXT record there has a key (p=). Publish this ${publish}`)
+    return missing(answer, found, 'DKIM key', publish)
+  }
+  if (records.length > 1)
+    return bad(
+      answer,
+      records,
+      `${count(records.length)} keys were found under one selector; receivers take either of them. Leave only this ${publish}`,
+    )
+  const record = records[0] as string
+  const tags = parseTags(record)
+  const problem = dkimProblem(tags, key, wanted.get('k') ?? 'rsa')
+  if (problem !== '') return bad(answer, records, `${problem} Publish this ${publish}`)
+  const testing = (tags.get('t') ?? '').split(':').includes('y')
+  const note = testing ? ' It has t=y (testing), which lets receivers ignore the signature: remove it.' : ''
+  return good(answer, records, `The DKIM record carries the right key.${note}`)
+}
+
+/** Why a receiver cannot use the record for our signatures; '' if it can. */
+function dkimProblem(tags: Map<string, string>, key: string, algorithm: string): string {
+  const found = tags.get('p') ?? ''
+  const list = (tag: string) => (tags.get(tag) ?? '').split(':')
+  if (found === '') return 'The key is empty (p=), which means that it was revoked.'
+  if (found !== key) {
+    if (key.startsWith(found))
+      return `The key is cut off after ${found.length} of ${key.length} characters: split long values into several quoted strings of at most 255.`
+    if (found.replace(/["\\]/g, '') === key)
+      return 'The key has quotation marks or backslashes inside the value: remove them.'
+    return 'The record carries another key.'
+  }
+  if (tags.has('v') && tags.get('v') !== 'DKIM1') return 'The tag v= must be DKIM1.'
+  if ((tags.get('k') ?? 'rsa') !== algorithm) return `The tag k= must be ${algorithm}.`
+  if (tags.has('h') && !list('h').includes('sha256')) return 'The tag h= does not allow sha256.'
+  if (tags.has('s') && !list('s').some((use) => use === '*' || use === 'email'))
+    return 'The tag s= does not allow email.'
+  return ''
+}
+
+/** CNAME: the name is an alias of `target`, directly or through others. Accepts an answer of any type. */
+export function checkCname(answer: DnsAnswer, target: string): RecordCheck {
+  const direct = answer.asked.type === 'CNAME' ? (answer.records as readonly string[]) : []
+  const found = [...answer.chain, ...direct]
+  const host = normalizeName(target) ?? target
+  if (found.includes(host)) return good(answer, found, `${answer.asked.name} is an alias of ${host}.`)
+  if (!isAnswered(answer)) return unanswered(answer, found)
+  if (found.length > 0)
+    return bad(
+      answer,
+      found,
+      `${answer.asked.name} is an alias of ${found.join(', then ')}. Point it to ${host}.`,
+    )
+  if (answer.kind === 'records' && (answer.asked.type === 'A' || answer.asked.type === 'AAAA'))
+    return bad(
+      answer,
+      asTexts(answer.records),
+      `${answer.asked.name} has addresses and no CNAME. Replace them by a CNAME to ${host}; if your DNS provider proxies or flattens the name, switch that off for it.`,
+    )
+  return missing(answer, [], 'CNAME record', `CNAME record: ${host}`)
+}
+
+/** A or AAAA: the name has the address `ip`. */
+export function checkAddress(answer: DnsAnswer<'A'> | DnsAnswer<'AAAA'>, ip: string): RecordCheck {
+  const same = (address: string) => parseIp(address)?.bits === parseIp(ip)?.bits
+  if (answer.records.some(same))
+    return good(answer, answer.records, `${answer.asked.name} has the address ${ip}.`)
+  if (answer.records.length === 0) return missing(answer, [], 'address', `${answer.asked.type} record: ${ip}`)
+  return bad(
+    answer,
+    answer.records,
+    `${answer.asked.name} has the address ${answer.records.join(', ')}. Change it to ${ip}.`,
+  )
+}
+
+/** MX: `host` is among the mail hosts of the name, whatever its preference. */
+export function checkMx(answer: DnsAnswer<'MX'>, host: string): RecordCheck {
+  const wanted = normalizeName(host) ?? host
+  const found = answer.records.map((mx) => `${mx.preference} ${mx.exchange === '' ? '.' : mx.exchange}`)
+  if (answer.records.some((mx) => mx.exchange === wanted))
+    return good(answer, found, `${wanted} is among the mail hosts of ${answer.asked.name}.`)
+  if (found.length === 0) return missing(answer, [], 'MX record', `MX record: 10 ${wanted}`)
+  if (answer.records.every((mx) => mx.exchange === ''))
+    return bad(
+      answer,
+      found,
+      `The MX record "." says that ${answer.asked.name} takes no mail. Replace it by: 10 ${wanted}`,
+    )
+  return bad(
+    answer,
+    found,
+    `Mail for ${answer.asked.name} goes to ${found.join(', ')}. To receive it here, add the MX record: 10 ${wanted}`,
+  )
+}
+
+export interface DmarcUse {
+  /** Domain of the header From. */
+  fromDomain: string
+  /** d= of our signatures. */
+  dkimDomain: string
+  /** Domain of the return path, for which receivers check SPF. */
+  returnPathDomain: string
+}
+
+/**
+ * DMARC: one record with a policy, and at least one of DKIM and SPF aligned with the header From. Relaxed alignment
+ * is decided without the public suffix list: a domain and its subdomains are aligned, siblings are reported as not
+ * aligned. RFC 7489 §3.1, §6.3, §6.6.3.
+ */
+export function checkDmarc(answer: DnsAnswer<'TXT'>, use: DmarcUse): RecordCheck {
+  const records = answer.records.filter((text) => /^v\s*=\s*DMARC1\s*(?:;|$)/.test(text))
+  const wanted = 'v=DMARC1; p=none'
+  if (records.length === 0) return missing(answer, answer.records, 'DMARC record', `TXT record: ${wanted}`)
+  if (records.length > 1)
+    return bad(
+      answer,
+      records,
+      `${count(records.length)} DMARC records were found; receivers then use none of them. Leave one.`,
+    )
+  const tags = parseTags(records[0] as string)
+  const policy = (tags.get('p') ?? '').toLowerCase()
+  if (!['none', 'quarantine', 'reject'].includes(policy))
+    return bad(
+      answer,
+      records,
+      `The DMARC record has no policy: p= must be none, quarantine or reject. Change it to: ${wanted}`,
+    )
+  const dkim = isAligned(use.dkimDomain, use.fromDomain, tags.get('adkim'))
+  const spf = isAligned(use.returnPathDomain, use.fromDomain, tags.get('aspf'))
+  if (!dkim && !spf) {
+    const effect = policy === 'none' ? 'fails DMARC' : `fails DMARC and meets the policy "${policy}"`
+    return bad(
+      answer,
+      records,
+      `Mail from ${use.fromDomain} ${effect}: neither the signing domain ${use.dkimDomain} nor the return path ${use.returnPathDomain} is aligned with it. Send from ${use.dkimDomain} or sign with ${use.fromDomain}.`,
+    )
+  }
+  const by = dkim && spf ? 'DKIM and SPF' : dkim ? 'DKIM' : 'SPF'
+  const weak = dkim ? '' : ' SPF breaks when mail is forwarded: align DKIM too.'
+  const watch = policy === 'none' && !tags.has('rua') ? ' Add rua=mailto:... to receive reports.' : ''
+  return good(answer, records, `The DMARC policy is "${policy}"; ${by} aligned.${weak}${watch}`)
+}
+
+/** `mode` 's' is strict; anything else relaxed. */
+function isAligned(domain: string, fromDomain: string, mode = 'r'): boolean {
+  const [left, right] = [normalizeName(domain), normalizeName(fromDomain)]
+  if (left === null || right === null) return false
+  if (left === right) return true
+  // The shorter one must not be a bare top-level domain.
+  const within = isWithin(left, right) ? right : isWithin(right, left) ? left : ''
+  return mode.toLowerCase() !== 's' && within.includes('.')
+}
+
+/** "a=b; c = d" with all blanks inside values removed; the first of equal tags counts. RFC 6376 §3.2. */
+function parseTags(text: string): Map<string, string> {
+  const tags = new Map<string, string>()
+  for (const part of text.split(';')) {
+    const at = part.indexOf('=')
+    const tag = part.slice(0, Math.max(at, 0)).replace(/[\s"]/g, '').toLowerCase()
+    if (tag !== '' && !tags.has(tag)) tags.set(tag, part.slice(at + 1).replace(/\s/g, ''))
+  }
+  return tags
+}
+
+function isAnswered(answer: DnsAnswer): boolean {
+  return answer.kind === 'records' || answer.kind === 'nodata' || answer.kind === 'nxdomain'
+}
+
+function good(answer: DnsAnswer, found: readonly unknown[], sentence: string): RecordCheck {
+  return { valid: true, answered: true, found: asTexts(found), sentence: explain(answer, sentence) }
+}
+
+function bad(answer: DnsAnswer, found: readonly unknown[], sentence: string): RecordCheck {
+  return { valid: false, answered: true, found: asTexts(found), sentence: explain(answer, sentence) }
+}
+
+/** No such record: the name, the type or a matching value is missing. Or DNS gave no answer. */
+function missing(answer: DnsAnswer, found: readonly unknown[], noun: string, publish: string): RecordCheck {
+  if (!isAnswered(answer)) return unanswered(answer, [])
+  const { name } = answer.asked
+  const end = answer.chain.at(-1)
+  const via = end === undefined ? '' : ` (an alias of ${end})`
+  const state = answer.kind === 'nxdomain' ? 'does not exist' : `has no ${noun}`
+  // The most common mistake, and one that the form of the DNS panel does not show.
+  const panel =
+    answer.kind === 'nxdomain'
+      ? ' (Many DNS panels add the domain to the name by themselves: look whether it stands there twice.)'
+      : ''
+  return bad(answer, found, `${name}${via} ${state}.${panel} Add there this ${publish}`)
+}
+
+function unanswered(answer: DnsAnswer, found: readonly unknown[]): RecordCheck {
+  const who = answer.server === '' ? 'No DNS server' : answer.server
+  const sentence = `${who} gave no answer for ${answer.asked.type} records of ${answer.asked.name} (${answer.problem}). This says nothing about the record; try again later.`
+  return { valid: false, answered: false, found: asTexts(found), sentence }
+}
+
+/** Query and server come first, so that a record to copy is at the end. */
+function explain(answer: DnsAnswer, sentence: string): string {
+  const server = answer.server === '' ? 'No server was' : `${answer.server} was`
+  const source = `${server} asked for ${answer.asked.type} records of ${answer.asked.name}.`
+  return `${source} ${sentence}`.slice(0, SENTENCE_LENGTH_MAX)
+}
+
+function asTexts(found: readonly unknown[]): string[] {
+  return found.slice(0, FOUND_MAX).map((value) => String(value).slice(0, FOUND_LENGTH_MAX))
+}
+
+/** Small numbers as words, for the start of a sentence. */
+function count(number: number): string {
+  return ['Zero', 'One', 'Two', 'Three', 'Four', 'Five'][number] ?? String(number)
+}

@@ -1,0 +1,268 @@
+/**
+ * Opens SMTP connections for delivery (RFC 5321 §3.1-3.2):
+ *
+ * 1. connect, with TCP_NODELAY (Nagle's algorithm halves the throughput of a dialogue); TLS at once if implicit;
+ * 2. greeting, EHLO, or HELO where EHLO is refused;
+ * 3. STARTTLS where wanted and offered, then EHLO again: nothing from the plain-text dialogue is kept (RFC 3207 §4.2);
+ * 4. AUTH PLAIN or LOGIN where credentials are given (RFC 4954): over TLS that verifies, or without TLS to a loopback
+ *    address whose server offers none.
+ *
+ * Transactions on the connection are in connection.ts. Left out: MX lookup, the choice of TLS policy, pools, DSN and
+ * REQUIRETLS. Nothing is retried here: the caller decides. In particular, with `tls: 'opportunistic'`, a failure with
+ * stage `tls` means that the peer offers TLS which does not work, or does not verify although `verify` demands it; the
+ * caller may connect again with `tls: 'none'`. A server that just does not offer STARTTLS, or refuses it with a reply, is
+ * used in plain text on the same connection.
+ */
+import { connect as connectTcp, isIP, type Socket } from 'node:net'
+import type { ConnectionOptions, TLSSocket } from 'node:tls'
+import { type Clock, systemClock } from '../../base/time/clock.ts'
+import { Channel, type TranscriptEntry } from './channel.ts'
+import { type Connection, createConnection, type PeerState, type TlsState } from './connection.ts'
+import { isSendableHeloName } from './envelope.ts'
+import { type Fault, refusedBy, SmtpFailure, type SmtpStage } from './failure.ts'
+import type { SmtpReply } from './reply.ts'
+import { DEFAULT_TIMEOUTS, type SmtpTimeouts } from './timeouts.ts'
+import { gatherEvidence, pkixError, type TlsEvidence } from './tls-evidence.ts'
+
+export type SmtpConnection = Connection
+
+export interface ConnectOptions {
+  /** IP address or name to connect to. */
+  host: string
+  port: number
+  /** Source address. */
+  localAddress?: string | undefined
+  /** Name, or bracketed address literal, for EHLO. */
+  heloName: string
+  /** `required`: no TLS, no connection. Ignored when `implicitTls` is set. */
+  tls: 'none' | 'opportunistic' | 'required'
+  /** Name for SNI, which the certificate must have; default `host`. */
+  serverName?: string | undefined
+  /** The certificate must verify for TLS to count; otherwise the connection fails with stage `tls`. */
+  verify: boolean
+  tlsOptions?: TlsOptions | undefined
+  /** TLS from the first byte (RFC 8314 §3.3), as on port 465. */
+  implicitTls?: boolean | undefined
+  auth?: Credentials | undefined
+  /** False: not used even if the server offers it. */
+  chunking?: boolean | undefined
+  timeouts?: Partial<SmtpTimeouts> | undefined
+  /** Aborting ends the connection at any time, also between messages. */
+  signal?: AbortSignal | undefined
+  transcript?: ((entry: TranscriptEntry) => void) | undefined
+  clock?: Clock | undefined
+}
+
+/**
+ * A `secureContext` made once saves building one per connection. There is no `session` to resume: a resumed handshake
+ * shows no certificate here, so that nothing could be verified.
+ */
+export interface TlsOptions
+  extends Pick<ConnectionOptions, 'ca' | 'secureContext' | 'minVersion' | 'maxVersion' | 'ciphers'> {
+  /** Judges the certificate in place of the PKIX rules, e.g. by TLSA records: null = verified, else why not. */
+  judge?: (evidence: TlsEvidence) => string | null
+}
+
+export interface Credentials {
+  user: string
+  password: string
+  /** Send the password whatever the server's certificate. By default only over TLS that verifies. */
+  allowUnverified?: boolean
+}
+
+/** A line with an initial response may have this many bytes, else the response goes on its own (RFC 4954 §4). */
+const COMMAND_LINE_MAX = 512
+
+interface Opening {
+  channel: Channel
+  options: ConnectOptions
+  timeouts: SmtpTimeouts
+  extensions: Map<string, string>
+  tls: TlsState | null
+}
+
+/**
+ * A connection on which `send` can be called.
+ * @throws SmtpFailure with the stage that failed; the socket is closed then.
+ */
+export async function connectSmtp(options: ConnectOptions): Promise<SmtpConnection> {
+  if (!isSendableHeloName(options.heloName)) {
+    const message = `Cannot use HELO name ${JSON.stringify(options.heloName.slice(0, 80))}`
+    throw new SmtpFailure('ehlo', { reason: 'address', message })
+  }
+  const clock = options.clock ?? systemClock
+  const channel = new Channel(openSocket(options), {
+    clock,
+    transcript: options.transcript,
+    signal: options.signal,
+  })
+  const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts }
+  const opening: Opening = { channel, options, timeouts, extensions: new Map(), tls: null }
+  try {
+    await open(opening)
+  } catch (error) {
+    channel.destroy()
+    throw error
+  }
+  if (options.chunking === false) opening.extensions.delete('CHUNKING')
+  const { remoteAddress = options.host, localAddress } = channel.socket
+  const peer: PeerState = {
+    peer: { host: options.host, port: options.port, address: remoteAddress },
+    localAddress: localAddress?.replace(/^::ffff:/, '') ?? null,
+    extensions: opening.extensions,
+    tls: opening.tls,
+  }
+  return createConnection(channel, peer, timeouts, clock)
+}
+
+function openSocket(options: ConnectOptions): Socket {
+  const { host, port, localAddress } = options
+  return connectTcp({ host, port, ...(localAddress === undefined ? {} : { localAddress }) })
+}
+
+async function open(opening: Opening): Promise<void> {
+  const { channel, options, timeouts } = opening
+  await channel.connected(timeouts.connect)
+  if (options.implicitTls) await startTls(opening)
+  const greeting = await channel.reply('greeting', timeouts.greeting)
+  if (greeting.code !== 220) throw refusal('greeting', greeting)
+  await hello(opening)
+  if (!options.implicitTls && options.tls !== 'none' && (await offersTls(opening))) {
+    await startTls(opening)
+    await hello(opening)
+  }
+  if (options.auth !== undefined) await authenticate(opening, options.auth)
+  // A surplus reply would be taken for the answer to the first MAIL.
+  channel.check('ehlo')
+}
+
+async function command(opening: Opening, stage: SmtpStage, line: string, shown?: string): Promise<SmtpReply> {
+  const { channel, timeouts } = opening
+  channel.write(`${line}\r\n`, 1, shown ?? line)
+  return channel.reply(stage, stage === 'auth' ? timeouts.auth : timeouts.ehlo)
+}
+
+/** EHLO, or HELO for a server that does not know it. */
+async function hello(opening: Opening): Promise<void> {
+  const { heloName } = opening.options
+  let reply = await command(opening, 'ehlo', `EHLO ${heloName}`)
+  opening.extensions = reply.code === 250 ? parseExtensions(reply.lines.slice(1)) : new Map()
+  // 521 and 554 mean that no mail is accepted here at all; HELO would not change that.
+  if (reply.code >= 500 && reply.code !== 521 && reply.code !== 554) {
+    reply = await command(opening, 'ehlo', `HELO ${heloName}`)
+  }
+  if (reply.code !== 250) throw refusal('ehlo', reply)
+}
+
+/** Keywords in upper case with their parameters, "" without. RFC 5321 §4.1.1.1. */
+function parseExtensions(lines: readonly string[]): Map<string, string> {
+  const extensions = new Map<string, string>()
+  for (const line of lines) {
+    // Some old servers send "AUTH=LOGIN" as well as the proper line.
+    const match = /^([A-Za-z0-9][A-Za-z0-9-]*)(?:[ =](.*))?$/.exec(line.trim())
+    const keyword = match?.[1]?.toUpperCase()
+    if (keyword !== undefined && !extensions.has(keyword)) extensions.set(keyword, (match?.[2] ?? '').trim())
+  }
+  return extensions
+}
+
+/** STARTTLS was offered and accepted. Without it an opportunistic connection stays in plain text. */
+async function offersTls(opening: Opening): Promise<boolean> {
+  const required = opening.options.tls === 'required'
+  if (!opening.extensions.has('STARTTLS')) {
+    if (!required) return false
+    throw new SmtpFailure('starttls', {
+      reason: 'unsupported',
+      message: 'the server does not offer STARTTLS',
+    })
+  }
+  const reply = await command(opening, 'starttls', 'STARTTLS')
+  if (reply.code === 220) return true
+  if (required || reply.code === 421) throw refusal('starttls', reply)
+  return false
+}
+
+async function startTls(opening: Opening): Promise<void> {
+  const { channel, options, timeouts } = opening
+  const { judge = pkixError, ...tlsOptions } = options.tlsOptions ?? {}
+  const serverName = options.serverName ?? options.host
+  const socket = await channel.upgrade(
+    {
+      ...tlsOptions,
+      // SNI carries names only (RFC 6066 §3).
+      servername: isIP(serverName) ? '' : serverName.replace(/\.$/, ''),
+      rejectUnauthorized: false,
+      checkServerIdentity: () => undefined,
+    },
+    timeouts.tls,
+  )
+  const verifyError = judge(gatherEvidence(socket, serverName))
+  if (verifyError !== null && options.verify) {
+    throw new SmtpFailure('tls', {
+      reason: 'certificate',
+      message: `certificate not accepted: ${verifyError}`,
+    })
+  }
+  opening.tls = tlsState(socket, verifyError)
+}
+
+function tlsState(socket: TLSSocket, verifyError: string | null): TlsState {
+  return {
+    protocol: socket.getProtocol() ?? 'unknown',
+    cipher: socket.getCipher().name,
+    verified: verifyError === null,
+    ...(verifyError === null ? {} : { verifyError }),
+  }
+}
+
+async function authenticate(opening: Opening, auth: Credentials): Promise<void> {
+  const mechanisms = (opening.extensions.get('AUTH') ?? '').toUpperCase().split(/\s+/)
+  const fault = cannotAuthenticate(opening, auth, mechanisms)
+  if (fault !== null) throw new SmtpFailure('auth', fault)
+  const reply = mechanisms.includes('PLAIN') ? await authPlain(opening, auth) : await authLogin(opening, auth)
+  if (reply.code !== 235) throw refusal('auth', reply)
+}
+
+function cannotAuthenticate(opening: Opening, auth: Credentials, mechanisms: string[]): Fault | null {
+  const { remoteAddress = '' } = opening.channel.socket
+  const loopback = remoteAddress === '::1' || /^(?:::ffff:)?127\./.test(remoteAddress)
+  if (opening.tls === null && !loopback) {
+    return { reason: 'unsupported', message: 'the password is not sent over a connection without TLS' }
+  }
+  if (opening.tls?.verified === false && !auth.allowUnverified) {
+    return { reason: 'certificate', message: `certificate not accepted: ${opening.tls.verifyError}` }
+  }
+  if (!mechanisms.includes('PLAIN') && !mechanisms.includes('LOGIN')) {
+    return { reason: 'unsupported', message: 'the server offers neither AUTH PLAIN nor AUTH LOGIN' }
+  }
+  // NUL separates the fields of PLAIN (RFC 4616 §2).
+  if (/\0/.test(auth.user + auth.password)) {
+    return { reason: 'address', message: 'Cannot log in with NUL in user or password' }
+  }
+  return null
+}
+
+async function authPlain(opening: Opening, { user, password }: Credentials): Promise<SmtpReply> {
+  const secret = base64(`\0${user}\0${password}`)
+  const line = `AUTH PLAIN ${secret}`
+  if (line.length + 2 <= COMMAND_LINE_MAX) return command(opening, 'auth', line, 'AUTH PLAIN ***')
+  const reply = await command(opening, 'auth', 'AUTH PLAIN')
+  return reply.code === 334 ? command(opening, 'auth', secret, '***') : reply
+}
+
+async function authLogin(opening: Opening, { user, password }: Credentials): Promise<SmtpReply> {
+  const first = await command(opening, 'auth', 'AUTH LOGIN')
+  if (first.code !== 334) return first
+  const second = await command(opening, 'auth', base64(user), '***')
+  return second.code === 334 ? command(opening, 'auth', base64(password), '***') : second
+}
+
+function base64(text: string): string {
+  return Buffer.from(text).toString('base64')
+}
+
+/** A reply other than the expected one; a positive one is a protocol error, not a refusal. */
+function refusal(stage: SmtpStage, reply: SmtpReply): SmtpFailure {
+  const fault = refusedBy(reply)
+  return new SmtpFailure(stage, reply.code < 400 ? { ...fault, reason: 'protocol' } : fault)
+}

@@ -1,0 +1,151 @@
+/**
+ * Queries of the grouped statistics over `classified_failures` (bounce-classification.md section 1): the final failures of
+ * the last seven days. Each is one pass over the account's rows of that time, below a microsecond a row.
+ */
+import { type Kysely, sql } from 'kysely'
+import type { Schema } from '../../platform/store/schema.ts'
+import type { Store } from '../../platform/store/store.ts'
+import type { Category } from './rules.ts'
+
+/** The failures of an account alone, or those of its subaccounts too. */
+export interface Scope {
+  accountId: string
+  includeSubaccounts: boolean
+}
+
+export const GROUPS = ['subaccount.id', 'domain.name', 'entity-id', 'rule-id'] as const
+export type Group = (typeof GROUPS)[number]
+
+const COLUMNS = {
+  'subaccount.id': 'account_id',
+  'domain.name': 'domain_name',
+  'entity-id': 'entity',
+  'rule-id': 'rule_id',
+} as const
+
+export interface GroupCount {
+  /** Values of the requested groups. */
+  values: Partial<Record<Group, string>>
+  total: number
+}
+
+export interface RuleCount {
+  ruleId: string
+  category: Category
+  total: number
+}
+
+const DAY_MS = 86_400_000
+/** Rule 2. */
+const WINDOW_MS = 7 * DAY_MS
+
+/** The ids of the accounts of a scope, as a subquery. */
+export function accountsOf(db: Kysely<Schema>, { accountId, includeSubaccounts }: Scope) {
+  const accounts = db.selectFrom('accounts').select('accounts.id')
+  return includeSubaccounts
+    ? accounts.where((of) =>
+        of.or([of('accounts.id', '=', accountId), of('accounts.parent_id', '=', accountId)]),
+      )
+    : accounts.where('accounts.id', '=', accountId)
+}
+
+export type Statistics = ReturnType<typeof createStatistics>
+
+export function createStatistics({ db }: Store) {
+  const finalFailures = (scope: Scope, now: number) =>
+    db
+      .selectFrom('classified_failures')
+      .where('account_id', 'in', accountsOf(db, scope))
+      .where('severity', '=', 'PERMANENT')
+      .where('failed_at', '>', Math.floor(now) - WINDOW_MS)
+      .where('failed_at', '<=', Math.floor(now))
+
+  return {
+    /** Most first, then by the values in the order asked. `now`: Unix milliseconds, as everywhere here. */
+    async grouped(scope: Scope, groups: readonly Group[], limit: number, now: number): Promise<GroupCount[]> {
+      const columns = groups.map((group) => COLUMNS[group])
+      let query = finalFailures(scope, now)
+        .select(columns)
+        .select((of) => of.fn.countAll<number>().as('total'))
+        .groupBy(columns)
+        .orderBy('total', 'desc')
+      for (const column of columns) query = query.orderBy(column)
+      const rows = await query.limit(limit).execute()
+      return rows.map((row) => ({
+        values: Object.fromEntries(
+          groups.map((group) => [group, (row as Record<string, unknown>)[COLUMNS[group]] as string]),
+        ),
+        total: Number(row.total),
+      }))
+    },
+
+    /** Domains with their failures, and how many such domains there are. */
+    async perDomain(
+      scope: Scope,
+      { domain, limit, skip }: { domain: string | null; limit: number; skip: number },
+      now: number,
+    ): Promise<{ items: { name: string; total: number }[]; total: number }> {
+      let failures = finalFailures(scope, now)
+      if (domain !== null) failures = failures.where('domain_name', '=', domain)
+      const rows = await failures
+        .select('domain_name')
+        .select((of) => of.fn.countAll<number>().as('total'))
+        .groupBy('domain_name')
+        .orderBy('total', 'desc')
+        .orderBy('domain_name')
+        .limit(limit)
+        .offset(skip)
+        .execute()
+      const { count } = await failures
+        .select(sql<number>`count(DISTINCT domain_name)`.as('count'))
+        .executeTakeFirstOrThrow()
+      const items = rows.map(({ domain_name: name, total }) => ({ name, total: Number(total) }))
+      return { items, total: Number(count) }
+    },
+
+    async perEntity(scope: Scope, domain: string, now: number): Promise<{ entity: string; total: number }[]> {
+      const rows = await finalFailures(scope, now)
+        .where('domain_name', '=', domain)
+        .select('entity')
+        .select((of) => of.fn.countAll<number>().as('total'))
+        .groupBy('entity')
+        .orderBy('total', 'desc')
+        .orderBy('entity')
+        .execute()
+      return rows.map(({ entity, total }) => ({ entity, total: Number(total) }))
+    },
+
+    async perRule(scope: Scope, domain: string, entity: string, now: number): Promise<RuleCount[]> {
+      const rows = await finalFailures(scope, now)
+        .where('domain_name', '=', domain)
+        .where('entity', '=', entity)
+        .select(['rule_id', 'category'])
+        .select((of) => of.fn.countAll<number>().as('total'))
+        .groupBy(['rule_id', 'category'])
+        .orderBy('total', 'desc')
+        .orderBy('rule_id')
+        .execute()
+      return rows.map((row) => ({
+        ruleId: row.rule_id,
+        category: row.category as Category,
+        total: Number(row.total),
+      }))
+    },
+
+    /** The newest reply of each rule that the scope's failures matched, as long as events are kept. */
+    async newestSamples(scope: Scope, domain: string | null = null): Promise<Map<string, string>> {
+      let newest = db
+        .selectFrom('classified_failures')
+        .where('account_id', 'in', accountsOf(db, scope))
+        .select((of) => of.fn.max('id').as('id'))
+        .groupBy('rule_id')
+      if (domain !== null) newest = newest.where('domain_name', '=', domain)
+      const rows = await db
+        .selectFrom('classified_failures')
+        .where('id', 'in', newest)
+        .select(['rule_id', 'sample'])
+        .execute()
+      return new Map(rows.map(({ rule_id, sample }) => [rule_id, sample]))
+    },
+  }
+}

@@ -1,0 +1,41 @@
+/** What receivers report about domains by mail: DMARC, TLS and complaints, kept for a year. */
+import type { Area } from '../../area.ts'
+import type { Core } from '../../core.ts'
+import { createJob } from '../../platform/jobs/job.ts'
+import { DAY_MS } from '../../watching/events/kept/event-retention.ts'
+import { createMailCheck } from '../routes/mail-check.ts'
+import { reportAddresses } from './addresses.ts'
+import { reportRoutes } from './routes.ts'
+import { complaintStatements, removeOldReports, removeReportsOf } from './store.ts'
+
+const KEPT_MS = 366 * DAY_MS
+
+export function domainReportsArea(core: Core): Area {
+  const { config, store, clock, domains } = core
+  const hostname = config.hostname.toLowerCase()
+  const check = createMailCheck({ ...core, hostname: config.hostname })
+  return {
+    operations: reportRoutes({ store, domains, clock, baseUrl: config.publicUrl }),
+    jobs: [
+      createJob({
+        name: 'domain-report-retention',
+        everyMs: 3_600_000,
+        scope: 'database',
+        work: (signal) => removeOldReports(store, clock.now() - KEPT_MS, signal),
+      }),
+    ],
+    withEvents: (events) =>
+      events
+        .filter(({ event }) => event === 'complained')
+        .flatMap(({ id, domainName, timestampUs, payload }) =>
+          complaintStatements(
+            id,
+            domainName,
+            String(payload['recipient-provider']),
+            Math.floor(timestampUs / 1000),
+          ),
+        ),
+    addresses: reportAddresses({ ...core, check, hostname }),
+    domainDeleted: ({ id }) => removeReportsOf(store, id),
+  }
+}

@@ -1,0 +1,90 @@
+/** The inbox: captured mail, the SMTP server that takes it, and the faults that it can play. */
+import type { Area } from '../../area.ts'
+import type { Core } from '../../core.ts'
+import { deliveryOfReturnPath } from '../../mail/deliver/attempt/return-path.ts'
+import { createJob } from '../../platform/jobs/job.ts'
+import type { Store } from '../../platform/store/store.ts'
+import { SYSTEM_ACCOUNT_ID } from '../../platform/store/system-account.ts'
+import { type CaptureListener, startCaptureListener } from './capture-listener.ts'
+import { faultRoutes } from './fault-routes.ts'
+import { createFaults } from './faults.ts'
+import { createInbox, type MailOwner } from './inbox.ts'
+import { createMailReader } from './large-mail.ts'
+import { inboxRoutes } from './routes.ts'
+
+export interface InboxArea extends Area {
+  /** Null: mail is not captured. */
+  capture: CaptureListener | null
+}
+
+const RETENTION_EVERY_MS = 600_000
+
+export async function inboxArea(core: Core): Promise<InboxArea> {
+  const { config, store, blobs, clock, random, log, sealer } = core
+  const mac = (data: Uint8Array) => sealer.mac('return-path', data)
+  const reader = createMailReader()
+  const inbox = createInbox({
+    store,
+    blobs,
+    clock,
+    headerPrefix: config.headerPrefix,
+    ownerOf: (returnPath) => ownerOf(core, deliveryOfReturnPath(returnPath, mac)),
+    reader,
+  })
+  const faults = createFaults(store, clock, random)
+  const recipientOf = (returnPath: string) =>
+    recipientOfDelivery(store, deliveryOfReturnPath(returnPath, mac))
+  const capture =
+    config.delivery.kind === 'capture'
+      ? await startCaptureListener({ receive: inbox.receive, faults, recipientOf, clock, log })
+      : null
+  return {
+    capture,
+    operations: [...inboxRoutes(inbox, config.publicUrl), ...faultRoutes(faults, core.firstAccountId)],
+    jobs: [
+      createJob({
+        name: 'inbox-retention',
+        everyMs: RETENTION_EVERY_MS,
+        scope: 'database',
+        work: (signal) =>
+          inbox.sweep({ days: config.inboxRetentionDays, bytesMax: config.inboxRetentionBytes }, signal),
+      }),
+    ],
+    accountDeleted: (accountId) => inbox.clear(accountId),
+    async stop() {
+      await capture?.close()
+      await reader.close()
+    },
+  }
+}
+
+async function recipientOfDelivery(store: Store, deliveryId: string | null): Promise<string | null> {
+  if (!deliveryId) return null
+  const row = await store.db
+    .selectFrom('deliveries')
+    .select('recipient')
+    .where('id', '=', deliveryId)
+    .executeTakeFirst()
+  return row?.recipient ?? null
+}
+
+async function ownerOf(
+  { store, firstAccountId }: Core,
+  deliveryId: string | null,
+): Promise<MailOwner | null> {
+  if (!deliveryId) return null
+  const row = await store.db
+    .selectFrom('deliveries')
+    .innerJoin('messages', 'messages.id', 'deliveries.message_pk')
+    .select(['deliveries.account_id', 'deliveries.variables_json', 'deliveries.list_json'])
+    .select(['messages.domain_name', 'messages.id as message_pk'])
+    .where('deliveries.id', '=', deliveryId)
+    .executeTakeFirst()
+  if (!row) return null
+  // In batch mode every recipient's copy is a stored message of its own.
+  const batch = row.variables_json !== null && row.list_json === null
+  const storageKey = batch ? deliveryId : row.message_pk
+  const restricted = row.account_id === SYSTEM_ACCOUNT_ID
+  const accountId = restricted ? firstAccountId : row.account_id
+  return { deliveryId, accountId, domainName: row.domain_name, storageKey, restricted }
+}

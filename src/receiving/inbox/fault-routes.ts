@@ -1,0 +1,43 @@
+/** Faults of the built-in inbox over HTTP. They apply to the whole installation, so they are the operator's: the first account's. */
+import { Forbidden } from '../../base/process/errors.ts'
+import { type Operation, operation } from '../../platform/http/operation.ts'
+import type { Caller } from '../../platform/http/rights/auth.ts'
+import type { Faults } from './faults.ts'
+import { FAULTS, GIVEN_FAULTS } from './shapes.ts'
+
+const PATH = '/sendwright/v1/inbox/faults'
+const TAG = 'Captured mail'
+export function faultRoutes(faults: Faults, firstAccountId: string): Operation[] {
+  const checkOperator = ({ accountId }: Caller) => {
+    if (accountId !== firstAccountId) throw new Forbidden()
+  }
+  return [
+    operation({
+      method: 'GET',
+      path: PATH,
+      id: 'readInboxFaults',
+      tag: TAG,
+      summary: 'Replies on demand of the built-in inbox',
+      auth: { area: 'messages:stored', access: 'read', only: 'first' },
+      answers: { 200: FAULTS },
+      async handler({ caller }) {
+        checkOperator(caller)
+        return faults.list()
+      },
+    }),
+    operation({
+      method: 'PUT',
+      path: PATH,
+      id: 'replaceInboxFaults',
+      tag: TAG,
+      summary: 'Replace the replies on demand; an empty list ends them',
+      auth: { area: 'domains', access: 'write', only: 'first' },
+      body: GIVEN_FAULTS,
+      answers: { 200: FAULTS },
+      async handler({ params, caller }) {
+        checkOperator(caller)
+        return faults.replace(params.json())
+      },
+    }),
+  ]
+}

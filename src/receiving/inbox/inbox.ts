@@ -1,0 +1,270 @@
+/** Captured mail: stored as it arrived, listed newest first, parsed when it is read. */
+import { EventEmitter, on } from 'node:events'
+import type { Kysely, SelectQueryBuilder } from 'kysely'
+import { newId } from '../../base/ids.ts'
+import { NotFound } from '../../base/process/errors.ts'
+import type { Clock } from '../../base/time/clock.ts'
+import type { IdPage } from '../../platform/http/request/paging.ts'
+import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
+import type { InboxRow, Schema } from '../../platform/store/schema.ts'
+import { insert, type Store } from '../../platform/store/store.ts'
+import type { Chunk } from '../../protocols/message/mime-message.ts'
+import { DELIVERED_HEADER_LIMITS, splitMessage } from '../../protocols/mime/split.ts'
+import { keysNamedBy } from './authentication.ts'
+import type { CapturedMail } from './capture-listener.ts'
+import type { MailReader } from './large-mail.ts'
+import { type InboxItem, itemOf, type ListedRow, type ShownFile } from './view.ts'
+
+export interface InboxFilter {
+  to?: string | undefined
+  from?: string | undefined
+  subject?: string | undefined
+  domain?: string | undefined
+  q?: string | undefined
+}
+
+export interface InboxViewer {
+  accountId: string
+  /** Mail of the service itself is shown to admins only: its links set passwords (decision 59). */
+  seesRestricted: boolean
+}
+
+export interface Inbox {
+  receive(mail: CapturedMail): Promise<void>
+  /** Newest first. */
+  list(viewer: InboxViewer, filter: InboxFilter, page: IdPage, limit: number): Promise<InboxItem[]>
+  /** The message as it is shown, or the JSON of that. @throws NotFound */
+  view(viewer: InboxViewer, id: string): ReturnType<MailReader['view']>
+  /** One attachment, counted from 0. @throws NotFound */
+  file(viewer: InboxViewer, id: string, n: number): Promise<ShownFile>
+  raw(viewer: InboxViewer, id: string): Promise<Chunk>
+  remove(viewer: InboxViewer, id: string): Promise<void>
+  clear(accountId: string): Promise<void>
+  /** Removes mail older than `days`, and the oldest beyond `bytesMax`. */
+  sweep(kept: { days: number; bytesMax: number }, signal?: AbortSignal): Promise<void>
+  /** Items as they arrive, until `signal` aborts. */
+  arrivals(viewer: InboxViewer, signal: AbortSignal): AsyncIterable<InboxItem>
+}
+
+/** Owner of captured mail. */
+export interface MailOwner {
+  deliveryId: string
+  accountId: string
+  domainName: string
+  storageKey: string
+  /** Mail of the service itself. */
+  restricted: boolean
+}
+
+export interface InboxParts {
+  store: Store
+  blobs: BlobStore
+  clock: Clock
+  headerPrefix: string
+  /** The delivery that a return path names, with its owner; null if it is not one of ours. */
+  ownerOf(returnPath: string): Promise<MailOwner | null>
+  reader: MailReader
+}
+
+/** Larger mails are blobs. */
+const RAW_IN_ROW_MAX_BYTES = 256 * 1024
+/** Deleted in one transaction: it blocks the writer for some milliseconds, and a full disk has room for little more. */
+const CLEAR_ROWS = 200
+const DAY_MS = 86_400_000
+/** The newest mail that is beyond so many bytes, counted from the newest one. */
+const BEYOND = `SELECT id FROM (SELECT id, sum(size_bytes) OVER (ORDER BY id DESC) AS total FROM inbox) AS summed
+  WHERE total > ? ORDER BY id DESC LIMIT 1`
+/** Listeners of the arrival stream: one per open page. */
+const STREAMS_MAX = 200
+
+type InboxIds = SelectQueryBuilder<Schema, 'inbox', { id: string }>
+
+export function createInbox(parts: InboxParts): Inbox {
+  const { store, blobs, clock, reader } = parts
+  const arrived = new EventEmitter()
+  arrived.setMaxListeners(STREAMS_MAX)
+
+  async function receive(mail: CapturedMail): Promise<void> {
+    const owner = await parts.ownerOf(mail.from)
+    // Mail that this service did not send cannot get here: only this process knows the listener's login.
+    if (!owner) throw new Error('Captured mail names no delivery')
+    const fields = splitMessage(mail.raw, DELIVERED_HEADER_LIMITS).headers
+    const header = (name: string) => fields.find((field) => field.name.toLowerCase() === name)?.value ?? ''
+    const tagName = `${parts.headerPrefix}Tag`.toLowerCase()
+    const inRow = mail.raw.byteLength <= RAW_IN_ROW_MAX_BYTES
+    const row: InboxRow = {
+      id: newId(clock.now()),
+      account_id: owner.accountId,
+      domain_name: owner.domainName,
+      delivery_id: owner.deliveryId,
+      storage_key: owner.storageKey,
+      received_at: Math.floor(clock.now()),
+      envelope_from: mail.from,
+      envelope_to_json: JSON.stringify(mail.to),
+      from_header: header('from'),
+      to_header: header('to'),
+      subject: header('subject'),
+      message_id: header('message-id').replaceAll(/[<>\s]/g, ''),
+      tags_json: JSON.stringify(
+        fields.filter(({ name }) => name.toLowerCase() === tagName).map(({ value }) => value),
+      ),
+      size_bytes: mail.raw.byteLength,
+      authentication_json: JSON.stringify(await reader.verify(mail.raw, await keysNamedBy(fields, store))),
+      raw: inRow ? mail.raw : null,
+      raw_blob: inRow ? null : await blobs.keep((await blobs.spool(once(mail.raw))).chunk),
+      restricted: owner.restricted ? 1 : 0,
+    }
+    await store.commit([insert('inbox', row)])
+    arrived.emit(row.account_id, itemOf(row), owner.restricted)
+  }
+
+  async function row({ accountId, seesRestricted }: InboxViewer, id: string): Promise<InboxRow> {
+    const found = await store.db
+      .selectFrom('inbox')
+      .selectAll()
+      .where('account_id', '=', accountId)
+      .where('id', '=', id)
+      .executeTakeFirst()
+    if (!found || (found.restricted === 1 && !seesRestricted)) throw new NotFound('Message not found')
+    return found
+  }
+
+  /** The row without its bytes, and a function that reads them. */
+  async function shown(viewer: InboxViewer, id: string) {
+    const { raw, raw_blob, ...about } = await row(viewer, id)
+    return { about, read: async () => bytesOf(await rawOf({ raw, raw_blob })) }
+  }
+
+  async function rawOf(found: Pick<InboxRow, 'raw' | 'raw_blob'>): Promise<Chunk> {
+    if (found.raw) return found.raw
+    return blobs.read(found.raw_blob as string)
+  }
+
+  const ids = (): InboxIds => store.db.selectFrom('inbox').select('id')
+
+  /** What `selected` selects is removed a few at a time, until nothing is left of it. */
+  async function removeAll(selected: InboxIds, signal?: AbortSignal): Promise<void> {
+    while (!signal?.aborted) {
+      const some = selected.limit(CLEAR_ROWS)
+      const gone = await store.db.deleteFrom('inbox').where('id', 'in', some).returning('raw_blob').execute()
+      for (const { raw_blob } of gone) if (raw_blob) await blobs.remove(raw_blob)
+      if (gone.length < CLEAR_ROWS) return
+    }
+  }
+
+  return {
+    receive,
+    async list(viewer, filter, page, limit) {
+      const ascending = page.kind === 'last' || page.kind === 'previous'
+      let query = filtered(store.db, viewer.accountId, filter)
+      if (!viewer.seesRestricted) query = query.where('restricted', '=', 0)
+      if (page.kind === 'next') query = query.where('id', '<', page.pivot)
+      if (page.kind === 'previous') query = query.where('id', '>', page.pivot)
+      const rows = await query
+        .orderBy('id', ascending ? 'asc' : 'desc')
+        .limit(limit)
+        .execute()
+      const items = rows.map(itemOf)
+      return ascending ? items.reverse() : items
+    },
+    async view(viewer, id) {
+      const { about, read } = await shown(viewer, id)
+      return reader.view(about, read)
+    },
+    async file(viewer, id, n) {
+      const { about, read } = await shown(viewer, id)
+      const file = await reader.file(about, read, n)
+      if (!file) throw new NotFound('Message not found')
+      return file
+    },
+    raw: async (viewer, id) => rawOf(await row(viewer, id)),
+    async remove(viewer, id) {
+      const found = await row(viewer, id)
+      await store.db.deleteFrom('inbox').where('id', '=', found.id).execute()
+      if (found.raw_blob) await blobs.remove(found.raw_blob)
+    },
+    async clear(accountId) {
+      // What arrives meanwhile stays.
+      const newest = newId(clock.now())
+      await removeAll(ids().where('account_id', '=', accountId).where('id', '<', newest))
+    },
+    async sweep({ days, bytesMax }, signal) {
+      const since = Math.floor(clock.now() - days * DAY_MS)
+      await removeAll(ids().where('received_at', '<', since).orderBy('received_at'), signal)
+      const [newestBeyond] = await store.read({ sql: BEYOND, values: [bytesMax] })
+      if (newestBeyond) await removeAll(ids().where('id', '<=', String(newestBeyond['id'])), signal)
+    },
+    async *arrivals({ accountId, seesRestricted }, signal) {
+      try {
+        for await (const [item, restricted] of on(arrived, accountId, { signal }))
+          if (seesRestricted || !restricted) yield item as InboxItem
+      } catch (error) {
+        if (!signal.aborted) throw error
+      }
+    },
+  }
+}
+
+/** Columns that a list needs; the bytes stay where they are. */
+const LISTED = [
+  'id',
+  'received_at',
+  'envelope_from',
+  'envelope_to_json',
+  'from_header',
+  'to_header',
+  'subject',
+  'size_bytes',
+  'tags_json',
+  'delivery_id',
+] as const
+
+function filtered(
+  db: Kysely<Schema>,
+  accountId: string,
+  { to, from, subject, domain, q }: InboxFilter,
+): SelectQueryBuilder<Schema, 'inbox', ListedRow> {
+  let query = db.selectFrom('inbox').select(LISTED).where('account_id', '=', accountId)
+  const contains = (column: 'to_header' | 'from_header' | 'subject' | 'envelope_to_json', text: string) =>
+    query.where((where) => where.eb(where.fn('lower', [column]), 'like', pattern(text)))
+  if (to) {
+    query = query.where((where) =>
+      where.or([
+        where.eb(where.fn('lower', ['to_header']), 'like', pattern(to)),
+        where.eb(where.fn('lower', ['envelope_to_json']), 'like', pattern(to)),
+      ]),
+    )
+  }
+  if (from) query = contains('from_header', from)
+  if (subject) query = contains('subject', subject)
+  if (domain) query = query.where('domain_name', '=', domain.toLowerCase())
+  if (q) {
+    const columns = [
+      'to_header',
+      'from_header',
+      'subject',
+      'envelope_to_json',
+      'message_id',
+      'tags_json',
+    ] as const
+    query = query.where((where) =>
+      where.or(columns.map((column) => where.eb(where.fn('lower', [column]), 'like', pattern(q)))),
+    )
+  }
+  return query
+}
+
+/** A LIKE pattern that finds `text` anywhere; its own `%` and `_` stand for themselves under neither database's
+ *  default escape, so they are widened to `_`, which can only find more. */
+const pattern = (text: string) => `%${text.toLowerCase().replaceAll(/[%_\\]/g, '_')}%`
+
+async function bytesOf(chunk: Chunk): Promise<Buffer> {
+  if (chunk instanceof Uint8Array) return Buffer.from(chunk)
+  const read: Uint8Array[] = []
+  for await (const bytes of chunk.open()) read.push(bytes)
+  return Buffer.concat(read)
+}
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes
+}

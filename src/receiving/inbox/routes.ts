@@ -1,0 +1,149 @@
+/** Captured mail over HTTP (own-operations.md section 1). */
+import { NotFound } from '../../base/process/errors.ts'
+import { message } from '../../base/shape.ts'
+import { bytesReply, eventStream, jsonTextReply } from '../../platform/http/answer/reply.ts'
+import { type Operation, operation } from '../../platform/http/operation.ts'
+import { limitParam, textParam } from '../../platform/http/request/inputs.ts'
+import { ID_PAGE_PARAMS, idPage, pivotPaging } from '../../platform/http/request/paging.ts'
+import type { Caller } from '../../platform/http/rights/auth.ts'
+import { mayAccess } from '../../platform/http/rights/rights.ts'
+import { inPieces } from '../../protocols/message/mime-message.ts'
+import type { Inbox, InboxViewer } from './inbox.ts'
+import { CAPTURED_FILE, CAPTURED_PAGE, CAPTURED_RAW, CAPTURED_STREAM, CAPTURED_WHOLE } from './shapes.ts'
+
+const PATH = '/sendwright/v1/inbox'
+const TAG = 'Captured mail'
+const READ = { area: 'messages:stored', access: 'read' } as const
+const WRITE = { area: 'domains', access: 'write' } as const
+
+const LIST_PARAMS = {
+  limit: limitParam(100, 1000, { above: 'cut' }),
+  to: textParam('Part of a recipient'),
+  from: textParam('Part of the From header'),
+  subject: textParam('Part of the subject'),
+  q: textParam('Part of any of these, of a tag or of the Message-Id'),
+  domain: textParam('Sending domain'),
+  ...ID_PAGE_PARAMS,
+}
+
+/** Never rendered by a browser as a page of ours, whatever the mail says it is. */
+const INERT = { 'content-security-policy': "sandbox; default-src 'none'" }
+
+export function inboxRoutes(inbox: Inbox, baseUrl: string): Operation[] {
+  return [
+    operation({
+      method: 'GET',
+      path: PATH,
+      id: 'listInbox',
+      tag: TAG,
+      summary: 'List captured mail, newest first',
+      auth: READ,
+      params: LIST_PARAMS,
+      answers: { 200: CAPTURED_PAGE },
+      async handler({ input, caller }) {
+        const { limit, page: name, id, ...filter } = input()
+        const page = idPage({ page: name, id })
+        const items = await inbox.list(viewerOf(caller), filter, page, limit)
+        const paging = pivotPaging({
+          baseUrl,
+          path: PATH,
+          pivotName: 'id',
+          firstItem: items.at(0)?.id,
+          lastItem: items.at(-1)?.id,
+          pivot: 'pivot' in page ? page.pivot : undefined,
+          carry: { limit, ...filter },
+        })
+        return { items, paging }
+      },
+    }),
+    operation({
+      method: 'GET',
+      path: `${PATH}/stream`,
+      id: 'streamInbox',
+      tag: TAG,
+      summary: 'Captured mail as it arrives, as server-sent events',
+      auth: READ,
+      rateLimit: 'none',
+      answers: { 200: CAPTURED_STREAM },
+      handler: async ({ caller, signal }) => eventStream(arrivalEvents(inbox, caller, signal)),
+    }),
+    operation({
+      method: 'GET',
+      path: `${PATH}/{id}`,
+      id: 'readInbox',
+      tag: TAG,
+      summary: 'One captured message, parsed',
+      auth: READ,
+      answers: { 200: CAPTURED_WHOLE },
+      async handler({ path, caller }) {
+        const view = await inbox.view(viewerOf(caller), path.id)
+        return view instanceof Uint8Array ? jsonTextReply(view) : view
+      },
+    }),
+    operation({
+      method: 'GET',
+      path: `${PATH}/{id}/raw`,
+      id: 'readInboxRaw',
+      tag: TAG,
+      summary: 'One captured message as it was received',
+      auth: READ,
+      answers: { 200: CAPTURED_RAW },
+      async handler({ path, caller }) {
+        return bytesReply(await inbox.raw(viewerOf(caller), path.id), 'message/rfc822', { headers: INERT })
+      },
+    }),
+    operation({
+      method: 'GET',
+      path: `${PATH}/{id}/attachments/{n}`,
+      id: 'readInboxAttachment',
+      tag: TAG,
+      summary: 'One attachment of a captured message, counted from 0',
+      auth: READ,
+      answers: { 200: CAPTURED_FILE },
+      async handler({ path, caller }) {
+        if (!/^\d{1,4}$/.test(path.n)) throw new NotFound('Message not found')
+        const file = await inbox.file(viewerOf(caller), path.id, Number(path.n))
+        const name = encodeURIComponent(file.name).replaceAll("'", '%27')
+        const headers = { ...INERT, 'content-disposition': `attachment; filename*=UTF-8''${name}` }
+        return bytesReply(inPieces(file.content), file.contentType, { headers })
+      },
+    }),
+    operation({
+      method: 'DELETE',
+      path: `${PATH}/{id}`,
+      id: 'deleteInbox',
+      tag: TAG,
+      summary: 'Remove one captured message',
+      auth: WRITE,
+      answers: { 200: message('Message has been removed', 'Removed') },
+      async handler({ path, caller }) {
+        await inbox.remove(viewerOf(caller), path.id)
+        return { message: 'Message has been removed' }
+      },
+    }),
+    operation({
+      method: 'DELETE',
+      path: PATH,
+      id: 'clearInbox',
+      tag: TAG,
+      summary: 'Remove all captured mail of the account',
+      auth: WRITE,
+      answers: { 200: message('Inbox has been cleared', 'Removed') },
+      async handler({ caller }) {
+        await inbox.clear(caller.accountId)
+        return { message: 'Inbox has been cleared' }
+      },
+    }),
+  ]
+}
+
+/** A caller who may change users and keys could sign in as one of them anyway. */
+const viewerOf = ({ accountId, role }: Caller): InboxViewer => ({
+  accountId,
+  seesRestricted: mayAccess(role, 'keys', 'write'),
+})
+
+async function* arrivalEvents(inbox: Inbox, caller: Caller, signal: AbortSignal) {
+  for await (const item of inbox.arrivals(viewerOf(caller), signal))
+    yield { event: 'arrival', id: item.id, data: item }
+}

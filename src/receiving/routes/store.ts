@@ -1,0 +1,125 @@
+/** The table of routes. Actions are sealed: their URLs may hold passwords. */
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { type Cache, createCache, type MaybePromise, type SharedCache } from '../../base/flow/cache.ts'
+import type { Clock } from '../../base/time/clock.ts'
+import type { RouteRow } from '../../platform/store/schema.ts'
+import type { Sealer } from '../../platform/store/secrets/sealing.ts'
+import { insert, type Statement, type Store } from '../../platform/store/store.ts'
+import { type CompiledRoute, compileRoute, type Route } from './match/route.ts'
+
+const PURPOSE = 'route-actions'
+/** Of one account: all of them are evaluated for each mail. */
+export const ROUTES_MAX = 1_000
+
+export interface RouteStore {
+  /** In the order of evaluation. */
+  list(accountId: string, page: { limit: number; skip: number }): Promise<{ routes: Route[]; total: number }>
+  find(accountId: string, id: string): Promise<Route | null>
+  insert(route: Route): Promise<void>
+  /** False: it no longer exists. */
+  update(route: Route): Promise<boolean>
+  remove(accountId: string, id: string): Promise<boolean>
+  removeAll(accountId: string): Promise<void>
+}
+
+export function createRouteStore(store: Store, sealer: Sealer): RouteStore {
+  const sealed = (actions: readonly string[]) => sealer.seal(PURPOSE, JSON.stringify(actions))
+  const routeOf = (row: RouteRow): Route => ({
+    id: row.id,
+    accountId: row.account_id,
+    priority: row.priority,
+    description: row.description,
+    expression: row.expression,
+    actions: JSON.parse(sealer.open(PURPOSE, row.actions_sealed).toString()) as string[],
+    createdAt: row.created_at,
+  })
+  const changed = async (statement: Statement) => ((await store.commit([statement]))[0]?.affected ?? 0) > 0
+  return {
+    async list(accountId, { limit, skip }) {
+      const query = store.db.selectFrom('routes').where('account_id', '=', accountId)
+      const { count } = await query
+        .select((eb) => eb.fn.countAll<number>().as('count'))
+        .executeTakeFirstOrThrow()
+      const rows = await query
+        .selectAll()
+        .orderBy('priority')
+        .orderBy('created_at')
+        .orderBy('id')
+        .limit(limit)
+        .offset(skip)
+        .execute()
+      return { routes: rows.map(routeOf), total: Number(count) }
+    },
+    async find(accountId, id) {
+      if (!/^[0-9a-f]{24}$/.test(id)) return null
+      const row = await store.db
+        .selectFrom('routes')
+        .selectAll()
+        .where('id', '=', id)
+        .where('account_id', '=', accountId)
+        .executeTakeFirst()
+      return row ? routeOf(row) : null
+    },
+    async insert(route) {
+      const row: RouteRow = {
+        id: route.id,
+        account_id: route.accountId,
+        priority: route.priority,
+        description: route.description,
+        expression: route.expression,
+        actions_sealed: sealed(route.actions),
+        created_at: Math.floor(route.createdAt),
+      }
+      await store.commit([insert('routes', row)])
+    },
+    update: ({ id, accountId, priority, description, expression, actions }) =>
+      changed({
+        sql: 'UPDATE routes SET priority = ?, description = ?, expression = ?, actions_sealed = ? WHERE id = ? AND account_id = ?',
+        values: [priority, description, expression, sealed(actions), id, accountId],
+      }),
+    remove: (accountId, id) =>
+      changed({ sql: 'DELETE FROM routes WHERE id = ? AND account_id = ?', values: [id, accountId] }),
+    async removeAll(accountId) {
+      await store.commit([{ sql: 'DELETE FROM routes WHERE account_id = ?', values: [accountId] }])
+    },
+  }
+}
+
+/** Routes of an account, compiled, in the order of evaluation. */
+export interface KnownRoutes {
+  of(accountId: string): MaybePromise<readonly CompiledRoute[]>
+  /** Must be called after every change. */
+  changed(accountId: string): void
+}
+
+/** A change on another node takes effect after at most this time (rule 7). */
+const REMEMBER_MS = 5_000
+const ACCOUNTS_MAX = 500
+
+export function createKnownRoutes(
+  routes: RouteStore,
+  clock: Clock,
+  changes: SharedCache['changes'],
+): KnownRoutes {
+  const known: Cache<readonly CompiledRoute[]> = createCache({
+    clock,
+    ttlMs: REMEMBER_MS,
+    entriesMax: ACCOUNTS_MAX,
+    shared: { changes: changes, topic: 'routes' },
+    load: async (accountId) =>
+      compiledInTurns((await routes.list(accountId, { limit: ROUTES_MAX, skip: 0 })).routes),
+  })
+  return { of: (accountId) => known.get(accountId), changed: (accountId) => known.forget(accountId) }
+}
+
+/** A route takes up to a quarter of a millisecond. */
+const ROUTES_PER_TURN = 100
+
+async function compiledInTurns(routes: readonly Route[]): Promise<CompiledRoute[]> {
+  const compiled: CompiledRoute[] = []
+  for (let at = 0; at < routes.length; at += ROUTES_PER_TURN) {
+    if (at > 0) await nextTurn()
+    compiled.push(...routes.slice(at, at + ROUTES_PER_TURN).map(compileRoute))
+  }
+  return compiled
+}

@@ -1,0 +1,61 @@
+/**
+ * Protects SMTP logins against guessing, by the rules of `platform/http/limits/guessing-guard.ts`. A password that is not checked is refused
+ * with 421 after a second, and the reply to a wrong one is delayed by a second or more.
+ */
+
+import { pause } from '../../base/flow/pause.ts'
+import { TooManyRequests, TooManyWaiting } from '../../base/process/errors.ts'
+import type { Clock } from '../../base/time/clock.ts'
+import type { FailedAttempts } from '../../platform/http/limits/failed-attempts.ts'
+import { createGuessingGuard, type KnownPlaces } from '../../platform/http/limits/guessing-guard.ts'
+import { Refusal } from './replies.ts'
+import type { SmtpLogin } from './session.ts'
+
+const DELAY_MS = 1_000
+
+export interface LoginGuardParts {
+  attempts: FailedAttempts
+  places: KnownPlaces
+  /** Null: wrong. @throws TooManyWaiting when too many passwords wait to be checked */
+  check(login: string, password: string, address: string): Promise<SmtpLogin | null>
+  clock: Clock
+}
+
+export interface LoginGuard {
+  /** Null: wrong, and counted. @throws Refusal when it was not checked */
+  authenticate(login: string, password: string, remoteAddress: string): Promise<SmtpLogin | null>
+  /** Resolves when the reply to a wrong login may be sent. */
+  loginFailed(remoteAddress: string, login: string): Promise<void>
+}
+
+export function createLoginGuard({ attempts, places, check, clock }: LoginGuardParts): LoginGuard {
+  // At most one attempt waits per connection.
+  const guard = createGuessingGuard(attempts, places)
+  const delay = () => pause(clock, DELAY_MS)
+
+  async function refusalOf(error: unknown): Promise<unknown> {
+    // RFC 4954 §6.
+    if (error instanceof TooManyWaiting) return new Refusal('454 4.7.0 Temporary authentication failure')
+    if (!(error instanceof TooManyRequests)) return error
+    await delay()
+    return new Refusal('421 4.7.0 Too many failed logins from your network', { closes: true })
+  }
+
+  return {
+    async authenticate(user, password, address) {
+      const checked = async () => {
+        const found = await check(user, password, address)
+        // Within the turn: attempts that wait for theirs then find the place known.
+        if (found !== null && !attempts.isExempt(address)) await guard.succeeded(address, found.login)
+        return found
+      }
+      return guard.run(address, user.toLowerCase(), checked).catch(async (error: unknown) => {
+        throw await refusalOf(error)
+      })
+    },
+    async loginFailed(address, login) {
+      await delay()
+      await attempts.delay(address, login)
+    },
+  }
+}

@@ -1,0 +1,158 @@
+/** The SMTP ports: limits on connections, TLS, and shutdown. */
+import { createServer, type Server, type Socket } from 'node:net'
+import { CannotListen } from '../../base/net/cannot-listen.ts'
+import { networkOf } from '../../base/net/client-networks.ts'
+import { ServerChannel } from '../../protocols/smtp/server-channel.ts'
+import { type SessionParts, serveClient } from './session.ts'
+
+export interface ListenerOptions {
+  host: string
+  /** STARTTLS. 0: any free one. */
+  port: number
+  /** TLS from the first byte; null: none. */
+  implicitTlsPort: number | null
+  connectionsPerAddressMax: number
+  /** Of all addresses; default `SMTP_CONNECTIONS_MAX`. */
+  connectionsMax?: number
+  session: SessionParts
+}
+
+export interface SmtpListener {
+  port: number
+  implicitTlsPort: number | null
+  /**
+   * Accepts no more clients, sends 421 to idle ones, and lets messages in progress finish for at most `drainMs`; then the
+   * remaining connections are closed.
+   */
+  close(drainMs: number): Promise<void>
+}
+
+/** Of all addresses together; about 10 KB each in plain text, 60 KB with TLS. */
+export const SMTP_CONNECTIONS_MAX = 5_000
+const TOO_MANY = '421 4.7.0 Too many connections\r\n'
+/**
+ * When all connections are in use, a client that has not logged in and has sent no command for this long is closed to
+ * make room for the next one. Otherwise silent clients would shut out the others for as long as the idle limit.
+ */
+const IDLE_WHEN_FULL_MS = 1_000
+/** Connections asked to close that are still open; above this the oldest of them is destroyed. */
+const LEAVING_MAX = 500
+
+/** @throws CannotListen */
+export async function startSmtpListener(options: ListenerOptions): Promise<SmtpListener> {
+  const clients = new Clients(options)
+  const servers: Server[] = []
+  const listen = async (port: number, implicitTls: boolean) => {
+    // Half-open: a client may send its commands and close its side before it reads the answers.
+    const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) =>
+      clients.add(socket, implicitTls),
+    )
+    await listening(server, options.host, port).catch((error: Error) => {
+      throw new CannotListen('SMTP', ['SMTP_HOST', implicitTls ? 'SMTPS_PORT' : 'SMTP_PORT'], error)
+    })
+    servers.push(server)
+    return portOf(server)
+  }
+  try {
+    const port = await listen(options.port, false)
+    const { implicitTlsPort } = options
+    return {
+      port,
+      implicitTlsPort: implicitTlsPort === null ? null : await listen(implicitTlsPort, true),
+      async close(drainMs) {
+        const closed = Promise.all(servers.map(closeServer))
+        await clients.drain(drainMs)
+        await closed
+      },
+    }
+  } catch (error) {
+    await Promise.all(servers.map(closeServer))
+    throw error
+  }
+}
+
+class Clients {
+  readonly #options: ListenerOptions
+  readonly #running = new Map<ServerChannel, Promise<void>>()
+  /** Have not logged in. */
+  readonly #anonymous = new Set<ServerChannel>()
+  /** Asked to close, to make room for others. */
+  readonly #leaving = new Set<ServerChannel>()
+  readonly #perNetwork = new Map<string, number>()
+  #stopping = false
+
+  constructor(options: ListenerOptions) {
+    this.#options = options
+  }
+
+  add(socket: Socket, implicitTls: boolean): void {
+    const address = (socket.remoteAddress ?? '').replace(/^::ffff:(?=\d+\.)/, '')
+    const network = networkOf(address)
+    const fromNetwork = this.#perNetwork.get(network) ?? 0
+    const { connectionsPerAddressMax, session } = this.#options
+    if (this.#stopping || fromNetwork >= connectionsPerAddressMax || !this.#hasRoom()) {
+      socket.on('error', () => {})
+      // Before TLS there is no way to say why.
+      if (implicitTls) socket.destroy()
+      else socket.end(TOO_MANY, () => socket.destroySoon())
+      return
+    }
+    this.#perNetwork.set(network, fromNetwork + 1)
+    const channel = new ServerChannel(socket, session.clock)
+    this.#anonymous.add(channel)
+    const loggedIn = () => this.#anonymous.delete(channel)
+    const served = serveClient(channel, address, session, implicitTls, loggedIn).then(() => {
+      this.#running.delete(channel)
+      this.#anonymous.delete(channel)
+      this.#leaving.delete(channel)
+      const left = (this.#perNetwork.get(network) ?? 1) - 1
+      if (left > 0) this.#perNetwork.set(network, left)
+      else this.#perNetwork.delete(network)
+    })
+    this.#running.set(channel, served)
+  }
+
+  /** Whether one more may connect; if necessary the anonymous client that has been idle for longest is closed. */
+  #hasRoom(): boolean {
+    const { connectionsMax = SMTP_CONNECTIONS_MAX, session } = this.#options
+    if (this.#running.size - this.#leaving.size < connectionsMax) return true
+    let longest: ServerChannel | null = null
+    let sinceMs = session.clock.monotonic() - IDLE_WHEN_FULL_MS
+    for (const channel of this.#anonymous) {
+      const { idleSinceMs } = channel
+      if (idleSinceMs === null || idleSinceMs > sinceMs) continue
+      longest = channel
+      sinceMs = idleSinceMs
+    }
+    if (longest === null) return false
+    longest.makeRoom()
+    this.#anonymous.delete(longest)
+    this.#leaving.add(longest)
+    if (this.#leaving.size > LEAVING_MAX) this.#leaving.values().next().value?.destroy()
+    return true
+  }
+
+  async drain(drainMs: number): Promise<void> {
+    this.#stopping = true
+    for (const channel of this.#running.keys()) channel.stop()
+    const timer = this.#options.session.clock.setTimer(drainMs, () => {
+      for (const channel of this.#running.keys()) channel.destroy()
+    })
+    await Promise.all(this.#running.values())
+    timer.cancel()
+  }
+}
+
+function listening(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, resolve)
+  })
+}
+
+function portOf(server: Server): number {
+  const address = server.address()
+  return typeof address === 'object' && address ? address.port : 0
+}
+
+const closeServer = (server: Server) => new Promise<void>((resolve) => void server.close(() => resolve()))

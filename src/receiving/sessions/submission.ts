@@ -1,0 +1,59 @@
+/**
+ * Mail of clients that have logged in: whether they may send now, within which limits, and the reply
+ * (smtp-submission.md section 2). Acceptance itself belongs to `messages` and is passed in.
+ */
+
+import { type Limiter, limitExceeded, takeMessage } from '../../platform/http/limits/rate-limit.ts'
+import type { Chunk } from '../../protocols/message/mime-message.ts'
+import { chunkSize } from '../../protocols/message/mime-message.ts'
+import type { Mailbox } from '../../protocols/mime/address.ts'
+import { Refusal, replyLine } from './replies.ts'
+import type { MailOpening, MailTransaction, SmtpLogin } from './session.ts'
+
+/** One message of one login, as received. */
+export interface SubmittedMail {
+  /** The content byte for byte, without the doubled dots. */
+  raw: Chunk
+  /** RCPT TO in order, duplicates included. */
+  recipients: readonly Mailbox[]
+  login: SmtpLogin
+  remoteAddress: string
+  /** MAIL FROM: not used for delivery, but mailing lists check whether it is empty. */
+  envelopeSender: string
+}
+
+export interface SubmissionParts {
+  /** Whether the session's credential is still the same, and may be used from the address. */
+  stillValid(login: SmtpLogin, remoteAddress: string): Promise<boolean>
+  /** Name of the login's domain. @throws ServiceError when it cannot send now */
+  sendingDomain(login: SmtpLogin): Promise<string>
+  limiter: Limiter
+  /**
+   * Stores and queues the message durably; resolves with its Message-Id in angle brackets. A spooled `raw` has then been
+   * kept or removed.
+   * @throws ServiceError, StoreFull, StoreUnavailable; nothing was stored then
+   */
+  submit(mail: SubmittedMail): Promise<{ messageId: string }>
+}
+
+/** The `submission` of a session. */
+export function createSubmission(parts: SubmissionParts): (opening: MailOpening) => Promise<MailTransaction> {
+  const { limiter } = parts
+
+  return async ({ login, remoteAddress, envelopeSender }) => {
+    if (!(await parts.stillValid(login, remoteAddress))) {
+      throw new Refusal('421 4.7.0 The credential has changed', { closes: true })
+    }
+    const domain = await parts.sendingDomain(login)
+    const grant = await limiter.take('sending', login.accountId)
+    if (grant?.allowed === false) throw limitExceeded('sending', grant.retrySeconds, domain)
+    return {
+      async finish(raw, recipients) {
+        const message = { recipients: recipients.length, bytes: chunkSize(raw) }
+        await takeMessage(limiter, { accountId: login.accountId, name: domain }, message)
+        const { messageId } = await parts.submit({ raw, recipients, login, remoteAddress, envelopeSender })
+        return replyLine('250 2.0.0 Queued', messageId)
+      },
+    }
+  }
+}

@@ -1,0 +1,139 @@
+/**
+ * The DNS records that a domain should have, derived from its settings, its keys and the service's own names, and
+ * their form in the contract (domains.md rules 1-5). Pure; `lookups.ts` looks them up.
+ */
+import { isIP } from 'node:net'
+import type { Of } from '../../../base/shape.ts'
+import type { DkimKeyRow } from '../../../platform/store/schema.ts'
+import { mergeSpf } from '../../../protocols/dns/spf.ts'
+import type { Domain } from '../domain.ts'
+import type { DNS_RECORD } from '../shapes.ts'
+
+/** Where records point to; the configuration's `dnsTargets`. */
+export interface DnsTargets {
+  spfIncludeHost: string
+  mxHosts: readonly string[]
+  /** A host name, or an address. */
+  tracking: string
+  dkimZone: string | null
+}
+
+export type RecordPurpose = 'dkim' | 'spf' | 'tracking' | 'mx' | 'return-path-spf' | 'return-path-mx'
+
+export interface WantedRecord {
+  purpose: RecordPurpose
+  name: string
+  type: 'TXT' | 'CNAME' | 'A' | 'AAAA' | 'MX'
+  value: string
+  /** MX only. */
+  priority?: number
+}
+
+/** The result of one lookup of one record; stored as JSON. */
+export interface StoredCheck {
+  purpose: RecordPurpose | 'dmarc'
+  name: string
+  type: string
+  value: string
+  valid: boolean
+  /** False: DNS gave no answer, and `valid` and `found` are those of the previous check. */
+  answered: boolean
+  found: string[]
+  /** "TXT mg.example.com" */
+  asked: string
+  /** "address:port"; '' when no server was queried. */
+  server: string
+  sentence: string
+  /** Unix milliseconds. */
+  checkedAt: number
+}
+
+const MX_PRIORITY = 10
+
+/** What the records of a domain follow from. */
+export type RecordNames = Pick<Domain, 'name' | 'mailfromHost' | 'webPrefix'>
+
+/** All records of a domain except those of its DKIM keys. */
+export function wantedRecords(domain: RecordNames, targets: DnsTargets): WantedRecord[] {
+  const { name, mailfromHost } = domain
+  const spf = `v=spf1 include:${targets.spfIncludeHost} ~all`
+  const mx = (purpose: RecordPurpose, host: string): WantedRecord[] =>
+    targets.mxHosts.map((value) => ({ purpose, name: host, type: 'MX', value, priority: MX_PRIORITY }))
+  return [
+    { purpose: 'spf', name, type: 'TXT', value: spf },
+    trackingRecord(domain, targets),
+    ...mx('mx', name),
+    // Receivers check SPF for the host of the return path, and bounces are sent to it (RFC 7208 §2.4).
+    ...(mailfromHost === name
+      ? []
+      : [
+          { purpose: 'return-path-spf', name: mailfromHost, type: 'TXT', value: spf } as const,
+          ...mx('return-path-mx', mailfromHost),
+        ]),
+  ]
+}
+
+function trackingRecord(domain: RecordNames, { tracking }: DnsTargets): WantedRecord {
+  const type = { 0: 'CNAME', 4: 'A', 6: 'AAAA' }[isIP(tracking) as 0 | 4 | 6] as 'CNAME' | 'A' | 'AAAA'
+  return { purpose: 'tracking', name: trackingHost(domain), type, value: tracking }
+}
+
+export const trackingHost = (domain: Pick<Domain, 'webPrefix' | 'name'>) =>
+  `${domain.webPrefix}.${domain.name}`
+
+/** The selector under which a key is shown: a new one applies from the moment it is chosen. */
+export const shownSelector = (key: Pick<DkimKeyRow, 'selector' | 'next_selector'>) =>
+  key.next_selector ?? key.selector
+
+export const dkimName = (selector: string, authority: string) => `${selector}._domainkey.${authority}`
+
+/** The record that publishes a key, or points to where the service publishes it. */
+export function wantedKeyRecord(key: DkimKeyRow, sid: string | null, targets: DnsTargets): WantedRecord {
+  const selector = shownSelector(key)
+  const name = dkimName(selector, key.authority)
+  if (key.managed === 1 && sid !== null && targets.dkimZone !== null)
+    return { purpose: 'dkim', name, type: 'CNAME', value: dkimName(selector, `${sid}.${targets.dkimZone}`) }
+  return { purpose: 'dkim', name, type: 'TXT', value: key.public_record }
+}
+
+/** The stored check of exactly this record; a check of an earlier value does not count. */
+export function checkOf(wanted: WantedRecord, checks: readonly StoredCheck[]): StoredCheck | undefined {
+  return checks.find(
+    (check) =>
+      check.purpose === wanted.purpose &&
+      check.name === wanted.name &&
+      check.type === wanted.type &&
+      check.value === wanted.value,
+  )
+}
+
+export function keyCheckOf(key: DkimKeyRow, wanted: WantedRecord): StoredCheck | undefined {
+  return key.check_json ? checkOf(wanted, [JSON.parse(key.check_json) as StoredCheck]) : undefined
+}
+
+export const validity = (check: Pick<StoredCheck, 'valid'> | undefined): 'valid' | 'unknown' =>
+  check?.valid ? 'valid' : 'unknown'
+
+/** A record in the form of the contract. */
+export function recordView(
+  wanted: WantedRecord,
+  check: Pick<StoredCheck, 'valid' | 'found'> | undefined,
+  isActive = true,
+): Of<typeof DNS_RECORD> {
+  return {
+    ...(wanted.type !== 'MX' && { name: wanted.name }),
+    record_type: wanted.type,
+    ...(wanted.priority !== undefined && { priority: String(wanted.priority) }),
+    value: wanted.value,
+    cached: check?.found ?? [],
+    valid: validity(check),
+    is_active: isActive,
+  }
+}
+
+/** The value to publish now: an existing SPF record is kept and extended. */
+export function valueToPublish(wanted: WantedRecord, found: readonly string[], includeHost: string): string {
+  const isSpf = wanted.purpose === 'spf' || wanted.purpose === 'return-path-spf'
+  const existing = found.filter((text) => /^v=spf1(?: |$)/i.test(text))
+  return isSpf && existing.length > 0 ? mergeSpf(existing, includeHost) : wanted.value
+}

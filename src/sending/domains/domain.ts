@@ -1,0 +1,30 @@
+import type { DomainRow } from '../../platform/store/schema.ts'
+import { type DomainFields, fieldsOfRow, INITIAL_ROW } from './fields.ts'
+
+/** A sending domain as the service uses it. */
+export interface Domain extends DomainFields {
+  /** The domain whose keys sign (`d=`). */
+  readonly dkimAuthority: string
+}
+
+/** `now`: a disablement that has ended is ignored, even if the row still holds it. */
+export function domainOfRow(row: DomainRow, now: number): Domain {
+  const stored = fieldsOfRow(row)
+  const { disabled, signingAuthority, dkimHost } = stored
+  const isOver = disabled?.until !== undefined && disabled.until <= now
+  return {
+    ...stored,
+    ...(isOver && { state: enabledState(row), disabled: null }),
+    dkimAuthority: signingAuthority ?? dkimHost,
+  }
+}
+
+/** The state of a domain that is not disabled. */
+export function enabledState(row: Pick<DomainRow, 'type' | 'verified'>): 'active' | 'unverified' {
+  return row.type === 'sandbox' || row.verified === 1 ? 'active' : 'unverified'
+}
+
+/** A new domain's row with the defaults of domains.md (D2). */
+export const newDomainRow = (
+  domain: Pick<DomainRow, 'id' | 'account_id' | 'name' | 'type' | 'state' | 'created_at'>,
+): DomainRow => ({ ...INITIAL_ROW, ...domain, mailfrom_host: domain.name, dkim_authority: domain.name })

@@ -1,0 +1,323 @@
+/**
+ * Addresses that a provider blocks (ips-pools.md section 6, decisions 91 and 113).
+ *
+ * 1. Three replies in a row that say so close an address for the provider (evidence.ts says which count).
+ * 2. While it is closed, its share goes to the others of the set (choice.ts).
+ * 3. After the pause one message at a time is sent from it. When several in a row were accepted, it is open again; the first
+ *    one that the provider itself refuses for the same reason closes it for twice as long.
+ *
+ * The state is in the address book, so it is in memory here, outlives a restart, and reaches other processes. The decision
+ * counts at once, before it is on disk.
+ */
+import type { Logger } from 'pino'
+import type { Clock } from '../../../base/time/clock.ts'
+import type { AddressBlocks } from '../../../mail/deliver/contract.ts'
+import type { LaneInfo } from '../../../mail/deliver/lanes/lanes.ts'
+import { backOffOf, type ShapingTable } from '../../../mail/deliver/shaping/shaping-table.ts'
+import { createJob, type Job } from '../../../platform/jobs/job.ts'
+import type { IpBlockRow } from '../../../platform/store/schema.ts'
+import type { Store } from '../../../platform/store/store.ts'
+import { blockKey } from '../address-book.ts'
+import type { KnownAddresses } from '../known-addresses.ts'
+import { createEvidence } from './evidence.ts'
+
+export interface BlockStates {
+  /** `probing`: its pause is over, and single messages find out whether the block is. */
+  stateOf(ip: string, site: string): 'open' | 'closed' | 'probing'
+  /** Whether this message may be sent from an address that is probing: one at a time. */
+  mayProbe(ip: string, site: string): boolean
+}
+
+export interface Block extends Omit<IpBlockRow, 'cleared_at'> {
+  state: 'closed' | 'probing'
+}
+
+export interface Blocks extends AddressBlocks, BlockStates {
+  /** Oldest first. */
+  list(): Block[]
+  find(ip: string, site: string): Block | null
+  /** Opens an address. Resolves whether it was closed or probing. */
+  clear(ip: string, site: string): Promise<boolean>
+  /** Writes what could not be written, and removes what is long over. */
+  readonly job: Job
+  /** Resolves when everything decided so far is on disk, or could not be written. */
+  written(): Promise<void>
+}
+
+export interface BlockParts {
+  store: Store
+  known: KnownAddresses
+  clock: Clock
+  log: Logger
+  random(): number
+  shaping(): ShapingTable
+}
+
+/** Accepted messages in a row that open it again. */
+export const PROBES_TO_OPEN = 5
+/** A probe of which nothing is heard, because its message was cancelled or put off, is forgotten. */
+const PROBE_MAX_MS = 60_000
+/** A block this long after the last one is a new one, with the first pause. */
+const REMEMBERED_MS = 24 * 3_600_000
+/** Rows that are kept for that, and rows of addresses and sites that nobody sends to any more. */
+const CLEARED_KEPT_MS = 7 * 24 * 3_600_000
+const UNUSED_KEPT_MS = 30 * 24 * 3_600_000
+/** Pairs of address and site. Beyond that further ones are not closed: something else is wrong. */
+const BLOCKS_MAX = 10_000
+/** What waits is looked at again within this time: another address may be free by then. */
+const LOOK_AGAIN_MS = 3_600_000
+/** What waits is not all due at the same time. */
+const SPREAD_MS = 10 * 60_000
+const REPLY_LENGTH_MAX = 500
+const EVERY_MS = 60_000
+const REMOVE_EVERY_MS = 3_600_000
+
+interface Probing {
+  /** Of the probe in progress, on the monotonic clock; null: none. */
+  begunAt: number | null
+  accepted: number
+  isOpening: boolean
+}
+
+export function createBlocks({ store, known, clock, log, random, shaping }: BlockParts): Blocks {
+  /** Decided here and not yet in the book. */
+  const fresh = new Map<string, IpBlockRow>()
+  const evidence = createEvidence({ clock, shaping })
+  const probes = new Map<string, Probing>()
+  let writing = Promise.resolve()
+  const now = () => Math.floor(clock.now())
+
+  function rowOf(key: string): IpBlockRow | undefined {
+    const { blocks } = known.book()
+    if (fresh.size === 0 && blocks.size === 0) return undefined
+    return fresh.get(key) ?? blocks.get(key)
+  }
+
+  function stateOf(ip: string, site: string): 'open' | 'closed' | 'probing' {
+    const { blocks } = known.book()
+    if (fresh.size === 0 && blocks.size === 0) return 'open'
+    const row = rowOf(blockKey(ip, site))
+    if (row === undefined) return 'open'
+    return clock.now() < Number(row.until_at) ? 'closed' : 'probing'
+  }
+
+  function probingOf(key: string): Probing {
+    const probing = probes.get(key) ?? { begunAt: null, accepted: 0, isOpening: false }
+    probes.set(key, probing)
+    return probing
+  }
+
+  function close(ip: string, lane: LaneInfo, reply: string): void {
+    const key = blockKey(ip, lane.site)
+    evidence.forget(key)
+    probes.delete(key)
+    if (known.book().blocks.size + fresh.size >= BLOCKS_MAX) return
+    const row = closed(rowOf(key), { ip, lane, reply, now: now() })
+    fresh.set(key, row)
+    log.warn(
+      { ip, site: lane.site, until: new Date(row.until_at).toISOString(), reply: row.reply },
+      'a provider blocks a sending address; others take over',
+    )
+    write(key, row, lane)
+  }
+
+  function write(key: string, row: IpBlockRow, lane: LaneInfo | null): void {
+    writing = writing.then(async () => {
+      if (fresh.get(key) !== row) return
+      try {
+        await persist(known, row, lane, now())
+        if (fresh.get(key) === row) fresh.delete(key)
+      } catch (error) {
+        log.error({ err: error, ip: row.ip, site: row.site }, 'cannot record that an address is blocked')
+      }
+    })
+  }
+
+  async function clear(ip: string, site: string): Promise<boolean> {
+    const key = blockKey(ip, site)
+    const wasClosed = rowOf(key) !== undefined
+    fresh.delete(key)
+    probes.delete(key)
+    evidence.forget(key)
+    await writing
+    await known.change(async (tx) => {
+      await tx
+        .updateTable('ip_blocks')
+        .set({ cleared_at: now() })
+        .where('ip', '=', ip)
+        .where('site', '=', site)
+        .where('cleared_at', 'is', null)
+        .execute()
+    })
+    return wasClosed
+  }
+
+  /** A message from an address that is probing was answered. */
+  function probed(ip: string, site: string, isAccepted: boolean): void {
+    const key = blockKey(ip, site)
+    const probing = probingOf(key)
+    probing.begunAt = null
+    if (!isAccepted) return
+    probing.accepted++
+    if (probing.accepted < PROBES_TO_OPEN || probing.isOpening) return
+    probing.isOpening = true
+    log.info({ ip, site }, 'a provider takes mail from a sending address again')
+    writing = writing
+      .then(async () => {
+        await opened(known, ip, site, now())
+        fresh.delete(key)
+        probes.delete(key)
+      })
+      .catch((error: unknown) => {
+        probing.isOpening = false
+        log.error({ err: error, ip, site }, 'cannot record that an address is open again')
+      })
+  }
+
+  let nextRemovalAt = 0
+
+  /** Rows that have ended are in no book. */
+  async function removeOld(): Promise<void> {
+    if (clock.monotonic() < nextRemovalAt) return
+    nextRemovalAt = clock.monotonic() + REMOVE_EVERY_MS
+    const ended = store.db.deleteFrom('ip_blocks').where('cleared_at', '<', now() - CLEARED_KEPT_MS)
+    await ended.execute()
+    const unusedSince = now() - UNUSED_KEPT_MS
+    if (![...known.book().blocks.values()].some((row) => Number(row.until_at) < unusedSince)) return
+    await known.change(async (tx) => {
+      await tx.deleteFrom('ip_blocks').where('until_at', '<', unusedSince).execute()
+    })
+  }
+
+  return {
+    stateOf,
+    isClosed: (ip, site) => stateOf(ip, site) === 'closed',
+    mayProbe(ip, site) {
+      if (stateOf(ip, site) !== 'probing') return false
+      const probing = probingOf(blockKey(ip, site))
+      const { begunAt } = probing
+      if (begunAt !== null && clock.monotonic() - begunAt < PROBE_MAX_MS) return false
+      probing.begunAt = clock.monotonic()
+      return true
+    },
+    answered(ip, lane, domain, answer) {
+      const { site } = lane
+      const state = stateOf(ip, site)
+      const key = blockKey(ip, site)
+      if (answer.kind !== 'blocked') {
+        const isAccepted = answer.kind === 'accepted'
+        evidence.answered(key, site, domain, isAccepted)
+        if (state === 'probing') probed(ip, site, isAccepted)
+        return
+      }
+      // Those in progress when it was closed.
+      if (state === 'closed') return
+      const { isEnough, isSure } = evidence.blocked(key, site, domain)
+      if (isEnough || (state === 'probing' && isSure)) close(ip, lane, `${answer.code} ${answer.reply}`)
+      else if (state === 'probing') probes.set(key, { ...probingOf(key), begunAt: null, accepted: 0 })
+    },
+    nextFree(ip, site) {
+      const row = rowOf(blockKey(ip, site))
+      if (row === undefined) return clock.now()
+      const left = Math.max(Number(row.until_at) - clock.now(), 0)
+      return (
+        clock.now() + Math.min(left, LOOK_AGAIN_MS) + random() * Math.min(SPREAD_MS, Number(row.pause_ms))
+      )
+    },
+    find(ip, site) {
+      const row = rowOf(blockKey(ip, site))
+      return row === undefined ? null : blockOf(row, clock.now())
+    },
+    list: () =>
+      [...known.book().blocks.values()]
+        .map((row) => blockOf(row, clock.now()))
+        .sort((one, other) => one.since_at - other.since_at),
+    clear,
+    written: () => writing,
+    job: createJob({
+      name: 'ip-blocks',
+      everyMs: EVERY_MS,
+      // Each process has decisions of its own.
+      scope: 'process',
+      async work() {
+        for (const [key, row] of fresh) write(key, row, null)
+        await writing
+        await removeOld()
+        // Of addresses that are open again by another process.
+        for (const key of probes.keys()) if (rowOf(key) === undefined) probes.delete(key)
+      },
+    }),
+  }
+}
+
+const blockOf = ({ cleared_at: _, ...row }: IpBlockRow, now: number): Block => ({
+  ...row,
+  since_at: Number(row.since_at),
+  until_at: Number(row.until_at),
+  pause_ms: Number(row.pause_ms),
+  times: Number(row.times),
+  state: now < Number(row.until_at) ? 'closed' : 'probing',
+})
+
+interface Closing {
+  ip: string
+  lane: LaneInfo
+  reply: string
+  now: number
+}
+
+/** `before`: the present block, or one that ended lately: then the pause is twice as long. */
+function closed(before: IpBlockRow | undefined, { ip, lane, reply, now }: Closing): IpBlockRow {
+  const { blockedPauseMs, blockedPauseMaxMs } = backOffOf(lane.limits)
+  const pause =
+    before === undefined ? blockedPauseMs : Math.min(2 * Number(before.pause_ms), blockedPauseMaxMs)
+  return {
+    ip,
+    site: lane.site,
+    provider: lane.provider,
+    reply: reply.replaceAll('\0', '').slice(0, REPLY_LENGTH_MAX),
+    since_at: before?.cleared_at === null ? Number(before.since_at) : now,
+    until_at: now + pause,
+    pause_ms: pause,
+    times: before === undefined ? 1 : Number(before.times) + 1,
+    cleared_at: null,
+  }
+}
+
+/** `lane` null: the row is written as it is. */
+async function persist(
+  known: KnownAddresses,
+  row: IpBlockRow,
+  lane: LaneInfo | null,
+  now: number,
+): Promise<void> {
+  await known.change(async (tx) => {
+    const before = await tx
+      .selectFrom('ip_blocks')
+      .selectAll()
+      .where('ip', '=', row.ip)
+      .where('site', '=', row.site)
+      .executeTakeFirst()
+    // Another process has closed it for the same reason.
+    if (before?.cleared_at === null && Number(before.until_at) > now) return
+    const isRemembered =
+      before !== undefined && (before.cleared_at === null || Number(before.cleared_at) > now - REMEMBERED_MS)
+    const final = lane === null || !isRemembered ? row : closed(before, { ...row, lane, now })
+    await tx.deleteFrom('ip_blocks').where('ip', '=', row.ip).where('site', '=', row.site).execute()
+    await tx.insertInto('ip_blocks').values(final).execute()
+  })
+}
+
+async function opened(known: KnownAddresses, ip: string, site: string, now: number): Promise<void> {
+  await known.change(async (tx) => {
+    await tx
+      .updateTable('ip_blocks')
+      .set({ cleared_at: now })
+      .where('ip', '=', ip)
+      .where('site', '=', site)
+      .where('cleared_at', 'is', null)
+      // Another process may have closed it again.
+      .where('until_at', '<=', now)
+      .execute()
+  })
+}

@@ -1,0 +1,93 @@
+/**
+ * Looks once an hour whether the configured addresses are bound on this machine, and whether forward and reverse DNS
+ * agree (ips-pools.md section 1 rule 2). DNS matters only where mail goes to the recipients' own servers.
+ */
+import type { Logger } from 'pino'
+import { canonicalIp } from '../../base/net/ip.ts'
+import type { Clock } from '../../base/time/clock.ts'
+import type { Config } from '../../platform/config/config.ts'
+import { createJob, type Job } from '../../platform/jobs/job.ts'
+import type { Flag } from '../../platform/store/schema.ts'
+import type { Store } from '../../platform/store/store.ts'
+import { confirmName } from '../../protocols/dns/confirmed-name.ts'
+import type { Resolver } from '../../protocols/dns/resolver.ts'
+import type { KnownAddresses } from './known-addresses.ts'
+
+const EVERY_MS = 3_600_000
+/** Addresses looked up at a time. */
+const CONCURRENT = 4
+
+export interface CheckParts {
+  store: Store
+  clock: Clock
+  log: Logger
+  resolver: Resolver
+  known: KnownAddresses
+  config: Pick<Config, 'sourceAddresses' | 'delivery'>
+  hostAddresses(): string[]
+}
+
+interface Finding {
+  isBound: boolean
+  /** Null: DNS was not asked, or did not answer. */
+  isConfirmed: boolean | null
+  rdns: string
+  /** For a person; '' without one. */
+  fault: string
+}
+
+export function createAddressChecks(parts: CheckParts): Job {
+  const { store, clock, log, known, config } = parts
+
+  async function work(signal: AbortSignal): Promise<void> {
+    const bound = new Set(parts.hostAddresses().map((ip) => canonicalIp(ip) ?? ip))
+    const queue = config.sourceAddresses.map(({ ip }) => ip)
+    let isChanged = false
+    const worker = async () => {
+      for (let ip = queue.shift(); ip !== undefined && !signal.aborted; ip = queue.shift())
+        isChanged = (await check(ip, bound.has(ip))) || isChanged
+    }
+    await Promise.all(Array.from({ length: CONCURRENT }, worker))
+    if (isChanged) await known.change(async () => {})
+    // Others may have fallen out of use.
+    else await known.reload()
+  }
+
+  /** Resolves whether its DNS has changed. */
+  async function check(ip: string, isBound: boolean): Promise<boolean> {
+    const finding = await findingOf(ip, isBound)
+    const before = await store.db.selectFrom('ips').selectAll().where('ip', '=', ip).executeTakeFirst()
+    if (before === undefined) return false
+    const now = Math.floor(clock.now())
+    const was = before.is_confirmed === null ? null : Number(before.is_confirmed)
+    // DNS that does not answer must not stop mail.
+    const isKept = finding.isConfirmed === null && config.delivery.kind === 'direct'
+    const isConfirmed = isKept ? (was as Flag | null) : flag(finding.isConfirmed)
+    const rdns = isKept ? before.rdns : finding.rdns
+    const { fault } = finding
+    await store.db
+      .updateTable('ips')
+      .set({
+        ...{ rdns, fault, is_bound: isBound ? 1 : 0, is_confirmed: isConfirmed },
+        ...{ checked_at: now, seen_at: now },
+      })
+      .where('ip', '=', ip)
+      .execute()
+    if (fault !== '' && fault !== before.fault) log.warn({ ip, fault }, 'a sending address has a fault')
+    return rdns !== before.rdns || was !== isConfirmed
+  }
+
+  async function findingOf(ip: string, isBound: boolean): Promise<Finding> {
+    const unbound = isBound ? [] : [`${ip} is not an address of this machine`]
+    if (config.delivery.kind !== 'direct')
+      return { isBound, isConfirmed: null, rdns: '', fault: unbound.join('; ') }
+    const { name, fault, isKnown } = await confirmName(parts.resolver, ip)
+    const faults = fault === null ? unbound : [...unbound, fault]
+    return { isBound, isConfirmed: isKnown ? fault === null : null, rdns: name, fault: faults.join('; ') }
+  }
+
+  // Each process has addresses of its own.
+  return createJob({ name: 'ip-checks', everyMs: EVERY_MS, scope: 'process', work })
+}
+
+const flag = (value: boolean | null): Flag | null => (value === null ? null : value ? 1 : 0)

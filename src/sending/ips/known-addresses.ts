@@ -1,0 +1,130 @@
+/**
+ * The address book of this process: in memory, since each delivery asks for it, and read again when the version in the
+ * database has changed. All changes go through `change`.
+ */
+import type { Kysely, Transaction } from 'kysely'
+import type { Clock } from '../../base/time/clock.ts'
+import type { Config } from '../../platform/config/config.ts'
+import type { Schema } from '../../platform/store/schema.ts'
+import type { Store } from '../../platform/store/store.ts'
+import type { SendingAddresses } from '../domains/create-domain.ts'
+import { type AddressBook, type BookRows, createBook, mayUse, poolFor, SHARED } from './address-book.ts'
+import { noteConfigured } from './configured.ts'
+
+/** A process notes every hour what its configuration names (checks.ts). */
+const UNSEEN_MS = 3 * 3_600_000
+const TOPIC = 'addresses'
+
+export interface KnownAddresses {
+  book(): AddressBook
+  /**
+   * Runs a change of addresses, pools, delegations, warm-ups or the addresses of domains: one at a time in all processes,
+   * with the book as it is then.
+   */
+  change<T>(run: (tx: Transaction<Schema>) => Promise<T>): Promise<T>
+  /** Reads the book again if it has changed. */
+  refresh(): Promise<void>
+  /** Reads it again: addresses may have fallen out of use by time. */
+  reload(): Promise<void>
+}
+
+type Settings = Pick<Config, 'sourceAddresses' | 'requireFcrdns' | 'delivery'>
+
+export async function openAddresses(
+  store: Store,
+  clock: Clock,
+  config: Settings,
+  firstAccountId: string,
+): Promise<KnownAddresses> {
+  let current: AddressBook | null = null
+
+  const bookOf = (rows: BookRows) =>
+    createBook(rows, {
+      configured: config.sourceAddresses,
+      // Only receivers that see the address look at its name.
+      requireFcrdns: config.requireFcrdns && config.delivery.kind === 'direct',
+      seenSince: clock.now() - UNSEEN_MS,
+    })
+
+  /** Of two that overlap, the one that began earlier may end later: an older book replaces no newer one. */
+  async function reload(): Promise<AddressBook> {
+    const read = bookOf(await readRows(store.db))
+    if (current === null || Number(read.version) >= Number(current.version)) current = read
+    return current
+  }
+
+  const first = await reload()
+  const known: KnownAddresses = {
+    book: () => current ?? first,
+    async change(run) {
+      const result = await store.transaction(async (tx) => {
+        // First, for its row lock.
+        const { version } = await tx
+          .updateTable('ip_changes')
+          .set((eb) => ({ version: eb('version', '+', 1) }))
+          .where('id', '=', 1)
+          .returning('version')
+          .executeTakeFirstOrThrow()
+        // Not the new version: the transaction may fail.
+        const before = String(Number(version) - 1)
+        if (before !== current?.version) current = bookOf({ ...(await readRows(tx)), version: before })
+        return run(tx)
+      })
+      await reload()
+      void store.changes.announce(TOPIC, '')
+      return result
+    },
+    async refresh() {
+      if ((await readVersion(store.db)) !== current?.version) await reload()
+    },
+    reload: async () => void (await reload()),
+  }
+  store.changes.follow(TOPIC, known.refresh)
+  await noteConfigured(known.change, config.sourceAddresses, firstAccountId, clock.now())
+  return known
+}
+
+/** What the creation of a domain asks. */
+export const addressesForDomains = ({ book }: KnownAddresses): SendingAddresses => ({
+  isAssigned: async (accountId, ip) => mayUse(book(), accountId, ip),
+  hasPool: async (accountId, poolId) =>
+    poolId !== SHARED && (poolFor(book(), accountId, poolId) ?? []).length > 0,
+})
+
+async function readVersion(db: Kysely<Schema>): Promise<string> {
+  const query = db.selectFrom('ip_changes').select('version').where('id', '=', 1)
+  return String((await query.executeTakeFirstOrThrow()).version)
+}
+
+/** Reads the version first: a change made meanwhile is read again. */
+async function readRows(db: Kysely<Schema>): Promise<BookRows> {
+  const version = await readVersion(db)
+  const [ips, pools, members, dynamicPools, dynamicMembers, delegations, exclusions, warmups, blocks] =
+    await Promise.all([
+      db.selectFrom('ips').selectAll().orderBy('ip').execute(),
+      db
+        .selectFrom('ip_pools')
+        .select(['id', 'account_id', 'name'])
+        .where('id', 'in', db.selectFrom('ip_pool_members').select('pool_id'))
+        .execute(),
+      db.selectFrom('ip_pool_members').selectAll().execute(),
+      db.selectFrom('dynamic_pools').selectAll().execute(),
+      db.selectFrom('dynamic_pool_members').selectAll().execute(),
+      db.selectFrom('ip_pool_delegations').selectAll().execute(),
+      db.selectFrom('shared_ip_exclusions').selectAll().execute(),
+      db.selectFrom('ip_warmups').selectAll().execute(),
+      db.selectFrom('ip_blocks').selectAll().where('cleared_at', 'is', null).execute(),
+    ])
+  return {
+    version,
+    ips,
+    pools,
+    members,
+    dynamicPools,
+    dynamicMembers,
+    delegations,
+    exclusions,
+    warmups,
+    blocks,
+  }
+}

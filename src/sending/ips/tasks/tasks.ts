@@ -1,0 +1,115 @@
+/**
+ * Changes of many domains, made in the background a portion at a time (ips-pools.md section 3 rule 9). A step and the note
+ * of how far it came are one transaction, so a task continues after a restart, and a step that is repeated changes nothing.
+ */
+import type { Logger } from 'pino'
+import { newId } from '../../../base/ids.ts'
+import type { Clock } from '../../../base/time/clock.ts'
+import { createJob, type Job } from '../../../platform/jobs/job.ts'
+import type { IpTaskRow } from '../../../platform/store/schema.ts'
+import type { Store } from '../../../platform/store/store.ts'
+import type { Domain } from '../../domains/domain.ts'
+import type { DomainDirectory } from '../../domains/names/directory.ts'
+import type { KnownAddresses } from '../known-addresses.ts'
+import { type StepParts, steps, type Task } from './task-steps.ts'
+
+/** How often to look for tasks that a process which died has left. */
+const LOOK_EVERY_MS = 15_000
+const RETRY_MS = 1_000
+
+export interface IpTasks {
+  /** Begins it; resolves its reference id. */
+  add(accountId: string, task: Task): Promise<string>
+  readonly job: Job
+}
+
+export interface TaskParts extends StepParts {
+  store: Store
+  clock: Clock
+  log: Logger
+  known: KnownAddresses
+  domains: DomainDirectory
+}
+
+/** The reference id of work that is done at once. */
+export const newReference = (clock: Clock): string => newId(clock.now())
+
+export function createIpTasks(parts: TaskParts): IpTasks {
+  const { store, clock, log, known, domains } = parts
+  const job = createJob({
+    name: 'ip-tasks',
+    everyMs: LOOK_EVERY_MS,
+    retryMs: RETRY_MS,
+    scope: 'database',
+    async work() {
+      const row = await next()
+      if (row === undefined) return
+      try {
+        await runStep(row)
+      } catch (error) {
+        await postpone(row)
+        throw error
+      }
+      return 'more'
+    },
+  })
+
+  /** The one whose last step is longest ago. */
+  const next = () =>
+    store.db
+      .selectFrom('ip_tasks')
+      .selectAll()
+      .orderBy('updated_at')
+      .orderBy('id')
+      .limit(1)
+      .executeTakeFirst()
+
+  async function runStep(row: IpTaskRow): Promise<void> {
+    const task = { kind: row.kind, ...(JSON.parse(row.params_json) as object) } as Task
+    const changed: Domain[] = []
+    const skipped: string[] = []
+    const isDone = await known.change(async (tx) => {
+      const context = { tx, accountId: row.account_id, position: row.position, changed, skipped }
+      const position = await steps(parts, task, context)
+      if (position === null) await tx.deleteFrom('ip_tasks').where('id', '=', row.id).execute()
+      else
+        await tx
+          .updateTable('ip_tasks')
+          .set({ position, updated_at: Math.floor(clock.now()) })
+          .where('id', '=', row.id)
+          .execute()
+      return position === null
+    })
+    for (const domain of changed) domains.changed(domain)
+    const about = { reference_id: row.id, task: task.kind }
+    for (const domain of skipped)
+      log.warn({ ...about, domain }, 'a domain keeps its IPs: it would have none left')
+    if (isDone) log.info(about, 'a change of the IPs of domains is complete')
+  }
+
+  /** Others go first. */
+  async function postpone({ id }: IpTaskRow): Promise<void> {
+    await store.db
+      .updateTable('ip_tasks')
+      .set({ updated_at: Math.floor(clock.now()) })
+      .where('id', '=', id)
+      .execute()
+  }
+
+  return {
+    job,
+    async add(accountId, { kind, ...params }) {
+      const id = newReference(clock)
+      const now = Math.floor(clock.now())
+      await store.db
+        .insertInto('ip_tasks')
+        .values({
+          ...{ id, account_id: accountId, kind, params_json: JSON.stringify(params), position: '' },
+          ...{ created_at: now, updated_at: now },
+        })
+        .execute()
+      job.wake()
+      return id
+    },
+  }
+}

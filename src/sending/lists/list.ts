@@ -1,0 +1,147 @@
+/** Mailing lists and their members as the service uses them. */
+
+import { ForeignJsonError, parseForeignJson } from '../../base/foreign-json.ts'
+import { BadRequest } from '../../base/process/errors.ts'
+import { isPlainObject } from '../../base/values.ts'
+import type { ListMemberRow, ListRow } from '../../platform/store/schema.ts'
+import {
+  AddressSyntaxError,
+  addressKey,
+  bareAddress,
+  type Mailbox,
+  parseMailbox,
+} from '../../protocols/mime/address.ts'
+
+export const ACCESS_LEVELS = ['readonly', 'members', 'everyone'] as const
+export const REPLY_PREFERENCES = ['sender', 'list'] as const
+export type AccessLevel = (typeof ACCESS_LEVELS)[number]
+export type ReplyPreference = (typeof REPLY_PREFERENCES)[number]
+
+export interface List {
+  /** Never changes, unlike the address. */
+  id: string
+  accountId: string
+  domainName: string
+  address: string
+  name: string
+  description: string
+  accessLevel: AccessLevel
+  /** As stored; readonly lists act as if it were `sender`. */
+  replyPreference: ReplyPreference
+  /** Value of List-Id without angle brackets. */
+  headerId: string
+  membersCount: number
+  version: number
+  createdAt: number
+}
+
+export interface Member {
+  address: string
+  name: string
+  vars: Record<string, unknown>
+  subscribed: boolean
+}
+
+/** Of one member, as JSON. Bounds the memory of a chunk of members during an expansion. */
+export const VARS_BYTES_MAX = 64 * 1024
+/** An address with its name, as in any parameter; the address parser has the same limit. */
+const ADDRESS_TEXT_MAX = 2_048
+/** Of List-Id, RFC 2919 §3. */
+const HEADER_ID_MAX = 255
+/** dot-atom-text of RFC 5322 §3.2.3. */
+const DOT_ATOM = /^[\w!#$%&'*+/=?^`{|}~-]+(?:\.[\w!#$%&'*+/=?^`{|}~-]+)*$/
+const NOT_ATOM = /[^\w!#$%&'*+/=?^`{|}~.-]+/g
+
+/** An address from a parameter: as given, its name part, and the key for comparisons. */
+export interface ReadAddress {
+  /** The caller's spelling if that is the plain ASCII address, else the canonical one. */
+  address: string
+  name: string
+  key: string
+  domain: string
+}
+
+/** Reads `address` or `Name <address>`; null for anything else. */
+export function readAddress(text: string): ReadAddress | null {
+  if (text.length > ADDRESS_TEXT_MAX) return null
+  let mailbox: Mailbox
+  try {
+    mailbox = parseMailbox(text)
+  } catch (error) {
+    if (error instanceof AddressSyntaxError) return null
+    throw error
+  }
+  const bare = bareAddress(mailbox)
+  const given = (/<([^<>]*)>\s*$/.exec(text)?.[1] ?? text).trim()
+  return {
+    address: given.toLowerCase() === bare.toLowerCase() ? given : bare,
+    name: mailbox.name,
+    key: addressKey(mailbox),
+    domain: mailbox.domain,
+  }
+}
+
+/** The object in `vars`: an object, or its JSON as text. @throws BadRequest with the contract's text */
+export function readVars(value: unknown): Record<string, unknown> {
+  const vars = typeof value === 'string' ? parseOrNull(value) : value
+  if (!isPlainObject(vars)) throw new BadRequest("Parameter 'vars' is not a valid JSON object")
+  if (JSON.stringify(vars).length > VARS_BYTES_MAX) {
+    throw new BadRequest(`Parameter 'vars' is too large, max is ${VARS_BYTES_MAX / 1024} KB`)
+  }
+  return vars
+}
+
+/** Parsed JSON, or null for text that is invalid or too large. */
+export function parseOrNull(text: string): unknown {
+  try {
+    return parseForeignJson(text)
+  } catch (error) {
+    if (error instanceof ForeignJsonError) return null
+    throw error
+  }
+}
+
+/** The default List-Id: the address with `@` as `.`, and characters that a dot-atom cannot hold as a hyphen. */
+export function defaultHeaderId(address: string): string {
+  const atoms = address.replaceAll('@', '.').replaceAll(NOT_ATOM, '-').split('.')
+  return atoms
+    .filter((atom) => atom !== '')
+    .join('.')
+    .toLowerCase()
+    .slice(-HEADER_ID_MAX)
+}
+
+/** A `list_id` parameter, with or without angle brackets. @throws BadRequest if RFC 2919 §2 does not allow it */
+export function readHeaderId(text: string): string {
+  const id = (/^<(.*)>$/.exec(text.trim())?.[1] ?? text).trim()
+  if (id.length > HEADER_ID_MAX || !DOT_ATOM.test(id)) {
+    throw new BadRequest("Parameter 'list_id' is not a valid List-Id")
+  }
+  return id
+}
+
+export function listOfRow(row: ListRow): List {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    domainName: row.domain_name,
+    address: row.address,
+    name: row.name,
+    description: row.description,
+    accessLevel: row.access_level as AccessLevel,
+    replyPreference: row.reply_preference as ReplyPreference,
+    headerId: row.header_id,
+    membersCount: Number(row.members_count),
+    version: Number(row.version),
+    createdAt: Number(row.created_at),
+  }
+}
+
+export function memberOfRow(row: ListMemberRow): Member {
+  return {
+    address: row.address,
+    name: row.name,
+    vars: JSON.parse(row.vars_json) as Record<string, unknown>,
+    subscribed: row.subscribed === 1,
+  }
+}

@@ -1,0 +1,233 @@
+/** The rules of lists and their members (mailing-lists.md rules 1 to 9, 27). */
+
+import { newId } from '../../base/ids.ts'
+import { BadRequest, NotFound } from '../../base/process/errors.ts'
+import type { Clock } from '../../base/time/clock.ts'
+import type { ListMemberRow, ListRow } from '../../platform/store/schema.ts'
+import type { Statement } from '../../platform/store/store.ts'
+import type { DomainDirectory } from '../domains/names/directory.ts'
+import {
+  type AccessLevel,
+  defaultHeaderId,
+  type List,
+  type Member,
+  memberOfRow,
+  type ReadAddress,
+  type ReplyPreference,
+  readAddress,
+  readHeaderId,
+} from './list.ts'
+import { keyOf, type ListStore } from './store.ts'
+
+/** Fields as given; absent ones get the default, or stay unchanged. */
+export interface ListFields {
+  address?: string | undefined
+  name?: string | undefined
+  description?: string | undefined
+  accessLevel?: AccessLevel | undefined
+  replyPreference?: ReplyPreference | undefined
+  headerId?: string | undefined
+}
+
+export interface MemberFields {
+  address?: string | undefined
+  name?: string | undefined
+  vars?: Record<string, unknown> | undefined
+  subscribed?: boolean | undefined
+}
+
+export interface Lists {
+  /** The caller's list. @throws NotFound; `quoted` gives the text of the bulk operations */
+  own(accountId: string, address: string, form?: 'plain' | 'quoted'): Promise<List>
+  create(accountId: string, fields: ListFields & { address: string }): Promise<List>
+  update(list: List, fields: ListFields): Promise<List>
+  remove(list: List): Promise<void>
+  /** @throws NotFound; `listName` and `memberName` are quoted as the caller wrote them */
+  member(list: List, memberName: string, listName: string): Promise<Member>
+  addMember(list: List, fields: MemberFields & { address: string }, upsert: boolean): Promise<Member>
+  updateMember(list: List, memberName: string, listName: string, fields: MemberFields): Promise<Member>
+  removeMember(list: List, memberName: string, listName: string): Promise<Member>
+}
+
+const INVALID_ADDRESS = 'address parameter is not a valid address. please check documentation'
+
+export function createLists(parts: { lists: ListStore; domains: DomainDirectory; clock: Clock }): Lists {
+  const { lists, domains, clock } = parts
+
+  /** The new address of a list; its domain must belong to the account. */
+  async function ownAddress(accountId: string, text: string): Promise<ReadAddress> {
+    const address = addressOf(text)
+    const domain = await domains.byName(address.domain)
+    if (domain?.accountId !== accountId) throw new BadRequest(`Domain not found: ${address.domain}`)
+    return address
+  }
+
+  async function removeOne(list: List, memberName: string, listName: string): Promise<Member> {
+    const key = keyOf(memberName)
+    const removed = await lists.changeMembers(list.id, [key], (_list, present) => {
+      const row = present.get(key)
+      const change = row ? { write: [], remove: [key], added: -1 } : null
+      return { change, result: row ? memberOfRow(row) : null }
+    })
+    if (!removed) throw unknownMember(memberName, listName)
+    return removed
+  }
+
+  return {
+    async own(accountId, address, form = 'plain') {
+      const list = await lists.byKey(keyOf(address))
+      if (list?.accountId === accountId) return list
+      throw unknownList(address, form)
+    },
+    async create(accountId, fields) {
+      const address = await ownAddress(accountId, fields.address)
+      const headerId = defaultHeaderId(address.address)
+      const row: ListRow = {
+        id: newId(clock.now()),
+        account_id: accountId,
+        domain_name: address.domain,
+        address: address.address,
+        address_key: address.key,
+        name: fields.name ?? address.name,
+        description: fields.description ?? '',
+        access_level: fields.accessLevel ?? 'readonly',
+        reply_preference: fields.replyPreference ?? 'list',
+        header_id: headerId,
+        header_key: headerId.toLowerCase(),
+        members_count: 0,
+        version: 0,
+        created_at: Math.floor(clock.now()),
+      }
+      if (!(await lists.create(row))) throw new BadRequest('Duplicate object')
+      return reread(lists, row.id, fields.address)
+    },
+    async update(list, fields) {
+      const address = fields.address === undefined ? null : await ownAddress(list.accountId, fields.address)
+      if (!(await lists.update(list, changedColumns(list, fields, address))))
+        throw new BadRequest('Duplicate object')
+      return reread(lists, list.id, list.address)
+    },
+    remove: (list) => lists.remove(list),
+    async member(list, memberName, listName) {
+      const member = await lists.member(list.id, keyOf(memberName))
+      if (!member) throw unknownMember(memberName, listName)
+      return member
+    },
+    async addMember(list, fields, upsert) {
+      const address = addressOf(fields.address)
+      const added = await lists.changeMembers(list.id, [address.key], (_list, present) => {
+        const before = present.get(address.key)
+        if (before && !upsert) return { change: null, result: null }
+        const row = mergedMember(list.id, address, before, fields)
+        return { change: { write: [row], added: before ? 0 : 1 }, result: memberOfRow(row) }
+      })
+      if (added === undefined) throw unknownList(list.address, 'plain')
+      if (added === null) throw alreadyMember(address.address)
+      return added
+    },
+    async updateMember(list, memberName, listName, fields) {
+      const key = keyOf(memberName)
+      const moved = fields.address === undefined ? null : addressOf(fields.address)
+      const updated = await lists.changeMembers<Member | 'exists' | null>(
+        list.id,
+        moved ? [key, moved.key] : [key],
+        (_list, present) => {
+          const before = present.get(key)
+          if (!before) return { change: null, result: null }
+          if (moved && moved.key !== key && present.has(moved.key)) return { change: null, result: 'exists' }
+          const row = mergedMember(list.id, moved, before, fields)
+          const remove = row.address_key === key ? [] : [key]
+          return { change: { write: [row], remove, added: 0 }, result: memberOfRow(row) }
+        },
+      )
+      if (updated === 'exists') throw alreadyMember(moved?.address ?? '')
+      if (!updated) throw unknownMember(memberName, listName)
+      return updated
+    },
+    removeMember: removeOne,
+  }
+}
+
+/** The result of following a list link. */
+export type Subscription = 'changed' | 'unchanged' | 'unknown'
+
+/**
+ * Unsubscribes one member, for links and mail to the unsubscribe address. `also` (its event) is written in the same
+ * transaction, only if something changed: a second click is `unchanged`.
+ */
+export async function unsubscribeMember(
+  lists: ListStore,
+  listId: string,
+  address: string,
+  also: (list: List, member: Member) => readonly Statement[] = () => [],
+): Promise<Subscription> {
+  const key = keyOf(address)
+  const result = await lists.changeMembers<Subscription>(listId, [key], (list, present) => {
+    const before = present.get(key)
+    if (!before) return { change: null, result: 'unknown' }
+    if (before.subscribed === 0) return { change: null, result: 'unchanged' }
+    const row: ListMemberRow = { ...before, subscribed: 0 }
+    return { change: { write: [row], added: 0, also: also(list, memberOfRow(row)) }, result: 'changed' }
+  })
+  return result ?? 'unknown'
+}
+
+/** A List-Id that was the default follows the new address. */
+function changedColumns(list: List, given: ListFields, address: ReadAddress | null): Partial<ListRow> {
+  const followsAddress = address !== null && list.headerId === defaultHeaderId(list.address)
+  const headerId =
+    given.headerId !== undefined
+      ? readHeaderId(given.headerId)
+      : followsAddress
+        ? defaultHeaderId(address.address)
+        : undefined
+  const name = given.name ?? (list.name === '' ? address?.name : undefined)
+  return {
+    ...(address && {
+      address: address.address,
+      address_key: address.key,
+      domain_name: address.domain,
+    }),
+    ...(headerId !== undefined && { header_id: headerId, header_key: headerId.toLowerCase() }),
+    ...(name !== undefined && { name }),
+    ...(given.description !== undefined && { description: given.description }),
+    ...(given.accessLevel && { access_level: given.accessLevel }),
+    ...(given.replyPreference && { reply_preference: given.replyPreference }),
+  }
+}
+
+function addressOf(text: string): ReadAddress {
+  const address = readAddress(text)
+  if (!address) throw new BadRequest(INVALID_ADDRESS)
+  return address
+}
+
+/** The existing row with the given fields; a null `address` keeps the old one. */
+function mergedMember(
+  listId: string,
+  address: ReadAddress | null,
+  before: ListMemberRow | undefined,
+  fields: MemberFields,
+): ListMemberRow {
+  return {
+    list_id: listId,
+    address_key: address?.key ?? before?.address_key ?? '',
+    address: address?.address ?? before?.address ?? '',
+    name: fields.name ?? (before?.name || address?.name || ''),
+    vars_json: fields.vars ? JSON.stringify(fields.vars) : (before?.vars_json ?? '{}'),
+    subscribed: fields.subscribed === undefined ? (before?.subscribed ?? 1) : fields.subscribed ? 1 : 0,
+    by_link: 0,
+  }
+}
+
+async function reread(lists: ListStore, id: string, name: string): Promise<List> {
+  const list = await lists.byId(id)
+  if (!list) throw unknownList(name, 'plain')
+  return list
+}
+
+const unknownList = (name: string, form: 'plain' | 'quoted') =>
+  new NotFound(`Mailing list ${form === 'quoted' ? `'${name}'` : name} not found`)
+const unknownMember = (member: string, list: string) =>
+  new NotFound(`Member ${member} of mailing list ${list} not found`)
+const alreadyMember = (address: string) => new BadRequest(`Address already exists '${address}'`)

@@ -1,0 +1,307 @@
+/** The SQL of lists and members. Members are written under their list's version: see `changeMembers`. */
+
+import { joinInserts } from '../../platform/store/join-inserts.ts'
+import type { ListMemberRow, ListRow } from '../../platform/store/schema.ts'
+import { insert, StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
+import { addressKey } from '../../protocols/mime/address.ts'
+import { type List, listOfRow, type Member, memberOfRow } from './list.ts'
+
+/** A page by pivot. `pivot` is an address key; null is before the first and after the last item. */
+export interface PivotQuery {
+  page: 'first' | 'last' | 'next' | 'previous'
+  pivot: string | null
+  limit: number
+}
+
+export interface MemberFilter {
+  key?: string | undefined
+  subscribed?: boolean | undefined
+}
+
+/** What a change writes besides the list itself. */
+export interface MemberChange {
+  write: readonly ListMemberRow[]
+  /** Address keys. */
+  remove?: readonly string[]
+  /** Change of the number of members. */
+  added: number
+  /** Events and other rows of the same transaction. */
+  also?: readonly Statement[]
+}
+
+export interface ListStore {
+  byKey(key: string): Promise<List | null>
+  byId(id: string): Promise<List | null>
+  /** Whether any of these List-Id values, in lower case, belongs to a list of this service. */
+  hasHeaderId(headerIds: readonly string[]): Promise<boolean>
+  /** False if the address is in use. */
+  create(row: ListRow): Promise<boolean>
+  /** Writes the given columns; false if the new address is in use. */
+  update(list: List, columns: Partial<ListRow>): Promise<boolean>
+  remove(list: List): Promise<void>
+  find(accountId: string, key: string | undefined, limit: number, skip: number): Promise<Found<List>>
+  page(accountId: string, query: PivotQuery): Promise<List[]>
+  member(listId: string, key: string): Promise<Member | null>
+  findMembers(listId: string, filter: MemberFilter, limit: number, skip: number): Promise<Found<Member>>
+  pageMembers(listId: string, filter: MemberFilter, query: PivotQuery): Promise<Member[]>
+  /** Subscribed members after `after` (an address key), ordered by key. */
+  subscribedAfter(listId: string, after: string, limit: number): Promise<ListMemberRow[]>
+  /**
+   * Changes members of one list. `decide` gets the list and those rows of `keys` that exist, and is called again if
+   * the list changed concurrently; null changes nothing. Resolves to undefined if the list is gone.
+   */
+  changeMembers<T>(
+    listId: string,
+    keys: readonly string[],
+    decide: (
+      list: List,
+      present: ReadonlyMap<string, ListMemberRow>,
+    ) => { change: MemberChange | null; result: T },
+  ): Promise<T | undefined>
+}
+
+export interface Found<T> {
+  total: number
+  items: T[]
+}
+
+/**
+ * Only other nodes can interfere, since changes of one list are serialised in this process. Of n busy nodes one in
+ * n wins each time, so even ten practically never need this many tries.
+ */
+const TRIES_MAX = 100
+/** Rows of one insert; see join-inserts.ts. */
+const ROWS_PER_INSERT = 100
+/** Keys per query, below SQLite's limit of 32,766 values. */
+const KEYS_PER_QUERY = 1_000
+
+/** `changed` is called with the account whose lists, or their addresses, have changed. */
+export function createListStore(store: Store, changed: (accountId: string) => void = () => {}): ListStore {
+  const { db } = store
+  const serialised = createKeyedQueue()
+
+  const byKey = async (key: string) => {
+    const row = await db.selectFrom('lists').selectAll().where('address_key', '=', key).executeTakeFirst()
+    return row ? listOfRow(row) : null
+  }
+  const byId = async (id: string) => {
+    const row = await db.selectFrom('lists').selectAll().where('id', '=', id).executeTakeFirst()
+    return row ? listOfRow(row) : null
+  }
+
+  async function presentMembers(
+    listId: string,
+    keys: readonly string[],
+  ): Promise<Map<string, ListMemberRow>> {
+    const present = new Map<string, ListMemberRow>()
+    for (let from = 0; from < keys.length; from += KEYS_PER_QUERY) {
+      const rows = await db
+        .selectFrom('list_members')
+        .selectAll()
+        .where('list_id', '=', listId)
+        .where('address_key', 'in', keys.slice(from, from + KEYS_PER_QUERY))
+        .execute()
+      for (const row of rows) present.set(row.address_key, row)
+    }
+    return present
+  }
+
+  const membersOf = (listId: string, filter: MemberFilter) => {
+    let query = db.selectFrom('list_members').where('list_id', '=', listId)
+    if (filter.key !== undefined) query = query.where('address_key', '=', filter.key)
+    if (filter.subscribed !== undefined) query = query.where('subscribed', '=', filter.subscribed ? 1 : 0)
+    return query
+  }
+
+  return {
+    byKey,
+    byId,
+    async hasHeaderId(headerIds) {
+      if (headerIds.length === 0) return false
+      const row = await db
+        .selectFrom('lists')
+        .select('id')
+        .where('header_key', 'in', headerIds)
+        .executeTakeFirst()
+      return row !== undefined
+    },
+    async create(row) {
+      if (await byKey(row.address_key)) return false
+      const created = await succeeds(
+        store.commit([insert('lists', row)]),
+        async () => (await byKey(row.address_key)) === null,
+      )
+      changed(row.account_id)
+      return created
+    },
+    async update(list, columns) {
+      const key = columns.address_key
+      const isFree = async () => {
+        const other = key === undefined ? null : await byKey(key)
+        return other === null || other.id === list.id
+      }
+      if (!(await isFree())) return false
+      if (Object.keys(columns).length === 0) return true
+      const updated = await succeeds(
+        db.updateTable('lists').set(columns).where('id', '=', list.id).execute(),
+        isFree,
+      )
+      changed(list.accountId)
+      return updated
+    },
+    async remove({ id }) {
+      await store.commit([
+        { sql: 'DELETE FROM lists WHERE id = ?', values: [id] },
+        {
+          sql: `UPDATE list_uploads SET state = 'done', entries_json = '[]' WHERE list_id = ? AND state = 'running'`,
+          values: [id],
+        },
+        removeOrphans(id),
+      ])
+    },
+    async find(accountId, key, limit, skip) {
+      let query = db.selectFrom('lists').where('account_id', '=', accountId)
+      if (key !== undefined) query = query.where('address_key', '=', key)
+      const { total } = await query
+        .select((eb) => eb.fn.countAll<number>().as('total'))
+        .executeTakeFirstOrThrow()
+      const rows = await query.selectAll().orderBy('address_key').limit(limit).offset(skip).execute()
+      return { total: Number(total), items: rows.map(listOfRow) }
+    },
+    async page(accountId, query) {
+      const { backward, from } = direction(query)
+      let rows = db.selectFrom('lists').selectAll().where('account_id', '=', accountId)
+      if (from !== null) rows = rows.where('address_key', backward ? '<' : '>', from)
+      const found = await rows
+        .orderBy('address_key', backward ? 'desc' : 'asc')
+        .limit(query.limit)
+        .execute()
+      return (backward ? found.reverse() : found).map(listOfRow)
+    },
+    async member(listId, key) {
+      const row = await membersOf(listId, { key }).selectAll().executeTakeFirst()
+      return row ? memberOfRow(row) : null
+    },
+    async findMembers(listId, filter, limit, skip) {
+      const members = membersOf(listId, filter)
+      const { total } = await members
+        .select((eb) => eb.fn.countAll<number>().as('total'))
+        .executeTakeFirstOrThrow()
+      const rows = await members.selectAll().orderBy('address_key').limit(limit).offset(skip).execute()
+      return { total: Number(total), items: rows.map(memberOfRow) }
+    },
+    async pageMembers(listId, filter, query) {
+      const { backward, from } = direction(query)
+      let rows = membersOf(listId, filter).selectAll()
+      if (from !== null) rows = rows.where('address_key', backward ? '<' : '>', from)
+      const found = await rows
+        .orderBy('address_key', backward ? 'desc' : 'asc')
+        .limit(query.limit)
+        .execute()
+      return (backward ? found.reverse() : found).map(memberOfRow)
+    },
+    subscribedAfter: (listId, after, limit) =>
+      membersOf(listId, { subscribed: true })
+        .selectAll()
+        .where('address_key', '>', after)
+        .orderBy('address_key')
+        .limit(limit)
+        .execute(),
+    changeMembers: (listId, keys, decide) =>
+      serialised(listId, async () => {
+        for (let tries = 1; ; tries++) {
+          const list = await byId(listId)
+          if (!list) return undefined
+          const { change, result } = decide(list, await presentMembers(listId, keys))
+          if (change === null) return result
+          try {
+            await store.commit(changeStatements(list, change))
+            return result
+          } catch (error) {
+            if (!(error instanceof StaleWrite) || tries === TRIES_MAX) throw error
+          }
+        }
+      }),
+  }
+}
+
+/** The list is gone, and no post to it is still being expanded. */
+export const UNREACHABLE = `NOT EXISTS (SELECT 1 FROM lists WHERE lists.id = list_members.list_id)
+      AND NOT EXISTS (SELECT 1 FROM list_expansions
+        WHERE list_expansions.list_id = list_members.list_id AND list_expansions.state = 'running')`
+
+export function removeOrphans(listId: string): Statement {
+  return { sql: `DELETE FROM list_members WHERE list_id = ? AND ${UNREACHABLE}`, values: [listId] }
+}
+
+/** `previous` without a pivot is the first page, like `next`. */
+function direction({ page, pivot }: PivotQuery): { backward: boolean; from: string | null } {
+  const from = page === 'next' || page === 'previous' ? pivot : null
+  return { backward: page === 'last' || (page === 'previous' && from !== null), from }
+}
+
+/** A unique key decides between two concurrent writes; each database has its own error for it. */
+async function succeeds(writing: Promise<unknown>, isFree: () => Promise<boolean>): Promise<boolean> {
+  try {
+    await writing
+    return true
+  } catch (error) {
+    if (await isFree()) throw error
+    return false
+  }
+}
+
+function changeStatements(list: List, change: MemberChange): Statement[] {
+  const { write, remove = [], added, also = [] } = change
+  const statements: Statement[] = [
+    {
+      sql: 'UPDATE lists SET version = version + 1, members_count = members_count + ? WHERE id = ? AND version = ?',
+      values: [added, list.id, list.version],
+      expectRows: 1,
+    },
+  ]
+  for (const key of remove) {
+    statements.push({
+      sql: 'DELETE FROM list_members WHERE list_id = ? AND address_key = ?',
+      values: [list.id, key],
+    })
+  }
+  for (let from = 0; from < write.length; from += ROWS_PER_INSERT) {
+    statements.push(writeMembers(write.slice(from, from + ROWS_PER_INSERT)))
+  }
+  return [...statements, ...joinInserts(also)]
+}
+
+function writeMembers(rows: readonly ListMemberRow[]): Statement {
+  return {
+    sql: `INSERT INTO list_members (list_id, address_key, address, name, vars_json, subscribed)
+      VALUES ${rows.map(() => '(?, ?, ?, ?, ?, ?)').join(', ')}
+      ON CONFLICT (list_id, address_key) DO UPDATE SET address = excluded.address, name = excluded.name,
+        vars_json = excluded.vars_json, subscribed = excluded.subscribed, by_link = 0`,
+    values: rows.flatMap((row) => [
+      row.list_id,
+      row.address_key,
+      row.address,
+      row.name,
+      row.vars_json,
+      row.subscribed,
+    ]),
+  }
+}
+
+/** Serialises the runs under each key. */
+function createKeyedQueue(): <T>(key: string, run: () => Promise<T>) => Promise<T> {
+  const last = new Map<string, Promise<unknown>>()
+  return async (key, run) => {
+    const turn = (last.get(key) ?? Promise.resolve()).then(run, run)
+    last.set(key, turn)
+    try {
+      return await turn
+    } finally {
+      if (last.get(key) === turn) last.delete(key)
+    }
+  }
+}
+
+/** The key under which an address from a path or parameter is looked up. */
+export const keyOf = (address: string): string => addressKey(address)

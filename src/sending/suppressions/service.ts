@@ -1,0 +1,130 @@
+/** The rules of the lists: validation, and the audit row of each change. */
+
+import { BadRequest, NotFound } from '../../base/process/errors.ts'
+import type { Clock } from '../../base/time/clock.ts'
+import { type Actor, auditStatement } from '../../people/accounts/audit-log.ts'
+import type { SuppressionKind } from '../../platform/store/schema.ts'
+import { StaleWrite, type Store } from '../../platform/store/store.ts'
+import { addressKey } from '../../protocols/mime/address.ts'
+import type { Domain } from '../domains/domain.ts'
+import {
+  asGivenRecord,
+  type GivenRecord,
+  type NewRecord,
+  readRecord,
+  TAGS_PER_UNSUBSCRIBE_MAX,
+} from './given-records.ts'
+import { traitsOf } from './kinds.ts'
+import {
+  addStatements,
+  clearStatements,
+  findRecord,
+  listRecords,
+  overTagLimit,
+  type PageQuery,
+  removeStatements,
+  removeTagStatements,
+  type StoredRecord,
+} from './store.ts'
+
+export const RECORDS_PER_CALL_MAX = 1000
+
+export interface Suppressions {
+  list(domain: Domain, kind: SuppressionKind, page: Omit<PageQuery, 'now'>): Promise<StoredRecord[]>
+  /** @throws NotFound with the text of the kind */
+  read(domain: Domain, kind: SuppressionKind, address: string): Promise<StoredRecord>
+  /** Adds or updates one record and resolves to its address. @throws BadRequest */
+  add(actor: Actor, domain: Domain, kind: SuppressionKind, given: GivenRecord): Promise<string>
+  /** Adds or updates all records or none. @throws BadRequest naming the index of the first invalid one */
+  addMany(actor: Actor, domain: Domain, kind: SuppressionKind, given: readonly unknown[]): Promise<void>
+  /** Resolves to the address. `tag`: only this tag of an unsubscribe. @throws NotFound */
+  remove(actor: Actor, domain: Domain, kind: SuppressionKind, address: string, tag?: string): Promise<string>
+  clear(actor: Actor, domain: Domain, kind: SuppressionKind): Promise<void>
+}
+
+export function createSuppressions(store: Store, clock: Clock): Suppressions {
+  const audit = (actor: Actor, domain: Domain, action: string, detail: unknown) =>
+    auditStatement(actor, { action, subject: domain.name, detail }, clock.now())
+
+  async function read(domain: Domain, kind: SuppressionKind, address: string): Promise<StoredRecord> {
+    const record = await findRecord(store, domain.id, kind, keyOf(address), clock.now())
+    if (!record) throw new NotFound(traitsOf(kind).unknown)
+    return record
+  }
+
+  async function put(actor: Actor, domain: Domain, kind: SuppressionKind, records: readonly NewRecord[]) {
+    await checkTagLimit(store, domain, records)
+    await store.commit([
+      ...addStatements(domain, kind, records, clock.now()),
+      audit(actor, domain, `${kind}.add`, { addresses: records.map(({ address }) => address) }),
+    ])
+  }
+
+  return {
+    list: (domain, kind, page) =>
+      listRecords(store, domain.id, kind, {
+        ...page,
+        pivot: page.pivot === undefined ? undefined : keyOf(page.pivot),
+        prefix: prefixOf(page.prefix),
+        now: clock.now(),
+      }),
+    read,
+    async add(actor, domain, kind, given) {
+      const record = readRecord(kind, given, clock.now())
+      await put(actor, domain, kind, [record])
+      return record.address
+    },
+    async addMany(actor, domain, kind, given) {
+      if (given.length > RECORDS_PER_CALL_MAX) throw new BadRequest('Batch size should be less than 1000')
+      if (given.length === 0) throw new BadRequest('Invalid json: expected at least one record')
+      const now = clock.now()
+      const records = given.map((item, index) =>
+        atIndex(index, () => readRecord(kind, asGivenRecord(item), now)),
+      )
+      await put(actor, domain, kind, records)
+    },
+    async remove(actor, domain, kind, address, tag) {
+      const known = await read(domain, kind, address)
+      const isPart = kind === 'unsubscribes' && tag !== undefined
+      const changes = isPart
+        ? removeTagStatements(domain.id, known.address, tag)
+        : removeStatements(domain.id, kind, known.address)
+      const detail = { addresses: [known.address], ...(isPart && { tag }) }
+      try {
+        await store.commit([...changes, audit(actor, domain, `${kind}.remove`, detail)])
+      } catch (error) {
+        if (!(error instanceof StaleWrite)) throw error
+        throw new NotFound(isPart ? 'Unsubscribe event for this tag does not exist' : traitsOf(kind).unknown)
+      }
+      return known.address
+    },
+    async clear(actor, domain, kind) {
+      await store.commit([...clearStatements(domain.id, kind), audit(actor, domain, `${kind}.clear`, {})])
+    },
+  }
+}
+
+/** The stored form of an address or domain; invalid text matches nothing. */
+const keyOf = (value: string) => addressKey(value.replaceAll('\0', ''))
+
+/** Part of an address: only its letter case can be normalised. */
+const prefixOf = (term: string) => term.replaceAll('\0', '').toLowerCase()
+
+/** Runs `read` and adds the index of the record, counted from 0, to its error. */
+function atIndex<T>(index: number, read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof BadRequest)
+      throw new BadRequest(`${error.message} (index ${index})`, { cause: error })
+    throw error
+  }
+}
+
+async function checkTagLimit(store: Store, domain: Domain, records: readonly NewRecord[]): Promise<void> {
+  const [over] = await overTagLimit(store, domain.id, records)
+  if (over === undefined) return
+  throw new BadRequest(
+    `Cannot add tags to the unsubscribe of "${over}": it would have more than ${TAGS_PER_UNSUBSCRIBE_MAX}`,
+  )
+}

@@ -1,0 +1,132 @@
+/**
+ * MJML is compiled to HTML once, when a version is stored (templates.md rule 26). The package is large (0.5 s and 60 MB to
+ * load), so it runs in a worker thread that starts with the first document and ends after an idle time. One document at a
+ * time; a thread that takes too long or too much memory is ended.
+ */
+import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { Unavailable } from '../../base/process/errors.ts'
+
+export type MjmlResult = { kind: 'compiled'; html: string } | { kind: 'failed'; why: string }
+
+export interface MjmlCompiler {
+  /** @throws Unavailable when closed or when too many wait */
+  compile(source: string): Promise<MjmlResult>
+  close(): Promise<void>
+}
+
+const WAITING_MAX = 50
+/** A newsletter takes 20 to 200 ms once the thread is warm. */
+const COMPILE_MS_MAX = 3_000
+/** Reading 200 packages takes half a second; a slow disk ten times that. */
+const START_MS_MAX = 30_000
+const IDLE_MS = 60_000
+const MEMORY_MAX_MB = 256
+/** `mj-include` would read files (templates.md rule 27); mjml itself is set to ignore it, which hides it. */
+const INCLUDE = /<\s*mj-include/i
+
+interface Thread {
+  worker: Worker
+  compile(source: string): Promise<MjmlResult>
+}
+
+export function createMjmlCompiler(): MjmlCompiler {
+  let thread: Promise<Thread> | null = null
+  let tail: Promise<unknown> = Promise.resolve()
+  let waiting = 0
+  let closed = false
+  let idle: NodeJS.Timeout | null = null
+
+  async function end(): Promise<void> {
+    const ended = thread
+    thread = null
+    if (idle) clearTimeout(idle)
+    await ended?.then(
+      ({ worker }) => worker.terminate(),
+      () => {},
+    )
+  }
+
+  async function compileNow(source: string): Promise<MjmlResult> {
+    if (closed) throw new Unavailable()
+    if (idle) clearTimeout(idle)
+    thread ??= startThread()
+    try {
+      const { compile } = await thread
+      const result = await compile(source)
+      idle = setTimeout(() => void end(), IDLE_MS).unref()
+      return result
+    } catch (error) {
+      await end()
+      if (error instanceof Stopped) return { kind: 'failed', why: error.message }
+      throw error
+    }
+  }
+
+  return {
+    async compile(source) {
+      if (INCLUDE.test(source)) return { kind: 'failed', why: 'mj-include is not supported' }
+      if (waiting >= WAITING_MAX) throw new Unavailable()
+      waiting++
+      const turn = tail.then(() => compileNow(source))
+      tail = turn.catch(() => {})
+      return turn.finally(() => waiting--)
+    },
+    async close() {
+      closed = true
+      await end()
+      await tail
+    },
+  }
+}
+
+/** The document was too much for the thread, which was ended. */
+class Stopped extends Error {}
+
+async function startThread(): Promise<Thread> {
+  const worker = new Worker(join(import.meta.dirname, 'mjml-worker.ts'), {
+    env: {},
+    resourceLimits: { maxOldGenerationSizeMb: MEMORY_MAX_MB },
+  })
+  worker.on('error', () => {}) // each wait has its own listener; this one is for the time between
+  try {
+    await answerOf(worker, START_MS_MAX)
+  } catch (error) {
+    await worker.terminate()
+    throw error
+  }
+  worker.unref()
+  return {
+    worker,
+    async compile(source) {
+      worker.ref()
+      worker.postMessage(source)
+      const result = (await answerOf(worker, COMPILE_MS_MAX)) as MjmlResult
+      worker.unref()
+      return result
+    },
+  }
+}
+
+/** The next message of the thread. @throws Stopped over the time or the memory; the thread's own fault */
+function answerOf(worker: Worker, limitMs: number): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => settle(() => reject(new Stopped('MJML takes too long'))), limitMs)
+    const settle = (act: () => void) => {
+      clearTimeout(timer)
+      worker.off('message', onMessage)
+      worker.off('error', onError)
+      worker.off('exit', onExit)
+      act()
+    }
+    const onMessage = (message: unknown) => settle(() => resolve(message))
+    const onError = (error: NodeJS.ErrnoException) =>
+      settle(() =>
+        reject(error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? new Stopped('MJML takes too much memory') : error),
+      )
+    const onExit = () => settle(() => reject(new Unavailable()))
+    worker.on('message', onMessage)
+    worker.on('error', onError)
+    worker.on('exit', onExit)
+  })
+}

@@ -1,0 +1,242 @@
+/** The operations on templates and their versions, free of HTTP (templates.md section 2). */
+
+import { BadRequest } from '../../base/process/errors.ts'
+import type { Clock } from '../../base/time/clock.ts'
+import { lockedAccount } from '../../platform/store/account-lock.ts'
+import type { Store } from '../../platform/store/store.ts'
+import type { DomainDirectory } from '../domains/names/directory.ts'
+import { createTemplateChoice, type TemplateChoice } from './choose.ts'
+import { type CopyRequest, copyTemplate } from './copying.ts'
+import {
+  deleteTemplates,
+  deleteVersion,
+  findVersion,
+  insertTemplate,
+  insertVersion,
+  listTemplates,
+  listVersions,
+  updateTemplate,
+  updateVersion,
+  type VersionChange,
+} from './store.ts'
+import type { Template, TemplateScope, Version, VersionContent, VersionSummary } from './template.ts'
+import {
+  checkNewName,
+  checkVersionCount,
+  findOrThrow,
+  findVersionOrThrow,
+  nameTaken,
+  type Tx,
+} from './template-rules.ts'
+import { type ContentParts, checkContent, type GivenContent } from './version-content.ts'
+
+export interface TemplateParts extends ContentParts {
+  store: Store
+  domains: DomainDirectory
+  clock: Clock
+}
+
+export interface TemplateService extends Pick<TemplateChoice, 'choose'> {
+  list(scope: TemplateScope): Promise<Template[]>
+  find(scope: TemplateScope, nameOrId: string): Promise<Template>
+  create(
+    scope: TemplateScope,
+    fields: { name: string; description: string; createdBy: string },
+    version: { tag: string; comment: string; given: GivenContent } | null,
+  ): Promise<{ template: Template; version: Version | null }>
+  describe(scope: TemplateScope, nameOrId: string, description: string): Promise<Template>
+  rename(scope: TemplateScope, nameOrId: string, newName: string): Promise<string>
+  remove(scope: TemplateScope, nameOrId: string): Promise<Template>
+  removeAll(scope: TemplateScope): Promise<void>
+  copyTo(
+    scope: TemplateScope,
+    nameOrId: string,
+    requests: readonly CopyRequest[],
+    tags: readonly string[],
+  ): Promise<{ request: CopyRequest; error: string }[]>
+  versions(template: Template): Promise<VersionSummary[]>
+  activeVersion(template: Template): Promise<Version | null>
+  version(
+    scope: TemplateScope,
+    nameOrId: string,
+    tag: string,
+  ): Promise<{ template: Template; version: Version }>
+  addVersion(
+    scope: TemplateScope,
+    nameOrId: string,
+    fields: { tag: string; comment: string; active: boolean; given: GivenContent },
+  ): Promise<{ template: Template; version: Version }>
+  changeVersion(
+    scope: TemplateScope,
+    nameOrId: string,
+    tag: string,
+    fields: { comment: string | undefined; active: boolean; given: GivenContent },
+  ): Promise<Template>
+  removeVersion(scope: TemplateScope, nameOrId: string, tag: string): Promise<Template>
+  copyVersion(
+    scope: TemplateScope,
+    nameOrId: string,
+    tag: string,
+    newTag: string,
+    comment: string | undefined,
+  ): Promise<Version>
+  /** Checks content as for storing; MJML is compiled to HTML. @throws BadRequest */
+  prepare(accountId: string, given: GivenContent): Promise<VersionContent>
+}
+
+/** What all changes have in common. */
+interface Changes {
+  store: Store
+  now(): number
+  prepare: TemplateService['prepare']
+  /** Runs in one transaction; afterwards cached templates are dropped. */
+  change<T>(accountId: string, run: (tx: Tx) => Promise<T>): Promise<T>
+}
+
+export function createTemplates(parts: TemplateParts): TemplateService {
+  const { store, clock, domains } = parts
+  const choice = createTemplateChoice({ store, domains, clock })
+  const changes: Changes = {
+    store,
+    now: () => Math.floor(clock.now()),
+    prepare: (accountId, given) => checkContent(parts, accountId, given),
+    async change(accountId, run) {
+      const result = await lockedAccount(store, accountId, run)
+      choice.changed()
+      return result
+    },
+  }
+  return {
+    choose: choice.choose,
+    prepare: changes.prepare,
+    list: (scope) => listTemplates(store.db, scope),
+    find: (scope, nameOrId) => findOrThrow(store.db, scope, nameOrId),
+    versions: (template) => listVersions(store.db, template.id),
+    activeVersion: (template) => findVersion(store.db, template.id, null),
+    version: (scope, nameOrId, tag) => findVersionOrThrow(store.db, scope, nameOrId, tag),
+    copyTo: (scope, nameOrId, requests, tags) =>
+      copyTemplate({ ...changes, domains }, { scope, nameOrId, tags }, requests),
+    ...templateChanges(changes),
+    ...versionChanges(changes),
+  }
+}
+
+function templateChanges({
+  now,
+  prepare,
+  change,
+}: Changes): Pick<TemplateService, 'create' | 'describe' | 'rename' | 'remove' | 'removeAll'> {
+  return {
+    async create(scope, fields, first) {
+      const content = first && (await prepare(scope.accountId, first.given))
+      return change(scope.accountId, async (tx) => {
+        await checkNewName(tx, scope, fields.name)
+        const createdAt = now()
+        const template = await insertTemplate(tx, scope, { ...fields, createdAt })
+        if (!first || !content) return { template, version: null }
+        const { tag, comment } = first
+        const version = { tag, comment, ...content, active: true, createdAt }
+        return { template, version: await insertVersion(tx, template.id, version) }
+      })
+    },
+
+    describe: (scope, nameOrId, description) =>
+      change(scope.accountId, async (tx) => {
+        const template = await findOrThrow(tx, scope, nameOrId)
+        await updateTemplate(tx, template.id, { description })
+        return template
+      }),
+
+    rename: (scope, nameOrId, newName) =>
+      change(scope.accountId, async (tx) => {
+        const template = await findOrThrow(tx, scope, nameOrId)
+        const taken = (await listTemplates(tx, scope)).find(({ name }) => name === newName)
+        if (taken && taken.id !== template.id) throw nameTaken(newName)
+        await updateTemplate(tx, template.id, { name: newName })
+        return newName
+      }),
+
+    remove: (scope, nameOrId) =>
+      change(scope.accountId, async (tx) => {
+        const template = await findOrThrow(tx, scope, nameOrId)
+        await deleteTemplates(tx, [template.id])
+        return template
+      }),
+
+    removeAll: (scope) =>
+      change(scope.accountId, async (tx) => {
+        await deleteTemplates(
+          tx,
+          (await listTemplates(tx, scope)).map(({ id }) => id),
+        )
+      }),
+  }
+}
+
+function versionChanges({
+  store,
+  now,
+  prepare,
+  change,
+}: Changes): Pick<TemplateService, 'addVersion' | 'changeVersion' | 'removeVersion' | 'copyVersion'> {
+  return {
+    async addVersion(scope, nameOrId, { tag, comment, active, given }) {
+      await findOrThrow(store.db, scope, nameOrId)
+      const content = await prepare(scope.accountId, given)
+      return change(scope.accountId, async (tx) => {
+        const template = await findOrThrow(tx, scope, nameOrId)
+        const others = await listVersions(tx, template.id)
+        if (others.some((other) => other.tag === tag)) throw new BadRequest(`version ${tag} already exists`)
+        checkVersionCount(others)
+        const fields = { tag, comment, ...content, active: active || others.length === 0, createdAt: now() }
+        return { template, version: await insertVersion(tx, template.id, fields) }
+      })
+    },
+
+    async changeVersion(scope, nameOrId, tag, { comment, active, given }) {
+      await findVersionOrThrow(store.db, scope, nameOrId, tag)
+      const hasContent = given.template !== undefined || given.mjml !== undefined
+      const prepared =
+        hasContent || given.headers ? await prepare(scope.accountId, { ...given, engine: undefined }) : null
+      return change(scope.accountId, async (tx) => {
+        const { template, version } = await findVersionOrThrow(tx, scope, nameOrId, tag)
+        const update: VersionChange = {
+          ...(prepared && hasContent && { content: prepared.content, mjml: prepared.mjml }),
+          ...(given.headers && { headers: given.headers }),
+          ...(comment !== undefined && { comment }),
+          ...(active && { active }),
+        }
+        if (Object.keys(update).length > 0) await updateVersion(tx, template.id, version.id, update)
+        return template
+      })
+    },
+
+    removeVersion: (scope, nameOrId, tag) =>
+      change(scope.accountId, async (tx) => {
+        const { template, version } = await findVersionOrThrow(tx, scope, nameOrId, tag)
+        await deleteVersion(tx, version.id)
+        const newest = version.active ? (await listVersions(tx, template.id)).at(-1) : undefined
+        if (newest) await updateVersion(tx, template.id, newest.id, { active: true })
+        return template
+      }),
+
+    copyVersion: (scope, nameOrId, tag, newTag, comment) =>
+      change(scope.accountId, async (tx) => {
+        const { template, version: source } = await findVersionOrThrow(tx, scope, nameOrId, tag)
+        const { content, mjml, headers } = source
+        const copy = { content, mjml, headers, comment: comment ?? source.comment }
+        const present = await findVersion(tx, template.id, newTag)
+        if (present?.id === source.id) {
+          await updateVersion(tx, template.id, present.id, { comment: copy.comment })
+          return { ...present, ...copy }
+        }
+        const createdAt = now()
+        if (present) {
+          await updateVersion(tx, template.id, present.id, { ...copy, createdAt })
+          return { ...present, ...copy, createdAt }
+        }
+        checkVersionCount(await listVersions(tx, template.id))
+        return insertVersion(tx, template.id, { ...copy, tag: newTag, active: false, createdAt })
+      }),
+  }
+}

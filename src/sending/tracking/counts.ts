@@ -1,0 +1,27 @@
+import type { Clock } from '../../base/time/clock.ts'
+
+export interface MinuteCounts {
+  /** Counts one more for the key; false once it is over this minute's limit. */
+  take(key: string): boolean
+}
+
+/** Counts per key and minute, for at most `keysMax` keys (the oldest is evicted first). */
+export function createMinuteCounts(clock: Clock, perMinute: number, keysMax: number): MinuteCounts {
+  const counts = new Map<string, number>()
+  let minute = -1
+  return {
+    take(key) {
+      const now = Math.floor(clock.monotonic() / 60_000)
+      if (now !== minute) {
+        counts.clear()
+        minute = now
+      }
+      const count = (counts.get(key) ?? 0) + 1
+      if (count > perMinute) return false
+      const oldest = counts.keys().next()
+      if (count === 1 && counts.size >= keysMax && !oldest.done) counts.delete(oldest.value)
+      counts.set(key, count)
+      return true
+    },
+  }
+}

@@ -1,0 +1,140 @@
+/** Tracking settings over HTTP (tracking.md K1-K4). */
+import { BadRequest } from '../../base/process/errors.ts'
+import { invalidChoice } from '../../base/values.ts'
+import { type Operation, operation } from '../../platform/http/operation.ts'
+import { flagParam, parsedParam } from '../../platform/http/request/inputs.ts'
+import type { Params } from '../../platform/http/request/params.ts'
+import type { DomainDirectory } from '../domains/names/directory.ts'
+import { ownDomain } from '../domains/routes.ts'
+import { CLICK_CHANGED, OPEN_CHANGED, TRACKING, UNSUBSCRIBE_CHANGED, UPDATED } from './shapes.ts'
+import type { TrackingDirectory, TrackingSettings } from './tracking-settings.ts'
+
+const FOOTER_BYTES_MAX = 10 * 1024
+const PATH = '/v3/domains/{name}/tracking'
+const READ = { area: 'domains', access: 'read' } as const
+const WRITE = { area: 'domains', access: 'write' } as const
+const COMMON = { tag: 'Tracking', rateLimit: 'domains' } as const
+
+const openView = (settings: TrackingSettings) => ({
+  active: settings.opens,
+  place_at_the_top: settings.opensAtTop,
+})
+const clickView = ({ clicks }: TrackingSettings) => ({
+  active: clicks !== 'no',
+  htmlonly: clicks === 'htmlonly',
+})
+const unsubscribeView = (settings: TrackingSettings) => ({
+  active: settings.unsubscribe,
+  html_footer: settings.htmlFooter,
+  text_footer: settings.textFooter,
+  // Only then: clients of the public API know three fields.
+  ...(settings.unsubscribeOnBulk ? {} : { on_bulk: false }),
+})
+
+export function trackingSettingsRoutes(parts: {
+  domains: DomainDirectory
+  tracking: TrackingDirectory
+}): Operation[] {
+  const { domains, tracking } = parts
+  return [
+    operation({
+      ...COMMON,
+      method: 'GET',
+      path: PATH,
+      id: 'readTracking',
+      summary: 'Read what is tracked for a domain',
+      auth: READ,
+      answers: { 200: TRACKING },
+      async handler({ path, caller }) {
+        const domain = await ownDomain(domains, caller, path.name)
+        const settings = await tracking.get(domain.id)
+        return {
+          tracking: {
+            open: openView(settings),
+            click: clickView(settings),
+            unsubscribe: unsubscribeView(settings),
+            web_scheme: domain.webScheme,
+          },
+        }
+      },
+    }),
+    operation({
+      ...COMMON,
+      method: 'PUT',
+      path: `${PATH}/open`,
+      id: 'updateOpenTracking',
+      summary: 'Switch open tracking of a domain',
+      auth: WRITE,
+      params: {
+        active: switchParam('Track opens'),
+        place_at_the_top: flagParam('Pixel at the beginning of the html'),
+      },
+      answers: { 200: OPEN_CHANGED },
+      async handler({ input, path, caller }) {
+        const domain = await ownDomain(domains, caller, path.name)
+        const { active: opens, place_at_the_top: opensAtTop } = input()
+        return { message: UPDATED, open: openView(await tracking.change(domain, { opens, opensAtTop })) }
+      },
+    }),
+    operation({
+      ...COMMON,
+      method: 'PUT',
+      path: `${PATH}/click`,
+      id: 'updateClickTracking',
+      audit: { given: ['active'] },
+      summary: 'Switch click tracking of a domain',
+      auth: WRITE,
+      params: { active: parsedParam('true, false, yes, no or htmlonly', clicksOf) },
+      answers: { 200: CLICK_CHANGED },
+      async handler({ input, path, caller }) {
+        const domain = await ownDomain(domains, caller, path.name)
+        const settings = await tracking.change(domain, { clicks: input().active })
+        return { message: UPDATED, click: clickView(settings) }
+      },
+    }),
+    operation({
+      ...COMMON,
+      method: 'PUT',
+      path: `${PATH}/unsubscribe`,
+      id: 'updateUnsubscribeTracking',
+      summary: 'Switch unsubscribe links of a domain and set their footers',
+      auth: WRITE,
+      params: {
+        active: switchParam('Add footers and List-Unsubscribe'),
+        html_footer: parsedParam('May be empty', footerOf),
+        text_footer: parsedParam('May be empty', footerOf),
+        on_bulk: flagParam('Add List-Unsubscribe to bulk mail in any case'),
+      },
+      answers: { 200: UNSUBSCRIBE_CHANGED },
+      async handler({ input, path, caller }) {
+        const domain = await ownDomain(domains, caller, path.name)
+        const given = input()
+        const settings = await tracking.change(domain, {
+          unsubscribe: given.active,
+          htmlFooter: given.html_footer,
+          textFooter: given.text_footer,
+          unsubscribeOnBulk: given.on_bulk,
+        })
+        return { message: UPDATED, unsubscribe: unsubscribeView(settings) }
+      },
+    }),
+  ]
+}
+
+/** Other words are refused as those of a list. */
+const switchParam = (description: string) =>
+  parsedParam(description, (params, name) => params.booleanOr(name, []), { type: 'boolean' })
+
+function clicksOf(params: Params, name: string): TrackingSettings['clicks'] | undefined {
+  const active = params.booleanOr(name, ['htmlonly'])
+  return active === true ? 'yes' : active === false ? 'no' : active
+}
+
+/** @throws BadRequest over 10 KB, and for NUL, which PostgreSQL cannot store */
+function footerOf(params: Params, name: string): string | undefined {
+  const footer = params.given(name)
+  if (footer !== undefined && Buffer.byteLength(footer) > FOOTER_BYTES_MAX)
+    throw new BadRequest('Footer is too long')
+  if (footer?.includes('\0')) throw invalidChoice(name, footer)
+  return footer
+}

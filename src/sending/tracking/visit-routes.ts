@@ -1,0 +1,202 @@
+/**
+ * What a recipient's mail program or browser fetches: pixel, links, unsubscribe pages (tracking.md, public tracking
+ * host). Public under any host name: the token alone authorises a request. Nothing here reads or sets a cookie.
+ *
+ * GET and HEAD change nothing except statistics. Of the two kinds of POST, a mail program's (RFC 8058) gets an
+ * empty response, the button's a page.
+ */
+import type { IncomingHttpHeaders } from 'node:http'
+import { media, nothing } from '../../base/shape.ts'
+import type { Clock } from '../../base/time/clock.ts'
+import { bytesReply, htmlReply, Reply, redirectReply, textReply } from '../../platform/http/answer/reply.ts'
+import { PAGE_POLICY } from '../../platform/http/answer/small-page.ts'
+import { type Context, type Operation, operation } from '../../platform/http/operation.ts'
+import type { BodyLimit } from '../../platform/http/request/body.ts'
+import { otherParam } from '../../platform/http/request/inputs.ts'
+import { createMinuteCounts } from './counts.ts'
+import { locationOf } from './links/target.ts'
+import type { ClickTarget, Tokens, Unsubscription } from './links/tokens.ts'
+import type { Unsubscriber } from './unsubscribe.ts'
+import { PAGES, type Subject } from './unsubscribe-pages.ts'
+import type { Caller, Visits } from './visits.ts'
+
+export interface VisitRoutesParts {
+  tokens: Tokens
+  visits: Visits
+  unsubscriber: Unsubscriber
+  /** The URL of a stored link; null: unknown. */
+  urlOf(linkId: string): Promise<string | null>
+  /** Name of the domain or address of the list that a page names; null: it no longer exists. */
+  senderOf(from: Unsubscription): Promise<string | null>
+  clock: Clock
+}
+
+/** One pixel, 8 bits of grey with alpha, all transparent: 68 bytes. */
+const PIXEL = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNgYAAAAAMAASsJTYQAAAAASUVORK5CYII=',
+  'base64',
+)
+
+/** The longest of the three forms, as multipart, has about 200 bytes. */
+const BODY_LIMIT: BodyLimit = { bytes: 4 * 1024, message: 'Request body is too large' }
+/** Each changes a record, and the next unsubscribe writes an event again. */
+export const RESUBSCRIBES_PER_TOKEN_PER_MINUTE = 5
+/** Tokens counted at a time. */
+const COUNTED_MAX = 10_000
+/** A year: a host that has used https once stays on it. */
+const HSTS = 'max-age=31536000'
+
+const COMMON = {
+  'referrer-policy': 'no-referrer',
+  'x-robots-tag': 'noindex, nofollow',
+  'x-frame-options': 'DENY',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'; base-uri 'none'",
+  'cache-control': 'no-store',
+}
+
+type Visited = Context<'token', null>
+
+export function visitRoutes(parts: VisitRoutesParts): Operation[] {
+  const { tokens, visits, unsubscriber } = parts
+  const resubscribes = createMinuteCounts(parts.clock, RESUBSCRIBES_PER_TOKEN_PER_MINUTE, COUNTED_MAX)
+
+  async function urlOf(target: ClickTarget): Promise<string | null> {
+    return 'url' in target ? target.url : parts.urlOf(target.linkId)
+  }
+
+  async function pageReply(context: Visited, from: Unsubscription, name: keyof typeof PAGES): Promise<Reply> {
+    const subject: Subject = {
+      recipient: from.recipient,
+      scope: from.scope === 'tags' && from.tags.length === 0 ? 'domain' : from.scope,
+      sender: await parts.senderOf(from),
+    }
+    const headers = { ...headersOf(context), 'content-security-policy': PAGE_POLICY }
+    return htmlReply(PAGES[name](subject), { headers })
+  }
+
+  async function resubscribe(context: Visited, from: Unsubscription): Promise<Reply> {
+    if (!resubscribes.take(context.path.token)) {
+      const headers = { ...headersOf(context), 'retry-after': '60' }
+      return textReply('Too many changes. Try again in a minute.\n', { status: 429, headers })
+    }
+    await unsubscriber.resubscribe(from)
+    return pageReply(context, from, (await unsubscriber.isUnsubscribed(from)) ? 'kept' : 'undone')
+  }
+
+  return [
+    operation({
+      ...PUBLIC,
+      method: 'GET',
+      path: '/o/{token}',
+      id: 'openPixel',
+      summary: 'The pixel of a mail: each GET is an open',
+      params: TOKEN,
+      answers: { 200: media('image/png', 'A transparent pixel, also for a bad token') },
+      handler: async (context) => {
+        const { token } = context.path
+        const deliveryId = tokens.readOpen(token)
+        if (deliveryId !== null) {
+          if (context.method === 'HEAD') visits.headRequested(token)
+          else visits.opened({ token, deliveryId, caller: callerOf(context) })
+        }
+        const headers = { ...headersOf(context), 'cache-control': 'no-store, no-cache, must-revalidate' }
+        return bytesReply(PIXEL, 'image/png', { headers })
+      },
+    }),
+    operation({
+      ...PUBLIC,
+      method: 'GET',
+      path: '/c/{token}',
+      id: 'followLink',
+      summary: 'A link of a mail: each GET is a click, and leads to its target',
+      params: TOKEN,
+      answers: { 302: nothing('Location is the original link'), 404: BAD_TOKEN },
+      handler: async (context) => {
+        const { token } = context.path
+        const read = tokens.readClick(token)
+        const url = read && (await urlOf(read.target))
+        const location = url === null ? null : locationOf(url)
+        if (read === null || url === null || location === null) return badToken(context)
+        if (context.method === 'HEAD') visits.headRequested(token)
+        else visits.clicked({ token, deliveryId: read.deliveryId, url, caller: callerOf(context) })
+        return redirectReply(location, { headers: headersOf(context) })
+      },
+    }),
+    operation({
+      ...PUBLIC,
+      method: 'GET',
+      path: '/u/{token}',
+      id: 'showUnsubscribe',
+      summary: 'The page of an unsubscribe link; changes nothing',
+      params: TOKEN,
+      answers: { 200: PAGE, 404: BAD_TOKEN },
+      handler: async (context) => {
+        const from = tokens.readUnsubscribe(context.path.token)
+        if (from === null) return badToken(context)
+        return pageReply(context, from, (await unsubscriber.isUnsubscribed(from)) ? 'done' : 'ask')
+      },
+    }),
+    operation({
+      ...PUBLIC,
+      method: 'POST',
+      path: '/u/{token}',
+      id: 'unsubscribe',
+      audit: { exempt: 'what recipients do is an event' },
+      summary: "Unsubscribe, by a mail program (RFC 8058) or by the page's button; or undo that",
+      params: {
+        ...TOKEN,
+        'List-Unsubscribe': otherParam('Sent by mail programs; answered with an empty body', {
+          values: ['One-Click'],
+        }),
+        action: otherParam('Sent by the page; answered with a page', {
+          values: ['unsubscribe', 'resubscribe'],
+        }),
+      },
+      bodyLimit: BODY_LIMIT,
+      answers: {
+        200: [PAGE, nothing('For a mail program')],
+        400: media('text/plain', 'Neither of the two'),
+        404: BAD_TOKEN,
+        429: media('text/plain', 'More than five changes a minute'),
+      },
+      handler: async (context) => {
+        const from = tokens.readUnsubscribe(context.path.token)
+        if (from === null) return badToken(context)
+        const oneClick = context.params.bodyText('List-Unsubscribe') === 'One-Click'
+        const action = context.params.bodyText('action')
+        if (!oneClick && action === 'resubscribe') return resubscribe(context, from)
+        if (!oneClick && action !== 'unsubscribe') {
+          return textReply('Nothing to do.\n', { status: 400, headers: headersOf(context) })
+        }
+        await unsubscriber.unsubscribe(from, visits.visitorOf(callerOf(context)))
+        return oneClick
+          ? new Reply({ kind: 'none' }, { status: 200, headers: headersOf(context) })
+          : pageReply(context, from, 'done')
+      },
+    }),
+  ]
+}
+
+/** Requests come from webmail pages, mail programs and proxies; none carries an authority of the caller's. */
+const PUBLIC = { tag: 'Tracking host', auth: 'public', crossSite: true } as const
+
+const TOKEN = { token: otherParam('From the link in the mail') }
+const PAGE = media('text/html', 'A page')
+const BAD_TOKEN = media('text/plain', 'A bad token')
+
+function headersOf({ isSecure }: Visited): Record<string, string> {
+  return isSecure ? { ...COMMON, 'strict-transport-security': HSTS } : COMMON
+}
+
+const badToken = (context: Visited) =>
+  textReply('This link is not valid. It may have been cut off: try to copy it as a whole.\n', {
+    status: 404,
+    headers: headersOf(context),
+  })
+
+const callerOf = ({ remoteAddress, headers }: Visited): Caller => ({
+  address: remoteAddress,
+  userAgent: userAgentOf(headers),
+})
+
+const userAgentOf = (headers: IncomingHttpHeaders) => headers['user-agent'] ?? ''

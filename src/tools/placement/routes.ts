@@ -1,0 +1,515 @@
+/** Inbox placement over HTTP (validation.md section 6). */
+
+import { NotFound } from '../../base/process/errors.ts'
+import { list, message, type Of, object } from '../../base/shape.ts'
+import type { Clock } from '../../base/time/clock.ts'
+import { formatRfc3339, parseDate } from '../../base/time/dates.ts'
+import { invalidFormat } from '../../base/values.ts'
+import { type Operation, operation } from '../../platform/http/operation.ts'
+import {
+  choiceParam,
+  flagParam,
+  givenParam,
+  type InputOf,
+  limitParam,
+  otherParam,
+  parsedParam,
+  textParam,
+  wordParam,
+} from '../../platform/http/request/inputs.ts'
+import { type Paging, pageUrl } from '../../platform/http/request/paging.ts'
+import type { Params } from '../../platform/http/request/params.ts'
+import type { PlacementSeedRow, PlacementTestRow, SeedListRow } from '../../platform/store/schema.ts'
+import type { Store } from '../../platform/store/store.ts'
+import type { SeedListFields, SeedLists } from './lists.ts'
+import { chosenSeeds, type Seeds } from './seeds.ts'
+import {
+  ATTRIBUTE,
+  FILTERS_ANSWER,
+  type GoneList,
+  RESULT_ANSWER,
+  RESULT_DELETED,
+  RESULTS,
+  type ResultView,
+  SEED_LIST,
+  SEED_LISTS,
+  SEED_PROVIDER,
+  type SeedListView,
+  SHARING_ANSWER,
+  TEST_MESSAGE,
+  TEST_STARTED,
+} from './shapes.ts'
+import {
+  findLists,
+  findTest,
+  findTests,
+  type Listing,
+  newestTestOf,
+  removeTestStatements,
+  seedsOf,
+  sharedTest,
+  sharingStatement,
+} from './store.ts'
+import { runTest, type TestParts } from './tests.ts'
+import { listView, type ResultList, sharingView, testView } from './view.ts'
+
+export interface PlacementRouteParts extends TestParts {
+  store: Store
+  clock: Clock
+  seeds: Seeds
+  lists: SeedLists
+  /** The public address, without a final slash. */
+  baseUrl: string
+  /** The operator's, whose the mailboxes are. */
+  firstAccountId: string
+}
+
+const TAG = 'Inbox placement'
+const READ = { area: 'validation', access: 'read' } as const
+const WRITE = { area: 'validation', access: 'write' } as const
+/** Newest distinct values of an attribute. */
+const VALUES_MAX = 1_000
+
+const LIST_FIELDS = {
+  sending_domains: parsedParam('Domains that send to the list', domainsOf, { repeated: true }),
+  name: textParam('Shown name'),
+  seed_filter: givenParam('Addresses of seeds, separated by commas; empty: all'),
+  provider_filter: givenParam('Providers of seeds, separated by commas; empty: all'),
+}
+/** An item carries up to 100 seeds, and a result a list besides. */
+const PAGE_PARAMS = {
+  sort: choiceParam('Only created_at', ['created_at']),
+  offset: parsedParam(
+    'Items to leave out',
+    (params) => params.integer(params.text('offset') === undefined ? 'cursor' : 'offset', { min: 0 }),
+    { type: 'integer', default: 0 },
+  ),
+  cursor: otherParam('The same as offset'),
+  limit: limitParam(100, 100),
+  ascending: flagParam('Oldest first', { default: false }),
+  time_after: wordParam('RFC 3339, RFC 2822 or Unix seconds', timeOf),
+  time_before: wordParam('As time_after', timeOf),
+}
+
+/** Filters by place: name and meaning. */
+const FILTERS = {
+  seedlists: { name: 'Name of the list', time_after: 'Created after', time_before: 'Created before' },
+  results: {
+    sender: 'Address of the author',
+    subject: 'The whole subject',
+    provider: 'Provider of a seed',
+    target_email: 'Address of the seed list',
+    time_after: 'Created after',
+    time_before: 'Created before',
+  },
+} as const
+type Place = keyof typeof FILTERS
+
+export function placementRoutes(parts: PlacementRouteParts): Operation[] {
+  return [
+    ...listOperations(parts),
+    ...resultOperations(parts),
+    ...sharingOperations(parts),
+    ...describing(parts, 'seedlists', ['name', 'target_email']),
+    ...describing(parts, 'results', ['sender', 'subject', 'provider']),
+  ]
+}
+
+function listOperations(parts: PlacementRouteParts): Operation[] {
+  const { lists, store, seeds, baseUrl } = parts
+  const path = '/v4/inbox/seedlists/{seed_list}'
+  return [
+    operation({
+      method: 'GET',
+      path: '/v4/inbox/providers',
+      id: 'listSeedProviders',
+      tag: TAG,
+      summary: 'List the providers that have seeds',
+      auth: READ,
+      answers: { 200: object('All providers', { items: list('Providers', SEED_PROVIDER) }) },
+      handler: async () => ({ items: providersOf(seeds) }),
+    }),
+    operation({
+      method: 'POST',
+      path: '/v4/inbox/seedlists',
+      id: 'createSeedList',
+      tag: TAG,
+      summary: 'Create a seed list',
+      auth: WRITE,
+      params: { ...LIST_FIELDS, remote_id: textParam('Id in another system') },
+      answers: { 200: SEED_LIST },
+      async handler({ input, caller }) {
+        const { remote_id: remoteId, ...fields } = input()
+        return viewOf(parts, await lists.create(caller.accountId, { ...fieldsOf(fields), remoteId }))
+      },
+    }),
+    operation({
+      method: 'GET',
+      path: '/v4/inbox/seedlists',
+      id: 'listSeedLists',
+      tag: TAG,
+      summary: 'List seed lists',
+      auth: READ,
+      params: { ...PAGE_PARAMS, name: textParam('Only lists of this name') },
+      answers: { 200: SEED_LISTS },
+      async handler({ input, params, caller }) {
+        const { name, ...page } = input()
+        const listing = listingOf(page)
+        const { rows, total } = await findLists(store, caller.accountId, { ...listing, name })
+        const items: SeedListView[] = []
+        for (const row of rows) items.push(await viewOf(parts, row))
+        return { items, paging: pagingOf(baseUrl, '/v4/inbox/seedlists', params, listing, total), total }
+      },
+    }),
+    operation({
+      method: 'GET',
+      path,
+      id: 'readSeedList',
+      tag: TAG,
+      summary: 'Read a seed list by its id or address',
+      auth: READ,
+      answers: { 200: object('The list', { seedlist: SEED_LIST }) },
+      handler: async ({ path: { seed_list }, caller }) => ({
+        seedlist: await viewOf(parts, await lists.own(caller.accountId, seed_list)),
+      }),
+    }),
+    operation({
+      method: 'PUT',
+      path,
+      id: 'updateSeedList',
+      tag: TAG,
+      summary: 'Change a seed list',
+      auth: WRITE,
+      params: { ...LIST_FIELDS, shuffle: otherParam('Without effect', { type: 'boolean' }) },
+      answers: { 200: SEED_LIST },
+      async handler({ path: { seed_list }, input, caller }) {
+        const row = await lists.own(caller.accountId, seed_list)
+        return viewOf(parts, await lists.change(row, fieldsOf(input())))
+      },
+    }),
+    operation({
+      method: 'DELETE',
+      path,
+      id: 'deleteSeedList',
+      tag: TAG,
+      summary: 'Delete a seed list; its results stay',
+      auth: WRITE,
+      answers: { 200: message('seed list deleted', 'Deleted') },
+      async handler({ path: { seed_list }, caller }) {
+        await lists.remove(await lists.own(caller.accountId, seed_list))
+        return { message: 'seed list deleted' }
+      },
+    }),
+  ]
+}
+
+function resultOperations(parts: PlacementRouteParts): Operation[] {
+  const { store, baseUrl } = parts
+  const path = '/v4/inbox/results/{result}'
+  return [
+    operation({
+      method: 'POST',
+      path: '/v4/inbox/tests',
+      id: 'runPlacementTest',
+      tag: TAG,
+      summary: 'Send a message to the seeds of a list',
+      auth: WRITE,
+      body: TEST_MESSAGE,
+      answers: { 200: TEST_STARTED, 404: 'seed list not found' },
+      async handler({ params, caller, remoteAddress }) {
+        const { id } = await runTest(parts, caller, params.json(), remoteAddress)
+        return { result_id: id, links: { results: `${baseUrl}/v4/inbox/results/${id}` } }
+      },
+    }),
+    operation({
+      method: 'GET',
+      path: '/v4/inbox/results',
+      id: 'listPlacementResults',
+      tag: TAG,
+      summary: 'List results',
+      auth: READ,
+      params: {
+        ...PAGE_PARAMS,
+        sender: textParam(FILTERS.results.sender),
+        subject: textParam(FILTERS.results.subject),
+        provider: textParam(FILTERS.results.provider),
+        target_email: textParam(FILTERS.results.target_email),
+      },
+      answers: { 200: RESULTS },
+      async handler({ input, params, caller }) {
+        const { sender, subject, provider, target_email: targetEmail, ...page } = input()
+        const listing = listingOf(page)
+        const filter = { ...listing, sender, subject, provider, targetEmail }
+        const { rows, total } = await findTests(store, caller.accountId, filter)
+        const items = await resultItems(parts, rows)
+        return { items, paging: pagingOf(baseUrl, '/v4/inbox/results', params, listing, total), total }
+      },
+    }),
+    operation({
+      method: 'GET',
+      path,
+      id: 'readPlacementResult',
+      tag: TAG,
+      summary: 'Read a result',
+      auth: READ,
+      params: { provider: textParam('Only seeds of this provider') },
+      answers: { 200: RESULT_ANSWER },
+      async handler({ path: { result }, input, caller }) {
+        const row = await ownTest(store, caller.accountId, result)
+        return { result: await resultOf(parts, row, input().provider) }
+      },
+    }),
+    operation({
+      method: 'DELETE',
+      path,
+      id: 'deletePlacementResult',
+      tag: TAG,
+      summary: 'Delete a result',
+      auth: WRITE,
+      answers: { 200: RESULT_DELETED },
+      async handler({ path: { result }, caller }) {
+        const { id } = await ownTest(store, caller.accountId, result)
+        await store.commit(removeTestStatements(id))
+        return { Message: 'result deleted' }
+      },
+    }),
+  ]
+}
+
+function sharingOperations(parts: PlacementRouteParts): Operation[] {
+  const { store, clock, baseUrl } = parts
+  const path = '/v4/inbox/sharing/{result}'
+  return [
+    operation({
+      method: 'GET',
+      path,
+      id: 'readPlacementSharing',
+      tag: TAG,
+      summary: 'Read whether a result can be seen without a key',
+      auth: READ,
+      answers: { 200: SHARING_ANSWER },
+      handler: async ({ path: { result }, caller }) => ({
+        sharing: sharingView(await ownTest(store, caller.accountId, result), baseUrl),
+      }),
+    }),
+    operation({
+      method: 'PUT',
+      path,
+      id: 'updatePlacementSharing',
+      tag: TAG,
+      summary: 'Let a result be seen without a key, for 30 days, or end that',
+      auth: WRITE,
+      params: { enabled: flagParam('Shared or not', { required: true }) },
+      answers: { 200: SHARING_ANSWER },
+      async handler({ path: { result }, input, caller }) {
+        const { enabled } = input()
+        const { id } = await ownTest(store, caller.accountId, result)
+        await store.commit([sharingStatement(id, enabled, clock.now())])
+        return { sharing: sharingView(await ownTest(store, caller.accountId, id), baseUrl) }
+      },
+    }),
+    operation({
+      method: 'GET',
+      path: '/v4/inbox/sharing/public/{share_id}',
+      id: 'readSharedPlacementResult',
+      tag: TAG,
+      summary: 'Read a shared result',
+      auth: 'public',
+      answers: { 200: RESULT_ANSWER, 404: 'Not shared, or no longer' },
+      async handler({ path: { share_id } }) {
+        const row = await sharedTest(store, share_id, clock.now())
+        if (!row) throw new NotFound(UNKNOWN_RESULT)
+        return { result: await sharedView(parts, row) }
+      },
+    }),
+  ]
+}
+
+/** The attributes and filters of lists or results. */
+function describing(parts: PlacementRouteParts, place: Place, attributes: readonly string[]): Operation[] {
+  const noun = place === 'seedlists' ? 'seed lists' : 'results'
+  const name = place === 'seedlists' ? 'SeedList' : 'PlacementResult'
+  return [
+    operation({
+      method: 'GET',
+      path: `/v4/inbox/${place}/a`,
+      id: `list${name}Attributes`,
+      tag: TAG,
+      summary: `List the attributes of ${noun}`,
+      auth: READ,
+      answers: { 200: ATTRIBUTE },
+      handler: async () => ({ items: { attribute: 'attributes', values: attributes } }),
+    }),
+    operation({
+      method: 'GET',
+      path: `/v4/inbox/${place}/a/{attribute}`,
+      id: `list${name}Values`,
+      tag: TAG,
+      summary: `List the values of an attribute of ${noun}`,
+      auth: READ,
+      answers: { 200: ATTRIBUTE },
+      handler: async ({ path: { attribute }, caller }) => ({
+        items: {
+          attribute,
+          values: attributes.includes(attribute)
+            ? await valuesOf(parts.store, place, attribute, caller.accountId)
+            : [],
+        },
+      }),
+    }),
+    operation({
+      method: 'GET',
+      path: `/v4/inbox/${place}/_filters`,
+      id: `list${name}Filters`,
+      tag: TAG,
+      summary: `List the filters of ${noun}`,
+      auth: READ,
+      answers: { 200: FILTERS_ANSWER },
+      handler: async () => ({
+        supported_filters: {
+          filters: Object.entries(FILTERS[place]).map(([parameter, description]) => ({
+            parameter,
+            description,
+          })),
+        },
+      }),
+    }),
+  ]
+}
+
+async function valuesOf(store: Store, place: Place, attribute: string, accountId: string): Promise<string[]> {
+  const isProvider = place === 'results' && attribute === 'provider'
+  const table = place === 'seedlists' ? 'seed_lists' : 'placement_tests'
+  const from = isProvider ? `${table} JOIN placement_seeds ON test_id = placement_tests.id` : table
+  // All names are constants of this file.
+  const rows = await store.read({
+    sql: `SELECT DISTINCT ${attribute} AS value FROM ${from} WHERE account_id = ? ORDER BY value LIMIT ${VALUES_MAX}`,
+    values: [accountId],
+  })
+  return rows.map(({ value }) => String(value))
+}
+
+const UNKNOWN_RESULT = 'inbox placement result not found'
+
+async function ownTest(store: Store, accountId: string, id: string): Promise<PlacementTestRow> {
+  const row = await findTest(store, accountId, id)
+  if (!row) throw new NotFound(UNKNOWN_RESULT)
+  return row
+}
+
+async function viewOf({ store, seeds }: PlacementRouteParts, row: SeedListRow): Promise<SeedListView> {
+  const test = await newestTestOf(store, row.id)
+  const latest = test ? ((await seedsOf(store, [test.id])).get(test.id) ?? []) : []
+  return listView(row, chosenSeeds(seeds, row.seed_filter, row.provider_filter), seeds, latest)
+}
+
+async function resultOf(
+  parts: PlacementRouteParts,
+  row: PlacementTestRow,
+  provider: string | undefined,
+): Promise<ResultView> {
+  const { lists } = parts
+  const list = (await lists.find(row.account_id, row.list_id)) ?? null
+  const all = await visibleSeeds(parts, row)
+  const shown = provider === undefined ? all : all.filter((seed) => seed.provider === provider.toLowerCase())
+  return testView(row, shown, { row: list, view: list ? await viewOf(parts, list) : goneList(row) })
+}
+
+/**
+ * Results of a page, one after another: their seeds without headers, their lists without seeds. A list of many results is
+ * read once.
+ */
+async function resultItems(
+  parts: PlacementRouteParts,
+  rows: readonly PlacementTestRow[],
+): Promise<ResultView[]> {
+  const { lists } = parts
+  const known = new Map<string, ResultList | null>()
+  const items: ResultView[] = []
+  for (const row of rows) {
+    let list = known.get(row.list_id)
+    if (list === undefined) {
+      const found = await lists.find(row.account_id, row.list_id)
+      list = found ? { row: found, view: { ...(await viewOf(parts, found)), Seeds: null } } : null
+      known.set(row.list_id, list)
+    }
+    const seeds = await visibleSeeds(parts, row)
+    items.push(testView(row, seeds, list ?? { row: null, view: goneList(row) }, 'without-headers'))
+  }
+  return items
+}
+
+/** Other accounts learn that a mailbox cannot be read, not where it is, who reads it and what its server says. */
+async function visibleSeeds(
+  { store, firstAccountId }: PlacementRouteParts,
+  row: PlacementTestRow,
+): Promise<PlacementSeedRow[]> {
+  const seeds = (await seedsOf(store, [row.id])).get(row.id) ?? []
+  if (row.account_id === firstAccountId) return seeds
+  return seeds.map((seed) => ({ ...seed, problem: seed.problem && 'The mailbox cannot be read.' }))
+}
+
+/** What the holder of a link may see: the result; neither its account nor the list with the seeds of other tests. */
+async function sharedView({ lists, store }: PlacementRouteParts, row: PlacementTestRow): Promise<ResultView> {
+  const list = (await lists.find(row.account_id, row.list_id)) ?? null
+  const seeds = (await seedsOf(store, [row.id])).get(row.id) ?? []
+  return { ...testView(row, seeds, { row: list, view: goneList(row) }, 'shared'), AccountID: '' }
+}
+
+/** Of a result whose list was deleted or is not shown: clients read these dates. */
+function goneList({ list_id, created_at }: PlacementTestRow): GoneList {
+  const at = formatRfc3339(new Date(Number(created_at)))
+  return { Id: list_id, kid: list_id, created_at: at, updated_at: at, last_result_at: at, Seeds: null }
+}
+
+function providersOf({ all, changedAt }: Seeds): Of<typeof SEED_PROVIDER>[] {
+  const at = formatRfc3339(new Date(changedAt))
+  const first = new Map(all.toReversed().map((seed) => [seed.provider, seed]))
+  return [...first.values()].toReversed().map(({ provider, name, region }) => ({
+    ...{ domain: provider, display_name: name, region },
+    ...{ created_at: at, updated_at: at },
+  }))
+}
+
+/** Undefined: not given; an empty text clears them. */
+function domainsOf(params: Params, name: string): string[] | undefined {
+  if (params.given(name) === undefined) return undefined
+  const domains = params.texts(name).flatMap((text) => text.split(','))
+  return domains.map((domain) => domain.trim()).filter(Boolean)
+}
+
+const fieldsOf = (given: InputOf<typeof LIST_FIELDS>): SeedListFields => ({
+  sendingDomains: given.sending_domains,
+  name: given.name,
+  seedFilter: given.seed_filter,
+  providerFilter: given.provider_filter,
+})
+
+const listingOf = (given: InputOf<typeof PAGE_PARAMS>): Listing => ({
+  limit: given.limit,
+  offset: given.offset ?? 0,
+  ascending: given.ascending,
+  from: given.time_after ?? 0,
+  to: given.time_before ?? Number.MAX_SAFE_INTEGER,
+})
+
+/** The clients of this area write RFC 3339. */
+function timeOf(text: string, name: string): number {
+  const time = parseDate(text)?.getTime() ?? (/^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN)
+  if (Number.isNaN(time)) throw invalidFormat(name, text)
+  return time
+}
+
+/** Pages by number of items; every link is present. */
+function pagingOf(baseUrl: string, path: string, params: Params, listing: Listing, total: number): Paging {
+  const { limit, offset } = listing
+  const carried = params.names().filter((name) => !['limit', 'offset', 'cursor'].includes(name))
+  const link = (at: number) =>
+    pageUrl(baseUrl, path, [
+      ['limit', limit],
+      ['offset', Math.max(0, at)],
+      ...carried.map((name) => [name, params.given(name)] as const),
+    ])
+  const last = Math.floor(Math.max(0, total - 1) / limit) * limit
+  return { previous: link(offset - limit), first: link(0), next: link(offset + limit), last: link(last) }
+}

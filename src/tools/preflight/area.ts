@@ -1,0 +1,181 @@
+/** Checks of a message before it is sent: nothing is sent, stored or fetched. */
+import type { Area } from '../../area.ts'
+import { Turns } from '../../base/flow/turns.ts'
+import { NotFound } from '../../base/process/errors.ts'
+import type { Core } from '../../core.ts'
+import { MESSAGE_BYTES_MAX } from '../../mail/accept/accept.ts'
+import type { Tracker } from '../../mail/accept/collaborators.ts'
+import { type PreviewedCopy, type PreviewParts, previewMessage } from '../../mail/accept/preview.ts'
+import { scheduleMaxMs } from '../../mail/accept/timing.ts'
+import { type MessageContent, mimeFiles } from '../../mail/compose/content.ts'
+import { headerText } from '../../mail/compose/headers.ts'
+import { SEND_PARAMS } from '../../mail/messages/routes.ts'
+import type { Draft } from '../../mail/request/draft.ts'
+import { readMimeRequest, readSendRequest } from '../../mail/request/send-request.ts'
+import { type Context, operation } from '../../platform/http/operation.ts'
+import { mediaTypeOf, SENDING_BODY_LIMIT } from '../../platform/http/request/body.ts'
+import { fileParam, textParam } from '../../platform/http/request/inputs.ts'
+import type { Caller } from '../../platform/http/rights/auth.ts'
+import { messageSize } from '../../protocols/message/mime-message.ts'
+import { AddressSyntaxError, bareAddress, parseAddressList } from '../../protocols/mime/address.ts'
+import { createOutgoingScorer } from '../../receiving/routes/spam/outgoing-score.ts'
+import type { Domain } from '../../sending/domains/domain.ts'
+import { rootDomainOf } from '../../sending/domains/names/domain-names.ts'
+import { returnPathHost } from '../../sending/domains/names/name-owner.ts'
+import { readAuthentication, readBimi } from '../../watching/sender-rules/authentication.ts'
+import { type AuthenticationFacts, type ContentFacts, judgeMessage } from './checks.ts'
+import { noLinks, placeholdersIn, readHtml, readPlain } from './read-texts.ts'
+import { MESSAGE_CHECK } from './shapes.ts'
+
+export interface PreflightUses {
+  accept: PreviewParts & { headerPrefixes: readonly string[] }
+  /** Stores nothing. */
+  tracker: Tracker
+}
+
+/** An account's checks that wait while one runs: each may hold 25 MB and wait for a scorer. */
+const WAITING_MAX = 4
+
+const CHECKING = {
+  method: 'POST',
+  tag: 'Messages',
+  bodyLimit: SENDING_BODY_LIMIT,
+  audit: { exempt: 'sends and changes nothing' },
+  answers: { 200: MESSAGE_CHECK, 404: 'Domain not found' },
+} as const
+
+const PARAMS = {
+  ...SEND_PARAMS,
+  message: fileParam('A MIME message in place of the parts'),
+}
+
+export function preflightArea(core: Core, { accept, tracker }: PreflightUses): Area {
+  const parts = { ...accept, tracker }
+  const score = createOutgoingScorer(core)
+  const turns = new Turns(WAITING_MAX)
+
+  async function check(context: Context<never, Caller>, domainName: string) {
+    const { caller, params, headers } = context
+    const domain = await core.domains.byName(domainName)
+    if (!domain || domain.accountId !== caller.accountId)
+      throw new NotFound(`Domain not found: ${domainName}`)
+    const now = core.clock.now()
+    const isMime = params.files('message').length > 0 || params.given('message') !== undefined
+    const draft = await (isMime ? readMimeRequest : readSendRequest)(params, {
+      prefixes: accept.headerPrefixes,
+      now,
+      scheduleMaxMs: scheduleMaxMs(domain),
+      contentType: mediaTypeOf(headers['content-type'] ?? ''),
+      // It ends with the request.
+      hold: ({ chunk }) => chunk,
+    })
+    return turns.run(caller.accountId, async () => {
+      const { refusal, copy } = await previewMessage(parts, draft, domain, now)
+      const authors = copy ? authorsOf(copy) : []
+      const [authentication, content, spam] = await Promise.all([
+        authenticationOf(core, domain, draft, authors),
+        copy && contentOf(parts, copy),
+        copy && score ? score(domain, firstOf(draft), copy.sent.message) : undefined,
+      ])
+      return judgeMessage({ refusal, authentication, content, spam })
+    })
+  }
+
+  return {
+    operations: [
+      operation({
+        ...CHECKING,
+        path: '/sendwright/v1/messages/check',
+        id: 'checkMessage',
+        summary: 'Check a message before it is sent; sends nothing',
+        auth: { area: 'messages:send', access: 'write' },
+        params: { domain: textParam('Domain to send from', { required: true }), ...PARAMS },
+        handler: (context) => check(context, context.input().domain),
+      }),
+      operation({
+        ...CHECKING,
+        path: '/sendwright/v1/domains/{domain_name}/messages/check',
+        id: 'checkDomainMessage',
+        summary: 'The same for the domain in the path, which sending keys may call too',
+        auth: { area: 'messages:send', access: 'write', domain: 'domain_name' },
+        params: PARAMS,
+        handler: (context) => check(context, context.path.domain_name),
+      }),
+    ],
+  }
+}
+
+const firstOf = ({ recipients: [first] }: Draft) => (first ? bareAddress(first) : '')
+
+/** Each domain in From once, in lower case; none if the field cannot be read. */
+function authorsOf({ sent }: PreviewedCopy): string[] {
+  try {
+    const authors = parseAddressList(headerText(sent.headers, 'from'))
+    return [...new Set(authors.map(({ domain }) => domain.toLowerCase()))]
+  } catch (error) {
+    if (!(error instanceof AddressSyntaxError)) throw error
+    return []
+  }
+}
+
+async function authenticationOf(
+  core: Core,
+  domain: Domain,
+  { options }: Draft,
+  authors: readonly string[],
+): Promise<AuthenticationFacts> {
+  const [author] = authors
+  // Only below the sender's own name: a check must not be a way to look up any name.
+  const isOwn = author !== undefined && rootDomainOf(author) === rootDomainOf(domain.name)
+  const [known, bimi] = await Promise.all([
+    readAuthentication(core, domain),
+    isOwn && authors.length === 1 ? readBimi(core, author) : null,
+  ])
+  return {
+    ...known,
+    domain: domain.name,
+    isSandbox: domain.type === 'sandbox',
+    authors,
+    returnPath: await returnPathHost(core.domains, domain),
+    signer: options.dkim ? domain.dkimAuthority : null,
+    bimi,
+  }
+}
+
+async function contentOf(
+  { largeTexts }: PreflightUses['accept'],
+  { texts, sent, sentTexts, content }: PreviewedCopy,
+): Promise<ContentFacts> {
+  const links = noLinks()
+  const html = texts.find(({ kind }) => kind === 'html')?.value
+  const text = texts.find(({ kind }) => kind === 'text')?.value ?? ''
+  const subject = headerText(sent.headers, 'subject')
+  const sentHtml = sentTexts.find(({ kind }) => kind === 'html')?.value ?? ''
+  const read = html === undefined ? null : await readHtml(html, links)
+  await readPlain(text, links)
+  return {
+    subject,
+    listUnsubscribe: headerText(sent.headers, 'list-unsubscribe'),
+    listUnsubscribePost: headerText(sent.headers, 'list-unsubscribe-post'),
+    hasText: text.trim() !== '',
+    html: read && {
+      ...read,
+      bytes: Buffer.byteLength(sentHtml),
+      encodedBytes: (await largeTexts.encode(sentHtml)).content.length,
+    },
+    links,
+    placeholders: placeholdersIn([subject, text, html ?? '']),
+    imageFiles: imageFilesOf(content),
+    sizeBytes: messageSize(sent.message),
+    sizeBytesMax: MESSAGE_BYTES_MAX,
+  }
+}
+
+function imageFilesOf(content: MessageContent): ContentFacts['imageFiles'] {
+  const files =
+    content.kind === 'parts'
+      ? content.files.map(({ contentType: type, sizeBytes }) => ({ type, sizeBytes }))
+      : mimeFiles(content)
+  const images = files.filter(({ type }) => type.startsWith('image/'))
+  return { count: images.length, bytes: images.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) }
+}

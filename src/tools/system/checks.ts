@@ -1,0 +1,439 @@
+/**
+ * Checks whether the machine is fit to send mail: the output of `sendwright doctor` and of GET
+ * /sendwright/v1/system/checks. Each check examines one thing and says in a sentence what it found and what to do;
+ * none changes anything, and none can take longer than CHECK_MAX_MS. What other hosts see (port 25, PTR,
+ * blocklists) matters only when mail is delivered to the recipients' own servers: in the other modes no other host
+ * is queried.
+ */
+import { X509Certificate } from 'node:crypto'
+import { readFile, statfs } from 'node:fs/promises'
+import { connect, isIP } from 'node:net'
+import { seenAddresses } from '../../base/net/host-addresses.ts'
+import { parseCidr } from '../../base/net/ip.ts'
+import type { Of } from '../../base/shape.ts'
+import type { Config } from '../../platform/config/config.ts'
+import { OWN_BLOBS } from '../../platform/nodes/node.ts'
+import { exposedFiles, exposureSentence, readableByAll } from '../../platform/store/blobs/private-files.ts'
+import { queryBlocklists } from '../../protocols/dns/blocklist.ts'
+import { confirmName } from '../../protocols/dns/confirmed-name.ts'
+import { findMailHosts } from '../../protocols/dns/mx.ts'
+import type { Resolver } from '../../protocols/dns/resolver.ts'
+import { REFUSALS_HOURS, type Refusal } from '../../receiving/bounces/refusals.ts'
+import type { OwnCertificateState } from '../../sending/certificates/own-certificates.ts'
+import { checkOwnRecords, publicHost } from '../../sending/domains/dns/own-records.ts'
+import type { LostReturnPaths } from '../../sending/domains/names/return-paths.ts'
+import { heloFaults, type NamedAddress, type NameFaults, spfFaults } from '../../sending/ips/address-names.ts'
+import { openFilesFault } from './open-files.ts'
+import type { CHECK } from './shapes.ts'
+
+export type CheckResult = Of<typeof CHECK>
+
+export interface CheckParts {
+  config: Pick<
+    Config,
+    | 'delivery'
+    | 'sourceAddresses'
+    | 'smtpTls'
+    | 'acme'
+    | 'publicUrl'
+    | 'dataFolder'
+    | 'freeSpaceMinBytes'
+    | 'mxPort'
+    | 'dnsblZones'
+    | 'allowNetworks'
+    | 'dnsTargets'
+    | 'hostname'
+    | 'blobs'
+  >
+  resolver: Resolver
+  /** Addresses of this host, for mail whose source address the system chooses. */
+  hostAddresses: readonly string[]
+  /** Domains whose mail servers are tried; the first that answers is enough. */
+  probeDomains: readonly string[]
+  /** Tests whether the database can be written, and resolves to its description; rejects when it cannot. */
+  tryDatabase(): Promise<string>
+  /** Problems of tracking hosts' certificates, present or near, one sentence each; absent: not checked. */
+  trackingCertificates?(): Promise<{ count: number; faults: readonly string[] }>
+  /** State of the certificates that were ordered for the service's own names; absent: not looked at. */
+  ownCertificates?(): Promise<OwnCertificateState[]>
+  /** Return-path hosts whose MX points elsewhere, by the last DNS check; absent: not checked. */
+  lostReturnPaths?(): Promise<LostReturnPaths>
+  /** How far the system clock has moved ahead of a monotonic one since the start, in milliseconds; null: unknown. */
+  clockStepMs(): number | null
+  /** What receivers refuse because of this host or its domains, most frequent first; null: unknown. */
+  recentRefusals(): Promise<Refusal[] | null>
+  /** Of the running service; absent, or null: unknown. */
+  openFiles?(): Promise<{ limit: number; open: number; needed: number } | null>
+  /** Of the running service: how many other processes share the database; absent: unknown. */
+  otherNodes?(): number
+  /** Unix milliseconds. */
+  now(): number
+}
+
+/** Large mailbox providers: their servers answer everyone, so no answer means a fault of this network. */
+export const PROBE_DOMAINS = ['gmail.com', 'outlook.com', 'yahoo.com']
+
+const CONNECT_MAX_MS = 5_000
+/** Over all addresses and DNS retries; a check that takes longer has failed. */
+const CHECK_MAX_MS = 20_000
+/** Addresses checked; a host with more has them configured one by one. */
+const ADDRESSES_MAX = 32
+const CERTIFICATE_WARN_DAYS = 14
+const OPEN_FILES_WARN_SHARE = 0.9
+const CLOCK_STEP_MIN_MS = 5_000
+const DAY_MS = 86_400_000
+const MEGABYTE = 1024 * 1024
+
+const ok = (sentence: string) => ({ state: 'ok', sentence }) as const
+const warning = (sentence: string) => ({ state: 'warning', sentence }) as const
+const failed = (sentence: string) => ({ state: 'failed', sentence }) as const
+type Finding = Pick<CheckResult, 'state' | 'sentence'>
+
+/** Runs all checks concurrently; results are in the order in which a person would fix things. Never rejects. */
+export async function runChecks(parts: CheckParts): Promise<CheckResult[]> {
+  const checks: [name: string, check: (parts: CheckParts) => Promise<Finding>][] = [
+    ['disk', checkDisk],
+    ['files', checkFiles],
+    ['database', checkDatabase],
+    ['nodes', checkNodes],
+    ['clock', checkClock],
+    ['open-files', checkOpenFiles],
+    ['resolver', checkResolver],
+    ['tls-certificate', checkCertificate],
+    ['tracking-certificates', checkTrackingCertificates],
+    ['own-records', checkOwn],
+    ['return-paths', checkReturnPaths],
+    ['outbound-port-25', checkPort],
+    ['reverse-names', checkReverseNames],
+    ['helo-names', checkHeloNames],
+    ['sender-policy', checkSenderPolicy],
+    ['blocklists', checkBlocklists],
+    ['refusals', checkRefusals],
+  ]
+  return Promise.all(
+    checks.map(async ([name, check]) => {
+      const finding = await bounded(check(parts)).catch((error: unknown) =>
+        failed(`The check could not be made: ${(error as Error).message}.`),
+      )
+      return { name, ...finding, checked_at: new Date(parts.now()).toISOString() }
+    }),
+  )
+}
+
+async function bounded(check: Promise<Finding>): Promise<Finding> {
+  let timer: NodeJS.Timeout | undefined
+  const tooLong = new Promise<Finding>((resolve) => {
+    const sentence = `There was no result after ${CHECK_MAX_MS / 1000} seconds.`
+    timer = setTimeout(() => resolve(failed(sentence)), CHECK_MAX_MS)
+  })
+  return Promise.race([check, tooLong]).finally(() => clearTimeout(timer))
+}
+
+/** Why a check against other hosts is not needed, or null. */
+function notNeeded({ config: { delivery } }: CheckParts): Finding | null {
+  if (delivery.kind === 'capture') return ok('Not needed: mail is captured and does not leave this machine.')
+  if (delivery.kind === 'relay')
+    return ok(`Not needed: all mail goes through ${delivery.host}:${delivery.port}.`)
+  return null
+}
+
+async function checkDisk({ config }: CheckParts): Promise<Finding> {
+  const { bavail, bsize } = await statfs(config.dataFolder)
+  const free = bavail * bsize
+  const floor = config.freeSpaceMinBytes
+  const size = `${Math.floor(free / MEGABYTE)} MB are free in ${config.dataFolder}`
+  const least = `${Math.ceil(floor / MEGABYTE)} MB`
+  if (free < floor) return failed(`${size}; below ${least} no mail is accepted. Make room.`)
+  if (free < 3 * floor) return warning(`${size}; below ${least} no mail will be accepted. Make room soon.`)
+  return ok(`${size}.`)
+}
+
+/** A readable file exposes mail and secrets, hence failed; a readable folder exposes only names. */
+async function checkFiles({ config }: CheckParts): Promise<Finding> {
+  const exposed = await exposedFiles(config.dataFolder)
+  const keyFile = config.smtpTls && (await readableByAll(config.smtpTls.keyFile))
+  const sentences = exposed.map(exposureSentence)
+  if (keyFile) sentences.push(exposureSentence(keyFile))
+  if (sentences.length === 0) return ok(`Only the service's own user can read ${config.dataFolder}.`)
+  const isSerious = keyFile !== null || exposed.some(({ isFolder, isWritable }) => !isFolder || isWritable)
+  return (isSerious ? failed : warning)(sentences.join(' '))
+}
+
+async function checkDatabase({ tryDatabase }: CheckParts): Promise<Finding> {
+  return tryDatabase().then(ok, (error: Error & { detail?: string }) =>
+    failed(`The database cannot be written: ${error.detail ?? error.message}.`),
+  )
+}
+
+async function checkNodes({ config, otherNodes }: CheckParts): Promise<Finding> {
+  const count = otherNodes?.() ?? 0
+  if (count === 0) return ok('No other node uses the database.')
+  if (config.blobs === null) return warning(`${OWN_BLOBS}.`)
+  return ok(`${count} other nodes use the database, and all share large files.`)
+}
+
+async function checkClock({ clockStepMs, now }: CheckParts): Promise<Finding> {
+  const says = `The clock says ${new Date(now()).toISOString()}`
+  const stepMs = clockStepMs()
+  const limits = 'Whether that is right is not known here: no other clock is asked.'
+  if (stepMs === null) return ok(`${says}; only a running service notices that it is set. ${limits}`)
+  if (Math.abs(stepMs) < CLOCK_STEP_MIN_MS)
+    return ok(`${says} and has not been set since the service was started. ${limits}`)
+  const seconds = Math.round(Math.abs(stepMs) / 1000)
+  const way = stepMs > 0 ? 'forward' : 'back'
+  return warning(
+    `The system clock was set ${way} by ${seconds} s. The service goes on by its own count; restart it so that the new time is used. ${limits}`,
+  )
+}
+
+async function checkOpenFiles({ openFiles }: CheckParts): Promise<Finding> {
+  const found = await openFiles?.()
+  if (!found) return ok('Not looked at: only a running service on Linux knows its open files.')
+  const { limit, open, needed } = found
+  const fault = openFilesFault(limit, needed)
+  const now = `${open} of ${limit} files are open.`
+  if (open > limit * OPEN_FILES_WARN_SHARE) {
+    const most = `${now} At the limit connections are refused and deliveries wait.`
+    return failed(fault ? `${most} ${fault}` : most)
+  }
+  return fault ? warning(`${now} ${fault}`) : ok(now)
+}
+
+/** Any definite answer counts, "no such name" too: this checks only whether the resolver can be reached. */
+async function checkResolver(parts: CheckParts): Promise<Finding> {
+  const { resolver, probeDomains, config } = parts
+  if (config.delivery.kind === 'capture') {
+    return ok('Not asked: in capture mode nothing leaves this machine, and domains may send without DNS.')
+  }
+  const name = probeDomains[0] ?? 'example.com'
+  const answer = await resolver.query(name, 'MX', { fresh: true })
+  if (['records', 'nodata', 'nxdomain'].includes(answer.kind)) {
+    const secure = answer.authenticated ? ' and validates DNSSEC' : ''
+    return ok(`The resolver ${answer.server} answers for ${name}${secure}.`)
+  }
+  const fault = `No resolver answers for ${name}: ${answer.problem || answer.kind}.`
+  if (notNeeded(parts)) return warning(`${fault} Domains cannot be verified; set SENDWRIGHT_DNS.`)
+  return failed(`${fault} No mail can be sent; set SENDWRIGHT_DNS.`)
+}
+
+async function checkCertificate(parts: CheckParts): Promise<Finding> {
+  const { config, now } = parts
+  if (config.acme !== null && config.acme.ownHosts.length > 0) return checkOrderedCertificates(parts)
+  if (!config.smtpTls) {
+    return ok(
+      'The SMTP port uses a certificate of its own making: set SENDWRIGHT_ACME, or SENDWRIGHT_TLS_CERT, for one others trust.',
+    )
+  }
+  const { certificateFile } = config.smtpTls
+  let certificate: X509Certificate
+  try {
+    certificate = new X509Certificate(await readFile(certificateFile))
+  } catch (error) {
+    return failed(`The certificate ${certificateFile} cannot be read: ${(error as Error).message}.`)
+  }
+  const days = Math.floor((Date.parse(certificate.validTo) - now()) / DAY_MS)
+  const until = `The certificate ${certificateFile} (${certificate.subject.replaceAll('\n', ', ')})`
+  if (Date.parse(certificate.validFrom) > now()) return failed(`${until} is not valid yet. Check the clock.`)
+  if (days < 0) return failed(`${until} ended on ${certificate.validTo}. Renew it.`)
+  const left = `${until} is valid for ${days} more days`
+  return days < CERTIFICATE_WARN_DAYS ? warning(`${left}. Renew it.`) : ok(`${left}.`)
+}
+
+/** Of the service's own names, ordered by ACME. */
+async function checkOrderedCertificates({ config, ownCertificates, now }: CheckParts): Promise<Finding> {
+  const names = config.acme?.ownHosts.join(', ')
+  const states = await ownCertificates?.()
+  if (!states) return ok(`A running service orders the certificate of ${names}, and knows its state.`)
+  const sentences: string[] = []
+  let worst: Finding['state'] = 'ok'
+  for (const { host, expiresAt, error } of states) {
+    const days = expiresAt === null ? -1 : Math.floor((expiresAt - now()) / DAY_MS)
+    const why = error === null ? '' : ` The last order failed: ${error}`
+    if (expiresAt === null || expiresAt <= now()) {
+      const fact = expiresAt === null ? 'There is no certificate yet' : 'The certificate has ended'
+      sentences.push(
+        `${fact} for ${host}.${why || ' It is being ordered.'} The authority must reach http://${host}/ on port 80.`,
+      )
+      worst = 'failed'
+      continue
+    }
+    sentences.push(`The certificate of ${host} is valid for ${days} more days and renewed by itself.${why}`)
+    if (days < CERTIFICATE_WARN_DAYS && worst === 'ok') worst = 'warning'
+  }
+  return { state: worst, sentence: sentences.join(' ') }
+}
+
+async function checkTrackingCertificates({ trackingCertificates }: CheckParts): Promise<Finding> {
+  const found = await trackingCertificates?.()
+  if (!found) return ok('Not looked at: only a running service knows its tracking hosts.')
+  if (found.count === 0) return ok('No tracking host has a certificate that failed or ends soon.')
+  const more = found.count - found.faults.length
+  const rest = more > 0 ? ` ${more} more are in such a state.` : ''
+  return warning(
+    `Links of these tracking hosts use http, or soon will: ${found.faults.join('; ')}.${rest} GET /v2/x509/{host}/status shows details.`,
+  )
+}
+
+/** What the records of every sending domain refer to. */
+async function checkOwn(parts: CheckParts): Promise<Finding> {
+  const { config, resolver, hostAddresses } = parts
+  if (config.delivery.kind === 'capture')
+    return ok('Not needed: mail is captured, and domains send without DNS.')
+  if (publicHost(config) === null)
+    return warning(
+      `The public address ${config.publicUrl} has no name that others know, so the records of sending domains lead nowhere. Set SENDWRIGHT_PUBLIC_URL; "sendwright setup" does.`,
+    )
+  const checks = await checkOwnRecords({ resolver, config, hostAddresses, fresh: true })
+  const faults = checks.filter(({ state }) => state !== 'valid')
+  const names = checks.map(({ records: [first] }) => first.name).join(', ')
+  if (faults.length === 0) return ok(`The records that those of sending domains refer to exist: ${names}.`)
+  const isSerious = faults.some(({ state }) => state === 'missing')
+  return (isSerious ? failed : warning)(faults.map(({ sentence }) => sentence).join(' '))
+}
+
+/** Without it late bounces are lost silently: the mail counts as delivered, and the address is never suppressed. */
+async function checkReturnPaths({ config, lostReturnPaths }: CheckParts): Promise<Finding> {
+  if (config.delivery.kind === 'capture') return ok('Not needed: captured mail does not bounce.')
+  const found = await lostReturnPaths?.()
+  if (!found) return ok('Not looked at: only a running service knows its domains.')
+  if (found.domains === 0) return ok('There is no verified domain yet.')
+  if (found.count === 0) return ok('Bounces that come after delivery find the way to this service.')
+  const more = found.count > found.hosts.length ? `, and ${found.count - found.hosts.length} more` : ''
+  const target = config.dnsTargets.mxHosts[0] ?? ''
+  return warning(
+    `No MX record of ${found.hosts.join(', ')}${more} leads here, so bounces that come after delivery are lost. Add the MX record 10 ${target}, or give the domain a mailfrom_host that has it.`,
+  )
+}
+
+/** Networks often block outgoing port 25 without an error: connections just never succeed. */
+async function checkPort(parts: CheckParts): Promise<Finding> {
+  const idle = notNeeded(parts)
+  if (idle) return idle
+  const { resolver, probeDomains, config } = parts
+  const allow = config.allowNetworks.flatMap((network) => parseCidr(network) ?? [])
+  const faults: string[] = []
+  for (const domain of probeDomains) {
+    const found = await findMailHosts(resolver, domain, { random: Math.random, allow })
+    const host = found.kind === 'hosts' ? found.hosts[0] : undefined
+    // IPv4 first: a host without IPv6 says nothing about the port.
+    const target = host?.addresses.find(({ family }) => family === 4) ?? host?.addresses[0]
+    if (!host || !target) {
+      faults.push(`no mail server of ${domain} is known (${found.kind})`)
+      continue
+    }
+    const { address, family } = target
+    const from = config.sourceAddresses.find(({ ip }) => isIP(ip) === family)?.ip
+    const fault = await tryConnect(address, config.mxPort, from)
+    if (fault === null) return ok(`Port ${config.mxPort} is open outwards: ${host.exchange} was reached.`)
+    faults.push(`${host.exchange} (${address}): ${fault}`)
+  }
+  return failed(
+    `No mail server could be reached on port ${config.mxPort}: ${faults.join('; ')}. Ask your provider to open it, or send through a relay (SENDWRIGHT_DELIVERY).`,
+  )
+}
+
+function tryConnect(host: string, port: number, from: string | undefined): Promise<string | null> {
+  return new Promise((resolve) => {
+    const socket = connect({ host, port, ...(from !== undefined && { localAddress: from }) })
+    const end = (fault: string | null) => {
+      socket.destroy()
+      resolve(fault)
+    }
+    socket.setTimeout(CONNECT_MAX_MS, () => end(`no answer within ${CONNECT_MAX_MS / 1000} s`))
+    socket.once('connect', () => end(null))
+    socket.once('error', (error) => end(error.message))
+  })
+}
+
+function sendingAddresses({ config, hostAddresses }: CheckParts): string[] {
+  return seenAddresses(config.sourceAddresses, hostAddresses).slice(0, ADDRESSES_MAX)
+}
+
+const UNKNOWN_ADDRESSES = warning(
+  'The addresses that mail leaves from are not known: this host has no public one. Set SENDWRIGHT_IPS.',
+)
+
+/** Large receivers refuse addresses without a name that resolves back to them (RFC 1912 §2.1). */
+async function checkReverseNames(parts: CheckParts): Promise<Finding> {
+  const idle = notNeeded(parts)
+  if (idle) return idle
+  const addresses = sendingAddresses(parts)
+  if (addresses.length === 0) return UNKNOWN_ADDRESSES
+  const results = await Promise.all(addresses.map((ip) => confirmName(parts.resolver, ip)))
+  const faults = results.flatMap(({ fault }) => fault ?? [])
+  if (faults.length === 0) {
+    return ok(
+      `Every sending address has a name that leads back to it: ${results.map(({ name }) => name).join(', ')}.`,
+    )
+  }
+  return failed(`${faults.join('; ')}. Ask the owner of the address to set its reverse name (PTR).`)
+}
+
+/** The names in EHLO, which receivers look up (RFC 5321 §4.1.4). */
+function checkHeloNames(parts: CheckParts): Promise<Finding> {
+  const { resolver, config } = parts
+  return checkAddresses(
+    parts,
+    (address) => heloFaults({ resolver, hostname: config.hostname }, address),
+    'Every sending address names itself in EHLO by a name that has an address.',
+  )
+}
+
+/** The SPF record that those of all sending domains include. */
+function checkSenderPolicy(parts: CheckParts): Promise<Finding> {
+  const { resolver, config } = parts
+  const spfHost = config.dnsTargets.spfIncludeHost
+  return checkAddresses(
+    parts,
+    (address) => spfFaults({ resolver, spfHost }, address),
+    `The SPF record of ${spfHost} permits every sending address.`,
+  )
+}
+
+/** Warnings: some receivers do not look. */
+async function checkAddresses(
+  parts: CheckParts,
+  faultsOf: (address: NamedAddress) => Promise<NameFaults>,
+  good: string,
+): Promise<Finding> {
+  const idle = notNeeded(parts)
+  if (idle) return idle
+  const addresses = sendingAddresses(parts)
+  if (addresses.length === 0) return UNKNOWN_ADDRESSES
+  const { sourceAddresses } = parts.config
+  const heloOf = (ip: string) => sourceAddresses.find((address) => address.ip === ip)?.helo ?? null
+  const found = await Promise.all(addresses.map((ip) => faultsOf({ ip, helo: heloOf(ip) })))
+  const faults = new Set(found.flatMap((of) => of ?? []))
+  if (faults.size > 0) return warning([...faults].join(' '))
+  return found.includes(null) ? warning('DNS did not answer for every address.') : ok(good)
+}
+
+async function checkBlocklists(parts: CheckParts): Promise<Finding> {
+  const idle = notNeeded(parts)
+  if (idle) return idle
+  const { dnsblZones: zones } = parts.config
+  if (zones.length === 0) return ok('No blocklist is configured (SENDWRIGHT_DNSBL_ZONES).')
+  const addresses = sendingAddresses(parts)
+  if (addresses.length === 0) return UNKNOWN_ADDRESSES
+  const results = await queryBlocklists(parts.resolver, addresses, zones)
+  const listed = results.flatMap(({ kind, sentence }) => (kind === 'listed' ? sentence : []))
+  const silent = results.flatMap(({ kind, sentence }) => (kind === 'silent' ? sentence : []))
+  if (listed.length > 0) return failed(`${listed.join('; ')}. See the list's own page for the reason.`)
+  if (silent.length > 0) return warning(`${silent.join('; ')}. The other lists know nothing bad.`)
+  return ok(`None of ${zones.join(', ')} lists a sending address.`)
+}
+
+/** What receivers report themselves; a warning, since only some of them do. */
+async function checkRefusals({ recentRefusals }: CheckParts): Promise<Finding> {
+  const refusals = await recentRefusals()
+  if (refusals === null) return ok('What receivers refuse is known to a running service only.')
+  if (refusals.length === 0)
+    return ok(`No receiver refused this host or its domains in the last ${REFUSALS_HOURS} hours.`)
+  const each = refusals.map(
+    ({ ruleId, count, newestReply, explanation }) =>
+      `${ruleId}, ${count} times (newest: "${newestReply}"): ${explanation}`,
+  )
+  return warning(
+    `Receivers refused mail because of this host or its domains in the last ${REFUSALS_HOURS} hours. ${each.join(' ')} Mend the cause first, then ask the receiver or list to look again.`,
+  )
+}

@@ -1,0 +1,325 @@
+/** Validation of lists of addresses over HTTP: files, previews and mailing lists (validation.md sections 1 and 3). */
+
+import { NotFound } from '../../../base/process/errors.ts'
+import { list, media, message, nothing, object } from '../../../base/shape.ts'
+import type { AccountDirectory } from '../../../people/accounts/account-directory.ts'
+import { jsonReply, noContent } from '../../../platform/http/answer/reply.ts'
+import { type Operation, operation } from '../../../platform/http/operation.ts'
+import type { BodyLimit } from '../../../platform/http/request/body.ts'
+import {
+  choiceParam,
+  fileParam,
+  type InputOf,
+  limitParam,
+  parsedParam,
+  textParam,
+} from '../../../platform/http/request/inputs.ts'
+import { pageName, pivotPaging } from '../../../platform/http/request/paging.ts'
+import type { Caller } from '../../../platform/http/rights/auth.ts'
+import type { ValidationJobRow } from '../../../platform/store/schema.ts'
+import type { List } from '../../../sending/lists/list.ts'
+import { keyOf, type ListStore } from '../../../sending/lists/store.ts'
+import { requireFeatures } from '../routes.ts'
+import { JOB, JOB_PAGE, PREVIEW, RESULT, SUBMITTED } from '../shapes.ts'
+import { type DownloadParts, downloadUrls, linkedJob, resultsReply } from './downloads.ts'
+import { jobView, previewView } from './job.ts'
+import { countJobs, type JobPage, listJobs } from './job-store.ts'
+import type { Jobs } from './jobs.ts'
+
+export interface BulkRouteParts extends DownloadParts {
+  jobs: Jobs
+  lists: Pick<ListStore, 'byKey'>
+  accounts: Pick<AccountDirectory, 'byId'>
+}
+
+/** A file of 25 MB (26,214,400 bytes) and the form around it. */
+const FILE_LIMIT: BodyLimit = {
+  bytes: 26 * 1024 * 1024,
+  fileBytes: 25 * 1024 * 1024,
+  message: 'file size exceeds 25MB limit',
+}
+const PAGE_PARAMS = {
+  limit: limitParam(500, 1000),
+  page: parsedParam('first, last, next or previous; default first', pageName),
+  pivot: textParam('Id of the job before or after the page'),
+}
+const TAG = 'Validation'
+const READ = { area: 'validation', access: 'read' } as const
+const WRITE = { area: 'validation', access: 'write' } as const
+const FILE = fileParam(
+  'CSV, plain or gzip: one column of addresses, or a header with email or email_address',
+  { required: true, missing: "'file' parameter is required" },
+)
+const PROMOTED = 'Validation preview promoted.'
+const CANCELED = { message: 'Validation job canceled.' }
+
+export function bulkRoutes(parts: BulkRouteParts): Operation[] {
+  return [...jobRoutes(parts), ...previewRoutes(parts), ...listRoutes(parts)]
+}
+
+const mayUse =
+  ({ accounts }: BulkRouteParts) =>
+  ({ caller }: { caller: Caller }) =>
+    requireFeatures(accounts, caller, ['validations', 'validations_bulk'])
+
+function jobRoutes(parts: BulkRouteParts): Operation[] {
+  const { jobs } = parts
+  const beforeBody = mayUse(parts)
+  const path = '/v4/address/validate/bulk/{list_id}'
+  return [
+    operation({
+      method: 'GET',
+      path: '/v4/address/validate/bulk',
+      id: 'listValidationJobs',
+      tag: TAG,
+      summary: 'List validation jobs, newest first',
+      auth: READ,
+      params: PAGE_PARAMS,
+      answers: { 200: JOB_PAGE },
+      beforeBody,
+      handler: async ({ input, caller }) => jobsPage(parts, caller.accountId, input()),
+    }),
+    operation({
+      method: 'POST',
+      path,
+      id: 'createValidationJob',
+      tag: TAG,
+      summary: 'Validate the addresses of a file in the background',
+      auth: WRITE,
+      params: { file: FILE },
+      multipartOnly: true,
+      bodyLimit: FILE_LIMIT,
+      answers: { 202: SUBMITTED },
+      beforeBody,
+      async handler({ input, path: { list_id }, caller }) {
+        const row = await jobs.createOfFile(caller.accountId, 'bulk', list_id, input().file.chunk)
+        return submitted(row)
+      },
+    }),
+    operation({
+      method: 'GET',
+      path,
+      id: 'readValidationJob',
+      tag: TAG,
+      summary: 'Read the state of a validation job, with links to its results',
+      auth: READ,
+      answers: { 200: JOB },
+      beforeBody,
+      handler: async ({ path: { list_id }, caller }) =>
+        jobView(await jobs.find(caller.accountId, 'bulk', list_id), downloadUrls(parts)),
+    }),
+    operation({
+      method: 'DELETE',
+      path,
+      id: 'deleteValidationJob',
+      tag: TAG,
+      summary: 'Cancel a running validation job, or delete one with its results',
+      auth: WRITE,
+      answers: { 200: message(CANCELED.message, 'Canceled or deleted') },
+      beforeBody,
+      async handler({ path: { list_id }, caller }) {
+        await jobs.remove(caller.accountId, 'bulk', list_id)
+        return CANCELED
+      },
+    }),
+    operation({
+      method: 'GET',
+      path: `${path}/download`,
+      id: 'downloadValidationResults',
+      tag: TAG,
+      summary: 'The results of a validation job, by a link that the job shows',
+      auth: 'public',
+      params: {
+        format: choiceParam('Form of the file', ['csv', 'json'], { default: 'csv' }),
+        // A link without one is a 404, as any other that is not ours.
+        sig: parsedParam('Signature of the link', (params, name) => params.text(name) ?? '', {
+          required: true,
+        }),
+      },
+      answers: {
+        200: [list('The results', RESULT), media('text/csv', 'The results, with a header line')],
+        404: 'The link is over, or not ours',
+      },
+      async handler({ input, path: { list_id } }) {
+        const { format, sig } = input()
+        const job = await linkedJob(parts, list_id, sig)
+        if (!job) throw new NotFound('validation job not found')
+        return resultsReply(parts.store, job, format)
+      },
+    }),
+  ]
+}
+
+async function jobsPage(
+  parts: BulkRouteParts,
+  accountId: string,
+  { limit, page: name, pivot }: InputOf<typeof PAGE_PARAMS>,
+) {
+  const wantsPivot = name === 'next' || name === 'previous'
+  const page: JobPage = wantsPivot
+    ? pivot === undefined
+      ? { name: 'first' }
+      : { name, pivot }
+    : { name: name === 'last' ? 'last' : 'first' }
+  const [rows, total] = await Promise.all([
+    listJobs(parts.store, accountId, 'bulk', page, limit),
+    countJobs(parts.store, accountId, 'bulk'),
+  ])
+  const { first, last, next, previous } = pivotPaging({
+    baseUrl: parts.baseUrl,
+    path: '/v4/address/validate/bulk',
+    pivotName: 'pivot',
+    firstItem: rows.at(0)?.list_id,
+    lastItem: rows.at(-1)?.list_id,
+    pivot,
+    carry: { limit },
+    namesFirst: true,
+  })
+  const urls = downloadUrls(parts)
+  return {
+    jobs: rows.map((row) => jobView(row, urls)),
+    total,
+    paging: { first, last, next, previous, prev: previous },
+  }
+}
+
+const submitted = (row: ValidationJobRow) =>
+  jsonReply({ id: row.list_id, message: 'The validation job was submitted.' }, { status: 202 })
+
+/** Previews of an account: as many as jobs are kept. */
+const PREVIEWS_MAX = 1_000
+
+function previewRoutes(parts: BulkRouteParts): Operation[] {
+  const { jobs, store } = parts
+  const beforeBody = mayUse(parts)
+  const path = '/v4/address/validate/preview/{list_id}'
+  return [
+    operation({
+      method: 'GET',
+      path: '/v4/address/validate/preview',
+      id: 'listValidationPreviews',
+      tag: TAG,
+      summary: 'List previews, newest first',
+      auth: READ,
+      answers: { 200: object('All previews', { previews: list('Newest first', PREVIEW) }) },
+      beforeBody,
+      async handler({ caller }) {
+        const rows = await listJobs(store, caller.accountId, 'preview', { name: 'first' }, PREVIEWS_MAX)
+        return { previews: rows.map(previewView) }
+      },
+    }),
+    operation({
+      method: 'POST',
+      path,
+      id: 'createValidationPreview',
+      tag: TAG,
+      summary: 'Validate a random sample of at most 500 addresses of a file',
+      auth: WRITE,
+      params: { file: FILE },
+      multipartOnly: true,
+      bodyLimit: FILE_LIMIT,
+      answers: { 202: SUBMITTED },
+      beforeBody,
+      async handler({ input, path: { list_id }, caller }) {
+        await jobs.createOfFile(caller.accountId, 'preview', list_id, input().file.chunk)
+        return jsonReply({ id: list_id, message: 'The bulk preview was submitted.' }, { status: 202 })
+      },
+    }),
+    operation({
+      method: 'GET',
+      path,
+      id: 'readValidationPreview',
+      tag: TAG,
+      summary: 'Read a preview',
+      auth: READ,
+      answers: { 200: object('The preview', { preview: PREVIEW }) },
+      beforeBody,
+      handler: async ({ path: { list_id }, caller }) => ({
+        preview: previewView(await jobs.find(caller.accountId, 'preview', list_id)),
+      }),
+    }),
+    operation({
+      method: 'PUT',
+      path,
+      id: 'promoteValidationPreview',
+      tag: TAG,
+      summary: 'Make a preview a job for all addresses of its file',
+      auth: WRITE,
+      answers: { 200: message(PROMOTED, 'The job waits for its turn') },
+      beforeBody,
+      async handler({ path: { list_id }, caller }) {
+        await jobs.promote(caller.accountId, list_id)
+        return { message: PROMOTED }
+      },
+    }),
+    operation({
+      method: 'DELETE',
+      path,
+      id: 'deleteValidationPreview',
+      tag: TAG,
+      summary: 'Delete a preview',
+      auth: WRITE,
+      answers: { 204: nothing('Deleted') },
+      beforeBody,
+      async handler({ path: { list_id }, caller }) {
+        await jobs.remove(caller.accountId, 'preview', list_id)
+        return noContent()
+      },
+    }),
+  ]
+}
+
+/** Of mailing lists: jobs with the list's address for an id. */
+function listRoutes(parts: BulkRouteParts): Operation[] {
+  const { jobs, lists } = parts
+  const beforeBody = mayUse(parts)
+  const path = '/v3/lists/{list}/validate'
+  async function listOf(address: string, caller: Caller): Promise<List> {
+    const list = await lists.byKey(keyOf(address))
+    if (list?.accountId === caller.accountId) return list
+    throw new NotFound(`Mailing list ${address} not found`)
+  }
+  return [
+    operation({
+      method: 'POST',
+      path,
+      id: 'validateList',
+      tag: TAG,
+      summary: 'Validate the members of a mailing list in the background',
+      auth: WRITE,
+      answers: { 202: SUBMITTED },
+      beforeBody,
+      handler: async ({ path: { list }, caller }) =>
+        submitted(await jobs.createOfList(await listOf(list, caller))),
+    }),
+    operation({
+      method: 'GET',
+      path,
+      id: 'readListValidation',
+      tag: TAG,
+      summary: 'Read the state of the validation of a mailing list',
+      auth: READ,
+      answers: { 200: JOB },
+      beforeBody,
+      async handler({ path: { list }, caller }) {
+        const { address } = await listOf(list, caller)
+        return jobView(await jobs.find(caller.accountId, 'bulk', address), downloadUrls(parts))
+      },
+    }),
+    operation({
+      method: 'DELETE',
+      path,
+      id: 'deleteListValidation',
+      tag: TAG,
+      summary: 'Cancel the validation of a mailing list, or delete it with its results',
+      auth: WRITE,
+      answers: { 200: message(CANCELED.message, 'Canceled or deleted') },
+      beforeBody,
+      async handler({ path: { list }, caller }) {
+        const { address } = await listOf(list, caller)
+        await jobs.remove(caller.accountId, 'bulk', address)
+        return CANCELED
+      },
+    }),
+  ]
+}

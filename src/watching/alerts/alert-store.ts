@@ -1,0 +1,174 @@
+/** The rows of alerts. */
+import { randomUUID } from 'node:crypto'
+import { BadRequest, NotFound } from '../../base/process/errors.ts'
+import type { AlertRow } from '../../platform/store/schema.ts'
+import { StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
+import { type Alert, type AlertDefinition, alertOfRow } from './alert.ts'
+
+/** Section 4. */
+export const ALERTS_PER_ACCOUNT_MAX = 100
+/** Alerts of an account and of its subaccounts that one answer lists. */
+const LIST_MAX = 1_000
+
+export interface AlertStore {
+  /** Of the account, then of its subaccounts, oldest first; at most LIST_MAX. */
+  list(accountId: string): Promise<{ alerts: Alert[]; total: number }>
+  /** The account's own, else that of its subaccounts. @throws NotFound, BadRequest when several subaccounts have one */
+  find(accountId: string, name: string): Promise<Alert>
+  /** @throws BadRequest for a name that is taken, or over the limit */
+  create(accountId: string, definition: AlertDefinition, now: number): Promise<Alert>
+  /** @throws BadRequest for a name that is taken, NotFound */
+  replace(alert: Alert, definition: AlertDefinition, now: number): Promise<void>
+  /** With its hits and their notices. @throws NotFound */
+  remove(alert: Alert): Promise<void>
+  /** In order of account and name after `after` (null: from the first), for the checks. */
+  page(after: Alert | null, limit: number): Promise<Alert[]>
+}
+
+export function createAlertStore(store: Store): AlertStore {
+  const { db } = store
+  const family = (accountId: string) =>
+    db.selectFrom('alerts').where('account_id', 'in', (of) =>
+      of
+        .selectFrom('accounts')
+        .select('accounts.id')
+        .where((eb) => eb.or([eb('accounts.id', '=', accountId), eb('accounts.parent_id', '=', accountId)])),
+    )
+
+  return {
+    async list(accountId) {
+      const { count } = await family(accountId)
+        .select((of) => of.fn.countAll<number>().as('count'))
+        .executeTakeFirstOrThrow()
+      const rows = await family(accountId)
+        .selectAll()
+        .orderBy((eb) => eb.case().when('account_id', '=', accountId).then(0).else(1).end())
+        .orderBy('account_id')
+        .orderBy('created_at')
+        .orderBy('id')
+        .limit(LIST_MAX)
+        .execute()
+      return { alerts: rows.map(alertOfRow), total: Number(count) }
+    },
+
+    async find(accountId, name) {
+      // PostgreSQL takes no NUL in a parameter, and no alert has one in its name.
+      if (name.includes('\0')) throw notFound()
+      const rows = await family(accountId).selectAll().where('name', '=', name).limit(LIST_MAX).execute()
+      const own = rows.find((row) => row.account_id === accountId)
+      const [row = own, second] = own ? [own] : rows
+      if (!row) throw notFound()
+      if (second) throw new BadRequest('several subaccounts have an alert with this name')
+      return alertOfRow(row)
+    },
+
+    async create(accountId, definition, now) {
+      const { count, same } = await db
+        .selectFrom('alerts')
+        .select((of) => [
+          of.fn.countAll<number>().as('count'),
+          of.fn.countAll<number>().filterWhere('name', '=', definition.name).as('same'),
+        ])
+        .where('account_id', '=', accountId)
+        .executeTakeFirstOrThrow()
+      if (Number(same) > 0) throw nameTaken()
+      if (Number(count) >= ALERTS_PER_ACCOUNT_MAX) throw new BadRequest('maximum number of alerts reached')
+      const row: AlertRow = {
+        id: randomUUID(),
+        account_id: accountId,
+        ...columnsOf(definition),
+        created_at: now,
+        updated_at: now,
+        last_checked_at: null,
+      }
+      const insert = db
+        .insertInto('alerts')
+        .values(row)
+        .onConflict((conflict) => conflict.doNothing())
+      await store.commit([store.statement(insert, 1)]).catch((error: unknown) => {
+        throw error instanceof StaleWrite ? nameTaken() : error
+      })
+      return alertOfRow(row)
+    },
+
+    async replace(alert, definition, now) {
+      if (definition.name !== alert.name) await checkFree(alert, definition.name)
+      const update = db
+        .updateTable('alerts')
+        .set({ ...columnsOf(definition), updated_at: Math.max(now, alert.updatedAt + 1) })
+        .where('id', '=', alert.id)
+        .where((eb) =>
+          eb.not(
+            eb.exists(
+              eb
+                .selectFrom('alerts as others')
+                .select('others.id')
+                .where('others.account_id', '=', alert.accountId)
+                .where('others.name', '=', definition.name)
+                .where('others.id', '<>', alert.id),
+            ),
+          ),
+        )
+      await store.commit([store.statement(update, 1)]).catch((error: unknown) => {
+        throw error instanceof StaleWrite ? notFound() : error
+      })
+    },
+
+    async remove(alert) {
+      const sql = 'DELETE FROM alerts WHERE id = ?'
+      await store
+        .commit([{ sql, values: [alert.id], expectRows: 1 }, ...removeHits(alert.id)])
+        .catch((error: unknown) => {
+          throw error instanceof StaleWrite ? notFound() : error
+        })
+    },
+
+    async page(after, limit) {
+      let query = db.selectFrom('alerts').selectAll().orderBy('account_id').orderBy('name').limit(limit)
+      if (after)
+        query = query.where(({ eb, refTuple, tuple }) =>
+          eb(refTuple('account_id', 'name'), '>', tuple(after.accountId, after.name)),
+        )
+      return (await query.execute()).map(alertOfRow)
+    },
+  }
+
+  async function checkFree({ accountId }: Alert, name: string): Promise<void> {
+    const query = db.selectFrom('alerts').select('id').where('account_id', '=', accountId)
+    if (await query.where('name', '=', name).executeTakeFirst()) throw nameTaken()
+  }
+}
+
+const columnsOf = (definition: AlertDefinition) => ({
+  name: definition.name,
+  description: definition.description,
+  account_group: definition.accountGroup,
+  metric: definition.metric,
+  comparator: definition.comparator,
+  limit_text: definition.limit,
+  dimension: definition.dimension,
+  channels_json: JSON.stringify(definition.channels),
+  filters_json: JSON.stringify(definition.filters),
+  period: definition.period,
+})
+
+/** Removes the hits of an alert and what was not yet sent about them. */
+function removeHits(source: string): Statement[] {
+  return [
+    {
+      sql: 'DELETE FROM alert_notices WHERE hit_id IN (SELECT id FROM alert_hits WHERE source = ?)',
+      values: [source],
+    },
+    { sql: 'DELETE FROM alert_hits WHERE source = ?', values: [source] },
+  ]
+}
+
+/** Removes everything that an account has here. */
+export const accountStatements = (accountId: string): Statement[] =>
+  ['alert_notices', 'alert_settings', 'alert_hits', 'alerts'].map((table) => ({
+    sql: `DELETE FROM ${table} WHERE account_id = ?`,
+    values: [accountId],
+  }))
+
+const notFound = () => new NotFound('alert not found')
+const nameTaken = () => new BadRequest('alert with this name already exists')

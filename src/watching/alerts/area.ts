@@ -1,0 +1,122 @@
+/**
+ * Alerts: thresholds on rates of sending, which accounts set, and the service's own checks, which tell the operator. Both
+ * make hits, and hits make notices by mail, webhook and Slack.
+ */
+
+import type { Area } from '../../area.ts'
+import type { Core } from '../../core.ts'
+import type { Delivery } from '../../mail/deliver/contract.ts'
+import type { AccountsArea } from '../../people/accounts/area.ts'
+import type { SystemMail } from '../../people/users/mails.ts'
+import type { AlertHitRow } from '../../platform/store/schema.ts'
+import type { BouncesArea } from '../../receiving/bounces/area.ts'
+import type { CertificatesArea } from '../../sending/certificates/area.ts'
+import type { Blocks } from '../../sending/ips/blocks/blocks.ts'
+import type { Figures } from '../metrics/figures/figures.ts'
+import type { WebhooksArea } from '../webhooks/area.ts'
+import { readSigningKey } from '../webhooks/signing-key.ts'
+import { OWN_PREFIX } from './alert.ts'
+import { accountStatements, createAlertStore } from './alert-store.ts'
+import { createEventNotices, type EventNotices } from './event-notices.ts'
+import { createHits } from './hits.ts'
+import { createMailNotices } from './mail-notices.ts'
+import { POST_KINDS } from './notices.ts'
+import { addressNamesCheck } from './own/address-names.ts'
+import { blockedAddressesCheck } from './own/blocked-addresses.ts'
+import { blocklistCheck } from './own/blocklists.ts'
+import { certificateEndsCheck } from './own/certificate-ends.ts'
+import { diskSpaceCheck } from './own/disk-space.ts'
+import { dueMailCheck } from './own/due-mail.ts'
+import { failingEndpointsCheck } from './own/failing-endpoints.ts'
+import { listedDomainsCheck } from './own/listed-domains.ts'
+import { type OwnCheck, ownCheckJob } from './own/own-check.ts'
+import { providerRefusalsCheck } from './own/provider-refusals.ts'
+import { ownCheckRoutes } from './own/routes.ts'
+import { postNoticeKinds } from './post-notices.ts'
+import { alertRoutes } from './routes.ts'
+import { createAlertSettings } from './settings.ts'
+import { alertSettingRoutes } from './settings-routes.ts'
+import { createThresholdChecks } from './threshold-checks.ts'
+
+export interface AlertsArea extends Area {
+  /** Hits of the service's own checks that last, oldest first. */
+  triggeredOwn(): Promise<AlertHitRow[]>
+  events: EventNotices
+}
+
+export interface AlertsUses {
+  userDirectory: AccountsArea['userDirectory']
+  webhooks: Pick<WebhooksArea, 'posts' | 'failingEndpoints'>
+  certificates: Pick<CertificatesArea, 'endingSoon'>
+  bounces: Pick<BouncesArea, 'refusalsByProvider'>
+  delivery: Pick<Delivery, 'progressOf'>
+  blocks: Pick<Blocks, 'list'>
+  sendMail: SystemMail
+  /** Null: alerts on rates are not judged. */
+  figures: Figures | null
+}
+
+export function alertsArea(core: Core, uses: AlertsUses): AlertsArea {
+  const { config, store, sealer, clock, log, accounts, httpClient: client, firstAccountId } = core
+  const { posts } = uses.webhooks
+  const alerts = createAlertStore(store)
+  const hits = createHits(store)
+  const settings = createAlertSettings(store, sealer)
+  const mail = createMailNotices({ store, clock, log, sendMail: uses.sendMail })
+  const notices = { settings, userDirectory: uses.userDirectory, posts, clock, changed: () => mail.wake() }
+  const kinds = postNoticeKinds({
+    ...{ store, sealer, clock, settings, headerPrefix: config.headerPrefix },
+    scheduleMs: config.webhookScheduleMs,
+  })
+  posts.addKind(POST_KINDS.webhook, kinds.webhook)
+  posts.addKind(POST_KINDS.slack, kinds.slack)
+  const thresholds =
+    uses.figures &&
+    createThresholdChecks({
+      ...{ ...notices, store, log, alerts, hits, accounts },
+      figures: uses.figures,
+      minVolume: config.alertMinVolume,
+    })
+  const checks = ownChecks(core, uses)
+  const triggeredOwn = () => hits.triggered(firstAccountId, OWN_PREFIX)
+  return {
+    triggeredOwn,
+    events: createEventNotices(notices),
+    operations: [
+      ...alertRoutes({ alerts, hits, accounts, clock }),
+      ...alertSettingRoutes({
+        settings,
+        client,
+        clock,
+        signingKey: (accountId) => readSigningKey(store, sealer, accountId),
+      }),
+      ...ownCheckRoutes({ checks, firstAccountId, triggered: triggeredOwn }),
+    ],
+    jobs: [
+      ...(thresholds ? [thresholds] : []),
+      mail,
+      ...checks.map((check) => ownCheckJob({ ...notices, hits, firstAccountId }, check)),
+    ],
+    async accountDeleted(accountId) {
+      await store.commit(accountStatements(accountId))
+    },
+  }
+}
+
+/** In the order in which a person should look at them. */
+function ownChecks({ config, store, space, resolver }: Core, uses: AlertsUses): OwnCheck[] {
+  const watched = [
+    blocklistCheck(config, resolver),
+    listedDomainsCheck(config, store, resolver),
+    addressNamesCheck(config, store, resolver),
+  ]
+  return [
+    dueMailCheck(store, uses.delivery),
+    diskSpaceCheck(space, config.freeSpaceMinBytes, config.hostname),
+    providerRefusalsCheck(uses.bounces),
+    blockedAddressesCheck(uses.blocks),
+    ...watched.filter((check) => check !== null),
+    certificateEndsCheck(uses.certificates, config),
+    failingEndpointsCheck(uses.webhooks),
+  ]
+}

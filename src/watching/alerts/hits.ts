@@ -1,0 +1,175 @@
+/** The rows of hits, and the one transaction in which a check changes them and writes their notices. */
+import { newId } from '../../base/ids.ts'
+import type { AlertHitRow } from '../../platform/store/schema.ts'
+import { insert, type Statement, type Store } from '../../platform/store/store.ts'
+import { type Finding, type HitChanges, judge } from './judging.ts'
+import type { NoticeKind } from './notice-texts.ts'
+
+/** What the hits of a source have in common. */
+export interface HitSource {
+  /** The id of an alert, or the name of a check. */
+  id: string
+  accountId: string
+  name: string
+  metric: string
+  comparator: string
+  /** Decimal text. */
+  limit: string
+  /** Empty: the check has only one value. */
+  dimension: string
+}
+
+/** Statements of the notices about a hit, for the transaction that changes it. */
+export type NoticesOf = (hit: AlertHitRow, kind: NoticeKind) => Promise<Statement[]>
+
+export interface Hits {
+  /** Newest first, of the account and its subaccounts; at most LIST_MAX. */
+  list(accountId: string): Promise<{ hits: AlertHitRow[]; total: number }>
+  /** Triggered ones whose source begins with the prefix, oldest first. */
+  triggered(accountId: string, sourcePrefix: string): Promise<AlertHitRow[]>
+  /**
+   * Commits what the findings change, with `also`; resolves to the changes.
+   * @throws StaleWrite when another process changed the hits meanwhile, or a statement of `also` is stale
+   */
+  apply(source: HitSource, findings: readonly Finding[], parts: ApplyParts): Promise<HitChanges>
+  /** Removes ended hits whose time is over. */
+  removeExpired(now: number): Promise<void>
+}
+
+export interface ApplyParts {
+  /** Unix milliseconds, as all times here. */
+  now: number
+  also?: readonly Statement[]
+  notices: NoticesOf
+}
+
+/** Rule 14. */
+const LIST_MAX = 1_000
+/** Rule 6. */
+const ENDED_KEEP_MS = 7 * 86_400_000
+const REMOVED_AT_A_TIME = 1_000
+
+export function createHits(store: Store): Hits {
+  const { db } = store
+  const family = (accountId: string) =>
+    db.selectFrom('alert_hits').where('account_id', 'in', (of) =>
+      of
+        .selectFrom('accounts')
+        .select('accounts.id')
+        .where((eb) => eb.or([eb('accounts.id', '=', accountId), eb('accounts.parent_id', '=', accountId)])),
+    )
+
+  return {
+    async list(accountId) {
+      const hits = await family(accountId)
+        .selectAll()
+        .orderBy('created_at', 'desc')
+        .orderBy('id', 'desc')
+        .limit(LIST_MAX)
+        .execute()
+      return { hits, total: hits.length }
+    },
+
+    triggered: (accountId, sourcePrefix) =>
+      db
+        .selectFrom('alert_hits')
+        .selectAll()
+        .where('account_id', '=', accountId)
+        .where('source', '>=', sourcePrefix)
+        .where('source', '<', `${sourcePrefix}\uffff`)
+        .where('triggered', '=', 1)
+        .orderBy('created_at')
+        .orderBy('id')
+        .limit(LIST_MAX)
+        .execute(),
+
+    async apply(source, findings, { now, also = [], notices }) {
+      const open = await db
+        .selectFrom('alert_hits')
+        .selectAll()
+        .where('source', '=', source.id)
+        .where('triggered', '=', 1)
+        .execute()
+      const changes = judge(open, findings)
+      const opened = changes.opened.map((finding) => newHit(source, finding, now))
+      const ended = changes.ended.map((hit) => endedHit(hit, now))
+      const unit: Statement[] = [...also]
+      for (const hit of opened) unit.push(openStatement(hit), ...(await notices(hit, 'triggered')))
+      for (const { hit, finding } of changes.continued)
+        unit.push(continueStatement(source, hit, finding, now))
+      for (const hit of changes.missed) unit.push(missStatement(hit, now))
+      for (const hit of ended) unit.push(endStatement(hit), ...(await notices(hit, 'resolved')))
+      if (unit.length > 0) await store.commit(unit)
+      return changes
+    },
+
+    async removeExpired(now) {
+      const sql = `DELETE FROM alert_hits WHERE id IN
+        (SELECT id FROM alert_hits WHERE expires_at IS NOT NULL AND expires_at <= ? LIMIT ?)`
+      await store.commit([{ sql, values: [now, REMOVED_AT_A_TIME] }])
+    },
+  }
+}
+
+function newHit(source: HitSource, { value, figure, since, advice }: Finding, now: number): AlertHitRow {
+  return {
+    id: newId(now),
+    account_id: source.accountId,
+    source: source.id,
+    name: source.name,
+    metric: source.metric,
+    comparator: source.comparator,
+    limit_text: source.limit,
+    dimension: source.dimension,
+    dimension_value: value,
+    latest_value: figure,
+    advice: advice ?? '',
+    triggered: 1,
+    misses: 0,
+    since_at: Math.floor(since ?? now),
+    created_at: now,
+    updated_at: now,
+    expires_at: null,
+  }
+}
+
+const endedHit = (hit: AlertHitRow, now: number): AlertHitRow => ({
+  ...hit,
+  triggered: 0,
+  updated_at: now,
+  expires_at: now + ENDED_KEEP_MS,
+})
+
+/** Of two processes that open a hit at the same time, one gets StaleWrite. */
+function openStatement(hit: AlertHitRow): Statement {
+  const { sql, values } = insert('alert_hits', hit)
+  return { sql: `${sql} ON CONFLICT DO NOTHING`, values, expectRows: 1 }
+}
+
+/** The definition too: the owner may have changed it. */
+const continueStatement = (
+  source: HitSource,
+  hit: AlertHitRow,
+  { figure, advice }: Finding,
+  now: number,
+): Statement => ({
+  sql: `UPDATE alert_hits SET name = ?, metric = ?, comparator = ?, limit_text = ?, latest_value = ?, advice = ?,
+    misses = 0, updated_at = ? WHERE id = ? AND triggered = 1`,
+  values: [
+    ...[source.name, source.metric, source.comparator, source.limit, figure],
+    ...[advice ?? hit.advice, now, hit.id],
+  ],
+  expectRows: 1,
+})
+
+const missStatement = (hit: AlertHitRow, now: number): Statement => ({
+  sql: 'UPDATE alert_hits SET misses = ?, updated_at = ? WHERE id = ? AND triggered = 1',
+  values: [hit.misses + 1, now, hit.id],
+  expectRows: 1,
+})
+
+const endStatement = (hit: AlertHitRow): Statement => ({
+  sql: 'UPDATE alert_hits SET triggered = 0, updated_at = ?, expires_at = ? WHERE id = ? AND triggered = 1',
+  values: [hit.updated_at, hit.expires_at, hit.id],
+  expectRows: 1,
+})

@@ -1,0 +1,141 @@
+/** Alerts and their hits over HTTP (alerts.md section 2). */
+
+import { BadRequest } from '../../base/process/errors.ts'
+import { message } from '../../base/shape.ts'
+import type { Clock } from '../../base/time/clock.ts'
+import { quotable } from '../../base/values.ts'
+import type { AccountDirectory } from '../../people/accounts/account-directory.ts'
+import { type Operation, operation } from '../../platform/http/operation.ts'
+import { alertView, hitView } from './alert.ts'
+import type { AlertStore } from './alert-store.ts'
+import { givenAlert } from './given-alert.ts'
+import type { Hits } from './hits.ts'
+import { ALERT, ALERT_BODY, ALERTS, HITS } from './shapes.ts'
+
+export interface AlertRouteParts {
+  alerts: AlertStore
+  hits: Hits
+  accounts: AccountDirectory
+  clock: Clock
+}
+
+const PATH = '/v1/thresholds/alerts/send'
+const ONE = `${PATH}/{name}` as const
+export const TAG = 'Alerts'
+export const READ = { area: 'alerts', access: 'read' } as const
+export const WRITE = { area: 'alerts', access: 'write' } as const
+const COMMON = { tag: TAG, rateLimit: 'analytics' } as const
+
+const GIVEN = ['name', 'metric', 'comparator', 'limit', 'dimension', 'period']
+
+export function alertRoutes(parts: AlertRouteParts): Operation[] {
+  const { alerts, hits, accounts, clock } = parts
+  const parentOf = async (accountId: string) => (await accounts.byId(accountId))?.parentId ?? null
+
+  /** The account that the alert is for. @throws BadRequest for a subaccount that the caller does not have */
+  async function ownerOf(callerId: string, subaccountId: string | null, dimension: string): Promise<string> {
+    const owner = subaccountId ?? callerId
+    const found = await accounts.byId(owner)
+    const isOwn = owner === callerId || (found?.parentId === callerId && found.status !== 'closed')
+    if (!isOwn) throw new BadRequest(`invalid subaccount_id: ${quotable(owner)}`)
+    if (dimension === 'subaccount' && found?.parentId) throw new BadRequest('invalid dimension: subaccount')
+    return owner
+  }
+
+  return [
+    operation({
+      ...COMMON,
+      method: 'GET',
+      path: PATH,
+      id: 'listAlerts',
+      summary: 'List the alerts of the account and its subaccounts',
+      auth: READ,
+      answers: { 200: ALERTS },
+      async handler({ caller }) {
+        const found = await alerts.list(caller.accountId)
+        const items = found.alerts.map(async (alert) => alertView(alert, await parentOf(alert.accountId)))
+        return { items: await Promise.all(items), total: found.total }
+      },
+    }),
+    operation({
+      ...COMMON,
+      method: 'POST',
+      path: PATH,
+      id: 'createAlert',
+      audit: { given: GIVEN, made: ['id'] },
+      summary: 'Create an alert on a rate',
+      auth: WRITE,
+      body: ALERT_BODY,
+      answers: { 200: ALERT },
+      async handler({ params, caller }) {
+        const { subaccountId, ...definition } = givenAlert(params.json())
+        const owner = await ownerOf(caller.accountId, subaccountId, definition.dimension)
+        const alert = await alerts.create(owner, definition, Math.floor(clock.now()))
+        return alertView(alert, await parentOf(owner))
+      },
+    }),
+    operation({
+      ...COMMON,
+      method: 'GET',
+      path: ONE,
+      id: 'readAlert',
+      summary: 'Read one alert',
+      auth: READ,
+      answers: { 200: ALERT },
+      async handler({ path, caller }) {
+        const alert = await alerts.find(caller.accountId, path.name)
+        return alertView(alert, await parentOf(alert.accountId))
+      },
+    }),
+    operation({
+      ...COMMON,
+      method: 'PUT',
+      path: ONE,
+      id: 'replaceAlert',
+      audit: { given: GIVEN },
+      summary: 'Replace an alert; absent members return to their defaults',
+      auth: WRITE,
+      body: ALERT_BODY,
+      answers: { 200: message('Alert updated', 'Replaced') },
+      async handler({ params, path, caller }) {
+        const alert = await alerts.find(caller.accountId, path.name)
+        const { subaccountId, ...definition } = givenAlert(params.json())
+        // An alert stays with its account.
+        const named = subaccountId ?? alert.accountId
+        if (named !== alert.accountId) throw new BadRequest(`invalid subaccount_id: ${quotable(named)}`)
+        if (alert.accountId !== caller.accountId || definition.dimension === 'subaccount')
+          await ownerOf(caller.accountId, alert.accountId, definition.dimension)
+        await alerts.replace(alert, definition, Math.floor(clock.now()))
+        return { message: 'Alert updated' }
+      },
+    }),
+    operation({
+      ...COMMON,
+      method: 'DELETE',
+      path: ONE,
+      id: 'deleteAlert',
+      summary: 'Delete an alert and its hits',
+      auth: WRITE,
+      answers: { 200: message('Alert deleted', 'Deleted') },
+      async handler({ path, caller }) {
+        await alerts.remove(await alerts.find(caller.accountId, path.name))
+        return { message: 'Alert deleted' }
+      },
+    }),
+    operation({
+      ...COMMON,
+      method: 'GET',
+      path: '/v1/thresholds/hits',
+      id: 'listAlertHits',
+      summary: 'List the hits of the alerts, newest first',
+      description: 'Those of the first account include the hits of the checks of the service itself.',
+      auth: READ,
+      answers: { 200: HITS },
+      async handler({ caller }) {
+        const found = await hits.list(caller.accountId)
+        const items = found.hits.map(async (hit) => hitView(hit, await parentOf(hit.account_id)))
+        return { items: await Promise.all(items), total: found.total }
+      },
+    }),
+  ]
+}

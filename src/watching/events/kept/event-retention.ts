@@ -1,0 +1,189 @@
+/**
+ * Retention: events that are too old, or beyond the space that events may take, are deleted, oldest first.
+ *
+ * Rows are deleted in the order in which they were written, in small batches with a pause after each, so that no writer
+ * or reader waits for more than one batch. The newest row always stays: on SQLite the next row's number follows from it,
+ * and page tokens hold such numbers. Events that a follower has not processed stay too, however old they are. One
+ * process at a time runs this.
+ *
+ * Where events are in partitions by time (partitions.ts), a partition is dropped when all of it is too old. Until then its
+ * rows stay, although no list shows them: only what is older by a whole partition is deleted row by row.
+ */
+import type { Logger } from 'pino'
+import { pause } from '../../../base/flow/pause.ts'
+import type { Clock } from '../../../base/time/clock.ts'
+import { createJob, type Job } from '../../../platform/jobs/job.ts'
+import type { Statement, Store } from '../../../platform/store/store.ts'
+import { type EventFollower, followedPosition, isProcessed } from '../follower.ts'
+import type { CommitPosition } from '../search/page-request.ts'
+import type { EventPartitions } from './partitions.ts'
+
+export const DAY_MS = 86_400_000
+/** Kept by every installation, however little space is allowed (events.md rule 15). */
+export const RETENTION_DAYS_MIN = 3
+
+/** About 10 ms of work on either database. */
+const BATCH_ROWS = 500
+/** Between batches: retention occupies the writer for at most a tenth of the time. */
+const PAUSE_MS = 100
+const EVERY_MS = 10 * 60_000
+/** Columns, index entries and tags of an event without its JSON; measured 330 to 450 bytes. */
+const ROW_OVERHEAD_BYTES = 400
+/** Rows from which the average size is estimated. */
+const SAMPLE_ROWS = 1000
+
+export interface RetentionParts {
+  store: Store
+  clock: Clock
+  log: Logger
+  days: number
+  /** Approximate space that events may take; null: no limit. */
+  bytesMax: number | null
+  /** They must have processed an event before it is deleted; default: none. */
+  followers?: readonly EventFollower[]
+  /** Default: events are in one table, as on SQLite. */
+  partitions?: EventPartitions
+}
+
+export interface EventRetention {
+  /** Repairs what a copied database needs; to be called before anybody writes events. */
+  adopt(): Promise<void>
+  /** One complete run, unless `signal` aborts; resolves the number of events deleted. */
+  run(signal?: AbortSignal): Promise<number>
+  job: Job
+}
+
+export function createEventRetention(parts: RetentionParts): EventRetention {
+  const { store, clock, log, followers = [], partitions } = parts
+  const processedUpTo = async () => (followers.length > 0 ? followedPosition(store) : null)
+
+  /** Deletes up to `rowsMax` of the oldest rows before `cutoffUs`, in batches. */
+  async function deleteBefore(cutoffUs: number, rowsMax: number, signal?: AbortSignal): Promise<number> {
+    let deleted = 0
+    while (!signal?.aborted && deleted < rowsMax) {
+      const size = Math.min(BATCH_ROWS, rowsMax - deleted)
+      const batch = await deleteBatch(store, cutoffUs, size, await processedUpTo())
+      deleted += batch
+      if (batch < size) break
+      await pause(clock, PAUSE_MS, signal)
+    }
+    return deleted
+  }
+
+  async function run(signal?: AbortSignal): Promise<number> {
+    const before = (days: number) => (clock.now() - days * DAY_MS) * 1000
+    await partitions?.drop(before(parts.days), await processedUpTo(), false, signal)
+    const agedUs = before(parts.days) - ((await partitions?.keptLongerUs()) ?? 0)
+    const aged = await deleteBefore(agedUs, Number.POSITIVE_INFINITY, signal)
+    const excess = parts.bytesMax === null ? 0 : await rowsBeyond(store, parts.bytesMax)
+    const pressed = await deleteBefore(before(RETENTION_DAYS_MIN), excess, signal)
+    if (pressed < excess && !signal?.aborted) {
+      log.warn({ rows: excess - pressed }, 'events take more space than allowed, but are younger than 3 days')
+    }
+    // The space of what was deleted in them is free only now.
+    await partitions?.drop(before(RETENTION_DAYS_MIN), await processedUpTo(), true, signal)
+    if (aged + pressed > 0) log.info({ aged, pressed }, 'events beyond retention deleted')
+    return aged + pressed
+  }
+
+  return {
+    adopt: () => adoptCopiedEvents(store, followers),
+    run,
+    job: createJob({
+      name: 'event-retention',
+      everyMs: EVERY_MS,
+      scope: 'database',
+      work: async (signal) => void (await run(signal)),
+    }),
+  }
+}
+
+/** SQLite: segments below the oldest remaining event (migration 0022). */
+const REMOVE_SEGMENTS: Statement = {
+  sql: 'DELETE FROM event_segments WHERE segment < (SELECT min(seq) >> 14 FROM events)',
+  values: [],
+}
+
+/** Of the `size` oldest rows, deletes those before `cutoffUs` and up to `processed`; resolves to their count. */
+async function deleteBatch(
+  store: Store,
+  cutoffUs: number,
+  size: number,
+  processed: CommitPosition | null,
+): Promise<number> {
+  const rows = await store.db
+    .selectFrom('events')
+    .select(['tx', 'seq', 'timestamp_us'])
+    .orderBy('seq')
+    .limit(size + 1)
+    .execute()
+  // One row more than the batch is read and the last one kept, so the newest row is never deleted.
+  const old = rows
+    .slice(0, Math.min(size, rows.length - 1))
+    .filter((row) => row.timestamp_us < cutoffUs && (processed === null || isProcessed(row, processed)))
+  if (old.length === 0) return 0
+  const remove = store.statement(removal(store, old))
+  await store.commit(store.kind === 'sqlite' ? [remove, REMOVE_SEGMENTS] : [remove])
+  return old.length
+}
+
+function removal(store: Store, rows: readonly { seq: number; timestamp_us: number }[]) {
+  const seqs = rows.map(({ seq }) => seq)
+  const query = store.db.deleteFrom('events').where('seq', 'in', seqs)
+  if (store.kind === 'sqlite') return query
+  // Only the partitions of that time are planned.
+  const times = rows.map((row) => row.timestamp_us)
+  return query.where('timestamp_us', '>=', Math.min(...times)).where('timestamp_us', '<=', Math.max(...times))
+}
+
+/** How many of the oldest rows exceed the allowed space, estimated from the size of the newest ones. */
+async function rowsBeyond(store: Store, bytesMax: number): Promise<number> {
+  const ends = await store.db
+    .selectFrom('events')
+    .select((eb) => [eb.fn.min('seq').as('low'), eb.fn.max('seq').as('high')])
+    .executeTakeFirst()
+  if (!ends || ends.high === null || ends.low === null) return 0
+  const sample = await store.db
+    .selectFrom('events')
+    .select('payload_json')
+    .orderBy('seq', 'desc')
+    .limit(SAMPLE_ROWS)
+    .execute()
+  const bytes = sample.reduce((sum, row) => sum + Buffer.byteLength(row.payload_json), 0)
+  const perRow = bytes / Math.max(1, sample.length) + ROW_OVERHEAD_BYTES
+  const count = Number(ends.high) - Number(ends.low) + 1
+  return Math.max(0, count - Math.floor(bytesMax / perRow))
+}
+
+/** Rows per statement of the repair. */
+const ADOPT_ROWS = 10_000
+
+/**
+ * A transaction number that no visible row of this server can have. Evaluated within the statement that compares it,
+ * since others may write meanwhile.
+ */
+const NEXT_TX = 'pg_snapshot_xmax(pg_current_snapshot())::text::bigint'
+const FOREIGN = `SELECT seq FROM events WHERE tx >= ${NEXT_TX} LIMIT`
+
+/**
+ * A PostgreSQL dump restored on another server has transaction numbers that mean nothing there: numbers of the future
+ * would keep events out of ascending lists until the server's counter reaches them. Such rows are made settled.
+ *
+ * That loses their order, so followers process all of them first. Then followers' positions that are of the future too are
+ * moved after all existing events. A process may die in between, and several may do this concurrently: none writes
+ * events before its own run is done.
+ */
+export async function adoptCopiedEvents(
+  store: Store,
+  followers: readonly EventFollower[] = [],
+): Promise<void> {
+  if (store.kind !== 'postgres') return
+  const [foreign] = await store.read({ sql: `${FOREIGN} 1`, values: [] })
+  if (foreign) {
+    for (const follower of followers) await follower.stepToEnd()
+    const settle = { sql: `UPDATE events SET tx = 0 WHERE seq IN (${FOREIGN} ${ADOPT_ROWS})`, values: [] }
+    while (((await store.commit([settle]))[0]?.affected ?? 0) > 0);
+  }
+  const move = `UPDATE event_followers SET tx = ${NEXT_TX}, seq = 0 WHERE tx >= ${NEXT_TX}`
+  await store.commit([{ sql: move, values: [] }])
+}

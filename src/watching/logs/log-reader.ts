@@ -1,0 +1,186 @@
+/**
+ * Reads logs: pages in either direction, whole lists for files, and counts. The walk, and why it misses nothing while
+ * events are written, is that of the event pages (`watching/events/search/walk.ts`).
+ */
+
+import { createGate } from '../../base/flow/gate.ts'
+import { BadRequest } from '../../base/process/errors.ts'
+import type { AccountDirectory } from '../../people/accounts/account-directory.ts'
+import type { Store } from '../../platform/store/store.ts'
+import type { MetricFacts } from '../events/metric-events.ts'
+import type { Gap } from '../events/search/page-request.ts'
+import { inOrder, type Match, readPage, type Walk, type WalkedPage } from '../events/search/walk.ts'
+import { type LogItem, logItem } from './log-item.ts'
+import { type LogPlan, planLogs } from './log-plan.ts'
+import type { LogQuery } from './log-query.ts'
+import type { LogPageRequest, LogPosition } from './log-token.ts'
+import { countExact, countFound, type LogTotals } from './log-totals.ts'
+import { ROWS_PER_PAGE, rowOf, type Search, searchOf, walkOf } from './log-walk.ts'
+
+export interface LogPage {
+  items: LogItem[]
+  totals: LogTotals | null
+  /** The positions of the pages around it; left out where there is none. */
+  links: Partial<Record<'previous' | 'first' | 'next' | 'last', LogPosition>>
+}
+
+export interface LogReader {
+  /** @throws BadRequest over ACCOUNTS_MAX accounts; the signal's reason when the client has gone */
+  page(request: LogPageRequest, now: number, signal: AbortSignal): Promise<LogPage>
+  /**
+   * The items of a list in order, at most `query.limit`. The generator throws SearchTooLong after SCANNED_MAX events.
+   * @throws BadRequest over ACCOUNTS_MAX accounts
+   */
+  items(
+    accountId: string,
+    query: LogQuery,
+    now: number,
+    signal: AbortSignal,
+  ): Promise<AsyncGenerator<LogItem>>
+}
+
+export interface LogReaderParts {
+  store: Store
+  accounts: Pick<AccountDirectory, 'byId' | 'childrenOf'>
+  facts: MetricFacts
+  /** Older events are not shown, even if they are not deleted yet. */
+  retentionMs: number
+}
+
+/** A page with `include_subaccounts` takes a step in the index for each account and kind of event. */
+const ACCOUNTS_MAX = 2_000
+/** Events that a file reads for such a filter. */
+const SCANNED_MAX = 1_000_000
+/** Items that a file reads at once. */
+const ITEMS_PER_READ = 500
+/** Long searches at once, so that they leave capacity for other queries. */
+const LONG_SEARCHES_MAX = 2
+const SHORT_SEARCH_READS = 2
+
+/** A file is incomplete: its transfer breaks off. */
+export class SearchTooLong extends Error {}
+
+export function createLogReader({ store, accounts, facts, retentionMs }: LogReaderParts): LogReader {
+  const gate = createGate(LONG_SEARCHES_MAX, Number.POSITIVE_INFINITY)
+
+  async function planOf(accountId: string, query: LogQuery): Promise<LogPlan> {
+    const children = query.subaccounts ? await accounts.childrenOf(accountId) : []
+    if (children.length >= ACCOUNTS_MAX) {
+      throw new BadRequest(`include_subaccounts: there are more than ${ACCOUNTS_MAX - 1} subaccounts`)
+    }
+    return planLogs(store, query, [accountId, ...children])
+  }
+
+  /** Runs with a `pause` that waits for its turn before it gets long. */
+  async function searching<T>(signal: AbortSignal, run: (pause: Walk['pause']) => Promise<T>): Promise<T> {
+    let isLong = false
+    try {
+      return await run(async (reads) => {
+        signal.throwIfAborted()
+        if (reads >= SHORT_SEARCH_READS && !isLong) isLong = await gate.enter()
+      })
+    } finally {
+      if (isLong) gate.leave()
+    }
+  }
+
+  async function itemsOf(found: readonly Match[]): Promise<LogItem[]> {
+    const parents = new Map<string, string | null>()
+    for (const { row } of found) {
+      if (parents.has(row.account_id)) continue
+      parents.set(row.account_id, (await accounts.byId(row.account_id))?.parentId ?? null)
+    }
+    return found.map(({ row, payload }) =>
+      logItem({
+        ...rowOf(row, payload),
+        timestampUs: row.timestamp_us,
+        parentId: parents.get(row.account_id) ?? null,
+      }),
+    )
+  }
+
+  async function* itemsOfList(search: Search, signal: AbortSignal): AsyncGenerator<LogItem> {
+    const { ascending } = search.query
+    let left = search.query.limit
+    let gap: Gap | null = null
+    for (let scanned = 0; left > 0; ) {
+      if (scanned >= SCANNED_MAX) throw new SearchTooLong('a list of logs for a file reads too many events')
+      const request: Walk['request'] = {
+        ascending,
+        up: ascending,
+        gap,
+        limit: Math.min(left, ITEMS_PER_READ),
+      }
+      const page: WalkedPage = await searching(signal, (pause) =>
+        readPage(store, walkOf(store, facts, search, request, pause)),
+      )
+      scanned += page.rows
+      yield* await itemsOf(inOrder(page.found, ascending))
+      left -= page.found.length
+      if (!page.more) return
+      gap = ascending ? page.high : page.low
+    }
+  }
+
+  function totalsOf(search: Search, pause: Walk['pause']): Promise<LogTotals> {
+    const { plan, lowUs, highUs } = search
+    if (plan.isExact) return countExact(store, plan, lowUs, highUs)
+    const whole = { ascending: false, up: false, gap: null, limit: ROWS_PER_PAGE }
+    return readPage(store, walkOf(store, facts, search, whole, pause)).then(({ found, more }) =>
+      countFound(
+        found.map(({ row }) => row.event),
+        more,
+      ),
+    )
+  }
+
+  return {
+    async page(request, now, signal) {
+      const { query, accountId } = request
+      const search = await searchOf(
+        store,
+        query,
+        await planOf(accountId, query),
+        request.start,
+        now - retentionMs,
+      )
+      const [page, totals] = await searching(signal, async (pause) => [
+        await readPage(store, walkOf(store, facts, search, { ...query, ...request }, pause)),
+        query.totals ? (request.totals ?? (await totalsOf(search, pause))) : null,
+      ])
+      const items = await itemsOf(inOrder(page.found, query.ascending))
+      return { items, totals, links: linksOf(request, search, page) }
+    },
+    async items(accountId, query, now, signal) {
+      const plan = await planOf(accountId, query)
+      return itemsOfList(await searchOf(store, query, plan, null, now - retentionMs), signal)
+    },
+  }
+}
+
+/**
+ * Rule 5. A page that was reached from its far end (`previous`, `last`) was read against the order of the list: what may
+ * follow in that direction is before it.
+ */
+function linksOf(
+  { query, gap, up }: LogPageRequest,
+  search: Search,
+  page: { low: Gap | null; high: Gap | null; more: boolean },
+): LogPage['links'] {
+  const start = query.ascending ? search.start : null
+  const isForward = up === query.ascending
+  const hasNext = isForward ? page.more : gap !== null
+  const hasPrevious = isForward ? gap !== null : page.more
+  const [above, below] = [
+    { gap: page.high, up: true, start },
+    { gap: page.low, up: false, start },
+  ]
+  return {
+    ...(hasNext && { next: query.ascending ? above : below }),
+    ...(hasPrevious && { previous: query.ascending ? below : above }),
+    ...((hasNext || hasPrevious) && {
+      first: { gap: null, up: query.ascending, start: null },
+      last: { gap: null, up: !query.ascending, start: null },
+    }),
+  }
+}

@@ -1,0 +1,147 @@
+/** Logs over HTTP (metrics-logs.md section 5). */
+
+import { BadRequest } from '../../base/process/errors.ts'
+import type { Of } from '../../base/shape.ts'
+import type { Clock } from '../../base/time/clock.ts'
+import { isPlainObject } from '../../base/values.ts'
+import { csvReply, prefersCsv } from '../../platform/http/answer/csv-reply.ts'
+import type { Reply } from '../../platform/http/answer/reply.ts'
+import { type Operation, operation } from '../../platform/http/operation.ts'
+import type { Params } from '../../platform/http/request/params.ts'
+import type { Sealer } from '../../platform/store/secrets/sealing.ts'
+import { CSV_HEADER, csvRow, type LogItem } from './log-item.ts'
+import {
+  type Given,
+  LIMIT_DEFAULT,
+  LIMIT_MAX,
+  type LogQuery,
+  limitOf,
+  objectOf,
+  readLogQuery,
+  tokenOf,
+} from './log-query.ts'
+import type { LogPage, LogReader } from './log-reader.ts'
+import { type LogPageRequest, type LogPosition, openLogPage, sealLogPage, TOKEN_MAX } from './log-token.ts'
+import { CSV, LOG_QUERY, LOGS } from './shapes.ts'
+
+export interface LogRouteParts {
+  logs: LogReader
+  clock: Clock
+  sealer: Sealer
+}
+
+/** Items of a CSV file. */
+const CSV_LIMIT = { default: 100_000, max: 100_000 }
+const PAGE_LIMIT = { default: LIMIT_DEFAULT, max: LIMIT_MAX }
+
+export function logRoutes(parts: LogRouteParts): Operation[] {
+  return [
+    operation({
+      method: 'POST',
+      path: '/v1/analytics/logs',
+      id: 'listLogs',
+      tag: 'Logs',
+      summary: 'List events of the account',
+      description:
+        'With `Accept: text/csv` the whole list as a file, up to `pagination.limit` (100,000) events without a token.',
+      auth: { area: 'events', access: 'read' },
+      rateLimit: 'analytics',
+      body: LOG_QUERY,
+      answers: { 200: [LOGS, CSV], 400: 'A bad date, name, filter, sort, limit or token' },
+      handler: ({ params, caller, headers, signal }) =>
+        prefersCsv(headers.accept)
+          ? file(parts, params, caller.accountId, signal)
+          : page(parts, params, caller.accountId, signal),
+    }),
+  ]
+}
+
+/** Members of a JSON document, or fields of a form. */
+function givenBy(params: Params): Given {
+  const document = params.json()
+  if (isPlainObject(document)) return (name) => document[name]
+  return (name) => {
+    const texts = params.texts(name)
+    return texts.length > 1 ? texts : texts[0]
+  }
+}
+
+async function file(
+  { logs, clock }: LogRouteParts,
+  params: Params,
+  accountId: string,
+  signal: AbortSignal,
+): Promise<Reply> {
+  const given = givenBy(params)
+  if (tokenOf(given)) throw new BadRequest('a CSV file has no pagination token')
+  const query = readLogQuery(given, clock.now(), CSV_LIMIT)
+  // A file ends: it does not wait for later events.
+  const whole = { ...query, highUs: query.highUs ?? Math.floor(clock.now() * 1000) }
+  const items = await logs.items(accountId, whole, clock.now(), signal)
+  return csvReply('logs.csv', CSV_HEADER, rowsOf(items))
+}
+
+async function* rowsOf(items: AsyncIterable<LogItem>) {
+  for await (const item of items) yield csvRow(item)
+}
+
+async function page(
+  parts: LogRouteParts,
+  params: Params,
+  accountId: string,
+  signal: AbortSignal,
+): Promise<Of<typeof LOGS>> {
+  const { logs, clock, sealer } = parts
+  const now = clock.now()
+  const given = givenBy(params)
+  const token = tokenOf(given)
+  const request = token ? tokenRequest(parts, token, given, accountId) : firstRequest(given, accountId, now)
+  const found = await logs.page(request, now, signal)
+  const { query } = request
+  const seal = (position: LogPosition) =>
+    sealLogPage(sealer, { accountId, query, totals: found.totals, ...position }, now)
+  if (!token) assertShort(seal({ gap: { in: 'settled', ...LONG }, up: true, start: LONG }))
+  return resultOf(query, found, seal)
+}
+
+/** A position as long as any. */
+const LONG = { us: Number.MAX_SAFE_INTEGER, tx: Number.MAX_SAFE_INTEGER, seq: Number.MAX_SAFE_INTEGER }
+
+/** Before there are further pages, so that a query does not fail on some days only. */
+function assertShort(token: string): void {
+  if (token.length > TOKEN_MAX) throw new BadRequest('the filter is too long: name fewer or shorter values')
+}
+
+function firstRequest(given: Given, accountId: string, now: number): LogPageRequest {
+  const query = readLogQuery(given, now)
+  return { accountId, query, gap: null, up: query.ascending, start: null, totals: null }
+}
+
+/** Rule 4: everything is the token's but the limit. */
+function tokenRequest(
+  { sealer, clock }: LogRouteParts,
+  token: string,
+  given: Given,
+  accountId: string,
+): LogPageRequest {
+  const request = openLogPage(sealer, token, accountId, clock.now())
+  if (!request) throw new BadRequest('invalid pagination token')
+  const { limit } = request.query
+  const asked = limitOf(objectOf(given('pagination'))['limit'], { ...PAGE_LIMIT, default: limit })
+  return { ...request, query: { ...request.query, limit: asked } }
+}
+
+function resultOf(
+  { start, end }: LogQuery,
+  { items, totals, links }: LogPage,
+  seal: (at: LogPosition) => string,
+): Of<typeof LOGS> {
+  const tokens = Object.entries(links).map(([name, position]) => [name, seal(position)])
+  return {
+    start,
+    end,
+    items,
+    pagination: { ...Object.fromEntries(tokens), ...(totals && { total: totals.all }) },
+    aggregates: totals ?? {},
+  }
+}

@@ -1,0 +1,155 @@
+/** Statistics over HTTP: totals of account, domain and tag (tags-stats.md sections 1 and 4). */
+
+import { NotFound } from '../../../base/process/errors.ts'
+import type { Of } from '../../../base/shape.ts'
+import type { Clock } from '../../../base/time/clock.ts'
+import type { Core } from '../../../core.ts'
+import { prefersCsv } from '../../../platform/http/answer/csv-reply.ts'
+import { type Operation, operation } from '../../../platform/http/operation.ts'
+import { type InputOf, textParam } from '../../../platform/http/request/inputs.ts'
+import type { Store } from '../../../platform/store/store.ts'
+import type { Domain } from '../../../sending/domains/domain.ts'
+import type { DomainDirectory } from '../../../sending/domains/names/directory.ts'
+import { ownDomain } from '../../../sending/domains/routes.ts'
+import { PROVIDERS, providerFilter } from '../figures/aggregates.ts'
+import type { Figures, FilterEntry } from '../figures/figures.ts'
+import { CSV, STATS, TAG_STATS } from '../shapes.ts'
+import { equal, readStats, type Stats, type StatsScope } from './stats.ts'
+import { statsCsv } from './stats-csv.ts'
+import { STATS_PARAMS, statsQuery } from './stats-query.ts'
+
+export interface StatsRouteParts {
+  store: Store
+  figures: Figures
+  domains: DomainDirectory
+  accounts: Core['accounts']
+  clock: Clock
+}
+
+/** Deprecated in favour of the metrics operations. */
+export const COMMON = { method: 'GET', deprecated: true, rateLimit: 'analytics' } as const
+export const READ = { area: 'events', access: 'read' } as const
+export const READ_DOMAIN = { ...READ, domain: 'domain' } as const
+
+const BAD = 'No event or an unknown one, a bad date, a range that is too long or runs backwards'
+export const FOUND = { 200: [STATS, CSV], 400: BAD } as const
+const FOUND_OF_TAG = { 200: [TAG_STATS, CSV], 400: BAD, 404: 'Domain or tag not found' } as const
+
+export const TAG = textParam('In any letter case', { required: true })
+
+/** Section 1: a part of a tag's statistics. */
+const TAG_PARAMS = {
+  ...STATS_PARAMS,
+  provider: textParam(`A recipient domain, or other: all but ${PROVIDERS.join(', ')}`),
+  device: textParam('desktop, mobile, tablet, other or unknown'),
+  country: textParam('Two letters'),
+}
+
+/** The statistics in the form that the client accepts. */
+export const inForm = <S extends Stats>(stats: S, headers: { accept?: string | undefined }) =>
+  prefersCsv(headers.accept) ? statsCsv(stats) : stats
+
+export function statsRoutes(parts: StatsRouteParts): Operation[] {
+  const { figures, domains, clock } = parts
+  return [
+    operation({
+      ...COMMON,
+      path: '/v3/stats/total',
+      id: 'readAccountStats',
+      tag: 'Stats',
+      summary: 'Totals of the account by hour, day or month',
+      auth: READ,
+      params: STATS_PARAMS,
+      answers: FOUND,
+      async handler({ input, caller, headers }) {
+        const scope = { accountIds: [caller.accountId], filter: [] }
+        return inForm(await readStats(figures, scope, statsQuery(input(), clock.now())), headers)
+      },
+    }),
+    operation({
+      ...COMMON,
+      path: '/v3/{domain}/stats/total',
+      id: 'readDomainStats',
+      tag: 'Stats',
+      summary: 'Totals of a domain by hour, day or month',
+      auth: READ_DOMAIN,
+      params: STATS_PARAMS,
+      answers: { ...FOUND, 404: 'Domain not found' },
+      async handler({ input, path, caller, headers }) {
+        const scope = scopeOf(await ownDomain(domains, caller, path.domain))
+        return inForm(await readStats(figures, scope, statsQuery(input(), clock.now())), headers)
+      },
+    }),
+    operation({
+      ...COMMON,
+      path: '/v3/{domain}/tag/stats',
+      id: 'readTagStats',
+      tag: 'Tags',
+      summary: 'Totals of a tag by hour, day or month',
+      auth: READ_DOMAIN,
+      params: { tag: TAG, ...TAG_PARAMS },
+      answers: FOUND_OF_TAG,
+      async handler({ input, path, caller, headers }) {
+        const domain = await ownDomain(domains, caller, path.domain)
+        const { tag, ...given } = input()
+        return inForm(await tagStats(parts, domain, tag, given), headers)
+      },
+    }),
+    operation({
+      ...COMMON,
+      path: '/v3/{domain}/tags/{tag}/stats',
+      id: 'readTagStatsByPath',
+      tag: 'Tags',
+      summary: 'Totals of a tag by hour, day or month; the tag is in the path',
+      auth: READ_DOMAIN,
+      params: TAG_PARAMS,
+      answers: FOUND_OF_TAG,
+      async handler({ input, path, caller, headers }) {
+        const domain = await ownDomain(domains, caller, path.domain)
+        return inForm(await tagStats(parts, domain, path.tag, input()), headers)
+      },
+    }),
+  ]
+}
+
+export const scopeOf = ({ accountId, name }: Domain, ...filter: FilterEntry[]): StatsScope => ({
+  accountIds: [accountId],
+  filter: [equal('domain', name), ...filter],
+})
+
+/** The tag as the domain first spelled it. @throws NotFound `Tag not found` */
+export async function knownTag(
+  store: Store,
+  domain: Domain,
+  tag: string,
+): Promise<{ tag: string; description: string }> {
+  const known = await store.db
+    .selectFrom('tags')
+    .select(['tag', 'description'])
+    .where('domain_id', '=', domain.id)
+    .where('tag_key', '=', tag.toLowerCase())
+    .executeTakeFirst()
+  if (!known) throw new NotFound('Tag not found')
+  return known
+}
+
+/** @throws NotFound `Tag not found` */
+async function tagStats(
+  { store, figures, clock }: StatsRouteParts,
+  domain: Domain,
+  tag: string,
+  given: InputOf<typeof TAG_PARAMS>,
+): Promise<Of<typeof TAG_STATS>> {
+  const query = statsQuery(given, clock.now())
+  const known = await knownTag(store, domain, tag)
+  const scope = scopeOf(domain, equal('tag', tag), ...tagFilters(given))
+  return { ...known, ...(await readStats(figures, scope, query)) }
+}
+
+function tagFilters({ provider, device, country }: InputOf<typeof TAG_PARAMS>): FilterEntry[] {
+  return [
+    ...(provider === undefined ? [] : [providerFilter(provider)]),
+    ...(device === undefined ? [] : [equal('device', device)]),
+    ...(country === undefined ? [] : [equal('country', country)]),
+  ]
+}

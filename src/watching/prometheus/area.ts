@@ -1,0 +1,81 @@
+/**
+ * Figures for Prometheus (own-operations.md section 9). Counters and histograms are of this process, and start at 0 with
+ * it, as Prometheus expects; gauges of the queue are of the whole database.
+ */
+
+import type { Area } from '../../area.ts'
+import { Forbidden } from '../../base/process/errors.ts'
+import { media } from '../../base/shape.ts'
+import type { Core } from '../../core.ts'
+import type { Delivery } from '../../mail/deliver/contract.ts'
+import { bytesReply } from '../../platform/http/answer/reply.ts'
+import { type Operation, operation } from '../../platform/http/operation.ts'
+import type { Answered } from '../../platform/http/server.ts'
+import type { JobReport } from '../../platform/jobs/job-context.ts'
+import type { AlertsArea } from '../alerts/area.ts'
+import { createGauges } from './gauges.ts'
+import { createInstruments } from './instruments.ts'
+
+export interface PrometheusArea extends Area {
+  /** For the HTTP listener: one call per answer. */
+  answered(request: Answered): void
+}
+
+export interface PrometheusUses {
+  delivery: Delivery
+  alerts: Pick<AlertsArea, 'triggeredOwn'>
+  jobs(): Promise<JobReport[]>
+}
+
+/** Counting a million waiting deliveries takes a tenth of a second: scrapers within this time share one reading. */
+const KEPT_MS = 2_000
+
+export function prometheusArea(core: Core, { delivery, alerts, jobs }: PrometheusUses): PrometheusArea {
+  const { clock, firstAccountId } = core
+  const { registry, answered, recorded } = createInstruments(core)
+  const readGauges = createGauges(registry, { ...core, delivery, jobs, alerts: alerts.triggeredOwn })
+  let last: { at: number; done: Promise<void> } | null = null
+
+  async function scrape(): Promise<string> {
+    const now = clock.monotonic()
+    if (last === null || now - last.at > KEPT_MS) {
+      const reading = { at: now, done: readGauges() }
+      reading.done.catch(() => {
+        if (last === reading) last = null
+      })
+      last = reading
+    }
+    await last.done
+    return registry.metrics()
+  }
+
+  return {
+    answered,
+    operations: [scrapeOperation(firstAccountId, registry.contentType, scrape)],
+    withEvents(events) {
+      recorded(events)
+      return []
+    },
+    stop: () => registry.clear(),
+  }
+}
+
+const scrapeOperation = (
+  firstAccountId: string,
+  contentType: string,
+  scrape: () => Promise<string>,
+): Operation =>
+  operation({
+    method: 'GET',
+    path: '/metrics',
+    id: 'readPrometheusMetrics',
+    tag: 'System',
+    summary: 'Figures of this process for Prometheus',
+    auth: { area: 'domains', access: 'read', only: 'first' },
+    rateLimit: 'none',
+    answers: { 200: media('text/plain', 'Text format 0.0.4') },
+    async handler({ caller }) {
+      if (caller.accountId !== firstAccountId || caller.parentAccountId !== undefined) throw new Forbidden()
+      return bytesReply(Buffer.from(await scrape()), contentType)
+    },
+  })

@@ -1,0 +1,110 @@
+/** What is read anew for each scrape: the queue, lanes, jobs, free space, alerts that last. */
+import { Gauge, type Registry } from 'prom-client'
+import { VERSION } from '../../base/process/version.ts'
+import type { Core } from '../../core.ts'
+import { countQueue, type QueueCounts } from '../../mail/deliver/claim/queue-counts.ts'
+import type { Delivery, LaneState } from '../../mail/deliver/contract.ts'
+import type { JobReport } from '../../platform/jobs/job-context.ts'
+import type { AlertHitRow } from '../../platform/store/schema.ts'
+import type { Store } from '../../platform/store/store.ts'
+
+export interface GaugeParts extends Pick<Core, 'config' | 'store' | 'space' | 'clock'> {
+  delivery: Pick<Delivery, 'lanes'>
+  jobs(): Promise<JobReport[]>
+  /** The operator's own alerts that last. */
+  alerts(): Promise<AlertHitRow[]>
+}
+
+/** Sets all of them; part of a scrape. @throws when the database cannot be read */
+export type ReadGauges = () => Promise<void>
+
+export function createGauges(registry: Registry, parts: GaugeParts): ReadGauges {
+  const { config, store, space, clock } = parts
+  const gauge = <const L extends string>(name: string, help: string, labelNames: readonly L[] = []) =>
+    new Gauge({ name: `sendwright_${name}`, help, labelNames, registers: [registry] })
+
+  gauge('build_info', 'Always 1.', ['version', 'database', 'delivery'])
+    .labels(VERSION, store.kind, config.delivery.kind)
+    .set(1)
+  const queue = gauge('queue_deliveries', 'Deliveries that are not done, of all processes.', ['state'])
+  const oldestDue = gauge(
+    'queue_oldest_due_seconds',
+    'How long the oldest waiting delivery has been due; 0: none is.',
+  )
+  const posts = gauge('posts_waiting', 'POSTs of webhooks, routes and alerts that are not done.', ['kind'])
+  const lanes = {
+    waiting: gauge('lane_waiting_deliveries', 'Claimed by this process and not begun, by provider.', [
+      'provider',
+    ]),
+    connections: gauge('lane_connections', 'SMTP connections in use, by provider.', ['provider']),
+    backedOff: gauge('lanes_backed_off', 'Lanes slower than their set limits, by provider.', ['provider']),
+  }
+  const free = gauge('disk_free_bytes', 'Free space of the disk that the data folder is on.')
+  const accepting = gauge('accepting_mail', '0: too little free space to accept mail, else 1.')
+  const jobRun = gauge('job_last_run_timestamp_seconds', 'When the last run of a periodic job ended.', [
+    'name',
+  ])
+  const jobFailed = gauge('job_failed', '1: the last run of the job failed, else 0.', ['name'])
+  const alerts = gauge('alerts_active', "The operator's own alerts that last.", ['name'])
+
+  async function readQueue(): Promise<void> {
+    const { counts, oldestDueAt, kinds } = await queueOf(store)
+    for (const [state, count] of Object.entries(counts)) queue.labels(state).set(count)
+    oldestDue.set(oldestDueAt === null ? 0 : Math.max(0, clock.now() - oldestDueAt) / 1000)
+    posts.reset()
+    for (const [kind, count] of kinds) posts.labels(kind).set(count)
+  }
+
+  function readLanes(): void {
+    const now = clock.now()
+    for (const each of Object.values(lanes)) each.reset()
+    for (const [provider, states] of Map.groupBy(parts.delivery.lanes(), ({ info }) => info.provider)) {
+      const sum = (of: (state: LaneState) => number) => states.reduce((total, state) => total + of(state), 0)
+      lanes.waiting.labels(provider).set(sum(({ waiting }) => waiting))
+      lanes.connections.labels(provider).set(sum(({ running }) => running))
+      lanes.backedOff.labels(provider).set(sum(({ backedOffUntil }) => ((backedOffUntil ?? 0) > now ? 1 : 0)))
+    }
+  }
+
+  async function readJobs(): Promise<void> {
+    for (const { name, lastEndedAt, lastError } of await parts.jobs()) {
+      if (lastEndedAt !== null) jobRun.labels(name).set(lastEndedAt / 1000)
+      jobFailed.labels(name).set(lastError === null ? 0 : 1)
+    }
+  }
+
+  async function readAlerts(): Promise<void> {
+    alerts.reset()
+    for (const { name } of await parts.alerts()) alerts.labels(name).inc()
+  }
+
+  return async () => {
+    free.set(space.freeBytes)
+    accepting.set(space.enough ? 1 : 0)
+    readLanes()
+    await Promise.all([readQueue(), readJobs(), readAlerts()])
+  }
+}
+
+interface Waiting {
+  counts: QueueCounts
+  /** Unix milliseconds; null: nothing waits. */
+  oldestDueAt: number | null
+  kinds: Map<string, number>
+}
+
+/** The conditions on `state` are literals, so that the partial indexes are used. */
+async function queueOf(store: Store): Promise<Waiting> {
+  const read = (sql: string) => store.read({ sql, values: [] })
+  const [counts, oldest, kinds] = await Promise.all([
+    countQueue(store),
+    read(`SELECT due_at FROM deliveries WHERE state IN ('scheduled', 'queued') ORDER BY due_at, id LIMIT 1`),
+    read('SELECT kind, count(*) AS count FROM outgoing_posts GROUP BY kind'),
+  ])
+  const due = oldest[0]?.['due_at']
+  return {
+    counts,
+    oldestDueAt: due === undefined ? null : Number(due),
+    kinds: new Map(kinds.map((row) => [String(row['kind']), Number(row['count'])])),
+  }
+}

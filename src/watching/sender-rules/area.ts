@@ -1,0 +1,84 @@
+/** Gmail's and Yahoo's rules for senders, as a list of checks for each domain. */
+import type { Area } from '../../area.ts'
+import type { Core } from '../../core.ts'
+import { operation } from '../../platform/http/operation.ts'
+import type { Domain } from '../../sending/domains/domain.ts'
+import { ownDomain } from '../../sending/domains/routes.ts'
+import type { TrackingArea } from '../../sending/tracking/area.ts'
+import { DAY_MS } from '../events/kept/event-retention.ts'
+import type { Counts } from '../metrics/count/counters.ts'
+import { countOf, type Figures } from '../metrics/figures/figures.ts'
+import { readAuthentication, readBimi } from './authentication.ts'
+import { judgeSender, type SenderFacts } from './rules.ts'
+import { SENDER_RULES } from './shapes.ts'
+
+const DAYS = 30
+/** Names of metrics-logs.md section 2. */
+const PROVIDERS = ['Gmail', 'Google Workspace', 'Yahoo US', 'Yahoo EU']
+
+export interface SenderRulesUses extends Pick<TrackingArea, 'unsubscribable'> {
+  figures: Figures
+}
+
+export function senderRulesArea(core: Core, uses: SenderRulesUses): Area {
+  return {
+    operations: [
+      operation({
+        method: 'GET',
+        path: '/sendwright/v1/domains/{name}/sender-rules',
+        id: 'readSenderRules',
+        tag: 'Domains',
+        summary:
+          'Whether a domain follows the rules of Gmail and Yahoo for senders, with figures and what to change',
+        auth: { area: 'domains', access: 'read' },
+        rateLimit: 'domains',
+        answers: { 200: SENDER_RULES },
+        async handler({ path, caller }) {
+          const domain = await ownDomain(core.domains, caller, path.name)
+          return judgeSender(await factsOf(core, uses, domain))
+        },
+      }),
+    ],
+  }
+}
+
+async function factsOf(
+  core: Core,
+  { figures, unsubscribable }: SenderRulesUses,
+  domain: Domain,
+): Promise<SenderFacts> {
+  const now = core.clock.now()
+  const query = {
+    accountIds: [domain.accountId],
+    startMs: now - DAYS * DAY_MS,
+    endMs: now,
+    resolution: 'day',
+    filter: [{ attribute: 'domain', comparator: '=', values: [domain.name] }],
+    metrics: ['delivered_count', 'accepted_outgoing_count', 'complained_count'],
+  } as const
+  const [authentication, totals, days, oneClickOn, bimi] = await Promise.all([
+    readAuthentication(core, domain),
+    figures.rows({ ...query, dimensions: [] }),
+    figures.rows({
+      ...query,
+      dimensions: ['time'],
+      filter: [...query.filter, { attribute: 'recipient_provider', comparator: '=', values: PROVIDERS }],
+    }),
+    unsubscribable(domain),
+    readBimi(core, domain.name),
+  ])
+  const counts = totals[0]?.counts
+  return {
+    domain: domain.name,
+    ...authentication,
+    delivered: counts ? countOf('delivered_count', counts) : 0,
+    complaints: counts ? countOf('complained_count', counts) : 0,
+    busiestDay: days.reduce((most, { counts: day }) => Math.max(most, volumeOf(day)), 0),
+    oneClickOn,
+    bimi,
+  }
+}
+
+/** Mail through a relay is delivered to no provider, and accepted mail has one by the recipients' domains only. */
+const volumeOf = (counts: Counts): number =>
+  Math.max(countOf('delivered_count', counts), countOf('accepted_outgoing_count', counts))

@@ -1,0 +1,269 @@
+/**
+ * Webhooks: POSTs that report events.
+ *
+ * 1. `outboxStatements` adds one row per registered URL to the transaction of every event.
+ * 2. The queue of POSTs claims the row; `prepare` reads the event and the current signing keys.
+ * 3. Each attempt is logged in the transaction that removes or postpones the row.
+ * 4. A replay writes new rows for past events, which keep their ids.
+ */
+
+import { BadRequest, NotFound } from '../../base/process/errors.ts'
+import type { Clock } from '../../base/time/clock.ts'
+import type { HttpClient, HttpOutcome } from '../../platform/posts/http-client.ts'
+import type { PostKind } from '../../platform/posts/post-attempts.ts'
+import type { PostQueue } from '../../platform/posts/post-queue.ts'
+import { laneOf, type NewPost } from '../../platform/posts/post-rows.ts'
+import type { WebhookAttemptRow } from '../../platform/store/schema.ts'
+import type { Sealer } from '../../platform/store/secrets/sealing.ts'
+import type { Statement, Store } from '../../platform/store/store.ts'
+import type { EventRecord } from '../events/event.ts'
+import { attemptStatement } from './attempts.ts'
+import { eventDataOf, type SigningKeys, type WebhookEvent, webhookRequest } from './payload.ts'
+import { redacted } from './redaction.ts'
+import type { Registry, Target } from './registry.ts'
+import { samplePayload } from './sample.ts'
+import { openSigningKey, signingKeysOf } from './signing-key.ts'
+import { typeOfEvent, type WebhookType } from './types.ts'
+import { authorization, bareUrl, maskedUrl, userInfoOf } from './webhook-url.ts'
+
+/** The kind of these POSTs in the queue. */
+export const WEBHOOK = 'webhook'
+
+export interface SenderParts {
+  store: Store
+  sealer: Sealer
+  registry: Registry
+  clock: Clock
+  headerPrefix: string
+  scheduleMs: readonly number[]
+  /** Retry webhooks of type `delivered` too (rule 23). */
+  retryDelivered: boolean
+  /** Requests continue the trace of their message. Default: no. */
+  isTracing?: boolean
+}
+
+/** How the queue sends webhooks. */
+export function createWebhookKind(parts: SenderParts): PostKind {
+  const { registry, clock } = parts
+  return {
+    async prepare(post) {
+      const found = await readEvent(parts, post.subject)
+      if (!found) return null
+      const { event, type, keys, id } = found
+      // Rule 26. Also holds after a change on another node: `target` queries the database before it returns null.
+      const target = await registry.target(event.accountId, event.domainName, type, post.url)
+      if (target === null) return null
+      const { headers, body } = webhookRequest(event, keys, parts.headerPrefix, clock.now())
+      const once = type === 'delivered' && !parts.retryDelivered
+      return {
+        url: bareUrl(target.url),
+        headers: { ...headers, ...authorization(target.userInfo) },
+        body,
+        traceparent: parts.isTracing ? await traceOfEvent(parts.store, event) : undefined,
+        retryScheduleMs: once ? [] : parts.scheduleMs,
+        record: (attempt) => [attemptStatement(post, { id, domainName: event.domainName, type }, attempt)],
+      }
+    },
+  }
+}
+
+/** The stored event with the current keys; null: retention has deleted it. */
+async function readEvent({ store, sealer }: Pick<SenderParts, 'store' | 'sealer'>, id: string) {
+  const row = await store.db
+    .selectFrom('events')
+    .innerJoin('accounts', 'accounts.id', 'events.account_id')
+    .leftJoin('accounts as parents', 'parents.id', 'accounts.parent_id')
+    .leftJoin('account_settings', 'account_settings.account_id', 'events.account_id')
+    .select([
+      'events.account_id',
+      'events.domain_name',
+      'events.payload_json',
+      'webhooks_redact_pii',
+      'accounts.signing_key_sealed as own_key',
+      'parents.id as parent_id',
+      'parents.signing_key_sealed as parent_key',
+    ])
+    .where('events.id', '=', id)
+    .executeTakeFirst()
+  if (!row) return null
+  const payload = JSON.parse(row.payload_json) as Record<string, unknown>
+  const type = typeOfEvent(String(payload['event']), payload)
+  if (type === null) return null
+  const event: WebhookEvent = {
+    accountId: row.account_id,
+    parentId: row.parent_id,
+    domainName: row.domain_name,
+    payload: row.webhooks_redact_pii === 1 ? redacted(payload) : payload,
+  }
+  const keys: SigningKeys = {
+    own: openSigningKey(sealer, row.own_key),
+    parent: row.parent_key === null ? null : openSigningKey(sealer, row.parent_key),
+  }
+  return { id, event, type, keys }
+}
+
+/** Of the message that the event is about, if that is still stored and traced: by its key, or that of a copy of a batch. */
+async function traceOfEvent(
+  { db }: Store,
+  { accountId, payload }: WebhookEvent,
+): Promise<string | undefined> {
+  const key = (payload['storage'] as { key?: unknown } | undefined)?.key
+  if (typeof key !== 'string' || key === '') return undefined
+  const row = await db
+    .selectFrom('messages')
+    .select('options_json')
+    .where((eb) =>
+      eb.or([
+        eb('id', '=', key),
+        eb('id', '=', eb.selectFrom('deliveries').select('message_pk').where('deliveries.id', '=', key)),
+      ]),
+    )
+    .where('account_id', '=', accountId)
+    .executeTakeFirst()
+  if (!row) return undefined
+  return (JSON.parse(row.options_json) as { traceparent?: string }).traceparent
+}
+
+export interface WebhooksParts {
+  store: Store
+  sealer: Sealer
+  registry: Registry
+  queue: PostQueue
+  client: HttpClient
+  clock: Clock
+  headerPrefix: string
+  storageUrl: string
+}
+
+export interface ReplaySpan {
+  /** Undefined: every domain of the account. */
+  domainName: string | undefined
+  /** Undefined: every registered URL. */
+  url: string | undefined
+  from: number
+  to: number
+  types: readonly WebhookType[]
+}
+
+export interface Webhooks {
+  /** Inserts the POSTs for these events, for the transaction of the events; uses only registrations in memory. */
+  outboxStatements(events: readonly EventRecord[]): Statement[]
+  /** Sends one sample of a type (W6); nothing is stored. */
+  test(domain: { accountId: string; name: string }, type: WebhookType, url: string): Promise<HttpOutcome>
+  /** What a webhook about the event says, as it would be sent now; null: the event is no longer stored. */
+  eventData(eventId: string): Promise<ReturnType<typeof eventDataOf> | null>
+  /** Queues the event of an attempt again. @throws NotFound if its webhook or event no longer exists */
+  replayAttempt(attempt: WebhookAttemptRow): Promise<void>
+  /** Queues all events of a time span again. @throws BadRequest over REPLAY_MAX */
+  replaySpan(accountId: string, span: ReplaySpan): Promise<{ events: number; queued: number }>
+}
+
+/** Events per replay: several minutes of work for an endpoint that answers in 100 ms. */
+export const REPLAY_MAX = 50_000
+/** Events per query and transaction. */
+const REPLAY_PAGE = 500
+
+export function createWebhooks(parts: WebhooksParts): Webhooks {
+  const { store, sealer, registry, queue, client, clock } = parts
+  const post = (eventId: string, { url, lane, ownerId }: Omit<Target, 'userInfo'>): NewPost => ({
+    kind: WEBHOOK,
+    accountId: ownerId,
+    url,
+    lane,
+    subject: eventId,
+  })
+
+  return {
+    outboxStatements(events) {
+      const posts = events.flatMap((event) => {
+        const type = typeOfEvent(event.event, event.payload)
+        if (type === null) return []
+        const targets = registry.targets(event.accountId, event.domainName, type)
+        return targets.map((target) => post(event.id, target))
+      })
+      return queue.statements(posts)
+    },
+    async test(domain, type, url) {
+      const now = clock.now()
+      const payload = samplePayload(type, domain.name, parts.storageUrl, now)
+      const { parentId, ...keys } = await signingKeysOf(store, sealer, domain.accountId)
+      const event = { accountId: domain.accountId, parentId, domainName: domain.name, payload }
+      const request = webhookRequest(event, keys, parts.headerPrefix, now)
+      const headers = { ...request.headers, ...authorization(userInfoOf(url)) }
+      return client.send({ url: bareUrl(url), headers, body: request.body })
+    },
+    async eventData(eventId) {
+      const found = await readEvent({ store, sealer }, eventId)
+      return found && eventDataOf(found.event)
+    },
+    async replayAttempt(attempt) {
+      const event = await store.db
+        .selectFrom('events')
+        .select(['account_id', 'domain_name'])
+        .where('id', '=', attempt.event_id)
+        .executeTakeFirst()
+      if (!event) throw new NotFound('Event not found')
+      const type = attempt.event_type as WebhookType
+      if ((await registry.target(event.account_id, event.domain_name, type, attempt.url)) === null) {
+        throw new NotFound('Webhook not found')
+      }
+      const target = { url: attempt.url, lane: laneOf(attempt.url), ownerId: attempt.account_id }
+      await store.commit(queue.statements([post(attempt.event_id, target)]))
+    },
+    async replaySpan(accountId, span) {
+      const total = await countOf(store, accountId, span)
+      const wantedUrl = span.url === undefined ? undefined : maskedUrl(span.url)
+      if (total > REPLAY_MAX) {
+        throw new BadRequest(`${total} events match, at most ${REPLAY_MAX} can be replayed at a time`)
+      }
+      let events = 0
+      let queued = 0
+      for (let after = 0; ; ) {
+        const keys = eventKeysOf(store, accountId, span)
+          .select('seq')
+          .where('seq', '>', after)
+          .orderBy('seq')
+          .limit(REPLAY_PAGE)
+        const rows = await store.db
+          .selectFrom('events')
+          .select(['seq', 'id', 'domain_name', 'event', 'payload_json'])
+          .where('seq', 'in', keys)
+          .orderBy('seq')
+          .execute()
+        const posts: NewPost[] = []
+        for (const row of rows) {
+          const payload = JSON.parse(row.payload_json) as Record<string, unknown>
+          const type = typeOfEvent(row.event, payload)
+          if (type === null || !span.types.includes(type)) continue
+          events++
+          const targets = registry.targets(accountId, row.domain_name, type)
+          const wanted = targets.filter(({ url }) => wantedUrl === undefined || url === wantedUrl)
+          posts.push(...wanted.map((target) => post(row.id, target)))
+        }
+        if (posts.length > 0) await store.commit(queue.statements(posts))
+        queued += posts.length
+        after = rows.at(-1)?.seq ?? after
+        if (rows.length < REPLAY_PAGE) return { events, queued }
+      }
+    },
+  }
+}
+
+/** Keys of the events in the span; `failed` ones of both severities, which the column does not distinguish. */
+function eventKeysOf(store: Store, accountId: string, span: ReplaySpan) {
+  const names = new Set(span.types.map((type) => (type.endsWith('_fail') ? 'failed' : type)))
+  const query = store.db
+    .selectFrom('event_keys')
+    .where('account_id', '=', accountId)
+    .where('timestamp_us', '>=', Math.floor(span.from * 1000))
+    .where('timestamp_us', '<=', Math.ceil(span.to * 1000))
+    .where('event', 'in', [...names])
+  return span.domainName === undefined ? query : query.where('domain_name', '=', span.domainName)
+}
+
+async function countOf(store: Store, accountId: string, span: ReplaySpan): Promise<number> {
+  const row = await eventKeysOf(store, accountId, span)
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow()
+  return Number(row.count)
+}
