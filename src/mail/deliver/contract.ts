@@ -6,9 +6,9 @@ import type { DeliveryRow } from '../../platform/store/schema.ts'
 import type { Statement } from '../../platform/store/store.ts'
 import type { Tracing } from '../../platform/traces/tracing.ts'
 import type { MimeMessage } from '../../protocols/message/mime-message.ts'
+import type { TranscriptEntry } from '../../protocols/smtp/channel.ts'
 import type { EventMessage, EventRecord, SendingPool } from '../../watching/events/event.ts'
 import type { Judge, Outcome } from './attempt/outcome.ts'
-import type { Transcript } from './attempt/transcript.ts'
 import type { ClaimedDelivery, DueGroup, Queue } from './claim/queue.ts'
 import type { LaneInfo } from './lanes/lanes.ts'
 import type { LimitShare, SlowDown } from './lanes/pacing.ts'
@@ -70,7 +70,8 @@ export interface AttemptResult {
   verified: boolean | null
   utf8: boolean | null
   sessionMs: number
-  transcript: Transcript | null
+  /** The dialogue, from `startedAt` on, in Unix milliseconds. */
+  transcript: { startedAt: number; lines: TranscriptEntry[] } | null
 }
 
 /** Nothing was tried: this machine is short of something, such as open files. Not an attempt, and says nothing about the peer. */

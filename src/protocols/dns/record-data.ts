@@ -6,7 +6,7 @@
  */
 import { parseIp } from '../../base/net/ip.ts'
 import { isWithin, normalizeName } from './names.ts'
-import type { DnsAnswer } from './resolver.ts'
+import { type DnsAnswer, isDefinite } from './resolver.ts'
 import { isSpfRecord, mergeSpf, parseSpf } from './spf.ts'
 
 /** Bounds the advice, which would otherwise repeat a record of several kilobytes. */
@@ -126,7 +126,7 @@ export function checkCname(answer: DnsAnswer, target: string): RecordCheck {
   const found = [...answer.chain, ...direct]
   const host = normalizeName(target) ?? target
   if (found.includes(host)) return good(answer, found, `${answer.asked.name} is an alias of ${host}.`)
-  if (!isAnswered(answer)) return unanswered(answer, found)
+  if (!isDefinite(answer)) return unanswered(answer, found)
   if (found.length > 0)
     return bad(
       answer,
@@ -244,10 +244,6 @@ function parseTags(text: string): Map<string, string> {
   return tags
 }
 
-function isAnswered(answer: DnsAnswer): boolean {
-  return answer.kind === 'records' || answer.kind === 'nodata' || answer.kind === 'nxdomain'
-}
-
 function good(answer: DnsAnswer, found: readonly unknown[], sentence: string): RecordCheck {
   return { valid: true, answered: true, found: asTexts(found), sentence: explain(answer, sentence) }
 }
@@ -258,7 +254,7 @@ function bad(answer: DnsAnswer, found: readonly unknown[], sentence: string): Re
 
 /** No such record: the name, the type or a matching value is missing. Or DNS gave no answer. */
 function missing(answer: DnsAnswer, found: readonly unknown[], noun: string, publish: string): RecordCheck {
-  if (!isAnswered(answer)) return unanswered(answer, [])
+  if (!isDefinite(answer)) return unanswered(answer, [])
   const { name } = answer.asked
   const end = answer.chain.at(-1)
   const via = end === undefined ? '' : ` (an alias of ${end})`

@@ -60,6 +60,10 @@ export interface DnsAnswer<T extends DnsType = DnsType> {
   localFault?: string
 }
 
+/** Whether DNS has answered, be it that there is no such record. */
+export const isDefinite = ({ kind }: Pick<DnsAnswer, 'kind'>) =>
+  kind === 'records' || kind === 'nodata' || kind === 'nxdomain'
+
 export interface QueryOptions {
   /** Query the servers even if the answer is cached; the new answer is cached. */
   fresh?: boolean

@@ -7,8 +7,8 @@ import {
   rejectedEvent,
 } from '../../../watching/events/event.ts'
 import type { ClaimedDelivery, Settlement } from '../claim/queue.ts'
-import { providerOfDomain } from '../connect/well-known-domains.ts'
 import type { AttemptResult, DeliveryParts } from '../contract.ts'
+import { providerOfDomain } from '../shaping/provider-names.ts'
 import { CODE_TOO_OLD, type Failure, type Outcome, REASON_DEAD_MAILBOX, type Verdict } from './outcome.ts'
 import { nextStep } from './schedule.ts'
 

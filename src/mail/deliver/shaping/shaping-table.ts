@@ -1,6 +1,6 @@
 /** The limits of all sites, as they are looked up for each destination. Pure. */
 import { readFileSync } from 'node:fs'
-import { displayNameOf } from './display-names.ts'
+import { displayNameOf } from './provider-names.ts'
 import {
   type BackOff,
   type GivenShape,
