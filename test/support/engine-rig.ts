@@ -149,6 +149,8 @@ export function simulatedTransport(
       provider: 'Other',
       limits: typeof limits === 'function' ? limits(site) : limits,
     }),
+    limitsOf: (lane) => lane.limits,
+    shapingChanged() {},
     async deliver(_lane, delivery, _ready, stillOurs) {
       onAttempt(delivery.recipient, delivery.recipient_domain)
       await stillOurs()

@@ -21,8 +21,8 @@ import type { Sending } from './sending.ts'
 export interface EngineUses {
   sending: Sending
   sources: Sources
-  allowances: NonNullable<DeliveryParts['allowances']>
-  blocks: NonNullable<DeliveryParts['blocks']>
+  allowances: DeliveryParts['allowances']
+  blocks: DeliveryParts['blocks']
   judge: DeliveryParts['judge']
   capture: CaptureListener | null
   shaping: Shaping
@@ -72,8 +72,7 @@ export function startEngine(
     isCurrent: () => nodes.isCurrent(),
     share: () => nodes.deliveryShare(),
     slowedDown: (lane, why, how) => store.changes.hint(SLOWED, JSON.stringify({ lane, why, how })),
-    ...(store.kind === 'postgres' &&
-      config.sourceAddresses.length > 0 && { isElsewhere: sources.isElsewhere }),
+    isElsewhere: store.kind === 'postgres' && config.sourceAddresses.length > 0 ? sources.isElsewhere : null,
     isOff: !config.roles.includes('delivery'),
     mayClaim: () => space.mayClaim && store.fault() === null,
     clock,

@@ -33,7 +33,7 @@ export function conclude(
   const attempts = delivery.attempts + (result.attempted ? 1 : 0)
   const facts = (code: number, message: string, description: string, enhanced: string | null) => ({
     sendingIp: result.sendingIp,
-    sendingPool: result.sendingIp === null ? null : (rules.poolOf?.(result.sendingIp) ?? null),
+    sendingPool: result.sendingIp === null ? null : rules.poolOf(result.sendingIp),
     primaryDkim,
     recipientProvider: result.provider === 'Other' ? providerOfDomain(domain) : result.provider,
     status: {
