@@ -3,6 +3,7 @@
  * into rows and events.
  */
 import type { MxResult } from '../../../protocols/dns/mx.ts'
+import { CODE } from '../../../protocols/smtp/codes.ts'
 import type { SmtpFailure } from '../../../protocols/smtp/failure.ts'
 import type { SmtpReply } from '../../../protocols/smtp/reply.ts'
 
@@ -96,7 +97,7 @@ export function isAnswered(outcome: Outcome): boolean {
 
 /** No address that the message may leave from can be used (ips-pools.md section 1 rule 5). */
 export function noSendingIp(): Outcome {
-  const failure = { code: 421, enhanced: null, message: 'No sending IP available', description: '' }
+  const failure = { code: CODE.leaving, enhanced: null, message: 'No sending IP available', description: '' }
   return { kind: 'deferred', failure }
 }
 
@@ -128,7 +129,7 @@ export function outcomeOfFailure(failure: SmtpFailure): Outcome {
   if (failure.stage === 'body' && failure.reason === 'message') return unprepared(CONTENT_MISSING)
   const permanent = ['address', 'too-large', 'message'].includes(failure.reason) || isMissingUtf8(failure)
   const cause: Failure = {
-    code: permanent ? 554 : CODE_CONNECTION,
+    code: permanent ? CODE.failed : CODE_CONNECTION,
     enhanced: null,
     message: failure.message,
     description: '',

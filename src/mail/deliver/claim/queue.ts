@@ -6,14 +6,16 @@
  * Where rows are not selected by id, the conditions on `state` are literals: the indexes are partial, with waiting rows
  * only, and a database uses such an index only for a condition that it can read when it plans.
  */
+
 import { newId } from '../../../base/ids.ts'
+import { MINUTE_MS } from '../../../base/time/durations.ts'
 import type { DeliveryRow, DeliveryState } from '../../../platform/store/schema.ts'
 import type { SqlValue, Statement, Store } from '../../../platform/store/store.ts'
 import type { EventRecord } from '../../../watching/events/event.ts'
 import type { EventRecorder } from '../../../watching/events/event-recorder.ts'
 
 /** How long a claim holds without renewal; a lost process's deliveries wait at most this long. */
-export const LEASE_MS = 60_000
+export const LEASE_MS = MINUTE_MS
 
 /** A delivery leased to this process. */
 export type ClaimedDelivery = DeliveryRow & { lease_token: string; lease_until: number }

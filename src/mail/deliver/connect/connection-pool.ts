@@ -6,7 +6,7 @@
 import { PassingMap, PassingSet } from '../../../base/flow/passing.ts'
 import type { Clock, Timer } from '../../../base/time/clock.ts'
 import type { TranscriptEntry } from '../../../protocols/smtp/channel.ts'
-import type { SmtpConnection } from '../../../protocols/smtp/client.ts'
+import type { SmtpConnection } from '../../../protocols/smtp/connection.ts'
 
 export interface HeldConnection {
   connection: SmtpConnection

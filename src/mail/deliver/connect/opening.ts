@@ -6,7 +6,8 @@
 
 import { failPoint } from '../../../base/flow/fail-point.ts'
 import type { Clock } from '../../../base/time/clock.ts'
-import type { ConnectOptions, SmtpConnection, TlsOptions } from '../../../protocols/smtp/client.ts'
+import type { ConnectOptions, TlsOptions } from '../../../protocols/smtp/client.ts'
+import type { SmtpConnection } from '../../../protocols/smtp/connection.ts'
 import { SmtpFailure } from '../../../protocols/smtp/failure.ts'
 import { replyText } from '../../../protocols/smtp/reply.ts'
 import { noTls, type Outcome, outcomeOfFailure } from '../attempt/outcome.ts'

@@ -7,9 +7,11 @@
  *   tries those that refused it last: a host that rejects one of our addresses may accept another.
  * - A domain's hosts and their TLS rules are remembered for a short time.
  */
+
 import { type Cache, createCache, type MaybePromise } from '../../../base/flow/cache.ts'
 import { type Cidr, classifyAddress, parseIp } from '../../../base/net/ip.ts'
 import type { Clock } from '../../../base/time/clock.ts'
+import { MINUTE_MS } from '../../../base/time/durations.ts'
 import { findMailHosts, type MailHost, type MxResult } from '../../../protocols/dns/mx.ts'
 import type { Resolver } from '../../../protocols/dns/resolver.ts'
 import type { StsPolicies } from '../../../protocols/mta-sts/policies.ts'
@@ -324,7 +326,7 @@ const SITE_HOSTS_SHOWN = 3
 /** A path is down after this many failures to connect in a row: one may be chance. */
 const FAILURES_TO_DOWN = 3
 /** For this long a path that is down is not tried, and one that refused us is tried last. */
-const DOWN_MS = 60_000
+const DOWN_MS = MINUTE_MS
 const PATHS_MAX = 10_000
 
 interface DownPath {

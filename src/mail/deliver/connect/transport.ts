@@ -13,7 +13,8 @@
 import type { ByteBudget } from '../../../base/flow/byte-budget.ts'
 import { failPoint } from '../../../base/flow/fail-point.ts'
 import { localFaultOf, shortageOf } from '../../../base/process/shortage.ts'
-import type { SmtpConnection } from '../../../protocols/smtp/client.ts'
+import { CODE } from '../../../protocols/smtp/codes.ts'
+import type { SmtpConnection } from '../../../protocols/smtp/connection.ts'
 import { needs8bit } from '../../../protocols/smtp/envelope.ts'
 import { SmtpFailure } from '../../../protocols/smtp/failure.ts'
 import {
@@ -302,7 +303,7 @@ type Content = Pick<Attempt['prepared'], 'message' | 'sizeBytes'>
 function hasLeft({ stage, reason, reply, afterFinalDot }: SmtpFailure, { used }: HeldConnection): boolean {
   if (used === 0) return stage === 'mail' && reason === 'closed' && !afterFinalDot
   if (stage !== 'mail' && stage !== 'rset') return false
-  return reason === 'closed' || reply?.code === 421
+  return reason === 'closed' || reply?.code === CODE.leaving
 }
 
 /** Without 8BITMIME a client must not send bytes above 127 (RFC 6152 §3). Null: this message must not be converted. */
@@ -319,7 +320,7 @@ async function contentFor(
 const NOT_CONVERTIBLE: Outcome = {
   kind: 'bounced',
   failure: {
-    code: 554,
+    code: CODE.failed,
     enhanced: '5.6.3',
     message: 'the server takes no 8-bit mail, and the signature in this message forbids converting it',
     description: '',

@@ -9,9 +9,11 @@
  *    off again.
  * 3. Limits are those of the shaping with the ordered members replaced. What a lane has learnt from replies stays.
  */
+
 import type { Logger } from 'pino'
 import { BadRequest } from '../../../base/process/errors.ts'
 import type { Clock } from '../../../base/time/clock.ts'
+import { HOUR_MS, MINUTE_MS } from '../../../base/time/durations.ts'
 import { createJob, type Job } from '../../../platform/jobs/job.ts'
 import type { DeliveryOverrideRow } from '../../../platform/store/schema.ts'
 import type { Store } from '../../../platform/store/store.ts'
@@ -82,9 +84,9 @@ const OVERRIDES_MAX = 1_000
 export const NO_RATE = 'none'
 const TOPIC = 'delivery-overrides'
 const READ_EVERY_MS = 5_000
-const LOOK_AGAIN_MS = 3_600_000
+const LOOK_AGAIN_MS = HOUR_MS
 /** What waits is not all due at the same time. */
-const SPREAD_MS = 10 * 60_000
+const SPREAD_MS = 10 * MINUTE_MS
 /** Rows in one transaction. */
 const PORTION = 500
 
