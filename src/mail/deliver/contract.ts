@@ -12,7 +12,7 @@ import type { Judge, Outcome } from './attempt/outcome.ts'
 import type { ClaimedDelivery, DueGroup, Queue } from './claim/queue.ts'
 import type { LaneInfo } from './lanes/lanes.ts'
 import type { LimitShare, SlowDown } from './lanes/pacing.ts'
-import type { SitePauses } from './overrides/overrides.ts'
+import type { Overrides } from './overrides/overrides.ts'
 import type { LaneLimits } from './shaping/shaping-table.ts'
 
 /** A delivery prepared for sending, or decided without a server (test mode, suppression, render error). */
@@ -133,7 +133,7 @@ export interface Allowed {
 }
 
 export interface DeliveryParts {
-  pauses: SitePauses
+  pauses: Pick<Overrides, 'pauseOf' | 'nextLook'>
   blocks: AddressBlocks
   allowances: Allowances
   /** The pool of an address, for events. */

@@ -18,10 +18,7 @@ export interface TlsSession {
   sendingIp: string
 }
 
-export interface TlsCounts {
-  record(result: TlsSession): void
-  close(): Promise<void>
-}
+export type TlsCounts = ReturnType<typeof createTlsCounts>
 
 /** Combinations counted between two writes; further ones are not counted. */
 const KEYS_MAX = 10_000
@@ -30,7 +27,7 @@ const KEY = 'day, recipient_domain, policy_domain, policy_type, mx_host, result_
 const ADD = `INSERT INTO tls_results (${KEY}, sessions) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (${KEY})
   DO UPDATE SET sessions = tls_results.sessions + excluded.sessions`
 
-export function createTlsCounts(store: Store, clock: Clock): TlsCounts {
+export function createTlsCounts(store: Store, clock: Clock) {
   let counts = new Map<string, { result: TlsSession; day: string; sessions: number }>()
   let timer: Timer | null = null
 
@@ -48,7 +45,7 @@ export function createTlsCounts(store: Store, clock: Clock): TlsCounts {
   }
 
   return {
-    record(result) {
+    record(result: TlsSession): void {
       const day = new Date(clock.now()).toISOString().slice(0, 10)
       const key = [day, ...valuesOf(result)].join(' ')
       const known = counts.get(key)
@@ -56,7 +53,7 @@ export function createTlsCounts(store: Store, clock: Clock): TlsCounts {
       else if (counts.size < KEYS_MAX) counts.set(key, { result, day, sessions: 1 })
       timer ??= clock.setTimer(MINUTE_MS, () => void write().catch(() => {}))
     },
-    async close() {
+    async close(): Promise<void> {
       timer?.cancel()
       await write()
     },

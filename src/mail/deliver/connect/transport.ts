@@ -23,6 +23,7 @@ import {
   connectionFailure,
   noSendingIp,
   noTls,
+  notConvertible,
   type Outcome,
   outcomeOfFailure,
   outcomeOfMx,
@@ -136,7 +137,7 @@ export function createTransport(parts: TransportParts): Transport {
     try {
       const content = await contentFor(prepared, connection)
       if (content === null) {
-        const result = resultOf(attempt, held, startedAt, NOT_CONVERTIBLE)
+        const result = resultOf(attempt, held, startedAt, notConvertible())
         keep(attempt, held, key)
         return { result, left: false }
       }
@@ -314,17 +315,6 @@ async function contentFor(
   const { message, utf8, toSevenBit } = prepared
   const asIs = extensions.has('8BITMIME') || utf8 || toSevenBit === undefined || !needs8bit(message)
   return asIs ? prepared : toSevenBit()
-}
-
-/** RFC 3463 §3.7: conversion required but not supported. */
-const NOT_CONVERTIBLE: Outcome = {
-  kind: 'bounced',
-  failure: {
-    code: CODE.failed,
-    enhanced: '5.6.3',
-    message: 'the server takes no 8-bit mail, and the signature in this message forbids converting it',
-    description: '',
-  },
 }
 
 /** The message with the field that names the address it is sent from. */
