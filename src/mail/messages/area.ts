@@ -34,7 +34,7 @@ import { createListExpander, memberStatements } from '../accept/list-recipients.
 import { createReceivedMail, type ReceivedMail } from '../accept/received-mail.ts'
 import { createLargeTexts, type LargeTexts } from '../compose/large-texts.ts'
 import { createSecondaryKeys } from '../compose/secondary-keys.ts'
-import { transcriptRetention } from '../deliver/attempt/transcript-retention.ts'
+import { transcriptRetention } from '../deliver/attempt/transcripts.ts'
 import type { Delivery, DeliveryParts } from '../deliver/contract.ts'
 import { type Overrides, openOverrides } from '../deliver/overrides/overrides.ts'
 import type { Shaping } from '../deliver/shaping/shaping.ts'

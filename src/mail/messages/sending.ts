@@ -99,7 +99,7 @@ export interface Sending {
   prepare: DeliveryParts['prepare']
   describe: DeliveryParts['describe']
   consequences: DeliveryParts['consequences']
-  requeued: NonNullable<DeliveryParts['requeued']>
+  requeued: DeliveryParts['requeued']
   /** The body of a delivery as it was sent, for the archive sender; null when it is gone. */
   bodyOf(deliveryId: string): ReturnType<typeof bodyOf>
 }
