@@ -48,7 +48,7 @@ import { tagsArea } from './watching/tags/area.ts'
 import { tlsReportsArea } from './watching/tls-results/area.ts'
 import { webhooksArea } from './watching/webhooks/area.ts'
 
-export interface AreaParts {
+interface AreaParts {
   keys: Keys
   secret: string
   jobs(): Promise<JobReport[]>
@@ -62,7 +62,7 @@ export interface AreaParts {
 }
 
 /** Those that the listeners need by name. */
-export interface NamedAreas {
+interface NamedAreas {
   accounts: AccountsArea
   certificates: CertificatesArea
   domains: DomainsArea

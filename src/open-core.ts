@@ -15,15 +15,15 @@ import { createAccountDirectory } from './people/accounts/account-directory.ts'
 import { ensureFirstAccount, type FirstAccount } from './people/accounts/first-start.ts'
 import { createKeys, type Keys } from './people/keys/api-keys.ts'
 import type { Config } from './platform/config/config.ts'
-import { type AccountLimits, openAccountLimits } from './platform/http/limits/account-limits.ts'
 import {
+  type AccountLimits,
   createRateLimiter,
   type Limiter,
   limitsOf,
+  openAccountLimits,
   type RateLimiterOptions,
 } from './platform/http/limits/rate-limit.ts'
-import { createSharedRateLimiter } from './platform/http/limits/shared-rate-limit.ts'
-import { createTokenLeases } from './platform/http/limits/token-leases.ts'
+import { createSharedRateLimiter, createTokenLeases } from './platform/http/limits/shared-rate-limit.ts'
 import { aloneNode } from './platform/nodes/alone.ts'
 import { type Nodes, OWN_BLOBS } from './platform/nodes/node.ts'
 import { openNodes } from './platform/nodes/nodes.ts'
@@ -60,7 +60,7 @@ export interface CoreOverrides {
 /** What is open, closed from the last to the first. */
 export type Closers = (() => Promise<void> | void)[]
 
-export interface OpenCore {
+interface OpenCore {
   core: Core
   /** Areas add theirs before the first event is written. */
   interests: EventInterest[]
@@ -232,15 +232,11 @@ function limiterOf(
   { store, clock, accountLimits }: { store: Store; clock: Clock; accountLimits: AccountLimits },
   open: Closers,
 ): Limiter {
-  const limits = limitsOf(config)
   const options: RateLimiterOptions = {
     clock,
-    limits,
+    limits: limitsOf(config),
     off: config.rateLimit === null,
-    settingOf(name, subject) {
-      const count = accountLimits.countOf(name, subject)
-      return count === undefined ? undefined : { ...limits[name], count }
-    },
+    countOf: accountLimits.countOf,
   }
   if (store.kind === 'sqlite') return createRateLimiter(options)
   const limiter = createSharedRateLimiter({ ...options, exchange: createTokenLeases(store, clock) })

@@ -6,12 +6,15 @@ import type { Clock } from '../time/clock.ts'
 /** A plain value where it is known: a promise would cost hot paths a microtask and its memory. */
 export type MaybePromise<T> = T | Promise<T>
 
+/** Whether the value must be awaited: `isPending(value) ? await value : value`, where a needless `await` would cost. */
+export const isPending = <T>(value: MaybePromise<T>): value is Promise<T> => value instanceof Promise
+
 /**
  * `use(value)`: at once if the value is known, else when it is. The hot paths go through here instead of `await`
  * (decision 34). `use` and what calls this may throw at once where a promise would have been rejected.
  */
 export function whenKnown<T, R>(value: MaybePromise<T>, use: (value: T) => MaybePromise<R>): MaybePromise<R> {
-  return value instanceof Promise ? value.then(use) : use(value)
+  return isPending(value) ? value.then(use) : use(value)
 }
 
 /** The values in a list: at once if all are known, else when the last one is. Rejects with the first failure. */
@@ -19,7 +22,7 @@ export function allKnown<const T extends readonly unknown[]>(
   values: T,
 ): MaybePromise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
   type Known = { -readonly [K in keyof T]: Awaited<T[K]> }
-  return values.some((value) => value instanceof Promise)
+  return values.some(isPending)
     ? (Promise.all(values) as unknown as Promise<Known>)
     : (values as unknown as Known)
 }
@@ -40,7 +43,7 @@ export class Lazy<T> {
     if (this.#value !== undefined) return this.#value
     const value = this.#load()
     this.#value = value
-    if (value instanceof Promise) {
+    if (isPending(value)) {
       value.then(
         (known) => this.#keep(value, known),
         () => this.#keep(value, undefined),

@@ -5,9 +5,9 @@
  */
 
 /** The member of the answer that holds the text; the contract fixes it per operation and case. */
-export type ErrorForm = 'message' | 'Reason' | 'Description' | 'Field'
+type ErrorForm = 'message' | 'Reason' | 'Description' | 'Field'
 
-export interface ErrorDetails {
+interface ErrorDetails {
   /** Default `message`. */
   form?: ErrorForm
   /** With form `Field`: the parameter that is at fault. An empty text then leaves the `Value` member out. */

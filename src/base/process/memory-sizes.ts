@@ -23,7 +23,7 @@ export interface SqliteSizes {
   youngMb: number
 }
 
-export interface SigningSizes {
+interface SigningSizes {
   threads: number
   /** Young generation of each thread. */
   youngMb: number

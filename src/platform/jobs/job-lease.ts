@@ -25,7 +25,7 @@ export interface HeldLease {
   end(waitMs: number, error: string | null): Promise<void>
 }
 
-export interface LeaseSpec {
+interface LeaseSpec {
   name: string
   everyMs: number
   /** When a run that a crash ends is due again. */

@@ -2,7 +2,7 @@
 import type { Job } from './job.ts'
 import type { JobContext, JobReport } from './job-context.ts'
 
-export interface JobRunner {
+interface JobRunner {
   /** @throws Error when another job has that name */
   add(jobs: readonly Job[]): void
   /** Starts all jobs; those added later start when they are added. */

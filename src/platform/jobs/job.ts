@@ -32,7 +32,7 @@ export interface JobSpec {
  * time, if that is earlier than the interval.
  */
 // biome-ignore lint/suspicious/noConfusingVoidType: work that returns nothing is complete
-export type JobResult = void | 'more' | { againInMs: number }
+type JobResult = void | 'more' | { againInMs: number }
 
 export interface Job {
   readonly name: string

@@ -27,7 +27,7 @@ const HEARD_MS = 3_000
 /** Where notifications do not arrive, everything is considered changed this often. */
 const ASK_EVERY_MS = 2_000
 
-export interface NodeParts {
+interface NodeParts {
   store: Store
   url: string
   facts: NodeFacts

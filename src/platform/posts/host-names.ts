@@ -43,7 +43,7 @@ function hostsText(): string {
 }
 
 /** hosts(5): an address, then its names; `#` begins a comment. */
-export function parseHosts(text: string): Map<string, string[]> {
+function parseHosts(text: string): Map<string, string[]> {
   const hosts = new Map<string, string[]>()
   for (const line of text.split('\n')) {
     const [address = '', ...names] = (line.split('#', 1)[0] as string).trim().split(/\s+/)

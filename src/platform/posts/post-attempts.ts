@@ -51,7 +51,7 @@ export interface Attempt {
   at: number
 }
 
-export interface PostAttemptParts {
+interface PostAttemptParts {
   store: Store
   client: HttpClient
   clock: Clock

@@ -34,7 +34,7 @@ export interface Lane {
   nextWakeUpAt: number | null
 }
 
-export interface PostLaneParts {
+interface PostLaneParts {
   /** Makes one attempt; never rejects. */
   attempt(lane: Lane, row: OutgoingPostRow): Promise<void>
   /** Reads more rows of a lane that has none in memory. */

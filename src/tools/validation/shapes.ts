@@ -14,7 +14,7 @@ import {
   text,
   unixSeconds,
 } from '../../base/shape.ts'
-import { PAGING } from '../../platform/http/request/paging-shape.ts'
+import { PAGING } from '../../platform/http/request/paging.ts'
 
 export const RESULTS = ['catch_all', 'deliverable', 'do_not_send', 'undeliverable', 'unknown'] as const
 export type ResultName = (typeof RESULTS)[number]

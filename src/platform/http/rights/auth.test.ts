@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { basic, ManualClock, startServer, type TestServer } from '../../../../test/support/http-server.ts'
 import { anyJson } from '../../../base/shape.ts'
 import { createFailedAttempts } from '../limits/failed-attempts.ts'
 import { createRateLimiter, DEFAULT_LIMITS } from '../limits/rate-limit.ts'
 import { operation } from '../operation.ts'
-import { basic, ManualClock, startServer, type TestServer } from '../testing.ts'
 import { type Access, type Area, mayAccess, type Role } from './rights.ts'
 
 const common = { tag: 'Test', summary: 'x', answers: { 200: anyJson('ok') } } as const
