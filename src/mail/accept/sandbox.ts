@@ -5,7 +5,7 @@
  * are checked one by one when their copies are prepared. Mail of the service itself, which asks them, may go to anyone.
  */
 import type { DeliveryMode } from '../../platform/config/config.ts'
-import { SYSTEM_ACCOUNT_ID } from '../../platform/store/system-account.ts'
+import { SYSTEM_ACCOUNT_ID } from '../../platform/store/account-rows.ts'
 import { addressKey, type Mailbox } from '../../protocols/mime/address.ts'
 import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
 import type { SandboxGate } from './collaborators.ts'

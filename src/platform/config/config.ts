@@ -2,11 +2,13 @@
  * The configuration: one table of settings with meaning, unit and default. The only reader of the
  * environment. A fault in one setting never hides the next: all of them are reported together.
  */
+
 import { isIP } from 'node:net'
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import { canonicalIp } from '../../base/net/ip.ts'
 import { MEMORY_KINDS, type MemoryKind } from '../../base/process/memory-sizes.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import { addressKey, parseMailbox, toAsciiDomain } from '../../protocols/mime/address.ts'
 import { USER_ROLES, type UserRole } from '../http/rights/rights.ts'
 import { ROLES, type Role } from '../nodes/node.ts'
@@ -329,7 +331,7 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
     greylist: setting('GREYLIST', flag, () => false),
     tlsReports: setting('TLS_REPORTS', flag, () => true),
     placementSeedsFile: optional('PLACEMENT_SEEDS', path),
-    placementWaitMs: setting('PLACEMENT_WAIT', duration, () => 60 * MINUTE_MS),
+    placementWaitMs: setting('PLACEMENT_WAIT', duration, () => HOUR_MS),
     // Many networks forbid outgoing connections to port 25, and receivers dislike being asked.
     validationSmtpProbe: setting('VALIDATION_SMTP_PROBE', flag, () => false),
     spamScorer: optional('SPAM_SCORER', spamScorer),
@@ -462,8 +464,8 @@ function certifiableHosts(urls: readonly string[]): string[] {
 /** Limits and times of the contract (dynamic-pools.md section 3). */
 function dynamicPoolsConfig({ setting }: Pick<Readers, 'setting'>): DynamicPoolsConfig {
   return {
-    intervalMs: setting('DYNAMIC_POOLS_INTERVAL', countedTime, () => 24 * 60 * MINUTE_MS),
-    windowMs: setting('DYNAMIC_POOLS_WINDOW', countedTime, () => 7 * 24 * 60 * MINUTE_MS),
+    intervalMs: setting('DYNAMIC_POOLS_INTERVAL', countedTime, () => DAY_MS),
+    windowMs: setting('DYNAMIC_POOLS_WINDOW', countedTime, () => 7 * DAY_MS),
     bouncePpm: setting('DYNAMIC_POOLS_BOUNCE_RATE', millionths, () => 50_000),
     complaintPpm: setting('DYNAMIC_POOLS_COMPLAINT_RATE', millionths, () => 1_000),
     goodVolume: setting('DYNAMIC_POOLS_GOOD_VOLUME', wholeNumber(1, 1_000_000_000, 'messages'), () => 1_000),
@@ -588,7 +590,6 @@ function headerFields(text: string): Record<string, string> {
   return Object.fromEntries(fields)
 }
 
-const MINUTE_MS = 60_000
 /** 10, 15 and 30 minutes, 1, 2 and 4 hours: messages.md rule 43; also of received mail, routes-inbound.md section 9. */
 const DEFAULT_RETRY_SCHEDULE_MS = [10, 15, 30, 60, 120, 240].map((minutes) => minutes * MINUTE_MS)
 /** 5, 10 and 15 minutes, 1, 2 and 4 hours, each from the attempt before: webhooks.md rule 22. */
@@ -813,7 +814,7 @@ function network(text: string): string {
   return text
 }
 
-const UNITS_MS: Record<string, number> = { s: 1000, m: MINUTE_MS, h: 60 * MINUTE_MS }
+const UNITS_MS: Record<string, number> = { s: 1000, m: MINUTE_MS, h: HOUR_MS }
 
 /** `90s`, `10m`, `4h` in milliseconds. */
 function duration(text: string): number {
@@ -826,8 +827,7 @@ function duration(text: string): number {
 /** At least an hour, which figures are counted by; at most as long as those of hours are kept. */
 function countedTime(text: string): number {
   const ms = duration(text)
-  if (ms < 60 * MINUTE_MS || ms > 60 * 24 * 60 * MINUTE_MS)
-    throw new Error(`${quoted(text)} is not a time from 1h to 1440h`)
+  if (ms < HOUR_MS || ms > 60 * DAY_MS) throw new Error(`${quoted(text)} is not a time from 1h to 1440h`)
   return ms
 }
 

@@ -1,6 +1,6 @@
 /** Leads a request to its route: an operation, a page, or an answer of its own (preflight, 404, 405, 414, 503). */
 
-import { ownText, remember } from '../../base/flow/remember.ts'
+import { ownText, remember } from '../../base/flow/cache.ts'
 import { newId } from '../../base/ids.ts'
 import { BadRequest, MethodNotAllowed, NotFound, Unavailable } from '../../base/process/errors.ts'
 import type { FaultLog } from '../../base/process/fault-log.ts'

@@ -6,7 +6,7 @@
  * fast ones. Lanes that wait for a slot take turns.
  */
 
-import { PassingSet } from '../../base/flow/passing.ts'
+import { PassingSet } from '../../base/flow/cache.ts'
 import type { Timer } from '../../base/time/clock.ts'
 import type { OutgoingPostRow } from '../store/schema.ts'
 

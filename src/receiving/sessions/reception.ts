@@ -18,7 +18,7 @@
  * Nothing here sends mail: a report without meaning is dropped, and one that cannot be stored now gets 451, so that its
  * sender keeps it.
  */
-import { networkOf } from '../../base/net/client-networks.ts'
+import { networkOf } from '../../base/net/ip.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import {
   createRateLimiter,

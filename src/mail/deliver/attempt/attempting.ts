@@ -15,7 +15,7 @@
 
 import { failPoint } from '../../../base/flow/fail-point.ts'
 import { pause } from '../../../base/flow/pause.ts'
-import { localFaultOf } from '../../../base/process/local-fault.ts'
+import { localFaultOf } from '../../../base/process/system-fault.ts'
 import { StaleWrite } from '../../../platform/store/store.ts'
 import type { EventMessage } from '../../../watching/events/event.ts'
 import { InFlight } from '../claim/in-flight.ts'

@@ -2,7 +2,7 @@
  * What waits in a lane, in fair order: accounts take turns, within an account its sending domains take turns, and each
  * domain is first in, first out. One tenant's (or newsletter's) thousands delay another's single message by one turn.
  */
-import { PassingMap } from '../../../base/flow/passing.ts'
+import { PassingMap } from '../../../base/flow/cache.ts'
 
 export interface Shared {
   readonly delivery: { account_id: string; domain_id: string }

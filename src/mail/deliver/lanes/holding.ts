@@ -14,7 +14,7 @@
  * Only this file adds deliveries to what is held and removes them, reserves slots and renews leases.
  */
 import type { Logger } from 'pino'
-import { PassingMap } from '../../../base/flow/passing.ts'
+import { PassingMap } from '../../../base/flow/cache.ts'
 import type { Clock } from '../../../base/time/clock.ts'
 import type { DeliveryRow } from '../../../platform/store/schema.ts'
 import { InFlight } from '../claim/in-flight.ts'

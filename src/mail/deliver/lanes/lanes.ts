@@ -15,8 +15,7 @@
  *   another domain delay it by one turn (fair-queue.ts).
  */
 
-import { PassingMap } from '../../../base/flow/passing.ts'
-import { remember } from '../../../base/flow/remember.ts'
+import { PassingMap, remember } from '../../../base/flow/cache.ts'
 import type { Clock, Timer } from '../../../base/time/clock.ts'
 import { AccountLoad, type Window } from '../claim/account-load.ts'
 import { FairQueue } from '../claim/fair-queue.ts'

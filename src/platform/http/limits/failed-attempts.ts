@@ -13,11 +13,12 @@
  * Loopback addresses are exempt. No account and no login is ever locked. All this is in memory: a restart forgets it.
  */
 
+import { Turns } from '../../../base/flow/gate.ts'
 import { pause } from '../../../base/flow/pause.ts'
-import { Turns } from '../../../base/flow/turns.ts'
-import { networkOf, networksOf } from '../../../base/net/client-networks.ts'
+import { networkOf, networksOf } from '../../../base/net/ip.ts'
 import { TooManyRequests } from '../../../base/process/errors.ts'
 import type { Clock } from '../../../base/time/clock.ts'
+import { DAY_MS, MINUTE_MS } from '../../../base/time/durations.ts'
 
 const PER_MINUTE = 10
 const PER_DAY = 50
@@ -32,8 +33,6 @@ const LOGIN_FACTOR = 9
  */
 const KNOWN_PLACE_FACTOR = 20
 
-const MINUTE_MS = 60_000
-const DAY_MS = 24 * 3_600_000
 const DELAY_MS = 1_000
 /** For a login that is tried from anywhere. */
 const LOGIN_DELAY_MS = 5_000

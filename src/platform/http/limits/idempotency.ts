@@ -9,10 +9,12 @@
  *    record without an answer is written first; calls that find it get 409 with Retry-After.
  * 4. An answer of 4xx is kept too; 429 and 5xx are not: the next call tries again.
  */
+
 import { createHash } from 'node:crypto'
-import { PassingMap } from '../../../base/flow/passing.ts'
+import { PassingMap } from '../../../base/flow/cache.ts'
 import { BadRequest, Conflict } from '../../../base/process/errors.ts'
 import type { Clock } from '../../../base/time/clock.ts'
+import { DAY_MS } from '../../../base/time/durations.ts'
 import type { IdempotencyKeyRow } from '../../store/schema.ts'
 import type { Sealer } from '../../store/secrets/sealing.ts'
 import { StaleWrite, type Statement, type Store } from '../../store/store.ts'
@@ -179,7 +181,7 @@ interface IdempotencyRecords {
 }
 
 /** How long an answer is kept. */
-const KEPT_MS = 86_400_000
+const KEPT_MS = DAY_MS
 /** The key as stored; keys of callers have no line break. */
 const ownKey = ({ owner, key }: IdempotentCall): string => (owner === null ? key : `${owner}\n${key}`)
 

@@ -9,8 +9,10 @@
  *
  * What processes hold is part of the bucket's size, so together they never have more than one bucket.
  */
+
 import type { MaybePromise } from '../../../base/flow/cache.ts'
 import type { Clock, Timer } from '../../../base/time/clock.ts'
+import { HOUR_MS } from '../../../base/time/durations.ts'
 import { createJob, type Job } from '../../jobs/job.ts'
 import type { Store } from '../../store/store.ts'
 import {
@@ -289,7 +291,6 @@ export function createTokenLeases(store: Store, clock: Clock): ExchangeLeases {
   }
 }
 
-const EVERY_MS = 3_600_000
 const ROWS_PER_STEP = 5_000
 const OLD_BUCKETS = `DELETE FROM rate_buckets WHERE bucket IN
   (SELECT bucket FROM rate_buckets WHERE filled_at < time_from_now(?) ORDER BY filled_at LIMIT ${ROWS_PER_STEP})`
@@ -298,10 +299,10 @@ const OLD_BUCKETS = `DELETE FROM rate_buckets WHERE bucket IN
 export const bucketRetention = (store: Store): Job =>
   createJob({
     name: 'rate-buckets',
-    everyMs: EVERY_MS,
+    everyMs: HOUR_MS,
     scope: 'database',
     async work() {
-      const [removed] = await store.commit([{ sql: OLD_BUCKETS, values: [-EVERY_MS] }])
+      const [removed] = await store.commit([{ sql: OLD_BUCKETS, values: [-HOUR_MS] }])
       return (removed?.affected ?? 0) === ROWS_PER_STEP ? 'more' : undefined
     },
   })

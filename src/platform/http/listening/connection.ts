@@ -9,8 +9,8 @@
  * Streamed answers wait for the client by themselves, so they count as a small answer until they end.
  */
 import type { Server, Socket } from 'node:net'
-import { PassingSet } from '../../../base/flow/passing.ts'
-import { networkOf } from '../../../base/net/client-networks.ts'
+import { PassingSet } from '../../../base/flow/cache.ts'
+import { networkOf } from '../../../base/net/ip.ts'
 import { networkMatcher, plainAddress } from '../request/origin.ts'
 import { JSON_TYPE } from './arrival.ts'
 

@@ -11,7 +11,7 @@ import {
 import type { Socket } from 'node:net'
 import { pipeline, Readable } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
-import { ownText, remember } from '../../../base/flow/remember.ts'
+import { ownText, remember } from '../../../base/flow/cache.ts'
 import { isShared } from '../../../base/flow/shared-bytes.ts'
 import { type AnswerBody, type Arrival, type ArrivedBody, JSON_TYPE, NO_BODY } from './arrival.ts'
 import { type Connection, Connections, type InFlight } from './connection.ts'

@@ -3,7 +3,7 @@
  * the command line.
  */
 import type { Logger } from 'pino'
-import { CannotListen } from '../../../base/net/cannot-listen.ts'
+import { CannotListen } from '../../../base/process/errors.ts'
 import type { Clock } from '../../../base/time/clock.ts'
 import type { Arrival } from './arrival.ts'
 import { createListener, type Deadlines, type TlsOptions } from './listener.ts'

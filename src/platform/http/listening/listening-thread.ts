@@ -3,7 +3,7 @@
  * A client that leaves before its request is answered is reported.
  */
 import { parentPort, workerData } from 'node:worker_threads'
-import { PassingMap } from '../../../base/flow/passing.ts'
+import { PassingMap } from '../../../base/flow/cache.ts'
 import { collectAtRest } from '../../../base/process/rest-collection.ts'
 import { type AnswerBody, type Arrival, type ArrivedBody, NO_BODY } from './arrival.ts'
 import type { DirectArrival } from './direct-arrival.ts'

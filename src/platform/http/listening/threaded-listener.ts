@@ -10,7 +10,7 @@ import {
 import { join } from 'node:path'
 import { finished, Readable } from 'node:stream'
 import { type Transferable, Worker } from 'node:worker_threads'
-import { PassingMap } from '../../../base/flow/passing.ts'
+import { PassingMap } from '../../../base/flow/cache.ts'
 import { isShared } from '../../../base/flow/shared-bytes.ts'
 import { type AnswerBody, type Arrival, type ArrivedBody, NO_BODY } from './arrival.ts'
 import type { Listener, ListenerOptions } from './listener.ts'

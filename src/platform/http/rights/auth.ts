@@ -6,8 +6,7 @@
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { domainToASCII } from 'node:url'
-import { isPending, type MaybePromise, whenKnown } from '../../../base/flow/cache.ts'
-import { remember } from '../../../base/flow/remember.ts'
+import { isPending, type MaybePromise, remember, whenKnown } from '../../../base/flow/cache.ts'
 import { Forbidden, Unauthenticated } from '../../../base/process/errors.ts'
 import type { Exchange } from '../exchange.ts'
 import type { FailedAttempts } from '../limits/failed-attempts.ts'

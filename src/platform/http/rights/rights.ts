@@ -11,7 +11,7 @@ export type Access = 'read' | 'write'
 export const USER_ROLES: readonly UserRole[] = ['basic', 'billing', 'support', 'developer', 'admin']
 
 /** Rows of the rights table. */
-export type Area = keyof typeof RIGHTS
+export type RightsArea = keyof typeof RIGHTS
 
 /** In the order of the columns. */
 export const ROLES = ['admin', 'developer', 'support', 'basic', 'sending', 'billing'] as const
@@ -54,7 +54,7 @@ export const RIGHTS = {
 export type Only = 'parent' | 'first' | 'itself' | 'machine' | 'user' | 'user-session'
 
 export interface Requirement {
-  area: Area
+  area: RightsArea
   /** POST queries of metrics, logs and tags are `read`. */
   access: Access
   /** Name of the path parameter that holds the domain; needed where domain keys are accepted. */
@@ -66,23 +66,23 @@ export interface Requirement {
 }
 
 /** Whether the role has the right; `sending` has one right only, and `authorize` ties it to its domain. */
-export function mayAccess(role: Role, area: Area, access: Access): boolean {
+export function mayAccess(role: Role, area: RightsArea, access: Access): boolean {
   const right: Right = RIGHTS[area][ROLES.indexOf(role)] as Right
   return right.includes(access === 'read' ? 'R' : 'W')
 }
 
 /** The column of a role: its right in each area. */
-export function rightsOf(role: Role): Record<Area, Right> {
-  const areas = Object.keys(RIGHTS) as Area[]
+export function rightsOf(role: Role): Record<RightsArea, Right> {
+  const areas = Object.keys(RIGHTS) as RightsArea[]
   return Object.fromEntries(areas.map((area) => [area, RIGHTS[area][ROLES.indexOf(role)]])) as Record<
-    Area,
+    RightsArea,
     Right
   >
 }
 
 /** The rights of one operation, as `x-rights` of the machine description. */
 export interface DescribedRights {
-  area: Area
+  area: RightsArea
   access: Access
   roles: readonly Role[]
   only?: Only
