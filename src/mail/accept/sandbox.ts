@@ -4,7 +4,7 @@
  * domains, if verified, users of the account, and recipients who have agreed (accounts.md section 2). Members of a list
  * are checked one by one when their copies are prepared. Mail of the service itself, which asks them, may go to anyone.
  */
-import type { DeliveryMode } from '../../platform/config/config.ts'
+import type { DeliveryMode } from '../../platform/config/sending.ts'
 import { SYSTEM_ACCOUNT_ID } from '../../platform/store/account-rows.ts'
 import { addressKey, type Mailbox } from '../../protocols/mime/address.ts'
 import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
