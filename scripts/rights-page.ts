@@ -4,13 +4,8 @@
  */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import {
-  type DescribedRights,
-  type Only,
-  RIGHTS,
-  type RightsArea,
-  ROLES,
-} from '../src/platform/http/rights/rights.ts'
+import type { DescribedRights } from '../src/platform/http/rights/auth.ts'
+import { type Only, RIGHTS, type RightsArea, ROLES } from '../src/platform/http/rights/rights.ts'
 import { describeService } from './description.ts'
 
 export const RIGHTS_PAGE = join(import.meta.dirname, '../docs/rights.md')

@@ -5,10 +5,9 @@ import type { Core } from '../../core.ts'
 import { createFailedAttempts, type FailedAttempts } from '../../platform/http/limits/failed-attempts.ts'
 import type { Authenticator } from '../../platform/http/rights/auth.ts'
 import { removeIndexedRows } from '../../platform/store/account-rows.ts'
-import { type AllowedCallers, createAllowedCallers } from '../caller-addresses/allowed-callers.ts'
 import { callerAddressRoutes } from '../caller-addresses/routes.ts'
 import { createCallerAddressStore } from '../caller-addresses/store.ts'
-import { createPublicKeys, type Keys, keyRetention, localKey } from '../keys/api-keys.ts'
+import { createPublicKeys, type Keys, keyRetention, localKey, removeSendingKeys } from '../keys/api-keys.ts'
 import { credentialRoutes } from '../keys/credential-routes.ts'
 import { type Credentials, createCredentials } from '../keys/credentials.ts'
 import { keyRoutes } from '../keys/key-routes.ts'
@@ -23,8 +22,12 @@ import { createSecondFactor, type SecondFactor } from '../users/second-factor.ts
 import { accountFeatureRoutes } from './account-features.ts'
 import { type AuditLog, createAuditLog } from './audit-log.ts'
 import { auditRoutes } from './audit-routes.ts'
-import { auditedAttempts, createAuthenticator } from './authenticator.ts'
-import { removeSendingKeys } from './on-domain-deleted.ts'
+import {
+  type AllowedCallers,
+  auditedAttempts,
+  createAllowedCallers,
+  createAuthenticator,
+} from './authenticator.ts'
 import { accountRoutes } from './routes.ts'
 import { createAccountSettings, settingsRoutes } from './settings.ts'
 

@@ -16,6 +16,7 @@ import { lockedAccount } from '../../platform/store/account-rows.ts'
 import type { ApiKeyRow, Schema } from '../../platform/store/schema.ts'
 import { equalSecrets, type Sealer } from '../../platform/store/secrets/sealing.ts'
 import type { Store } from '../../platform/store/store.ts'
+import type { OnDomainDeleted } from '../../sending/domains/deletion.ts'
 
 export type KeyKind = 'user' | 'domain' | 'web'
 
@@ -285,4 +286,16 @@ export function localKey(sealer: Sealer): (secret: string) => boolean {
 /** For what proves access to this machine, never an API key or a session. @throws Forbidden */
 export function requireLocalKey(caller: Caller): void {
   if (caller.keyId !== LOCAL_KEY_ID) throw new Forbidden()
+}
+
+/** Removes the sending keys of a deleted domain: creating a domain under its name again must not revive them. */
+export function removeSendingKeys(store: Store): OnDomainDeleted {
+  return async (domain) => {
+    await store.db
+      .deleteFrom('api_keys')
+      .where('account_id', '=', domain.accountId)
+      .where('kind', '=', 'domain')
+      .where('domain_name', '=', domain.name)
+      .execute()
+  }
 }

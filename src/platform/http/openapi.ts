@@ -18,7 +18,7 @@ import { type FixedAnswer, fixedAnswer } from './answer/reply.ts'
 import { JSON_TYPE } from './listening/arrival.ts'
 import { type Answers, type JsonSchema, type Operation, type ParamDoc, pathNames } from './operation.ts'
 import { auditNote } from './rights/audit.ts'
-import { describeRights } from './rights/rights.ts'
+import { describeRights } from './rights/auth.ts'
 
 interface DescriptionOptions {
   baseUrl: string

@@ -5,7 +5,8 @@ import { anyJson } from '../../../base/shape.ts'
 import { createFailedAttempts } from '../limits/failed-attempts.ts'
 import { createRateLimiter, DEFAULT_LIMITS } from '../limits/rate-limit.ts'
 import { operation } from '../operation.ts'
-import { type Access, mayAccess, type RightsArea, type Role } from './rights.ts'
+import { mayAccess } from './auth.ts'
+import type { Access, RightsArea, Role } from './rights.ts'
 
 const common = { tag: 'Test', summary: 'x', answers: { 200: anyJson('ok') } } as const
 const answerCaller = async ({ caller }: { caller: { accountId: string; parentAccountId?: string } }) => ({

@@ -11,7 +11,16 @@ import { Forbidden, Unauthenticated } from '../../../base/process/errors.ts'
 import type { Exchange } from '../exchange.ts'
 import type { FailedAttempts } from '../limits/failed-attempts.ts'
 import type { OriginPolicy, RemoteAddresses } from '../request/origin.ts'
-import { mayAccess, type Requirement, type Role } from './rights.ts'
+import {
+  type Access,
+  type Only,
+  type Requirement,
+  RIGHTS,
+  type Right,
+  type RightsArea,
+  ROLES,
+  type Role,
+} from './rights.ts'
 
 export interface Caller {
   accountId: string
@@ -117,6 +126,35 @@ export function authorize(
 function sameDomain(one: string, other: string): boolean {
   const normal = domainToASCII(one)
   return normal !== '' && normal === domainToASCII(other)
+}
+
+/** Whether the role has the right; `sending` has one right only, and `authorize` ties it to its domain. */
+export function mayAccess(role: Role, area: RightsArea, access: Access): boolean {
+  const right: Right = RIGHTS[area][ROLES.indexOf(role)] as Right
+  return right.includes(access === 'read' ? 'R' : 'W')
+}
+
+/** The rights of one operation, as `x-rights` of the machine description. */
+export interface DescribedRights {
+  area: RightsArea
+  access: Access
+  roles: readonly Role[]
+  only?: Only
+  /** The public key is accepted besides. */
+  public_key?: true
+}
+
+export function describeRights({ area, access, domain, only, publicKey }: Requirement): DescribedRights {
+  // Sending keys are tied to the domain in the path, so without one they have no right.
+  const hasRight = (role: Role) =>
+    mayAccess(role, area, access) && (role !== 'sending' || domain !== undefined)
+  return {
+    area,
+    access,
+    roles: ROLES.filter(hasRight),
+    ...(only !== undefined && { only }),
+    ...(publicKey && { public_key: true as const }),
+  }
 }
 
 export interface AuthenticationParts {
