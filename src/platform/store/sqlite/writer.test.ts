@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import type { Statement } from './store.ts'
-import { WriterQueue } from './writer-queue.ts'
+import type { Statement } from '../store.ts'
+import { WriterQueue } from './writer.ts'
 
 /** A writer that records its groups, and answers when the test calls `answer`. */
 function createRig() {

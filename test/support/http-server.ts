@@ -4,21 +4,23 @@ import { EventEmitter } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import { mkdtemp, open, readdir, rm } from 'node:fs/promises'
 import { createConnection } from 'node:net'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { pino } from 'pino'
-import { anyJson } from '../../base/shape.ts'
-import type { Clock } from '../../base/time/clock.ts'
-import { systemClock } from '../../base/time/clock.ts'
-import { createRateLimiter } from './limits/rate-limit.ts'
-import { type Operation, operation } from './operation.ts'
-import { filesParam } from './request/inputs.ts'
-import type { FileSpool } from './request/uploads.ts'
-import type { Authenticator, Caller } from './rights/auth.ts'
-import type { Role } from './rights/rights.ts'
-import { createHttpServer, type HttpServer, type HttpServerOptions } from './server.ts'
+import { createByteBudget } from '../../src/base/flow/byte-budget.ts'
+import { anyJson } from '../../src/base/shape.ts'
+import type { Clock } from '../../src/base/time/clock.ts'
+import { systemClock } from '../../src/base/time/clock.ts'
+import { createFailedAttempts } from '../../src/platform/http/limits/failed-attempts.ts'
+import { createRateLimiter } from '../../src/platform/http/limits/rate-limit.ts'
+import { type Operation, operation } from '../../src/platform/http/operation.ts'
+import { filesParam } from '../../src/platform/http/request/inputs.ts'
+import type { FileSpool } from '../../src/platform/http/request/uploads.ts'
+import type { Authenticator, Caller } from '../../src/platform/http/rights/auth.ts'
+import type { Role } from '../../src/platform/http/rights/rights.ts'
+import { createHttpServer, type HttpServer, type HttpServerOptions } from '../../src/platform/http/server.ts'
 
 /** Stands still until advanced; timers fire in order of their time. */
 export class ManualClock implements Clock {
@@ -168,10 +170,35 @@ export async function startServer(
     port: 0,
     logger: pino({ level: 'trace' }, sink),
     clock,
+    tls: null,
+    dataFolder: null,
+    thread: availableParallelism() > 1,
+    deadlines: {},
+    connectionsPerClientMax: Number.POSITIVE_INFINITY,
+    trustedProxies: [],
     baseUrl: 'https://mail.example.net',
+    otherBaseUrls: [],
+    corsOrigins: [],
+    headerPrefix: 'X-Service-',
+    headerPrefixAliases: ['X-Mailgun-'],
+    authRealm: 'API',
     authenticator,
+    failedAttempts: createFailedAttempts(clock),
     limiter: createRateLimiter({ clock, off: true }),
     spool,
+    idempotency: { run: (_call, act) => act({ statements: () => [] }), sweep: async () => {} },
+    largeBodies: createByteBudget(Number.POSITIVE_INFINITY, clock),
+    audit: { open: async () => async () => {} },
+    applied: async () => {},
+    tracing: undefined,
+    isStrict: () => false,
+    pages: new Map(),
+    pagesPrefixes: [],
+    strictTransport: async () => null,
+    httpsOrigin: () => null,
+    httpsOnly: false,
+    isReady: async () => ({ ready: true }),
+    observe() {},
     ...options,
   })
   server.register(operations)
