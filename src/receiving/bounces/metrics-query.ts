@@ -2,6 +2,7 @@
 
 import { BadRequest } from '../../base/process/errors.ts'
 import { formatRfc2822 } from '../../base/time/dates.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import { invalidFormat, isPlainObject } from '../../base/values.ts'
 import {
   type Condition as ConditionOn,
@@ -67,7 +68,7 @@ export interface MetricsQuery {
   limit: number
 }
 
-const UNIT_MS = { hour: 3_600_000, day: 86_400_000 } as const
+const UNIT_MS = { hour: HOUR_MS, day: DAY_MS } as const
 const DEFAULT_DAYS = 7
 const LIMIT_DEFAULT = 10
 const LIMIT_MAX = 50
@@ -116,7 +117,10 @@ function durationOf(text: string): number {
   if (!match || text === '') throw invalidFormat('duration', text)
   const [days, hours, minutes, seconds] = match.slice(1).map((part) => Number(part ?? 0)) as number[]
   const all =
-    (days ?? 0) * UNIT_MS.day + (hours ?? 0) * UNIT_MS.hour + (minutes ?? 0) * 60_000 + (seconds ?? 0) * 1000
+    (days ?? 0) * UNIT_MS.day +
+    (hours ?? 0) * UNIT_MS.hour +
+    (minutes ?? 0) * MINUTE_MS +
+    (seconds ?? 0) * 1000
   if (all > DURATION_MAX_MS) throw invalidFormat('duration', text)
   return all
 }

@@ -81,7 +81,7 @@ interface Entry {
 
 type Counts = [criticalBounces: number, bounces: number, criticalDelays: number, delays: number]
 
-export interface MetricsAnswer {
+interface MetricsAnswer {
   items: Of<typeof BOUNCE_METRICS>[]
   total: number
 }

@@ -11,7 +11,7 @@ export interface ReasonQuery {
   domainName: string | null
 }
 
-export interface FailureReason {
+interface FailureReason {
   /** As events name it. */
   provider: string
   category: string
@@ -23,7 +23,7 @@ export interface FailureReason {
 }
 
 /** The newest failure with that reply. */
-export interface FailureSample {
+interface FailureSample {
   domain: string
   /** Unix milliseconds. */
   failedAt: number

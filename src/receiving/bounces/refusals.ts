@@ -4,11 +4,11 @@
  */
 import type { Logger } from 'pino'
 import type { Clock } from '../../base/time/clock.ts'
+import { HOUR_MS } from '../../base/time/durations.ts'
 import type { Store } from '../../platform/store/store.ts'
 import type { EventRecord } from '../../watching/events/event.ts'
 import type { Rule, RuleSet } from './rules.ts'
 
-const HOUR_MS = 3_600_000
 /** Categories that the checks report. */
 export const REFUSALS_HOURS = 24
 const REFUSALS_MAX = 5
@@ -94,7 +94,7 @@ export async function recentRefusals(
   }))
 }
 
-export interface ProviderRefusals {
+interface ProviderRefusals {
   /** As events name it. */
   provider: string
   count: number

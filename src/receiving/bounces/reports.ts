@@ -11,6 +11,7 @@
  */
 
 import type { Clock } from '../../base/time/clock.ts'
+import { DAY_MS } from '../../base/time/durations.ts'
 import { type ReturnPathMac, readDeliveryToken } from '../../mail/deliver/attempt/return-path.ts'
 import type { KnownDeliveries, KnownDelivery } from '../../mail/stored/known-deliveries.ts'
 import { StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
@@ -26,7 +27,7 @@ import { complainedEvent } from '../../watching/events/later-events.ts'
 import type { Classification, FailureText } from './classify.ts'
 
 /** The result for one mail; for the log and for tests. */
-export type Verdict =
+type Verdict =
   | 'bounced'
   | 'complained'
   /** It was counted before, or too many others for this delivery were. */
@@ -50,7 +51,7 @@ export interface Reports {
   take(mails: readonly ReportMail[], returnedTo: string | null): Promise<Verdict>
 }
 
-export interface ReportsParts {
+interface ReportsParts {
   store: Store
   deliveries: KnownDeliveries
   mac: ReturnPathMac
@@ -62,7 +63,7 @@ export interface ReportsParts {
 /** Different bounces of one delivery. The recipient of the mail knows its token and could send any number. */
 const REPORTS_PER_DELIVERY_MAX = 4
 /** How long a report is recognised. Servers repeat a mail for five days (RFC 5321 §4.5.4.1), people for longer. */
-const REMEMBER_MS = 90 * 86_400_000
+const REMEMBER_MS = 90 * DAY_MS
 /** How many texts in a returned header that look like tokens are checked. */
 const TOKENS_MAX = 50
 /** Types of reports that mean the recipient does not want the mail; others are about its content or signature, or praise it. */
@@ -147,7 +148,7 @@ export function createReports(parts: ReportsParts): Reports {
   }
 }
 
-export interface Returned {
+interface Returned {
   /** A complaint, or another report of a feedback loop. */
   feedback: FeedbackReport | null
   /** A bounce: its groups, at least one. */

@@ -42,7 +42,7 @@ import {
 } from './statistics.ts'
 import { UNKNOWN_DAYS, unknownReplies } from './unknown-replies.ts'
 
-export interface BounceRouteParts {
+interface BounceRouteParts {
   store: Store
   domains: DomainDirectory
   clock: Clock

@@ -88,7 +88,7 @@ const EVIDENCE = [
   /** A code alone that says that the mailbox is gone, such as 5.1.1. */
   'gone-code',
 ] as const
-export type Evidence = (typeof EVIDENCE)[number]
+type Evidence = (typeof EVIDENCE)[number]
 
 export interface Trial {
   rule: Rule
@@ -227,7 +227,7 @@ function evidenceOf({ fault, vague }: Rule, { source }: Pattern): Evidence {
 const hasWords = (source: string) => /\p{L}/u.test(source.replaceAll(/\\./g, ''))
 
 /** @throws RuleFileError */
-export function readRuleFile(text: string): RuleFile {
+function readRuleFile(text: string): RuleFile {
   let document: unknown
   try {
     document = JSON.parse(text)

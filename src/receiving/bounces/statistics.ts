@@ -3,6 +3,7 @@
  * the last seven days. Each is one pass over the account's rows of that time, below a microsecond a row.
  */
 import { type Kysely, sql } from 'kysely'
+import { DAY_MS } from '../../base/time/durations.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
 import type { Category } from './rules.ts'
@@ -23,19 +24,18 @@ const COLUMNS = {
   'rule-id': 'rule_id',
 } as const
 
-export interface GroupCount {
+interface GroupCount {
   /** Values of the requested groups. */
   values: Partial<Record<Group, string>>
   total: number
 }
 
-export interface RuleCount {
+interface RuleCount {
   ruleId: string
   category: Category
   total: number
 }
 
-const DAY_MS = 86_400_000
 /** Rule 2. */
 const WINDOW_MS = 7 * DAY_MS
 

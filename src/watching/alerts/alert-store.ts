@@ -6,7 +6,7 @@ import { StaleWrite, type Statement, type Store } from '../../platform/store/sto
 import { type Alert, type AlertDefinition, alertOfRow } from './alert.ts'
 
 /** Section 4. */
-export const ALERTS_PER_ACCOUNT_MAX = 100
+const ALERTS_PER_ACCOUNT_MAX = 100
 /** Alerts of an account and of its subaccounts that one answer lists. */
 const LIST_MAX = 1_000
 

@@ -2,12 +2,13 @@
 
 import type { Of } from '../../base/shape.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
+import { HOUR_MS } from '../../base/time/durations.ts'
 import type { AlertHitRow, AlertRow } from '../../platform/store/schema.ts'
 import type { ALERT, CHANNELS, COMPARATORS, DIMENSIONS, FILTER, HIT, METRICS } from './shapes.ts'
 
 export type AlertMetric = (typeof METRICS)[number]
 export type Comparator = (typeof COMPARATORS)[number]
-export type AlertDimension = (typeof DIMENSIONS)[number]
+type AlertDimension = (typeof DIMENSIONS)[number]
 export type Channel = (typeof CHANNELS)[number]
 export type AlertFilter = Of<typeof FILTER>
 
@@ -41,8 +42,6 @@ export type ParentId = string | null
 
 /** Begins the names of the service's own checks; names of alerts must not begin with it. */
 export const OWN_PREFIX = 'sendwright:'
-
-const HOUR_MS = 3_600_000
 
 /** The length of a valid period in milliseconds. */
 export const periodMs = (period: string): number =>

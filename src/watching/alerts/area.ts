@@ -44,7 +44,7 @@ export interface AlertsArea extends Area {
   events: EventNotices
 }
 
-export interface AlertsUses {
+interface AlertsUses {
   userDirectory: AccountsArea['userDirectory']
   webhooks: Pick<WebhooksArea, 'posts' | 'failingEndpoints'>
   certificates: Pick<CertificatesArea, 'endingSoon'>

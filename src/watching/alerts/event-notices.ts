@@ -12,7 +12,7 @@ import { slackText } from './notice-texts.ts'
 import { type MailContent, type NoticeParts, POST_KINDS, type SlackContent } from './notices.ts'
 import type { EventType } from './settings.ts'
 
-export interface AlertEvent {
+interface AlertEvent {
   accountId: string
   type: EventType
   subject: string

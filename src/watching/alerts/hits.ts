@@ -1,12 +1,13 @@
 /** The rows of hits, and the one transaction in which a check changes them and writes their notices. */
 import { newId } from '../../base/ids.ts'
+import { DAY_MS } from '../../base/time/durations.ts'
 import type { AlertHitRow } from '../../platform/store/schema.ts'
 import { insert, type Statement, type Store } from '../../platform/store/store.ts'
 import { type Finding, type HitChanges, judge } from './judging.ts'
 import type { NoticeKind } from './notice-texts.ts'
 
 /** What the hits of a source have in common. */
-export interface HitSource {
+interface HitSource {
   /** The id of an alert, or the name of a check. */
   id: string
   accountId: string
@@ -36,7 +37,7 @@ export interface Hits {
   removeExpired(now: number): Promise<void>
 }
 
-export interface ApplyParts {
+interface ApplyParts {
   /** Unix milliseconds, as all times here. */
   now: number
   also?: readonly Statement[]
@@ -46,7 +47,7 @@ export interface ApplyParts {
 /** Rule 14. */
 const LIST_MAX = 1_000
 /** Rule 6. */
-const ENDED_KEEP_MS = 7 * 86_400_000
+const ENDED_KEEP_MS = 7 * DAY_MS
 const REMOVED_AT_A_TIME = 1_000
 
 export function createHits(store: Store): Hits {

@@ -30,7 +30,7 @@ export interface HitChanges {
 
 const MISSES_TO_END = 2
 /** Open hits of one source: each is a notice on every channel. */
-export const OPEN_HITS_MAX = 100
+const OPEN_HITS_MAX = 100
 
 /** `open`: the hits of the source that are triggered. The largest figures come first in `found`. */
 export function judge(open: readonly AlertHitRow[], found: readonly Finding[]): HitChanges {

@@ -17,7 +17,7 @@ export const METRIC_ADVICE: Readonly<Record<AlertMetric, string>> = {
     'Recipients call the mail spam. Stop the mailing, and see whether they asked for it and can unsubscribe easily.',
 }
 
-export interface NoticeText {
+interface NoticeText {
   subject: string
   /** Plain text of several lines. */
   text: string

@@ -38,7 +38,7 @@ export interface SlackContent {
 }
 
 /** What is told about the hits of a source, and on which channels. */
-export interface NoticeAbout {
+interface NoticeAbout {
   accountId: string
   parentId: ParentId
   channels: readonly Channel[]

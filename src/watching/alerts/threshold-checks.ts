@@ -4,6 +4,7 @@
  */
 import type { Logger } from 'pino'
 import type { Clock } from '../../base/time/clock.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import type { AccountDirectory } from '../../people/accounts/account-directory.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
 import { StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
@@ -22,7 +23,7 @@ import type { Finding } from './judging.ts'
 import { METRIC_ADVICE } from './notice-texts.ts'
 import { type NoticeParts, noticesAbout } from './notices.ts'
 
-export interface ThresholdParts extends NoticeParts {
+interface ThresholdParts extends NoticeParts {
   store: Store
   clock: Clock
   log: Logger
@@ -37,11 +38,11 @@ export interface ThresholdParts extends NoticeParts {
 }
 
 /** Rule 3. */
-const EVERY_MS = 5 * 60_000
+const EVERY_MS = 5 * MINUTE_MS
 /** Alerts read at a time: those of an account follow each other, so most share their queries. */
 const PAGE = 200
 /** Undelivered notices are removed after this, if their POST was dropped. */
-const NOTICE_KEEP_MS = 14 * 86_400_000
+const NOTICE_KEEP_MS = 14 * DAY_MS
 
 export function createThresholdChecks(parts: ThresholdParts): Job {
   const { store, clock, log, alerts, hits } = parts
@@ -125,8 +126,6 @@ function sharedFigures(figures: Figures): Figures {
   }
 }
 
-const HOUR_MS = 3_600_000
-
 /**
  * Counters are per hour, so the range begins with the hour that the period begins in. The whole hours make queries of
  * one check equal. Subaccounts count only where the alert speaks of them.
@@ -150,7 +149,7 @@ async function queryOf(accounts: AccountDirectory, alert: Alert, now: number): P
 }
 
 /** The values for which the alert is true, those furthest beyond its limit first. */
-export function findingsOf(alert: Alert, rows: readonly FigureRow[], minVolume: number): Finding[] {
+function findingsOf(alert: Alert, rows: readonly FigureRow[], minVolume: number): Finding[] {
   const judged = rows
     .filter(({ counts }) => volumeOf(alert.metric, counts) >= minVolume)
     .map(({ values, counts }) => ({ value: values[0] ?? '', rate: rateOf(alert.metric, counts) }))

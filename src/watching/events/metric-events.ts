@@ -26,7 +26,7 @@ const within = (payload: Payload, name: string): Payload => {
 }
 
 /** Routed, forwarded, or the copy for a member of a mailing list. */
-export const isIncoming = (payload: Payload): boolean =>
+const isIncoming = (payload: Payload): boolean =>
   payload['mailing-list'] !== undefined || within(payload, 'flags')['is-routed'] === true
 
 const isOptimized = (payload: Payload) => payload['i-delivery-optimizer'] !== undefined

@@ -24,7 +24,7 @@ import { openPage, sealPage } from './search/page-token.ts'
 import type { EventReader } from './search/query.ts'
 import { EVENTS } from './shapes.ts'
 
-export interface EventRouteParts {
+interface EventRouteParts {
   events: EventReader
   domains: { byName(name: string): MaybePromise<{ accountId: string; name: string } | null> }
   accounts: { byId(id: string): MaybePromise<{ parentId: string | null } | null> }
@@ -148,7 +148,7 @@ function requestOfToken(sealer: Sealer, token: string, accountId: string, domain
 }
 
 /** The first page of the query in `params`. @throws BadRequest for everything section 4 of the contract lists */
-export function requestOf(params: Params, accountId: string, domainName: string): PageRequest {
+function requestOf(params: Params, accountId: string, domainName: string): PageRequest {
   const filters = filtersOf(params)
   const { limit, begin, end, ascending } = readInputs(PARAMS, params)
   const range = rangeOf(begin, end, ascending)

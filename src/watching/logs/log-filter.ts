@@ -5,7 +5,7 @@ import type { EventName } from '../events/event.ts'
 import { bare } from '../events/search/filter.ts'
 
 export const COMPARATORS = ['=', '!=', 'contains', 'not contains', '>', '<'] as const
-export type Comparator = (typeof COMPARATORS)[number]
+type Comparator = (typeof COMPARATORS)[number]
 
 /** An event as filters see it. */
 export interface LogRow {

@@ -2,6 +2,7 @@
 
 import { BadRequest } from '../../base/process/errors.ts'
 import { formatRfc2822, isGoZeroTime, parseDate } from '../../base/time/dates.ts'
+import { DAY_MS } from '../../base/time/durations.ts'
 import { booleanOf, invalidFormat, isPlainObject, jsonText, quotable } from '../../base/values.ts'
 import { METRIC_EVENT_NAMES, type MetricEventName } from '../events/metric-events.ts'
 import { before, type Unit } from '../metrics/count/intervals.ts'
@@ -47,7 +48,6 @@ export const LOG_EVENTS = [
 export const LIMIT_DEFAULT = 50
 export const LIMIT_MAX = 100
 
-const DAY_MS = 86_400_000
 const US_PER_MS = 1000
 
 /** A member of the request: a JSON value, or the text of a form. */

@@ -39,7 +39,7 @@ export interface LogReader {
   ): Promise<AsyncGenerator<LogItem>>
 }
 
-export interface LogReaderParts {
+interface LogReaderParts {
   store: Store
   accounts: Pick<AccountDirectory, 'byId' | 'childrenOf'>
   facts: MetricFacts
@@ -58,7 +58,7 @@ const LONG_SEARCHES_MAX = 2
 const SHORT_SEARCH_READS = 2
 
 /** A file is incomplete: its transfer breaks off. */
-export class SearchTooLong extends Error {}
+class SearchTooLong extends Error {}
 
 export function createLogReader({ store, accounts, facts, retentionMs }: LogReaderParts): LogReader {
   const gate = createGate(LONG_SEARCHES_MAX, Number.POSITIVE_INFINITY)

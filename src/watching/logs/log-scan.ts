@@ -28,8 +28,8 @@ export const FOUND_COST = 8
 /** A statement merges so many branches; further ones begin later. */
 const BRANCHES_MAX = 24
 
-export type TextScan = Scan & { texts: readonly TextCondition[] }
-export type ScannedBranch = Extract<Branch, { by: 'account' | 'event' }>
+type TextScan = Scan & { texts: readonly TextCondition[] }
+type ScannedBranch = Extract<Branch, { by: 'account' | 'event' }>
 
 export const canScan = (branches: readonly Branch[]): boolean =>
   branches.every(({ by }) => by === 'account' || by === 'event')

@@ -3,6 +3,7 @@
  * belongs to the account that it was made for.
  */
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
+import { DAY_MS } from '../../base/time/durations.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
 import { readToken, signToken } from '../../platform/store/secrets/signed-token.ts'
 import type { Gap, PageRequest } from '../events/search/page-request.ts'
@@ -12,7 +13,7 @@ import type { LogTotals } from './log-totals.ts'
 const PURPOSE = 'log-page-1'
 /** Characters; 2 KiB by the contract. */
 export const TOKEN_MAX = 2048
-const VALID_MS = 86_400_000
+const VALID_MS = DAY_MS
 
 export interface LogPosition {
   gap: Gap | null

@@ -4,8 +4,8 @@
  * in the first seven of these days an earlier visit may be gone.
  */
 
+import { DAY_MS } from '../../base/time/durations.ts'
 import type { Store } from '../../platform/store/store.ts'
-import { DAY_MS } from '../events/kept/event-retention.ts'
 import { SAME_TIME } from '../events/kept/time-parts.ts'
 import type { ReadRow } from '../events/search/walk.ts'
 

@@ -1,5 +1,6 @@
 /** Statistics: what counts events, and the operations that read the figures. */
 import type { Area } from '../../area.ts'
+import { HOUR_MS } from '../../base/time/durations.ts'
 import type { Core } from '../../core.ts'
 import { createJob } from '../../platform/jobs/job.ts'
 import type { Statement } from '../../platform/store/store.ts'
@@ -25,9 +26,9 @@ import { statsRoutes } from './stats/routes.ts'
 const COUNT_EVERY_MS = { usually: 1_000, busy: 3_000 }
 /** Events of a run from which on it is busy. */
 const BUSY_FROM = 1_000
-const REMOVE_EVERY_MS = 3_600_000
+const REMOVE_EVERY_MS = HOUR_MS
 
-export interface MetricsArea extends Area {
+interface MetricsArea extends Area {
   figures: Figures
   /** See archived.ts. */
   countArchived(copy: ArchivedCopy, removal: Statement): Promise<void>

@@ -1,7 +1,7 @@
 /** Reads the request of the metrics operations (metrics-logs.md section 1). */
 import { BadRequest } from '../../base/process/errors.ts'
+import { DAY_MS } from '../../base/time/durations.ts'
 import { invalidFormat, isPlainObject, quotable } from '../../base/values.ts'
-import { DAY_MS } from '../events/kept/event-retention.ts'
 import { before, startOf, UNITS, type Unit } from './count/intervals.ts'
 import { type Attribute, DIMENSIONS, type Dimension, type FilterEntry } from './figures/figures.ts'
 import type { MetricSet } from './figures/metric-sets.ts'

@@ -14,7 +14,7 @@ import { ATTRIBUTES, type MetricsRequest, readMetricsRequest } from './metrics-r
 import { CSV, METRICS_RESULT, metricsQuery } from './shapes.ts'
 import { addUsage } from './usage.ts'
 
-export interface MetricsRouteParts {
+interface MetricsRouteParts {
   figures: Figures & PagedFigures
   accounts: Core['accounts']
   clock: Clock

@@ -89,7 +89,7 @@ export const TAG_STATS = named('TagStats', 'Statistics of a tag', {
   ...STATS.fields,
 })
 
-export const SUMS = named('StatsSums', 'Counts of 30 days', {
+const SUMS = named('StatsSums', 'Counts of 30 days', {
   accepted: integer('Accepted messages'),
   delivered: integer('Deliveries'),
   opened: integer('Openings'),

@@ -3,8 +3,8 @@
  * the transaction of what they count. They are kept as long as the account.
  */
 
+import { DAY_MS } from '../../base/time/durations.ts'
 import type { Statement, Store } from '../../platform/store/store.ts'
-import { DAY_MS } from '../events/kept/event-retention.ts'
 import { noCounts } from './count/counters.ts'
 import { startOf } from './count/intervals.ts'
 import type { FigureQuery, FigureRow } from './figures/figures.ts'

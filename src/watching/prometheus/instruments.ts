@@ -8,7 +8,7 @@ import type { Answered } from '../../platform/http/server.ts'
 import type { Tracing } from '../../platform/traces/tracing.ts'
 import type { EventRecord } from '../events/event.ts'
 
-export interface Instruments {
+interface Instruments {
   registry: Registry
   answered(request: Answered): void
   recorded(events: readonly EventRecord[]): void

@@ -1,11 +1,11 @@
 /** Gmail's and Yahoo's rules for senders, as a list of checks for each domain. */
 import type { Area } from '../../area.ts'
+import { DAY_MS } from '../../base/time/durations.ts'
 import type { Core } from '../../core.ts'
 import { operation } from '../../platform/http/operation.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
 import { ownDomain } from '../../sending/domains/routes.ts'
 import type { TrackingArea } from '../../sending/tracking/area.ts'
-import { DAY_MS } from '../events/kept/event-retention.ts'
 import type { Counts } from '../metrics/count/counters.ts'
 import { countOf, type Figures } from '../metrics/figures/figures.ts'
 import { readAuthentication, readBimi } from './authentication.ts'
@@ -16,7 +16,7 @@ const DAYS = 30
 /** Names of metrics-logs.md section 2. */
 const PROVIDERS = ['Gmail', 'Google Workspace', 'Yahoo US', 'Yahoo EU']
 
-export interface SenderRulesUses extends Pick<TrackingArea, 'unsubscribable'> {
+interface SenderRulesUses extends Pick<TrackingArea, 'unsubscribable'> {
   figures: Figures
 }
 

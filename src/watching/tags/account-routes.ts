@@ -20,7 +20,7 @@ import { DESCRIPTION, TAG_PARAM } from './routes.ts'
 import { ACCOUNT_TAG_LIMIT, ACCOUNT_TAG_PAGE, ACCOUNT_TAG_QUERY, DELETED, UPDATED } from './shapes.ts'
 import type { AccountTagOrder } from './tag-store.ts'
 
-export interface AccountTagRouteParts extends AccountTagParts {
+interface AccountTagRouteParts extends AccountTagParts {
   known: Pick<KnownTags, 'forgetTags'>
   /** Tags of an account. */
   count(accountId: string): Promise<number>

@@ -3,9 +3,9 @@
 import { BadRequest } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
 import { formatRfc2822 } from '../../base/time/dates.ts'
+import { DAY_MS } from '../../base/time/durations.ts'
 import type { AccountDirectory } from '../../people/accounts/account-directory.ts'
 import type { AccountTagRow } from '../../platform/store/schema.ts'
-import { DAY_MS } from '../events/kept/event-retention.ts'
 import { type Counts, noCounts } from '../metrics/count/counters.ts'
 import { type FigureQuery, type Figures, METRICS, type Metric } from '../metrics/figures/figures.ts'
 import { metricValue, numberOf } from '../metrics/figures/metric-sets.ts'
@@ -65,7 +65,7 @@ export async function accountTagPage(
   return { items, pagination: { sort, skip, limit, ...(includeTotal && { total }) } }
 }
 
-export const isMetric = (column: string): column is Metric => !ORDERS.includes(column)
+const isMetric = (column: string): column is Metric => !ORDERS.includes(column)
 
 type CountsByTag = ReadonlyMap<string, Counts>
 const keyOf = ({ account_id, tag_key }: { account_id: string; tag_key: string }) => `${account_id} ${tag_key}`

@@ -5,6 +5,7 @@
  */
 import type { MaybePromise } from '../../base/flow/cache.ts'
 import type { Clock } from '../../base/time/clock.ts'
+import { MINUTE_MS } from '../../base/time/durations.ts'
 import type { AccountTagRow, TagRow } from '../../platform/store/schema.ts'
 import { insertMany, type Statement, type Store } from '../../platform/store/store.ts'
 import type { LastSeen } from './last-seen.ts'
@@ -32,7 +33,7 @@ export interface TagFacts {
   newMax: number
 }
 
-export interface AdmittedTags {
+interface AdmittedTags {
   /** Those that the message may carry. */
   tags: readonly string[]
   /** Those of them that are new. */
@@ -57,7 +58,7 @@ export interface TagLimits {
 /** Tags in memory over all domains, about 10 MB; over it all are forgotten and read again. */
 const REMEMBERED_MAX = 100_000
 /** A tag that another process deleted is new again after this time at the latest. */
-const REMEMBER_MS = 60_000
+const REMEMBER_MS = MINUTE_MS
 /** How long a count is used; new tags are added to it meanwhile. */
 const COUNT_MS = 10_000
 const COUNTS_MAX = 10_000

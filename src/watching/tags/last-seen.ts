@@ -3,6 +3,7 @@
  * hour. What is noted when a process dies is lost; the next message with the tag is noted again.
  */
 import type { Clock } from '../../base/time/clock.ts'
+import { HOUR_MS } from '../../base/time/durations.ts'
 import type { Statement, Store } from '../../platform/store/store.ts'
 
 interface TagDomain {
@@ -24,7 +25,6 @@ interface Use {
   at: number
 }
 
-const HOUR_MS = 3_600_000
 /** Tags in memory, about 10 MB; over it all are forgotten, and may be written twice in an hour. */
 const TAGS_MAX = 100_000
 /** Occupies SQLite's writer for a few milliseconds. */

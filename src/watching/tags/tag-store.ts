@@ -3,7 +3,7 @@ import type { AccountTagRow, TagRow } from '../../platform/store/schema.ts'
 import type { SqlValue, Statement, Store } from '../../platform/store/store.ts'
 
 /** A page by pivot; `pivot` null: before the first and after the last tag. All in lower case. */
-export interface TagPage {
+interface TagPage {
   page: 'first' | 'last' | 'next' | 'previous'
   pivot: string | null
   prefix: string | null

@@ -11,7 +11,7 @@ import type { Registry } from './registry.ts'
 import type { WebhookType } from './types.ts'
 import { fullUrl, maskedUrl, openUserInfo, sealUserInfo } from './webhook-url.ts'
 
-export interface AccountWebhook {
+interface AccountWebhook {
   id: string
   url: string
   description: string

@@ -5,6 +5,7 @@
 
 import { newId } from '../../base/ids.ts'
 import type { Clock } from '../../base/time/clock.ts'
+import { DAY_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import type { IdPage } from '../../platform/http/request/paging.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
 import type { Attempt } from '../../platform/posts/post-attempts.ts'
@@ -12,7 +13,7 @@ import type { OutgoingPostRow, WebhookAttemptRow } from '../../platform/store/sc
 import { insert, type Statement, type Store } from '../../platform/store/store.ts'
 import type { WebhookType } from './types.ts'
 
-export interface AttemptFilter {
+interface AttemptFilter {
   domain?: string | undefined
   url?: string | undefined
   event?: string | undefined
@@ -31,12 +32,12 @@ export interface AttemptLog {
 /** own-operations.md section 5. */
 const RESPONSE_SHOWN_BYTES = 1024
 /** As long as the shortest retention of events: without its event an attempt cannot be replayed. */
-const KEEP_MS = 3 * 86_400_000
+const KEEP_MS = 3 * DAY_MS
 /** Up to about 1 GB. */
 const ATTEMPTS_MAX = 1_000_000
 /** Rows removed per statement, so that the writer is blocked only briefly. */
 const PRUNE_ROWS = 1_000
-const PRUNE_EVERY_MS = 10 * 60_000
+const PRUNE_EVERY_MS = 10 * MINUTE_MS
 
 /** Inserts the row of one attempt. */
 export function attemptStatement(

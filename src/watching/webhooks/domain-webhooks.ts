@@ -17,7 +17,7 @@ export interface DomainName {
 }
 
 /** Types in the contract's order; a type without URLs is left out (rule 1). */
-export type WebhookList = Partial<Record<WebhookType, { urls: string[] }>>
+type WebhookList = Partial<Record<WebhookType, { urls: string[] }>>
 
 /** URLs are passed and returned with their user info. Two that differ only in its secret part are the same webhook. */
 export interface DomainWebhooks {

@@ -29,7 +29,7 @@ import { authorization, bareUrl, maskedUrl, userInfoOf } from './webhook-url.ts'
 /** The kind of these POSTs in the queue. */
 export const WEBHOOK = 'webhook'
 
-export interface SenderParts {
+interface SenderParts {
   store: Store
   sealer: Sealer
   registry: Registry
@@ -124,7 +124,7 @@ async function traceOfEvent(
   return (JSON.parse(row.options_json) as { traceparent?: string }).traceparent
 }
 
-export interface WebhooksParts {
+interface WebhooksParts {
   store: Store
   sealer: Sealer
   registry: Registry
@@ -135,7 +135,7 @@ export interface WebhooksParts {
   storageUrl: string
 }
 
-export interface ReplaySpan {
+interface ReplaySpan {
   /** Undefined: every domain of the account. */
   domainName: string | undefined
   /** Undefined: every registered URL. */
@@ -159,7 +159,7 @@ export interface Webhooks {
 }
 
 /** Events per replay: several minutes of work for an endpoint that answers in 100 ms. */
-export const REPLAY_MAX = 50_000
+const REPLAY_MAX = 50_000
 /** Events per query and transaction. */
 const REPLAY_PAGE = 500
 

@@ -1,5 +1,6 @@
 /** Own source addresses in DNS blocklists. Looks only where mail goes to the recipients' own servers. */
 import { hostAddresses, seenAddresses } from '../../../base/net/host-addresses.ts'
+import { HOUR_MS } from '../../../base/time/durations.ts'
 import type { Config } from '../../../platform/config/config.ts'
 import { queryBlocklists } from '../../../protocols/dns/blocklist.ts'
 import type { Resolver } from '../../../protocols/dns/resolver.ts'
@@ -21,7 +22,7 @@ export function blocklistCheck(config: Config, resolver: Resolver): OwnCheck | n
     comparator: '>=',
     limit: '1',
     dimension: 'ip',
-    everyMs: 3_600_000,
+    everyMs: HOUR_MS,
     eventTypes: { triggered: 'ip_listed', resolved: 'ip_delisted' },
     async read(now) {
       const addresses = seenAddresses(config.sourceAddresses, hostAddresses())

@@ -1,4 +1,5 @@
 /** Sending domains in DNS blocklists of domains. Looks only where mail goes to the recipients' own servers. */
+import { HOUR_MS } from '../../../base/time/durations.ts'
 import type { Config } from '../../../platform/config/config.ts'
 import type { Store } from '../../../platform/store/store.ts'
 import { queryDomainBlocklists } from '../../../protocols/dns/blocklist.ts'
@@ -21,7 +22,7 @@ export function listedDomainsCheck(config: Config, store: Store, resolver: Resol
     comparator: '>=',
     limit: '1',
     dimension: 'domain',
-    everyMs: 3_600_000,
+    everyMs: HOUR_MS,
     eventTypes: { triggered: 'domain_listed', resolved: 'domain_delisted' },
     async read(now) {
       const rows = await store.db

@@ -34,7 +34,7 @@ export interface OwnCheck {
   read(now: number): Promise<Required<Finding>[]>
 }
 
-export interface OwnCheckParts extends NoticeParts {
+interface OwnCheckParts extends NoticeParts {
   clock: Clock
   hits: Hits
   firstAccountId: string

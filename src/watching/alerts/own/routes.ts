@@ -7,7 +7,7 @@ import { READ, TAG } from '../routes.ts'
 import { OWN_CHECKS } from '../shapes.ts'
 import { alertName, type OwnCheck, ownCheckView } from './own-check.ts'
 
-export interface OwnRouteParts {
+interface OwnRouteParts {
   checks: readonly OwnCheck[]
   firstAccountId: string
   /** Hits of the checks that last, oldest first. */

@@ -12,27 +12,27 @@
 import type { Logger } from 'pino'
 import { pause } from '../../../base/flow/pause.ts'
 import type { Clock } from '../../../base/time/clock.ts'
+import { DAY_MS, MINUTE_MS } from '../../../base/time/durations.ts'
 import { createJob, type Job } from '../../../platform/jobs/job.ts'
 import type { Statement, Store } from '../../../platform/store/store.ts'
 import { type EventFollower, followedPosition, isProcessed } from '../follower.ts'
 import type { CommitPosition } from '../search/page-request.ts'
 import type { EventPartitions } from './partitions.ts'
 
-export const DAY_MS = 86_400_000
 /** Kept by every installation, however little space is allowed (events.md rule 15). */
-export const RETENTION_DAYS_MIN = 3
+const RETENTION_DAYS_MIN = 3
 
 /** About 10 ms of work on either database. */
 const BATCH_ROWS = 500
 /** Between batches: retention occupies the writer for at most a tenth of the time. */
 const PAUSE_MS = 100
-const EVERY_MS = 10 * 60_000
+const EVERY_MS = 10 * MINUTE_MS
 /** Columns, index entries and tags of an event without its JSON; measured 330 to 450 bytes. */
 const ROW_OVERHEAD_BYTES = 400
 /** Rows from which the average size is estimated. */
 const SAMPLE_ROWS = 1000
 
-export interface RetentionParts {
+interface RetentionParts {
   store: Store
   clock: Clock
   log: Logger
@@ -45,7 +45,7 @@ export interface RetentionParts {
   partitions?: EventPartitions
 }
 
-export interface EventRetention {
+interface EventRetention {
   /** Repairs what a copied database needs; to be called before anybody writes events. */
   adopt(): Promise<void>
   /** One complete run, unless `signal` aborts; resolves the number of events deleted. */

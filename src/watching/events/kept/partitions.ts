@@ -17,6 +17,7 @@ import { sql, type Transaction } from 'kysely'
 import type { Logger } from 'pino'
 import { pause } from '../../../base/flow/pause.ts'
 import type { Clock } from '../../../base/time/clock.ts'
+import { MINUTE_MS } from '../../../base/time/durations.ts'
 import { type Bounds, PARTITIONS_OF, parseBounds } from '../../../platform/store/event-bounds.ts'
 import { EVENT_PARTITIONS_LOCK } from '../../../platform/store/postgres/advisory-locks.ts'
 import type { Schema } from '../../../platform/store/schema.ts'
@@ -35,7 +36,7 @@ const REPAIRED_US = DAY_US
 /** Larger ones are checked without a lock. */
 const CHECKED_FROM_BYTES = 64_000_000
 /** A session that has done nothing in its transaction for so long may be ended. */
-const FORGOTTEN_MS = 10 * 60_000
+const FORGOTTEN_MS = 10 * MINUTE_MS
 /** Later events are the work of a wrong clock. They must not keep the partition open for ever. */
 const EVENTS_AHEAD_US = 30 * DAY_US
 /** Retention has about so many partitions. */
@@ -49,12 +50,12 @@ const VIOLATED = '23514'
 /** In the order in which writers of events lock them. */
 const TABLES = ['events', 'event_tags'] as const
 
-export interface Partition extends Bounds {
+interface Partition extends Bounds {
   /** Its tables are `events_SUFFIX` and `event_tags_SUFFIX`. */
   suffix: string
 }
 
-export interface PartitionParts {
+interface PartitionParts {
   store: Store
   clock: Clock
   log: Logger

@@ -6,7 +6,7 @@ import type { Branch } from './plan.ts'
 /** Ranges of an owner and a name of event; those of tags have the tag as well. */
 export type OwnedBranch = Extract<Branch, { by: 'account' | 'event' | 'tag' }>
 /** With the time of its first event, in microseconds. */
-export type BranchHead = OwnedBranch & { headUs: number }
+type BranchHead = OwnedBranch & { headUs: number }
 
 export const isOwned = (branch: Branch | undefined): boolean =>
   branch?.by === 'account' || branch?.by === 'event' || branch?.by === 'tag'

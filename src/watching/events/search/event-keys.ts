@@ -329,7 +329,7 @@ const atOrAbove = (store: Store, position: CommitPosition) =>
   sql<boolean>`${positionColumns(store)} >= ${positionValue(store, position)}`
 
 /** A search in a domain's events that became final since `start`, up to `settled`. */
-export type SinceScan = Scan & { domainName: string; settled: CommitPosition }
+type SinceScan = Scan & { domainName: string; settled: CommitPosition }
 
 /** Keys in commit order. */
 export async function sinceKeys(store: Store, scan: SinceScan): Promise<Key[]> {

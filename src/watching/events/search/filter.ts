@@ -10,15 +10,12 @@
  * terms and depth are bounded, so neither can be made slow.
  */
 
-export type Term =
+type Term =
   /** `text` is in lower case, `raw` as written. */
   | { kind: 'word' | 'phrase'; text: string; raw: string }
   | { kind: 'compare'; operator: '>' | '<' | '>=' | '<=' | '='; value: number }
 
-export type Expression =
-  | Term
-  | { kind: 'not'; inner: Expression }
-  | { kind: 'and' | 'or'; parts: Expression[] }
+type Expression = Term | { kind: 'not'; inner: Expression } | { kind: 'and' | 'or'; parts: Expression[] }
 
 /** Far longer than real filters; a page token repeats the text and must fit into one path part. */
 const LENGTH_MAX = 1500
@@ -160,7 +157,7 @@ export function exactWords(expression: Expression, isWhole: (term: Term) => bool
 }
 
 /** How a field is compared (rules 11 and 12). */
-export type FieldKind = 'name' | 'address' | 'text' | 'tag' | 'number'
+type FieldKind = 'name' | 'address' | 'text' | 'tag' | 'number'
 
 const FIELDS = {
   event: 'name',

@@ -3,9 +3,9 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { eachIndexing } from '../../../../test/support/event-index.ts'
 import { eventually } from '../../../../test/support/service.ts'
+import { DAY_MS } from '../../../base/time/durations.ts'
 import type { Store } from '../../../platform/store/store.ts'
 import { type EventRecord, failedEvent } from '../event.ts'
-import { DAY_MS } from '../kept/event-retention.ts'
 import {
   DELIVERED,
   deliveredAt,

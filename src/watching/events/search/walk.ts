@@ -27,7 +27,7 @@ export interface KeyPage {
   read: number
 }
 
-export type WalkRow = Key &
+type WalkRow = Key &
   Pick<EventRow, 'id' | 'account_id' | 'domain_name' | 'event' | 'recipient' | 'payload_json'>
 
 export interface Match {

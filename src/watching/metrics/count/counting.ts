@@ -16,7 +16,7 @@ import { Scopes } from './scopes.ts'
 import { createTally } from './tally.ts'
 import { uniqueVisits, type Visit, visitKey } from './unique-visits.ts'
 
-export interface StepLimits {
+interface StepLimits {
   /** The more events a step has, the fewer rows it writes for each: of 1,000 domains 1.2 with 4,000 events, 0.9 with 8,000. */
   events: number
   /** Rows per transaction; a step that needs more takes fewer events. */
@@ -51,7 +51,7 @@ interface FollowedEvent extends FollowedKey {
   payload_json: string | null
 }
 
-export interface Counting {
+interface Counting {
   follower: EventFollower
   /** Counts all new events and returns their number. Stops early when `signal` aborts; the next run continues. */
   run(signal: AbortSignal): Promise<number>

@@ -1,12 +1,11 @@
 /** Hours, days and months in UTC (tags-stats.md section 4), and weeks from Monday. */
-import { DAY_MS } from '../../events/kept/event-retention.ts'
+import { DAY_MS, HOUR_MS } from '../../../base/time/durations.ts'
 
 export const UNITS = ['hour', 'day', 'month'] as const
 export type Unit = (typeof UNITS)[number]
 /** Of rows of figures: nobody asks for weeks, but ranges of 30 days are read with fewer rows. */
 export type RowUnit = Unit | 'week'
 
-export const HOUR_MS = 3_600_000
 const LENGTH_MS = { hour: HOUR_MS, day: DAY_MS, week: 7 * DAY_MS } as const
 /** The first Monday of 1970. */
 const FIRST_WEEK_MS = 4 * DAY_MS

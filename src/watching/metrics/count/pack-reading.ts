@@ -1,5 +1,6 @@
 /** Reads packs (packs.ts) for a query of figures: counts of all values. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { HOUR_MS } from '../../../base/time/durations.ts'
 import type { Statement, Store } from '../../../platform/store/store.ts'
 import { type Segment, VALUE_OF } from '../figures/figure-plan.ts'
 import { areOfDomains, domainScopes, shownValue, type Wanted } from '../figures/figure-sql.ts'
@@ -7,7 +8,7 @@ import type { Dimension, FilterEntry } from '../figures/figures.ts'
 import { matches, matchesAny } from '../figures/matching.ts'
 import { checkRowsRead, nextWidth, SCOPES_FIRST } from '../figures/reading.ts'
 import { COUNTERS, type Counter, type Counts } from './counters.ts'
-import { HOUR_MS, startOf } from './intervals.ts'
+import { startOf } from './intervals.ts'
 import { PackReader, WHOLE } from './packs.ts'
 import { UNIT_NUMBERS, VALUE_NAMES } from './splits.ts'
 
@@ -24,7 +25,7 @@ const TAG = VALUE_NAMES.indexOf('tag')
 /** Of a day, and the whole of it. */
 const HOURS = 25
 
-export interface PackQuery {
+interface PackQuery {
   store: Store
   wanted: Wanted
   segment: Segment

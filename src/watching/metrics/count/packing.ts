@@ -6,12 +6,12 @@
  * Packs are never changed: a transaction removes some and adds others with the same sums.
  */
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import { DAY_MS, HOUR_MS } from '../../../base/time/durations.ts'
 import { type SqlValue, StaleWrite, type Statement, type Store } from '../../../platform/store/store.ts'
-import { DAY_MS } from '../../events/kept/event-retention.ts'
 import { ROW_KEY, WAIT_FOR_COUNTING } from '../figures/figure-rows.ts'
 import { addCount } from './counter-counts.ts'
 import { COUNTERS, type Counts } from './counters.ts'
-import { HOUR_MS, startOf, UNITS, type Unit } from './intervals.ts'
+import { startOf, UNITS, type Unit } from './intervals.ts'
 import { type DayOfScope, type PackOfScope, packStatement } from './pack-rows.ts'
 import { nameOf, type PackedEntry, PackReader, WHOLE } from './packs.ts'
 import { placesOf } from './places.ts'

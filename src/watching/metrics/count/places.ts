@@ -1,14 +1,14 @@
 /** Up to where rows of days, weeks and months exist (decision 71): what counting adds to, and what queries may read. */
 
+import { DAY_MS } from '../../../base/time/durations.ts'
 import type { Statement, Store } from '../../../platform/store/store.ts'
-import { DAY_MS } from '../../events/kept/event-retention.ts'
 import { SPLIT_NUMBERS, UNIT_NUMBERS } from './splits.ts'
 
-export const LONG_UNITS = ['day', 'week', 'month'] as const
+const LONG_UNITS = ['day', 'week', 'month'] as const
 export type LongUnit = (typeof LONG_UNITS)[number]
 
 /** Per unit: events of intervals that begin before this time are added to its rows. Unix milliseconds. */
-export type Written = Readonly<Record<LongUnit, number>>
+type Written = Readonly<Record<LongUnit, number>>
 /** Per unit: rows of intervals that begin before this time are complete. */
 export type Until = Readonly<Record<LongUnit, number>>
 

@@ -1,8 +1,8 @@
 /** Removes expired counters (tags-stats.md section 6), and those of deleted domains and accounts. */
 
+import { DAY_MS } from '../../../base/time/durations.ts'
 import type { Statement, Store } from '../../../platform/store/store.ts'
 import { followedPosition } from '../../events/follower.ts'
-import { DAY_MS } from '../../events/kept/event-retention.ts'
 import { ROW_KEY, WAIT_FOR_COUNTING } from '../figures/figure-rows.ts'
 import { placesOf } from './places.ts'
 import { SPLIT_NUMBERS, SPLITS, UNIT_NUMBERS } from './splits.ts'

@@ -6,6 +6,7 @@
  *    counted before or after that is in both. So it may be repeated, and begins again after a crash.
  * 3. `until` follows: queries read the rows.
  */
+import { HOUR_MS } from '../../../base/time/durations.ts'
 import type { Statement, Store } from '../../../platform/store/store.ts'
 import { onConflictSet, ROW_KEY, WAIT_FOR_COUNTING } from '../figures/figure-rows.ts'
 import { COUNTERS } from './counters.ts'
@@ -15,7 +16,7 @@ import { SPLIT_NUMBERS, SPLITS, type Split, type SplitName, UNIT_NUMBERS, VALUE_
 import { makeTagPairs } from './tag-pairs.ts'
 
 /** Events that are counted later than this are added to rows that exist: correct, but more work. */
-const GRACE_MS = 3_600_000
+const GRACE_MS = HOUR_MS
 /** Scopes per transaction: about 30,000 rows of a day's hours, 30 ms of SQLite's only writer. */
 const SCOPES = 50
 const SHORTER: Readonly<Record<LongUnit, RowUnit>> = { day: 'hour', week: 'day', month: 'day' }

@@ -1,17 +1,18 @@
 /** Sums increments per row of figures, and per entry of packs. */
+import { HOUR_MS } from '../../../base/time/durations.ts'
 import type { Statement } from '../../../platform/store/store.ts'
 import { addStatements, type RowOfCounts } from '../figures/figure-rows.ts'
 import { addCount, COUNTER_PLACES } from './counter-counts.ts'
 import type { Counter } from './counters.ts'
 import type { PlainValues } from './event-values.ts'
-import { HOUR_MS, type RowUnit, startOf } from './intervals.ts'
+import { type RowUnit, startOf } from './intervals.ts'
 import { type DayOfScope, packStatement } from './pack-rows.ts'
 import { nameOf, type PackedEntry, WHOLE } from './packs.ts'
 import type { LongUnit, Places } from './places.ts'
 import type { NumberOfScope, ScopeName } from './scopes.ts'
 import { SPLITS, type Split } from './splits.ts'
 
-export interface Addition {
+interface Addition {
   accountId: string
   domainName: string
   /** In lower case, distinct. */
@@ -22,7 +23,7 @@ export interface Addition {
   counters: readonly Counter[]
 }
 
-export interface Tally {
+interface Tally {
   add(addition: Addition): void
   /** Rows that the statements write, packs included. */
   readonly size: number

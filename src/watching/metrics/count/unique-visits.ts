@@ -5,8 +5,8 @@
  * often a mail is opened.
  */
 import { createHash } from 'node:crypto'
+import { DAY_MS } from '../../../base/time/durations.ts'
 import { insertMany, type Statement, type Store } from '../../../platform/store/store.ts'
-import { DAY_MS } from '../../events/kept/event-retention.ts'
 
 export const UNIQUE_FOR_MS = 7 * DAY_MS
 
@@ -26,7 +26,7 @@ export function visitKey({ accountId, domainName, event, messageId, recipient, b
   return createHash('sha256').update(text).digest().subarray(0, 16).toString('base64url')
 }
 
-export interface UniqueVisits {
+interface UniqueVisits {
   /** Whether this visit counts; if so it is recorded. */
   isFirst(key: string, at: number): boolean
   /** The rows of the visits that counted, in the order of their keys. */

@@ -1,7 +1,7 @@
 /** Sums of the last 30 days by provider, device or country (tags-stats.md section 4 rule 8). */
 import type { Clock } from '../../../base/time/clock.ts'
+import { DAY_MS } from '../../../base/time/durations.ts'
 import { invalidChoice } from '../../../base/values.ts'
-import { DAY_MS } from '../../events/kept/event-retention.ts'
 import type { Counts } from '../count/counters.ts'
 import { equal, type StatsScope } from '../stats/stats.ts'
 import { countOf, type Figures, type FilterEntry } from './figures.ts'

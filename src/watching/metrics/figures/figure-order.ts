@@ -37,13 +37,13 @@ export function comparingValues(dimensions: readonly Dimension[]): CompareRows {
   }
 }
 
-export function compareAt(dimensions: readonly Dimension[], at: number): CompareRows {
+function compareAt(dimensions: readonly Dimension[], at: number): CompareRows {
   if (dimensions[at] === 'time') return (a, b) => Number(a.values[at]) - Number(b.values[at])
   return (a, b) => compareTexts(a.values[at] as string, b.values[at] as string)
 }
 
 /** By code points, as the databases compare. JavaScript's own order is another for characters outside the BMP. */
-export function compareTexts(a: string, b: string): number {
+function compareTexts(a: string, b: string): number {
   if (a === b) return 0
   const [length, other] = [a.length, b.length]
   for (let at = 0; at < length && at < other; at++) {

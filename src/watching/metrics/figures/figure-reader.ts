@@ -230,7 +230,7 @@ class Reading {
 const isAttempted = ({ counts }: FigureRow) => ATTEMPTED.some((name) => counts[name] !== 0)
 
 /** A page of all items. */
-export function pageOf(rows: FigureRow[], dimensions: readonly Dimension[], paging: Paging): FigurePage {
+function pageOf(rows: FigureRow[], dimensions: readonly Dimension[], paging: Paging): FigurePage {
   const { order, skip, limit } = paging
   const sum = noCounts()
   if (paging.withSum) for (const { counts } of rows) for (const name of COUNTERS) sum[name] += counts[name]

@@ -1,7 +1,7 @@
 /** SQL that reads rows of figures: what the readers of all items and of pages have in common. */
 
+import { DAY_MS } from '../../../base/time/durations.ts'
 import type { SqlValue, Statement, Store } from '../../../platform/store/store.ts'
-import { DAY_MS } from '../../events/kept/event-retention.ts'
 import type { Counter } from '../count/counters.ts'
 import type { Unit } from '../count/intervals.ts'
 import { SPLIT_NUMBERS, UNIT_NUMBERS } from '../count/splits.ts'

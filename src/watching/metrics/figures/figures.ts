@@ -105,7 +105,7 @@ const suppressed: Formula = (c) =>
   c.failed_suppress_bounce + c.failed_suppress_unsubscribe + c.failed_suppress_complaint
 
 /** Section 3, in its order. */
-export const COUNT_METRICS = {
+const COUNT_METRICS = {
   accepted_incoming_count: (c) => c.accepted_incoming,
   accepted_outgoing_count: (c) => c.accepted_outgoing,
   accepted_count: (c) => c.accepted_incoming + c.accepted_outgoing,

@@ -1,5 +1,6 @@
 /** Reads the parameters of the statistics operations (tags-stats.md section 4). */
 import { BadRequest } from '../../../base/process/errors.ts'
+import { DAY_MS } from '../../../base/time/durations.ts'
 import { invalidChoice, invalidFormat } from '../../../base/values.ts'
 import {
   choiceParam,
@@ -11,7 +12,6 @@ import {
   wordParam,
 } from '../../../platform/http/request/inputs.ts'
 import type { Params } from '../../../platform/http/request/params.ts'
-import { DAY_MS } from '../../events/kept/event-retention.ts'
 import { before, intervalsBetween, startOf, UNITS, type Unit } from '../count/intervals.ts'
 
 export const STATS_EVENTS = [
