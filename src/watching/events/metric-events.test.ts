@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { DELIVERED, NOW_MS, testMessage } from '../../../test/support/events.ts'
 import { acceptedEvent, deliveredEvent, type EventRecord, failedEvent, rejectedEvent } from './event.ts'
 import {
   clickedEvent,
@@ -10,7 +11,6 @@ import {
   type Visit,
 } from './later-events.ts'
 import { isCounted, METRIC_EVENT_NAMES, type MetricEventName } from './metric-events.ts'
-import { DELIVERED, NOW_MS, testMessage } from './testing.ts'
 
 const to = { recipient: 'alice@example.org', recipientDomain: 'example.org' }
 const own = testMessage()

@@ -4,6 +4,14 @@ import { type TestContext, test } from 'node:test'
 import pg from 'pg'
 import pino from 'pino'
 import { createTestClock, type TestClock } from '../../../../test/support/clock.ts'
+import {
+  deliveredAt,
+  eventStatement,
+  eventStatements,
+  follow,
+  NOW_MS,
+  request,
+} from '../../../../test/support/events.ts'
 import { createMigratedDatabase } from '../../../../test/support/migrated.ts'
 import { createTestDatabase } from '../../../../test/support/postgres.ts'
 import { eventually } from '../../../../test/support/service.ts'
@@ -19,7 +27,6 @@ import { openPostgres } from '../../../platform/store/postgres/postgres.ts'
 import type { Store } from '../../../platform/store/store.ts'
 import type { EventRecord } from '../event.ts'
 import { createEventReader } from '../search/query.ts'
-import { deliveredAt, eventStatement, eventStatements, follow, NOW_MS, request } from '../testing.ts'
 import { createEventRetention } from './event-retention.ts'
 import { createEventPartitions, partitionsOf, spanUs } from './partitions.ts'
 import { timeParts } from './time-parts.ts'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { request } from '../../../../test/support/events.ts'
 import { createSealer } from '../../../platform/store/secrets/sealing.ts'
-import { request } from '../testing.ts'
 import { openPage, sealPage } from './page-token.ts'
 
 const sealer = createSealer('a secret of at least 32 characters!!')

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { DELIVERED, NOW_MS, testMessage } from '../../../../test/support/events.ts'
 import { eachStore } from '../../../../test/support/stores.ts'
 import {
   acceptedEvent,
@@ -19,7 +20,6 @@ import {
   type Visit,
 } from '../../events/later-events.ts'
 import { isCounted, METRIC_EVENT_NAMES } from '../../events/metric-events.ts'
-import { DELIVERED, NOW_MS, testMessage } from '../../events/testing.ts'
 import { type CountMetric, countOf, METRICS } from '../figures/figures.ts'
 import { COUNTERS, type Counter, countersOf, noCounts, payloadColumn } from './counters.ts'
 

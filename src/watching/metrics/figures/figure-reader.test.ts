@@ -1,5 +1,7 @@
 /** Figures equal a recount of the events, whatever is asked. */
 import assert from 'node:assert/strict'
+import { DELIVERED, eventStatements, NOW_MS, testMessage } from '../../../../test/support/events.ts'
+import { addDomain } from '../../../../test/support/figures.ts'
 import { seededNumbers } from '../../../../test/support/random.ts'
 import { eachStore } from '../../../../test/support/stores.ts'
 import { BadRequest } from '../../../base/process/errors.ts'
@@ -13,7 +15,6 @@ import {
   storedEvent,
   type Visit,
 } from '../../events/later-events.ts'
-import { DELIVERED, eventStatements, NOW_MS, testMessage } from '../../events/testing.ts'
 import { COUNTERS, type Counter, type Counts, countersOf, noCounts } from '../count/counters.ts'
 import { createCounting } from '../count/counting.ts'
 import { valuesOfEvent } from '../count/event-values.ts'
@@ -23,7 +24,6 @@ import { removeOldCounters } from '../count/removal.ts'
 import { rollUp } from '../count/roll-up.ts'
 import { SPLIT_NUMBERS } from '../count/splits.ts'
 import { UNIQUE_FOR_MS } from '../count/unique-visits.ts'
-import { addDomain } from '../testing.ts'
 import { comparing } from './figure-order.ts'
 import { createFigures } from './figure-reader.ts'
 import {
