@@ -14,7 +14,7 @@ import { openPostgres } from '../../src/platform/store/postgres/postgres.ts'
 import { openSqlite } from '../../src/platform/store/sqlite/sqlite.ts'
 import type { Statement, Store } from '../../src/platform/store/store.ts'
 import { indexEvents } from '../../src/watching/events/search/indexing.ts'
-import { createCounting } from '../../src/watching/metrics/count/counting.ts'
+import { createCounting } from '../../src/watching/metrics/counting.ts'
 import { eventStatement } from '../../test/support/events.ts'
 import { addDomain } from '../../test/support/figures.ts'
 import {

@@ -2,10 +2,10 @@
 
 import { insert, type Store } from '../../src/platform/store/store.ts'
 import { newDomainRow } from '../../src/sending/domains/domain.ts'
-import { COUNTERS, type Counter } from '../../src/watching/metrics/count/counters.ts'
-import type { Unit } from '../../src/watching/metrics/count/intervals.ts'
-import { rollUp } from '../../src/watching/metrics/count/roll-up.ts'
-import { SPLIT_NUMBERS, UNIT_NUMBERS } from '../../src/watching/metrics/count/splits.ts'
+import { COUNTERS, type Counter } from '../../src/watching/metrics/counters.ts'
+import type { Unit } from '../../src/watching/metrics/intervals.ts'
+import { rollUp } from '../../src/watching/metrics/storage/roll-up.ts'
+import { SPLIT_NUMBERS, UNIT_NUMBERS } from '../../src/watching/metrics/storage/splits.ts'
 
 export const ACCOUNT = 'account-1'
 export const DOMAIN = 'mg.example.com'

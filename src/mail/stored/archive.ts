@@ -16,7 +16,7 @@ import { insert, type Statement, type Store } from '../../platform/store/store.t
 import type { LazyChunk, MimeMessage } from '../../protocols/message/mime-message.ts'
 import { chunkSize, readChunks } from '../../protocols/message/mime-message.ts'
 import type { EventRecord } from '../../watching/events/event.ts'
-import type { ArchivedCopy } from '../../watching/metrics/count/archived.ts'
+import type { ArchivedCopy } from '../../watching/metrics/storage/archived.ts'
 import type { ClaimedDelivery } from '../deliver/claim/queue.ts'
 
 export interface ArchiveNote {

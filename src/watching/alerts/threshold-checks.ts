@@ -8,13 +8,7 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import type { AccountDirectory } from '../../people/accounts/account-directory.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
 import { StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
-import {
-  type FigureQuery,
-  type FigureRow,
-  type Figures,
-  rateOf,
-  volumeOf,
-} from '../metrics/figures/figures.ts'
+import { type FigureQuery, type FigureRow, type Figures, rateOf, volumeOf } from '../metrics/figures.ts'
 import { type Alert, alertView, periodMs } from './alert.ts'
 import type { AlertStore } from './alert-store.ts'
 import { decimalText, holds } from './comparing.ts'

@@ -5,7 +5,7 @@ import { formatRfc2822, isGoZeroTime, parseDate } from '../../base/time/dates.ts
 import { DAY_MS } from '../../base/time/durations.ts'
 import { booleanOf, invalidFormat, isPlainObject, jsonText, quotable } from '../../base/values.ts'
 import { METRIC_EVENT_NAMES, type MetricEventName } from '../events/metric-events.ts'
-import { before, type Unit } from '../metrics/count/intervals.ts'
+import { before, type Unit } from '../metrics/intervals.ts'
 import { type Condition, conditionsOf } from './log-filter.ts'
 
 export interface LogQuery {

@@ -8,8 +8,8 @@ import { type Operation, operation } from '../../platform/http/operation.ts'
 import { dateParam, type InputOf, textParam } from '../../platform/http/request/inputs.ts'
 import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
 import { ownDomain } from '../../sending/domains/routes.ts'
-import { type Counts, noCounts } from '../metrics/count/counters.ts'
-import { countOf, type FigureQuery, type Figures, type FilterEntry } from '../metrics/figures/figures.ts'
+import { type Counts, noCounts } from '../metrics/counters.ts'
+import { countOf, type FigureQuery, type Figures, type FilterEntry } from '../metrics/figures.ts'
 import { DELIVERY_REASONS, type FAILURE_CLASS } from './shapes.ts'
 
 /** A class of failures; see `failureReasons` of src/receiving/bounces. */

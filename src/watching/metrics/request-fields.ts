@@ -3,7 +3,7 @@
 import { BadRequest } from '../../base/process/errors.ts'
 import { isGoZeroTime, parseDate } from '../../base/time/dates.ts'
 import { invalidFormat, isPlainObject, jsonText, quotable } from '../../base/values.ts'
-import { COMPARATORS, type Comparator } from './figures/figures.ts'
+import { COMPARATORS, type Comparator } from './figures.ts'
 
 const CONDITIONS_MAX = 20
 const VALUES_MAX = 100

@@ -15,9 +15,9 @@ import {
   text,
   utcDate,
 } from '../../base/shape.ts'
-import { UNITS } from './count/intervals.ts'
-import { COMPARATORS, DIMENSIONS } from './figures/figures.ts'
-import type { MetricSet } from './figures/metric-sets.ts'
+import { COMPARATORS, DIMENSIONS } from './figures.ts'
+import { UNITS } from './intervals.ts'
+import type { MetricSet } from './metric-sets.ts'
 
 export const CSV = media('text/csv', 'The same as a file, for `Accept: text/csv`')
 

@@ -5,10 +5,10 @@
 
 import { DAY_MS } from '../../base/time/durations.ts'
 import type { Statement, Store } from '../../platform/store/store.ts'
-import { noCounts } from './count/counters.ts'
-import { startOf } from './count/intervals.ts'
-import type { FigureQuery, FigureRow } from './figures/figures.ts'
-import { matches } from './figures/matching.ts'
+import { noCounts } from './counters.ts'
+import type { FigureQuery, FigureRow } from './figures.ts'
+import { startOf } from './intervals.ts'
+import { matches } from './matching.ts'
 
 /** Adds to the counts of the day of `now` (Unix milliseconds); zeros write nothing. */
 export function usageStatements(

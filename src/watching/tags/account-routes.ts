@@ -6,7 +6,7 @@ import { booleanOf, invalidFormat, isPlainObject, jsonText, quotable } from '../
 import { csvReply, prefersCsv } from '../../platform/http/answer/csv-reply.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import type { Params } from '../../platform/http/request/params.ts'
-import { METRICS, type Metric } from '../metrics/figures/figures.ts'
+import { METRICS, type Metric } from '../metrics/figures.ts'
 import { numberOf, pageLimitOf } from '../metrics/request-fields.ts'
 import { CSV } from '../metrics/shapes.ts'
 import {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { eachStore } from '../../../test/support/stores.ts'
 import type { Account } from '../../people/accounts/account-directory.ts'
-import type { Figures } from '../metrics/figures/figures.ts'
+import type { Figures } from '../metrics/figures.ts'
 import { type AccountTagQuery, accountTagPage } from './account-tags.ts'
 import { newTagStatements } from './known-tags.ts'
 import { createTagStore } from './tag-store.ts'

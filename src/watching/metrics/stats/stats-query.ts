@@ -12,7 +12,7 @@ import {
   wordParam,
 } from '../../../platform/http/request/inputs.ts'
 import type { Params } from '../../../platform/http/request/params.ts'
-import { before, intervalsBetween, startOf, UNITS, type Unit } from '../count/intervals.ts'
+import { before, intervalsBetween, startOf, UNITS, type Unit } from '../intervals.ts'
 
 export const STATS_EVENTS = [
   'accepted',

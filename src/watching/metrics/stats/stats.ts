@@ -3,9 +3,9 @@
 import { BadRequest } from '../../../base/process/errors.ts'
 import type { Of } from '../../../base/shape.ts'
 import { formatUtc } from '../../../base/time/dates.ts'
-import { type Counts, noCounts } from '../count/counters.ts'
-import { after } from '../count/intervals.ts'
-import type { Dimension, Figures, FilterEntry } from '../figures/figures.ts'
+import { type Counts, noCounts } from '../counters.ts'
+import type { Dimension, Figures, FilterEntry } from '../figures.ts'
+import { after } from '../intervals.ts'
 import type { STATS, STATS_ENTRY } from '../shapes.ts'
 import type { StatsEvent, StatsQuery } from './stats-query.ts'
 
