@@ -267,8 +267,8 @@ export async function askFigures(
 export async function itemsOf(figures: PagedFigures, query: FigureQuery): Promise<number> {
   const byTime = query.dimensions.includes('time')
   const order: FigureOrder = byTime
-    ? { by: { dimension: 'time' }, descending: false }
-    : { by: { metric: METRICS[0] as Metric }, descending: true }
+    ? { by: 'time' as const, descending: false }
+    : { by: METRICS[0] as Metric, descending: true }
   try {
     return (await figures.page(query, { order, skip: 0, limit: byTime ? 1_500 : 1_000, withSum: true })).total
   } catch (error) {

@@ -304,7 +304,7 @@ function strictProviders(
   }
   return {
     figures: {
-      async rows({ startMs, filter }) {
+      async read({ startMs, filter }) {
         const [ip] = filter.flatMap(({ values }) => values)
         const hours = [...(ofHours.get(ip ?? '') ?? [])]
         const from = Math.floor(startMs / HOUR_MS)

@@ -18,7 +18,7 @@ export async function figuresOf(
   { accountId, name }: SenderOfFigures,
 ): Promise<DomainFigures> {
   const now = clock.now()
-  const [row] = await figures.rows({
+  const [row] = await figures.read({
     accountIds: [accountId],
     ...{ startMs: now - windowMs, endMs: now, resolution: 'hour', dimensions: [] },
     filter: [{ attribute: 'domain', comparator: '=', values: [name] }],

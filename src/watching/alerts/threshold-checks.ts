@@ -65,7 +65,7 @@ export function createThresholdChecks(parts: ThresholdParts): Job {
     if (account === null || account.status === 'closed') return
     const now = Math.floor(clock.now())
     const query = await queryOf(parts.accounts, alert, now)
-    const findings = findingsOf(alert, await figures.rows(query), parts.minVolume)
+    const findings = findingsOf(alert, await figures.read(query), parts.minVolume)
     const view = alertView({ ...alert, lastCheckedAt: now }, account.parentId)
     const about = {
       accountId: alert.accountId,
@@ -111,9 +111,9 @@ const checkedStatement = ({ id, updatedAt }: Alert, now: number): Statement => (
 function sharedFigures(figures: Figures): Figures {
   const known = new Map<string, Promise<FigureRow[]>>()
   return {
-    rows(query) {
+    read(query) {
       const key = JSON.stringify(query)
-      const rows = known.get(key) ?? figures.rows(query)
+      const rows = known.get(key) ?? figures.read(query)
       known.set(key, rows)
       return rows
     },

@@ -95,8 +95,8 @@ async function reasonsOf(
   const filter: FilterEntry[] =
     domainName === null ? [] : [{ attribute: 'domain', comparator: '=', values: [domainName] }]
   const query: FigureQuery = { accountIds: [accountId], ...range, resolution: 'hour', dimensions: [], filter }
-  const byProvider = await figures.rows({ ...query, dimensions: ['recipient_provider'] })
-  const byBot = await figures.rows({ ...query, dimensions: ['bot'] })
+  const byProvider = await figures.read({ ...query, dimensions: ['recipient_provider'] })
+  const byBot = await figures.read({ ...query, dimensions: ['bot'] })
   const { reasons, partial } = await failureReasons({ accountId, domainName, ...range })
   const figuresOf = new Map(byProvider.map(({ values, counts }) => [values[0] as string, counts]))
   const names = new Set([...figuresOf.keys(), ...reasons.map(({ provider }) => provider)])

@@ -16,9 +16,9 @@ import {
 import { followedPosition } from '../events/follower.ts'
 import { clickedEvent, openedEvent, unsubscribedEvent, type Visit } from '../events/later-events.ts'
 import { createCounting, STEP_LIMITS } from './counting.ts'
+import { createFigureStore } from './storage/figure-store.ts'
 import { removeFiguresOf, removeOldCounters } from './storage/removal.ts'
 import { rollUp } from './storage/roll-up.ts'
-import { Scopes } from './storage/scopes.ts'
 import { SPLIT_NUMBERS, UNIT_NUMBERS } from './storage/splits.ts'
 
 const HOUR = 3_600_000
@@ -205,7 +205,10 @@ eachStore('more rows than one transaction may hold are counted in several', asyn
   }
   await countAll(
     store,
-    createCounting(watching, systemClock, NO_RATE_LIMIT, new Scopes(watching), { events: 60, rows: 200 }),
+    createCounting(watching, systemClock, NO_RATE_LIMIT, createFigureStore(watching), {
+      events: 60,
+      rows: 200,
+    }),
   )
   assert.ok(commits > 5, `${commits}`)
   assert.deepEqual(await countedOf(store), { accepted_outgoing: 60 })

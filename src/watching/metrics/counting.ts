@@ -9,11 +9,7 @@ import type { Statement, Store } from '../../platform/store/store.ts'
 import { createEventFollower, type EventFollower, type FollowedKey } from '../events/follower.ts'
 import { countersOf, type IsRateLimit, type Payload, payloadColumn } from './counters.ts'
 import { valuesOfEvent } from './event-values.ts'
-import type { DayOfScope } from './storage/pack-rows.ts'
-import { SmallPacks } from './storage/packing.ts'
-import { placesOf, unmoved } from './storage/places.ts'
-import { Scopes } from './storage/scopes.ts'
-import { createTally } from './storage/tally.ts'
+import { createFigureStore, type FigureStore } from './storage/figure-store.ts'
 import { uniqueVisits, type Visit, visitKey } from './unique-visits.ts'
 
 interface StepLimits {
@@ -61,32 +57,20 @@ export function createCounting(
   store: Store,
   clock: Clock,
   isRateLimit: IsRateLimit,
-  scopes = new Scopes(store),
+  figures = createFigureStore(store),
   limits: StepLimits = STEP_LIMITS[store.kind],
 ): Counting {
   let counted = 0
-  const smallPacks = new SmallPacks()
-  /** Of the last step, until it is known whether it was committed. */
-  let packed: DayOfScope[] = []
-  const settle = () => {
-    smallPacks.note(packed)
-    packed = []
-  }
   const follower = createEventFollower<FollowedEvent>(store, {
     name: 'counters',
     columns: `account_id, domain_name, event, timestamp_us, recipient, ${MESSAGE_ID}, tags_json, ${payloadColumn(store.kind)}`,
     rowsMax: limits.events,
     async apply(rows) {
-      settle()
-      const { taken, days, statements } = await count({ store, scopes, isRateLimit, limits }, rows)
+      const { taken, statements } = await count({ store, figures, isRateLimit, limits }, rows)
       counted += taken
-      packed = days
       return { taken, statements }
     },
-    overtaken() {
-      packed = []
-      scopes.forget()
-    },
+    overtaken: figures.forget,
   })
   return {
     follower,
@@ -94,8 +78,7 @@ export function createCounting(
       counted = 0
       while (!signal.aborted) {
         const result = await follower.step()
-        settle()
-        await smallPacks.merge(store, signal)
+        await figures.tidy(signal)
         if (result !== 'more') break
         await pause(clock, PAUSE_MS, signal)
       }
@@ -106,16 +89,16 @@ export function createCounting(
 
 interface Parts {
   store: Store
-  scopes: Scopes
+  figures: FigureStore
   isRateLimit: IsRateLimit
   limits: StepLimits
 }
 
 /** Payloads are parsed one after the other: those of all events of a step would be ten megabytes that outlive each other. */
 async function count(
-  { store, scopes, isRateLimit, limits }: Parts,
+  { store, figures, isRateLimit, limits }: Parts,
   rows: readonly FollowedEvent[],
-): Promise<{ taken: number; days: DayOfScope[]; statements: Statement[] }> {
+): Promise<{ taken: number; statements: Statement[] }> {
   const keys: (string | null)[] = []
   for (const row of rows) {
     if (keys.length % EVENTS_PER_TURN === 0) await nextTurn()
@@ -125,34 +108,31 @@ async function count(
     store,
     keys.filter((key) => key !== null),
   )
-  const places = await placesOf(store)
-  const tally = createTally(places)
   let taken = 0
-  for (const row of rows) {
-    if (tally.size > limits.rows) break
-    if (taken % EVENTS_PER_TURN === 0) await nextTurn()
-    const key = keys[taken++] ?? null
-    const payload = payloadOf(row)
-    const counters = countersOf(row.event, payload, isRateLimit)
-    if (counters.length === 0) continue
-    const at = Math.floor(Number(row.timestamp_us) / 1000)
-    const isFirst = key !== null && visits.isFirst(key, at)
-    const tags = coversAllMail(row) ? await tagsOfMessage(store, row) : parseTags(row.tags_json)
-    tally.add({
-      accountId: row.account_id,
-      domainName: row.domain_name,
-      tags,
-      values: valuesOfEvent(row.event, row.recipient, payload),
-      at,
-      counters: isFirst
-        ? [...counters, row.event === 'opened' ? 'opened_unique' : 'clicked_unique']
-        : counters,
-    })
-  }
-  const numberOf = await scopes.numbersOf(tally.scopes())
-  const checks = [unmoved(places), scopes.stillThere(tally.scopes(), numberOf)]
-  const statements = [...checks, ...tally.statements(numberOf), ...visits.statements()]
-  return { taken, days: tally.days(numberOf), statements }
+  const statements = await figures.add(async (add) => {
+    for (const row of rows) {
+      if (taken % EVENTS_PER_TURN === 0) await nextTurn()
+      const key = keys[taken++] ?? null
+      const payload = payloadOf(row)
+      const counters = countersOf(row.event, payload, isRateLimit)
+      if (counters.length === 0) continue
+      const at = Math.floor(Number(row.timestamp_us) / 1000)
+      const isFirst = key !== null && visits.isFirst(key, at)
+      const tags = coversAllMail(row) ? await tagsOfMessage(store, row) : parseTags(row.tags_json)
+      const size = add({
+        accountId: row.account_id,
+        domainName: row.domain_name,
+        tags,
+        values: valuesOfEvent(row.event, row.recipient, payload),
+        at,
+        counters: isFirst
+          ? [...counters, row.event === 'opened' ? 'opened_unique' : 'clicked_unique']
+          : counters,
+      })
+      if (size > limits.rows) break
+    }
+  })
+  return { taken, statements: [...statements, ...visits.statements()] }
 }
 
 const isVisit = ({ event }: FollowedEvent) => event === 'opened' || event === 'clicked'

@@ -1,9 +1,11 @@
 /**
  * Figures of sending: counts of events by up to three dimensions (metrics-logs.md sections 1 to 3). This file is what
- * other areas use; `createFigures` answers.
+ * other areas use; storage/figure-store.ts keeps them.
  */
 import type { Counts } from './counters.ts'
+import type { Condition } from './filter.ts'
 import type { Unit } from './intervals.ts'
+import { type Compare, comparing } from './order.ts'
 
 export const DIMENSIONS = [
   'time',
@@ -22,15 +24,7 @@ export type Dimension = (typeof DIMENSIONS)[number]
 /** What can be filtered. */
 export type Attribute = Exclude<Dimension, 'time'>
 
-export const COMPARATORS = ['=', '!=', 'contains', 'not contains'] as const
-export type Comparator = (typeof COMPARATORS)[number]
-
-export interface FilterEntry {
-  attribute: Attribute
-  comparator: Comparator
-  /** In any letter case, at least one. `=`: any of them is equal; `contains`: any is a part; the others: none is. */
-  values: readonly string[]
-}
+export type FilterEntry = Condition<Attribute>
 
 export interface FigureQuery {
   accountIds: readonly string[]
@@ -58,9 +52,9 @@ export interface FigureRow {
   usage?: Readonly<Record<string, number>>
 }
 
-/** By a dimension or a metric (comparing in figure-order.ts); ties by the values of the dimensions. */
+/** By a dimension or a metric; ties by the values of the dimensions. */
 export interface FigureOrder {
-  by: { dimension: Dimension } | { metric: Metric }
+  by: Dimension | Metric
   descending: boolean
 }
 
@@ -82,20 +76,20 @@ export interface FigurePage {
   sum: Counts
 }
 
-export interface PagedFigures {
-  /**
-   * The rows of a page, without holding those of other pages where that can be avoided.
-   * @throws BadRequest for a query with more rows up to the end of the page than can be held, or that would read too much
-   */
-  page(query: FigureQuery, paging: Paging): Promise<FigurePage>
-}
-
 export interface Figures {
   /**
    * One row for each combination of values with an event, in no order; without dimensions one row, of zeros if there was no event.
    * @throws BadRequest for a query with more rows than can be held, or that would read too much
    */
-  rows(query: FigureQuery): Promise<FigureRow[]>
+  read(query: FigureQuery): Promise<FigureRow[]>
+}
+
+export interface PagedFigures extends Figures {
+  /**
+   * The rows of a page, without holding those of other pages where that can be avoided.
+   * @throws BadRequest for a query with more rows up to the end of the page than can be held, or that would read too much
+   */
+  page(query: FigureQuery, paging: Paging): Promise<FigurePage>
 }
 
 type Formula = (counts: Counts) => number
@@ -202,3 +196,15 @@ export function rateOf(metric: RateMetric, counts: Counts): number {
 
 /** The denominator of a rate. */
 export const volumeOf = (metric: RateMetric, counts: Counts): number => countOf(RATES[metric][1], counts)
+
+/** For sorting. */
+export const numberOf = (metric: Metric, counts: Counts): number =>
+  isRate(metric) ? rateOf(metric, counts) : countOf(metric, counts)
+
+export function comparingRows(
+  dimensions: readonly Dimension[],
+  { by, descending }: FigureOrder,
+): Compare<FigureRow> {
+  const dimension = dimensions.find((name) => name === by)
+  return comparing(dimensions, dimension ?? (({ counts }) => numberOf(by as Metric, counts)), descending)
+}

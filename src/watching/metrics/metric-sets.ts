@@ -60,8 +60,3 @@ export function metricValue(
 /** The product is rounded to what a double holds, so that 0.00005 is not a little less. */
 const rateText = (rate: number) =>
   (Math.floor(Number((rate * 10_000).toPrecision(15)) + 0.5) / 10_000).toFixed(4)
-
-/** For sorting. */
-export function numberOf(metric: Metric, counts: Counts): number {
-  return isRate(metric) ? rateOf(metric, counts) : countOf(metric, counts)
-}

@@ -1,45 +1,31 @@
-/** The order of items (metrics-logs.md section 1, rule 12), here and in SQL. */
-import type { Store } from '../../platform/store/store.ts'
-import { COUNTERS, type Counts, noCounts } from './counters.ts'
-import {
-  type CountMetric,
-  countOf,
-  type Dimension,
-  type FigureOrder,
-  type FigureRow,
-  isRate,
-  type Metric,
-  RATES,
-} from './figures.ts'
-import { numberOf } from './metric-sets.ts'
+/** The order of items, and their pages (metrics-logs.md section 1, rules 12 and 13). */
 
-export type CompareRows = (a: FigureRow, b: FigureRow) => number
+/** Values of an item, in the order of the dimensions; those of time are Unix milliseconds. */
+export interface Item {
+  values: readonly (string | null)[]
+}
+export type Compare<I extends Item> = (a: I, b: I) => number
 
-export function comparing(dimensions: readonly Dimension[], { by, descending }: FigureOrder): CompareRows {
+/** By a dimension or by a number; ties by the values of the dimensions. */
+export function comparing<I extends Item>(
+  dimensions: readonly string[],
+  by: string | ((item: I) => number),
+  descending: boolean,
+): Compare<I> {
+  const each = dimensions.map((name, at) => comparingAt<I>(at, name === 'time' || name === 'timestamp'))
+  const first =
+    typeof by === 'string' ? (each[dimensions.indexOf(by)] as Compare<I>) : (a: I, b: I) => by(a) - by(b)
   const sign = descending ? -1 : 1
-  const ties = comparingValues(dimensions)
-  if ('metric' in by) {
-    const { metric } = by
-    return (a, b) => sign * (numberOf(metric, a.counts) - numberOf(metric, b.counts)) || ties(a, b)
-  }
-  const first = compareAt(dimensions, dimensions.indexOf(by.dimension))
-  return (a, b) => sign * first(a, b) || ties(a, b)
-}
-
-export function comparingValues(dimensions: readonly Dimension[]): CompareRows {
-  const each = dimensions.map((_, at) => compareAt(dimensions, at))
   return (a, b) => {
-    for (const compare of each) {
-      const next = compare(a, b)
-      if (next !== 0) return next
-    }
-    return 0
+    let order = sign * first(a, b)
+    for (let at = 0; order === 0 && at < each.length; at++) order = (each[at] as Compare<I>)(a, b)
+    return order
   }
 }
 
-function compareAt(dimensions: readonly Dimension[], at: number): CompareRows {
-  if (dimensions[at] === 'time') return (a, b) => Number(a.values[at]) - Number(b.values[at])
-  return (a, b) => compareTexts(a.values[at] as string, b.values[at] as string)
+function comparingAt<I extends Item>(at: number, isTime: boolean): Compare<I> {
+  if (isTime) return (a, b) => Number(a.values[at]) - Number(b.values[at])
+  return (a, b) => compareTexts(a.values[at] ?? '', b.values[at] ?? '')
 }
 
 /** By code points, as the databases compare. JavaScript's own order is another for characters outside the BMP. */
@@ -57,29 +43,11 @@ function compareTexts(a: string, b: string): number {
 
 const isHalf = (code: number) => code >= 0xd800 && code <= 0xdfff
 
-/** ORDER BY of the same order on columns `d_<dimension>` and of sums by the names of counters. */
-export function orderOf(
-  dimensions: readonly Dimension[],
-  { by, descending }: FigureOrder,
-  kind: Store['kind'],
-): string {
-  const column = (name: Dimension) =>
-    `d_${name}${kind === 'postgres' && name !== 'time' ? ' COLLATE "C"' : ''}`
-  const first = 'metric' in by ? numberText(by.metric) : column(by.dimension)
-  return [`${first} ${descending ? 'DESC' : 'ASC'}`, ...dimensions.map(column)].join(', ')
-}
-
-function numberText(metric: Metric): string {
-  if (!isRate(metric)) return sumText(metric)
-  const [count, volume] = RATES[metric].map(sumText) as [string, string]
-  return `CASE WHEN ${volume} = 0 THEN 0 ELSE CAST(${count} AS DOUBLE PRECISION) / ${volume} END`
-}
-
-/** Metrics are sums and differences of counters. */
-function sumText(metric: CountMetric): string {
-  const terms = COUNTERS.flatMap((name) => {
-    const factor = countOf(metric, { ...noCounts(), [name]: 1 } as Counts)
-    return factor === 0 ? [] : [`${factor} * coalesce(${name}, 0)`]
-  })
-  return `(${terms.join(' + ')})`
+/** A page of all items, which are sorted in place. */
+export function pageOf<I extends Item>(
+  items: I[],
+  compare: Compare<I>,
+  { skip, limit }: { skip: number; limit: number },
+): { rows: I[]; total: number } {
+  return { rows: items.sort(compare).slice(skip, skip + limit), total: items.length }
 }

@@ -1,9 +1,11 @@
-/** Reads the request of the metrics operations (metrics-logs.md section 1). */
+/** Reads the requests for metrics (metrics-logs.md section 1; bounce-classification.md section 3). */
 import { BadRequest } from '../../base/process/errors.ts'
+import { formatRfc2822 } from '../../base/time/dates.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
-import { invalidFormat, isPlainObject, quotable } from '../../base/values.ts'
-import { type Attribute, DIMENSIONS, type Dimension, type FilterEntry } from './figures.ts'
-import { before, startOf, UNITS, type Unit } from './intervals.ts'
+import { invalidFormat, isPlainObject, jsonText, quotable } from '../../base/values.ts'
+import { type Attribute, DIMENSIONS, type Dimension } from './figures.ts'
+import { COMPARATORS, type Condition } from './filter.ts'
+import { after, before, startOf, UNITS, type Unit } from './intervals.ts'
 import type { MetricSet } from './metric-sets.ts'
 import {
   conditionsOf,
@@ -17,68 +19,97 @@ import {
   textOf,
 } from './request-fields.ts'
 
-export interface MetricsRequest {
+export interface Request<D extends string, A extends string, M extends string, U extends Unit> {
   /** Unix milliseconds, starts of the first and of the last interval, both included. */
   start: number
   end: number
-  resolution: Unit
-  /** As asked, else in days. */
-  duration: string
-  dimensions: Dimension[]
-  /** Distinct names of the set. */
-  metrics: string[]
-  filter: FilterEntry[]
+  resolution: U
+  /** As asked; null: not given. */
+  duration: string | null
+  dimensions: D[]
+  /** Distinct; as asked, else all. */
+  metrics: M[]
+  filter: Condition<A>[]
   includeSubaccounts: boolean
-  includeAggregates: boolean
-  sort: { column: string; descending: boolean; asked: string }
+  sort: { column: D | M; descending: boolean; asked: string }
   skip: number
   limit: number
 }
 
+/** What an operation serves. */
+export interface RequestRules<D extends string, A extends string, M extends string, U extends Unit> {
+  dimensions: readonly D[]
+  dimensionsMax: number
+  /** The dimension that is time; items are in its order by default. */
+  time: D
+  attributes: readonly A[]
+  metrics: readonly M[]
+  /** By which items are sorted where no metric is asked for. */
+  sortMetric: M
+  resolutions: readonly U[]
+  limits(byTime: boolean): { otherwise: number; maximum: number }
+  /** The time so long before the end, in Unix milliseconds. @throws BadRequest */
+  backFrom(end: number, duration: string): number
+  /** Unix milliseconds: ranges that end before it are refused. */
+  keptSince: number
+  /** What is said of a column that is neither a dimension nor a metric of the request. */
+  unknownSort(asked: string): string
+}
+
 const DEFAULT_DAYS = 7
-/** Rule 15. */
-const DIMENSIONS_MAX = 3
-/** Rule 13. */
-const LIMITS = { plain: { otherwise: 10, maximum: 1000 }, byTime: { otherwise: 1500, maximum: 1500 } }
-export const ATTRIBUTES = DIMENSIONS.filter((name): name is Attribute => name !== 'time')
 /** The response's dates have four-digit years. */
 const TIME_END = Date.UTC(10_000, 0, 1)
 
-const DURATION_UNITS = { h: 'hour', d: 'day', m: 'month' } as const
-
 /** @throws BadRequest naming what is not understood (rules 13, 15, 16) */
-export function readMetricsRequest(document: unknown, now: number, set: MetricSet): MetricsRequest {
+export function readRequest<D extends string, A extends string, M extends string, U extends Unit>(
+  document: unknown,
+  now: number,
+  rules: RequestRules<D, A, M, U>,
+): Request<D, A, M, U> {
   const body = isPlainObject(document) ? document : {}
-  const resolution = oneOf('resolution', textOf(body['resolution']) || 'day', UNITS)
-  const dimensions = namesOf('dimension', body['dimensions'], set.dimensions)
-  if (dimensions.length > DIMENSIONS_MAX) throw new BadRequest(`more than ${DIMENSIONS_MAX} dimensions`)
-  const asked = namesOf('metric', body['metrics'], set.names)
-  const metrics = asked.length > 0 ? asked : [...set.names]
+  const resolution = oneOf('resolution', textOf(body['resolution']) || 'day', rules.resolutions)
+  const dimensions = namesOf('dimension', body['dimensions'], rules.dimensions)
+  if (dimensions.length > rules.dimensionsMax)
+    throw new BadRequest(`more than ${rules.dimensionsMax} dimensions`)
+  const asked = namesOf('metric', body['metrics'], rules.metrics)
+  const metrics = asked.length > 0 ? asked : [...rules.metrics]
   const pagination = isPlainObject(body['pagination']) ? body['pagination'] : {}
-  const limits = dimensions.includes('time') ? LIMITS.byTime : LIMITS.plain
+  const limits = rules.limits(dimensions.includes(rules.time))
   return {
-    ...rangeOf(body, now, resolution),
+    ...rangeOf(body, now, resolution, rules),
     resolution,
     dimensions,
     metrics,
-    filter: conditionsOf(body['filter'], ATTRIBUTES),
+    filter: conditionsOf(body['filter'], {
+      attributeOf: (name) => rules.attributes.find((known) => known === name),
+      comparators: COMPARATORS,
+      textOf: jsonText,
+    }),
     includeSubaccounts: isTrue(body['include_subaccounts']),
-    includeAggregates: isTrue(body['include_aggregates']),
-    sort: sortOf(textOf(pagination['sort']), dimensions, metrics),
+    sort: sortOf(textOf(pagination['sort']), dimensions, metrics, asked[0] ?? rules.sortMetric, rules),
     skip: numberOf('skip', pagination['skip'], 0),
     limit: pageLimitOf(pagination['limit'], limits.otherwise, limits.maximum),
   }
 }
 
 /** Rules 1 to 5. */
-function rangeOf(body: Record<string, unknown>, now: number, resolution: Unit) {
+function rangeOf(
+  body: Record<string, unknown>,
+  now: number,
+  resolution: Unit,
+  { backFrom, keptSince }: Pick<RequestRules<string, string, string, Unit>, 'backFrom' | 'keptSince'>,
+) {
   const last = timeOf('end', body['end']) ?? now
-  const asked = textOf(body['duration'])
+  const duration = textOf(body['duration']) || null
   const first =
-    asked === '' ? (timeOf('start', body['start']) ?? last - DEFAULT_DAYS * DAY_MS) : backFrom(last, asked)
+    duration === null
+      ? (timeOf('start', body['start']) ?? last - DEFAULT_DAYS * DAY_MS)
+      : backFrom(last, duration)
   if (first > last) throw new BadRequest('start must not be after end')
   const [start, end] = [startOf(resolution, first), startOf(resolution, last)]
-  return { start, end, duration: asked || `${Math.floor((end - start) / DAY_MS)}d` }
+  if (after(resolution, end) <= keptSince)
+    throw new BadRequest(`${formatRfc2822(new Date(first))} is out of permitted log retention`)
+  return { start, end, duration }
 }
 
 function timeOf(name: string, value: unknown): number | undefined {
@@ -87,26 +118,61 @@ function timeOf(name: string, value: unknown): number | undefined {
   return time
 }
 
+/** Rule 12. */
+function sortOf<D extends string, M extends string>(
+  asked: string,
+  dimensions: readonly D[],
+  metrics: readonly M[],
+  first: M,
+  { time, unknownSort }: { time: D; unknownSort(asked: string): string },
+): { column: D | M; descending: boolean; asked: string } {
+  if (asked === '') {
+    const byTime = dimensions.includes(time)
+    return { column: byTime ? time : first, descending: !byTime, asked }
+  }
+  const { name, descending } = directionOf(asked)
+  const wanted = name === 'timestamp' ? time : name
+  const column = [...dimensions, ...metrics].find((known) => known === wanted)
+  if (column === undefined) throw new BadRequest(unknownSort(asked))
+  return { column, descending, asked }
+}
+
+/** Of figures of sending, and of usage. */
+export type MetricsRequest = Request<Dimension, Attribute, string, Unit> & {
+  /** As asked, else in days. */
+  duration: string
+  includeAggregates: boolean
+}
+
+export const ATTRIBUTES = DIMENSIONS.filter((name): name is Attribute => name !== 'time')
+
+export function readMetricsRequest(document: unknown, now: number, set: MetricSet): MetricsRequest {
+  const request = readRequest(document, now, {
+    dimensions: set.dimensions,
+    // Rule 15.
+    dimensionsMax: 3,
+    time: 'time',
+    attributes: ATTRIBUTES,
+    metrics: set.names,
+    sortMetric: set.names[0] as string,
+    resolutions: UNITS,
+    // Rule 13.
+    limits: (byTime) => (byTime ? { otherwise: 1500, maximum: 1500 } : { otherwise: 10, maximum: 1000 }),
+    backFrom,
+    keptSince: Number.NEGATIVE_INFINITY,
+    unknownSort: (asked) => `invalid sort: ${quotable(asked)}`,
+  })
+  const days = Math.floor((request.end - request.start) / DAY_MS)
+  const includeAggregates = isPlainObject(document) && isTrue(document['include_aggregates'])
+  return { ...request, duration: request.duration ?? `${days}d`, includeAggregates }
+}
+
+const DURATION_UNITS = { h: 'hour', d: 'day', m: 'month' } as const
+
 /** Nothing is older than 1970. */
 function backFrom(last: number, text: string): number {
   const match = /^(\d{1,9})([hdm])$/.exec(text)
   if (!match) throw invalidFormat('duration', text)
   const time = before(DURATION_UNITS[match[2] as 'h'], last, Number(match[1]))
   return time > 0 ? time : 0
-}
-
-/** Rule 12. */
-function sortOf(
-  asked: string,
-  dimensions: readonly Dimension[],
-  metrics: readonly string[],
-): MetricsRequest['sort'] {
-  if (asked === '') {
-    if (dimensions.includes('time')) return { column: 'time', descending: false, asked }
-    return { column: metrics[0] as string, descending: true, asked }
-  }
-  const { name, descending } = directionOf(asked)
-  const column = name === 'timestamp' ? 'time' : name
-  if (![...dimensions, ...metrics].includes(column)) throw new BadRequest(`invalid sort: ${quotable(asked)}`)
-  return { column, descending, asked }
 }

@@ -1,21 +1,31 @@
 /** Metrics over HTTP (metrics-logs.md section 1). */
+import type { Of } from '../../base/shape.ts'
 import type { Clock } from '../../base/time/clock.ts'
+import { formatRfc2822 } from '../../base/time/dates.ts'
 import type { Core } from '../../core.ts'
 import { csvReply, prefersCsv } from '../../platform/http/answer/csv-reply.ts'
 import type { Reply } from '../../platform/http/answer/reply.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'
 import type { Store } from '../../platform/store/store.ts'
-import { type MetricsPage, type MetricsResult, metricsAnswer, orderIn, usagePage } from './answer.ts'
-import type { Dimension, Figures, Metric, PagedFigures } from './figures.ts'
+import { COUNTERS, noCounts } from './counters.ts'
+import {
+  comparingRows,
+  type Dimension,
+  type FigureQuery,
+  type FigureRow,
+  type Metric,
+  type PagedFigures,
+} from './figures.ts'
 import { after } from './intervals.ts'
-import { ACCOUNT_METRICS, type MetricSet, USAGE_METRICS } from './metric-sets.ts'
+import { ACCOUNT_METRICS, type MetricSet, metricValue, USAGE_METRICS } from './metric-sets.ts'
+import { comparing, pageOf } from './order.ts'
 import { ATTRIBUTES, type MetricsRequest, readMetricsRequest } from './request.ts'
 import { CSV, METRICS_RESULT, metricsQuery } from './shapes.ts'
 import { addUsage } from './usage.ts'
 
 interface MetricsRouteParts {
-  figures: Figures & PagedFigures
+  figures: PagedFigures
   accounts: Core['accounts']
   clock: Clock
   store: Store
@@ -33,44 +43,47 @@ const COMMON = {
 } as const
 
 export function metricsRoutes(parts: MetricsRouteParts): Operation[] {
-  const { clock } = parts
+  const metricsRoute = (path: string, id: string, summary: string, set: MetricSet) =>
+    operation({
+      ...COMMON,
+      ...{ path, id, summary },
+      body: metricsQuery(set, ATTRIBUTES),
+      async handler({ params, caller, headers }) {
+        const request = readMetricsRequest(params.json(), parts.clock.now(), set)
+        const result = await answer(parts, set, request, caller)
+        return prefersCsv(headers.accept) ? metricsCsv(request, result) : result
+      },
+    })
   return [
-    operation({
-      ...COMMON,
-      path: '/v1/analytics/metrics',
-      id: 'readMetrics',
-      summary: 'Counts and rates of sending by up to three dimensions',
-      body: metricsQuery(ACCOUNT_METRICS, ATTRIBUTES),
-      async handler({ params, caller, headers }) {
-        const request = readMetricsRequest(params.json(), clock.now(), ACCOUNT_METRICS)
-        const result = await answer(parts, ACCOUNT_METRICS, request, caller)
-        return prefersCsv(headers.accept) ? metricsCsv(request, result) : result
-      },
-    }),
-    operation({
-      ...COMMON,
-      path: '/v1/analytics/usage/metrics',
-      id: 'readUsageMetrics',
-      summary: 'Usage of the account by day or month',
-      body: metricsQuery(USAGE_METRICS, ATTRIBUTES),
-      async handler({ params, caller, headers }) {
-        const request = readMetricsRequest(params.json(), clock.now(), USAGE_METRICS)
-        const result = await answer(parts, USAGE_METRICS, request, caller)
-        return prefersCsv(headers.accept) ? metricsCsv(request, result) : result
-      },
-    }),
+    metricsRoute(
+      '/v1/analytics/metrics',
+      'readMetrics',
+      'Counts and rates of sending by up to three dimensions',
+      ACCOUNT_METRICS,
+    ),
+    metricsRoute(
+      '/v1/analytics/usage/metrics',
+      'readUsageMetrics',
+      'Usage of the account by day or month',
+      USAGE_METRICS,
+    ),
   ]
 }
 
+type MetricsResult = Of<typeof METRICS_RESULT>
+type Values = Pick<FigureRow, 'counts' | 'usage'>
+
+/** Rules 6 to 14. */
 async function answer(
-  { store, figures, accounts }: MetricsRouteParts,
+  parts: MetricsRouteParts,
   set: MetricSet,
   request: MetricsRequest,
   { accountId }: Caller,
 ): Promise<MetricsResult> {
-  const { start, end, resolution, dimensions, filter, metrics } = request
+  const { accounts } = parts
+  const { start, end, resolution, duration, dimensions, filter, metrics, sort, skip, limit } = request
   const children = request.includeSubaccounts ? await accounts.childrenOf(accountId) : []
-  const query = {
+  const page = await pageFor(parts, set, request, {
     accountIds: [accountId, ...children],
     startMs: start,
     endMs: after(resolution, end),
@@ -79,22 +92,67 @@ async function answer(
     dimensions,
     filter,
     metrics: metrics.map(set.metricOf).filter((metric) => metric !== null),
+  })
+  const figureOf = (name: string, { counts, usage }: Values) => {
+    const metric = set.metricOf(name)
+    return metric === null ? (usage?.[name] ?? 0) : metricValue(metric, counts, dimensions)
   }
+  const metricsOf = (row: Values) => Object.fromEntries(metrics.map((name) => [name, figureOf(name, row)]))
   const nameOf = async (dimension: Dimension, value: string) =>
     dimension === 'subaccount' ? ((await accounts.byId(value))?.name ?? value) : value
-  return metricsAnswer(request, set, await pageFor(), nameOf)
-
-  async function pageFor(): Promise<MetricsPage> {
-    if (set === USAGE_METRICS) {
-      const rows = await figures.rows(query)
-      await addUsage(store, query, rows)
-      return usagePage(request, set, rows)
+  const items: MetricsResult['items'][number][] = []
+  for (const row of page.rows) {
+    const values: MetricsResult['items'][number]['dimensions'][number][] = []
+    for (const [at, dimension] of dimensions.entries()) {
+      const text = row.values[at] as string
+      const value = dimension === 'time' ? formatRfc2822(new Date(Number(text))) : text
+      values.push({ dimension, value, display_value: await nameOf(dimension, value) })
     }
-    const order = orderIn(request, set.metricOf(request.sort.column) as Metric)
-    const { skip, limit, includeAggregates: withSum } = request
-    const { sum, ...page } = await figures.page(query, { order, skip, limit, withSum })
+    items.push({ dimensions: values, metrics: metricsOf(row) })
+  }
+  return {
+    start: formatRfc2822(new Date(start)),
+    end: formatRfc2822(new Date(end)),
+    resolution,
+    duration,
+    dimensions,
+    pagination: { sort: sort.asked, skip, limit, total: page.total },
+    items,
+    aggregates: { metrics: request.includeAggregates ? metricsOf(page.sum) : {} },
+  }
+}
+
+/** Items of a page, how many there are, and the sum of all. */
+async function pageFor(
+  { store, figures }: MetricsRouteParts,
+  set: MetricSet,
+  { sort, dimensions, skip, limit, includeAggregates }: MetricsRequest,
+  query: FigureQuery,
+): Promise<{ rows: FigureRow[]; total: number; sum: Values }> {
+  const { column, descending } = sort
+  const by = dimensions.find((name) => name === column) ?? (set.metricOf(column) as Metric | null)
+  if (set !== USAGE_METRICS) {
+    const order = { by: by as Dimension | Metric, descending }
+    const { sum, ...page } = await figures.page(query, { order, skip, limit, withSum: includeAggregates })
     return { ...page, sum: { counts: sum } }
   }
+  const rows = await figures.read(query)
+  await addUsage(store, query, rows)
+  const compare =
+    by === null
+      ? comparing<FigureRow>(dimensions, ({ usage }) => usage?.[column] ?? 0, descending)
+      : comparingRows(dimensions, { by, descending })
+  return { sum: sumOf(rows), ...pageOf(rows, compare, { skip, limit }) }
+}
+
+function sumOf(rows: readonly FigureRow[]): Values {
+  const counts = noCounts()
+  const usage: Record<string, number> = {}
+  for (const row of rows) {
+    for (const name of COUNTERS) counts[name] += row.counts[name]
+    for (const [name, count] of Object.entries(row.usage ?? {})) usage[name] = (usage[name] ?? 0) + count
+  }
+  return { counts, usage }
 }
 
 function metricsCsv({ dimensions, metrics }: MetricsRequest, { items }: MetricsResult): Reply {

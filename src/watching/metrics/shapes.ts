@@ -15,7 +15,8 @@ import {
   text,
   utcDate,
 } from '../../base/shape.ts'
-import { COMPARATORS, DIMENSIONS } from './figures.ts'
+import { DIMENSIONS } from './figures.ts'
+import { COMPARATORS } from './filter.ts'
 import { UNITS } from './intervals.ts'
 import type { MetricSet } from './metric-sets.ts'
 

@@ -7,8 +7,8 @@ import { DAY_MS } from '../../base/time/durations.ts'
 import type { Statement, Store } from '../../platform/store/store.ts'
 import { noCounts } from './counters.ts'
 import type { FigureQuery, FigureRow } from './figures.ts'
+import { matches } from './filter.ts'
 import { startOf } from './intervals.ts'
-import { matches } from './matching.ts'
 
 /** Adds to the counts of the day of `now` (Unix milliseconds); zeros write nothing. */
 export function usageStatements(

@@ -58,8 +58,8 @@ async function factsOf(
   } as const
   const [authentication, totals, days, oneClickOn, bimi] = await Promise.all([
     readAuthentication(core, domain),
-    figures.rows({ ...query, dimensions: [] }),
-    figures.rows({
+    figures.read({ ...query, dimensions: [] }),
+    figures.read({
       ...query,
       dimensions: ['time'],
       filter: [...query.filter, { attribute: 'recipient_provider', comparator: '=', values: PROVIDERS }],

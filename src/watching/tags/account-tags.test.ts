@@ -12,7 +12,7 @@ const accounts = {
   byId: (id: string) => ({ id, parentId: id === 'parent' ? null : 'parent', name: `The ${id}` }) as Account,
   childrenOf: async () => ['one', 'two'],
 }
-const noFigures: Figures = { rows: async () => [] }
+const noFigures: Figures = { read: async () => [] }
 
 const queryOf = (more: Partial<AccountTagQuery>): AccountTagQuery => ({
   accountId: 'parent',

@@ -7,8 +7,8 @@ import { DAY_MS } from '../../base/time/durations.ts'
 import type { AccountDirectory } from '../../people/accounts/account-directory.ts'
 import type { AccountTagRow } from '../../platform/store/schema.ts'
 import { type Counts, noCounts } from '../metrics/counters.ts'
-import { type FigureQuery, type Figures, METRICS, type Metric } from '../metrics/figures.ts'
-import { metricValue, numberOf } from '../metrics/metric-sets.ts'
+import { type FigureQuery, type Figures, METRICS, type Metric, numberOf } from '../metrics/figures.ts'
+import { metricValue } from '../metrics/metric-sets.ts'
 import type { ACCOUNT_TAG, ACCOUNT_TAG_PAGE } from './shapes.ts'
 import type { AccountTagOrder, TagStore } from './tag-store.ts'
 
@@ -117,7 +117,7 @@ async function countsOf(
   filter: FigureQuery['filter'],
   now: number,
 ): Promise<CountsByTag> {
-  const found = await figures.rows({
+  const found = await figures.read({
     accountIds,
     startMs: now - FIGURES_MS,
     endMs: now,

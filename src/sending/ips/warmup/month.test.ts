@@ -35,7 +35,7 @@ eachStore(
     const known = await openAddresses(store, clock, config, 'first')
     let day = 0
     const figures: Figures = {
-      async rows({ startMs, resolution }) {
+      async read({ startMs, resolution }) {
         if (resolution === 'month') return [{ values: [IP], counts: { ...noCounts(), delivered_smtp: 77 } }]
         assert.equal(startMs, clock.now() - DAY_MS)
         const bounced = day === BOUNCING ? 51 : 50

@@ -241,7 +241,7 @@ async function figuresOf(
   endMs: number,
   resolution: 'hour' | 'month',
 ): Promise<FigureRow | undefined> {
-  const [row] = await figures.rows({
+  const [row] = await figures.read({
     accountIds: [accountId, ...(await accounts.childrenOf(accountId))],
     ...{ startMs, endMs, resolution, dimensions: ['ip'] },
     filter: [{ attribute: 'ip', comparator: '=', values: [ip] }],

@@ -87,13 +87,13 @@ export async function readAggregate(
     filter: scope.filter,
   } as const
   if (aggregate !== 'provider') {
-    const rows = await figures.rows({ ...query, dimensions: [aggregate] })
+    const rows = await figures.read({ ...query, dimensions: [aggregate] })
     return sorted(rows.map(({ values, counts }) => [(values[0] as string).toLowerCase(), sumsOf(counts)]))
   }
   const listed = [...scope.filter, equal('recipient_domain', ...PROVIDERS)]
-  const rows = await figures.rows({ ...query, filter: listed, dimensions: ['recipient_domain'] })
+  const rows = await figures.read({ ...query, filter: listed, dimensions: ['recipient_domain'] })
   const others = [...scope.filter, providerFilter(OTHER)]
-  const [rest] = await figures.rows({ ...query, filter: others, dimensions: [] })
+  const [rest] = await figures.read({ ...query, filter: others, dimensions: [] })
   const known = rows.map(({ values, counts }): [string, Sums] => [values[0] as string, sumsOf(counts)])
   const other = sumsOf(rest?.counts as Counts)
   return sorted(Object.values(other).some((count) => count > 0) ? [...known, [OTHER, other]] : known)

@@ -6,13 +6,25 @@
  * several domains without the dimension are; those queries are read by figure-reader.ts.
  */
 import type { Statement, Store } from '../../../platform/store/store.ts'
-import { noCounts } from '../counters.ts'
-import type { FigurePage, FigureRow, Paging } from '../figures.ts'
+import { COUNTERS, type Counts, noCounts } from '../counters.ts'
+import {
+  type CountMetric,
+  comparingRows,
+  countOf,
+  type Dimension,
+  type FigureOrder,
+  type FigurePage,
+  type FigureRow,
+  isRate,
+  type Metric,
+  type Paging,
+  RATES,
+} from '../figures.ts'
 import { after, startOf } from '../intervals.ts'
-import { comparing, orderOf } from '../order.ts'
+import { pageOf } from '../order.ts'
 import type { Segment } from './figure-plan.ts'
-import { areDistinct, domainScopes, type Piece, rowsOf, type Wanted } from './figure-sql.ts'
-import { ANSWER_ROWS_MAX, ATTEMPTED, checkRowsRead, nextWidth, SCOPES_FIRST, tooMuch } from './reading.ts'
+import { areDistinct, domainScopes, type Piece, rowsOf, type Wanted, whole } from './figure-sql.ts'
+import { ATTEMPTED, type Budget, byScopes, byTime, checkItems, endsOf, itemsWanted } from './reading.ts'
 
 type Way = 'time' | 'domains' | 'whole'
 
@@ -30,41 +42,41 @@ export class PageReading {
   readonly #store: Store
   readonly #wanted: Wanted
   readonly #paging: Paging
-  readonly #rowsMax: number
+  readonly #budget: Budget
   /** What may be on the page. */
   #held: FigureRow[] = []
   #total = 0
-  #rowsRead = 0
   readonly #sum = noCounts()
 
-  constructor(store: Store, wanted: Wanted, paging: Paging, rowsMax: number) {
-    this.#rowsMax = rowsMax
+  constructor(store: Store, wanted: Wanted, paging: Paging, budget: Budget) {
     this.#store = store
     this.#wanted = wanted
     this.#paging = paging
+    this.#budget = budget
   }
 
   async page(way: Way, segments: readonly Segment[]): Promise<FigurePage> {
     if (way === 'time') await this.#intervals(segments)
-    else if (way === 'domains') await this.#domains(segments)
-    else await this.#read(segments.map(whole), 'whole')
-    const { skip, limit } = this.#paging
-    return { rows: this.#first().slice(skip, skip + limit), total: this.#total, sum: this.#sum }
+    else if (way === 'whole') await this.#read(segments.map(whole), way)
+    else
+      await byScopes(await domainScopes(this.#store, this.#wanted), (some) =>
+        this.#read(
+          segments.map((segment) => ({ ...whole(segment), scopes: endsOf(some) })),
+          way,
+        ),
+      )
+    return { rows: this.#sorted(this.#paging.skip), total: this.#total, sum: this.#sum }
   }
 
-  async #intervals(segments: readonly Segment[]): Promise<void> {
-    const { resolution } = this.#wanted.query
+  #intervals(segments: readonly Segment[]): Promise<void> {
+    const start = Math.min(...segments.map((segment) => segment.start))
     const end = Math.max(...segments.map((segment) => segment.end))
-    let width = 1
-    for (let from = Math.min(...segments.map(({ start }) => start)); from < end; ) {
-      const to = Math.min(after(resolution, startOf(resolution, from), width), end)
-      const read = await this.#read(
+    return byTime(this.#wanted.query.resolution, start, end, (from, to) =>
+      this.#read(
         segments.flatMap((segment) => this.#piecesIn(segment, from, to)),
         'time',
-      )
-      from = to
-      width = nextWidth(width, read)
-    }
+      ),
+    )
   }
 
   /** SQL cannot tell the month that a day is in. */
@@ -83,21 +95,6 @@ export class PageReading {
     return pieces
   }
 
-  async #domains(segments: readonly Segment[]): Promise<void> {
-    const scopes = await domainScopes(this.#store, this.#wanted)
-    let width = SCOPES_FIRST
-    for (let at = 0; at < scopes.length; ) {
-      const slice = scopes.slice(at, at + width)
-      const limits = [slice[0], slice.at(-1)] as [number, number]
-      const read = await this.#read(
-        segments.map((segment) => ({ ...whole(segment), scopes: limits })),
-        'domains',
-      )
-      at += slice.length
-      width = nextWidth(width, read)
-    }
-  }
-
   /** Returns how many rows of figures were read. */
   async #read(pieces: readonly Piece[], way: Way): Promise<number> {
     if (pieces.length === 0) return 0
@@ -112,17 +109,17 @@ export class PageReading {
           for (const name of this.#wanted.counters) this.#sum[name] += Number(row[name] ?? 0)
       }
     }
-    this.#rowsRead += read
-    checkRowsRead(this.#rowsRead, this.#rowsMax)
-    this.#held = this.#first()
-    if (this.#held.length > ANSWER_ROWS_MAX) throw tooMuch(`more than ${ANSWER_ROWS_MAX} items`)
+    this.#budget.spend(read)
+    this.#held = this.#sorted(0)
+    checkItems(this.#held.length)
     return read
   }
 
-  #first(): FigureRow[] {
+  /** What is held from an item to the end of the page. */
+  #sorted(from: number): FigureRow[] {
     const { order, skip, limit } = this.#paging
-    const sorted = this.#held.sort(comparing(this.#wanted.query.dimensions, order))
-    return sorted.slice(0, skip + limit)
+    const compare = comparingRows(this.#wanted.query.dimensions, order)
+    return pageOf(this.#held, compare, { skip: from, limit: skip + limit - from }).rows
   }
 
   #itemOf(row: Record<string, unknown>): FigureRow {
@@ -139,7 +136,7 @@ export class PageReading {
     const { query, counters, kind } = this.#wanted
     const { dimensions } = query
     const { order, withSum } = this.#paging
-    const most = Math.min(this.#paging.skip + this.#paging.limit, ANSWER_ROWS_MAX + 1)
+    const most = itemsWanted(this.#paging.skip + this.#paging.limit)
     const names = dimensions.map((name) => `d_${name}`)
     const byAddress = dimensions.some((name) => name === 'ip' || name === 'ip_pool')
     const [piece, ...more] = pieces
@@ -154,7 +151,8 @@ export class PageReading {
           GROUP BY ${names.map((_, at) => at + 1)} ${byAddress ? `HAVING ${isAttempted}` : ''})`
     const union = parts.map(({ sql }) => sql).join(' UNION ALL ')
     // One statement for everything is not cut into slices, whose sizes follow from what was read.
-    const bounded = way === 'whole' ? `SELECT * FROM (${union}) AS every LIMIT ${this.#rowsMax + 1}` : union
+    const bounded =
+      way === 'whole' ? `SELECT * FROM (${union}) AS every LIMIT ${this.#budget.rowsMax + 1}` : union
     // Rows of items that are not shown count too: the limit may have cut them or others off.
     const rowsRead = way === 'whole' && byAddress ? '(SELECT count(*) FROM parts)' : 'sum(n)'
     const totals = counters.map((name) => `${withSum ? `sum(${name})` : 'NULL'} AS ${name}`)
@@ -174,4 +172,30 @@ const isAttempted = ATTEMPTED.map((name) => `coalesce(sum(${name}), 0)`)
   .join(' + ')
   .concat(' > 0')
 
-const whole = (segment: Segment): Piece => ({ segment, from: segment.start, to: segment.end })
+/** ORDER BY of `comparingRows` on columns `d_<dimension>` and sums by the names of counters. */
+function orderOf(
+  dimensions: readonly Dimension[],
+  { by, descending }: FigureOrder,
+  kind: Store['kind'],
+): string {
+  const column = (name: Dimension) =>
+    `d_${name}${kind === 'postgres' && name !== 'time' ? ' COLLATE "C"' : ''}`
+  const dimension = dimensions.find((name) => name === by)
+  const first = dimension ? column(dimension) : numberText(by as Metric)
+  return [`${first} ${descending ? 'DESC' : 'ASC'}`, ...dimensions.map(column)].join(', ')
+}
+
+function numberText(metric: Metric): string {
+  if (!isRate(metric)) return sumText(metric)
+  const [count, volume] = RATES[metric].map(sumText) as [string, string]
+  return `CASE WHEN ${volume} = 0 THEN 0 ELSE CAST(${count} AS DOUBLE PRECISION) / ${volume} END`
+}
+
+/** Metrics are sums and differences of counters. */
+function sumText(metric: CountMetric): string {
+  const terms = COUNTERS.flatMap((name) => {
+    const factor = countOf(metric, { ...noCounts(), [name]: 1 } as Counts)
+    return factor === 0 ? [] : [`${factor} * coalesce(${name}, 0)`]
+  })
+  return `(${terms.join(' + ')})`
+}

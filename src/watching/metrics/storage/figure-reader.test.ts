@@ -19,7 +19,7 @@ import { COUNTERS, type Counter, type Counts, countersOf, noCounts } from '../co
 import { createCounting } from '../counting.ts'
 import { valuesOfEvent } from '../event-values.ts'
 import {
-  COMPARATORS,
+  comparingRows,
   DIMENSIONS,
   type Dimension,
   type FigureOrder,
@@ -27,10 +27,10 @@ import {
   type FigureRow,
   type FilterEntry,
   METRICS,
+  numberOf,
 } from '../figures.ts'
+import { COMPARATORS } from '../filter.ts'
 import { after, startOf, UNITS } from '../intervals.ts'
-import { numberOf } from '../metric-sets.ts'
-import { comparing } from '../order.ts'
 import { UNIQUE_FOR_MS } from '../unique-visits.ts'
 import { createFigures } from './figure-reader.ts'
 import { keepPacks } from './packing.ts'
@@ -238,7 +238,7 @@ const plain = (query: Partial<FigureQuery>): FigureQuery => ({
 })
 
 async function check(store: Store, query: FigureQuery, events: readonly Counted[]): Promise<void> {
-  const rows = await createFigures(store).rows(query)
+  const rows = await createFigures(store).read(query)
   const found = new Map(rows.map(({ values, counts }) => [values.join('|'), counts]))
   assert.equal(found.size, rows.length, 'no row twice')
   const sorted = (map: Map<string, Counts>) => [...map].sort(([a], [b]) => (a < b ? -1 : 1))
@@ -250,13 +250,16 @@ async function check(store: Store, query: FigureQuery, events: readonly Counted[
 async function checkPage(store: Store, query: FigureQuery, rows: readonly FigureRow[]): Promise<void> {
   const { dimensions } = query
   const metric = oneOf(METRICS)
-  const by = dimensions.length > 0 && below(3) === 0 ? { dimension: oneOf(dimensions) } : { metric }
+  const isByMetric = dimensions.length === 0 || below(3) > 0
+  const by = isByMetric ? metric : oneOf(dimensions)
   const order: FigureOrder = { by, descending: below(2) === 0 }
-  const metrics = 'metric' in by ? [...new Set([by.metric, oneOf(METRICS)])] : [metric]
+  const metrics = isByMetric ? [...new Set([metric, oneOf(METRICS)])] : [metric]
   const paging = { order, skip: below(4), limit: 1 + below(10), withSum: below(2) === 0 }
   const page = await createFigures(store).page({ ...query, metrics }, paging)
   const text = JSON.stringify({ query, paging })
-  const wanted = [...rows].sort(comparing(dimensions, order)).slice(paging.skip, paging.skip + paging.limit)
+  const wanted = [...rows]
+    .sort(comparingRows(dimensions, order))
+    .slice(paging.skip, paging.skip + paging.limit)
   const shown = (row: { counts: Counts }) => metrics.map((name) => numberOf(name, row.counts))
   assert.equal(page.total, rows.length, text)
   assert.deepEqual(
@@ -409,7 +412,7 @@ eachStore('after the time of hours and days is over, longer units have the same 
     await keepPacks(store, NOW_MS + days * DAY)
   }
   await remove(0)
-  const hours = await createFigures(store).rows(
+  const hours = await createFigures(store).read(
     plain({ resolution: 'hour', dimensions: ['time', 'tag', 'device'] }),
   )
   const oldest = Math.min(...hours.map(({ values }) => Number(values[0])))
@@ -437,7 +440,7 @@ eachStore('after the time of hours and days is over, longer units have the same 
     ['recipient_domain'],
   ] as Dimension[][])
     await check(store, plain({ dimensions, resolution: 'month', endMs: after('month', NOW_MS) }), events)
-  assert.deepEqual(await createFigures(store).rows(plain({ dimensions: ['time'] })), [])
+  assert.deepEqual(await createFigures(store).read(plain({ dimensions: ['time'] })), [])
 })
 
 eachStore('figures of more domains than one read covers are of each domain once', async (store) => {
@@ -464,7 +467,7 @@ eachStore('figures of more domains than one read covers are of each domain once'
   }
   const found = async (more: Partial<FigureQuery>) => {
     const dimensions: Dimension[] = ['domain', 'tag']
-    const rows = await createFigures(watching).rows(plain({ dimensions, ...more }))
+    const rows = await createFigures(watching).read(plain({ dimensions, ...more }))
     return rows.map(({ values, counts }) => `${values} ${counts.accepted_outgoing}`).sort()
   }
   assert.deepEqual(await found({}), names.map((name) => `${name},news 2`).sort())
@@ -489,10 +492,10 @@ eachStore('a query that reads or finds too much is refused', async (store) => {
   ])
   const query = plain({ dimensions: ['recipient_domain'] })
   await assert.rejects(
-    createFigures(store).rows(query),
+    createFigures(store).read(query),
     (error) => error instanceof BadRequest && /^more than 100000 items: /.test(error.message),
   )
-  const order = { by: { dimension: 'recipient_domain' }, descending: true } as const
+  const order = { by: 'recipient_domain', descending: true } as const
   const page = (skip: number) => createFigures(store).page(query, { order, skip, limit: 10, withSum: false })
   const { rows, total } = await page(0)
   assert.ok(total >= 100_001)
@@ -525,7 +528,7 @@ eachStore('a page of a whole account that would read too much is refused, not cu
     insert(SPLIT_NUMBERS.path, 0, 'provider', 'accepted_outgoing', 50),
   ])
   for (const dimension of ['recipient_domain', 'ip'] as const) {
-    const order = { by: { dimension }, descending: true } as const
+    const order = { by: dimension, descending: true } as const
     const query = plain({ accountIds: ['parent'], dimensions: [dimension] })
     const page = (rowsMax: number) =>
       createFigures(store, rowsMax).page(query, { order, skip: 0, limit: 10, withSum: true })

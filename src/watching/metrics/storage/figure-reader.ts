@@ -6,48 +6,51 @@ import { Turns } from '../../../base/flow/turns.ts'
 import type { Statement, Store } from '../../../platform/store/store.ts'
 import { COUNTERS, type Counts, noCounts } from '../counters.ts'
 import {
+  comparingRows,
   countersFor,
   type Dimension,
   type FigurePage,
   type FigureQuery,
   type FigureRow,
-  type Figures,
+  METRICS,
   type Metric,
   type PagedFigures,
   type Paging,
 } from '../figures.ts'
-import { after, startOf } from '../intervals.ts'
-import { matches, matchesAny } from '../matching.ts'
-import { comparing } from '../order.ts'
+import { matches, matchesAny } from '../filter.ts'
+import { startOf } from '../intervals.ts'
+import { pageOf } from '../order.ts'
 import { PageReading, wayOf } from './figure-page.ts'
 import { planOf, type Segment } from './figure-plan.ts'
-import { areDistinct, columnOf, conditionsOf, domainScopes, type Piece, type Wanted } from './figure-sql.ts'
+import {
+  areDistinct,
+  columnOf,
+  conditionsOf,
+  domainScopes,
+  type Piece,
+  type Wanted,
+  whole,
+} from './figure-sql.ts'
 import { addPacks } from './pack-reading.ts'
 import { pairsSince, placesOf } from './places.ts'
-import {
-  ANSWER_ROWS_MAX,
-  ATTEMPTED,
-  checkRowsRead,
-  nextWidth,
-  ROWS_MAX,
-  SCOPES_FIRST,
-  tooMuch,
-} from './reading.ts'
+import { ATTEMPTED, Budget, byScopes, byTime, checkItems, endsOf, ROWS_MAX } from './reading.ts'
 
 /** Queries of an account run one after the other; more than this wait no longer. */
 const WAITING_MAX = 20
 
 /** @param rowsMax rows of figures that a query may read; fewer for tests */
-export function createFigures(store: Store, rowsMax = ROWS_MAX): Figures & PagedFigures {
+export function createFigures(store: Store, rowsMax = ROWS_MAX): PagedFigures {
   const turns = new Turns(WAITING_MAX)
-  const inTurn = <T>(query: FigureQuery, read: () => Promise<T>) => turns.run(query.accountIds[0] ?? '', read)
+  const inTurn = <T>(query: FigureQuery, read: (reading: Reading) => Promise<T>, more?: Metric) =>
+    turns.run(query.accountIds[0] ?? '', () => read(new Reading(store, query, new Budget(rowsMax), more)))
   return {
-    rows: (query) => inTurn(query, () => new Reading(store, query, rowsMax).rows()),
-    page(query, paging) {
-      const { by } = paging.order
-      const more = 'metric' in by ? [by.metric] : []
-      return inTurn(query, () => new Reading(store, query, rowsMax, more).page(paging))
-    },
+    read: (query) => inTurn(query, (reading) => reading.rows()),
+    page: (query, paging) =>
+      inTurn(
+        query,
+        (reading) => reading.page(paging),
+        METRICS.find((name) => name === paging.order.by),
+      ),
   }
 }
 
@@ -56,18 +59,18 @@ class Reading {
   readonly #query: FigureQuery
   readonly #wanted: Wanted
   readonly #found = new Map<string, FigureRow>()
-  readonly #rowsMax: number
-  #rowsRead = 0
+  readonly #budget: Budget
 
   /** `more`: a metric that is needed beside those of the query. */
-  constructor(store: Store, query: FigureQuery, rowsMax: number, more: readonly Metric[] = []) {
-    this.#rowsMax = rowsMax
+  constructor(store: Store, query: FigureQuery, budget: Budget, more?: Metric) {
     this.#store = store
     this.#query = query
+    this.#budget = budget
     const conditions = query.filter.filter(({ attribute }) => attribute === 'subaccount')
     const accountIds = query.accountIds.filter((id) => conditions.every((entry) => matches(entry, id)))
     const { metrics } = query
-    const counters = this.#ignoresAccepted || !metrics ? COUNTERS : countersFor([...metrics, ...more])
+    const counters =
+      this.#ignoresAccepted || !metrics ? COUNTERS : countersFor(more ? [...metrics, more] : metrics)
     this.#wanted = { query, accountIds, counters, kind: store.kind }
   }
 
@@ -88,8 +91,11 @@ class Reading {
     const segments = await this.#plan()
     const way = wayOf(this.#wanted, segments)
     if (way !== null && segments.length > 0)
-      return new PageReading(this.#store, this.#wanted, paging, this.#rowsMax).page(way, segments)
-    return pageOf(await this.rows(), this.#query.dimensions, paging)
+      return new PageReading(this.#store, this.#wanted, paging, this.#budget).page(way, segments)
+    const rows = await this.rows()
+    const sum = noCounts()
+    if (paging.withSum) for (const { counts } of rows) for (const name of COUNTERS) sum[name] += counts[name]
+    return { ...pageOf(rows, comparingRows(this.#query.dimensions, paging.order), paging), sum }
   }
 
   async #plan(): Promise<Segment[]> {
@@ -103,22 +109,19 @@ class Reading {
     const isByDomain = segment.level === 'domain' && dimensions.includes('domain')
     // Slices of time would find each pair of domain and value again and again. A domain's hours may be too much for one read.
     if (isByDomain && !dimensions.includes('time') && segment.split.name !== 'all')
-      await this.#slicesOfDomains(segment)
-    else if (segment.split.name !== 'all') await this.#slicesOfTime(segment)
-    else {
-      await this.#packs(segment)
-      if (await this.#hasRows(segment)) await this.#slicesOfTime(segment)
+      return byScopes(await domainScopes(this.#store, this.#wanted), (some) =>
+        this.#read({ ...whole(segment), scopes: endsOf(some) }),
+      )
+    if (segment.split.name === 'all') {
+      await addPacks({
+        ...{ store: this.#store, wanted: this.#wanted, segment, budget: this.#budget },
+        countsOf: (values) => this.#countsOf(values),
+      })
+      if (!(await this.#hasRows(segment))) return
     }
-  }
-
-  async #packs(segment: Segment): Promise<void> {
-    this.#rowsRead += await addPacks({
-      store: this.#store,
-      wanted: this.#wanted,
-      segment,
-      rowsMax: this.#rowsMax - this.#rowsRead,
-      countsOf: (values) => this.#countsOf(values),
-    })
+    // A month of all values may be too much for one read.
+    const step = segment.split.name === 'all' && segment.unit === 'month' ? 'day' : segment.unit
+    await byTime(step, segment.start, segment.end, (from, to) => this.#read({ segment, from, to }))
   }
 
   /** Rows of all values are written while nodes of an earlier release run, and become packs later (packing.ts). */
@@ -126,47 +129,19 @@ class Reading {
     // A filter of values that matches nothing would look at every row.
     const filter = this.#query.filter.filter(({ attribute }) => ['domain', 'subaccount'].includes(attribute))
     const wanted = { ...this.#wanted, query: { ...this.#query, filter } }
-    const { sql, values } = conditionsOf({ segment, from: segment.start, to: segment.end }, wanted)
+    const { sql, values } = conditionsOf(whole(segment), wanted)
     return (await this.#store.read({ sql: `SELECT 1 AS one ${sql} LIMIT 1`, values })).length > 0
   }
 
-  async #slicesOfDomains(segment: Segment): Promise<void> {
-    const scopes = await domainScopes(this.#store, this.#wanted)
-    let width = SCOPES_FIRST
-    for (let at = 0; at < scopes.length; ) {
-      const slice = scopes.slice(at, at + width)
-      const limits = [slice[0], slice.at(-1)] as [number, number]
-      const read = await this.#read(
-        segment,
-        this.#statement({ segment, from: segment.start, to: segment.end, scopes: limits }),
-      )
-      at += slice.length
-      width = nextWidth(width, read)
-    }
-  }
-
-  async #slicesOfTime(segment: Segment): Promise<void> {
-    // A month of all values may be too much for one read.
-    const step = segment.split.name === 'all' && segment.unit === 'month' ? 'day' : segment.unit
-    let width = 1
-    for (let from = segment.start; from < segment.end; ) {
-      const to = Math.min(after(step, from, width), segment.end)
-      const read = await this.#read(segment, this.#statement({ segment, from, to }))
-      from = to
-      width = nextWidth(width, read)
-    }
-  }
-
   /** Returns how many rows of figures were read. */
-  async #read(segment: Segment, statement: Statement): Promise<number> {
+  async #read(piece: Piece): Promise<number> {
     let read = 0
-    for (const row of await this.#store.read(statement)) {
+    for (const row of await this.#store.read(this.#statement(piece))) {
       read += Number(row['n'])
       // Without dimensions there is one row, even of nothing.
-      if (row['n'] !== 0) this.#add(row, segment)
+      if (row['n'] !== 0) this.#add(row, piece.segment)
     }
-    this.#rowsRead += read
-    checkRowsRead(this.#rowsRead, this.#rowsMax)
+    this.#budget.spend(read)
     return read
   }
 
@@ -203,7 +178,7 @@ class Reading {
     if (!found) {
       found = { values, counts: noCounts() }
       this.#found.set(key, found)
-      if (this.#found.size > ANSWER_ROWS_MAX) throw tooMuch(`more than ${ANSWER_ROWS_MAX} items`)
+      checkItems(this.#found.size)
     }
     return found.counts
   }
@@ -228,15 +203,6 @@ class Reading {
 }
 
 const isAttempted = ({ counts }: FigureRow) => ATTEMPTED.some((name) => counts[name] !== 0)
-
-/** A page of all items. */
-function pageOf(rows: FigureRow[], dimensions: readonly Dimension[], paging: Paging): FigurePage {
-  const { order, skip, limit } = paging
-  const sum = noCounts()
-  if (paging.withSum) for (const { counts } of rows) for (const name of COUNTERS) sum[name] += counts[name]
-  const sorted = rows.sort(comparing(dimensions, order))
-  return { rows: sorted.slice(skip, skip + limit), total: rows.length, sum }
-}
 
 /** The dimensions, and the lists of tags where those are filtered afterwards. */
 function groupedBy({ dimensions, filter }: FigureQuery, { split }: Segment): Dimension[] {

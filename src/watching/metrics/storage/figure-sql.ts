@@ -1,9 +1,10 @@
 /** SQL that reads rows of figures: what the readers of all items and of pages have in common. */
 
 import { DAY_MS } from '../../../base/time/durations.ts'
-import type { SqlValue, Statement, Store } from '../../../platform/store/store.ts'
+import type { Statement, Store } from '../../../platform/store/store.ts'
 import type { Counter } from '../counters.ts'
 import type { Dimension, FigureQuery, FilterEntry } from '../figures.ts'
+import { conditionSql } from '../filter.ts'
 import type { Unit } from '../intervals.ts'
 import { isValue, type Segment, VALUE_OF } from './figure-plan.ts'
 import { SPLIT_NUMBERS, UNIT_NUMBERS } from './splits.ts'
@@ -32,6 +33,9 @@ export interface Piece {
   /** The start of the interval of the resolution that all rows belong to, where SQL cannot tell it. */
   time?: number
 }
+
+/** All rows of the segment. */
+export const whole = (segment: Segment): Piece => ({ segment, from: segment.start, to: segment.end })
 
 /** What a statement reads for: accounts that no filter excludes, and the counters that are wanted. */
 export interface Wanted {
@@ -130,17 +134,8 @@ export function columnOf(name: Dimension, resolution: Unit = 'hour'): string {
   }
 }
 
-function conditionOf(
-  { attribute, comparator, values }: FilterEntry,
-  kind: Store['kind'],
-): { sql: string; values: SqlValue[] } {
-  // Names of domains are stored in lower case, and found by an index.
-  const column = attribute === 'domain' ? columnOf(attribute) : `lower(${columnOf(attribute)})`
-  const find = kind === 'sqlite' ? 'instr' : 'strpos'
-  const isPart = comparator === 'contains' || comparator === 'not contains'
-  const isDenied = comparator === '!=' || comparator === 'not contains'
-  const sql = isPart
-    ? `(${values.map(() => `${find}(${column}, ?) > 0`).join(' OR ')})`
-    : `${column} IN (${values.map(() => '?')})`
-  return { sql: isDenied ? `NOT ${sql}` : sql, values: values.map((value) => value.toLowerCase()) }
+/** Names of domains are stored in lower case, and found by an index. */
+const conditionOf = (condition: FilterEntry, kind: Store['kind']) => {
+  const column = columnOf(condition.attribute)
+  return conditionSql(condition.attribute === 'domain' ? column : `lower(${column})`, condition, kind)
 }

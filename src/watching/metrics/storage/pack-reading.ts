@@ -4,12 +4,12 @@ import { HOUR_MS } from '../../../base/time/durations.ts'
 import type { Statement, Store } from '../../../platform/store/store.ts'
 import { COUNTERS, type Counter, type Counts } from '../counters.ts'
 import type { Dimension, FilterEntry } from '../figures.ts'
+import { matches, matchesAny } from '../filter.ts'
 import { startOf } from '../intervals.ts'
-import { matches, matchesAny } from '../matching.ts'
 import { type Segment, VALUE_OF } from './figure-plan.ts'
 import { areOfDomains, domainScopes, shownValue, type Wanted } from './figure-sql.ts'
 import { PackReader, WHOLE } from './packs.ts'
-import { checkRowsRead, nextWidth, SCOPES_FIRST } from './reading.ts'
+import { type Budget, byScopes, endsOf } from './reading.ts'
 import { UNIT_NUMBERS, VALUE_NAMES } from './splits.ts'
 
 /** Others have a turn after this time, which is looked at after each few entries: a filter may have 2,000 values. */
@@ -29,42 +29,38 @@ interface PackQuery {
   store: Store
   wanted: Wanted
   segment: Segment
-  /** Rows of figures that the query may still read. */
-  rowsMax: number
+  budget: Budget
   /** Where counts of the item with these values are added. */
   countsOf(values: readonly string[]): Counts
 }
 
 /**
- * Adds the counts of a segment's packs. Returns the number of rows of figures that they count as.
- * @throws BadRequest before it reads more than `rowsMax`
+ * Adds the counts of a segment's packs.
+ * @throws BadRequest before it reads more than the budget allows
  */
-export async function addPacks(query: PackQuery): Promise<number> {
-  const { store, wanted, segment, rowsMax } = query
-  const scopes = await domainScopes(store, wanted)
+export async function addPacks(query: PackQuery): Promise<void> {
+  const { store, wanted, segment, budget } = query
   const adder = new PackAdder(query)
-  let rowsRead = 0
-  let width = SCOPES_FIRST
-  for (let at = 0; at < scopes.length; ) {
-    const slice = scopes.slice(at, at + width)
-    const limits = [slice[0], slice.at(-1)] as [number, number]
+
+  /** Returns how many bytes were read. */
+  async function read(scopes: readonly number[]): Promise<number> {
+    const limits = endsOf(scopes)
     const [sum] = await store.read(statementOf('sum(length(p.packed)) AS bytes', segment, wanted, limits))
     const bytes = Number(sum?.['bytes'] ?? 0)
-    checkRowsRead(rowsRead + bytes / BYTES_PER_ROW, rowsMax)
-    if (bytes > READ_MAX_BYTES && slice.length > 1) {
-      width = Math.ceil(slice.length / 2)
-      continue
+    if (bytes > READ_MAX_BYTES && scopes.length > 1) {
+      const half = Math.ceil(scopes.length / 2)
+      return (await read(scopes.slice(0, half))) + (await read(scopes.slice(half)))
     }
+    budget.spend(bytes / BYTES_PER_ROW)
     if (bytes > 0) {
       const columns = 's.account_id, s.domain_name, p.start_at, p.packed'
       for (const row of await store.read(statementOf(columns, segment, wanted, limits)))
         await adder.add(row as unknown as PackRow)
     }
-    rowsRead += bytes / BYTES_PER_ROW
-    at += slice.length
-    width = nextWidth(width, bytes / BYTES_PER_ENTRY)
+    return bytes
   }
-  return rowsRead
+
+  await byScopes(await domainScopes(store, wanted), async (some) => (await read(some)) / BYTES_PER_ENTRY)
 }
 
 interface PackRow {

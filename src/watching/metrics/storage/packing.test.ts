@@ -37,7 +37,7 @@ const query: FigureQuery = {
 }
 
 async function shown(store: Store, asked = query): Promise<string[]> {
-  const rows = await createFigures(store).rows(asked)
+  const rows = await createFigures(store).read(asked)
   return rows
     .map(({ values: [time, ...rest], counts }) =>
       [(Number(time) - startOf('day', NOW_MS)) / HOUR, ...rest, counts.accepted_outgoing].join(' '),
@@ -221,9 +221,9 @@ eachStore('a query of more than may be read is refused before it is read', async
   }
   const [sum] = await store.read({ sql: 'SELECT sum(length(packed)) AS bytes FROM figure_packs', values: [] })
   const rowsMax = Number(sum?.['bytes']) / 64
-  await assert.rejects(createFigures(watching, rowsMax - 1).rows(query), BadRequest)
+  await assert.rejects(createFigures(watching, rowsMax - 1).read(query), BadRequest)
   assert.deepEqual(Math.max(...packsRead), 0)
-  assert.equal((await createFigures(watching, rowsMax).rows(query)).length, 30)
+  assert.equal((await createFigures(watching, rowsMax).read(query)).length, 30)
 })
 
 eachStore('a broken pack holds up its own domain only', async (store) => {
@@ -249,7 +249,7 @@ eachStore('filters of many values leave turns for others', async (store) => {
   }))
   const asked = { ...query, filter: [...query.filter, ...filter] }
   const blocks = watchBlocks()
-  assert.equal((await createFigures(store).rows(asked)).length, 5_000)
+  assert.equal((await createFigures(store).read(asked)).length, 5_000)
   blocks.stop()
   assert.ok(blocks.longestMs < 200, `busy for ${blocks.longestMs} ms`)
 })

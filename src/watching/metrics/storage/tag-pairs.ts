@@ -84,7 +84,7 @@ async function dayUnchanged(store: Store, { scope, start }: Task): Promise<State
 
 /** Both pairs are made of these. */
 function readRows(store: Store, { accountId, start }: Task): Promise<FigureRow[]> {
-  return createFigures(store).rows({
+  return createFigures(store).read({
     accountIds: [accountId],
     startMs: start,
     endMs: after('day', start),

@@ -12,7 +12,7 @@ import type { LongUnit, Places } from './places.ts'
 import type { NumberOfScope, ScopeName } from './scopes.ts'
 import { SPLITS, type Split } from './splits.ts'
 
-interface Addition {
+export interface Addition {
   accountId: string
   domainName: string
   /** In lower case, distinct. */
