@@ -2,8 +2,8 @@
 import type { Area } from '../../area.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
 import type { Core } from '../../core.ts'
-import type { MetricFacts } from '../events/metric-events.ts'
 import { createLogReader } from './log-reader.ts'
+import type { MetricFacts } from './metric-events.ts'
 import { type ReasonRouteParts, reasonRoutes } from './reason-routes.ts'
 import { logRoutes } from './routes.ts'
 

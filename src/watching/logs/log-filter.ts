@@ -3,6 +3,7 @@ import { BadRequest } from '../../base/process/errors.ts'
 import { isPlainObject, jsonText, quotable } from '../../base/values.ts'
 import type { EventName } from '../events/event.ts'
 import { bare } from '../events/search/filter.ts'
+import { conditionsOf as readConditions } from '../metrics/request-fields.ts'
 
 export const COMPARATORS = ['=', '!=', 'contains', 'not contains', '>', '<'] as const
 type Comparator = (typeof COMPARATORS)[number]
@@ -115,52 +116,23 @@ export interface Condition {
   values: readonly string[]
 }
 
-/** A page token repeats the filter, so that its text is limited further. */
-const CONDITIONS_MAX = 20
-const VALUES_MAX = 100
-const VALUE_LENGTH_MAX = 500
-
 /** @throws BadRequest naming what is not understood */
 export function conditionsOf(filter: unknown): Condition[] {
-  const entries = isPlainObject(filter) ? filter['AND'] : undefined
-  if (entries === undefined || entries === null) return []
-  if (!Array.isArray(entries)) throw new BadRequest('filter.AND must be a list')
-  if (entries.length > CONDITIONS_MAX) throw new BadRequest(`filter has more than ${CONDITIONS_MAX} entries`)
-  return entries.map(conditionOf)
-}
-
-function conditionOf(entry: unknown): Condition {
-  const members = isPlainObject(entry) ? entry : {}
-  const name = jsonText(members['attribute'] ?? '')
-  const attribute = attributeOf(name)
-  if (!attribute) throw new BadRequest(`invalid attribute: ${quotable(name)}`)
-  const given = jsonText(members['comparator'] ?? '')
-  const comparator = COMPARATORS.find((known) => known === given)
-  if (!comparator) throw new BadRequest(`invalid comparator: ${quotable(given)}`)
-  if (!specOf(attribute).comparators.includes(comparator)) {
-    throw new BadRequest(`comparator '${comparator}' is not supported for attribute '${quotable(name)}'`)
+  const conditions = readConditions(filter, {
+    attributeOf,
+    comparators: COMPARATORS,
+    textOf: (value) => jsonText(value ?? ''),
+    supports: (attribute, comparator) => specOf(attribute).comparators.includes(comparator),
+  })
+  for (const { attribute, values } of conditions) {
+    const bad = attribute === 'size' ? values.find((value) => !/^\d{1,15}$/.test(value)) : undefined
+    if (bad !== undefined) throw new BadRequest(`filter size: not a number: ${quotable(bad)}`)
   }
-  return { attribute, comparator, values: valuesOf(attribute, members['values']) }
+  return conditions
 }
 
 const attributeOf = (name: string): Attribute | undefined =>
   Object.hasOwn(OLD_NAMES, name) ? OLD_NAMES[name] : ATTRIBUTE_NAMES.find((known) => known === name)
-
-/** `[{label?, value}]`, or the values as they are. */
-function valuesOf(attribute: Attribute, given: unknown): string[] {
-  const values = (Array.isArray(given) ? given.slice(0, VALUES_MAX + 1) : []).map((entry: unknown) =>
-    jsonText((isPlainObject(entry) ? entry['value'] : entry) ?? ''),
-  )
-  if (values.length === 0) throw new BadRequest(`filter ${attribute}: values must not be empty`)
-  if (values.length > VALUES_MAX || values.some(({ length }) => length > VALUE_LENGTH_MAX)) {
-    throw new BadRequest(
-      `filter ${attribute}: at most ${VALUES_MAX} values of ${VALUE_LENGTH_MAX} characters`,
-    )
-  }
-  const bad = attribute === 'size' ? values.find((value) => !/^\d{1,15}$/.test(value)) : undefined
-  if (bad !== undefined) throw new BadRequest(`filter size: not a number: ${quotable(bad)}`)
-  return values
-}
 
 /** Decides whether an event passes all conditions. Texts are compared without regard to letter case. */
 export function passesAll(conditions: readonly Condition[]): (row: LogRow) => boolean {

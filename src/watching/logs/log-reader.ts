@@ -7,7 +7,6 @@ import { createGate } from '../../base/flow/gate.ts'
 import { BadRequest } from '../../base/process/errors.ts'
 import type { AccountDirectory } from '../../people/accounts/account-directory.ts'
 import type { Store } from '../../platform/store/store.ts'
-import type { MetricFacts } from '../events/metric-events.ts'
 import type { Gap } from '../events/search/page-request.ts'
 import { inOrder, type Match, readPage, type Walk, type WalkedPage } from '../events/search/walk.ts'
 import { type LogItem, logItem } from './log-item.ts'
@@ -16,6 +15,7 @@ import type { LogQuery } from './log-query.ts'
 import type { LogPageRequest, LogPosition } from './log-token.ts'
 import { countExact, countFound, type LogTotals } from './log-totals.ts'
 import { ROWS_PER_PAGE, rowOf, type Search, searchOf, walkOf } from './log-walk.ts'
+import type { MetricFacts } from './metric-events.ts'
 
 export interface LogPage {
   items: LogItem[]

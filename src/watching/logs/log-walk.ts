@@ -1,7 +1,6 @@
 /** The walk of `watching/events/search/walk.ts` through a list of logs: which keys it reads, and which of their events belong to the list. */
 
 import type { Store } from '../../platform/store/store.ts'
-import { isCounted, METRIC_EVENTS, type MetricEvents, type MetricFacts } from '../events/metric-events.ts'
 import { recipientKeys, settledKeys } from '../events/search/event-keys.ts'
 import type { KeySearch } from '../events/search/key-search.ts'
 import type { CommitPosition, Gap } from '../events/search/page-request.ts'
@@ -12,6 +11,7 @@ import type { LogQuery } from './log-query.ts'
 import { canScan, FOUND_COST, scannedKeys } from './log-scan.ts'
 import { nextSinceKeys } from './log-since.ts'
 import { textConditions } from './log-texts.ts'
+import { isCounted, isUniqueMetric, type MetricFacts } from './metric-events.ts'
 import { uniqueAmong } from './unique-visits.ts'
 
 /**
@@ -123,6 +123,3 @@ function selecting(store: Store, facts: MetricFacts, { filter, events, metrics }
     return passing.filter((read) => isSelected(read) || (firsts?.has(read.row.seq) && isAny(unique, read)))
   }
 }
-
-const isUniqueMetric = (name: keyof typeof METRIC_EVENTS): boolean =>
-  (METRIC_EVENTS[name] as MetricEvents).isUnique === true

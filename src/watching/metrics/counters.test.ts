@@ -19,7 +19,7 @@ import {
   unsubscribedEvent,
   type Visit,
 } from '../events/later-events.ts'
-import { isCounted, METRIC_EVENT_NAMES } from '../events/metric-events.ts'
+import { isCounted, METRIC_EVENT_NAMES } from '../logs/metric-events.ts'
 import { COUNTERS, type Counter, countersOf, noCounts, payloadColumn } from './counters.ts'
 import { type CountMetric, countOf, METRICS } from './figures.ts'
 

@@ -62,12 +62,14 @@ export interface FilterRules<A extends string, C extends string> {
   comparators: readonly C[]
   /** A member as text. */
   textOf(value: unknown): string
+  /** Whether they go together. */
+  supports(attribute: A, comparator: C): boolean
 }
 
 /** `{ AND: [{ attribute, comparator, values }] }`; the values are as given. */
 export function conditionsOf<A extends string, C extends string>(
   filter: unknown,
-  { attributeOf, comparators, textOf }: FilterRules<A, C>,
+  { attributeOf, comparators, textOf, supports }: FilterRules<A, C>,
 ): { attribute: A; comparator: C; values: string[] }[] {
   const entries = isPlainObject(filter) ? filter['AND'] : undefined
   if (entries === undefined || entries === null) return []
@@ -78,11 +80,10 @@ export function conditionsOf<A extends string, C extends string>(
     const name = textOf(attribute)
     const known = attributeOf(name)
     if (known === undefined) throw new BadRequest(`invalid attribute: ${quotable(name)}`)
-    return {
-      attribute: known,
-      comparator: oneOf('comparator', textOf(comparator), comparators),
-      values: valuesOf(known, values, textOf),
-    }
+    const found = oneOf('comparator', textOf(comparator), comparators)
+    if (!supports(known, found))
+      throw new BadRequest(`comparator '${found}' is not supported for attribute '${quotable(name)}'`)
+    return { attribute: known, comparator: found, values: valuesOf(known, values, textOf) }
   })
 }
 

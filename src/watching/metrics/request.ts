@@ -84,6 +84,7 @@ export function readRequest<D extends string, A extends string, M extends string
       attributeOf: (name) => rules.attributes.find((known) => known === name),
       comparators: COMPARATORS,
       textOf: jsonText,
+      supports: () => true,
     }),
     includeSubaccounts: isTrue(body['include_subaccounts']),
     sort: sortOf(textOf(pagination['sort']), dimensions, metrics, asked[0] ?? rules.sortMetric, rules),

@@ -7,7 +7,7 @@ import { csvReply, prefersCsv } from '../../platform/http/answer/csv-reply.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import type { Params } from '../../platform/http/request/params.ts'
 import { METRICS, type Metric } from '../metrics/figures.ts'
-import { numberOf, pageLimitOf } from '../metrics/request-fields.ts'
+import { numberOf, pageLimitOf, textOf } from '../metrics/request-fields.ts'
 import { CSV } from '../metrics/shapes.ts'
 import {
   type AccountTagPage,
@@ -160,8 +160,6 @@ function jsonObject(text: unknown): Record<string, unknown> {
     return {}
   }
 }
-
-const textOf = (value: unknown) => (typeof value === 'string' ? value.trim() : '')
 
 function flagOf(value: unknown): boolean {
   if (value === undefined || value === null || value === '') return false

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { DELIVERED, NOW_MS, testMessage } from '../../../test/support/events.ts'
-import { acceptedEvent, deliveredEvent, type EventRecord, failedEvent, rejectedEvent } from './event.ts'
+import {
+  acceptedEvent,
+  deliveredEvent,
+  type EventRecord,
+  failedEvent,
+  rejectedEvent,
+} from '../events/event.ts'
 import {
   clickedEvent,
   complainedEvent,
@@ -9,7 +15,7 @@ import {
   storedEvent,
   unsubscribedEvent,
   type Visit,
-} from './later-events.ts'
+} from '../events/later-events.ts'
 import { isCounted, METRIC_EVENT_NAMES, type MetricEventName } from './metric-events.ts'
 
 const to = { recipient: 'alice@example.org', recipientDomain: 'example.org' }
