@@ -2,8 +2,7 @@
 import { BadRequest } from '../../src/base/process/errors.ts'
 import type { Store } from '../../src/platform/store/store.ts'
 import type { EventRecord } from '../../src/watching/events/event.ts'
-import { COUNTERS, type Counter, countersOf } from '../../src/watching/metrics/counters.ts'
-import { valuesOfEvent } from '../../src/watching/metrics/event-values.ts'
+import { COUNTERS, type Counter, countersOf, valuesOfEvent } from '../../src/watching/metrics/counters.ts'
 import type {
   Dimension,
   FigureOrder,

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { noCounts } from './counters.ts'
-import { valuesOfEvent } from './event-values.ts'
+import { noCounts, valuesOfEvent } from './counters.ts'
 import { metricValue } from './metric-sets.ts'
 
 test('rates have four decimals, rounded half up', () => {

@@ -5,9 +5,8 @@ import { eachStore } from '../../../test/support/stores.ts'
 import { readMigrations } from '../../platform/store/migrate.ts'
 import type { Store } from '../../platform/store/store.ts'
 import { type RowUnit, startOf } from './intervals.ts'
-import { COUNTER_PLACES } from './storage/counter-counts.ts'
 import { addStatements, createScope, type RowOfCounts } from './storage/figure-rows.ts'
-import { SPLIT_NUMBERS, splitOf, UNIT_NUMBERS } from './storage/splits.ts'
+import { COUNTER_PLACES, SPLIT_NUMBERS, splitOf, UNIT_NUMBERS } from './storage/splits.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR

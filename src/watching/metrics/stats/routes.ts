@@ -1,10 +1,13 @@
 /** Statistics over HTTP: totals of account, domain and tag (tags-stats.md sections 1 and 4). */
 
+import type { CsvValue } from '../../../base/csv.ts'
 import { NotFound } from '../../../base/process/errors.ts'
 import type { Of } from '../../../base/shape.ts'
 import type { Clock } from '../../../base/time/clock.ts'
+import { isPlainObject } from '../../../base/values.ts'
 import type { Core } from '../../../core.ts'
-import { prefersCsv } from '../../../platform/http/answer/csv-reply.ts'
+import { csvReply, prefersCsv } from '../../../platform/http/answer/csv-reply.ts'
+import type { Reply } from '../../../platform/http/answer/reply.ts'
 import { type Operation, operation } from '../../../platform/http/operation.ts'
 import { type InputOf, textParam } from '../../../platform/http/request/inputs.ts'
 import type { Store } from '../../../platform/store/store.ts'
@@ -15,7 +18,6 @@ import type { Figures, FilterEntry } from '../figures.ts'
 import { CSV, STATS, TAG_STATS } from '../shapes.ts'
 import { PROVIDERS, providerFilter } from './aggregates.ts'
 import { equal, readStats, type Stats, type StatsScope } from './stats.ts'
-import { statsCsv } from './stats-csv.ts'
 import { STATS_PARAMS, statsQuery } from './stats-query.ts'
 
 export interface StatsRouteParts {
@@ -152,4 +154,21 @@ function tagFilters({ provider, device, country }: InputOf<typeof TAG_PARAMS>): 
     ...(device === undefined ? [] : [equal('device', device)]),
     ...(country === undefined ? [] : [equal('country', country)]),
   ]
+}
+
+export function statsCsv({ stats }: Stats): Reply {
+  const lines = stats.map((entry) => new Map(cellsIn(entry, '')))
+  const head = [...(lines[0]?.keys() ?? ['time'])]
+  return csvReply(
+    'stats.csv',
+    head,
+    lines.map((line) => head.map((name) => line.get(name) ?? null)),
+  )
+}
+
+/** Members by path, such as `failed.permanent.bounce`. */
+function cellsIn(members: Record<string, unknown>, path: string): [string, CsvValue][] {
+  return Object.entries(members).flatMap(([name, value]): [string, CsvValue][] =>
+    isPlainObject(value) ? cellsIn(value, `${path}${name}.`) : [[path + name, value as CsvValue]],
+  )
 }

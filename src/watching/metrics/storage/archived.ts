@@ -3,7 +3,7 @@
  * the transaction that removes its task.
  */
 import { StaleWrite, type Statement, type Store } from '../../../platform/store/store.ts'
-import type { PlainValues } from '../event-values.ts'
+import type { PlainValues } from '../counters.ts'
 import { WAIT_FOR_COUNTING } from './figure-rows.ts'
 import { placesOf, unmoved } from './places.ts'
 import { Scopes } from './scopes.ts'

@@ -8,10 +8,11 @@
  * 3. Where the rows of a unit are not made yet (roll-up.ts), those of the next shorter unit are read, then of other splits.
  */
 
+import { VALUE_NAMES, type ValueName } from '../counters.ts'
 import type { Attribute, Dimension, FigureQuery, FilterEntry } from '../figures.ts'
 import { type RowUnit, roundUp, startOf, UNITS, type Unit } from '../intervals.ts'
 import type { LongUnit, Until } from './places.ts'
-import { SPLITS, type Split, splitOf, VALUE_NAMES, type ValueName } from './splits.ts'
+import { SPLITS, type Split, splitOf } from './splits.ts'
 
 export const VALUE_OF: Readonly<Record<Exclude<Dimension, 'time' | 'domain' | 'subaccount'>, ValueName>> = {
   ip: 'ip',

@@ -15,9 +15,8 @@ import {
   storedEvent,
   type Visit,
 } from '../../events/later-events.ts'
-import { COUNTERS, type Counter, type Counts, countersOf, noCounts } from '../counters.ts'
+import { COUNTERS, type Counter, type Counts, countersOf, noCounts, valuesOfEvent } from '../counters.ts'
 import { createCounting } from '../counting.ts'
-import { valuesOfEvent } from '../event-values.ts'
 import {
   comparingRows,
   DIMENSIONS,

@@ -1,10 +1,8 @@
 /** Writes rows of figures. */
 import type { SqlValue, Statement } from '../../../platform/store/store.ts'
-import { COUNTERS, type Counter } from '../counters.ts'
-import type { PlainValues } from '../event-values.ts'
+import { COUNTERS, type Counter, type PlainValues, VALUE_NAMES } from '../counters.ts'
 import type { RowUnit } from '../intervals.ts'
-import { type CounterCounts, countAt } from './counter-counts.ts'
-import { SPLIT_NUMBERS, type Split, UNIT_NUMBERS, VALUE_NAMES } from './splits.ts'
+import { type CounterCounts, countAt, SPLIT_NUMBERS, type Split, UNIT_NUMBERS } from './splits.ts'
 
 export interface RowOfCounts {
   /** A number of `figure_scopes`. */

@@ -2,7 +2,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { HOUR_MS } from '../../../base/time/durations.ts'
 import type { Statement, Store } from '../../../platform/store/store.ts'
-import { COUNTERS, type Counter, type Counts } from '../counters.ts'
+import { COUNTERS, type Counter, type Counts, VALUE_NAMES } from '../counters.ts'
 import type { Dimension, FilterEntry } from '../figures.ts'
 import { matches, matchesAny } from '../filter.ts'
 import { startOf } from '../intervals.ts'
@@ -10,7 +10,7 @@ import { type Segment, VALUE_OF } from './figure-plan.ts'
 import { areOfDomains, domainScopes, shownValue, type Wanted } from './figure-sql.ts'
 import { PackReader, WHOLE } from './packs.ts'
 import { type Budget, byScopes, endsOf } from './reading.ts'
-import { UNIT_NUMBERS, VALUE_NAMES } from './splits.ts'
+import { UNIT_NUMBERS } from './splits.ts'
 
 /** Others have a turn after this time, which is looked at after each few entries: a filter may have 2,000 values. */
 const TURN_MS = 5

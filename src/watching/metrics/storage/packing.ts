@@ -8,15 +8,21 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { DAY_MS, HOUR_MS } from '../../../base/time/durations.ts'
 import { type SqlValue, StaleWrite, type Statement, type Store } from '../../../platform/store/store.ts'
-import { COUNTERS, type Counts } from '../counters.ts'
+import { COUNTERS, type Counts, type FigureValues, VALUE_NAMES } from '../counters.ts'
 import { startOf, UNITS, type Unit } from '../intervals.ts'
-import { addCount } from './counter-counts.ts'
 import { ROW_KEY, WAIT_FOR_COUNTING } from './figure-rows.ts'
-import { type DayOfScope, type PackOfScope, packStatement } from './pack-rows.ts'
-import { nameOf, type PackedEntry, PackReader, WHOLE } from './packs.ts'
+import {
+  type DayOfScope,
+  nameOf,
+  type PackedEntry,
+  type PackOfScope,
+  PackReader,
+  packStatement,
+  WHOLE,
+} from './packs.ts'
 import { placesOf } from './places.ts'
 import { KEPT_MS } from './removal.ts'
-import { type FigureValues, SPLIT_NUMBERS, UNIT_NUMBERS, VALUE_NAMES } from './splits.ts'
+import { addCount, SPLIT_NUMBERS, UNIT_NUMBERS } from './splits.ts'
 
 /** Of a pack: a few hundred kilobytes, unless nearly every entry has long tags of its own. */
 const ENTRIES_MAX = 20_000

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { seededNumbers } from '../../../../test/support/random.ts'
-import { COUNTER_PLACES, type CounterCounts } from './counter-counts.ts'
+import { VALUE_NAMES } from '../counters.ts'
 import { nameOf, type PackedEntry, PackReader, pack, WHOLE } from './packs.ts'
-import { VALUE_NAMES } from './splits.ts'
+import { COUNTER_PLACES, type CounterCounts } from './splits.ts'
 
 const NO_VALUES: PackedEntry['values'] = {
   ...{ tag: '', recipient_domain: '', provider: '', ip: '' },

@@ -10,9 +10,11 @@
  *    text of each; how many counters; and of each its place in COUNTERS and its count.
  */
 
-import type { PlainValues } from '../event-values.ts'
-import type { CounterCounts } from './counter-counts.ts'
-import { type FigureValues, VALUE_NAMES } from './splits.ts'
+import { randomInt } from 'node:crypto'
+import { insert, type Statement } from '../../../platform/store/store.ts'
+import { type FigureValues, type PlainValues, VALUE_NAMES } from '../counters.ts'
+import type { Unit } from '../intervals.ts'
+import { type CounterCounts, UNIT_NUMBERS } from './splits.ts'
 
 const VERSION = 1
 /** In place of an hour of the day: counts of the whole interval. */
@@ -188,3 +190,34 @@ export class PackReader {
 }
 
 const damaged = () => new Error('a row of figure_packs cannot be read')
+
+/** A domain's day. */
+export interface DayOfScope {
+  /** A number of `figure_scopes`. */
+  scope: number
+  /** Of the day; Unix milliseconds. */
+  start: number
+}
+
+/** Two rows of one interval must not have the same. */
+const newPart = (): number => randomInt(2 ** 48 - 1)
+
+export interface PackOfScope {
+  /** A number of `figure_scopes`. */
+  scope: number
+  unit: Unit
+  /** Of the day that hours are in, or of the interval; Unix milliseconds. */
+  start: number
+  entries: readonly PackedEntry[]
+}
+
+/** One row: the database joins such inserts. */
+export const packStatement = ({ scope, unit, start, entries }: PackOfScope): Statement =>
+  insert('figure_packs', {
+    scope,
+    unit: UNIT_NUMBERS[unit],
+    start_at: start,
+    part: newPart(),
+    entries: entries.length,
+    packed: pack(entries),
+  })

@@ -8,11 +8,11 @@
  */
 import { HOUR_MS } from '../../../base/time/durations.ts'
 import type { Statement, Store } from '../../../platform/store/store.ts'
-import { COUNTERS } from '../counters.ts'
+import { COUNTERS, VALUE_NAMES } from '../counters.ts'
 import { after, type RowUnit, startOf } from '../intervals.ts'
 import { onConflictSet, ROW_KEY, WAIT_FOR_COUNTING } from './figure-rows.ts'
 import { type LongUnit, placesOf } from './places.ts'
-import { SPLIT_NUMBERS, SPLITS, type Split, type SplitName, UNIT_NUMBERS, VALUE_NAMES } from './splits.ts'
+import { SPLIT_NUMBERS, SPLITS, type Split, type SplitName, UNIT_NUMBERS } from './splits.ts'
 import { makeTagPairs } from './tag-pairs.ts'
 
 /** Events that are counted later than this are added to rows that exist: correct, but more work. */

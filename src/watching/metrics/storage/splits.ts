@@ -1,28 +1,14 @@
 /**
- * Which combinations of values are counted (decision 66). A full table of all combinations would have about a row per
- * event and unit; so there are a few narrow ones, which answer nearly all questions, and one with all values by the hour,
- * which answers the rest.
+ * How figures are stored (decision 66). Its words:
+ *
+ * - A *scope* is what a row counts: a domain, or an account as a whole.
+ * - A *split* is a combination of values that rows are kept by, such as country and device. Rows of all combinations would
+ *   be as many as events; so there are a few narrow splits, which answer nearly all questions.
+ * - A *pack* holds the counts of all combinations of a domain's day in one row (packs.ts). It answers the rest.
+ * - A *place* is the time up to which rows of days, weeks and months are made from those of shorter units (places.ts).
  */
-import type { FigureRow } from '../../../platform/store/schema.ts'
+import { COUNTERS, type Counter, VALUE_NAMES, type ValueName } from '../counters.ts'
 import type { RowUnit } from '../intervals.ts'
-
-export const VALUE_NAMES = [
-  'tag',
-  'recipient_domain',
-  'provider',
-  'ip',
-  'pool',
-  'country',
-  'device',
-  'bot',
-] as const satisfies readonly (keyof FigureRow)[]
-export type ValueName = (typeof VALUE_NAMES)[number]
-
-/**
- * Empty: the row is not split by this value, or its events have none. Tags are in lower case; in rows with all values they
- * are a JSON list.
- */
-export type FigureValues = Record<ValueName, string>
 
 /** In the columns `split` and `unit`. */
 export const SPLIT_NUMBERS = {
@@ -46,7 +32,7 @@ export interface Split {
   ofDomain: readonly RowUnit[]
   /** The same for the account as a whole. */
   ofAccount: readonly RowUnit[]
-  /** Set: rows of the first unit are made too, from those of this split; it answers for the time of which they are not. */
+  /** Set: rows of the first unit are made too, from those of this split, which is read for the time without them. */
   source?: SplitName
 }
 
@@ -55,8 +41,8 @@ const LONG = ['day', 'month'] as const
 const WITH_WEEKS = ['day', 'week', 'month'] as const
 
 /**
- * Fewest rows first. Most of what is left out is left out by domain and hour, where rows would be as many as events. Weeks
- * are kept where a week has far fewer rows than its days, and where a range of 30 days has most.
+ * Fewest rows first. By domain and hour most splits have no rows: they would be as many as events. Weeks are kept in splits
+ * whose rows of seven days are many more than one row of the week.
  */
 export const SPLITS: readonly Split[] = [
   { name: 'none', values: [], ofDomain: ['hour', ...WITH_WEEKS], ofAccount: EACH },
@@ -74,3 +60,25 @@ export const SPLITS: readonly Split[] = [
 export const splitOf = (name: SplitName) => SPLITS.find((split) => split.name === name) as Split
 /** Pairs of a tag and another value, of accounts: made from rows of all values, whose tags are lists (tag-pairs.ts). */
 export const TAG_PAIRS = SPLITS.filter(({ source }) => source === 'all')
+
+export type CounterCounts = number[]
+
+/** Packs name counters by these: the list of counters may only grow at its end. */
+export const COUNTER_PLACES = Object.fromEntries(COUNTERS.map((name, at) => [name, at])) as Readonly<
+  Record<Counter, number>
+>
+
+export function addCount(counts: CounterCounts, place: number, count: number): void {
+  for (let at = 0; at < counts.length; at += 2)
+    if (counts[at] === place) {
+      counts[at + 1] = (counts[at + 1] as number) + count
+      return
+    }
+  counts.push(place, count)
+}
+
+/** Null: it is 0. */
+export function countAt(counts: CounterCounts, place: number): number | null {
+  for (let at = 0; at < counts.length; at += 2) if (counts[at] === place) return counts[at + 1] as number
+  return null
+}

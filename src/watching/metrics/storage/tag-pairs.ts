@@ -9,12 +9,12 @@
  */
 import { BadRequest } from '../../../base/process/errors.ts'
 import { type SqlValue, StaleWrite, type Statement, type Store } from '../../../platform/store/store.ts'
-import { COUNTERS, type Counts, noCounts } from '../counters.ts'
+import { COUNTERS, type Counts, noCounts, VALUE_NAMES, type ValueName } from '../counters.ts'
 import type { Dimension, FigureRow } from '../figures.ts'
 import { after } from '../intervals.ts'
 import { createFigures } from './figure-reader.ts'
 import { onConflictSet, ROW_KEY, WAIT_FOR_COUNTING } from './figure-rows.ts'
-import { SPLIT_NUMBERS, type Split, TAG_PAIRS, UNIT_NUMBERS, VALUE_NAMES, type ValueName } from './splits.ts'
+import { SPLIT_NUMBERS, type Split, TAG_PAIRS, UNIT_NUMBERS } from './splits.ts'
 
 /** While older events are counted without end, the pairs of their days are left to the rows of all values. */
 const TRIES_MAX = 5

@@ -1,16 +1,13 @@
 /** Sums increments per row of figures, and per entry of packs. */
 import { HOUR_MS } from '../../../base/time/durations.ts'
 import type { Statement } from '../../../platform/store/store.ts'
-import type { Counter } from '../counters.ts'
-import type { PlainValues } from '../event-values.ts'
+import type { Counter, PlainValues } from '../counters.ts'
 import { type RowUnit, startOf } from '../intervals.ts'
-import { addCount, COUNTER_PLACES } from './counter-counts.ts'
 import { addStatements, type RowOfCounts } from './figure-rows.ts'
-import { type DayOfScope, packStatement } from './pack-rows.ts'
-import { nameOf, type PackedEntry, WHOLE } from './packs.ts'
+import { type DayOfScope, nameOf, type PackedEntry, packStatement, WHOLE } from './packs.ts'
 import type { LongUnit, Places } from './places.ts'
 import type { NumberOfScope, ScopeName } from './scopes.ts'
-import { SPLITS, type Split } from './splits.ts'
+import { addCount, COUNTER_PLACES, SPLITS, type Split } from './splits.ts'
 
 export interface Addition {
   accountId: string
