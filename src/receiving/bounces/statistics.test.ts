@@ -10,8 +10,7 @@ import {
   type EventRecord,
   failedEvent,
 } from '../../watching/events/event.ts'
-import { removeFailuresOf, removeOldFailures } from './failure-retention.ts'
-import { failureStatements } from './failures.ts'
+import { failureStatements, removeFailuresOf, removeOldFailures } from './failures.ts'
 import { readMetrics } from './metrics.ts'
 import { readMetricsQuery } from './metrics-query.ts'
 import { recentRefusals } from './refusals.ts'

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import type { AlertRow } from '../../platform/store/schema.ts'
 import { StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
-import { type Alert, type AlertDefinition, alertOfRow } from './alert.ts'
+import { type Alert, type AlertDefinition, alertOfRow, familyOf } from './alert.ts'
 
 /** Section 4. */
 const ALERTS_PER_ACCOUNT_MAX = 100
@@ -28,12 +28,7 @@ export interface AlertStore {
 export function createAlertStore(store: Store): AlertStore {
   const { db } = store
   const family = (accountId: string) =>
-    db.selectFrom('alerts').where('account_id', 'in', (of) =>
-      of
-        .selectFrom('accounts')
-        .select('accounts.id')
-        .where((eb) => eb.or([eb('accounts.id', '=', accountId), eb('accounts.parent_id', '=', accountId)])),
-    )
+    db.selectFrom('alerts').where('account_id', 'in', familyOf(db, accountId))
 
   return {
     async list(accountId) {
@@ -85,9 +80,7 @@ export function createAlertStore(store: Store): AlertStore {
         .insertInto('alerts')
         .values(row)
         .onConflict((conflict) => conflict.doNothing())
-      await store.commit([store.statement(insert, 1)]).catch((error: unknown) => {
-        throw error instanceof StaleWrite ? nameTaken() : error
-      })
+      await store.commit([store.statement(insert, 1)]).catch(ifStale(nameTaken))
       return alertOfRow(row)
     },
 
@@ -109,18 +102,14 @@ export function createAlertStore(store: Store): AlertStore {
             ),
           ),
         )
-      await store.commit([store.statement(update, 1)]).catch((error: unknown) => {
-        throw error instanceof StaleWrite ? notFound() : error
-      })
+      await store.commit([store.statement(update, 1)]).catch(ifStale(notFound))
     },
 
     async remove(alert) {
       const sql = 'DELETE FROM alerts WHERE id = ?'
       await store
         .commit([{ sql, values: [alert.id], expectRows: 1 }, ...removeHits(alert.id)])
-        .catch((error: unknown) => {
-          throw error instanceof StaleWrite ? notFound() : error
-        })
+        .catch(ifStale(notFound))
     },
 
     async page(after, limit) {
@@ -169,6 +158,13 @@ export const accountStatements = (accountId: string): Statement[] =>
     sql: `DELETE FROM ${table} WHERE account_id = ?`,
     values: [accountId],
   }))
+
+/** Rejects with another error where a write was stale. */
+export const ifStale =
+  (fault: () => Error) =>
+  (error: unknown): never => {
+    throw error instanceof StaleWrite ? fault() : error
+  }
 
 const notFound = () => new NotFound('alert not found')
 const nameTaken = () => new BadRequest('alert with this name already exists')

@@ -4,6 +4,7 @@ import type { Of } from '../../base/shape.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
 import { HOUR_MS } from '../../base/time/durations.ts'
 import type { AlertHitRow, AlertRow } from '../../platform/store/schema.ts'
+import type { Store } from '../../platform/store/store.ts'
 import type { ALERT, CHANNELS, COMPARATORS, DIMENSIONS, FILTER, HIT, METRICS } from './shapes.ts'
 
 export type AlertMetric = (typeof METRICS)[number]
@@ -39,6 +40,13 @@ export interface Alert extends AlertDefinition {
 
 /** Of the account that owns it; null: it is not a subaccount. */
 export type ParentId = string | null
+
+/** The ids of an account and of its subaccounts. */
+export const familyOf = (db: Store['db'], accountId: string) =>
+  db
+    .selectFrom('accounts')
+    .select('accounts.id')
+    .where((eb) => eb.or([eb('accounts.id', '=', accountId), eb('accounts.parent_id', '=', accountId)]))
 
 /** Begins the names of the service's own checks; names of alerts must not begin with it. */
 export const OWN_PREFIX = 'sendwright:'

@@ -35,7 +35,7 @@ export function givenAlert(document: unknown): AlertDefinition & { subaccountId:
   }
 }
 
-const invalid = (what: string, value: unknown) =>
+export const invalid = (what: string, value: unknown) =>
   new BadRequest(`invalid ${what}: ${quotable(jsonText(value))}`)
 
 /** Numbers count as text: clients send limits as either. */

@@ -3,8 +3,7 @@ import { newId } from '../../base/ids.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
 import type { AlertHitRow } from '../../platform/store/schema.ts'
 import { insert, type Statement, type Store } from '../../platform/store/store.ts'
-import { type Finding, type HitChanges, judge } from './judging.ts'
-import type { NoticeKind } from './notice-texts.ts'
+import { familyOf } from './alert.ts'
 
 /** What the hits of a source have in common. */
 interface HitSource {
@@ -19,6 +18,8 @@ interface HitSource {
   /** Empty: the check has only one value. */
   dimension: string
 }
+
+export type NoticeKind = 'triggered' | 'resolved'
 
 /** Statements of the notices about a hit, for the transaction that changes it. */
 export type NoticesOf = (hit: AlertHitRow, kind: NoticeKind) => Promise<Statement[]>
@@ -52,18 +53,12 @@ const REMOVED_AT_A_TIME = 1_000
 
 export function createHits(store: Store): Hits {
   const { db } = store
-  const family = (accountId: string) =>
-    db.selectFrom('alert_hits').where('account_id', 'in', (of) =>
-      of
-        .selectFrom('accounts')
-        .select('accounts.id')
-        .where((eb) => eb.or([eb('accounts.id', '=', accountId), eb('accounts.parent_id', '=', accountId)])),
-    )
-
   return {
     async list(accountId) {
-      const hits = await family(accountId)
+      const hits = await db
+        .selectFrom('alert_hits')
         .selectAll()
+        .where('account_id', 'in', familyOf(db, accountId))
         .orderBy('created_at', 'desc')
         .orderBy('id', 'desc')
         .limit(LIST_MAX)
@@ -174,3 +169,46 @@ const endStatement = (hit: AlertHitRow): Statement => ({
   values: [hit.updated_at, hit.expires_at, hit.id],
   expectRows: 1,
 })
+
+/** A dimension value for which the condition is true. */
+export interface Finding {
+  /** Of the dimension; empty: the check has only one. */
+  value: string
+  /** Decimal text. */
+  figure: string
+  /** Unix milliseconds since when it has been true; undefined: this check was the first to see it. */
+  since?: number
+  /** What is wrong and what to do. */
+  advice?: string
+}
+
+export interface HitChanges {
+  opened: Finding[]
+  continued: { hit: AlertHitRow; finding: Finding }[]
+  /** False for the first time: the hit stays. */
+  missed: AlertHitRow[]
+  ended: AlertHitRow[]
+  /** True values without a hit, as there are too many. */
+  skipped: number
+}
+
+const MISSES_TO_END = 2
+/** Open hits of one source: each is a notice on every channel. */
+const OPEN_HITS_MAX = 100
+
+/** `open`: the hits of the source that are triggered. The largest figures come first in `found`. */
+export function judge(open: readonly AlertHitRow[], found: readonly Finding[]): HitChanges {
+  const byValue = new Map(found.map((finding) => [finding.value, finding]))
+  const changes: HitChanges = { opened: [], continued: [], missed: [], ended: [], skipped: 0 }
+  for (const hit of open) {
+    const finding = byValue.get(hit.dimension_value)
+    if (finding) changes.continued.push({ hit, finding })
+    else if (hit.misses + 1 < MISSES_TO_END) changes.missed.push(hit)
+    else changes.ended.push(hit)
+  }
+  const known = new Set(open.map((hit) => hit.dimension_value))
+  const fresh = [...byValue.values()].filter(({ value }) => !known.has(value))
+  changes.opened = fresh.slice(0, Math.max(0, OPEN_HITS_MAX - open.length))
+  changes.skipped = fresh.length - changes.opened.length
+  return changes
+}

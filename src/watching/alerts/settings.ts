@@ -2,15 +2,16 @@
 import { randomUUID } from 'node:crypto'
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
-import { isPlainObject, jsonText, quotable } from '../../base/values.ts'
+import { isPlainObject, quotable } from '../../base/values.ts'
 import { emailOf } from '../../people/users/directory.ts'
 import { type HttpClient, withAdvice } from '../../platform/posts/http-client.ts'
 import type { AlertSettingRow } from '../../platform/store/schema.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
-import { StaleWrite, type Store } from '../../platform/store/store.ts'
+import type { Store } from '../../platform/store/store.ts'
 import { authorization, bareUrl, maskedUrl, userInfoOf } from '../webhooks/webhook-url.ts'
 import type { Channel } from './alert.ts'
-import { known } from './given-alert.ts'
+import { ifStale } from './alert-store.ts'
+import { invalid, known } from './given-alert.ts'
 import { type CHANNEL_SETTINGS, CHANNELS, EVENT_TYPES, type SETTING } from './shapes.ts'
 
 export type EventType = (typeof EVENT_TYPES)[number]
@@ -96,9 +97,7 @@ export function createAlertSettings(store: Store, sealer: Sealer): AlertSettings
           { sql, values: [id, accountId], expectRows: 1 },
           { sql: 'DELETE FROM alert_notices WHERE setting_id = ?', values: [id] },
         ])
-        .catch((error: unknown) => {
-          throw error instanceof StaleWrite ? notFound() : error
-        })
+        .catch(ifStale(notFound))
     },
     async find(id) {
       const row = await db.selectFrom('alert_settings').selectAll().where('id', '=', id).executeTakeFirst()
@@ -114,8 +113,6 @@ export function settingId(text: string): string {
 }
 
 const notFound = () => new NotFound('alert setting not found')
-const invalid = (what: string, value: unknown) =>
-  new BadRequest(`invalid ${what}: ${quotable(jsonText(value))}`)
 
 /**
  * Reads the setting in the body of a request, and tries its URL.

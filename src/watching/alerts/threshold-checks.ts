@@ -2,6 +2,7 @@
  * Judges all alerts every five minutes (alerts.md rules 3 to 8, 15): rates over the period by the value of the dimension.
  * Alerts that ask for the same figures share a query.
  */
+
 import type { Logger } from 'pino'
 import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
@@ -9,13 +10,10 @@ import type { AccountDirectory } from '../../people/accounts/account-directory.t
 import { createJob, type Job } from '../../platform/jobs/job.ts'
 import { StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
 import { type FigureQuery, type FigureRow, type Figures, rateOf, volumeOf } from '../metrics/figures.ts'
-import { type Alert, alertView, periodMs } from './alert.ts'
+import { type Alert, alertView, type Comparator, periodMs } from './alert.ts'
 import type { AlertStore } from './alert-store.ts'
-import { decimalText, holds } from './comparing.ts'
-import type { Hits } from './hits.ts'
-import type { Finding } from './judging.ts'
-import { METRIC_ADVICE } from './notice-texts.ts'
-import { type NoticeParts, noticesAbout } from './notices.ts'
+import type { Finding, Hits } from './hits.ts'
+import { METRIC_ADVICE, type NoticeParts, noticesAbout } from './notices.ts'
 
 interface ThresholdParts extends NoticeParts {
   store: Store
@@ -152,3 +150,33 @@ function findingsOf(alert: Alert, rows: readonly FigureRow[], minVolume: number)
   judged.sort((one, other) => distance(other.rate) - distance(one.rate))
   return judged.map(({ value, rate }) => ({ value, figure: decimalText(rate) }))
 }
+
+const DECIMALS = 1e6
+const DECIMALS_OF_EQUAL = 1e4
+
+const rounded = (value: number, decimals: number) => Math.round(value * decimals) / decimals
+
+/** Decimal text with up to six decimals. */
+export const decimalText = (value: number): string => String(rounded(value, DECIMALS))
+
+/** Whether `value comparator limit` holds; `limit` is decimal text. */
+export function holds(value: number, comparator: Comparator, limit: string): boolean {
+  const [left, right] = [rounded(value, DECIMALS), rounded(Number(limit), DECIMALS)]
+  switch (comparator) {
+    case '=':
+      return isEqual(left, right)
+    case '!=':
+      return !isEqual(left, right)
+    case '<':
+      return left < right
+    case '<=':
+      return left <= right
+    case '>':
+      return left > right
+    case '>=':
+      return left >= right
+  }
+}
+
+const isEqual = (left: number, right: number) =>
+  rounded(left, DECIMALS_OF_EQUAL) === rounded(right, DECIMALS_OF_EQUAL)

@@ -10,9 +10,8 @@ import type { Store } from '../../platform/store/store.ts'
 import { EVENT_NAMES, recipientHash } from '../events/event.ts'
 import { bare } from '../events/search/filter.ts'
 import type { Branch, Plan } from '../events/search/plan.ts'
-import { eventsOf, exactValues } from './log-filter.ts'
+import { eventsOf, exactValues, textConditions } from './log-filter.ts'
 import type { LogQuery } from './log-query.ts'
-import { textConditions } from './log-texts.ts'
 import { isWhole, METRIC_EVENTS } from './metric-events.ts'
 
 export interface LogPlan extends Plan {

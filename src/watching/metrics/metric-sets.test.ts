@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { noCounts, valuesOfEvent } from './counters.ts'
-import { metricValue } from './metric-sets.ts'
+import { metricValue } from './figures.ts'
 
 test('rates have four decimals, rounded half up', () => {
   const cases: [opened: number, delivered: number, text: string][] = [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { formatRfc2822 } from '../../base/time/dates.ts'
-import { ACCOUNT_METRICS } from './metric-sets.ts'
+import { ACCOUNT_METRICS } from './figures.ts'
 import { readMetricsRequest } from './request.ts'
 
 const NOW = Date.parse('2026-06-15T12:34:56Z')

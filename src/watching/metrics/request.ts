@@ -3,10 +3,9 @@ import { BadRequest } from '../../base/process/errors.ts'
 import { formatRfc2822 } from '../../base/time/dates.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
 import { invalidFormat, isPlainObject, jsonText, quotable } from '../../base/values.ts'
-import { type Attribute, DIMENSIONS, type Dimension } from './figures.ts'
+import { type Attribute, DIMENSIONS, type Dimension, type MetricSet } from './figures.ts'
 import { COMPARATORS, type Condition } from './filter.ts'
 import { after, before, startOf, UNITS, type Unit } from './intervals.ts'
-import type { MetricSet } from './metric-sets.ts'
 import {
   conditionsOf,
   dateOf,

@@ -10,15 +10,18 @@ import type { Caller } from '../../platform/http/rights/auth.ts'
 import type { Store } from '../../platform/store/store.ts'
 import { COUNTERS, noCounts } from './counters.ts'
 import {
+  ACCOUNT_METRICS,
   comparingRows,
   type Dimension,
   type FigureQuery,
   type FigureRow,
   type Metric,
+  type MetricSet,
+  metricValue,
   type PagedFigures,
+  USAGE_METRICS,
 } from './figures.ts'
 import { after } from './intervals.ts'
-import { ACCOUNT_METRICS, type MetricSet, metricValue, USAGE_METRICS } from './metric-sets.ts'
 import { comparing, pageOf } from './order.ts'
 import { ATTRIBUTES, type MetricsRequest, readMetricsRequest } from './request.ts'
 import { CSV, METRICS_RESULT, metricsQuery } from './shapes.ts'

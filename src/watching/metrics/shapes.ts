@@ -15,10 +15,9 @@ import {
   text,
   utcDate,
 } from '../../base/shape.ts'
-import { DIMENSIONS } from './figures.ts'
+import { DIMENSIONS, type MetricSet } from './figures.ts'
 import { COMPARATORS } from './filter.ts'
 import { UNITS } from './intervals.ts'
-import type { MetricSet } from './metric-sets.ts'
 
 export const CSV = media('text/csv', 'The same as a file, for `Accept: text/csv`')
 

@@ -7,8 +7,14 @@ import { DAY_MS } from '../../base/time/durations.ts'
 import type { AccountDirectory } from '../../people/accounts/account-directory.ts'
 import type { AccountTagRow } from '../../platform/store/schema.ts'
 import { type Counts, noCounts } from '../metrics/counters.ts'
-import { type FigureQuery, type Figures, METRICS, type Metric, numberOf } from '../metrics/figures.ts'
-import { metricValue } from '../metrics/metric-sets.ts'
+import {
+  type FigureQuery,
+  type Figures,
+  METRICS,
+  type Metric,
+  metricValue,
+  numberOf,
+} from '../metrics/figures.ts'
 import type { ACCOUNT_TAG, ACCOUNT_TAG_PAGE } from './shapes.ts'
 import type { AccountTagOrder, TagStore } from './tag-store.ts'
 

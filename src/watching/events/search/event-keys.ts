@@ -7,12 +7,10 @@ import { type ExpressionBuilder, sql } from 'kysely'
 import type { EventSegmentRow, Schema } from '../../../platform/store/schema.ts'
 import type { Store } from '../../../platform/store/store.ts'
 import { type TimeRange, timeParts } from '../kept/time-parts.ts'
-import { branchHeads, isOwned } from './branch-heads.ts'
+import { branchHeads, isOwned, lateralKeys } from './branch-heads.ts'
 import { indexedUpTo } from './indexing.ts'
-import type { Key, KeySearch, Scan } from './key-search.ts'
-import { lateralKeys } from './lateral-keys.ts'
 import type { CommitPosition, Gap } from './page-request.ts'
-import type { Branch } from './plan.ts'
+import type { Branch, Key, KeySearch, Scan } from './plan.ts'
 
 /** More SELECTs in one statement cost more to prepare than a second statement. */
 const BRANCHES_PER_QUERY = 60

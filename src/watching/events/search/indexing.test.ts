@@ -15,8 +15,8 @@ import { type EventRecord, recipientHash } from '../event.ts'
 import { createEventRetention } from '../kept/event-retention.ts'
 import { recipientKeys } from './event-keys.ts'
 import { indexEvents, toRecipients } from './indexing.ts'
-import type { Key } from './key-search.ts'
 import type { Gap } from './page-request.ts'
+import type { Key } from './plan.ts'
 import { createEventReader } from './query.ts'
 
 const LATER_MS = NOW_MS + 2 * DAY_MS

@@ -1,4 +1,6 @@
 /** The request for a page of events, which is also the content of a page token. */
+import type { Sealer } from '../../../platform/store/secrets/sealing.ts'
+import { readToken, signToken } from '../../../platform/store/secrets/signed-token.ts'
 import type { FieldName } from './filter.ts'
 
 /** A position in commit order. */
@@ -24,4 +26,18 @@ export interface PageRequest {
   up: boolean
   /** Where the area *since* begins; null: at the settled position of the request. */
   start: CommitPosition | null
+}
+
+/** Authenticated, so that a token of another list or an older format is refused. */
+const PURPOSE = 'event-page-1'
+/** Characters; the server accepts path parts up to 4 KB. */
+const TOKEN_MAX = 4000
+
+export const sealPage = (sealer: Pick<Sealer, 'mac'>, page: PageRequest): string =>
+  signToken(sealer, PURPOSE, Buffer.from(JSON.stringify(page)))
+
+/** Null for anything that `sealPage` did not write with this secret. */
+export function openPage(sealer: Pick<Sealer, 'mac'>, token: string): PageRequest | null {
+  const body = readToken(sealer, PURPOSE, token, TOKEN_MAX)
+  return body && (JSON.parse(body.toString()) as PageRequest)
 }

@@ -15,8 +15,8 @@ import type { Of } from '../../../base/shape.ts'
 import type { EventRow } from '../../../platform/store/schema.ts'
 import type { Store } from '../../../platform/store/store.ts'
 import type { EVENT } from '../shapes.ts'
-import type { Key } from './key-search.ts'
 import type { CommitPosition, Gap, PageRequest } from './page-request.ts'
+import type { Key } from './plan.ts'
 
 export interface KeyPage {
   /** In the order of the walk. */
