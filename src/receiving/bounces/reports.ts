@@ -43,13 +43,7 @@ type Verdict =
   /** The outcome of the attempt is being written: the mail should be sent again. */
   | 'too-early'
 
-export interface Reports {
-  /**
-   * `returnedTo`: the delivery whose return path the mail was sent to; null: the address of feedback loops.
-   * @throws StoreFull, StoreUnavailable; nothing was stored then
-   */
-  take(mails: readonly ReportMail[], returnedTo: string | null): Promise<Verdict>
-}
+export type Reports = ReturnType<typeof createReports>
 
 interface ReportsParts {
   store: Store
@@ -77,7 +71,7 @@ const ENDED: ReadonlySet<KnownDelivery['state']> = new Set([
   'cancelled',
 ])
 
-export function createReports(parts: ReportsParts): Reports {
+export function createReports(parts: ReportsParts) {
   const { store, deliveries, clock } = parts
 
   async function complain(report: FeedbackReport, returnedTo: string | null): Promise<Verdict> {
@@ -139,7 +133,11 @@ export function createReports(parts: ReportsParts): Reports {
   }
 
   return {
-    async take(mails, returnedTo) {
+    /**
+     * `returnedTo`: the delivery whose return path the mail was sent to; null: the address of feedback loops.
+     * @throws StoreFull, StoreUnavailable; nothing was stored then
+     */
+    async take(mails: readonly ReportMail[], returnedTo: string | null): Promise<Verdict> {
       const { feedback, recipients } = readReturned(mails)
       if (feedback) return complain(feedback, returnedTo)
       if (returnedTo === null || recipients === null) return 'no-report'

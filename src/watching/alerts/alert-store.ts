@@ -10,28 +10,16 @@ const ALERTS_PER_ACCOUNT_MAX = 100
 /** Alerts of an account and of its subaccounts that one answer lists. */
 const LIST_MAX = 1_000
 
-export interface AlertStore {
-  /** Of the account, then of its subaccounts, oldest first; at most LIST_MAX. */
-  list(accountId: string): Promise<{ alerts: Alert[]; total: number }>
-  /** The account's own, else that of its subaccounts. @throws NotFound, BadRequest when several subaccounts have one */
-  find(accountId: string, name: string): Promise<Alert>
-  /** @throws BadRequest for a name that is taken, or over the limit */
-  create(accountId: string, definition: AlertDefinition, now: number): Promise<Alert>
-  /** @throws BadRequest for a name that is taken, NotFound */
-  replace(alert: Alert, definition: AlertDefinition, now: number): Promise<void>
-  /** With its hits and their notices. @throws NotFound */
-  remove(alert: Alert): Promise<void>
-  /** In order of account and name after `after` (null: from the first), for the checks. */
-  page(after: Alert | null, limit: number): Promise<Alert[]>
-}
+export type AlertStore = ReturnType<typeof createAlertStore>
 
-export function createAlertStore(store: Store): AlertStore {
+export function createAlertStore(store: Store) {
   const { db } = store
   const family = (accountId: string) =>
     db.selectFrom('alerts').where('account_id', 'in', familyOf(db, accountId))
 
   return {
-    async list(accountId) {
+    /** Of the account, then of its subaccounts, oldest first; at most LIST_MAX. */
+    async list(accountId: string): Promise<{ alerts: Alert[]; total: number }> {
       const { count } = await family(accountId)
         .select((of) => of.fn.countAll<number>().as('count'))
         .executeTakeFirstOrThrow()
@@ -46,7 +34,8 @@ export function createAlertStore(store: Store): AlertStore {
       return { alerts: rows.map(alertOfRow), total: Number(count) }
     },
 
-    async find(accountId, name) {
+    /** The account's own, else that of its subaccounts. @throws NotFound, BadRequest when several subaccounts have one */
+    async find(accountId: string, name: string): Promise<Alert> {
       // PostgreSQL takes no NUL in a parameter, and no alert has one in its name.
       if (name.includes('\0')) throw notFound()
       const rows = await family(accountId).selectAll().where('name', '=', name).limit(LIST_MAX).execute()
@@ -57,7 +46,8 @@ export function createAlertStore(store: Store): AlertStore {
       return alertOfRow(row)
     },
 
-    async create(accountId, definition, now) {
+    /** @throws BadRequest for a name that is taken, or over the limit */
+    async create(accountId: string, definition: AlertDefinition, now: number): Promise<Alert> {
       const { count, same } = await db
         .selectFrom('alerts')
         .select((of) => [
@@ -84,7 +74,8 @@ export function createAlertStore(store: Store): AlertStore {
       return alertOfRow(row)
     },
 
-    async replace(alert, definition, now) {
+    /** @throws BadRequest for a name that is taken, NotFound */
+    async replace(alert: Alert, definition: AlertDefinition, now: number): Promise<void> {
       if (definition.name !== alert.name) await checkFree(alert, definition.name)
       const update = db
         .updateTable('alerts')
@@ -105,14 +96,16 @@ export function createAlertStore(store: Store): AlertStore {
       await store.commit([store.statement(update, 1)]).catch(ifStale(notFound))
     },
 
-    async remove(alert) {
+    /** With its hits and their notices. @throws NotFound */
+    async remove(alert: Alert): Promise<void> {
       const sql = 'DELETE FROM alerts WHERE id = ?'
       await store
         .commit([{ sql, values: [alert.id], expectRows: 1 }, ...removeHits(alert.id)])
         .catch(ifStale(notFound))
     },
 
-    async page(after, limit) {
+    /** In order of account and name after `after` (null: from the first), for the checks. */
+    async page(after: Alert | null, limit: number): Promise<Alert[]> {
       let query = db.selectFrom('alerts').selectAll().orderBy('account_id').orderBy('name').limit(limit)
       if (after)
         query = query.where(({ eb, refTuple, tuple }) =>

@@ -24,19 +24,7 @@ export type NoticeKind = 'triggered' | 'resolved'
 /** Statements of the notices about a hit, for the transaction that changes it. */
 export type NoticesOf = (hit: AlertHitRow, kind: NoticeKind) => Promise<Statement[]>
 
-export interface Hits {
-  /** Newest first, of the account and its subaccounts; at most LIST_MAX. */
-  list(accountId: string): Promise<{ hits: AlertHitRow[]; total: number }>
-  /** Triggered ones whose source begins with the prefix, oldest first. */
-  triggered(accountId: string, sourcePrefix: string): Promise<AlertHitRow[]>
-  /**
-   * Commits what the findings change, with `also`; resolves to the changes.
-   * @throws StaleWrite when another process changed the hits meanwhile, or a statement of `also` is stale
-   */
-  apply(source: HitSource, findings: readonly Finding[], parts: ApplyParts): Promise<HitChanges>
-  /** Removes ended hits whose time is over. */
-  removeExpired(now: number): Promise<void>
-}
+export type Hits = ReturnType<typeof createHits>
 
 interface ApplyParts {
   /** Unix milliseconds, as all times here. */
@@ -51,10 +39,11 @@ const LIST_MAX = 1_000
 const ENDED_KEEP_MS = 7 * DAY_MS
 const REMOVED_AT_A_TIME = 1_000
 
-export function createHits(store: Store): Hits {
+export function createHits(store: Store) {
   const { db } = store
   return {
-    async list(accountId) {
+    /** Newest first, of the account and its subaccounts; at most LIST_MAX. */
+    async list(accountId: string): Promise<{ hits: AlertHitRow[]; total: number }> {
       const hits = await db
         .selectFrom('alert_hits')
         .selectAll()
@@ -66,7 +55,8 @@ export function createHits(store: Store): Hits {
       return { hits, total: hits.length }
     },
 
-    triggered: (accountId, sourcePrefix) =>
+    /** Triggered ones whose source begins with the prefix, oldest first. */
+    triggered: (accountId: string, sourcePrefix: string): Promise<AlertHitRow[]> =>
       db
         .selectFrom('alert_hits')
         .selectAll()
@@ -79,7 +69,15 @@ export function createHits(store: Store): Hits {
         .limit(LIST_MAX)
         .execute(),
 
-    async apply(source, findings, { now, also = [], notices }) {
+    /**
+     * Commits what the findings change, with `also`; resolves to the changes.
+     * @throws StaleWrite when another process changed the hits meanwhile, or a statement of `also` is stale
+     */
+    async apply(
+      source: HitSource,
+      findings: readonly Finding[],
+      { now, also = [], notices }: ApplyParts,
+    ): Promise<HitChanges> {
       const open = await db
         .selectFrom('alert_hits')
         .selectAll()
@@ -99,7 +97,8 @@ export function createHits(store: Store): Hits {
       return changes
     },
 
-    async removeExpired(now) {
+    /** Removes ended hits whose time is over. */
+    async removeExpired(now: number): Promise<void> {
       const sql = `DELETE FROM alert_hits WHERE id IN
         (SELECT id FROM alert_hits WHERE expires_at IS NOT NULL AND expires_at <= ? LIMIT ?)`
       await store.commit([{ sql, values: [now, REMOVED_AT_A_TIME] }])

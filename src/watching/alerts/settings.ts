@@ -24,18 +24,7 @@ export interface EventSetting {
   settings: ChannelSettings
 }
 
-export interface AlertSettings {
-  /** Oldest first. */
-  list(accountId: string): Promise<EventSetting[]>
-  /** @throws BadRequest over SETTINGS_MAX */
-  add(accountId: string, given: Omit<EventSetting, 'id'>, now: number): Promise<EventSetting>
-  /** @throws NotFound */
-  change(accountId: string, setting: EventSetting): Promise<EventSetting>
-  /** With the notices that were to go there. @throws NotFound */
-  remove(accountId: string, id: string): Promise<void>
-  /** Null: it was removed. */
-  find(id: string): Promise<(EventSetting & { accountId: string }) | null>
-}
+export type AlertSettings = ReturnType<typeof createAlertSettings>
 
 /** Each is a notice for every hit. */
 const SETTINGS_MAX = 50
@@ -44,7 +33,7 @@ const CHANNEL_IDS_MAX = 20
 const CHANNEL_ID_LENGTH_MAX = 100
 const SEALED_AS = 'alert-channel'
 
-export function createAlertSettings(store: Store, sealer: Sealer): AlertSettings {
+export function createAlertSettings(store: Store, sealer: Sealer) {
   const { db } = store
   const open = (row: AlertSettingRow): EventSetting => ({
     id: row.id,
@@ -58,7 +47,8 @@ export function createAlertSettings(store: Store, sealer: Sealer): AlertSettings
     settings_sealed: sealer.seal(SEALED_AS, JSON.stringify(settings)),
   })
   return {
-    async list(accountId) {
+    /** Oldest first. */
+    async list(accountId: string): Promise<EventSetting[]> {
       const rows = await db
         .selectFrom('alert_settings')
         .selectAll()
@@ -69,7 +59,8 @@ export function createAlertSettings(store: Store, sealer: Sealer): AlertSettings
         .execute()
       return rows.map(open)
     },
-    async add(accountId, given, now) {
+    /** @throws BadRequest over SETTINGS_MAX */
+    async add(accountId: string, given: Omit<EventSetting, 'id'>, now: number): Promise<EventSetting> {
       const { count } = await db
         .selectFrom('alert_settings')
         .select((of) => of.fn.countAll<number>().as('count'))
@@ -80,7 +71,8 @@ export function createAlertSettings(store: Store, sealer: Sealer): AlertSettings
       await db.insertInto('alert_settings').values(row).execute()
       return { id: row.id, ...given }
     },
-    async change(accountId, setting) {
+    /** @throws NotFound */
+    async change(accountId: string, setting: EventSetting): Promise<EventSetting> {
       const changed = await db
         .updateTable('alert_settings')
         .set(columns(setting))
@@ -90,7 +82,8 @@ export function createAlertSettings(store: Store, sealer: Sealer): AlertSettings
       if (Number(changed.numUpdatedRows) === 0) throw notFound()
       return setting
     },
-    async remove(accountId, id) {
+    /** With the notices that were to go there. @throws NotFound */
+    async remove(accountId: string, id: string): Promise<void> {
       const sql = 'DELETE FROM alert_settings WHERE id = ? AND account_id = ?'
       await store
         .commit([
@@ -99,7 +92,8 @@ export function createAlertSettings(store: Store, sealer: Sealer): AlertSettings
         ])
         .catch(ifStale(notFound))
     },
-    async find(id) {
+    /** Null: it was removed. */
+    async find(id: string): Promise<(EventSetting & { accountId: string }) | null> {
       const row = await db.selectFrom('alert_settings').selectAll().where('id', '=', id).executeTakeFirst()
       return row ? { ...open(row), accountId: row.account_id } : null
     },

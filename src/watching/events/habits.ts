@@ -34,21 +34,7 @@ const ZONE = {
   postgres: "payload_json::json -> 'geolocation' ->> 'timezone'",
 } as const
 
-interface Habits {
-  /**
-   * Per address the best time within the window, in Unix milliseconds: the hour of the week with most of its opens and
-   * clicks. Addresses with fewer than 5, or none in these hours, are left out.
-   */
-  bestTimes(
-    domain: SendingDomain,
-    addresses: readonly string[],
-    window: { from: number; to: number },
-  ): Promise<Map<string, number>>
-  /** Per address the IANA time zone of its last click; unknown ones are left out. */
-  timeZones(domain: SendingDomain, addresses: readonly string[]): Promise<Map<string, string>>
-}
-
-export function createHabits({ store, clock }: { store: Store; clock: Clock }): Habits {
+export function createHabits({ store, clock }: { store: Store; clock: Clock }) {
   const { kind } = store
 
   /** The newest visits of each address, `max` of each kind: rows of `recipient` and `found`. */
@@ -64,7 +50,15 @@ export function createHabits({ store, clock }: { store: Store; clock: Clock }): 
   }
 
   return {
-    async bestTimes(domain, addresses, window) {
+    /**
+     * Per address the best time within the window, in Unix milliseconds: the hour of the week with most of its opens and
+     * clicks. Addresses with fewer than 5, or none in these hours, are left out.
+     */
+    async bestTimes(
+      domain: SendingDomain,
+      addresses: readonly string[],
+      window: { from: number; to: number },
+    ): Promise<Map<string, number>> {
       const rows = await newestVisits(domain, addresses, {
         column: `timestamp_us / ${HOUR_MS * 1000} % ${WEEK_HOURS}`,
         events: ['opened', 'clicked'],
@@ -84,7 +78,8 @@ export function createHabits({ store, clock }: { store: Store; clock: Clock }): 
       }
       return times
     },
-    async timeZones(domain, addresses) {
+    /** Per address the IANA time zone of its last click; unknown ones are left out. */
+    async timeZones(domain: SendingDomain, addresses: readonly string[]): Promise<Map<string, string>> {
       const rows = await newestVisits(domain, addresses, {
         column: ZONE[kind],
         events: ['clicked'],

@@ -24,20 +24,7 @@ export interface LogPage {
   links: Partial<Record<'previous' | 'first' | 'next' | 'last', LogPosition>>
 }
 
-export interface LogReader {
-  /** @throws BadRequest over ACCOUNTS_MAX accounts; the signal's reason when the client has gone */
-  page(request: LogPageRequest, now: number, signal: AbortSignal): Promise<LogPage>
-  /**
-   * The items of a list in order, at most `query.limit`. The generator throws SearchTooLong after SCANNED_MAX events.
-   * @throws BadRequest over ACCOUNTS_MAX accounts
-   */
-  items(
-    accountId: string,
-    query: LogQuery,
-    now: number,
-    signal: AbortSignal,
-  ): Promise<AsyncGenerator<LogItem>>
-}
+export type LogReader = ReturnType<typeof createLogReader>
 
 interface LogReaderParts {
   store: Store
@@ -60,7 +47,7 @@ const SHORT_SEARCH_READS = 2
 /** A file is incomplete: its transfer breaks off. */
 class SearchTooLong extends Error {}
 
-export function createLogReader({ store, accounts, facts, retentionMs }: LogReaderParts): LogReader {
+export function createLogReader({ store, accounts, facts, retentionMs }: LogReaderParts) {
   const gate = createGate(LONG_SEARCHES_MAX, Number.POSITIVE_INFINITY)
 
   async function planOf(accountId: string, query: LogQuery): Promise<LogPlan> {
@@ -135,7 +122,8 @@ export function createLogReader({ store, accounts, facts, retentionMs }: LogRead
   }
 
   return {
-    async page(request, now, signal) {
+    /** @throws BadRequest over ACCOUNTS_MAX accounts; the signal's reason when the client has gone */
+    async page(request: LogPageRequest, now: number, signal: AbortSignal): Promise<LogPage> {
       const { query, accountId } = request
       const search = await searchOf(
         store,
@@ -151,7 +139,16 @@ export function createLogReader({ store, accounts, facts, retentionMs }: LogRead
       const items = await itemsOf(inOrder(page.found, query.ascending))
       return { items, totals, links: linksOf(request, search, page) }
     },
-    async items(accountId, query, now, signal) {
+    /**
+     * The items of a list in order, at most `query.limit`. The generator throws SearchTooLong after SCANNED_MAX events.
+     * @throws BadRequest over ACCOUNTS_MAX accounts
+     */
+    async items(
+      accountId: string,
+      query: LogQuery,
+      now: number,
+      signal: AbortSignal,
+    ): Promise<AsyncGenerator<LogItem>> {
       const plan = await planOf(accountId, query)
       return itemsOfList(await searchOf(store, query, plan, null, now - retentionMs), signal)
     },

@@ -6,7 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { pause } from '../../base/flow/pause.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import type { Statement, Store } from '../../platform/store/store.ts'
-import { createEventFollower, type EventFollower, type FollowedKey } from '../events/follower.ts'
+import { createEventFollower, type FollowedKey } from '../events/follower.ts'
 import { countersOf, type IsRateLimit, type Payload, payloadColumn, valuesOfEvent } from './counters.ts'
 import { createFigureStore, type FigureStore } from './storage/figure-store.ts'
 import { uniqueVisits, type Visit, visitKey } from './unique-visits.ts'
@@ -46,19 +46,13 @@ interface FollowedEvent extends FollowedKey {
   payload_json: string | null
 }
 
-interface Counting {
-  follower: EventFollower
-  /** Counts all new events and returns their number. Stops early when `signal` aborts; the next run continues. */
-  run(signal: AbortSignal): Promise<number>
-}
-
 export function createCounting(
   store: Store,
   clock: Clock,
   isRateLimit: IsRateLimit,
   figures = createFigureStore(store),
   limits: StepLimits = STEP_LIMITS[store.kind],
-): Counting {
+) {
   let counted = 0
   const follower = createEventFollower<FollowedEvent>(store, {
     name: 'counters',
@@ -73,7 +67,8 @@ export function createCounting(
   })
   return {
     follower,
-    async run(signal) {
+    /** Counts all new events and returns their number. Stops early when `signal` aborts; the next run continues. */
+    async run(signal: AbortSignal): Promise<number> {
       counted = 0
       while (!signal.aborted) {
         const result = await follower.step()

@@ -15,16 +15,7 @@ interface TagDomain {
   accountId: string
 }
 
-export interface KnownTags {
-  /** Facts about the tags of a message. */
-  known(domain: TagDomain, tags: readonly string[]): MaybePromise<TagFacts>
-  /** A message with these tags is about to be stored. New ones count towards the limits. */
-  used(domain: TagDomain, admitted: AdmittedTags): void
-  /** These tags were deleted; they are new when they are used again. */
-  forgetTags(domainIds: readonly string[], tag: string): void
-  /** The domain was deleted; its tags no longer count. */
-  forgetDomain(domainId: string): void
-}
+export type KnownTags = ReturnType<typeof createKnownTags>
 
 export interface TagFacts {
   /** In lower case: those that the domain has not used before. */
@@ -76,7 +67,7 @@ export function createKnownTags(parts: {
   clock: Clock
   limits: TagLimits
   lastSeen: Pick<LastSeen, 'used'>
-}): KnownTags {
+}) {
   const { store, clock, limits, lastSeen } = parts
   /** Known tags in lower case, under their domain's id. */
   const remembered = new Map<string, Remembered>()
@@ -141,13 +132,15 @@ export function createKnownTags(parts: {
   }
 
   return {
-    known(domain, tags) {
+    /** Facts about the tags of a message. */
+    known(domain: TagDomain, tags: readonly string[]): MaybePromise<TagFacts> {
       if (tags.length === 0) return ALL_KNOWN
       const known = rememberedOf(domain.id)?.keys
       const keys = tags.map((tag) => tag.toLowerCase()).filter((key) => !known?.has(key))
       return keys.length === 0 ? ALL_KNOWN : lookUp(domain, keys)
     },
-    used(domain, { tags, newTags }) {
+    /** A message with these tags is about to be stored. New ones count towards the limits. */
+    used(domain: TagDomain, { tags, newTags }: AdmittedTags): void {
       if (tags.length === 0) return
       lastSeen.used(domain, tags)
       if (newTags.length === 0) return
@@ -156,13 +149,15 @@ export function createKnownTags(parts: {
         if (counted) counted.count += newTags.length
       }
     },
-    forgetTags(domainIds, tag) {
+    /** These tags were deleted; they are new when they are used again. */
+    forgetTags(domainIds: readonly string[], tag: string): void {
       for (const id of domainIds) {
         if (remembered.get(id)?.keys.delete(tag.toLowerCase())) rememberedCount -= 1
       }
       counts.clear()
     },
-    forgetDomain(domainId) {
+    /** The domain was deleted; its tags no longer count. */
+    forgetDomain(domainId: string): void {
       rememberedCount -= remembered.get(domainId)?.keys.size ?? 0
       remembered.delete(domainId)
       counts.clear()

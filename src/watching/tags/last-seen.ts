@@ -11,12 +11,7 @@ interface TagDomain {
   accountId: string
 }
 
-export interface LastSeen {
-  /** A message of the domain carries these tags. */
-  used(domain: TagDomain, tags: readonly string[]): void
-  /** Writes what was noted since. Stops early when `signal` aborts; the rest waits for the next call. */
-  write(signal?: AbortSignal): Promise<void>
-}
+export type LastSeen = ReturnType<typeof createLastSeen>
 
 interface Use {
   domain: TagDomain
@@ -30,12 +25,13 @@ const TAGS_MAX = 100_000
 /** Occupies SQLite's writer for a few milliseconds. */
 const TAGS_PER_COMMIT = 200
 
-export function createLastSeen({ store, clock }: { store: Store; clock: Clock }): LastSeen {
+export function createLastSeen({ store, clock }: { store: Store; clock: Clock }) {
   /** The hour in which a tag was noted last, by domain and key. */
   const notedIn = new Map<string, number>()
   let noted: Use[] = []
   return {
-    used(domain, tags) {
+    /** A message of the domain carries these tags. */
+    used(domain: TagDomain, tags: readonly string[]): void {
       const at = Math.floor(clock.now())
       const hour = Math.floor(at / HOUR_MS)
       for (const tag of tags) {
@@ -47,7 +43,8 @@ export function createLastSeen({ store, clock }: { store: Store; clock: Clock })
         noted.push({ domain: { id: domain.id, accountId: domain.accountId }, key, at })
       }
     },
-    async write(signal) {
+    /** Writes what was noted since. Stops early when `signal` aborts; the rest waits for the next call. */
+    async write(signal?: AbortSignal): Promise<void> {
       // In the order of their keys, so that two processes with the same tags cannot deadlock.
       const uses = noted.sort((a, b) =>
         a.key < b.key ? -1 : a.key > b.key ? 1 : a.domain.id < b.domain.id ? -1 : 1,

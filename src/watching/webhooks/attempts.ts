@@ -7,7 +7,7 @@ import { newId } from '../../base/ids.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import type { IdPage } from '../../platform/http/request/paging.ts'
-import { createJob, type Job } from '../../platform/jobs/job.ts'
+import { createJob } from '../../platform/jobs/job.ts'
 import type { Attempt } from '../../platform/posts/post-attempts.ts'
 import type { OutgoingPostRow, WebhookAttemptRow } from '../../platform/store/schema.ts'
 import { insert, type Statement, type Store } from '../../platform/store/store.ts'
@@ -20,14 +20,7 @@ interface AttemptFilter {
   status?: WebhookAttemptRow['status'] | undefined
 }
 
-export interface AttemptLog {
-  /** Newest first. */
-  list(accountId: string, filter: AttemptFilter, page: IdPage, limit: number): Promise<WebhookAttemptRow[]>
-  read(accountId: string, id: string): Promise<WebhookAttemptRow | undefined>
-  /** Removes what is too old or too much. */
-  prune(signal?: AbortSignal): Promise<void>
-  job: Job
-}
+export type AttemptLog = ReturnType<typeof createAttemptLog>
 
 /** own-operations.md section 5. */
 const RESPONSE_SHOWN_BYTES = 1024
@@ -70,7 +63,7 @@ function shown(body: Buffer): string {
   return body.subarray(0, RESPONSE_SHOWN_BYTES).toString('utf8').replaceAll('\0', '\uFFFD')
 }
 
-export function createAttemptLog(store: Store, clock: Clock, attemptsMax = ATTEMPTS_MAX): AttemptLog {
+export function createAttemptLog(store: Store, clock: Clock, attemptsMax = ATTEMPTS_MAX) {
   /** The oldest rows first, as long as all of a batch fulfil the condition. */
   async function removeOldest(
     condition: string,
@@ -98,7 +91,13 @@ export function createAttemptLog(store: Store, clock: Clock, attemptsMax = ATTEM
   }
 
   return {
-    async list(accountId, filter, page, limit) {
+    /** Newest first. */
+    async list(
+      accountId: string,
+      filter: AttemptFilter,
+      page: IdPage,
+      limit: number,
+    ): Promise<WebhookAttemptRow[]> {
       const ascending = page.kind === 'last' || page.kind === 'previous'
       let query = store.db.selectFrom('webhook_attempts').selectAll().where('account_id', '=', accountId)
       if (filter.domain !== undefined) query = query.where('domain_name', '=', filter.domain.toLowerCase())
@@ -115,13 +114,14 @@ export function createAttemptLog(store: Store, clock: Clock, attemptsMax = ATTEM
         .execute()
       return ascending ? rows.reverse() : rows
     },
-    read: (accountId, id) =>
+    read: (accountId: string, id: string): Promise<WebhookAttemptRow | undefined> =>
       store.db
         .selectFrom('webhook_attempts')
         .selectAll()
         .where('account_id', '=', accountId)
         .where('id', '=', id)
         .executeTakeFirst(),
+    /** Removes what is too old or too much. */
     prune,
     job: createJob({
       name: 'webhook-attempt-retention',

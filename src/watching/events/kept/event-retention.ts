@@ -14,7 +14,7 @@ import type { Logger } from 'pino'
 import { pause } from '../../../base/flow/pause.ts'
 import type { Clock } from '../../../base/time/clock.ts'
 import { DAY_MS, MINUTE_MS } from '../../../base/time/durations.ts'
-import { createJob, type Job } from '../../../platform/jobs/job.ts'
+import { createJob } from '../../../platform/jobs/job.ts'
 import type { RowParts } from '../../../platform/store/account-rows.ts'
 import type { Statement, Store } from '../../../platform/store/store.ts'
 import { type EventFollower, followedPosition, isProcessed } from '../follower.ts'
@@ -47,15 +47,7 @@ interface RetentionParts {
   partitions?: EventPartitions
 }
 
-interface EventRetention {
-  /** Repairs what a copied database needs; to be called before anybody writes events. */
-  adopt(): Promise<void>
-  /** One complete run, unless `signal` aborts; resolves the number of events deleted. */
-  run(signal?: AbortSignal): Promise<number>
-  job: Job
-}
-
-export function createEventRetention(parts: RetentionParts): EventRetention {
+export function createEventRetention(parts: RetentionParts) {
   const { store, clock, log, followers = [], partitions } = parts
   const processedUpTo = async () => (followers.length > 0 ? followedPosition(store) : null)
 
@@ -89,7 +81,9 @@ export function createEventRetention(parts: RetentionParts): EventRetention {
   }
 
   return {
-    adopt: () => adoptCopiedEvents(store, followers),
+    /** Repairs what a copied database needs; to be called before anybody writes events. */
+    adopt: (): Promise<void> => adoptCopiedEvents(store, followers),
+    /** One complete run, unless `signal` aborts; resolves the number of events deleted. */
     run,
     job: createJob({
       name: 'event-retention',

@@ -67,24 +67,7 @@ interface PartitionParts {
   forgottenMs?: number
 }
 
-export interface EventPartitions {
-  /** Takes back a bound that comes near; to be called before anybody writes events. */
-  repair(): Promise<void>
-  /** Adds a partition if it is time, and has the tables analysed once a day. */
-  advance(signal?: AbortSignal): Promise<void>
-  /**
-   * Drops the partitions that end at `cutoffUs` or before and whose events all followers have processed; resolves to
-   * their number. `isEmpty`: only those without rows.
-   */
-  drop(
-    cutoffUs: number,
-    processed: CommitPosition | null,
-    isEmpty: boolean,
-    signal?: AbortSignal,
-  ): Promise<number>
-  /** How much longer than their retention events may be kept, in microseconds; 0 without partitions. */
-  keptLongerUs(): Promise<number>
-}
+export type EventPartitions = ReturnType<typeof createEventPartitions>
 
 type Tx = Transaction<Schema>
 type Run = Pick<Store, 'db'>['db'] | Tx
@@ -97,7 +80,7 @@ const suffixOf = (fromUs: number) => new Date(fromUs / 1000).toISOString().slice
 const startName = (fromUs: number) => `starts_at_${fromUs}`
 const endName = (toUs: number) => `ends_at_${toUs}`
 
-export function createEventPartitions(parts: PartitionParts): EventPartitions {
+export function createEventPartitions(parts: PartitionParts) {
   const { store, clock, log } = parts
   const { partitionedFromBytes = PARTITIONED_FROM_BYTES, checkedFromBytes = CHECKED_FROM_BYTES } = parts
   const { forgottenMs = FORGOTTEN_MS } = parts
@@ -227,13 +210,24 @@ export function createEventPartitions(parts: PartitionParts): EventPartitions {
   }
 
   return {
-    repair: async () => (isUsed ? repair() : undefined),
-    async advance(signal) {
+    /** Takes back a bound that comes near; to be called before anybody writes events. */
+    repair: async (): Promise<void> => (isUsed ? repair() : undefined),
+    /** Adds a partition if it is time, and has the tables analysed once a day. */
+    async advance(signal?: AbortSignal): Promise<void> {
       if (!isUsed) return
       await advance(signal)
       if (!signal?.aborted) await analyse(store.db)
     },
-    async drop(cutoffUs, processed, isEmpty, signal) {
+    /**
+     * Drops the partitions that end at `cutoffUs` or before and whose events all followers have processed; resolves to
+     * their number. `isEmpty`: only those without rows.
+     */
+    async drop(
+      cutoffUs: number,
+      processed: CommitPosition | null,
+      isEmpty: boolean,
+      signal?: AbortSignal,
+    ): Promise<number> {
       let dropped = 0
       while (isUsed && !signal?.aborted) {
         const [oldest, next] = await partitionsOf(store.db)
@@ -259,7 +253,9 @@ export function createEventPartitions(parts: PartitionParts): EventPartitions {
       }
       return dropped
     },
-    keptLongerUs: async () => (isUsed && (await partitionsOf(store.db)).length > 1 ? span : 0),
+    /** How much longer than their retention events may be kept, in microseconds; 0 without partitions. */
+    keptLongerUs: async (): Promise<number> =>
+      isUsed && (await partitionsOf(store.db)).length > 1 ? span : 0,
   }
 }
 

@@ -15,12 +15,7 @@ export interface Page {
   links: Record<'first' | 'last' | 'next' | 'previous', PageRequest>
 }
 
-export interface EventReader {
-  /** @throws the signal's reason when the client has disconnected */
-  page(request: PageRequest, nowMs: number, signal?: AbortSignal): Promise<Page>
-  /** Whether the account has any event under this domain name. */
-  hasEvents(accountId: string, domainName: string): Promise<boolean>
-}
+export type EventReader = ReturnType<typeof createEventReader>
 
 /** Reads after which a search counts as long. */
 const SHORT_SEARCH_READS = 4
@@ -28,10 +23,11 @@ const SHORT_SEARCH_READS = 4
 const LONG_SEARCHES_MAX = 2
 
 /** `retentionMs`: older events are not shown, even if they are not deleted yet. */
-export function createEventReader(store: Store, retentionMs: number): EventReader {
+export function createEventReader(store: Store, retentionMs: number) {
   const gate = createGate(LONG_SEARCHES_MAX, Number.POSITIVE_INFINITY)
   return {
-    async page(request, nowMs, signal) {
+    /** @throws the signal's reason when the client has disconnected */
+    async page(request: PageRequest, nowMs: number, signal?: AbortSignal): Promise<Page> {
       let isLong = false
       const pause = async (reads: number) => {
         signal?.throwIfAborted()
@@ -47,7 +43,8 @@ export function createEventReader(store: Store, retentionMs: number): EventReade
         if (isLong) gate.leave()
       }
     },
-    async hasEvents(accountId, domainName) {
+    /** Whether the account has any event under this domain name. */
+    async hasEvents(accountId: string, domainName: string): Promise<boolean> {
       const row = await store.db
         .selectFrom('event_keys')
         .select('seq')

@@ -20,18 +20,6 @@ export interface Addition {
   counters: readonly Counter[]
 }
 
-interface Tally {
-  add(addition: Addition): void
-  /** Rows that the statements write, packs included. */
-  readonly size: number
-  /** Whose rows and packs the statements write. */
-  scopes(): ScopeName[]
-  /** Those of which the statements add packs. */
-  days(numberOf: NumberOfScope): DayOfScope[]
-  /** Their transaction begins with WAIT_FOR_COUNTING or the follower's position, so that two cannot lock each other out. */
-  statements(numberOf: NumberOfScope): Statement[]
-}
-
 /** What is counted of a domain, or of an account as a whole. */
 interface Scope extends ScopeName {
   /** By the place of the split in `splits` and that of the unit; then by start; then by the name of the values. */
@@ -58,7 +46,7 @@ type Starts = Readonly<Record<RowUnit, number>>
 export function createTally(
   { written, arePacked }: Pick<Places, 'written' | 'arePacked'>,
   splits: readonly Split[] = SPLITS,
-): Tally {
+) {
   const scopes = new Map<string, Map<string, Scope>>()
   let size = 0
 
@@ -127,7 +115,7 @@ export function createTally(
     )
 
   return {
-    add(addition) {
+    add(addition: Addition): void {
       const { accountId, domainName, at, values, counters } = addition
       const domain = scopeOf(accountId, domainName)
       const account = scopeOf(accountId, '')
@@ -143,12 +131,17 @@ export function createTally(
           }
       }
     },
+    /** Rows that the statements write, packs included. */
     get size() {
       return size
     },
-    scopes: () => all().map(({ accountId, domainName }) => ({ accountId, domainName })),
-    days: (numberOf) => packsOf(numberOf).map(({ scope, start }) => ({ scope, start })),
-    statements(numberOf) {
+    /** Whose rows and packs the statements write. */
+    scopes: (): ScopeName[] => all().map(({ accountId, domainName }) => ({ accountId, domainName })),
+    /** Those of which the statements add packs. */
+    days: (numberOf: NumberOfScope): DayOfScope[] =>
+      packsOf(numberOf).map(({ scope, start }) => ({ scope, start })),
+    /** Their transaction begins with WAIT_FOR_COUNTING or the follower's position, so that two cannot lock each other out. */
+    statements(numberOf: NumberOfScope): Statement[] {
       const rows = numbered(numberOf).flatMap(({ scope, counted }) => [...rowsOf(counted, scope)])
       const packs = packsOf(numberOf).map(({ entries, ...day }) =>
         packStatement({ ...day, unit: 'hour', entries: [...entries.values()] }),
