@@ -4,6 +4,7 @@
  */
 
 import type { Failure, Judge } from '../../mail/deliver/attempt/outcome.ts'
+import { commitInChunks } from '../../platform/store/chunks.ts'
 import type { ClassifiedFailureRow } from '../../platform/store/schema.ts'
 import { insertMany, type Statement, type Store } from '../../platform/store/store.ts'
 import { type EventRecord, tagsJson } from '../../watching/events/event.ts'
@@ -70,19 +71,10 @@ const OF_DOMAIN = `DELETE FROM classified_failures WHERE id IN
   (SELECT id FROM classified_failures WHERE account_id = ? AND domain_name = ? LIMIT ${CHUNK})`
 
 /** `before`: Unix milliseconds. Ends early when `signal` aborts; the next run continues. */
-export async function removeOldFailures(store: Store, before: number, signal?: AbortSignal): Promise<void> {
-  while (!signal?.aborted) {
-    const [result] = await store.commit([{ sql: OLD, values: [Math.floor(before)] }])
-    if ((result?.affected ?? 0) < CHUNK) return
-  }
-}
+export const removeOldFailures = (store: Store, before: number, signal?: AbortSignal): Promise<void> =>
+  commitInChunks(store, { sql: OLD, values: [Math.floor(before)] }, CHUNK, signal)
 
-export async function removeFailuresOf(
+export const removeFailuresOf = (
   store: Store,
-  domain: { accountId: string; name: string },
-): Promise<void> {
-  for (;;) {
-    const [result] = await store.commit([{ sql: OF_DOMAIN, values: [domain.accountId, domain.name] }])
-    if ((result?.affected ?? 0) < CHUNK) return
-  }
-}
+  { accountId, name }: { accountId: string; name: string },
+): Promise<void> => commitInChunks(store, { sql: OF_DOMAIN, values: [accountId, name] }, CHUNK)

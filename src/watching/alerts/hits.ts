@@ -195,7 +195,11 @@ const MISSES_TO_END = 2
 /** Open hits of one source: each is a notice on every channel. */
 const OPEN_HITS_MAX = 100
 
-/** `open`: the hits of the source that are triggered. The largest figures come first in `found`. */
+/**
+ * What a check changes about the hits of one source: an alert, or a check of the service itself. A condition that becomes
+ * true makes a hit. While it lasts the hit is updated. After two checks in a row for which it was false the hit ends
+ * (alerts.md rules 5 and 6). `open`: the hits of the source that are triggered. The largest figures come first in `found`.
+ */
 export function judge(open: readonly AlertHitRow[], found: readonly Finding[]): HitChanges {
   const byValue = new Map(found.map((finding) => [finding.value, finding]))
   const changes: HitChanges = { opened: [], continued: [], missed: [], ended: [], skipped: 0 }

@@ -168,7 +168,7 @@ function testOf({ attribute, comparator, values }: Condition): (row: LogRow) => 
   }
 }
 
-/** Letters whose lower case is ASCII although they are not: as `log-texts.ts` has it, they equal nothing else. */
+/** Letters whose lower case is ASCII although they are not: as `longestAscii` has it, they equal nothing else. */
 const NOT_FOLDED = /[\u0130\u212a]/
 const lower = (text: string) =>
   NOT_FOLDED.test(text)
@@ -238,6 +238,10 @@ const MEMBERS: Partial<Record<Attribute, string>> = {
 /** Others in which a text is searched for. */
 const SEARCHED: readonly Attribute[] = ['mailing_list_address', 'to', 'recipients', 'delivery_status_message']
 
+/**
+ * What a filter says about the stored text of an event, so that the database can leave out nearly all events that do not
+ * pass: the JSON of each event that passes has one of the texts of each list. Comparisons are of lower case, in ASCII only.
+ */
 export function textConditions(filter: readonly Condition[]): TextCondition[] {
   return filter.flatMap((condition) => {
     const texts = textsOf(condition)

@@ -12,7 +12,7 @@ import type { TimeRange } from '../events/kept/time-parts.ts'
 import { branchHeads } from '../events/search/branch-heads.ts'
 import { partsOf } from '../events/search/event-keys.ts'
 import type { CommitPosition, Gap } from '../events/search/page-request.ts'
-import type { Branch, Key, Scan } from '../events/search/plan.ts'
+import { type Branch, type Key, keyOfRow, type Scan } from '../events/search/plan.ts'
 import { gapAbove, gapBelow, type KeyPage } from '../events/search/walk.ts'
 import type { TextCondition } from './log-filter.ts'
 
@@ -114,11 +114,7 @@ async function keysOf(
 ): Promise<Key[]> {
   const { sql, values } = merged(store, scan, branches, texts, skip, limit)
   const rows = await store.read({ sql, values })
-  return rows.map((row) => ({
-    seq: Number(row['seq']),
-    tx: Number(row['tx']),
-    timestamp_us: Number(row['timestamp_us']),
-  }))
+  return rows.map(keyOfRow)
 }
 
 function merged(
@@ -221,6 +217,10 @@ function conditionsOf({ kind }: Pick<Store, 'kind'>, scan: Scan, texts: readonly
 /** About a millisecond. */
 const KEYS_PER_READ = 1_000
 
+/**
+ * Events that became final since the first page of an ascending list, in commit order. They are few in a list that ends
+ * in the past, so there is no index of them per account: the keys of all accounts are read, a bounded number at a time.
+ */
 export async function nextSinceKeys(
   store: Store,
   scan: Scan & { settled: CommitPosition },
@@ -236,7 +236,7 @@ export async function nextSinceKeys(
   const keys: KeyPage['keys'] = []
   let last: Gap | null = null
   for (const [at, row] of rows.entries()) {
-    const key = { seq: Number(row['seq']), tx: Number(row['tx']), timestamp_us: Number(row['timestamp_us']) }
+    const key = keyOfRow(row)
     if (isListed(row)) keys.push(key)
     last = (request.up ? gapAbove : gapBelow)({ key, area: 'since' })
     if (keys.length === size) return { keys, rest: last, read: at + 1 }

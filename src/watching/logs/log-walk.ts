@@ -136,7 +136,11 @@ interface Visit {
   key: string
 }
 
-/** The `seq` of those of these opens and clicks that are unique. */
+/**
+ * The `seq` of the opens and clicks that are unique: one per message, recipient and bot class within seven days, starting
+ * with the one that counts (tags-stats.md section 5). Found from the events themselves, so it holds for any time that they
+ * are kept; in the first seven of these days an earlier visit may be gone.
+ */
 export async function uniqueAmong(store: Store, visits: readonly ReadRow[]): Promise<ReadonlySet<number>> {
   const messages = [...new Set(visits.flatMap(({ payload }) => messageIdOf(payload) ?? []))]
   if (messages.length === 0) return new Set()

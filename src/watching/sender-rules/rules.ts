@@ -120,7 +120,10 @@ export interface BimiFinding {
   sentence: string
 }
 
-/** `records`: TXT at `default._bimi`. `dmarc`: the domain's DMARC record, '' without one. */
+/**
+ * Brand Indicators for Message Identification: whether receivers would show the domain's logo, and what is missing. The logo
+ * is not fetched. `records`: TXT at `default._bimi`. `dmarc`: the domain's DMARC record, '' without one.
+ */
 export function judgeBimi(domain: string, records: readonly string[], dmarc: string): BimiFinding {
   const own = records.filter((text) => /^v\s*=\s*BIMI1\s*(?:;|$)/i.test(text))
   const [record] = own

@@ -9,6 +9,7 @@ import { DAY_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import type { IdPage } from '../../platform/http/request/paging.ts'
 import { createJob } from '../../platform/jobs/job.ts'
 import type { Attempt } from '../../platform/posts/post-attempts.ts'
+import { commitInChunks } from '../../platform/store/chunks.ts'
 import type { OutgoingPostRow, WebhookAttemptRow } from '../../platform/store/schema.ts'
 import { insert, type Statement, type Store } from '../../platform/store/store.ts'
 import type { WebhookType } from './types.ts'
@@ -65,17 +66,10 @@ function shown(body: Buffer): string {
 
 export function createAttemptLog(store: Store, clock: Clock, attemptsMax = ATTEMPTS_MAX) {
   /** The oldest rows first, as long as all of a batch fulfil the condition. */
-  async function removeOldest(
-    condition: string,
-    value: string | number,
-    signal: AbortSignal | undefined,
-  ): Promise<void> {
+  const removeOldest = (condition: string, value: string | number, signal: AbortSignal | undefined) => {
     const sql = `DELETE FROM webhook_attempts WHERE ${condition} AND id IN
       (SELECT id FROM webhook_attempts ORDER BY id LIMIT ${PRUNE_ROWS})`
-    for (;;) {
-      const [result] = await store.commit([{ sql, values: [value] }])
-      if (signal?.aborted || (result?.affected ?? 0) < PRUNE_ROWS) return
-    }
+    return commitInChunks(store, { sql, values: [value] }, PRUNE_ROWS, signal)
   }
 
   async function prune(signal?: AbortSignal): Promise<void> {

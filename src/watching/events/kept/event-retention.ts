@@ -15,7 +15,7 @@ import { pause } from '../../../base/flow/pause.ts'
 import type { Clock } from '../../../base/time/clock.ts'
 import { DAY_MS, MINUTE_MS } from '../../../base/time/durations.ts'
 import { createJob } from '../../../platform/jobs/job.ts'
-import type { RowParts } from '../../../platform/store/account-rows.ts'
+import { inPortions, PORTION, type RowParts } from '../../../platform/store/account-rows.ts'
 import type { Statement, Store } from '../../../platform/store/store.ts'
 import { type EventFollower, followedPosition, isProcessed } from '../follower.ts'
 import type { CommitPosition } from '../search/page-request.ts'
@@ -184,29 +184,23 @@ export async function adoptCopiedEvents(
   await store.commit([{ sql: move, values: [] }])
 }
 
-/** About 10 ms of work on either database. */
-const PORTION = 500
-const PORTION_PAUSE_MS = 10
-
 const NEWEST = '(SELECT max(seq) FROM events)'
 /** On PostgreSQL with the time, which names the partition. */
 const KEY = { sqlite: 'seq', postgres: 'seq, timestamp_us' } as const
 
-export async function removeEventsOf(
-  { store, clock }: RowParts,
-  accountId: string,
-  signal: AbortSignal,
-): Promise<void> {
+/**
+ * Removes the events of a closed account, whether followers have read them or not.
+ *
+ * On SQLite the newest row's number decides the next one, and cursors hold such numbers, so that row is emptied instead:
+ * retention deletes it when there are newer ones.
+ */
+export async function removeEventsOf(parts: RowParts, accountId: string, signal: AbortSignal): Promise<void> {
+  const { store } = parts
   const kept = store.kind === 'sqlite' ? ` AND seq < ${NEWEST}` : ''
   const key = KEY[store.kind]
   const ofAccount = `SELECT ${key} FROM event_keys WHERE account_id = ?${kept} LIMIT ${PORTION}`
   const sql = `DELETE FROM events WHERE (${key}) IN (${ofAccount})`
-  for (;;) {
-    const [result] = await store.commit([{ sql, values: [accountId] }])
-    if ((result?.affected ?? 0) < PORTION) break
-    await pause(clock, PORTION_PAUSE_MS, signal)
-    signal.throwIfAborted()
-  }
+  await inPortions(parts, sql, [accountId], signal)
   await emptyNewest(store, accountId)
 }
 

@@ -1,6 +1,6 @@
 /** Which branches of a plan to read first for a page over many of them. */
 import type { SqlValue, Store } from '../../../platform/store/store.ts'
-import type { Branch, Key, Scan } from './plan.ts'
+import { type Branch, type Key, keyOfRow, type Scan } from './plan.ts'
 
 /** Ranges of an owner and a name of event; those of tags have the tag as well. */
 export type OwnedBranch = Extract<Branch, { by: 'account' | 'event' | 'tag' }>
@@ -134,9 +134,5 @@ export async function lateralKeys(store: Store, scan: Scan): Promise<Key[]> {
       ORDER BY found.timestamp_us ${direction}, found.seq ${direction} LIMIT ${size}`,
     values,
   })
-  return rows.map((row) => ({
-    seq: Number(row['seq']),
-    tx: Number(row['tx']),
-    timestamp_us: Number(row['timestamp_us']),
-  }))
+  return rows.map(keyOfRow)
 }

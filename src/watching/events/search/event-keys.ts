@@ -10,7 +10,7 @@ import { type TimeRange, timeParts } from '../kept/time-parts.ts'
 import { branchHeads, isOwned, lateralKeys } from './branch-heads.ts'
 import { indexedUpTo } from './indexing.ts'
 import type { CommitPosition, Gap } from './page-request.ts'
-import type { Branch, Key, KeySearch, Scan } from './plan.ts'
+import { type Branch, type Key, type KeySearch, keyOfRow, type Scan } from './plan.ts'
 
 /** More SELECTs in one statement cost more to prepare than a second statement. */
 const BRANCHES_PER_QUERY = 60
@@ -347,11 +347,7 @@ export async function sinceKeys(store: Store, scan: SinceScan): Promise<Key[]> {
       ...[request.up ? 1 : 0, size],
     ],
   })
-  return rows.map((row) => ({
-    seq: Number(row['seq']),
-    tx: Number(row['tx']),
-    timestamp_us: Number(row['timestamp_us']),
-  }))
+  return rows.map(keyOfRow)
 }
 
 /** The same on SQLite. */

@@ -33,6 +33,10 @@ const PURPOSE = 'event-page-1'
 /** Characters; the server accepts path parts up to 4 KB. */
 const TOKEN_MAX = 4000
 
+/**
+ * A page request in one path part of `A-Z a-z 0-9 - _`. It is authenticated, so that only tokens of this installation are
+ * accepted. It does not expire: once retention has deleted the events, the page is empty.
+ */
 export const sealPage = (sealer: Pick<Sealer, 'mac'>, page: PageRequest): string =>
   signToken(sealer, PURPOSE, Buffer.from(JSON.stringify(page)))
 

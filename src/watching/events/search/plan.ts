@@ -101,3 +101,9 @@ export interface Key {
   tx: number
   timestamp_us: number
 }
+
+export const keyOfRow = (row: Record<string, unknown>): Key => ({
+  seq: Number(row['seq']),
+  tx: Number(row['tx']),
+  timestamp_us: Number(row['timestamp_us']),
+})

@@ -156,7 +156,8 @@ function tagFilters({ provider, device, country }: InputOf<typeof TAG_PARAMS>): 
   ]
 }
 
-export function statsCsv({ stats }: Stats): Reply {
+/** One line per entry, one column per count. */
+function statsCsv({ stats }: Stats): Reply {
   const lines = stats.map((entry) => new Map(cellsIn(entry, '')))
   const head = [...(lines[0]?.keys() ?? ['time'])]
   return csvReply(

@@ -1,6 +1,7 @@
 /** Removes expired counters (tags-stats.md section 6), and those of deleted domains and accounts. */
 
 import { DAY_MS } from '../../../base/time/durations.ts'
+import { commitInChunks } from '../../../platform/store/chunks.ts'
 import type { Statement, Store } from '../../../platform/store/store.ts'
 import { followedPosition } from '../../events/follower.ts'
 import { UNIQUE_FOR_MS } from '../unique-visits.ts'
@@ -86,9 +87,5 @@ export async function removeFiguresOf(
   ])
 }
 
-async function inChunks(store: Store, remove: Statement, signal?: AbortSignal): Promise<void> {
-  while (!signal?.aborted) {
-    const [result] = await store.commit([remove])
-    if ((result?.affected ?? 0) < CHUNK) return
-  }
-}
+const inChunks = (store: Store, remove: Statement, signal?: AbortSignal) =>
+  commitInChunks(store, remove, CHUNK, signal)

@@ -61,6 +61,10 @@ export const splitOf = (name: SplitName) => SPLITS.find((split) => split.name ==
 /** Pairs of a tag and another value, of accounts: made from rows of all values, whose tags are lists (tag-pairs.ts). */
 export const TAG_PAIRS = SPLITS.filter(({ source }) => source === 'all')
 
+/**
+ * Counts of few counters: pairs of a counter's place in COUNTERS and its count, which is not 0. An object with all counters
+ * would be most of the memory that counting needs.
+ */
 export type CounterCounts = number[]
 
 /** Packs name counters by these: the list of counters may only grow at its end. */
