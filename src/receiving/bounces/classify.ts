@@ -162,7 +162,7 @@ export function maskedSample(code: number, text: string): string {
   )
 }
 
-/** Of a reply shown in statistics. */
+/** Length of a reply shown in statistics. */
 const SAMPLE_LENGTH_MAX = 512
 
 /** The reason of events.md for a failure: a server's reply, or a condition of our own. */

@@ -45,7 +45,7 @@ const FAILURES: Columns = {
   timestamp: 'failed_at',
 }
 
-/** Of events joined with their domains. Time and domain are in the index, the others in the event's row. */
+/** Columns of events joined with their domains. Time and domain are in the index, the others in the event's row. */
 const DELIVERIES: Readonly<Record<Store['kind'], Columns>> = {
   sqlite: deliveryColumns(`json_extract(payload_json, '$.envelope."sending-ip"')`, 'instr'),
   postgres: deliveryColumns(`(payload_json::json -> 'envelope' ->> 'sending-ip')`, 'strpos'),

@@ -41,7 +41,7 @@ const BLOCKS_THE_ADDRESS = new Set([
   'generic-reputation',
 ])
 
-/** Of Spamhaus there are lists of addresses and of domains, which one rule knows. */
+/** Spamhaus has lists of addresses and lists of domains; one rule knows both. */
 const ABOUT_A_DOMAIN = /\bdbl\b|\bdomain|\burl/i
 
 /** Whether a reply that the rule matches is about the address that a message comes from. */
@@ -60,7 +60,7 @@ export interface Refusal {
   explanation: string
 }
 
-/** Of the last 24 hours over all accounts, most first, at most five. `now`: Unix milliseconds. */
+/** Refusals of the last 24 hours over all accounts, most first, at most five. `now`: Unix milliseconds. */
 export async function recentRefusals(
   store: Store,
   { rules, byId }: RuleSet,
@@ -100,7 +100,7 @@ interface ProviderRefusals {
   count: number
   /** Unix milliseconds of the first one. */
   firstAt: number
-  /** Of the most frequent rule. */
+  /** What the most frequent rule says. */
   explanation: string
 }
 

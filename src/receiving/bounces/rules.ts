@@ -97,17 +97,17 @@ export interface Trial {
 }
 
 export interface RuleSet {
-  /** Of our rules, then of the operator's file if there is one: "2026-11-21" or "2026-11-21+acme-3". */
+  /** Version of our rules, then of the operator's file if there is one: "2026-11-21" or "2026-11-21+acme-3". */
   version: string
   rules: readonly Rule[]
   byId: ReadonlyMap<string, Rule>
   /** Patterns in the order in which they are tried: by evidence, then as in `rules`. */
   trials: readonly Trial[]
-  /** Of the trials, for a text in lower case. */
+  /** Which trials may match a text in lower case. */
   prefilter: Prefilter
 }
 
-/** Of replies that no rule matches; never tried. */
+/** Stands for replies that no rule matches; never tried. */
 export const UNCLASSIFIED: Rule = {
   id: 'unclassified',
   entity: 'unclassified',

@@ -25,7 +25,7 @@ const UNKNOWN_MAX = 10
 const TEXT_CHARS_MAX = 200
 /** Failures that one request counts, the newest ones: 20 ms of a reader. */
 const FAILURES_MAX = 20_000
-/** Of up to 512 characters. */
+/** Replies of up to 512 characters. */
 const REPLIES_MAX = 2_000
 /** Texts that the present rules are asked about, each for some microseconds. */
 const ASKED_MAX = 500

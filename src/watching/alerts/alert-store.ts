@@ -18,7 +18,7 @@ export function createAlertStore(store: Store) {
     db.selectFrom('alerts').where('account_id', 'in', familyOf(db, accountId))
 
   return {
-    /** Of the account, then of its subaccounts, oldest first; at most LIST_MAX. */
+    /** Alerts of the account, then of its subaccounts, oldest first; at most LIST_MAX. */
     async list(accountId: string): Promise<{ alerts: Alert[]; total: number }> {
       const { count } = await family(accountId)
         .select((of) => of.fn.countAll<number>().as('count'))

@@ -38,7 +38,7 @@ export interface Alert extends AlertDefinition {
   lastCheckedAt: number | null
 }
 
-/** Of the account that owns it; null: it is not a subaccount. */
+/** The parent of the account that owns it; null: it is not a subaccount. */
 export type ParentId = string | null
 
 /** The ids of an account and of its subaccounts. */

@@ -135,7 +135,7 @@ const endedHit = (hit: AlertHitRow, now: number): AlertHitRow => ({
   expires_at: now + ENDED_KEEP_MS,
 })
 
-/** Of two processes that open a hit at the same time, one gets StaleWrite. */
+/** If two processes open a hit at the same time, one gets StaleWrite. */
 function openStatement(hit: AlertHitRow): Statement {
   const { sql, values } = insert('alert_hits', hit)
   return { sql: `${sql} ON CONFLICT DO NOTHING`, values, expectRows: 1 }
@@ -171,7 +171,7 @@ const endStatement = (hit: AlertHitRow): Statement => ({
 
 /** A dimension value for which the condition is true. */
 export interface Finding {
-  /** Of the dimension; empty: the check has only one. */
+  /** Value of the dimension; empty: the check has only one. */
   value: string
   /** Decimal text. */
   figure: string

@@ -177,7 +177,7 @@ async function recipientsOf(
   return [...named].slice(0, RECIPIENTS_MAX)
 }
 
-/** Those who can sign in. */
+/** Addresses of the admins who can sign in. */
 async function adminsOf(userDirectory: NoticeParts['userDirectory'], accountId: string): Promise<string[]> {
   const { rows } = await userDirectory.list(accountId, { role: 'admin', limit: RECIPIENTS_MAX, skip: 0 })
   return rows

@@ -10,7 +10,7 @@ export type LogItem = Of<typeof LOG_ITEM>
 
 interface StoredEvent extends LogRow {
   timestampUs: number
-  /** Of the event's account, if that is a subaccount. */
+  /** Parent of the event's account, if that is a subaccount. */
   parentId: string | null
 }
 

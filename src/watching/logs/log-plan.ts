@@ -141,7 +141,7 @@ async function byDomain(
   return { hashes: null, branches }
 }
 
-/** Those of the domains that have events with one of the tags. */
+/** The domains among these that have events with one of the tags. */
 async function withTags(
   store: Store,
   domains: readonly string[],

@@ -95,7 +95,7 @@ const visit = (bot = ''): Visit => ({
   deliveredAt: null,
 })
 
-/** Of two accounts with two domains each. */
+/** Events of two accounts with two domains each. */
 function mixedEvents(count: number): EventRecord[] {
   return Array.from({ length: count }, (_, at) => {
     const account = at % 3 === 2 ? 2 : 1

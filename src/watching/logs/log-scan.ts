@@ -20,7 +20,7 @@ import type { TextCondition } from './log-filter.ts'
 const SCANNED = { first: 1_000, next: 2_000 }
 /** Events of a domain among many lie on a page of the file each; those of an account share pages. */
 const DOMAIN_COST = 2
-/** Those that it returns: each is parsed. */
+/** Events that a read returns: each is parsed. */
 const FOUND_MAX = 100
 /** What a found event costs, in looked-at events. */
 export const FOUND_COST = 8

@@ -31,7 +31,7 @@ const EVENTS_PER_TURN = 1_000
 /** Between steps of a backlog, so that others can read and write. */
 const PAUSE_MS = 10
 
-/** Of visits, and of unsubscribes; null for other events. */
+/** The message of a visit or an unsubscribe; null for other events. */
 const MESSAGE_ID = `CASE WHEN event IN ('opened', 'clicked', 'unsubscribed') THEN message_id END AS message_id`
 
 interface FollowedEvent extends FollowedKey {
@@ -134,7 +134,7 @@ const isVisit = ({ event }: FollowedEvent) => event === 'opened' || event === 'c
 const payloadOf = ({ payload_json: text }: FollowedEvent): Payload | null =>
   text === null ? null : (JSON.parse(text) as Payload)
 
-/** Of an open or click. */
+/** The key by which opens and clicks are unique. */
 function keyOf(row: FollowedEvent): string {
   const client = payloadOf(row)?.['client-info'] as { bot?: unknown } | undefined
   return visitKey({

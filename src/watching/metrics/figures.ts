@@ -48,7 +48,7 @@ export interface FigureRow {
    */
   values: readonly string[]
   counts: Counts
-  /** Of usage: counts of what is no event, by name of metric. */
+  /** Counts of what is no event, by name of metric. */
   usage?: Readonly<Record<string, number>>
 }
 
@@ -72,7 +72,7 @@ export interface FigurePage {
   rows: FigureRow[]
   /** Items before paging. */
   total: number
-  /** Of all items, those of other pages included; zeros if it is not wanted. */
+  /** The sum of all items, those of other pages included; zeros if it is not wanted. */
   sum: Counts
 }
 
@@ -138,7 +138,7 @@ const COUNT_METRICS = {
   delayed_first_attempt_count: (c) => c.delivered_later + c.failed_old,
 } as const satisfies Record<string, Formula>
 
-/** Of usage metrics only. */
+/** Only usage metrics have these. */
 const USAGE_COUNTS = {
   archived_count: (c) => c.archived,
 } as const satisfies Record<string, Formula>
@@ -167,7 +167,7 @@ export const RATES = {
 export type RateMetric = keyof typeof RATES
 
 export type Metric = CountMetric | RateMetric
-/** Of account metrics. */
+/** Account metrics. */
 export const METRICS = [...Object.keys(COUNT_METRICS), ...Object.keys(RATES)] as Metric[]
 
 export const isRate = (metric: Metric): metric is RateMetric => Object.hasOwn(RATES, metric)

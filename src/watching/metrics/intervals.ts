@@ -3,7 +3,7 @@ import { DAY_MS, HOUR_MS } from '../../base/time/durations.ts'
 
 export const UNITS = ['hour', 'day', 'month'] as const
 export type Unit = (typeof UNITS)[number]
-/** Of rows of figures: nobody asks for weeks, but ranges of 30 days are read with fewer rows. */
+/** Units of rows of figures. Nobody asks for weeks; with them ranges of 30 days are read with fewer rows. */
 export type RowUnit = Unit | 'week'
 
 const LENGTH_MS = { hour: HOUR_MS, day: DAY_MS, week: 7 * DAY_MS } as const

@@ -137,7 +137,7 @@ function sortOf<D extends string, M extends string>(
   return { column, descending, asked }
 }
 
-/** Of figures of sending, and of usage. */
+/** A request for figures of sending, or of usage. */
 export type MetricsRequest = Request<Dimension, Attribute, string, Unit> & {
   /** As asked, else in days. */
   duration: string

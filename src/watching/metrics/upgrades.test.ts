@@ -17,7 +17,7 @@ const NO_VALUES = {
   ...{ recipient_domain: '', provider: '', ip: '', pool: '' },
   ...{ country: '', device: '', bot: '' },
 }
-/** Of a scope, the first two of which these tests create. */
+/** Numbers of the first two scopes, which these tests create. */
 const [ONE, TWO] = [1, 2]
 
 const row = (tag: string, unit: RowUnit, at: number, opened: number): RowOfCounts => ({

@@ -3,11 +3,11 @@ import type { RuleFinding, SenderRules } from './shapes.ts'
 
 export interface SenderFacts {
   domain: string
-  /** Of the last checks in DNS; null: not looked up, or no answer. */
+  /** By the last checks in DNS; null: not looked up, or no answer. */
   spf: boolean | null
   dkim: boolean | null
   dmarc: { valid: boolean | null; record: string; sentence: string }
-  /** Of the last 30 days. */
+  /** In the last 30 days. */
   delivered: number
   complaints: number
   /** Deliveries to Gmail and to Yahoo on the busiest of these days. */

@@ -35,7 +35,7 @@ const WRITE = { area: 'events', access: 'write' } as const
 
 const LIMIT_DEFAULT = 10
 const LIMIT_MAX = 1000
-/** Of a page with figures. */
+/** A page with figures is shorter. */
 const LIMIT_MAX_METRICS = 20
 /** Skipped tags are read. */
 const SKIP_MAX = 100_000

@@ -25,9 +25,9 @@ export interface TagFacts {
 }
 
 interface AdmittedTags {
-  /** Those that the message may carry. */
+  /** Tags that the message may carry. */
   tags: readonly string[]
-  /** Those of them that are new. */
+  /** The new ones among them. */
   newTags: readonly string[]
 }
 
@@ -165,7 +165,7 @@ export function createKnownTags(parts: {
   }
 }
 
-/** Of a domain, or of all domains of an account: a tag on several of them is one. */
+/** The tags of a domain, or of all domains of an account: a tag on several of them is one. */
 export async function countTags(
   store: Store,
   column: 'domain_id' | 'account_id',

@@ -35,7 +35,7 @@ interface Snapshot {
   domains: Map<string, Target[]>
   /** By account and type. */
   accounts: Map<string, Target[]>
-  /** Of subaccounts whose parent has webhooks. */
+  /** Parents of subaccounts, where the parent has webhooks. */
   parents: Map<string, string>
   version: string
 }

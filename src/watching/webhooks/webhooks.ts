@@ -102,7 +102,7 @@ async function readEvent({ store, sealer }: Pick<SenderParts, 'store' | 'sealer'
   return { id, event, type, keys }
 }
 
-/** Of the message that the event is about, if that is still stored and traced: by its key, or that of a copy of a batch. */
+/** The trace of the event's message, if that is still stored and traced: by its key, or that of a copy of a batch. */
 async function traceOfEvent(
   { db }: Store,
   { accountId, payload }: WebhookEvent,

@@ -22,7 +22,7 @@ export function addressNamesCheck(config: Config, store: Store, resolver: Resolv
   if (config.delivery.kind !== 'direct') return null
   const parts = { resolver, hostname: config.hostname, spfHost: config.dnsTargets.spfIncludeHost }
   const heloOf = new Map(config.sourceAddresses.map(({ ip, helo }) => [ip, helo]))
-  /** Of the last check that got an answer: DNS that does not answer says nothing new. */
+  /** Faults found by the last check that got an answer: DNS that does not answer says nothing new. */
   let known = new Map<string, readonly string[]>()
 
   async function look(ips: readonly string[]): Promise<Map<string, readonly string[]>> {

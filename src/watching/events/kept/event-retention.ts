@@ -100,7 +100,7 @@ const REMOVE_SEGMENTS: Statement = {
   values: [],
 }
 
-/** Of the `size` oldest rows, deletes those before `cutoffUs` and up to `processed`; resolves to their count. */
+/** Deletes those of the `size` oldest rows that are before `cutoffUs` and up to `processed`; resolves to their number. */
 async function deleteBatch(
   store: Store,
   cutoffUs: number,

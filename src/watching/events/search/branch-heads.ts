@@ -90,7 +90,7 @@ function unindexedHeads(kind: OwnedBranch['by'], up: boolean): string {
     GROUP BY owner, event ${isTag ? ', tag' : ''}`
 }
 
-/** Of a tag's entries only the partition with the event is read, and no other index. */
+/** For an entry of a tag only the partition with the event is read, and no other index. */
 const TAGGED = 'event_tags AS k JOIN events ON events.seq = k.seq AND events.timestamp_us = k.timestamp_us'
 
 /** All branches are of one kind. In the order of the scan, `size` at most. `tx` is 0 in a descending list, which ends without it. */

@@ -24,7 +24,7 @@ export interface Plan {
   branches: readonly Branch[]
   /** Conditions that every match satisfies, checked in addition to the branch; null: none. */
   events: readonly string[] | null
-  /** Of domain and recipient (`recipientHash`). */
+  /** Hashes of domain and recipient (`recipientHash`). */
   hashes: readonly number[] | null
 }
 
@@ -82,7 +82,7 @@ const unique = (values: string[]) => [...new Set(values)]
 const lowered = (values: string[] | null) => values && unique(values.map(fold))
 
 export interface KeySearch {
-  /** Of the list; `domainNames` null: all of these accounts. */
+  /** What the list is of; `domainNames` null: all domains of these accounts. */
   scope: { accountIds: readonly string[]; domainNames: readonly string[] | null }
   request: Pick<PageRequest, 'ascending' | 'up'>
   plan: Plan

@@ -45,7 +45,7 @@ export interface Walk {
   settled: CommitPosition
   /** About `size` keys of an area after `gap`. */
   keys(area: Gap['in'], gap: Gap | null, size: number): Promise<KeyPage>
-  /** Those of the rows that belong to the list. */
+  /** Returns the rows that belong to the list. */
   select(rows: readonly ReadRow[]): MaybePromise<readonly ReadRow[]>
   /** Called before each read; throws to end the walk. */
   pause(reads: number): Promise<void>

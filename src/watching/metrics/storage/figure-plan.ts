@@ -75,7 +75,7 @@ class Plan {
     this.#made = made
   }
 
-  /** Of the first of the splits that has rows of the range's unit. */
+  /** Reads the first of the splits that has rows of the range's unit. */
   segmentsOf(range: Range, splits: readonly Split[]): Segment[] {
     if (range.start >= range.end) return []
     const at = splits.findIndex((split) => split.name !== 'all' && this.#unitsOf(split).includes(range.unit))

@@ -171,7 +171,7 @@ class Reading {
     }
   }
 
-  /** Of the item with these values, which is new if there is none. */
+  /** The counts of the item with these values, which is new if there is none. */
   #countsOf(values: readonly string[]): Counts {
     const key = values.join('\n')
     let found = this.#found.get(key)

@@ -11,7 +11,7 @@ export interface RowOfCounts {
   unit: RowUnit
   /** Unix milliseconds. */
   start: number
-  /** Those of the split count. */
+  /** Only the values that the split has count. */
   tag: string
   values: PlainValues
   counts: CounterCounts
@@ -100,7 +100,7 @@ export function addStatements(rows: readonly RowOfCounts[]): Statement[] {
   return [...alike.values()].flatMap(statementsOf)
 }
 
-/** Of rows of one shape. */
+/** Adds to rows of one shape. */
 function statementsOf(rows: readonly RowOfCounts[]): Statement[] {
   const [first] = rows as [RowOfCounts]
   const shape = { split: first.split, unit: first.unit, groups: groupsOf(first) }

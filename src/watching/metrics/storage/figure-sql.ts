@@ -28,7 +28,7 @@ export interface Piece {
   /** Unix milliseconds; the end is exclusive. */
   from: number
   to: number
-  /** Of the domains from the first to the last number only. */
+  /** Only domains from the first to the last number. */
   scopes?: readonly [number, number]
   /** The start of the interval of the resolution that all rows belong to, where SQL cannot tell it. */
   time?: number

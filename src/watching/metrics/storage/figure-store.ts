@@ -21,7 +21,7 @@ export type FigureStore = ReturnType<typeof createFigureStore>
 export function createFigureStore(store: Store) {
   const scopes = new Scopes(store)
   const smallPacks = new SmallPacks()
-  /** Of the last step, until it is known whether it was committed. */
+  /** Packs of the last step, until it is known whether it was committed. */
   let packed: Parameters<typeof smallPacks.note>[0] = []
   const settle = () => {
     smallPacks.note(packed)

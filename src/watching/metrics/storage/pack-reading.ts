@@ -15,14 +15,14 @@ import { UNIT_NUMBERS } from './splits.ts'
 /** Others have a turn after this time, which is looked at after each few entries: a filter may have 2,000 values. */
 const TURN_MS = 5
 const ENTRIES_PER_LOOK = 50
-/** Of packs for each row of figures that the query may read: four entries take less time than a row. */
+/** Bytes of packs that count as one row of figures: four entries take less time than a row. */
 const BYTES_PER_ROW = 64
 /** An entry has some 15 bytes. */
 const BYTES_PER_ENTRY = 16
-/** Of packs of several domains in one read. */
+/** Packs of several domains in one read. */
 const READ_MAX_BYTES = 8 * 1024 * 1024
 const TAG = VALUE_NAMES.indexOf('tag')
-/** Of a day, and the whole of it. */
+/** The hours of a day, and the whole of it. */
 const HOURS = 25
 
 interface PackQuery {
@@ -70,7 +70,7 @@ interface PackRow {
   packed: Uint8Array
 }
 
-/** Of the domains from the first to the last number. */
+/** Packs of the domains from the first to the last number. */
 function statementOf(
   columns: string,
   { units, start, end }: Segment,

@@ -24,7 +24,7 @@ import { placesOf } from './places.ts'
 import { KEPT_MS } from './removal.ts'
 import { addCount, SPLIT_NUMBERS, UNIT_NUMBERS } from './splits.ts'
 
-/** Of a pack: a few hundred kilobytes, unless nearly every entry has long tags of its own. */
+/** Entries of a pack: a few hundred kilobytes, unless nearly every entry has long tags of its own. */
 const ENTRIES_MAX = 20_000
 /** Packs with fewer entries are merged. */
 const SMALL = ENTRIES_MAX / 2
@@ -130,7 +130,7 @@ const MERGED_AT_A_TIME = 50
  */
 const TINY = 512
 const TINY_MERGES = 8
-/** Of one transaction, before another day is added. */
+/** A transaction with so many gets no further day. */
 const COMMIT_BYTES = 4 * 1024 * 1024
 
 /** How many packs this process has written of each domain's day. What it forgets is merged when the day is over. */

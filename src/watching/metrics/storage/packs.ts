@@ -21,7 +21,7 @@ const VERSION = 1
 export const WHOLE = -1
 
 export interface PackedEntry {
-  /** Of the day, 0 to 23, or WHOLE. */
+  /** Hour of the day, 0 to 23, or WHOLE. */
   hour: number
   /** The tag is a JSON list. */
   values: FigureValues
@@ -116,11 +116,11 @@ class Writer {
 export class PackReader {
   /** In place 0 the empty text; the others are numbered from 1. */
   readonly texts: string[] = ['']
-  /** Of the entry: hour of the day, or WHOLE. */
+  /** The entry's hour of the day, or WHOLE. */
   hour = WHOLE
-  /** Of the entry: the place in `texts` of each of VALUE_NAMES. */
+  /** The entry's values: the place in `texts` of each of VALUE_NAMES. */
   readonly values = new Int32Array(VALUE_NAMES.length)
-  /** Of the entry: as in PackedEntry, up to `size`; what follows is of earlier ones. */
+  /** The entry's counts as in PackedEntry, up to `size`; what follows is of earlier ones. */
   readonly counts: number[] = []
   size = 0
   readonly #bytes: Buffer
@@ -195,7 +195,7 @@ const damaged = () => new Error('a row of figure_packs cannot be read')
 export interface DayOfScope {
   /** A number of `figure_scopes`. */
   scope: number
-  /** Of the day; Unix milliseconds. */
+  /** Beginning of the day; Unix milliseconds. */
   start: number
 }
 
@@ -206,7 +206,7 @@ export interface PackOfScope {
   /** A number of `figure_scopes`. */
   scope: number
   unit: Unit
-  /** Of the day that hours are in, or of the interval; Unix milliseconds. */
+  /** Beginning of the interval, or of the day that hours are in; Unix milliseconds. */
   start: number
   entries: readonly PackedEntry[]
 }

@@ -19,7 +19,7 @@ const NEXT_EVENT = 'SELECT timestamp_us FROM events'
 /** Rows per transaction: the writer is blocked for a few milliseconds. */
 const CHUNK = 1_000
 
-/** Of the scopes from one number to another, so that each table is read where its key begins. */
+/** Takes the scopes from one number to another, so that each table is read where its key begins. */
 const OLD_FIGURES = `DELETE FROM figures WHERE (${ROW_KEY}) IN
   (SELECT ${ROW_KEY} FROM figure_scopes CROSS JOIN figures
    WHERE no > ? AND no <= ? AND scope = no AND split = ? AND unit = ? AND start_at < ? LIMIT ${CHUNK})`

@@ -29,7 +29,7 @@ const VALUES = ['tag', 'country', 'provider'] as const satisfies readonly ValueN
 interface Task {
   accountId: string
   scope: number
-  /** Of the day, in Unix milliseconds. */
+  /** Beginning of the day, in Unix milliseconds. */
   start: number
 }
 

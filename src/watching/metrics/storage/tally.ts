@@ -137,7 +137,7 @@ export function createTally(
     },
     /** Whose rows and packs the statements write. */
     scopes: (): ScopeName[] => all().map(({ accountId, domainName }) => ({ accountId, domainName })),
-    /** Those of which the statements add packs. */
+    /** The days that the statements add packs of. */
     days: (numberOf: NumberOfScope): DayOfScope[] =>
       packsOf(numberOf).map(({ scope, start }) => ({ scope, start })),
     /** Their transaction begins with WAIT_FOR_COUNTING or the follower's position, so that two cannot lock each other out. */
@@ -176,7 +176,7 @@ interface Rows {
 interface Entry {
   starts: Starts
   values: PlainValues
-  /** Of the counters. */
+  /** Places of the counters in COUNTERS. */
   places: readonly number[]
 }
 
