@@ -29,7 +29,7 @@ export type Hits = ReturnType<typeof createHits>
 interface ApplyParts {
   /** Unix milliseconds, as all times here. */
   now: number
-  also?: readonly Statement[]
+  also: readonly Statement[]
   notices: NoticesOf
 }
 
@@ -76,7 +76,7 @@ export function createHits(store: Store) {
     async apply(
       source: HitSource,
       findings: readonly Finding[],
-      { now, also = [], notices }: ApplyParts,
+      { now, also, notices }: ApplyParts,
     ): Promise<HitChanges> {
       const open = await db
         .selectFrom('alert_hits')

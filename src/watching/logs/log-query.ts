@@ -3,9 +3,9 @@
 import { BadRequest } from '../../base/process/errors.ts'
 import { formatRfc2822 } from '../../base/time/dates.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
-import { booleanOf, invalidFormat, isPlainObject, jsonText, quotable } from '../../base/values.ts'
+import { invalidFormat, isPlainObject, jsonText, quotable } from '../../base/values.ts'
 import { before, type Unit } from '../metrics/intervals.ts'
-import { dateOf, namesOf, textOf } from '../metrics/request-fields.ts'
+import { dateOf, flagOf, namesOf, textOf } from '../metrics/request-fields.ts'
 import { type Condition, conditionsOf } from './log-filter.ts'
 import { METRIC_EVENT_NAMES, type MetricEventName } from './metric-events.ts'
 
@@ -71,8 +71,8 @@ export function readLogQuery(
     limit: limitOf(pagination['limit'], limit),
     ...selectionOf(given),
     filter: conditionsOf(objectOf(given('filter'))),
-    subaccounts: flagOf(given, 'include_subaccounts'),
-    totals: flagOf(given, 'include_totals'),
+    subaccounts: flagOf('include_subaccounts', given('include_subaccounts')),
+    totals: flagOf('include_totals', given('include_totals')),
   }
 }
 
@@ -105,14 +105,6 @@ function isAscending(sort: string): boolean {
   const match = /^timestamp:(asc|desc)$/i.exec(sort || 'timestamp:desc')
   if (!match) throw new BadRequest(`invalid sort: ${quotable(sort)}`)
   return match[1]?.toLowerCase() === 'asc'
-}
-
-function flagOf(given: Given, name: string): boolean {
-  const value = given(name)
-  if (value === undefined || value === null || value === '') return false
-  const flag = booleanOf(jsonText(value))
-  if (flag === undefined) throw invalidFormat(name, jsonText(value))
-  return flag
 }
 
 type Range = Pick<LogQuery, 'start' | 'end' | 'lowUs' | 'highUs'>

@@ -3,12 +3,18 @@
  * events are written, is that of the event pages (`watching/events/search/walk.ts`).
  */
 
-import { createGate } from '../../base/flow/gate.ts'
 import { BadRequest } from '../../base/process/errors.ts'
 import type { AccountDirectory } from '../../people/accounts/account-directory.ts'
 import type { Store } from '../../platform/store/store.ts'
 import type { Gap } from '../events/search/page-request.ts'
-import { inOrder, type Match, readPage, type Walk, type WalkedPage } from '../events/search/walk.ts'
+import {
+  createSearches,
+  inOrder,
+  type Match,
+  readPage,
+  type Walk,
+  type WalkedPage,
+} from '../events/search/walk.ts'
 import { type LogItem, logItem } from './log-item.ts'
 import { type LogPlan, planLogs } from './log-plan.ts'
 import type { LogQuery } from './log-query.ts'
@@ -40,15 +46,14 @@ const ACCOUNTS_MAX = 2_000
 const SCANNED_MAX = 1_000_000
 /** Items that a file reads at once. */
 const ITEMS_PER_READ = 500
-/** Long searches at once, so that they leave capacity for other queries. */
-const LONG_SEARCHES_MAX = 2
+/** Reads after which a search counts as long. */
 const SHORT_SEARCH_READS = 2
 
 /** A file is incomplete: its transfer breaks off. */
 class SearchTooLong extends Error {}
 
 export function createLogReader({ store, accounts, facts, retentionMs }: LogReaderParts) {
-  const gate = createGate(LONG_SEARCHES_MAX, Number.POSITIVE_INFINITY)
+  const searching = createSearches(SHORT_SEARCH_READS)
 
   async function planOf(accountId: string, query: LogQuery): Promise<LogPlan> {
     const children = query.subaccounts ? await accounts.childrenOf(accountId) : []
@@ -56,19 +61,6 @@ export function createLogReader({ store, accounts, facts, retentionMs }: LogRead
       throw new BadRequest(`include_subaccounts: there are more than ${ACCOUNTS_MAX - 1} subaccounts`)
     }
     return planLogs(store, query, [accountId, ...children])
-  }
-
-  /** Runs with a `pause` that waits for its turn before it gets long. */
-  async function searching<T>(signal: AbortSignal, run: (pause: Walk['pause']) => Promise<T>): Promise<T> {
-    let isLong = false
-    try {
-      return await run(async (reads) => {
-        signal.throwIfAborted()
-        if (reads >= SHORT_SEARCH_READS && !isLong) isLong = await gate.enter()
-      })
-    } finally {
-      if (isLong) gate.leave()
-    }
   }
 
   async function itemsOf(found: readonly Match[]): Promise<LogItem[]> {

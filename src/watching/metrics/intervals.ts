@@ -1,5 +1,6 @@
 /** Hours, days and months in UTC (tags-stats.md section 4), and weeks from Monday. */
 import { DAY_MS, HOUR_MS } from '../../base/time/durations.ts'
+import { invalidFormat } from '../../base/values.ts'
 
 export const UNITS = ['hour', 'day', 'month'] as const
 export type Unit = (typeof UNITS)[number]
@@ -47,4 +48,16 @@ export function before(unit: Unit, time: number, count: number): number {
   const lastDay = new Date(after('month', month) - 1).getUTCDate()
   const day = Math.min(date.getUTCDate(), lastDay)
   return month + (day - 1) * DAY_MS + (time - startOf('day', time))
+}
+
+/** Dates in answers have four-digit years. */
+export const TIME_END = Date.UTC(10_000, 0, 1)
+
+const DURATION_UNITS = { h: 'hour', d: 'day', m: 'month' } as const
+
+/** `24h`, `7d`, or calendar months as `1m`. @throws BadRequest naming `text` */
+export function parseDuration(text: string): { count: number; unit: Unit } {
+  const match = /^(\d{1,9})([hdm])$/.exec(text)
+  if (!match) throw invalidFormat('duration', text)
+  return { count: Number(match[1]), unit: DURATION_UNITS[match[2] as 'h'] }
 }

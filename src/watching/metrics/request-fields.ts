@@ -2,7 +2,7 @@
 
 import { BadRequest } from '../../base/process/errors.ts'
 import { isGoZeroTime, parseDate } from '../../base/time/dates.ts'
-import { invalidFormat, isPlainObject, jsonText, quotable } from '../../base/values.ts'
+import { booleanOf, invalidFormat, isPlainObject, jsonText, quotable } from '../../base/values.ts'
 
 const CONDITIONS_MAX = 20
 const VALUES_MAX = 100
@@ -44,6 +44,14 @@ export function pageLimitOf(value: unknown, otherwise: number, maximum: number):
   const limit = numberOf('limit', value, 0) || otherwise
   if (limit > maximum) throw new BadRequest(`limit must not exceed ${maximum}`)
   return limit
+}
+
+/** In any of the contract's spellings; nothing is false. */
+export function flagOf(name: string, value: unknown): boolean {
+  if (value === undefined || value === null || value === '') return false
+  const flag = booleanOf(jsonText(value))
+  if (flag === undefined) throw invalidFormat(name, jsonText(value))
+  return flag
 }
 
 export const isTrue = (value: unknown) => value === true || value === 'true'

@@ -5,7 +5,7 @@ import { DAY_MS } from '../../base/time/durations.ts'
 import { invalidFormat, isPlainObject, jsonText, quotable } from '../../base/values.ts'
 import { type Attribute, DIMENSIONS, type Dimension, type MetricSet } from './figures.ts'
 import { COMPARATORS, type Condition } from './filter.ts'
-import { after, before, startOf, UNITS, type Unit } from './intervals.ts'
+import { after, before, parseDuration, startOf, TIME_END, UNITS, type Unit } from './intervals.ts'
 import {
   conditionsOf,
   dateOf,
@@ -56,8 +56,6 @@ export interface RequestRules<D extends string, A extends string, M extends stri
 }
 
 const DEFAULT_DAYS = 7
-/** The response's dates have four-digit years. */
-const TIME_END = Date.UTC(10_000, 0, 1)
 
 /** @throws BadRequest naming what is not understood (rules 13, 15, 16) */
 export function readRequest<D extends string, A extends string, M extends string, U extends Unit>(
@@ -167,12 +165,9 @@ export function readMetricsRequest(document: unknown, now: number, set: MetricSe
   return { ...request, duration: request.duration ?? `${days}d`, includeAggregates }
 }
 
-const DURATION_UNITS = { h: 'hour', d: 'day', m: 'month' } as const
-
 /** Nothing is older than 1970. */
 function backFrom(last: number, text: string): number {
-  const match = /^(\d{1,9})([hdm])$/.exec(text)
-  if (!match) throw invalidFormat('duration', text)
-  const time = before(DURATION_UNITS[match[2] as 'h'], last, Number(match[1]))
+  const { count, unit } = parseDuration(text)
+  const time = before(unit, last, count)
   return time > 0 ? time : 0
 }

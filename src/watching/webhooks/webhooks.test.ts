@@ -43,7 +43,7 @@ async function startNode(store: Store, clock: TestClock) {
   await registry.start()
   const client = createHttpClient({ resolve: async () => [], allow: LOOPBACK, clock: systemClock })
   const common = { store, sealer, registry, clock, headerPrefix: 'X-Service-' }
-  const kind = createWebhookKind({ ...common, scheduleMs: SCHEDULE, retryDelivered: true })
+  const kind = createWebhookKind({ ...common, scheduleMs: SCHEDULE, retryDelivered: true, isTracing: false })
   const queue: PostQueue = createPostQueue({
     store,
     client,

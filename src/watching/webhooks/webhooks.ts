@@ -38,8 +38,8 @@ interface SenderParts {
   scheduleMs: readonly number[]
   /** Retry webhooks of type `delivered` too (rule 23). */
   retryDelivered: boolean
-  /** Requests continue the trace of their message. Default: no. */
-  isTracing?: boolean
+  /** Requests continue the trace of their message. */
+  isTracing: boolean
 }
 
 /** How the queue sends webhooks. */

@@ -81,7 +81,11 @@ export function ownCheckJob(parts: OwnCheckParts, check: OwnCheck): Job {
         ...(check.eventTypes && { eventTypes: check.eventTypes }),
       }
       try {
-        const changes = await hits.apply(source, findings, { now, notices: noticesAbout(parts, about) })
+        const changes = await hits.apply(source, findings, {
+          now,
+          also: [],
+          notices: noticesAbout(parts, about),
+        })
         if (changes.opened.length + changes.ended.length > 0) parts.changed()
       } catch (error) {
         // Another process has judged the same: the next check sees its hits.

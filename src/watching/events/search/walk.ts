@@ -11,6 +11,7 @@
  */
 import { sql } from 'kysely'
 import type { MaybePromise } from '../../../base/flow/cache.ts'
+import { createGate } from '../../../base/flow/gate.ts'
 import type { Of } from '../../../base/shape.ts'
 import type { EventRow } from '../../../platform/store/schema.ts'
 import type { Store } from '../../../platform/store/store.ts'
@@ -250,4 +251,26 @@ export async function settledPosition(store: Store): Promise<CommitPosition> {
     .select((eb) => eb.fn.max('seq').as('seq'))
     .executeTakeFirst()
   return { tx: 0, seq: Number(row?.seq ?? 0) + 1 }
+}
+
+/** Concurrent long searches, so that they leave capacity for other queries. */
+const LONG_SEARCHES_MAX = 2
+
+/** Runs searches with a `pause` that waits for its turn once a search has made `shortReads` reads. It throws when `signal` aborts. */
+export function createSearches(shortReads: number) {
+  const gate = createGate(LONG_SEARCHES_MAX, Number.POSITIVE_INFINITY)
+  return async <T>(
+    signal: AbortSignal | undefined,
+    run: (pause: Walk['pause']) => Promise<T>,
+  ): Promise<T> => {
+    let isLong = false
+    try {
+      return await run(async (reads) => {
+        signal?.throwIfAborted()
+        if (reads >= shortReads && !isLong) isLong = await gate.enter()
+      })
+    } finally {
+      if (isLong) gate.leave()
+    }
+  }
 }

@@ -7,30 +7,11 @@ import { countOf, type Figures, type FilterEntry } from '../figures.ts'
 import { equal, type StatsScope } from './stats.ts'
 
 /** Section 1 rule 9: providers are recipient domains here. */
-export const PROVIDERS = [
-  ...[
-    'gmail.com',
-    'yahoo.com',
-    'hotmail.com',
-    'aol.com',
-    'icloud.com',
-    'mail.ru',
-    'comcast.net',
-    'outlook.com',
-  ],
-  ...[
-    'msn.com',
-    'live.com',
-    'orange.fr',
-    'sbcglobal.net',
-    'att.net',
-    'ymail.com',
-    'hotmail.co.uk',
-    'verizon.net',
-  ],
-  ...['bellsouth.net', 'me.com', 'yandex.ru', 'seznam.cz', 'yahoo.co.uk', 'hotmail.fr', 'yahoo.com.tw'],
-  ...['rocketmail.com', 'mailinator.com', 'qq.com'],
-]
+export const PROVIDERS = (
+  'gmail.com yahoo.com hotmail.com aol.com icloud.com mail.ru comcast.net outlook.com msn.com live.com orange.fr ' +
+  'sbcglobal.net att.net ymail.com hotmail.co.uk verizon.net bellsouth.net me.com yandex.ru seznam.cz yahoo.co.uk ' +
+  'hotmail.fr yahoo.com.tw rocketmail.com mailinator.com qq.com'
+).split(' ')
 const OTHER = 'other'
 
 export const DEVICES = ['desktop', 'mobile', 'tablet', 'unknown'] as const
