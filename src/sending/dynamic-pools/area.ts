@@ -33,7 +33,7 @@ export function dynamicPoolsArea(core: Core, uses: DynamicPoolUses): Area {
   const { known } = uses
   const contents = createContents({ clock, ...uses })
   const enrolments = createEnrolments({ ...core, ...uses, config: config.dynamicPools })
-  const bulk = createBulkEnrolment({ ...core, known, enrolments })
+  const bulk = createBulkEnrolment({ ...core, owner: core.leaseOwner, known, enrolments })
   const checks = createHealthChecks({ ...core, enrolments })
   return {
     operations: [

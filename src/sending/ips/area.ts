@@ -54,7 +54,7 @@ export function ipsArea(core: Core, uses: IpsUses): IpsArea {
   })
   const blocks = createBlocks({ ...core, known, shaping })
   const warmups = createWarmups({ ...core, ...uses, plan })
-  const common = { ...core, known, assigned: warmups.assigned }
+  const common = { ...core, owner: core.leaseOwner, known, assigned: warmups.assigned }
   const tasks = createIpTasks(common)
   const sources = createSources({
     book: known.book,

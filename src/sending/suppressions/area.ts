@@ -4,6 +4,7 @@ import type { Core } from '../../core.ts'
 import { countedBounceRetention } from './automatic.ts'
 import { createSuppressionCheck, type SuppressionCheck } from './check.ts'
 import { createImports } from './import.ts'
+import { UNPACKED_BYTES_MAX } from './import-file.ts'
 import { policyRoutes } from './policy.ts'
 import { suppressionRoutes } from './routes.ts'
 import { createSuppressions } from './service.ts'
@@ -15,7 +16,10 @@ export interface SuppressionsArea extends Area {
 
 export function suppressionsArea(core: Core): SuppressionsArea {
   const { config, store, blobs, domains, clock, log } = core
-  const imports = createImports({ store, blobs, clock, log, owner: core.leaseOwner })
+  const imports = createImports({
+    ...{ store, blobs, clock, log, owner: core.leaseOwner },
+    unpackedBytesMax: UNPACKED_BYTES_MAX,
+  })
   return {
     check: createSuppressionCheck(store, clock),
     operations: [

@@ -13,9 +13,6 @@ import type { ValidationResult } from '../shapes.ts'
 
 export type JobKind = 'bulk' | 'preview'
 
-/** A job claimed by this process. */
-export type Claimed = ValidationJobRow & { lease_token: string }
-
 export const RUNNING = ['created', 'processing'] as const
 /** validation.md section 3 rule 4. */
 const RUNNING_MAX = 10
