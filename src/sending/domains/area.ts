@@ -30,7 +30,7 @@ export interface DomainsArea extends Area {
 }
 
 export interface DomainsUses {
-  setPostmasterPassword: DomainRouteParts['setPostmasterPassword']
+  postmasterLogin: DomainRouteParts['postmasterLogin']
   addresses: SendingAddresses
   /** Removes what all areas hold of a deleted domain. */
   removeAll: OnDomainDeleted
@@ -38,7 +38,7 @@ export interface DomainsUses {
 
 export async function domainsArea(
   core: Core,
-  { setPostmasterPassword, removeAll, addresses }: DomainsUses,
+  { postmasterLogin, removeAll, addresses }: DomainsUses,
 ): Promise<DomainsArea> {
   const { config, log, clock, store, sealer, domains, resolver, allow, limiter, httpClient } = core
   const signingKeys = createSigningKeys(store, sealer, clock)
@@ -58,7 +58,7 @@ export async function domainsArea(
     ownHosts: ownHostsOf(config),
     addresses,
     httpClient,
-    setPostmasterPassword,
+    postmasterLogin,
     wakeDeletion: () => deletion.wake(),
   }
   const responder = await startZone(core)
