@@ -1,6 +1,7 @@
 /** Domains: their DNS checks, DKIM keys, rotation and deletion. */
 
 import type { Area } from '../../area.ts'
+import { DAY_MS } from '../../base/time/durations.ts'
 import type { Core } from '../../core.ts'
 import { removeIndexedRows } from '../../platform/store/account-rows.ts'
 import { type Responder, startResponder } from '../../protocols/dns/responder.ts'
@@ -29,7 +30,7 @@ export interface DomainsArea extends Area {
   removeAllOf(accountId: string): Promise<boolean>
 }
 
-export interface DomainsUses {
+interface DomainsUses {
   postmasterLogin: DomainRouteParts['postmasterLogin']
   addresses: SendingAddresses
   /** Removes what all areas hold of a deleted domain. */
@@ -54,7 +55,7 @@ export async function domainsArea(
     removeAll,
     maxDomains: config.maxDomains,
     maxMessageTtlSeconds: config.maxMessageTtlSeconds,
-    graceMs: config.dkimGraceDays * 24 * 3_600_000,
+    graceMs: config.dkimGraceDays * DAY_MS,
     ownHosts: ownHostsOf(config),
     addresses,
     httpClient,

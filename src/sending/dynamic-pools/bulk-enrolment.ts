@@ -27,7 +27,7 @@ export interface BulkEnrolment {
   readonly job: Job
 }
 
-export interface BulkParts {
+interface BulkParts {
   store: Store
   clock: Clock
   log: Logger

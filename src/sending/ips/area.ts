@@ -38,7 +38,7 @@ export interface IpsArea extends Area {
 /** A change in another process takes effect after at most this time. */
 const REFRESH_MS = 2_000
 
-export interface IpsUses {
+interface IpsUses {
   known: KnownAddresses
   figures: Figures
   shaping(): ShapingTable

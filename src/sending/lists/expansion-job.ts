@@ -11,6 +11,7 @@
  */
 
 import { newId } from '../../base/ids.ts'
+import { DAY_MS } from '../../base/time/durations.ts'
 import {
   createTaskSteps,
   LEASE_MS,
@@ -28,7 +29,7 @@ import { type ListStore, removeOrphans, UNREACHABLE } from './store.ts'
 /** One transaction of two rows per member; with at most 64 KB of variables each, 32 MB. */
 const MEMBERS_PER_STEP = 500
 /** Finished expansions are kept as long as copies may still be in the queue, retries included. */
-const FINISHED_KEPT_MS = 14 * 86_400_000
+const FINISHED_KEPT_MS = 14 * DAY_MS
 
 const TABLE: TaskTable = {
   ...{ name: 'list_expansions', key: 'id', open: "task.state = 'running'", turn: 'updated_at' },
@@ -122,7 +123,7 @@ export type InsertDeliveries = (
   members: readonly ListRecipient[],
 ) => readonly Statement[] | null | Promise<readonly Statement[] | null>
 
-export interface ExpansionJob {
+interface ExpansionJob {
   /** Runs one step of one expansion; false if none is due. */
   runOne(): Promise<boolean>
   byId(id: string): Promise<Expansion | null>

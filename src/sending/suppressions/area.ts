@@ -10,7 +10,7 @@ import { suppressionRoutes } from './routes.ts'
 import { createSuppressions } from './service.ts'
 import { domainStatements } from './store.ts'
 
-export interface SuppressionsArea extends Area {
+interface SuppressionsArea extends Area {
   check: SuppressionCheck
 }
 

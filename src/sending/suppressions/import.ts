@@ -39,7 +39,7 @@ export interface Imports {
   job: Job
 }
 
-export interface ImportParts extends TaskParts {
+interface ImportParts extends TaskParts {
   blobs: BlobStore
   log: Logger
   unpackedBytesMax: number

@@ -19,14 +19,14 @@ import type { Counts } from './shapes.ts'
 import { createSmtpProbe, removeOldProbes } from './smtp-probe.ts'
 import { createValidator } from './validator.ts'
 
-export interface ValidationUses {
+interface ValidationUses {
   lists: ListStore
   judge: Judge
   events: EventNotices
 }
 
 const REMOVE_EVERY_MS = 600_000
-/** Of an account at once (auth-limits.md section 6). */
+/** Lookups of an account at once (auth-limits.md section 6). */
 const LOOKUPS_MAX = 50
 
 export function validationArea(core: Core, { lists, judge, events }: ValidationUses): Area {

@@ -22,7 +22,7 @@ export interface IpTasks {
   readonly job: Job
 }
 
-export interface TaskParts extends StepParts {
+interface TaskParts extends StepParts {
   store: Store
   clock: Clock
   log: Logger

@@ -30,7 +30,7 @@ import { addressesIn } from './address-file.ts'
 import { countsWith } from './job.ts'
 import { hashOf, knownHashes, nextAddresses, resultStatements } from './job-store.ts'
 
-export interface StepParts extends TaskParts {
+interface StepParts extends TaskParts {
   blobs: BlobStore
   log: Logger
   random: () => number
