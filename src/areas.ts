@@ -83,7 +83,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   const domains = add(
     await domainsArea(core, {
       addresses: addressesForDomains(addresses),
-      setPostmasterPassword: accounts.credentials.setSystem,
+      postmasterLogin: accounts.credentials.systemWrite,
       async removeAll(domain) {
         for (const area of areas.toReversed()) await area.domainDeleted?.(domain)
       },

@@ -84,7 +84,7 @@ export async function startService(
     const { accounts, domains } = named
     interests.push(...areas.flatMap(({ withEvents }) => withEvents ?? []))
     const sandbox = await core.domains.byName(first.sandboxDomain)
-    if (sandbox) await accounts.credentials.setSystem(sandbox, null)
+    if (sandbox) await (await accounts.credentials.systemWrite(sandbox, null))(core.store.db)
     const { http, jobs } = createHttp(core, named)
     const does = (role: Role) => config.roles.includes(role)
     const { operation = (spec: Operation) => spec } = overrides
