@@ -1,7 +1,7 @@
 /** The answers of `sendwright setup`: from flags, from questions, and from the present settings. */
 
 import { printableLine } from '../../base/printable.ts'
-import { checkChosen } from '../../people/users/chosen-password.ts'
+import { checkChosen } from '../../people/sign-in/chosen-password.ts'
 import { readConfig } from '../../platform/config/config.ts'
 import { parsePlainMailbox } from '../../protocols/mime/address.ts'
 import { hostNameOf } from '../../sending/domains/names/domain-names.ts'

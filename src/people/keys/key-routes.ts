@@ -9,10 +9,10 @@ import { type Operation, operation } from '../../platform/http/operation.ts'
 import { type InputOf, integerParam, textParam, wordParam } from '../../platform/http/request/inputs.ts'
 import type { Role } from '../../platform/http/rights/rights.ts'
 import type { ApiKeyRow } from '../../platform/store/schema.ts'
-import { API_KEY, NEW_API_KEY } from '../accounts/shapes.ts'
-import type { UserDirectory } from '../users/directory.ts'
+import type { UserDirectory } from '../accounts/user-directory.ts'
 import { disabledReason, KEY_KINDS, KEY_ROLES, type KeyKind, type Keys, type NewKey } from './api-keys.ts'
 import type { PublicKeys } from './public-keys.ts'
+import { API_KEY, NEW_API_KEY } from './shapes.ts'
 
 const TAG = 'Account'
 const READ = { area: 'keys', access: 'read' } as const

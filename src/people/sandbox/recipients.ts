@@ -15,7 +15,7 @@ import type { Sealer } from '../../platform/store/secrets/sealing.ts'
 import { StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
 import { type Actor, auditStatement } from '../accounts/audit-log.ts'
 import type { SANDBOX_RECIPIENT } from '../accounts/shapes.ts'
-import { emailOf } from '../users/directory.ts'
+import { emailOf } from '../accounts/user-directory.ts'
 import type { SystemMail } from '../users/mails.ts'
 
 export type SandboxRecipient = Of<typeof SANDBOX_RECIPIENT>

@@ -12,8 +12,8 @@ import { invalidFormat } from '../../base/values.ts'
 import type { UserRole } from '../../platform/http/rights/rights.ts'
 import { StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
 import { type Actor, auditStatement } from '../accounts/audit-log.ts'
-import { checkChosen, hashChosen } from './chosen-password.ts'
-import { emailOf, isActive, type User, type UserDirectory } from './directory.ts'
+import { emailOf, isActive, type User, type UserDirectory } from '../accounts/user-directory.ts'
+import { checkChosen, hashChosen } from '../sign-in/chosen-password.ts'
 import { invitationMail, passwordAllowedMail, passwordChangedMail, type SystemMail } from './mails.ts'
 import {
   becomeMaster,

@@ -11,7 +11,7 @@ import { BadRequest, TooManyRequests } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
 import { insertMany, StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
-import type { User } from './directory.ts'
+import type { User } from '../accounts/user-directory.ts'
 import { matchingStep, newTotpSecret, otpauthUrl, totpText } from './totp.ts'
 
 export interface SecondFactor {

@@ -10,9 +10,9 @@ import { BadRequest, Unauthenticated } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import type { GuessingGuard } from '../../platform/http/limits/guessing-guard.ts'
 import type { Store } from '../../platform/store/store.ts'
-import type { FailedSignIns } from '../sign-in/failed-sign-ins.ts'
+import { emailOf, type User, type UserDirectory } from '../accounts/user-directory.ts'
 import { verifyChosen } from './chosen-password.ts'
-import { emailOf, type User, type UserDirectory } from './directory.ts'
+import type { FailedSignIns } from './failed-sign-ins.ts'
 import type { SecondFactor } from './second-factor.ts'
 
 export interface GivenProof {

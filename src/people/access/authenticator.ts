@@ -2,6 +2,7 @@
 import { type MaybePromise, whenKnown } from '../../base/flow/cache.ts'
 import type { FailedAttempts } from '../../platform/http/limits/failed-attempts.ts'
 import type { Authenticator, Caller } from '../../platform/http/rights/auth.ts'
+import { ACCOUNT_ID, type AccountDirectory, isClosed } from '../accounts/account-directory.ts'
 import type { AllowedCallers } from '../caller-addresses/allowed-callers.ts'
 import { isBoundToAddresses } from '../caller-addresses/who.ts'
 import type { Keys } from '../keys/api-keys.ts'
@@ -9,7 +10,6 @@ import { LOCAL_KEY_ID } from '../keys/local-key.ts'
 import { isPublicKey, type PublicKeys } from '../keys/public-keys.ts'
 import type { FailedSignIns } from '../sign-in/failed-sign-ins.ts'
 import type { Sessions } from '../sign-in/sessions.ts'
-import { ACCOUNT_ID, type AccountDirectory, isClosed } from './account-directory.ts'
 
 export interface AuthenticatorParts {
   accounts: Pick<AccountDirectory, 'byId'>

@@ -1,7 +1,7 @@
 /** Limits guessing of users' passwords, by the rules of `platform/http/limits/guessing-guard.ts`. Responses to failures are delayed. */
 import type { FailedAttempts } from '../../platform/http/limits/failed-attempts.ts'
 import { createGuessingGuard, type GuessingGuard } from '../../platform/http/limits/guessing-guard.ts'
-import type { LoginPlaces } from '../sign-in/login-places.ts'
+import type { LoginPlaces } from './login-places.ts'
 
 /** Per /20: about half a second of work. */
 const WAITING_MAX = 20
