@@ -48,7 +48,7 @@ const OPTIONS = {
   json: { type: 'boolean' },
 } as const
 
-export type Flags = ReturnType<typeof readFlags>
+type Flags = ReturnType<typeof readFlags>
 
 /** @throws CommandError for arguments that are wrong by themselves */
 export function readFlags(args: string[]) {

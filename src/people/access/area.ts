@@ -41,7 +41,7 @@ export interface AccountsArea extends Area {
   audit: AuditLog
   allowedCallers: AllowedCallers
   failedSignIns: FailedSignIns
-  /** Of logins by SMTP and sign-ins with a password. */
+  /** Failed logins by SMTP and sign-ins with a password. */
   failedAttempts: FailedAttempts
   /** The same, for HTTP: each is noted in the audit log as well. */
   failedCalls: FailedAttempts

@@ -11,7 +11,7 @@ import { isPublicKey, type PublicKeys } from '../keys/public-keys.ts'
 import type { FailedSignIns } from '../sign-in/failed-sign-ins.ts'
 import type { Sessions } from '../sign-in/sessions.ts'
 
-export interface AuthenticatorParts {
+interface AuthenticatorParts {
   accounts: Pick<AccountDirectory, 'byId'>
   keys: Keys
   publicKeys: PublicKeys

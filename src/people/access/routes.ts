@@ -31,7 +31,7 @@ const SIGNED_OUT = object('Signed out', {
   logout_redirect_url: optional(text('Where the browser goes next; present if the account has set it')),
 })
 
-export interface AccountRouteParts {
+interface AccountRouteParts {
   keys: Keys
   audit: Pick<AuditLog, 'record'>
   failedSignIns: Pick<FailedSignIns, 'note'>

@@ -25,7 +25,7 @@ const DESCRIPTION = parsedParam('Free text', descriptionOf)
 const FORCE = flagParam('Also if the calling address can then call no more', { default: false })
 const LISTED = { 200: CALLER_ADDRESSES } as const
 
-export interface CallerAddressParts {
+interface CallerAddressParts {
   stored: CallerAddressStore
   allowed: AllowedCallers
   accounts: Pick<AccountDirectory, 'byId'>

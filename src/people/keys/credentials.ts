@@ -9,7 +9,7 @@ import { parseMailbox } from '../../protocols/mime/address.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
 import { DECOY_HASH, hashPassword, verifyPassword } from '../sign-in/passwords.ts'
 
-export interface NewCredential {
+interface NewCredential {
   /** Local part or full address. */
   login: string
   /** Absent: one is generated. */
@@ -17,7 +17,7 @@ export interface NewCredential {
 }
 
 /** The account and domain of an authenticated login. */
-export interface SmtpLogin {
+interface SmtpLogin {
   login: string
   accountId: string
   domainId: string
@@ -195,7 +195,7 @@ export function createCredentials(store: Store, sealer: Sealer, clock: Clock): C
   }
 }
 
-export const systemLogin = (domain: Pick<Domain, 'name'>) => `postmaster@${domain.name}`
+const systemLogin = (domain: Pick<Domain, 'name'>) => `postmaster@${domain.name}`
 
 /** The full address of a login given as local part or address, in lower case. @throws BadRequest */
 function loginOf(domain: Domain, given: string): string {

@@ -1,12 +1,13 @@
 /** Expired keys stay in the list for a while, so that people see why a client stopped; then they are removed. */
+
 import type { Clock } from '../../base/time/clock.ts'
+import { DAY_MS, HOUR_MS } from '../../base/time/durations.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
 import type { Store } from '../../platform/store/store.ts'
 
-const DAY_MS = 86_400_000
 /** accounts.md section 4 rule 8. */
-export const EXPIRED_KEYS_KEPT_MS = 30 * DAY_MS
-const EVERY_MS = 3_600_000
+const EXPIRED_KEYS_KEPT_MS = 30 * DAY_MS
+const EVERY_MS = HOUR_MS
 /** Removed at a time: each takes its sessions and links with it. */
 const STEP_ROWS = 500
 

@@ -31,7 +31,7 @@ export interface Linking {
   signIn(identity: Identity, completion: readonly Statement[], visitor: Visitor): Promise<User>
 }
 
-export interface LinkingParts {
+interface LinkingParts {
   oidc: OidcConfig
   store: Store
   clock: Clock

@@ -17,7 +17,7 @@ import type { SecondFactor } from './second-factor.ts'
 
 export interface GivenProof {
   password: string
-  /** Of the authenticator app, or a recovery code. */
+  /** Code of the authenticator app, or a recovery code. */
   code: string | undefined
 }
 
@@ -31,7 +31,7 @@ export interface PasswordSignIn {
   prove(user: User, proof: GivenProof, address: string): Promise<void>
 }
 
-export interface PasswordSignInParts {
+interface PasswordSignInParts {
   store: Store
   clock: Clock
   userDirectory: Pick<UserDirectory, 'byEmail'>

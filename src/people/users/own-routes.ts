@@ -25,7 +25,7 @@ const PROOF = {
   code: secretParam('Of the authenticator app, or a recovery code; required if the user has an app'),
 }
 
-export interface OwnRouteParts {
+interface OwnRouteParts {
   userDirectory: UserDirectory
   users: Users
   secondFactor: SecondFactor

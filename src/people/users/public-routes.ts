@@ -20,7 +20,7 @@ const REQUESTED = 'If there is a user with this address, a mail with a link has 
 const BY_LINK = { token: TOKEN, password: NEW_PASSWORD }
 const LINK_ERRORS = { 404: 'Used, or too old', 429: TOO_MANY } as const
 
-export interface PublicUserRouteParts {
+interface PublicUserRouteParts {
   users: Users
   resets: ResetRequests
   sessions: Sessions

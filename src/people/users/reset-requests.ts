@@ -22,7 +22,7 @@ export interface ResetRequests {
   stop(): Promise<void>
 }
 
-export interface ResetRequestParts {
+interface ResetRequestParts {
   clock: Clock
   log: Logger
   userDirectory: Pick<UserDirectory, 'byEmail'>

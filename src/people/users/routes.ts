@@ -27,7 +27,7 @@ const EMAIL = textParam('Receives the invitation', { required: true })
 const NAME = textParam('Shown in lists', { required: true })
 const LIMIT_MAX = 1_000
 
-export interface UserRouteParts {
+interface UserRouteParts {
   userDirectory: UserDirectory
   users: Users
   secondFactor: SecondFactor

@@ -28,13 +28,13 @@ import {
 } from './user-rows.ts'
 import type { UserTokens } from './user-tokens.ts'
 
-export interface NewUser {
+interface NewUser {
   email: string
   name: string
   role: UserRole
 }
 
-export interface UserChanges {
+interface UserChanges {
   name?: string | undefined
   role?: UserRole | undefined
   isDisabled?: boolean | undefined
@@ -72,7 +72,7 @@ export type Visitor = Pick<Actor, 'remoteAddress' | 'requestId'>
 
 const LINK_VOID = 'This link has been used or is too old'
 
-export interface UsersParts {
+interface UsersParts {
   store: Store
   clock: Clock
   userDirectory: UserDirectory
