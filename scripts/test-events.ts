@@ -21,7 +21,6 @@ interface TestEvent {
   data: {
     name: string
     nesting: number
-    message?: string
     type?: string
     line?: number
     skip?: string | boolean
@@ -40,10 +39,10 @@ const report = (record: TestRecord) => void send?.(record)
 export default async function* testRecords(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
   const path: string[] = []
   const suites = new Set<string>()
-  const outside: string[] = []
+  const uncaught: string[] = []
+  process.on('uncaughtExceptionMonitor', (error) => uncaught.push(describe(error)))
   for await (const event of events) {
-    const { nesting, name, message } = event.data
-    if (event.type === 'test:diagnostic' && nesting === 0 && message !== undefined) outside.push(message)
+    const { nesting, name } = event.data
     // Its own type is the one of its parent (Node 24.21).
     if (event.type === 'test:enqueue' && event.data.type === 'suite') suites.add(name)
     if (event.type === 'test:dequeue' && !suites.has(name)) report({ kind: 'begun', name })
@@ -56,9 +55,9 @@ export default async function* testRecords(events: AsyncIterable<TestEvent>): As
     if (nesting > 0) continue
     // Set by node:test for an error that belongs to no running test.
     if (process.exitCode !== undefined)
-      report({ kind: 'failed', name: 'outside of its tests', line: 0, error: outside.join('\n') })
+      report({ kind: 'failed', name: 'outside of its tests', line: 0, error: uncaught.join('\n') })
     process.exitCode = undefined
-    outside.length = 0
+    uncaught.length = 0
     report({ kind: 'complete', rssBytes: process.memoryUsage.rss() })
   }
 }

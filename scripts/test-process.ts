@@ -4,7 +4,7 @@
  * reports its end. It ends once the runner has disconnected and no file has left anything open.
  */
 import { flushCompileCache } from 'node:module'
-import { describe } from 'node:test'
+import { after, describe, type SuiteContext } from 'node:test'
 import { pathToFileURL } from 'node:url'
 
 /** `folder`: for the temporary files of this test file. */
@@ -13,11 +13,27 @@ export interface Order {
   folder: string
 }
 
+type Cleanup = () => unknown
+
 process.on('message', ({ file, folder }: Order) => {
   process.env['TMPDIR'] = folder
-  describe(file, async () => {
+  describe(file, async (suite) => {
+    const cleanups = collectCleanups(suite)
     await import(pathToFileURL(file).href)
+    after(async () => {
+      for (const cleanup of cleanups) await cleanup()
+    })
     // For the services that its tests start, and for the other processes.
     flushCompileCache()
   })
 })
+
+/** A hook of a file that is run by node itself receives the context of a test, whose `after` it may call. */
+function collectCleanups(suite: SuiteContext): readonly Cleanup[] {
+  const cleanups: Cleanup[] = []
+  Object.defineProperty(Object.getPrototypeOf(suite), 'after', {
+    value: (cleanup: Cleanup) => cleanups.push(cleanup),
+    configurable: true,
+  })
+  return cleanups
+}

@@ -1,11 +1,13 @@
 /**
- * Runs the tests: every `*.test.ts` below the folders named here, or those whose path contains one of the
- * arguments (`npm test -- src/mime dkim/sign`).
+ * Runs the tests: every `*.test.ts` below the folders named here but the slow ones, with `--slow` those alone; or those whose
+ * path contains one of the arguments, slow or not (`npm test -- src/mime dkim/sign`). A file is slow that says why in a line
+ * `// Slow: ...`.
  *
  * 1. One PostgreSQL for the whole run, unless SENDWRIGHT_TEST_POSTGRES names one already.
- * 2. One process per file, a few at a time, each in a process group of its own with a time limit, its
- *    temporary files in a folder that is removed afterwards. Processes that a file leaves running are killed.
- *    The folders are in memory where that has room (test/support/memory-folder.ts): SQLite syncs each commit.
+ * 2. A few processes, each in a process group of its own, run the files one after another (test-process.ts). A file that
+ *    says why in a line `// Own process: ...` has one to itself. Each has a time limit, and its temporary files in a folder
+ *    that is removed afterwards. What a process leaves running is killed with it. The folders are in memory where
+ *    that has room (test/support/memory-folder.ts): SQLite syncs each commit.
  * 3. Failures as they occur, a summary, and as the last line `N passed, N failed`.
  *
  * A file that dies, hangs or holds no test counts as one failure. A skipped test is named loudly, and
@@ -38,11 +40,15 @@ const FILES_AT_A_TIME = Math.min(4, availableParallelism() + 1)
 const FILE_LIMIT_MS = 240_000
 /** A run is to take less than twenty minutes with installing and checking; on a slow machine it may take three times as long. */
 const RUN_LIMIT_MS = 60 * 60_000
+/** With more threads for collection and compilation, those of several processes only wait for each other. */
+const V8_FLAGS = ['--v8-pool-size=1']
 /** Modules of test files and leavings of their tests stay in its memory. */
 const FILES_PER_PROCESS = 60
 const RSS_MAX_BYTES = 1024 ** 3
 /** A file says so, with its reason, if its tests would disturb others or be disturbed. */
 const OWN_PROCESS = /^\/\/ Own process: ./m
+/** A file says so, with its reason, if it is not about what most changes of code can break. */
+const SLOW = /^\/\/ Slow: ./m
 /** Only the end of a file's output is printed with its failures. */
 const OUTPUT_SHOWN_CHARS = 4_000
 const SLOWEST_SHOWN = 10
@@ -64,8 +70,9 @@ const NOTHING_RUN = { durationMs: 0, records: [], output: '' }
 export interface RunOptions {
   /** The folder that holds `src`, `test` and so on. */
   root: string
-  /** Parts of paths; empty: every file. */
+  /** Parts of paths; empty: every file that is slow, or every other one. */
   filters: string[]
+  slow: boolean
   fileLimitMs: number
   skippedIsFailed: boolean
   /** Takes one or more lines, without the last line end. */
@@ -110,12 +117,13 @@ function scratchInMemory(): string | undefined {
   return undefined
 }
 
-function findFiles({ root, filters }: RunOptions): string[] {
+function findFiles({ root, filters, slow }: RunOptions): string[] {
   const ignored = (path: string) => /(^|\/)(node_modules|dist)$/.test(path)
   const files = FOLDERS.flatMap((folder) =>
     globSync(`${folder}/**/*.test.ts`, { cwd: root, exclude: ignored }).sort(),
   )
-  if (filters.length === 0) return files
+  if (filters.length === 0)
+    return files.filter((file) => SLOW.test(readFileSync(join(root, file), 'utf8')) === slow)
   /** A path below the root, seen from here, becomes one seen from the root; anything else is a part of a path. */
   const fromRoot = (filter: string) => {
     const path = relative(root, resolve(filter))
@@ -192,6 +200,8 @@ function startProcess(
   const env = {
     ...process.env,
     TMPDIR: home,
+    // For what outlasts a file (test/support/browser.ts).
+    SENDWRIGHT_TEST_HOME: home,
     SENDWRIGHT_TEST_DISK: tmpdir(),
     // Shared by all processes: without it loading the sources takes half a second of processor time in each.
     NODE_COMPILE_CACHE: join(scratch, 'compile-cache'),
@@ -203,7 +213,7 @@ function startProcess(
     // Databases with today's schema, for all files (test/support/migrated.ts).
     SENDWRIGHT_TEST_TEMPLATES: scratch,
   }
-  const child = spawn(process.execPath, [`--test-reporter=${reporter}`, program ?? ''], {
+  const child = spawn(process.execPath, [`--test-reporter=${reporter}`, ...V8_FLAGS, program ?? ''], {
     cwd: root,
     env,
     stdio: ['ignore', output, output, 'ipc'],
@@ -391,7 +401,7 @@ async function offerPostgres(): Promise<PostgresCluster | undefined> {
   }
 }
 
-async function main(filters: string[]): Promise<number> {
+async function main(words: string[]): Promise<number> {
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     process.on(signal, () => stop.abort(`stopped by ${signal}`))
@@ -399,7 +409,8 @@ async function main(filters: string[]): Promise<number> {
   const cluster = await offerPostgres()
   const { passed, failed } = await runTests({
     root: resolve(import.meta.dirname, '..'),
-    filters,
+    filters: words.filter((word) => word !== '--slow'),
+    slow: words.includes('--slow'),
     fileLimitMs: FILE_LIMIT_MS,
     skippedIsFailed: process.env['CI'] === 'true',
     print: console.log,
