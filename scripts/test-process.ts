@@ -34,6 +34,7 @@ function collectCleanups(suite: SuiteContext): readonly Cleanup[] {
   Object.defineProperty(Object.getPrototypeOf(suite), 'after', {
     value: (cleanup: Cleanup) => cleanups.push(cleanup),
     configurable: true,
+    writable: true,
   })
   return cleanups
 }

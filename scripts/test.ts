@@ -3,7 +3,7 @@
  * path contains one of the arguments, slow or not (`npm test -- src/mime dkim/sign`). A file is slow that says why in a line
  * `// Slow: ...`.
  *
- * 1. One PostgreSQL for the whole run, unless SENDWRIGHT_TEST_POSTGRES names one already.
+ * 1. The dashboard is built, and one PostgreSQL started for the whole run, unless SENDWRIGHT_TEST_POSTGRES names one already.
  * 2. A few processes, each in a process group of its own, run the files one after another (test-process.ts). A file that
  *    says why in a line `// Own process: ...` has one to itself. Each has a time limit, and its temporary files in a folder
  *    that is removed afterwards. What a process leaves running is killed with it. The folders are in memory where
@@ -388,6 +388,11 @@ function indent(text: string): string {
   return text.replaceAll(/^(?=.)/gm, '    ')
 }
 
+/** Once before all tests: a service cannot start while one of them builds it. A build that fails is named by those that need it. */
+function buildDashboard(): void {
+  spawnSync(process.execPath, [join(import.meta.dirname, 'build-web.mjs')], { stdio: 'inherit' })
+}
+
 /** Passes the server to the test files in the environment. Without one, those that need it fail with a message. */
 async function offerPostgres(): Promise<PostgresCluster | undefined> {
   if (process.env['SENDWRIGHT_TEST_POSTGRES']) return undefined
@@ -406,6 +411,7 @@ async function main(words: string[]): Promise<number> {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     process.on(signal, () => stop.abort(`stopped by ${signal}`))
   const limit = setTimeout(() => stop.abort(`the run took over ${seconds(RUN_LIMIT_MS)}`), RUN_LIMIT_MS)
+  buildDashboard()
   const cluster = await offerPostgres()
   const { passed, failed } = await runTests({
     root: resolve(import.meta.dirname, '..'),
