@@ -62,7 +62,8 @@ const REMEMBER_MS = 60_000
 const COUNT_MS = 10_000
 const COUNTS_MAX = 10_000
 
-const ALL_KNOWN: TagFacts = { unknown: new Set(), newMax: 0 }
+/** None is new. */
+export const ALL_KNOWN: TagFacts = { unknown: new Set(), newMax: 0 }
 
 interface Remembered {
   keys: Set<string>
@@ -141,13 +142,11 @@ export function createKnownTags(parts: {
 
   return {
     known(domain, tags) {
-      if (tags.length === 0) return ALL_KNOWN
       const known = rememberedOf(domain.id)?.keys
       const keys = tags.map((tag) => tag.toLowerCase()).filter((key) => !known?.has(key))
       return keys.length === 0 ? ALL_KNOWN : lookUp(domain, keys)
     },
     used(domain, { tags, newTags }) {
-      if (tags.length === 0) return
       lastSeen.used(domain, tags)
       if (newTags.length === 0) return
       for (const name of [`domain_id ${domain.id}`, `account_id ${domain.accountId}`]) {
@@ -187,7 +186,6 @@ export function newTagStatements(
   tags: readonly string[],
   now: number,
 ): Statement[] {
-  if (tags.length === 0) return []
   const seen = Math.floor(now)
   const sorted = tags.toSorted((a, b) => (a.toLowerCase() < b.toLowerCase() ? -1 : 1))
   const common = sorted.map((tag) => ({
