@@ -5,7 +5,7 @@
 
 import type { MaybePromise } from '../../base/flow/cache.ts'
 import { newId } from '../../base/ids.ts'
-import { shownNames } from '../../platform/http/request/unknown-names.ts'
+import { shownNames } from '../../platform/http/operation.ts'
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
 import type { DeliveryRow, MessageRow } from '../../platform/store/schema.ts'
 import { insert, insertMany, type Statement, type Store } from '../../platform/store/store.ts'

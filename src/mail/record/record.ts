@@ -4,7 +4,7 @@
  * template's data) is resolved when a copy is made.
  */
 
-import { PassingMap } from '../../base/flow/passing.ts'
+import { PassingMap } from '../../base/flow/cache.ts'
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
 import type { MessageRow } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'

@@ -1,7 +1,7 @@
 /** Checks of a message before it is sent: nothing is sent, stored or fetched. */
 
 import type { Area } from '../../area.ts'
-import { Turns } from '../../base/flow/turns.ts'
+import { Turns } from '../../base/flow/gate.ts'
 import { NotFound } from '../../base/process/errors.ts'
 import type { Core } from '../../core.ts'
 import { MESSAGE_BYTES_MAX } from '../../mail/accept/accept.ts'
