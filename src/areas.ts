@@ -41,7 +41,7 @@ import { alertsArea } from './watching/alerts/area.ts'
 import { eventsArea } from './watching/events/area.ts'
 import { logsArea } from './watching/logs/area.ts'
 import { metricsArea } from './watching/metrics/area.ts'
-import type { Figures } from './watching/metrics/figures/figures.ts'
+import type { Figures } from './watching/metrics/figures.ts'
 import { type PrometheusArea, prometheusArea } from './watching/prometheus/area.ts'
 import { senderRulesArea } from './watching/sender-rules/area.ts'
 import { tagsArea } from './watching/tags/area.ts'
@@ -83,7 +83,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   const domains = add(
     await domainsArea(core, {
       addresses: addressesForDomains(addresses),
-      setPostmasterPassword: accounts.credentials.setSystem,
+      postmasterLogin: accounts.credentials.systemWrite,
       async removeAll(domain) {
         for (const area of areas.toReversed()) await area.domainDeleted?.(domain)
       },
