@@ -14,8 +14,8 @@ export interface ListenerOptions {
   /** TLS from the first byte; null: none. */
   implicitTlsPort: number | null
   connectionsPerAddressMax: number
-  /** Of all addresses; default `SMTP_CONNECTIONS_MAX`. */
-  connectionsMax?: number
+  /** From all addresses together. */
+  connectionsMax: number
   session: SessionParts
 }
 
@@ -29,7 +29,7 @@ export interface SmtpListener {
   close(drainMs: number): Promise<void>
 }
 
-/** Of all addresses together; about 10 KB each in plain text, 60 KB with TLS. */
+/** Connections of a listener; about 10 KB each in plain text, 60 KB with TLS. */
 export const SMTP_CONNECTIONS_MAX = 5_000
 const TOO_MANY = `${STATUS.enough} Too many connections\r\n`
 /**
@@ -116,7 +116,7 @@ class Clients {
 
   /** Whether one more may connect; if necessary the anonymous client that has been idle for longest is closed. */
   #hasRoom(): boolean {
-    const { connectionsMax = SMTP_CONNECTIONS_MAX, session } = this.#options
+    const { connectionsMax, session } = this.#options
     if (this.#running.size - this.#leaving.size < connectionsMax) return true
     let longest: ServerChannel | null = null
     let sinceMs = session.clock.monotonic() - IDLE_WHEN_FULL_MS
