@@ -12,10 +12,10 @@ import {
   mimeFiles,
   type StoredHeader,
   storedChunk,
-} from '../../../mail/compose/content.ts'
+} from '../../../mail/record/record.ts'
 import { headerText } from '../../../mail/compose/headers.ts'
 import type { LargeTexts } from '../../../mail/compose/large-texts.ts'
-import { decodedLeaf, decodedText, mailTexts, type Utf8 } from '../../../mail/stored/mail-texts.ts'
+import { decodedLeaf, decodedText, mailTexts, type Utf8 } from '../../../mail/compose/mail-texts.ts'
 import {
   encodeParts,
   encodeText,
