@@ -113,7 +113,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     slowDown: (lane, why, how) => holding.lanes.slowDown(lane, { at: clock.monotonic(), why, how }),
     leasesLost: () => holding.leasesLost(),
     async stop(drainMs) {
-      admission.stop()
+      admission.stopping = true
       claiming.stop()
       for (const timer of periodic) timer.cancel()
       await holding.giveBack()

@@ -103,7 +103,7 @@ export function createTransport(parts: TransportParts): Transport {
     target: Target,
     failures: Failures,
   ): Promise<AttemptResult | NotTried | null> {
-    const downReason = routing.downReason(attempt, target)
+    const downReason = routing.down.reason(attempt, target)
     if (downReason !== null) {
       const outcome = connectionFailure(`${downReason} (not tried again within a minute)`)
       return failures.add(unsent(attempt, outcome, target.name))
@@ -125,7 +125,7 @@ export function createTransport(parts: TransportParts): Transport {
     }
     const { result, left } = await transact(attempt, opened, key)
     if (!left || 'localFault' in result) return result
-    routing.refused(attempt, target, 'the connection was closed')
+    routing.down.refused(attempt, target, 'the connection was closed')
     return failures.add(result)
   }
 

@@ -62,7 +62,7 @@ export class InFlight {
 
 /** Whether deliveries may be taken in and attempts may begin. */
 export class Admission {
-  #stopping = false
+  stopping = false
   #pauses = 0
   #unwritten = 0
   readonly #mayClaim: DeliveryParts['mayClaim']
@@ -71,13 +71,9 @@ export class Admission {
     this.#mayClaim = mayClaim
   }
 
-  get stopping(): boolean {
-    return this.#stopping
-  }
-
   /** Stopping or paused: the end of the pause wakes the engine. */
   get closed(): boolean {
-    return this.#stopping || this.#pauses > 0
+    return this.stopping || this.#pauses > 0
   }
 
   /** An outcome could not be written, or nothing may be claimed; may have passed after STORE_RETRY_MS. */
@@ -86,11 +82,7 @@ export class Admission {
   }
 
   get mayBegin(): boolean {
-    return !this.#stopping && this.#unwritten === 0
-  }
-
-  stop(): void {
-    this.#stopping = true
+    return !this.stopping && this.#unwritten === 0
   }
 
   pause(): void {
