@@ -70,7 +70,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
   async function giveBackAll(): Promise<void> {
     await holding.giveBack()
     await claiming.settled()
-    await attempting.prepared()
+    await attempting.preparing.ended()
     await holding.giveBack()
   }
 
@@ -123,8 +123,8 @@ export function createDelivery(parts: DeliveryParts): Delivery {
       })
       const drained = async () => {
         await giveBackAll()
-        await holding.routed()
-        await attempting.ended()
+        await holding.routing.ended()
+        await attempting.running.ended()
       }
       await Promise.race([drained(), tooLong])
       timer?.cancel()

@@ -3,7 +3,6 @@ import type { Area } from '../../area.ts'
 import type { Core } from '../../core.ts'
 import { eventMessage } from '../compose/copy.ts'
 import type { MessagesArea } from '../messages/area.ts'
-import { overrideRoutes } from './override-routes.ts'
 import { queueRoutes } from './routes.ts'
 import { shapingRoutes } from './shaping-routes.ts'
 import { createQueueTotals } from './totals.ts'
@@ -15,8 +14,7 @@ export function queueApiArea(
   const { config, store, clock, recorder } = core
   return {
     operations: [
-      ...shapingRoutes({ shaping, overrides, firstAccountId: core.firstAccountId }),
-      ...overrideRoutes({ overrides, clock, firstAccountId: core.firstAccountId }),
+      ...shapingRoutes({ shaping, overrides, clock, firstAccountId: core.firstAccountId }),
       ...queueRoutes({
         store,
         delivery,

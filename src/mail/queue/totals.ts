@@ -6,9 +6,8 @@ import type { Blocks } from '../../sending/ips/blocks/blocks.ts'
 import { blockView } from '../../sending/ips/operator-routes.ts'
 import type { Delivery, LaneState } from '../deliver/contract.ts'
 import type { Overrides } from '../deliver/overrides/overrides.ts'
-import { overrideView } from './override-routes.ts'
 import type { LaneView, QueueDomains } from './shapes.ts'
-import { limitsView } from './shaping-routes.ts'
+import { limitsView, overrideView } from './shaping-routes.ts'
 import { sharedBlock, sharedLane, sharedOverride } from './shared-lanes.ts'
 
 /** Waiting deliveries of one sending domain to one recipient domain from one source. */

@@ -62,7 +62,7 @@ export interface TlsOptions
   judge?: (evidence: TlsEvidence) => string | null
 }
 
-export interface Credentials {
+interface Credentials {
   user: string
   password: string
   /** Send the password whatever the server's certificate. By default only over TLS that verifies. */

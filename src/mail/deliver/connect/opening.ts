@@ -27,7 +27,7 @@ export interface OpeningParts {
   connect: (options: ConnectOptions) => Promise<SmtpConnection>
 }
 
-export type Opened =
+type Opened =
   | HeldConnection
   | { outcome: Outcome; transcript: AttemptResult['transcript'] }
   /** A fault of this machine, perhaps: says nothing about the peer. */

@@ -166,11 +166,11 @@ export class Routing {
   preferredHosts(attempt: Attempt): Host[] {
     const { nextHop } = this.#parts
     if (nextHop.kind === 'relay') return [relayTarget(attempt, nextHop)]
-    if (attempt.destination?.found.kind !== 'hosts') return []
-    return preferred(attempt.destination.found.hosts).map((host) => ({
-      name: host.exchange,
-      tlsRules: () => this.#rulesOf(attempt, host),
-    }))
+    return preferred(hostsOf(attempt)).map((host) => this.#hostOf(attempt, host))
+  }
+
+  #hostOf(attempt: Attempt, host: MailHost): Host {
+    return { name: host.exchange, tlsRules: () => this.#rulesOf(attempt, host) }
   }
 
   /**
@@ -189,18 +189,13 @@ export class Routing {
   #allTargets(attempt: Attempt): Target[] {
     const { nextHop } = this.#parts
     if (nextHop.kind === 'relay') return [relayTarget(attempt, nextHop)]
-    if (attempt.destination?.found.kind !== 'hosts') return []
     const source = sourceIp(attempt.lane)
-    const family = source === null ? undefined : parseIp(source)?.family
-    return attempt.destination.found.hosts
+    const from = source === null ? undefined : parseIp(source)?.family
+    return hostsOf(attempt)
       .flatMap((host) =>
         host.addresses
-          .filter((address) => family === undefined || address.family === family)
-          .map(({ address }) => ({
-            address,
-            name: host.exchange,
-            tlsRules: () => this.#rulesOf(attempt, host),
-          })),
+          .filter(({ family }) => from === undefined || family === from)
+          .map(({ address }) => ({ address, ...this.#hostOf(attempt, host) })),
       )
       .slice(0, ADDRESSES_PER_ATTEMPT_MAX)
   }
@@ -235,6 +230,10 @@ export class Routing {
     this.#parts.tlsCounts.record({ ...about, mxHost: exchange, result })
   }
 }
+
+/** None with a relay, and where the domain has none. */
+const hostsOf = ({ destination }: Attempt): readonly MailHost[] =>
+  destination?.found.kind === 'hosts' ? destination.found.hosts : []
 
 const relayTarget = ({ prepared }: Attempt, { host, auth }: Extract<NextHop, { kind: 'relay' }>): Target => ({
   address: host,

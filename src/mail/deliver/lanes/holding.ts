@@ -123,7 +123,7 @@ export class Holding {
   /** Slots of deliveries that are being inserted or claimed. */
   #reserved = 0
   /** Deliveries whose lane is being looked up. */
-  readonly #routing = new InFlight()
+  readonly routing = new InFlight()
   /** Until when, on the monotonic clock, all leases have been renewed. */
   #renewedUntil = 0
   /** How often all leases were lost: what was claimed before the last time is lost as well. */
@@ -229,7 +229,7 @@ export class Holding {
   async #route(held: HeldDelivery): Promise<void> {
     const { transport, admission, log, onWaiting, onGivenBack } = this.#parts
     const { delivery, group, account } = held
-    this.#routing.begin()
+    this.routing.begin()
     try {
       const info = await transport.laneOf(delivery)
       // Given back meanwhile, and maybe claimed again.
@@ -249,7 +249,7 @@ export class Holding {
       log.error({ err: error, delivery: delivery.id }, 'cannot find the lane of a delivery')
       if (held.lane === null && this.#isHeld(held)) this.remove(held)
     } finally {
-      this.#routing.end()
+      this.routing.end()
     }
   }
 
@@ -314,11 +314,6 @@ export class Holding {
     const notHeld = ids.filter((id) => !this.#held.has(id))
     await this.#parts.queue.release(notHeld, this.#parts.clock.now())
     for (const id of ids) this.#doubtful.delete(id)
-  }
-
-  /** Resolves when no lane is being looked up. */
-  async routed(): Promise<void> {
-    await this.#routing.ended()
   }
 
   /** False: another process may have it, so it must not be handed over. */

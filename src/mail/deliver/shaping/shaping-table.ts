@@ -24,7 +24,7 @@ export interface LaneLimits {
 }
 
 /** A provider: mail hosts that share one set of limits. */
-export interface Site {
+interface Site {
   /** Part of lane names. */
   site: string
   /** Host names; each stands for itself and all below it. */

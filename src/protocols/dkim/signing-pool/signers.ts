@@ -9,7 +9,7 @@ import { PassingMap } from '../../../base/flow/passing.ts'
 import { sizesFor } from '../../../base/process/memory-sizes.ts'
 import { type Chunk, chunkSize, type MimeMessage } from '../../message/mime-message.ts'
 import { type SigningKey, type SigningOptions, signMessage } from '../sign.ts'
-import type { SigningReply, SigningRequest } from './signing-messages.ts'
+import type { SigningReply, SigningRequest } from './signing-thread.ts'
 
 export type Signers = ReturnType<typeof createSigners>
 
