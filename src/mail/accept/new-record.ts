@@ -1,6 +1,6 @@
 /** The stored form of an accepted message: its ids, its header fields, and its summary for events. */
 import { newId } from '../../base/ids.ts'
-import { shownNames } from '../../platform/http/request/unknown-names.ts'
+import { shownNames } from '../../platform/http/operation.ts'
 import { addressKey, bareAddress } from '../../protocols/mime/address.ts'
 import { mediaType } from '../../protocols/mime/parameters.ts'
 import type { Domain } from '../../sending/domains/domain.ts'

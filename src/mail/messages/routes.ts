@@ -1,5 +1,5 @@
 /** Sending and stored messages over HTTP (messages.md M1 to M5). */
-import { type MaybePromise, whenKnown } from '../../base/flow/cache.ts'
+import { isPending, type MaybePromise, whenKnown } from '../../base/flow/cache.ts'
 import { NotFound } from '../../base/process/errors.ts'
 import { either, media } from '../../base/shape.ts'
 import {
@@ -134,7 +134,7 @@ function sendRoutes(parts: MessageRouteParts): Operation[] {
       recipients: draft.recipients.length,
       bytes: draftBytes(draft),
     })
-    const headers = taking instanceof Promise ? await taking : taking
+    const headers = isPending(taking) ? await taking : taking
     const acceptance = await acceptMessage(parts, draft, submissionOf(context, domain))
     return jsonReply(acceptance, { headers })
   }

@@ -5,7 +5,7 @@
  * ends.
  */
 
-import { PassingMap } from '../../base/flow/passing.ts'
+import { PassingMap } from '../../base/flow/cache.ts'
 import { sizesFor } from '../../base/process/memory-sizes.ts'
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
 import type { MessageRow } from '../../platform/store/schema.ts'

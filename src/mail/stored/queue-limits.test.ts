@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
+import { ManualClock } from '../../../test/support/http-server.ts'
 import { eachStore } from '../../../test/support/stores.ts'
-import { ManualClock } from '../../platform/http/testing.ts'
 import type { Store } from '../../platform/store/store.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
 import { createQueueLimits } from './queue-limits.ts'

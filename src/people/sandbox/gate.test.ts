@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { SYSTEM_ACCOUNT_ID } from '../../platform/store/system-account.ts'
+import { SYSTEM_ACCOUNT_ID } from '../../platform/store/account-rows.ts'
 import { parseMailbox } from '../../protocols/mime/address.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
 import { createSandboxGate } from './gate.ts'

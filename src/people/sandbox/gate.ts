@@ -5,8 +5,8 @@
  * are checked one by one when their copies are prepared. Mail of the service itself, which asks them, may go to anyone.
  */
 import type { MaybePromise } from '../../base/flow/cache.ts'
-import type { DeliveryMode } from '../../platform/config/config.ts'
-import { SYSTEM_ACCOUNT_ID } from '../../platform/store/system-account.ts'
+import type { DeliveryMode } from '../../platform/config/sending.ts'
+import { SYSTEM_ACCOUNT_ID } from '../../platform/store/account-rows.ts'
 import { addressKey, type Mailbox } from '../../protocols/mime/address.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
 import type { DomainDirectory } from '../../sending/domains/names/directory.ts'

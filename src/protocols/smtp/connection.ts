@@ -14,7 +14,9 @@
  * A transaction that ended before its dot was answered leaves the server with half an envelope: the next one starts
  * with RSET. After 421, or a missing or invalid reply, the connection is closed and no longer reusable.
  */
+
 import assert from 'node:assert/strict'
+import { isPending } from '../../base/flow/cache.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { type Chunk, type MimeMessage, messageSize, readChunks } from '../message/mime-message.ts'
 import type { Channel } from './channel.ts'
@@ -396,7 +398,7 @@ export class SmtpConnection implements PeerState {
   async #ask(stage: 'rset' | 'mail' | 'rcpt' | 'data', command: string): Promise<SmtpReply> {
     if (!this.#pipelining) this.#write([command])
     const coming = this.#channel.reply(stage, this.#timeouts[stage === 'rset' ? 'mail' : stage])
-    const reply = coming instanceof Promise ? await coming : coming
+    const reply = isPending(coming) ? await coming : coming
     if (stage !== 'data' && reply.code >= 300 && reply.code < 400) throw invalidReply(stage, reply)
     return reply
   }

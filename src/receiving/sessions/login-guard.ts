@@ -1,13 +1,16 @@
 /**
- * Protects SMTP logins against guessing, by the rules of `platform/http/limits/guessing-guard.ts`. A password that is not checked is refused
+ * Protects SMTP logins against guessing, by the rules of `platform/http/limits/failed-attempts.ts`. A password that is not checked is refused
  * with 421 after a second, and the reply to a wrong one is delayed by a second or more.
  */
 
 import { pause } from '../../base/flow/pause.ts'
 import { TooManyRequests, TooManyWaiting } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
-import type { FailedAttempts } from '../../platform/http/limits/failed-attempts.ts'
-import { createGuessingGuard, type KnownPlaces } from '../../platform/http/limits/guessing-guard.ts'
+import {
+  createGuessingGuard,
+  type FailedAttempts,
+  type KnownPlaces,
+} from '../../platform/http/limits/failed-attempts.ts'
 import { STATUS } from '../../protocols/smtp/codes.ts'
 import { Refusal } from './replies.ts'
 import type { SmtpLogin } from './session.ts'

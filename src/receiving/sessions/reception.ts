@@ -19,7 +19,7 @@
  * sender keeps it.
  */
 
-import { networkOf } from '../../base/net/client-networks.ts'
+import { networkOf } from '../../base/net/ip.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import {

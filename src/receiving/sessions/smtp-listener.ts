@@ -1,8 +1,8 @@
 /** The SMTP ports: limits on connections, TLS, and shutdown. */
 
 import { createServer, type Server, type Socket } from 'node:net'
-import { CannotListen } from '../../base/net/cannot-listen.ts'
-import { networkOf } from '../../base/net/client-networks.ts'
+import { networkOf } from '../../base/net/ip.ts'
+import { CannotListen } from '../../base/process/errors.ts'
 import { STATUS } from '../../protocols/smtp/codes.ts'
 import { ServerChannel } from '../../protocols/smtp/server-channel.ts'
 import { type SessionParts, serveClient } from './session.ts'

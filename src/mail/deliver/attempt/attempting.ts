@@ -17,7 +17,7 @@
 import { whenKnown } from '../../../base/flow/cache.ts'
 import { failPoint } from '../../../base/flow/fail-point.ts'
 import { pause } from '../../../base/flow/pause.ts'
-import { localFaultOf } from '../../../base/process/local-fault.ts'
+import { localFaultOf } from '../../../base/process/system-fault.ts'
 import { MINUTE_MS } from '../../../base/time/durations.ts'
 import { StaleWrite } from '../../../platform/store/store.ts'
 import type { EventMessage } from '../../../watching/events/event.ts'

@@ -16,7 +16,7 @@
  * time 13 % fewer messages a second were delivered, with 8 17 %, with 4 31 %, with 2 36 % (decision 30).
  */
 
-import { PassingSet } from '../../../base/flow/passing.ts'
+import { PassingSet } from '../../../base/flow/cache.ts'
 import type { Clock, Timer } from '../../../base/time/clock.ts'
 
 /**

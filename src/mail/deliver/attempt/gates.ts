@@ -10,7 +10,7 @@
  *   and is asked once.
  */
 import { type MaybePromise, whenKnown } from '../../../base/flow/cache.ts'
-import { localFaultOf } from '../../../base/process/local-fault.ts'
+import { localFaultOf } from '../../../base/process/system-fault.ts'
 import type { ClaimedDelivery } from '../claim/queue.ts'
 import type { Allowed, DeliveryParts, NotTried, Prepared } from '../contract.ts'
 import { type LaneInfo, sourceIp } from '../lanes/lanes.ts'

@@ -11,6 +11,8 @@
  *
  * Only this file decides when the database is polled, and marks which groups have a backlog there.
  */
+
+import { isPending } from '../../../base/flow/cache.ts'
 import { failPoint } from '../../../base/flow/fail-point.ts'
 import type { Timer } from '../../../base/time/clock.ts'
 import type { DeliveryParts } from '../contract.ts'
@@ -254,7 +256,7 @@ export class Claiming {
       let foreign = known.get(group)
       if (foreign === undefined) {
         const asked = isElsewhere(row)
-        foreign = asked instanceof Promise ? await asked : asked
+        foreign = isPending(asked) ? await asked : asked
         known.set(group, foreign)
       }
       if (!foreign) own.push(row)

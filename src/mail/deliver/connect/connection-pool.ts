@@ -3,7 +3,7 @@
  * idle and busy together, than it may have attempts at a time.
  */
 
-import { PassingMap, PassingSet } from '../../../base/flow/passing.ts'
+import { PassingMap, PassingSet } from '../../../base/flow/cache.ts'
 import type { Clock, Timer } from '../../../base/time/clock.ts'
 import type { TranscriptEntry } from '../../../protocols/smtp/channel.ts'
 import type { SmtpConnection } from '../../../protocols/smtp/connection.ts'

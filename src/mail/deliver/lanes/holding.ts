@@ -13,7 +13,8 @@
  *
  * Only this file adds deliveries to what is held and removes them, reserves slots and renews leases.
  */
-import { PassingMap } from '../../../base/flow/passing.ts'
+
+import { PassingMap } from '../../../base/flow/cache.ts'
 import type { DeliveryRow } from '../../../platform/store/schema.ts'
 import { type ClaimedDelivery, type DueGroup, LEASE_MS } from '../claim/queue.ts'
 import type { DeliveryParts, LaneState, Reservation } from '../contract.ts'

@@ -14,8 +14,7 @@
  *   another domain delay it by one turn.
  */
 
-import { PassingMap } from '../../../base/flow/passing.ts'
-import { remember } from '../../../base/flow/remember.ts'
+import { PassingMap, remember } from '../../../base/flow/cache.ts'
 import type { Clock, Timer } from '../../../base/time/clock.ts'
 import { AccountLoad, type Window } from '../claim/account-load.ts'
 import type { ClaimedDelivery, DueDelivery, DueGroup } from '../claim/queue.ts'

@@ -6,6 +6,9 @@
  */
 
 import { randomHex } from '../../../base/ids.ts'
+import { headerText } from '../../../mail/compose/headers.ts'
+import type { LargeTexts } from '../../../mail/compose/large-texts.ts'
+import { decodedLeaf, decodedText, mailTexts, type Utf8 } from '../../../mail/compose/mail-texts.ts'
 import {
   type MessageRecord,
   type MimeContent,
@@ -13,9 +16,6 @@ import {
   type StoredHeader,
   storedChunk,
 } from '../../../mail/record/record.ts'
-import { headerText } from '../../../mail/compose/headers.ts'
-import type { LargeTexts } from '../../../mail/compose/large-texts.ts'
-import { decodedLeaf, decodedText, mailTexts, type Utf8 } from '../../../mail/compose/mail-texts.ts'
 import {
   encodeParts,
   encodeText,
