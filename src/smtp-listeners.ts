@@ -12,7 +12,11 @@ import { createLoginGuard } from './receiving/sessions/login-guard.ts'
 import { type AddressReader, createReception, type MailReader } from './receiving/sessions/reception.ts'
 import { Refusal } from './receiving/sessions/replies.ts'
 import { type SessionParts, SMTP_LIMITS } from './receiving/sessions/session.ts'
-import { type SmtpListener, startSmtpListener } from './receiving/sessions/smtp-listener.ts'
+import {
+  SMTP_CONNECTIONS_MAX,
+  type SmtpListener,
+  startSmtpListener,
+} from './receiving/sessions/smtp-listener.ts'
 import { createSubmission } from './receiving/sessions/submission.ts'
 import { createTlsIdentity } from './receiving/sessions/tls-identity.ts'
 import type { CertificatesArea } from './sending/certificates/area.ts'
@@ -39,6 +43,7 @@ export function startSmtp(core: Core, uses: SmtpUses): Promise<SmtpListener> {
     port: config.smtpPort,
     implicitTlsPort: config.smtpsPort,
     connectionsPerAddressMax: config.smtpConnectionsPerIpMax,
+    connectionsMax: SMTP_CONNECTIONS_MAX,
     session: {
       hostname: config.hostname,
       limits: {
@@ -74,6 +79,7 @@ export function startSmtp(core: Core, uses: SmtpUses): Promise<SmtpListener> {
         limiter,
         submit: (mail) => acceptSubmitted(accept, mail),
       }),
+      greeting: null,
       reception: createReception({
         readers,
         mailReader,

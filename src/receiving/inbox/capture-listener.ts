@@ -61,6 +61,7 @@ export async function startCaptureListener(parts: CaptureParts): Promise<Capture
     port: 0,
     implicitTlsPort: null,
     connectionsPerAddressMax: SMTP_CONNECTIONS_MAX,
+    connectionsMax: SMTP_CONNECTIONS_MAX,
     session: captureSession(parts, password),
   })
   return {
@@ -98,6 +99,7 @@ function captureSession(parts: CaptureParts, password: string): SessionParts {
     },
     // The engine has reserved memory for what it delivers here (mail/deliver/connect/transport.ts).
     blobs: null,
+    largeBodies: null,
     clock,
     log,
     faults: createFaultLog(clock),
