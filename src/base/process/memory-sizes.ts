@@ -80,7 +80,7 @@ const BODIES_BYTES_MIN = 40 * MB
 /** More at a time is no faster. */
 const BODIES_BYTES_MAX = 1_024 * MB
 
-/** Of the machine, or of the control group that the process is in. */
+/** Memory of the machine, or of the control group that the process is in. */
 export function memoryBytes(): number {
   const total = totalmem()
   const group = process.constrainedMemory()

@@ -29,7 +29,7 @@ const MESSAGE = text('What was done')
 const DAY_SECONDS = 86_400
 /** A hundred years. */
 const LIFETIME_SECONDS_MAX = 36_525 * DAY_SECONDS
-/** Of each free text of a key: the list shows all of them on one page. */
+/** Length of each free text of a key: the list shows all of them on one page. */
 const TEXT_LENGTH_MAX = 255
 
 export interface KeyRouteParts {

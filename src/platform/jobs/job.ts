@@ -188,7 +188,7 @@ class PeriodicJob implements Job {
     }
   }
 
-  /** Of failures in a row with the same message only the first is logged. */
+  /** Logs only the first of several failures in a row with the same message. */
   #ended({ clock, log }: JobContext, error: unknown): void {
     const text = error === null ? null : String(error instanceof Error ? error.message : error)
     const known = this.#lastError
@@ -215,7 +215,7 @@ export interface JobReport {
   /** Null: not yet, by the process that reports, or for jobs of the database by any. */
   lastStartedAt: number | null
   lastEndedAt: number | null
-  /** Of the last run, if it failed. */
+  /** Why the last run failed; null: it did not. */
   lastError: string | null
 }
 
