@@ -8,6 +8,7 @@ import { ServiceError } from '../../base/process/errors.ts'
 import { shortageOf } from '../../base/process/shortage.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { type AccountDirectory, maySend } from '../../people/accounts/account-directory.ts'
+import type { SandboxGate } from '../../people/sandbox/gate.ts'
 import { SYSTEM_ACCOUNT_ID } from '../../platform/store/account-rows.ts'
 import type { DeliveryRow } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
@@ -23,17 +24,18 @@ import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
 import { returnPathHost } from '../../sending/domains/names/name-owner.ts'
 import type { StoppingList, SuppressionCheck } from '../../sending/suppressions/check.ts'
 import type { EventMessage, MessageSummary } from '../../watching/events/event.ts'
-import { RenderError, type SandboxGate } from '../accept/collaborators.ts'
+import { RenderError } from '../accept/collaborators.ts'
 import { CODE_TEST_MODE, CONTENT_MISSING, type Outcome } from '../deliver/attempt/outcome.ts'
 import { deliveryToken, type ReturnPathMac, returnPathOf } from '../deliver/attempt/return-path.ts'
 import type { ClaimedDelivery } from '../deliver/claim/queue.ts'
 import { type Prepared, Unprepared } from '../deliver/contract.ts'
+import { authorFault } from '../record/authors.ts'
+import type { MessageRecords } from '../record/message-records.ts'
+import type { MessageRecord } from '../record/record.ts'
+import { CopyTooLarge } from '../record/variables.ts'
 import type { RecipientVariables } from '../request/options.ts'
 import type { ArchiveNotes } from '../stored/archive.ts'
 import type { AttemptsInProgress } from '../stored/in-progress.ts'
-import type { MessageRecords } from '../stored/message-records.ts'
-import { authorFault } from './authors.ts'
-import type { MessageRecord } from './content.ts'
 import {
   type Copy,
   type CopyParts,
@@ -46,7 +48,6 @@ import {
 import { isSuppressed } from './headers.ts'
 import { type SecondaryKeys, secondaryKey } from './secondary-keys.ts'
 import { isSignature } from './texts.ts'
-import { CopyTooLarge } from './variables.ts'
 
 export interface PrepareParts extends CopyParts {
   records: MessageRecords

@@ -11,6 +11,7 @@ import {
   type FailedAttempts,
   type KnownPlaces,
 } from '../../platform/http/limits/failed-attempts.ts'
+import { STATUS } from '../../protocols/smtp/codes.ts'
 import { Refusal } from './replies.ts'
 import type { SmtpLogin } from './session.ts'
 
@@ -38,10 +39,11 @@ export function createLoginGuard({ attempts, places, check, clock }: LoginGuardP
 
   async function refusalOf(error: unknown): Promise<unknown> {
     // RFC 4954 §6.
-    if (error instanceof TooManyWaiting) return new Refusal('454 4.7.0 Temporary authentication failure')
+    if (error instanceof TooManyWaiting)
+      return new Refusal(`${STATUS.loginUnchecked} Temporary authentication failure`)
     if (!(error instanceof TooManyRequests)) return error
     await delay()
-    return new Refusal('421 4.7.0 Too many failed logins from your network', { closes: true })
+    return new Refusal(`${STATUS.enough} Too many failed logins from your network`, { closes: true })
   }
 
   return {

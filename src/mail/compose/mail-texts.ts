@@ -13,7 +13,7 @@ import {
 } from '../../protocols/message/mime-message.ts'
 import { decodePieces } from '../../protocols/mime/charset.ts'
 import type { MimeLeaf } from '../../protocols/mime/part-map.ts'
-import type { LargeTexts } from '../compose/large-texts.ts'
+import type { LargeTexts } from './large-texts.ts'
 import type { EncodedText } from './stored-view.ts'
 
 /** Read anew by each `open`; an open one yields pieces that are valid until the next is requested. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { contentBytes, contentOfBytes, type PartsContent } from './content.ts'
+import { contentBytes, contentOfBytes, type PartsContent } from './record.ts'
 
 const EMPTY: PartsContent = {
   kind: 'parts',

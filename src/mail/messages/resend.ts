@@ -13,17 +13,17 @@ import {
   unfoldedValue,
 } from '../../protocols/mime/split.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
-import { authorFault } from '../compose/authors.ts'
-import type { MessageContent, MessageRecord, StoredHeader } from '../compose/content.ts'
+import type { Acceptance, AcceptParts, Submission } from '../accept/accept.ts'
+import { copyStatements, deliveryRows, sourceKeys } from '../accept/acceptance-rows.ts'
+import { checkSender } from '../accept/check-sender.ts'
+import { limitFault, queueFault, sandboxFault } from '../accept/decide.ts'
+import { messageStatement, storeBody } from '../accept/stored-content.ts'
+import { dueTime } from '../accept/timing.ts'
+import { traceAcceptance } from '../accept/traced-acceptance.ts'
+import { authorFault } from '../record/authors.ts'
+import type { MessageContent, MessageRecord, StoredHeader } from '../record/record.ts'
 import { DEFAULT_OPTIONS } from '../request/options.ts'
-import { type Stored, type StoredParts, storedCopy } from '../stored/stored-message.ts'
-import type { Acceptance, AcceptParts, Submission } from './accept.ts'
-import { copyStatements, deliveryRows, sourceKeys } from './acceptance-rows.ts'
-import { checkSender } from './check-sender.ts'
-import { limitFault, queueFault, sandboxFault } from './decide.ts'
-import { messageStatement, storeBody } from './stored-content.ts'
-import { dueTime } from './timing.ts'
-import { traceAcceptance } from './traced-acceptance.ts'
+import { type Stored, type StoredParts, storedCopy } from './stored-message.ts'
 
 /** @throws Forbidden, TooManyRequests as for any other message, BadRequest for one without a readable author */
 export function resendMessage(

@@ -4,11 +4,17 @@
  * domains, if verified, users of the account, and recipients who have agreed (accounts.md section 2). Members of a list
  * are checked one by one when their copies are prepared. Mail of the service itself, which asks them, may go to anyone.
  */
+import type { MaybePromise } from '../../base/flow/cache.ts'
 import type { DeliveryMode } from '../../platform/config/sending.ts'
 import { SYSTEM_ACCOUNT_ID } from '../../platform/store/account-rows.ts'
 import { addressKey, type Mailbox } from '../../protocols/mime/address.ts'
+import type { Domain } from '../../sending/domains/domain.ts'
 import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
-import type { SandboxGate } from './collaborators.ts'
+
+/** Which addresses may get mail from a sandbox domain (messages.md rule 9). */
+export interface SandboxGate {
+  mayReceive(domain: Domain, recipients: readonly Mailbox[]): MaybePromise<boolean>
+}
 
 export function createSandboxGate(parts: {
   mode: DeliveryMode['kind']

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { SYSTEM_ACCOUNT_ID } from '../../platform/store/account-rows.ts'
 import { parseMailbox } from '../../protocols/mime/address.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
-import { createSandboxGate } from './sandbox.ts'
+import { createSandboxGate } from './gate.ts'
 
 const SANDBOX = { accountId: 'a', type: 'sandbox', name: 'sandbox.test' } as Domain
 const DOMAINS: Record<string, Pick<Domain, 'accountId' | 'type' | 'verified'>> = {

@@ -1,7 +1,7 @@
 /** JSON of an object with long texts, piece by piece. */
 import { inPieces } from '../../protocols/message/mime-message.ts'
 import { textOf } from '../../protocols/mime/charset.ts'
-import type { Utf8 } from './mail-texts.ts'
+import type { Utf8 } from '../compose/mail-texts.ts'
 
 /** The members in their order; those that `texts` has, with its UTF-8 in place of their value. */
 export async function* jsonStream(

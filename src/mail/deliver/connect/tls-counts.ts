@@ -3,9 +3,10 @@
  * at the end. A crash loses the counts of the last minute.
  */
 import type { Clock, Timer } from '../../../base/time/clock.ts'
+import { MINUTE_MS } from '../../../base/time/durations.ts'
 import type { Store } from '../../../platform/store/store.ts'
 
-export interface TlsResult {
+export interface TlsSession {
   /** Which may ask for reports, at `_smtp._tls`. */
   recipientDomain: string
   policyDomain: string
@@ -17,12 +18,8 @@ export interface TlsResult {
   sendingIp: string
 }
 
-export interface TlsResults {
-  record(result: TlsResult): void
-  close(): Promise<void>
-}
+export type TlsCounts = ReturnType<typeof createTlsCounts>
 
-const WRITE_EVERY_MS = 60_000
 /** Combinations counted between two writes; further ones are not counted. */
 const KEYS_MAX = 10_000
 
@@ -30,8 +27,8 @@ const KEY = 'day, recipient_domain, policy_domain, policy_type, mx_host, result_
 const ADD = `INSERT INTO tls_results (${KEY}, sessions) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (${KEY})
   DO UPDATE SET sessions = tls_results.sessions + excluded.sessions`
 
-export function createTlsResults(store: Store, clock: Clock): TlsResults {
-  let counts = new Map<string, { result: TlsResult; day: string; sessions: number }>()
+export function createTlsCounts(store: Store, clock: Clock) {
+  let counts = new Map<string, { result: TlsSession; day: string; sessions: number }>()
   let timer: Timer | null = null
 
   async function write(): Promise<void> {
@@ -48,21 +45,21 @@ export function createTlsResults(store: Store, clock: Clock): TlsResults {
   }
 
   return {
-    record(result) {
+    record(result: TlsSession): void {
       const day = new Date(clock.now()).toISOString().slice(0, 10)
       const key = [day, ...valuesOf(result)].join(' ')
       const known = counts.get(key)
       if (known) known.sessions++
       else if (counts.size < KEYS_MAX) counts.set(key, { result, day, sessions: 1 })
-      timer ??= clock.setTimer(WRITE_EVERY_MS, () => void write().catch(() => {}))
+      timer ??= clock.setTimer(MINUTE_MS, () => void write().catch(() => {}))
     },
-    async close() {
+    async close(): Promise<void> {
       timer?.cancel()
       await write()
     },
   }
 }
 
-const valuesOf = (of: TlsResult) => [
-  ...[of.recipientDomain, of.policyDomain, of.policyType, of.mxHost, of.result, of.sendingIp],
+const valuesOf = ({ recipientDomain, policyDomain, policyType, mxHost, result, sendingIp }: TlsSession) => [
+  ...[recipientDomain, policyDomain, policyType, mxHost, result, sendingIp],
 ]

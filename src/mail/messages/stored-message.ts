@@ -18,6 +18,13 @@ import { DELIVERED_HEADER_LIMITS, splitMessage, unfoldedValue } from '../../prot
 import type { Domain } from '../../sending/domains/domain.ts'
 import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
 import { RenderError } from '../accept/collaborators.ts'
+import { type Copy, type CopyParts, type CopyTarget, makeCopy } from '../compose/copy.ts'
+import { contentIds } from '../compose/inline-files.ts'
+import { mailTexts, type Utf8 } from '../compose/mail-texts.ts'
+import { targetOf } from '../compose/prepare.ts'
+import { EMPTY_TEXTS } from '../compose/stored-view.ts'
+import { kindOfLeaf, type TextKind } from '../compose/texts.ts'
+import type { MessageRecords } from '../record/message-records.ts'
 import {
   fileChunk,
   isInline,
@@ -25,15 +32,8 @@ import {
   type MimeContent,
   mimeFiles,
   storedChunk,
-} from '../compose/content.ts'
-import { type Copy, type CopyParts, type CopyTarget, makeCopy } from '../compose/copy.ts'
-import { contentIds } from '../compose/inline-files.ts'
-import { targetOf } from '../compose/prepare.ts'
-import { kindOfLeaf, type TextKind } from '../compose/texts.ts'
+} from '../record/record.ts'
 import { jsonStream } from './json-stream.ts'
-import { mailTexts, type Utf8 } from './mail-texts.ts'
-import type { MessageRecords } from './message-records.ts'
-import { EMPTY_TEXTS } from './stored-view.ts'
 
 export interface StoredParts extends CopyParts {
   store: Store

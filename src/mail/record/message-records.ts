@@ -10,7 +10,7 @@ import { sizesFor } from '../../base/process/memory-sizes.ts'
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
 import type { MessageRow } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
-import { type MessageRecord, recordOfRow } from '../compose/content.ts'
+import { type MessageRecord, recordOfRow } from './record.ts'
 
 export interface MessageRecords {
   /** A message just accepted: its deliveries follow at once and need not read it. */

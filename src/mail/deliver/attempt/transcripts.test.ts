@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import { createTestClock } from '../../../../test/support/clock.ts'
 import { eachStore } from '../../../../test/support/stores.ts'
+import { DAY_MS } from '../../../base/time/durations.ts'
 import { insert } from '../../../platform/store/store.ts'
-import { createTlsResults } from '../connect/tls-results.ts'
-import { removeOld } from './transcript-retention.ts'
-
-const DAY_MS = 86_400_000
+import { createTlsCounts } from '../connect/tls-counts.ts'
+import { removeOld } from './transcripts.ts'
 
 eachStore('old dialogues and counts go, young ones stay', async (store) => {
   const clock = createTestClock()
@@ -20,7 +19,7 @@ eachStore('old dialogues and counts go, young ones stay', async (store) => {
       lines_json: '[]',
     })
   await store.commit([transcript('old', 15), transcript('young', 13)])
-  const results = createTlsResults(store, clock)
+  const results = createTlsCounts(store, clock)
   const about = { recipientDomain: 'a.example', sendingIp: '', policyDomain: 'a.example' }
   const success = { ...about, policyType: 'sts', mxHost: 'mx', result: 'success' } as const
   results.record(success)

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { findLeaves } from '../../protocols/mime/part-map.ts'
 import { splitMessage } from '../../protocols/mime/split.ts'
-import { createLargeTexts } from '../compose/large-texts.ts'
-import { jsonStream } from './json-stream.ts'
+import { jsonStream } from '../messages/json-stream.ts'
+import { createLargeTexts } from './large-texts.ts'
 import { mailTexts, type Utf8 } from './mail-texts.ts'
 
 const largeTexts = createLargeTexts()

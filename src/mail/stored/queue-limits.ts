@@ -8,7 +8,7 @@ import type { Clock } from '../../base/time/clock.ts'
 import { formatGmt } from '../../base/time/dates.ts'
 import type { Store } from '../../platform/store/store.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
-import type { Queues } from '../messages/shapes.ts'
+import type { Queues } from './shapes.ts'
 
 export type QueueName = keyof Queues
 
