@@ -14,7 +14,7 @@ import type { Operation } from './platform/http/operation.ts'
 import { createJobRunner } from './platform/jobs/job.ts'
 import type { Role } from './platform/nodes/node.ts'
 import { startSmtp } from './smtp-listeners.ts'
-import type { Figures } from './watching/metrics/figures/figures.ts'
+import type { Figures } from './watching/metrics/figures.ts'
 
 export interface Service {
   /** Port of the HTTP listener, also when the configured one was 0. */

@@ -1,9 +1,9 @@
 /** The rows of reports and their totals by day. */
 
+import { DAY_MS } from '../../base/time/durations.ts'
 import type { DomainReportRow } from '../../platform/store/schema.ts'
 import { insert, StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
-import { DAY_MS } from '../../watching/events/kept/event-retention.ts'
 import { type ReportSummary, type Sums, sum } from './summary.ts'
 
 export interface KeptReport {

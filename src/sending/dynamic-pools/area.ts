@@ -3,10 +3,10 @@
  * domain sends from is read by `sending/ips/choice.ts`; this area changes it.
  */
 import type { Area } from '../../area.ts'
+import { DAY_MS } from '../../base/time/durations.ts'
 import type { Core } from '../../core.ts'
 import { createJob } from '../../platform/jobs/job.ts'
-import { DAY_MS } from '../../watching/events/kept/event-retention.ts'
-import type { Figures } from '../../watching/metrics/figures/figures.ts'
+import type { Figures } from '../../watching/metrics/figures.ts'
 import type { IpsArea } from '../ips/area.ts'
 import type { KnownAddresses } from '../ips/known-addresses.ts'
 import { accountRemoval } from './account-removal.ts'

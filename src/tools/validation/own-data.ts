@@ -4,9 +4,9 @@
  */
 import { sql } from 'kysely'
 import type { Clock } from '../../base/time/clock.ts'
+import { DAY_MS } from '../../base/time/durations.ts'
 import type { Store } from '../../platform/store/store.ts'
 import { recipientHash } from '../../watching/events/event.ts'
-import { DAY_MS } from '../../watching/events/kept/event-retention.ts'
 import { toRecipients } from '../../watching/events/search/indexing.ts'
 import type { Engagement } from './shapes.ts'
 import type { History } from './verdict.ts'
