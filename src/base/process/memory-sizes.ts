@@ -1,6 +1,6 @@
 /**
  * What the process reserves or keeps, by `SENDWRIGHT_MEMORY` (decision 147). V8's own limits have to be there before Node
- * starts; `bin/node-settings.sh` has them. Large bodies have a bound of their own (memory.ts).
+ * starts; `bin/node-settings.sh` has them. Large bodies have a bound of their own.
  */
 import { availableParallelism, totalmem } from 'node:os'
 

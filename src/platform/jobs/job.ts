@@ -2,10 +2,10 @@
  * A periodic job: work that an area repeats at an interval, one run at a time in a process.
  *
  * Most jobs are for the database as a whole, such as removing old rows. Those run in one process at a time, under a
- * lease (job-lease.ts), and the time of the next run survives restarts. Other jobs run in several: because they claim
+ * lease, and the time of the next run survives restarts. Other jobs run in several: because they claim
  * the rows that they work on, or because they look after the memory of their process.
  *
- * The area makes the job and keeps it to wake it; the runner (job-runner.ts) starts and stops all of them.
+ * The area makes the job and keeps it to wake it; the runner starts and stops all of them.
  */
 
 import type { Logger } from 'pino'
