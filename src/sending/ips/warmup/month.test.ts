@@ -1,16 +1,18 @@
 /** A month of an address on warm-up, by a clock that is stepped hour by hour. */
+// Slow: it steps a clock through a month.
 import assert from 'node:assert/strict'
 import pino from 'pino'
 import { createTestClock } from '../../../../test/support/clock.ts'
 import { jobContext } from '../../../../test/support/job-context.ts'
 import { eventually } from '../../../../test/support/service.ts'
 import { eachStore } from '../../../../test/support/stores.ts'
+import { HOUR_MS } from '../../../base/time/durations.ts'
 import { createAccountDirectory } from '../../../people/accounts/account-directory.ts'
 import { noCounts } from '../../../watching/metrics/counters.ts'
 import type { Figures } from '../../../watching/metrics/figures.ts'
 import { openAddresses } from '../known-addresses.ts'
 import { createAllowances } from './allowances.ts'
-import { HOUR_MS, historyOf, hourlyLimit } from './plan.ts'
+import { historyOf, hourlyLimit } from './plan.ts'
 import { createWarmups } from './warmups.ts'
 
 const IP = '192.0.2.1'
