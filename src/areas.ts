@@ -55,13 +55,13 @@ interface AreaParts {
   systemClock: Clock
   isExempt: ((address: string) => boolean) | undefined
   sending: SendingOverrides
-  /** Of alerts on rates; undefined: those that are counted. */
+  /** Figures that alerts on rates are judged by; undefined: the counted ones. */
   figures: Figures | undefined
   /** Further areas, for tests. */
   further: readonly ((core: Core) => Area | Promise<Area>)[]
 }
 
-/** Those that the listeners need by name. */
+/** Areas that the listeners need by name. */
 interface NamedAreas {
   accounts: AccountsArea
   certificates: CertificatesArea

@@ -46,7 +46,7 @@ export interface CoreOverrides {
   random?: () => number
   /** Free bytes of the disk that the data folder is on. */
   freeBytes?: () => Promise<number>
-  /** Of the machine, or of the control group. */
+  /** Memory of the machine, or of the control group. */
   memoryBytes?: number
   /** Default: none is lost. */
   lostLogLines?: () => number
@@ -61,7 +61,7 @@ interface OpenCore {
   interests: EventInterest[]
   keys: Keys
   first: FirstAccount
-  /** Of the sealed values, for backups. */
+  /** Secret of the sealed values, for backups. */
   secret: string
 }
 
@@ -143,8 +143,8 @@ async function tracingOf(
   log: Logger,
   instance: string,
   open: Closers,
-): Promise<Tracing | null> {
-  if (traces === null) return null
+): Promise<Tracing | undefined> {
+  if (traces === null) return undefined
   const { openTracing } = await import('./platform/traces/open-telemetry.ts')
   const tracing = openTracing({ ...traces, instance, log })
   open.push(() => tracing.close())

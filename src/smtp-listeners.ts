@@ -25,7 +25,7 @@ interface SmtpUses {
   accounts: AccountsArea
   certificates: Pick<CertificatesArea, 'mailContexts'>
   messages: MessagesArea
-  /** Of all areas. */
+  /** Readers of all areas. */
   readers: readonly AddressReader[]
   mailReader: MailReader | undefined
   /** Whether mail to that host is for this service. */
