@@ -12,9 +12,8 @@
 
 import { newId } from '../../base/ids.ts'
 import type { Clock } from '../../base/time/clock.ts'
-import { joinInserts } from '../../platform/store/join-inserts.ts'
 import type { ListExpansionRow } from '../../platform/store/schema.ts'
-import { insert, type Statement, type Store } from '../../platform/store/store.ts'
+import { insert, joinInserts, type Statement, type Store } from '../../platform/store/store.ts'
 import { addressKey } from '../../protocols/mime/address.ts'
 import { type ListHeaders, type ListRecipient, readMembers } from './expand.ts'
 import type { List } from './list.ts'

@@ -4,7 +4,7 @@
  * Nearly all accepted events are plain: outgoing mail. `payloadColumn` recognises them by the absence of certain texts in
  * their JSON, which is then not parsed.
  */
-import { providerOfDomain } from '../../mail/deliver/connect/well-known-domains.ts'
+import { providerOfDomain } from '../../mail/deliver/shaping/provider-names.ts'
 import type { FigureRow } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
 

@@ -1,6 +1,5 @@
 /** The request for a page of events, which is also the content of a page token. */
-import type { Sealer } from '../../../platform/store/secrets/sealing.ts'
-import { readToken, signToken } from '../../../platform/store/secrets/signed-token.ts'
+import { readToken, type Sealer, signToken } from '../../../platform/store/secrets/sealing.ts'
 import type { FieldName } from './filter.ts'
 
 /** A position in commit order. */
