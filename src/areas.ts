@@ -11,7 +11,7 @@ import { openShaping } from './mail/deliver/shaping/shaping.ts'
 import { type MessagesArea, messagesArea, type SendingOverrides } from './mail/messages/area.ts'
 import { queueApiArea } from './mail/queue/area.ts'
 import { createKnownDeliveries } from './mail/stored/known-deliveries.ts'
-import { type AccountsArea, accountsArea } from './people/accounts/area.ts'
+import { type AccountsArea, accountsArea } from './people/access/area.ts'
 import type { Keys } from './people/keys/api-keys.ts'
 import { limitNoticesArea, messageLimitsArea } from './people/message-limits/area.ts'
 import { oidcArea } from './people/oidc/area.ts'
@@ -83,7 +83,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   const domains = add(
     await domainsArea(core, {
       addresses: addressesForDomains(addresses),
-      setPostmasterPassword: accounts.credentials.setSystem,
+      postmasterLogin: accounts.credentials.systemWrite,
       async removeAll(domain) {
         for (const area of areas.toReversed()) await area.domainDeleted?.(domain)
       },

@@ -7,7 +7,7 @@ import type { Core } from './core.ts'
 import { createHttp } from './http-listeners.ts'
 import type { SendingOverrides } from './mail/messages/area.ts'
 import { type Closers, type CoreOverrides, openCore } from './open-core.ts'
-import type { FirstAccount } from './people/accounts/first-start.ts'
+import type { FirstAccount } from './people/access/first-start.ts'
 import type { Sessions } from './people/sign-in/sessions.ts'
 import type { Config } from './platform/config/config.ts'
 import type { Operation } from './platform/http/operation.ts'
@@ -84,7 +84,7 @@ export async function startService(
     const { accounts, domains } = named
     interests.push(...areas.flatMap(({ withEvents }) => withEvents ?? []))
     const sandbox = await core.domains.byName(first.sandboxDomain)
-    if (sandbox) await accounts.credentials.setSystem(sandbox, null)
+    if (sandbox) await (await accounts.credentials.systemWrite(sandbox, null))(core.store.db)
     const { http, jobs } = createHttp(core, named)
     const does = (role: Role) => config.roles.includes(role)
     const { operation = (spec: Operation) => spec } = overrides

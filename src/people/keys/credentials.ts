@@ -7,10 +7,11 @@ import type { Sealer } from '../../platform/store/secrets/sealing.ts'
 import type { Store } from '../../platform/store/store.ts'
 import { parseMailbox } from '../../protocols/mime/address.ts'
 import type { SmtpLogin } from '../../receiving/sessions/session.ts'
+import type { SystemLoginWrite } from '../../sending/domains/create-domain.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
 import { DECOY_HASH, hashPassword, verifyPassword } from '../sign-in/passwords.ts'
 
-export interface NewCredential {
+interface NewCredential {
   /** Local part or full address. */
   login: string
   /** Absent: one is generated. */
@@ -28,8 +29,11 @@ export interface Credentials {
   changePassword(domain: Domain, spec: string, password: string | undefined): Promise<string | null>
   remove(domain: Domain, spec: string): Promise<string>
   removeAll(domain: Domain): Promise<number>
-  /** The system login `postmaster@<domain>` of a new domain; without a password it cannot be used yet. */
-  setSystem(domain: Domain, password: string | null): Promise<void>
+  /**
+   * The system login `postmaster@<name>` of a domain; null: it cannot be used yet. Resolves, once the password is hashed, to
+   * what writes it.
+   */
+  systemWrite: SystemLoginWrite
   /** Removes all logins of a deleted domain. */
   forgetDomain(domain: Pick<Domain, 'id'>): Promise<void>
   /** Null for an unknown login, a wrong password or a login without one; equally slow in every case. */
@@ -143,7 +147,7 @@ export function createCredentials(store: Store, sealer: Sealer, clock: Clock): C
         .execute()
       return removed.length
     },
-    async setSystem(domain, password) {
+    async systemWrite(domain, password) {
       const now = Math.floor(clock.now())
       const password_hash = password === null ? null : await hashPassword(password)
       const row = {
@@ -152,16 +156,17 @@ export function createCredentials(store: Store, sealer: Sealer, clock: Clock): C
         domain_id: domain.id,
         changed_at: now,
       }
-      const insert = store.db
-        .insertInto('credentials')
-        .values({ ...row, password_hash, is_system: 1, created_at: now })
-      await insert
-        .onConflict((conflict) =>
-          password_hash === null
-            ? conflict.column('login').doNothing()
-            : conflict.column('login').doUpdateSet({ password_hash, changed_at: now }),
-        )
-        .execute()
+      return async (db) => {
+        await db
+          .insertInto('credentials')
+          .values({ ...row, password_hash, is_system: 1, created_at: now })
+          .onConflict((conflict) =>
+            password_hash === null
+              ? conflict.column('login').doNothing()
+              : conflict.column('login').doUpdateSet({ password_hash, changed_at: now }),
+          )
+          .execute()
+      }
     },
     async forgetDomain({ id }) {
       await store.db.deleteFrom('credentials').where('domain_id', '=', id).execute()
@@ -187,7 +192,7 @@ export function createCredentials(store: Store, sealer: Sealer, clock: Clock): C
   }
 }
 
-export const systemLogin = (domain: Pick<Domain, 'name'>) => `postmaster@${domain.name}`
+const systemLogin = (domain: Pick<Domain, 'name'>) => `postmaster@${domain.name}`
 
 /** The full address of a login given as local part or address, in lower case. @throws BadRequest */
 function loginOf(domain: Domain, given: string): string {

@@ -4,15 +4,15 @@ import { countOf, type Figures } from '../../watching/metrics/figures.ts'
 import type { Domain } from '../domains/domain.ts'
 import type { DomainFigures } from './bands.ts'
 
-export interface DomainFigureParts {
+interface DomainFigureParts {
   figures: Figures
   clock: Clock
   windowMs: number
 }
 
-export type SenderOfFigures = Pick<Domain, 'accountId' | 'name'>
+type SenderOfFigures = Pick<Domain, 'accountId' | 'name'>
 
-/** Of the window that ends now, in whole hours. @throws BadRequest when too many queries of the account wait */
+/** Figures of the window that ends now, in whole hours. @throws BadRequest when too many queries of the account wait */
 export async function figuresOf(
   { figures, clock, windowMs }: DomainFigureParts,
   { accountId, name }: SenderOfFigures,

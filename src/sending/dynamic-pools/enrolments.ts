@@ -23,7 +23,7 @@ import { alreadyEnrolled, notEnrolled, ownerOf, poolsOf } from './pool-rules.ts'
 
 type Tx = Transaction<Schema>
 
-export interface EnrolmentParts {
+interface EnrolmentParts {
   store: Store
   clock: Clock
   known: KnownAddresses
@@ -41,7 +41,7 @@ export interface Check {
 }
 
 /** What a domain sends from when it has left; exactly one is given. */
-export interface Replacement {
+interface Replacement {
   ips: readonly string[]
   poolId: string | undefined
 }

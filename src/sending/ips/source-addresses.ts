@@ -48,7 +48,7 @@ export interface Sources {
   poolOf(ip: string): { id: string; name: string } | null
 }
 
-export interface SourceParts {
+interface SourceParts {
   book(): AddressBook
   domains: Pick<DomainDirectory, 'byId'>
   /** Without configured addresses the system chooses, and a message may request one of these. */
@@ -76,7 +76,7 @@ export function createSources(parts: SourceParts): Sources {
   const isOwn = (address: Address) =>
     isUsable(address) && (parts.isBound?.(address.ip) !== false || !othersHave(address.ip))
 
-  /** Of all processes, so that each of them has the same choice; else of this one. `site` null: any. */
+  /** Addresses of all processes, so that each has the same choice; else of this one. `site` null: any. */
   function addressOf(
     delivery: Routed,
     sender: SenderSettings,

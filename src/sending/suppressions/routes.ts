@@ -27,7 +27,7 @@ import { KINDS, type KindTraits } from './kinds.ts'
 import type { Suppressions } from './service.ts'
 import type { PageQuery } from './store.ts'
 
-export interface SuppressionRouteParts {
+interface SuppressionRouteParts {
   suppressions: Suppressions
   domains: DomainDirectory
   imports: {

@@ -54,7 +54,7 @@ const TAG = 'Templates'
 const PAGE_MAX = 100
 const FIRST_TAG = 'initial'
 
-export interface TemplateRouteParts {
+interface TemplateRouteParts {
   templates: TemplateService
   domains: DomainDirectory
   /** Without a final slash. */

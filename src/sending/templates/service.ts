@@ -30,7 +30,7 @@ import {
 } from './template-rules.ts'
 import { type ContentParts, checkContent, type GivenContent } from './version-content.ts'
 
-export interface TemplateParts extends ContentParts {
+interface TemplateParts extends ContentParts {
   store: Store
   domains: DomainDirectory
   clock: Clock

@@ -2,6 +2,7 @@
  * What the account's own mail says about addresses: its bounce lists, and the events of the last 90 days as far as they
  * are kept (validation.md section 2 rows 5 and 6). Other accounts' mail is not looked at: their recipients are theirs.
  */
+
 import { sql } from 'kysely'
 import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS } from '../../base/time/durations.ts'

@@ -13,7 +13,7 @@ import { RESULT, type ValidationResult } from './shapes.ts'
 import { usageOf } from './usage.ts'
 import type { Validator } from './validator.ts'
 
-export interface SingleRouteParts {
+interface SingleRouteParts {
   store: Store
   accounts: Pick<AccountDirectory, 'byId'>
   clock: Clock

@@ -6,7 +6,7 @@
 import type { Area } from '../../area.ts'
 import type { Core } from '../../core.ts'
 import type { Delivery } from '../../mail/deliver/contract.ts'
-import type { AccountsArea } from '../../people/accounts/area.ts'
+import type { AccountsArea } from '../../people/access/area.ts'
 import type { SystemMail } from '../../people/users/mails.ts'
 import type { AlertHitRow } from '../../platform/store/schema.ts'
 import type { BouncesArea } from '../../receiving/bounces/area.ts'

@@ -1,5 +1,7 @@
 /** Links to the results of a job, signed, without a key (validation.md section 3 rules 6 and 7). */
+
 import type { Clock } from '../../../base/time/clock.ts'
+import { DAY_MS } from '../../../base/time/durations.ts'
 import { csvReply, Reply } from '../../../platform/http/answer/reply.ts'
 import type { ValidationJobRow } from '../../../platform/store/schema.ts'
 import { readToken, type Sealer, signToken } from '../../../platform/store/secrets/sealing.ts'
@@ -9,7 +11,7 @@ import type { DownloadUrls } from './job.ts'
 import { resultsOf } from './job-store.ts'
 
 /** From each read of the job. */
-const LIVE_MS = 24 * 3_600_000
+const LIVE_MS = DAY_MS
 const PURPOSE = 'validation-download'
 const TOKEN_LENGTH_MAX = 200
 

@@ -10,14 +10,14 @@ import { BadRequest, Unauthenticated } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import type { GuessingGuard } from '../../platform/http/limits/failed-attempts.ts'
 import type { Store } from '../../platform/store/store.ts'
-import type { FailedSignIns } from '../sign-in/failed-sign-ins.ts'
+import { emailOf, type User, type UserDirectory } from '../accounts/user-directory.ts'
 import { verifyChosen } from './chosen-password.ts'
-import { emailOf, type User, type UserDirectory } from './directory.ts'
+import type { FailedSignIns } from './failed-sign-ins.ts'
 import type { SecondFactor } from './second-factor.ts'
 
 export interface GivenProof {
   password: string
-  /** Of the authenticator app, or a recovery code. */
+  /** Code of the authenticator app, or a recovery code. */
   code: string | undefined
 }
 
@@ -31,7 +31,7 @@ export interface PasswordSignIn {
   prove(user: User, proof: GivenProof, address: string): Promise<void>
 }
 
-export interface PasswordSignInParts {
+interface PasswordSignInParts {
   store: Store
   clock: Clock
   userDirectory: Pick<UserDirectory, 'byEmail'>

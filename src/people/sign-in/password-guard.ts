@@ -4,7 +4,7 @@ import {
   type FailedAttempts,
   type GuessingGuard,
 } from '../../platform/http/limits/failed-attempts.ts'
-import type { LoginPlaces } from '../sign-in/login-places.ts'
+import type { LoginPlaces } from './login-places.ts'
 
 /** Per /20: about half a second of work. */
 const WAITING_MAX = 20
