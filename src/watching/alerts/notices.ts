@@ -1,7 +1,7 @@
 /**
  * Notices about hits (alerts.md rules 5, 6, 9 to 11). Each is a row, written in the transaction that changes its hit, so
- * that there is exactly one for each target, also after a crash. Mail is sent by a job (mail-notices.ts), webhooks and
- * Slack by the queue of POSTs (post-notices.ts).
+ * that there is exactly one for each target, also after a crash. Mail is sent by a job, webhooks and Slack by the
+ * queue of POSTs (notice-sending.ts).
  */
 
 import { Lazy } from '../../base/flow/cache.ts'
