@@ -19,7 +19,7 @@ import { rateLimitsArea } from './people/rate-limits/area.ts'
 import { sandboxArea } from './people/sandbox/area.ts'
 import { subaccountsArea } from './people/subaccounts/area.ts'
 import { usersArea } from './people/users/area.ts'
-import type { JobReport } from './platform/jobs/job-context.ts'
+import type { JobReport } from './platform/jobs/job.ts'
 import { bouncesArea } from './receiving/bounces/area.ts'
 import { domainReportsArea } from './receiving/domain-reports/area.ts'
 import { inboxArea } from './receiving/inbox/area.ts'
@@ -48,7 +48,7 @@ import { tagsArea } from './watching/tags/area.ts'
 import { tlsReportsArea } from './watching/tls-results/area.ts'
 import { webhooksArea } from './watching/webhooks/area.ts'
 
-export interface AreaParts {
+interface AreaParts {
   keys: Keys
   secret: string
   jobs(): Promise<JobReport[]>
@@ -62,7 +62,7 @@ export interface AreaParts {
 }
 
 /** Those that the listeners need by name. */
-export interface NamedAreas {
+interface NamedAreas {
   accounts: AccountsArea
   certificates: CertificatesArea
   domains: DomainsArea

@@ -132,7 +132,12 @@ test('every command of the documents runs', async (t) => {
   })
   const database = await createTestDatabase('documents')
   t.after(() => database.drop())
+  const { body: sent } = await service.send({})
+  const id = sent.id.slice(1, -1)
+  const { body: deliveries } = await service.call('GET', `/sendwright/v1/messages/${id}/deliveries`)
   const settings: Record<string, string> = {
+    ID: id,
+    DELIVERY: deliveries.items[0].id,
     PATH: `${join(folder, 'bin')}:${process.env['PATH']}`,
     KEY: service.key,
     URL: service.url,

@@ -1,3 +1,4 @@
+/** Frame of all pages: navigation, account, theme. Signing out calls DELETE /sendwright/v1/session. */
 import { ActionIcon, Badge, Drawer, useComputedColorScheme, useMantineColorScheme } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link, Outlet, useLocation } from '@tanstack/react-router'

@@ -5,16 +5,12 @@ import type { Core } from '../../core.ts'
 import { createFailedAttempts, type FailedAttempts } from '../../platform/http/limits/failed-attempts.ts'
 import type { Authenticator } from '../../platform/http/rights/auth.ts'
 import { removeIndexedRows } from '../../platform/store/account-rows.ts'
-import { type AllowedCallers, createAllowedCallers } from '../caller-addresses/allowed-callers.ts'
 import { callerAddressRoutes } from '../caller-addresses/routes.ts'
 import { createCallerAddressStore } from '../caller-addresses/store.ts'
-import type { Keys } from '../keys/api-keys.ts'
+import { createPublicKeys, type Keys, keyRetention, localKey, removeSendingKeys } from '../keys/api-keys.ts'
 import { credentialRoutes } from '../keys/credential-routes.ts'
 import { type Credentials, createCredentials } from '../keys/credentials.ts'
-import { keyRetention } from '../keys/key-retention.ts'
 import { keyRoutes } from '../keys/key-routes.ts'
-import { localKey } from '../keys/local-key.ts'
-import { createPublicKeys } from '../keys/public-keys.ts'
 import { createFailedSignIns, type FailedSignIns } from '../sign-in/failed-sign-ins.ts'
 import { createLoginPlaces } from '../sign-in/login-places.ts'
 import { createSessionOpening, type SessionOpening } from '../sign-in/session-opening.ts'
@@ -26,8 +22,12 @@ import { createSecondFactor, type SecondFactor } from '../users/second-factor.ts
 import { accountFeatureRoutes } from './account-features.ts'
 import { type AuditLog, createAuditLog } from './audit-log.ts'
 import { auditRoutes } from './audit-routes.ts'
-import { auditedAttempts, createAuthenticator } from './authenticator.ts'
-import { removeSendingKeys } from './on-domain-deleted.ts'
+import {
+  type AllowedCallers,
+  auditedAttempts,
+  createAllowedCallers,
+  createAuthenticator,
+} from './authenticator.ts'
 import { accountRoutes } from './routes.ts'
 import { createAccountSettings, settingsRoutes } from './settings.ts'
 

@@ -8,7 +8,7 @@ import { openDialogue, plainLogin } from '../../../test/support/smtp-dialogue.ts
 import { eachStore } from '../../../test/support/stores.ts'
 import { activeUser, as } from '../../../test/support/users.ts'
 import { createAccountDirectory } from '../accounts/account-directory.ts'
-import { createAllowedCallers } from './allowed-callers.ts'
+import { createAllowedCallers } from '../accounts/authenticator.ts'
 import { createCallerAddressStore } from './store.ts'
 
 const PATH = '/v2/ip_whitelist'

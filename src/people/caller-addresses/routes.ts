@@ -9,10 +9,9 @@ import { flagParam, parsedParam, wordParam } from '../../platform/http/request/i
 import type { Params } from '../../platform/http/request/params.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'
 import type { AccountDirectory } from '../accounts/account-directory.ts'
+import { type AllowedCallers, entriesAllow, isBoundToAddresses } from '../accounts/authenticator.ts'
 import { CALLER_ADDRESSES } from '../accounts/shapes.ts'
-import { type AllowedCallers, entriesAllow } from './allowed-callers.ts'
 import type { CallerAddress, CallerAddressStore } from './store.ts'
-import { isBoundToAddresses } from './who.ts'
 
 const DESCRIPTION_LENGTH_MAX = 255
 const COMMON = { path: '/v2/ip_whitelist', tag: 'Account' } as const

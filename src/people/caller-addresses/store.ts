@@ -1,6 +1,6 @@
 /** The SQL of the addresses that an account may be called from. */
 import { BadRequest } from '../../base/process/errors.ts'
-import { lockedAccount } from '../../platform/store/account-lock.ts'
+import { lockedAccount } from '../../platform/store/account-rows.ts'
 import type { CallerAddressRow } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
 

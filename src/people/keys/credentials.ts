@@ -6,6 +6,7 @@ import type { CredentialRow } from '../../platform/store/schema.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
 import type { Store } from '../../platform/store/store.ts'
 import { parseMailbox } from '../../protocols/mime/address.ts'
+import type { SmtpLogin } from '../../receiving/sessions/session.ts'
 import type { SystemLoginWrite } from '../../sending/domains/create-domain.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
 import { DECOY_HASH, hashPassword, verifyPassword } from '../sign-in/passwords.ts'
@@ -15,15 +16,6 @@ export interface NewCredential {
   login: string
   /** Absent: one is generated. */
   password?: string | undefined
-}
-
-/** The account and domain of an authenticated login. */
-export interface SmtpLogin {
-  login: string
-  accountId: string
-  domainId: string
-  /** Changes with the password: a session that began under an earlier value has ended. */
-  changedAt: number
 }
 
 export interface Credentials {

@@ -11,8 +11,15 @@ import type { Role } from '../../platform/http/rights/rights.ts'
 import type { ApiKeyRow } from '../../platform/store/schema.ts'
 import { API_KEY, NEW_API_KEY } from '../accounts/shapes.ts'
 import type { UserDirectory } from '../users/directory.ts'
-import { disabledReason, KEY_KINDS, KEY_ROLES, type KeyKind, type Keys, type NewKey } from './api-keys.ts'
-import type { PublicKeys } from './public-keys.ts'
+import {
+  disabledReason,
+  KEY_KINDS,
+  KEY_ROLES,
+  type KeyKind,
+  type Keys,
+  type NewKey,
+  type PublicKeys,
+} from './api-keys.ts'
 
 const TAG = 'Account'
 const READ = { area: 'keys', access: 'read' } as const

@@ -6,7 +6,7 @@
  * the rest. A day adds at most ROWS_PER_DAY_MAX rows of the first kind and 1,440 of the second, about 1 MB.
  */
 import type { Logger } from 'pino'
-import { networkOf } from '../../base/net/client-networks.ts'
+import { networkOf } from '../../base/net/ip.ts'
 import type { Clock, Timer } from '../../base/time/clock.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
 import type { Statement, Store } from '../../platform/store/store.ts'

@@ -1,6 +1,9 @@
-/** Limits guessing of users' passwords, by the rules of `platform/http/limits/guessing-guard.ts`. Responses to failures are delayed. */
-import type { FailedAttempts } from '../../platform/http/limits/failed-attempts.ts'
-import { createGuessingGuard, type GuessingGuard } from '../../platform/http/limits/guessing-guard.ts'
+/** Limits guessing of users' passwords, by the rules of `platform/http/limits/failed-attempts.ts`. Responses to failures are delayed. */
+import {
+  createGuessingGuard,
+  type FailedAttempts,
+  type GuessingGuard,
+} from '../../platform/http/limits/failed-attempts.ts'
 import type { LoginPlaces } from '../sign-in/login-places.ts'
 
 /** Per /20: about half a second of work. */

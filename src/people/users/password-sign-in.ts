@@ -8,7 +8,7 @@
 
 import { BadRequest, Unauthenticated } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
-import type { GuessingGuard } from '../../platform/http/limits/guessing-guard.ts'
+import type { GuessingGuard } from '../../platform/http/limits/failed-attempts.ts'
 import type { Store } from '../../platform/store/store.ts'
 import type { FailedSignIns } from '../sign-in/failed-sign-ins.ts'
 import { verifyChosen } from './chosen-password.ts'

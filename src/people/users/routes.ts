@@ -11,7 +11,7 @@ import {
 } from '../../platform/http/request/inputs.ts'
 import { USER_ROLES } from '../../platform/http/rights/rights.ts'
 import { SUCCESS } from '../accounts/shapes.ts'
-import { requireLocalKey } from '../keys/local-key.ts'
+import { requireLocalKey } from '../keys/api-keys.ts'
 import type { UserDirectory } from './directory.ts'
 import type { SecondFactor } from './second-factor.ts'
 import { USER } from './shapes.ts'

@@ -1,12 +1,13 @@
 /**
  * Removes the rows of one account from tables of any size, a portion at a time with a pause after each, so that no other
- * account waits for more than one portion. Both functions may be called again after a failure.
+ * account waits for more than one portion. The functions for that may be called again after a failure.
  */
 
+import type { Transaction } from 'kysely'
 import { pause } from '../../base/flow/pause.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import type { Schema } from './schema.ts'
-import type { SqlValue, Store } from './store.ts'
+import type { SqlValue, Statement, Store } from './store.ts'
 
 /** About 10 ms of SQLite's only writer. */
 const PORTION = 500
@@ -75,3 +76,33 @@ export async function removeRowsInPass<T extends keyof Schema>(
     signal.throwIfAborted()
   }
 }
+
+/** A transaction with the account's row locked: for limits that count rows, and rules that need "the last one". */
+export function lockedAccount<T>(
+  store: Store,
+  accountId: string,
+  run: (tx: Transaction<Schema>) => Promise<T>,
+): Promise<T> {
+  return store.transaction(async (tx) => {
+    // SQLite has one writer at a time.
+    if (store.kind === 'postgres')
+      await tx.selectFrom('accounts').select('id').where('id', '=', accountId).forUpdate().execute()
+    return run(tx)
+  })
+}
+
+/**
+ * For a unit of `commit`: other units with this statement, and `lockedAccount`, wait until the unit has ended. Statements
+ * after it see what those wrote.
+ */
+export const accountLockStatements = (store: Pick<Store, 'kind'>, accountId: string): Statement[] =>
+  // SQLite has one writer at a time.
+  store.kind === 'postgres'
+    ? [{ sql: 'SELECT id FROM accounts WHERE id = ? FOR UPDATE', values: [accountId] }]
+    : []
+
+/**
+ * The `account_id` of mail of the service itself, such as invitations. There is no such account: nobody reads these
+ * messages or their events over the API (decision 59).
+ */
+export const SYSTEM_ACCOUNT_ID = 'system'

@@ -1,5 +1,5 @@
 /** Every address with what decides who may send from it, as one value that is replaced at each change. Pure. */
-import type { SourceAddress } from '../../platform/config/config.ts'
+import type { SourceAddress } from '../../platform/config/sending.ts'
 import type {
   DynamicPoolMemberRow,
   DynamicPoolRow,

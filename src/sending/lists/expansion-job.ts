@@ -18,9 +18,8 @@ import {
   type TaskParts,
   type TaskTable,
 } from '../../platform/jobs/stepped-task.ts'
-import { joinInserts } from '../../platform/store/join-inserts.ts'
 import type { ListExpansionRow } from '../../platform/store/schema.ts'
-import { insert, type Statement } from '../../platform/store/store.ts'
+import { insert, joinInserts, type Statement } from '../../platform/store/store.ts'
 import { addressKey } from '../../protocols/mime/address.ts'
 import { type ListHeaders, type ListRecipient, readMembers } from './expand.ts'
 import type { List } from './list.ts'

@@ -12,7 +12,7 @@ import {
   oneOf,
   text,
 } from '../../base/shape.ts'
-import { pageOf } from '../../platform/http/request/paging-shape.ts'
+import { pageOf } from '../../platform/http/request/paging.ts'
 import { ACCESS_LEVELS, REPLY_PREFERENCES } from './list.ts'
 
 const MESSAGE = text('What was done')

@@ -1,8 +1,7 @@
 /** The SQL of lists and members. Members are written under their list's version: see `changeMembers`. */
 
-import { joinInserts } from '../../platform/store/join-inserts.ts'
 import type { ListMemberRow, ListRow } from '../../platform/store/schema.ts'
-import { insert, StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
+import { insert, joinInserts, StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
 import { addressKey } from '../../protocols/mime/address.ts'
 import { type List, listOfRow, type Member, memberOfRow } from './list.ts'
 

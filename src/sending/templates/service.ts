@@ -2,7 +2,7 @@
 
 import { BadRequest } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
-import { lockedAccount } from '../../platform/store/account-lock.ts'
+import { lockedAccount } from '../../platform/store/account-rows.ts'
 import type { Store } from '../../platform/store/store.ts'
 import type { DomainDirectory } from '../domains/names/directory.ts'
 import { createTemplateChoice, type TemplateChoice } from './choose.ts'

@@ -3,7 +3,7 @@
  * that the account's settings name for its event type, and to nobody without such settings.
  */
 import { newId } from '../../base/ids.ts'
-import { loggableUrl } from '../../base/net/loggable-url.ts'
+import { loggableUrl } from '../../base/printable.ts'
 import { laneOf, type NewPost } from '../../platform/posts/post-rows.ts'
 import type { AlertNoticeRow } from '../../platform/store/schema.ts'
 import { insertMany, type Statement } from '../../platform/store/store.ts'

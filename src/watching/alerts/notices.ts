@@ -6,7 +6,7 @@
 
 import { Lazy } from '../../base/flow/cache.ts'
 import { newId } from '../../base/ids.ts'
-import { loggableUrl } from '../../base/net/loggable-url.ts'
+import { loggableUrl } from '../../base/printable.ts'
 import type { Of } from '../../base/shape.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import type { UserDirectory } from '../../people/users/directory.ts'

@@ -3,8 +3,7 @@
  * belongs to the account that it was made for.
  */
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
-import type { Sealer } from '../../platform/store/secrets/sealing.ts'
-import { readToken, signToken } from '../../platform/store/secrets/signed-token.ts'
+import { readToken, type Sealer, signToken } from '../../platform/store/secrets/sealing.ts'
 import type { Gap, PageRequest } from '../events/search/page-request.ts'
 import type { LogQuery } from './log-query.ts'
 import type { LogTotals } from './log-totals.ts'

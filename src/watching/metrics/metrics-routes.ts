@@ -1,8 +1,7 @@
 /** Metrics over HTTP (metrics-logs.md section 1). */
 import type { Clock } from '../../base/time/clock.ts'
 import type { Core } from '../../core.ts'
-import { csvReply, prefersCsv } from '../../platform/http/answer/csv-reply.ts'
-import type { Reply } from '../../platform/http/answer/reply.ts'
+import { csvReply, prefersCsv, type Reply } from '../../platform/http/answer/reply.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'
 import type { Store } from '../../platform/store/store.ts'

@@ -4,7 +4,7 @@ import { VERSION } from '../../base/process/version.ts'
 import type { Core } from '../../core.ts'
 import { countQueue, type QueueCounts } from '../../mail/deliver/claim/queue-counts.ts'
 import type { Delivery, LaneState } from '../../mail/deliver/contract.ts'
-import type { JobReport } from '../../platform/jobs/job-context.ts'
+import type { JobReport } from '../../platform/jobs/job.ts'
 import type { AlertHitRow } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
 

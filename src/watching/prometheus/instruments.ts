@@ -4,7 +4,7 @@
  */
 import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client'
 import type { Core } from '../../core.ts'
-import type { Answered } from '../../platform/http/server.ts'
+import type { Answered } from '../../platform/http/exchange.ts'
 import type { Tracing } from '../../platform/traces/tracing.ts'
 import type { EventRecord } from '../events/event.ts'
 

@@ -3,7 +3,7 @@
 import { BadRequest } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { booleanOf, invalidFormat, isPlainObject, jsonText, quotable } from '../../base/values.ts'
-import { csvReply, prefersCsv } from '../../platform/http/answer/csv-reply.ts'
+import { csvReply, prefersCsv } from '../../platform/http/answer/reply.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import type { Params } from '../../platform/http/request/params.ts'
 import { METRICS, type Metric } from '../metrics/figures/figures.ts'

@@ -1,3 +1,6 @@
+/**
+ * Activity: events and mail of the last days with filters. Calls POST /v1/analytics/logs; a live view asks again while it is open.
+ */
 import { Button, NativeSelect } from '@mantine/core'
 import { keepPreviousData, queryOptions, useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'

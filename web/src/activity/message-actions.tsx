@@ -1,3 +1,4 @@
+/** Buttons of one message: try now, hold, release, cancel, send again. */
 import { Button, Group, Modal, Text, TextInput } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'

@@ -1,3 +1,7 @@
+/**
+ * One message: a card for each recipient with its attempts, the dialogue and what will happen next, and the stored content. Calls
+ * GET /sendwright/v1/messages/:id/deliveries and POST /v1/analytics/logs.
+ */
 import { Skeleton } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'

@@ -1,3 +1,6 @@
+/**
+ * Delivery: what waits and why, by provider, domain or reason, and the queue actions for it. Calls GET /sendwright/v1/queue.
+ */
 import { Badge, Button, SegmentedControl } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'

@@ -1,3 +1,6 @@
+/**
+ * One domain: its state, DNS records to publish, and keys. Calls GET /v4/domains/:name and PUT /v4/domains/:name/verify.
+ */
 import { Alert, Skeleton, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'

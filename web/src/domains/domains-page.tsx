@@ -1,3 +1,4 @@
+/** All domains of the account with their state. Calls GET /v4/domains. */
 import { Button, CloseButton, Skeleton, TextInput } from '@mantine/core'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'

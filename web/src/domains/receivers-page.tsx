@@ -1,3 +1,7 @@
+/**
+ * What receivers report of a domain: DMARC and TLS reports, their rules for senders. Calls
+ * /sendwright/v1/domains/:domain/reports and /sender-rules.
+ */
 import { Badge, Skeleton, Text } from '@mantine/core'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'

@@ -1,3 +1,4 @@
+/** One guide of docs/, made into a page at build. Calls nothing. */
 import { Skeleton } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, useLocation, useRouter } from '@tanstack/react-router'

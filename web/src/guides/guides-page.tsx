@@ -1,3 +1,4 @@
+/** The list of guides with search. Calls nothing. */
 import { getRouteApi, Link, useParams } from '@tanstack/react-router'
 import { DocumentationFrame } from '../reference/documentation-frame.tsx'
 import { PageHeader, Panel } from '../shared/page.tsx'

@@ -1,3 +1,4 @@
+/** The captured inbox: list and open message side by side. Calls /sendwright/v1/inbox. */
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { getRouteApi, Outlet, useParams } from '@tanstack/react-router'
 import { inboxQuery } from './inbox-queries.ts'

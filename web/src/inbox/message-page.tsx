@@ -1,3 +1,4 @@
+/** The open message of the captured inbox. Calls GET /sendwright/v1/inbox/:id. */
 import { Alert, Button, Skeleton, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'

@@ -1,3 +1,6 @@
+/**
+ * The first page: steps that are left, what needs attention, counts and providers. Each part asks for itself and may fail alone.
+ */
 import { Skeleton } from '@mantine/core'
 import { useQueries, useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'

@@ -1,3 +1,4 @@
+/** One operation of the API: parameters, answers, examples. Made from GET /openapi.json. */
 import { Badge, Tabs } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'

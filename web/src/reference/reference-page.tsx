@@ -1,3 +1,4 @@
+/** The API reference: all operations by section, with search. Made from GET /openapi.json. */
 import { Anchor, Skeleton } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, Outlet, useNavigate, useParams } from '@tanstack/react-router'

@@ -1,3 +1,4 @@
+/** Inbound routes: expression, actions, priority, and a test of an expression. Calls /v3/routes. */
 import { Button, Text, Textarea, TextInput } from '@mantine/core'
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'

@@ -1,3 +1,4 @@
+/** Who changed what. Calls GET /sendwright/v1/audit; names come from /v1/keys and /v5/users. */
 import { Badge } from '@mantine/core'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'

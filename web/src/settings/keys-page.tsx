@@ -1,3 +1,4 @@
+/** API keys. Calls /v1/keys. */
 import { Anchor, Badge, Button, Modal, NativeSelect, Text, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'

@@ -1,3 +1,4 @@
+/** Frame of the settings with their tabs. Calls nothing. */
 import { Link } from '@tanstack/react-router'
 import { Icon } from '../icons.tsx'
 import { may, useSession } from '../session.ts'

@@ -1,3 +1,4 @@
+/** State of the service: checks, jobs, sizes, addresses. Calls GET /sendwright/v1/system. */
 import { Badge, Button, Skeleton } from '@mantine/core'
 import { type UseQueryResult, useQuery } from '@tanstack/react-query'
 import { formatBytes } from '../format.ts'

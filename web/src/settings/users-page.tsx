@@ -1,3 +1,4 @@
+/** Users of the account, roles and invitations. Calls /v5/users. */
 import { Badge, Button, Group, NativeSelect, TextInput } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'

@@ -1,3 +1,4 @@
+/** A button that makes one change, says the result, and offers to take it back. */
 import { Button, type ButtonProps, Text } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'

@@ -1,3 +1,4 @@
+/** A table with columns, links in rows, and buttons for pages. */
 import { Button, Group, Skeleton } from '@mantine/core'
 import type { ReactNode } from 'react'
 import { Icon } from '../icons.tsx'

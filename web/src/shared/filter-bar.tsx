@@ -1,3 +1,4 @@
+/** Filters above a table. Their values live in the address of the page. */
 import { Button, CloseButton, NativeSelect, TextInput } from '@mantine/core'
 import type { ReactNode } from 'react'
 import { Icon } from '../icons.tsx'

@@ -1,3 +1,4 @@
+/** Frame of a page with a filter, a table and its states. */
 import type { ReactNode } from 'react'
 import { type Column, DataTable } from './data-table.tsx'
 import { Page, PageHeader, type PageHeaderProps, Panel } from './page.tsx'

@@ -1,3 +1,4 @@
+/** The command palette (Ctrl+K): pages and actions by name. */
 import { Modal } from '@mantine/core'
 import { useNavigate } from '@tanstack/react-router'
 import { useId, useState } from 'react'

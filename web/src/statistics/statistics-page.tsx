@@ -1,3 +1,4 @@
+/** Metrics over time and by dimension. Calls POST /v1/analytics/metrics. */
 import { Button, NativeSelect, Switch, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'

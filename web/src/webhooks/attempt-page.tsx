@@ -1,3 +1,6 @@
+/**
+ * One attempt of a webhook: request, answer, next try, and sending it again. Calls /sendwright/v1/webhooks/attempts/:id.
+ */
 import { Button, Skeleton, Text } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'

@@ -1,3 +1,4 @@
+/** Attempts of webhooks. Calls GET /sendwright/v1/webhooks/attempts. */
 import { Badge, Button, NativeSelect, Text, TextInput } from '@mantine/core'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'

@@ -1,3 +1,4 @@
+/** Webhooks of the account and of a domain. Calls /v1/webhooks and /v3/domains/:domain/webhooks. */
 import { Button, Group, Text, TextInput } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'

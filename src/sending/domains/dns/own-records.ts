@@ -8,7 +8,8 @@
 import { isIP } from 'node:net'
 import { seenAddresses } from '../../../base/net/host-addresses.ts'
 import { canonicalIp } from '../../../base/net/ip.ts'
-import { type Config, isInternetName } from '../../../platform/config/config.ts'
+import type { Config } from '../../../platform/config/config.ts'
+import { isInternetName } from '../../../platform/config/listening.ts'
 import type { DnsAnswer, Resolver } from '../../../protocols/dns/resolver.ts'
 import { isSpfRecord } from '../../../protocols/dns/spf.ts'
 

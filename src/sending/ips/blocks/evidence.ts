@@ -8,10 +8,10 @@
  *    are enough.
  */
 
-import { remember } from '../../../base/flow/remember.ts'
+import { remember } from '../../../base/flow/cache.ts'
 import type { Clock } from '../../../base/time/clock.ts'
 import { DAY_MS } from '../../../base/time/durations.ts'
-import { providerOfDomain } from '../../../mail/deliver/connect/well-known-domains.ts'
+import { providerOfDomain } from '../../../mail/deliver/shaping/provider-names.ts'
 import type { ShapingTable } from '../../../mail/deliver/shaping/shaping-table.ts'
 import { rootDomainOf } from '../../domains/names/domain-names.ts'
 

@@ -2,11 +2,9 @@
 
 import type { Clock } from '../../../base/time/clock.ts'
 import { DAY_MS } from '../../../base/time/durations.ts'
-import { csvReply } from '../../../platform/http/answer/csv-reply.ts'
-import { Reply } from '../../../platform/http/answer/reply.ts'
+import { csvReply, Reply } from '../../../platform/http/answer/reply.ts'
 import type { ValidationJobRow } from '../../../platform/store/schema.ts'
-import type { Sealer } from '../../../platform/store/secrets/sealing.ts'
-import { readToken, signToken } from '../../../platform/store/secrets/signed-token.ts'
+import { readToken, type Sealer, signToken } from '../../../platform/store/secrets/sealing.ts'
 import type { Store } from '../../../platform/store/store.ts'
 import type { ValidationResult } from '../shapes.ts'
 import type { DownloadUrls } from './job.ts'

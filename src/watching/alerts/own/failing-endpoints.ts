@@ -1,5 +1,5 @@
 /** Webhook endpoints that have failed for an hour. */
-import { loggableUrl } from '../../../base/net/loggable-url.ts'
+import { loggableUrl } from '../../../base/printable.ts'
 import type { WebhooksArea } from '../../webhooks/area.ts'
 import type { OwnCheck } from './own-check.ts'
 

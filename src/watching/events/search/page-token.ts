@@ -2,8 +2,7 @@
  * Page tokens: a page request in one path part of `A-Z a-z 0-9 - _`. They are authenticated, so that only tokens of
  * this installation are accepted. They do not expire: once retention has deleted their events, their pages are empty.
  */
-import type { Sealer } from '../../../platform/store/secrets/sealing.ts'
-import { readToken, signToken } from '../../../platform/store/secrets/signed-token.ts'
+import { readToken, type Sealer, signToken } from '../../../platform/store/secrets/sealing.ts'
 import type { PageRequest } from './page-request.ts'
 
 /** Authenticated, so that a token of another list or an older format is refused. */

@@ -1,5 +1,5 @@
 /** The values by which an event is counted (metrics-logs.md section 2). */
-import { providerOfDomain } from '../../../mail/deliver/connect/well-known-domains.ts'
+import { providerOfDomain } from '../../../mail/deliver/shaping/provider-names.ts'
 import { type Payload, within } from './counters.ts'
 import type { FigureValues } from './splits.ts'
 

@@ -2,7 +2,7 @@
  * Reads the rows that a query of figures needs. The database groups and filters; what several reads found is added up
  * here. A read covers so much time that it occupies a reader for some milliseconds only.
  */
-import { Turns } from '../../../base/flow/turns.ts'
+import { Turns } from '../../../base/flow/gate.ts'
 import type { Statement, Store } from '../../../platform/store/store.ts'
 import { COUNTERS, type Counts, noCounts } from '../count/counters.ts'
 import { after, startOf } from '../count/intervals.ts'

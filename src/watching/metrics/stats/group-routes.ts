@@ -1,7 +1,7 @@
 /** Statistics over HTTP: filtered and grouped ones, and aggregates (tags-stats.md sections 1 and 4). */
 import { BadRequest } from '../../../base/process/errors.ts'
 import { invalidChoice, invalidFormat } from '../../../base/values.ts'
-import { csvReply, prefersCsv } from '../../../platform/http/answer/csv-reply.ts'
+import { csvReply, prefersCsv } from '../../../platform/http/answer/reply.ts'
 import { type Operation, operation } from '../../../platform/http/operation.ts'
 import { choiceParam, type InputOf, parsedParam, wordParam } from '../../../platform/http/request/inputs.ts'
 import type { Params } from '../../../platform/http/request/params.ts'

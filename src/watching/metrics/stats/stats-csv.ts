@@ -1,8 +1,7 @@
 /** Statistics as CSV: one line per entry, one column per count. */
 import type { CsvValue } from '../../../base/csv.ts'
 import { isPlainObject } from '../../../base/values.ts'
-import { csvReply } from '../../../platform/http/answer/csv-reply.ts'
-import type { Reply } from '../../../platform/http/answer/reply.ts'
+import { csvReply, type Reply } from '../../../platform/http/answer/reply.ts'
 import type { Stats } from './stats.ts'
 
 export function statsCsv({ stats }: Stats): Reply {

@@ -1,3 +1,7 @@
+/**
+ * Dynamic pools: the bands with their addresses, enrolled domains and their history. Calls /v3/dynamic_pools and
+ * /v1/dynamic_pools.
+ */
 import { Badge, Button, NativeSelect } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'

@@ -1,3 +1,7 @@
+/**
+ * One sending address: checks, blocks by provider, warm-up, pools and domains that use it. Calls GET /sendwright/v1/ips/:ip
+ * and changes /v3/ips, /v3/domains/:domain/ips and /v3/ip_pools.
+ */
 import { Button, NativeSelect, Skeleton } from '@mantine/core'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'

@@ -1,3 +1,4 @@
+/** Sending addresses with their health and use. Calls GET /sendwright/v1/ips and /v3/ips/details/all. */
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useMay } from '../../session.ts'

@@ -1,3 +1,4 @@
+/** Warm-ups that run. Calls /v3/ip_warmups. */
 import { Button, Group, NativeSelect, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'

@@ -1,3 +1,4 @@
+/** Limits of each provider, from the shaping file and from orders of the operator. Calls /sendwright/v1/shaping. */
 import { Alert, Badge, Button } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'

@@ -1,3 +1,7 @@
+/**
+ * One IP pool: its addresses, the domains and subaccounts that use it. Calls /v3/ip_pools and, for delegation,
+ * /v5/accounts/subaccounts/ip_pools.
+ */
 import { Badge, Button, NativeSelect, Skeleton, Text, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'

@@ -1,3 +1,4 @@
+/** IP pools. Calls /v3/ip_pools. */
 import { Button, Checkbox, Stack, Text, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'

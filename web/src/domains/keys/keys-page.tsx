@@ -1,3 +1,7 @@
+/**
+ * DKIM keys of a domain: selectors, rotation, authority, and its certificate. Calls /v1/dkim/keys, /v4/domains/:name/keys and
+ * /v1/dkim_management.
+ */
 import { Badge, Button, Group, NativeSelect, Skeleton, Text, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'

@@ -1,3 +1,4 @@
+/** SMTP logins of a domain. Calls /v3/domains/:domain/credentials. */
 import { Button, Group, Modal, PasswordInput, Text, TextInput } from '@mantine/core'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'

@@ -1,3 +1,7 @@
+/**
+ * Options of a domain: tracking, TLS, sending defaults. Calls PUT /v4/domains/:name, /v3/domains/:name/tracking and
+ * /connection.
+ */
 import { Button, Skeleton } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'

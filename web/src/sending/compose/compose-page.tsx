@@ -1,3 +1,4 @@
+/** A form that sends one message. Calls POST /v3/:domain/messages. */
 import { Alert, Button, Group, NativeSelect, Stack, Switch, Text, Textarea, TextInput } from '@mantine/core'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'

@@ -1,3 +1,4 @@
+/** One mailing list and its members. Calls /v3/lists/:address and /v3/lists/:address/members. */
 import { ActionIcon, Alert, Badge, Button, Group, Modal, Skeleton } from '@mantine/core'
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'

@@ -1,3 +1,4 @@
+/** Mailing lists. Calls /v3/lists. */
 import { Button } from '@mantine/core'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'

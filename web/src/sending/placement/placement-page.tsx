@@ -1,3 +1,4 @@
+/** Placement tests and seed lists. Calls /v4/inbox/tests, /v4/inbox/results and /v4/inbox/seedlists. */
 import { Badge, Button, NativeSelect, Skeleton, Textarea, TextInput } from '@mantine/core'
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'

@@ -1,3 +1,4 @@
+/** One placement test: where each seed found the mail. Calls GET /v4/inbox/results/:id. */
 import { Alert, Badge, Button, Skeleton, Switch, Text } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'

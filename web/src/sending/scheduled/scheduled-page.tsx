@@ -1,3 +1,4 @@
+/** Mail with a later delivery time: look, move, cancel. Calls /sendwright/v1/scheduled. */
 import { Button, Group, Modal, Stack, TextInput } from '@mantine/core'
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'

@@ -1,3 +1,4 @@
+/** Suppressions of a domain by kind: bounces, complaints, unsubscribes, allowlist. Calls /v3/:domain/:kind. */
 import { ActionIcon, Button, Group, Modal, Stack, TextInput } from '@mantine/core'
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'

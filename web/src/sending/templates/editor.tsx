@@ -1,3 +1,4 @@
+/** Editor of a template's version: code, MJML, variables, checks while typing. */
 import { Button, Group, Modal, Stack, Switch, Text, Textarea, TextInput } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { useMutation, useQueryClient } from '@tanstack/react-query'

@@ -1,3 +1,7 @@
+/**
+ * One template with its versions and preview. Calls /v3/:domain/templates or /v4/templates, and
+ * POST /sendwright/v1/templates/render.
+ */
 import { Alert, Badge, Button, NativeSelect, Skeleton } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'

@@ -1,3 +1,4 @@
+/** Templates of a domain or of the account. Calls /v3/:domain/templates and /v4/templates. */
 import { Button, Text, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'

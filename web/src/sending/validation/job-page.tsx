@@ -1,3 +1,4 @@
+/** One bulk validation and its result. Calls GET /v4/address/validate/bulk/:id. */
 import { Alert, Button, Group, Skeleton, Text } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'

@@ -1,3 +1,4 @@
+/** Validation of one address, and bulk jobs. Calls /v4/address/validate and /v4/address/validate/bulk. */
 import { Button, Text, TextInput } from '@mantine/core'
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'

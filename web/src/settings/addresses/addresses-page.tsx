@@ -1,3 +1,4 @@
+/** Addresses that may call the API, and open sessions. Calls /v2/ip_whitelist and /sendwright/v1/sessions. */
 import { Alert, Badge, Button, Checkbox, Group, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'

@@ -1,3 +1,4 @@
+/** Alerts, their channels, and what was hit. Calls /v1/alerts/settings, /v1/alerts and /v1/thresholds/hits. */
 import { Badge, Button } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'

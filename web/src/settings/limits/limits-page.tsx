@@ -1,3 +1,4 @@
+/** Limits of the account: monthly, rates, unknown parameters. */
 import { useMay, useSession } from '../../session.ts'
 import { Page, PageHeader } from '../../shared/page.tsx'
 import { TEXT as SHARED } from '../text.ts'

@@ -1,3 +1,4 @@
+/** One subaccount: features, limits, state. Calls /v5/accounts/subaccounts/:id. */
 import { Alert, Button, Group, Skeleton, Switch, Text, TextInput } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'

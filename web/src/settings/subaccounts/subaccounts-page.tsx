@@ -1,3 +1,4 @@
+/** Subaccounts. Calls /v5/accounts/subaccounts. */
 import { Badge, Button, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
