@@ -17,7 +17,7 @@ import { insert, insertMany, type Store } from '../../src/platform/store/store.t
 import { createCertificateStore } from '../../src/sending/certificates/certificate-store.ts'
 import type { Domain } from '../../src/sending/domains/domain.ts'
 import { createImports } from '../../src/sending/suppressions/import.ts'
-import { bareRecorder } from '../support/events.ts'
+import { bareRecorder } from '../../src/watching/events/testing.ts'
 import { createTestClock } from '../support/clock.ts'
 import { post } from '../support/crash-rig.ts'
 import { jobContext } from '../support/job-context.ts'

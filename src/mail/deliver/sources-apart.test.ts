@@ -7,7 +7,7 @@ import { eventually } from '../../../test/support/service.ts'
 import { eachStore, temporaryFolder } from '../../../test/support/stores.ts'
 import { systemClock } from '../../base/time/clock.ts'
 import { openSqlite } from '../../platform/store/sqlite/sqlite.ts'
-import { bareRecorder } from '../../../test/support/events.ts'
+import { bareRecorder } from '../../watching/events/testing.ts'
 import type { Outcome } from './attempt/outcome.ts'
 import { createQueue } from './claim/queue.ts'
 

@@ -11,7 +11,7 @@ import {
 import { eachStore } from '../../../test/support/stores.ts'
 import type { Store } from '../../platform/store/store.ts'
 import type { MessageSummary } from '../../watching/events/event.ts'
-import { deliveredAt, eventStatements, NOW_MS } from '../../../test/support/events.ts'
+import { deliveredAt, eventStatements, NOW_MS } from '../../watching/events/testing.ts'
 import { createKnownDeliveries } from './known-deliveries.ts'
 import { createPastDeliveries } from './past-deliveries.ts'
 

@@ -9,7 +9,7 @@ import {
   type EventRecord,
   failedEvent,
 } from '../../watching/events/event.ts'
-import { eventStatements } from '../../../test/support/events.ts'
+import { eventStatements } from '../../watching/events/testing.ts'
 import { removeFailuresOf, removeOldFailures } from './failure-retention.ts'
 import { failureStatements } from './failures.ts'
 import { readMetrics } from './metrics.ts'

@@ -7,7 +7,7 @@ import { eachStore } from '../../../test/support/stores.ts'
 import { newId } from '../../base/ids.ts'
 import { createKnownDeliveries } from '../../mail/stored/known-deliveries.ts'
 import { type Store, StoreUnavailable } from '../../platform/store/store.ts'
-import { bareRecorder } from '../../../test/support/events.ts'
+import { bareRecorder } from '../../watching/events/testing.ts'
 import { NO_GEO } from './geo.ts'
 import { createVisits, EVENTS_PER_ADDRESS_PER_MINUTE, EVENTS_PER_TOKEN_PER_MINUTE } from './visits.ts'
 

@@ -20,7 +20,7 @@ import {
   storedEvent,
   unsubscribedEvent,
 } from './later-events.ts'
-import { DELIVERED, eventStatement, NOW_MS, testMessage } from '../../../test/support/events.ts'
+import { DELIVERED, eventStatement, NOW_MS, testMessage } from './testing.ts'
 
 const TO = { recipient: 'alice@example.org', recipientDomain: 'example.org' }
 const NOW = NOW_MS + 104.511

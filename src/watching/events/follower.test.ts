@@ -9,7 +9,7 @@ import type { Store } from '../../platform/store/store.ts'
 import type { EventRecord } from './event.ts'
 import { createEventFollower, type EventFollower, type FollowedKey } from './follower.ts'
 import { adoptCopiedEvents, createEventRetention, DAY_MS } from './kept/event-retention.ts'
-import { deliveredAt, eventStatement, NOW_MS } from '../../../test/support/events.ts'
+import { deliveredAt, eventStatement, NOW_MS } from './testing.ts'
 
 type Row = FollowedKey & { id: string }
 

@@ -10,7 +10,7 @@ import {
   type Visit,
 } from './later-events.ts'
 import { isCounted, METRIC_EVENT_NAMES, type MetricEventName } from './metric-events.ts'
-import { DELIVERED, NOW_MS, testMessage } from '../../../test/support/events.ts'
+import { DELIVERED, NOW_MS, testMessage } from './testing.ts'
 
 const to = { recipient: 'alice@example.org', recipientDomain: 'example.org' }
 const own = testMessage()

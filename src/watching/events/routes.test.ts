@@ -4,7 +4,7 @@ import Mailgun from 'mailgun.js'
 import { eventually, startTestService, type TestService } from '../../../test/support/service.ts'
 import { openPostgres } from '../../platform/store/postgres/postgres.ts'
 import { rangeOf } from './routes.ts'
-import { deliveredAt, eventStatement, NOW_MS } from '../../../test/support/events.ts'
+import { deliveredAt, eventStatement, NOW_MS } from './testing.ts'
 
 interface Listed {
   id: string

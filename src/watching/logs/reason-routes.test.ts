@@ -6,7 +6,7 @@ import { failureStatements } from '../../receiving/bounces/failures.ts'
 import { explainedReasons } from '../../receiving/bounces/reasons.ts'
 import { loadRules } from '../../receiving/bounces/rules.ts'
 import { type EventRecord, failedEvent } from '../events/event.ts'
-import { DELIVERED, eventStatements, NOW_MS, testMessage } from '../../../test/support/events.ts'
+import { DELIVERED, eventStatements, NOW_MS, testMessage } from '../events/testing.ts'
 
 const rules = loadRules(null)
 const to = { recipient: 'alice@example.org', recipientDomain: 'example.org' }

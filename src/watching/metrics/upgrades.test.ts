@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { eachStore } from '../../../test/support/stores.ts'
 import { readMigrations } from '../../platform/store/migrate.ts'
 import type { Store } from '../../platform/store/store.ts'
-import { NOW_MS } from '../../../test/support/events.ts'
+import { NOW_MS } from '../events/testing.ts'
 import { COUNTER_PLACES } from './count/counter-counts.ts'
 import { type RowUnit, startOf } from './count/intervals.ts'
 import { SPLIT_NUMBERS, splitOf, UNIT_NUMBERS } from './count/splits.ts'
 import { addStatements, createScope, type RowOfCounts } from './figures/figure-rows.ts'
-import { ACCOUNT, addDomain, DOMAIN } from '../../../test/support/metrics.ts'
+import { ACCOUNT, addDomain, DOMAIN } from './testing.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR

@@ -10,7 +10,7 @@ import {
   unsubscribedEvent,
   type Visit,
 } from '../events/later-events.ts'
-import { DELIVERED, testMessage } from '../../../test/support/events.ts'
+import { DELIVERED, testMessage } from '../events/testing.ts'
 import { signBody, signToken, webhookRequest } from './payload.ts'
 import { redacted } from './redaction.ts'
 import { samplePayload } from './sample.ts'

@@ -13,7 +13,7 @@ import { createPostQueue, type PostQueue } from '../../platform/posts/post-queue
 import { createSealer } from '../../platform/store/secrets/sealing.ts'
 import type { Store } from '../../platform/store/store.ts'
 import type { EventRecord } from '../events/event.ts'
-import { eventStatements } from '../../../test/support/events.ts'
+import { eventStatements } from '../events/testing.ts'
 import { createAccountWebhooks } from './account-webhooks.ts'
 import { createAttemptLog } from './attempts.ts'
 import { createDomainWebhooks, type DomainName, removeDomainWebhooks } from './domain-webhooks.ts'

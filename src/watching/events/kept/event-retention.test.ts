@@ -9,7 +9,7 @@ import type { Store } from '../../../platform/store/store.ts'
 import { indexEvents } from '../search/indexing.ts'
 import { createEventReader } from '../search/query.ts'
 import { settledPosition } from '../search/walk.ts'
-import { deliveredAt, eventStatement, idsOf, NOW_MS, request } from '../../../../test/support/events.ts'
+import { deliveredAt, eventStatement, idsOf, NOW_MS, request } from '../testing.ts'
 import { adoptCopiedEvents, createEventRetention, DAY_MS } from './event-retention.ts'
 
 /** A clock whose timers fire at once, so that a run completes. */

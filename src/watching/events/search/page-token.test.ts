@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { createSealer } from '../../../platform/store/secrets/sealing.ts'
-import { request } from '../../../../test/support/events.ts'
+import { request } from '../testing.ts'
 import { openPage, sealPage } from './page-token.ts'
 
 const sealer = createSealer('a secret of at least 32 characters!!')

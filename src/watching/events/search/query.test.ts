@@ -15,7 +15,7 @@ import {
   NOW_MS,
   request,
   testMessage,
-} from '../../../../test/support/events.ts'
+} from '../testing.ts'
 import type { FieldName } from './filter.ts'
 import type { PageRequest } from './page-request.ts'
 import { createEventReader } from './query.ts'

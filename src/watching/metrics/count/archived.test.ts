@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { eachStore } from '../../../../test/support/stores.ts'
 import { insert, type Store } from '../../../platform/store/store.ts'
-import { NOW_MS } from '../../../../test/support/events.ts'
-import { ACCOUNT, addDomain, countedOf, DOMAIN } from '../../../../test/support/metrics.ts'
+import { NOW_MS } from '../../events/testing.ts'
+import { ACCOUNT, addDomain, countedOf, DOMAIN } from '../testing.ts'
 import { countArchived } from './archived.ts'
 import { rollUp } from './roll-up.ts'
 

@@ -19,7 +19,7 @@ import {
   type Visit,
 } from '../../events/later-events.ts'
 import { isCounted, METRIC_EVENT_NAMES } from '../../events/metric-events.ts'
-import { DELIVERED, NOW_MS, testMessage } from '../../../../test/support/events.ts'
+import { DELIVERED, NOW_MS, testMessage } from '../../events/testing.ts'
 import { type CountMetric, countOf, METRICS } from '../figures/figures.ts'
 import { COUNTERS, type Counter, countersOf, noCounts, payloadColumn } from './counters.ts'
 

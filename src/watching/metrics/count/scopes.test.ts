@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { eachStore } from '../../../../test/support/stores.ts'
 import { StaleWrite, type Store } from '../../../platform/store/store.ts'
-import { ACCOUNT, addDomain, DOMAIN } from '../../../../test/support/metrics.ts'
+import { ACCOUNT, addDomain, DOMAIN } from '../testing.ts'
 import { removeFiguresOf } from './removal.ts'
 import { Scopes } from './scopes.ts'
 

@@ -13,7 +13,7 @@ import {
   storedEvent,
   type Visit,
 } from '../../events/later-events.ts'
-import { DELIVERED, eventStatements, NOW_MS, testMessage } from '../../../../test/support/events.ts'
+import { DELIVERED, eventStatements, NOW_MS, testMessage } from '../../events/testing.ts'
 import { COUNTERS, type Counter, type Counts, countersOf, noCounts } from '../count/counters.ts'
 import { createCounting } from '../count/counting.ts'
 import { valuesOfEvent } from '../count/event-values.ts'
@@ -23,7 +23,7 @@ import { removeOldCounters } from '../count/removal.ts'
 import { rollUp } from '../count/roll-up.ts'
 import { SPLIT_NUMBERS } from '../count/splits.ts'
 import { UNIQUE_FOR_MS } from '../count/unique-visits.ts'
-import { addDomain } from '../../../../test/support/metrics.ts'
+import { addDomain } from '../testing.ts'
 import { comparing } from './figure-order.ts'
 import { createFigures } from './figure-reader.ts'
 import {

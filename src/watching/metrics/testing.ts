@@ -1,11 +1,11 @@
 /** Test helpers: a domain to count for, and its sums. */
 
-import { insert, type Store } from '../../src/platform/store/store.ts'
-import { newDomainRow } from '../../src/sending/domains/domain.ts'
-import { COUNTERS, type Counter } from '../../src/watching/metrics/count/counters.ts'
-import type { Unit } from '../../src/watching/metrics/count/intervals.ts'
-import { rollUp } from '../../src/watching/metrics/count/roll-up.ts'
-import { SPLIT_NUMBERS, UNIT_NUMBERS } from '../../src/watching/metrics/count/splits.ts'
+import { insert, type Store } from '../../platform/store/store.ts'
+import { newDomainRow } from '../../sending/domains/domain.ts'
+import { COUNTERS, type Counter } from './count/counters.ts'
+import type { Unit } from './count/intervals.ts'
+import { rollUp } from './count/roll-up.ts'
+import { SPLIT_NUMBERS, UNIT_NUMBERS } from './count/splits.ts'
 
 export const ACCOUNT = 'account-1'
 export const DOMAIN = 'mg.example.com'

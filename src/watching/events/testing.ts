@@ -1,10 +1,10 @@
 /** Test helpers: messages, events and page requests with defaults. */
-import type { Statement } from '../../src/platform/store/store.ts'
-import type { AttemptFacts, EventMessage, EventRecord, MessageSummary } from '../../src/watching/events/event.ts'
-import { deliveredEvent } from '../../src/watching/events/event.ts'
-import { createEventRecorder } from '../../src/watching/events/event-recorder.ts'
-import type { PageRequest } from '../../src/watching/events/search/page-request.ts'
-import type { EventReader, Page } from '../../src/watching/events/search/query.ts'
+import type { Statement } from '../../platform/store/store.ts'
+import type { AttemptFacts, EventMessage, EventRecord, MessageSummary } from './event.ts'
+import { deliveredEvent } from './event.ts'
+import { createEventRecorder } from './event-recorder.ts'
+import type { PageRequest } from './search/page-request.ts'
+import type { EventReader, Page } from './search/query.ts'
 
 export const NOW_MS = Date.UTC(2026, 5, 1, 12)
 
