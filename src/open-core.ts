@@ -9,8 +9,8 @@ import { bodiesBytes, memoryBytes, sizesFor } from './base/process/memory-sizes.
 import { VERSION } from './base/process/version.ts'
 import { type Clock, createSteadyClock, systemClock } from './base/time/clock.ts'
 import type { Core } from './core.ts'
+import { ensureFirstAccount, type FirstAccount } from './people/access/first-start.ts'
 import { createAccountDirectory } from './people/accounts/account-directory.ts'
-import { ensureFirstAccount, type FirstAccount } from './people/accounts/first-start.ts'
 import { createKeys, type Keys } from './people/keys/api-keys.ts'
 import type { Config } from './platform/config/config.ts'
 import {

@@ -7,14 +7,14 @@ import type { Core } from './core.ts'
 import { createHttp } from './http-listeners.ts'
 import type { SendingOverrides } from './mail/messages/area.ts'
 import { type Closers, type CoreOverrides, openCore } from './open-core.ts'
-import type { FirstAccount } from './people/accounts/first-start.ts'
+import type { FirstAccount } from './people/access/first-start.ts'
 import type { Sessions } from './people/sign-in/sessions.ts'
 import type { Config } from './platform/config/config.ts'
 import type { Operation } from './platform/http/operation.ts'
 import { createJobRunner } from './platform/jobs/job.ts'
 import type { Role } from './platform/nodes/node.ts'
 import { startSmtp } from './smtp-listeners.ts'
-import type { Figures } from './watching/metrics/figures/figures.ts'
+import type { Figures } from './watching/metrics/figures.ts'
 
 export interface Service {
   /** Port of the HTTP listener, also when the configured one was 0. */

@@ -1,4 +1,5 @@
 /** Processes over one PostgreSQL database whose clocks differ: none takes over what another one holds. */
+// Slow: it sets the clocks of whole processes apart.
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -17,9 +18,9 @@ import { insert, insertMany, type Store } from '../../src/platform/store/store.t
 import { createCertificateStore } from '../../src/sending/certificates/certificate-store.ts'
 import type { Domain } from '../../src/sending/domains/domain.ts'
 import { createImports } from '../../src/sending/suppressions/import.ts'
-import { bareRecorder } from '../../src/watching/events/testing.ts'
 import { createTestClock } from '../support/clock.ts'
 import { post } from '../support/crash-rig.ts'
+import { bareRecorder } from '../support/events.ts'
 import { jobContext } from '../support/job-context.ts'
 import { createTestDatabase } from '../support/postgres.ts'
 import { seedQueue } from '../support/seed-queue.ts'

@@ -7,7 +7,7 @@ import type { DeliveryParts, Prepared } from '../../src/mail/deliver/contract.ts
 import { createDelivery } from '../../src/mail/deliver/engine.ts'
 import { insert, type SqlValue, type Store } from '../../src/platform/store/store.ts'
 import type { EventMessage } from '../../src/watching/events/event.ts'
-import { bareRecorder } from '../../src/watching/events/testing.ts'
+import { bareRecorder } from './events.ts'
 
 export interface Seed {
   accountId: string

@@ -20,7 +20,7 @@ import {
   readChunks,
 } from '../../protocols/message/mime-message.ts'
 import type { EventRecord } from '../../watching/events/event.ts'
-import type { ArchivedCopy } from '../../watching/metrics/count/archived.ts'
+import type { ArchivedCopy } from '../../watching/metrics/storage/archived.ts'
 import type { ClaimedDelivery } from '../deliver/claim/queue.ts'
 
 export interface ArchiveNote {

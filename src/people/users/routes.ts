@@ -11,9 +11,9 @@ import {
 } from '../../platform/http/request/inputs.ts'
 import { USER_ROLES } from '../../platform/http/rights/rights.ts'
 import { SUCCESS } from '../accounts/shapes.ts'
+import type { UserDirectory } from '../accounts/user-directory.ts'
 import { requireLocalKey } from '../keys/api-keys.ts'
-import type { UserDirectory } from './directory.ts'
-import type { SecondFactor } from './second-factor.ts'
+import type { SecondFactor } from '../sign-in/second-factor.ts'
 import { USER } from './shapes.ts'
 import type { Users } from './users.ts'
 import { userView } from './view.ts'
@@ -27,7 +27,7 @@ const EMAIL = textParam('Receives the invitation', { required: true })
 const NAME = textParam('Shown in lists', { required: true })
 const LIMIT_MAX = 1_000
 
-export interface UserRouteParts {
+interface UserRouteParts {
   userDirectory: UserDirectory
   users: Users
   secondFactor: SecondFactor

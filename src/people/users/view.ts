@@ -1,7 +1,7 @@
 /** A user in responses of the API (accounts.md section 7). */
 import type { Of } from '../../base/shape.ts'
 import type { UserRole } from '../../platform/http/rights/rights.ts'
-import { isActive, type User } from './directory.ts'
+import { isActive, type User } from '../accounts/user-directory.ts'
 import type { USER } from './shapes.ts'
 
 type UserView = Of<typeof USER>

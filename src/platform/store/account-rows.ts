@@ -10,7 +10,7 @@ import type { Schema } from './schema.ts'
 import type { SqlValue, Statement, Store } from './store.ts'
 
 /** About 10 ms of SQLite's only writer. */
-const PORTION = 500
+export const PORTION = 500
 /** Rows looked at in one step of a pass; hardly any of them belong to the account. */
 const PASS_PORTION = 2_000
 /** The writer is idle for others at least half of the time. */
@@ -38,7 +38,7 @@ export function removeIndexedRows<T extends keyof Schema>(
 }
 
 /** Repeats a statement that affects up to `PORTION` rows until there are fewer. */
-async function inPortions(
+export async function inPortions(
   { store, clock }: RowParts,
   sql: string,
   values: readonly SqlValue[],

@@ -11,6 +11,7 @@ import type { Logger } from 'pino'
 import { Turns } from '../../base/flow/gate.ts'
 import { newId } from '../../base/ids.ts'
 import type { Clock } from '../../base/time/clock.ts'
+import { DAY_MS } from '../../base/time/durations.ts'
 import { type ReadMail, readMail } from '../../mail/accept/received-mail.ts'
 import type { Store } from '../../platform/store/store.ts'
 import { isWithin } from '../../protocols/dns/names.ts'
@@ -22,14 +23,13 @@ import type { Domain } from '../../sending/domains/domain.ts'
 import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
 import { isProven } from '../../sending/domains/names/name-owner.ts'
 import { DMARC_REPORTS_LOCAL, TLS_REPORTS_LOCAL } from '../../sending/domains/names/report-addresses.ts'
-import { DAY_MS } from '../../watching/events/kept/event-retention.ts'
 import type { MailCheck } from '../routes/mail-check.ts'
 import type { AddressReader, ReceivedMail } from '../sessions/reception.ts'
 import { type Payload, readPayload } from './payload.ts'
 import { keepReport } from './store.ts'
 import { subjectOf, summaryOf } from './summary.ts'
 
-export interface ReportAddressParts {
+interface ReportAddressParts {
   store: Store
   clock: Clock
   log: Logger

@@ -1,8 +1,8 @@
 /** What receivers report about domains by mail: DMARC, TLS and complaints, kept for a year. */
 import type { Area } from '../../area.ts'
+import { DAY_MS } from '../../base/time/durations.ts'
 import type { Core } from '../../core.ts'
 import { createJob } from '../../platform/jobs/job.ts'
-import { DAY_MS } from '../../watching/events/kept/event-retention.ts'
 import { createMailCheck } from '../routes/mail-check.ts'
 import { reportAddresses } from './addresses.ts'
 import { reportRoutes } from './routes.ts'

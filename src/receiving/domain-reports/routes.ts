@@ -1,6 +1,7 @@
 /** Reports of receivers over HTTP (own-operations.md section 12). */
 import type { Clock } from '../../base/time/clock.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
+import { DAY_MS } from '../../base/time/durations.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import {
   choiceParam,
@@ -21,7 +22,6 @@ import {
   tlsReportAdvice,
 } from '../../sending/domains/names/report-addresses.ts'
 import { ownDomain } from '../../sending/domains/routes.ts'
-import { DAY_MS } from '../../watching/events/kept/event-retention.ts'
 import { REPORTS, type ReportItem, type Totals, TYPES } from './shapes.ts'
 import {
   dayOf,
@@ -32,7 +32,7 @@ import {
   readTotals,
 } from './store.ts'
 
-export interface ReportRouteParts {
+interface ReportRouteParts {
   store: Store
   domains: DomainDirectory
   clock: Clock

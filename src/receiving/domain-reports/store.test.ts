@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { eachStore } from '../../../test/support/stores.ts'
 import { newId } from '../../base/ids.ts'
-import { DAY_MS } from '../../watching/events/kept/event-retention.ts'
+import { DAY_MS } from '../../base/time/durations.ts'
 import {
   type KeptReport,
   keepReport,

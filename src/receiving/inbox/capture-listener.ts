@@ -28,7 +28,7 @@ export interface CaptureListener {
   close(): Promise<void>
 }
 
-export interface CaptureParts {
+interface CaptureParts {
   /** Resolves once the mail is on disk; the final dot is answered after it. */
   receive(mail: CapturedMail): Promise<void>
   faults: Faults

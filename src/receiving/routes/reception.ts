@@ -54,7 +54,7 @@ import type { SpamScorer } from './spam/scoring.ts'
 import type { SpamScore } from './spam/spam-score.ts'
 import type { KnownRoutes } from './store.ts'
 
-export interface RouteReceptionParts extends Pick<PlanParts, 'posts' | 'recorder'> {
+interface RouteReceptionParts extends Pick<PlanParts, 'posts' | 'recorder'> {
   known: KnownRoutes
   domains: DomainDirectory
   accounts: AccountDirectory

@@ -1,6 +1,6 @@
 /** Figures of one domain for a health check: without mail in test mode (dynamic-pools.md section 3 rule 6). */
 import type { Clock } from '../../base/time/clock.ts'
-import { countOf, type Figures } from '../../watching/metrics/figures/figures.ts'
+import { countOf, type Figures } from '../../watching/metrics/figures.ts'
 import type { Domain } from '../domains/domain.ts'
 import type { DomainFigures } from './bands.ts'
 
@@ -18,7 +18,7 @@ export async function figuresOf(
   { accountId, name }: SenderOfFigures,
 ): Promise<DomainFigures> {
   const now = clock.now()
-  const [row] = await figures.rows({
+  const [row] = await figures.read({
     accountIds: [accountId],
     ...{ startMs: now - windowMs, endMs: now, resolution: 'hour', dimensions: [] },
     filter: [{ attribute: 'domain', comparator: '=', values: [name] }],

@@ -9,7 +9,7 @@ import type { AccountDirectory } from '../../people/accounts/account-directory.t
 import type { DynamicPoolsConfig } from '../../platform/config/sending.ts'
 import type { DynamicPoolDomainRow, Schema } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
-import type { Figures } from '../../watching/metrics/figures/figures.ts'
+import type { Figures } from '../../watching/metrics/figures.ts'
 import type { Domain } from '../domains/domain.ts'
 import type { DomainDirectory } from '../domains/names/directory.ts'
 import { type AddressBook, SHARED } from '../ips/address-book.ts'

@@ -1,6 +1,7 @@
 /** Inbox placement: test messages to the operator's own mailboxes at receivers, and where they end up. */
 import type { Area } from '../../area.ts'
 import type { Clock } from '../../base/time/clock.ts'
+import { DAY_MS } from '../../base/time/durations.ts'
 import type { Core } from '../../core.ts'
 import type { AcceptParts } from '../../mail/accept/accept.ts'
 import type { Tracker } from '../../mail/accept/collaborators.ts'
@@ -8,7 +9,6 @@ import { type PreviewParts, previewMessage } from '../../mail/accept/preview.ts'
 import { createJob } from '../../platform/jobs/job.ts'
 import { bareAddress } from '../../protocols/mime/address.ts'
 import { createOutgoingScorer, type OutgoingScorer } from '../../receiving/routes/spam/outgoing-score.ts'
-import { DAY_MS } from '../../watching/events/kept/event-retention.ts'
 import { createSeedLists } from './lists.ts'
 import { lookEveryMs, readMailboxes } from './reading.ts'
 import { placementRoutes } from './routes.ts'
@@ -19,7 +19,7 @@ import type { TestParts } from './tests.ts'
 const KEPT_MS = 90 * DAY_MS
 const REMOVE_EVERY_MS = 3_600_000
 
-export interface PlacementUses {
+interface PlacementUses {
   accept: AcceptParts
   /** Stores nothing. */
   tracker: Tracker

@@ -22,12 +22,12 @@ import { createOutgoingScorer } from '../../receiving/routes/spam/outgoing-score
 import type { Domain } from '../../sending/domains/domain.ts'
 import { rootDomainOf } from '../../sending/domains/names/domain-names.ts'
 import { returnPathHost } from '../../sending/domains/names/name-owner.ts'
-import { readAuthentication, readBimi } from '../../watching/sender-rules/authentication.ts'
+import { readAuthentication, readBimi } from '../../watching/sender-rules/area.ts'
 import { type AuthenticationFacts, type ContentFacts, judgeMessage } from './checks.ts'
 import { noLinks, placeholdersIn, readHtml, readPlain } from './read-texts.ts'
 import { MESSAGE_CHECK } from './shapes.ts'
 
-export interface PreflightUses {
+interface PreflightUses {
   accept: PreviewParts & { headerPrefixes: readonly string[] }
   /** Stores nothing. */
   tracker: Tracker

@@ -1,20 +1,19 @@
 /** The checks of a message before it is sent (own-operations.md section 14). Pure: a function of the facts alone. */
 import type { Of } from '../../base/shape.ts'
 import { rootDomainOf } from '../../sending/domains/names/domain-names.ts'
-import { judgeBimi, tagsOf } from '../../watching/sender-rules/bimi.ts'
-import type { SenderFacts } from '../../watching/sender-rules/rules.ts'
+import { judgeBimi, type SenderFacts, tagsOf } from '../../watching/sender-rules/rules.ts'
 import type { HtmlFacts, LinksFound } from './read-texts.ts'
 import type { MESSAGE_CHECK } from './shapes.ts'
 
 type Checks = Of<typeof MESSAGE_CHECK>
-export type Check = Checks['checks'][number]
+type Check = Checks['checks'][number]
 
 export interface AuthenticationFacts extends Pick<SenderFacts, 'spf' | 'dkim' | 'dmarc'> {
   domain: string
   isSandbox: boolean
   /** Domains in From, lower case. */
   authors: readonly string[]
-  /** Of the return path. */
+  /** The domain of the return path. */
   returnPath: string
   /** `d=` of our signature; null: the message asks for none. */
   signer: string | null
@@ -38,7 +37,7 @@ export interface ContentFacts {
 }
 
 /** Undefined: no scorer is set; null: it gave no score. */
-export type SpamFacts = { score: number; isSpam: boolean } | null | undefined
+type SpamFacts = { score: number; isSpam: boolean } | null | undefined
 
 export interface MessageFacts {
   refusal: string | null

@@ -9,7 +9,7 @@ import { READ, TAG, WRITE } from './routes.ts'
 import { type AlertSettings, givenSetting, settingId, settingView } from './settings.ts'
 import { ALERT_POST, EVENT_TYPE_LIST, EVENT_TYPES, SETTING, SETTING_BODY, SETTINGS } from './shapes.ts'
 
-export interface SettingRouteParts {
+interface SettingRouteParts {
   settings: AlertSettings
   client: HttpClient
   clock: Clock

@@ -23,7 +23,7 @@ import type { LogPage, LogReader } from './log-reader.ts'
 import { type LogPageRequest, type LogPosition, openLogPage, sealLogPage, TOKEN_MAX } from './log-token.ts'
 import { CSV, LOG_QUERY, LOGS } from './shapes.ts'
 
-export interface LogRouteParts {
+interface LogRouteParts {
   logs: LogReader
   clock: Clock
   sealer: Sealer

@@ -21,7 +21,7 @@ export interface PrometheusArea extends Area {
   answered(request: Answered): void
 }
 
-export interface PrometheusUses {
+interface PrometheusUses {
   delivery: Delivery
   alerts: Pick<AlertsArea, 'triggeredOwn'>
   jobs(): Promise<JobReport[]>

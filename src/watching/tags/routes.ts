@@ -18,7 +18,7 @@ import type { KnownTags, TagLimits } from './known-tags.ts'
 import { DELETED, TAG, TAG_LIMIT, TAG_PAGE, UPDATED } from './shapes.ts'
 import type { TagStore } from './tag-store.ts'
 
-export interface TagRouteParts {
+interface TagRouteParts {
   tags: TagStore
   known: Pick<KnownTags, 'forgetTags'>
   /** Tags of a domain. */

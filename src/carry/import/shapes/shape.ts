@@ -111,7 +111,7 @@ export function itemsOrReason(record: InputRecord, kind: Kind, name: unknown, re
 }
 
 /** One version of a template, in the syntax of its service. */
-export interface ForeignVersion {
+interface ForeignVersion {
   tag: string
   comment: string
   active: boolean

@@ -10,6 +10,19 @@ export async function readOrFail(client: ApiClient, path: string): Promise<Recor
   throw new ApiUnavailable(`${client.origin} refuses GET ${path}: ${answer.status} ${errorText(answer)}`)
 }
 
+const ITEMS_PER_PAGE = 1_000
+
+/** All items of a list whose pages are asked for by the number of items before them. @throws ApiUnavailable */
+export async function* skippedItems<T>(client: ApiClient, path: string): AsyncGenerator<T> {
+  for (let skip = 0; ; ) {
+    const { items } = await readOrFail(client, `${path}?limit=${ITEMS_PER_PAGE}&skip=${skip}`)
+    const found = items as T[]
+    if (found.length === 0) return
+    yield* found
+    skip += found.length
+  }
+}
+
 /** All items of a list with linked pages; of the links only the query is used. @throws ApiUnavailable */
 export async function* linkedItems(
   client: ApiClient,

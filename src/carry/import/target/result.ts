@@ -22,5 +22,13 @@ export interface WriterParts {
   hasDomain(name: string): Promise<boolean>
 }
 
-/** One for each entry, in their order. */
+/** Resolves to one result for each entry, in their order. */
 export type Writer<E extends Entry> = (entries: readonly E[]) => Promise<Result[]>
+
+export const oneByOne =
+  <E extends Entry>(write: (entry: E) => Promise<Result>): Writer<E> =>
+  async (entries) => {
+    const results: Result[] = []
+    for (const entry of entries) results.push(await write(entry))
+    return results
+  }

@@ -17,7 +17,7 @@ export function createSuppressionWriter({
   isDryRun,
   hasDomain,
 }: WriterParts): Writer<SuppressionEntry> {
-  /** Of the domain that was last asked for: a page may have records of several lists. */
+  /** Lists of the domain that was last asked for: a page may have records of several lists. */
   let held: { domain: string; lists: Map<SuppressionEntryKind, Held> } | null = null
 
   async function recordsOf(domain: string, kind: SuppressionEntryKind): Promise<Held> {

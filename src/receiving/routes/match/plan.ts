@@ -24,7 +24,7 @@ export interface PlanParts {
   log: Logger
 }
 
-export interface PlannedMail {
+interface PlannedMail {
   domain: Domain
   routes: readonly CompiledRoute[]
   recipients: readonly Mailbox[]
@@ -35,14 +35,14 @@ export interface PlannedMail {
 }
 
 export interface Plan {
-  /** Those that a route wants. */
+  /** Recipients that a route wants. */
   recipients: { mailbox: Mailbox; routes: readonly unknown[] }[]
   forwards: { mailbox: Mailbox; routeId: string }[]
   /** Everything besides the message, its deliveries and its accepted events. `refused`: forwards that are not made. */
   statements(about: EventMessage, record: MessageRecord, refused: Readonly<Plan['forwards']>): Statement[]
 }
 
-/** Of one recipient: an account may have a thousand routes with twenty destinations each. */
+/** Steps for one recipient: an account may have a thousand routes with twenty destinations each. */
 const STEPS_MAX = 100
 
 /** A destination that gets nothing, for its event. */

@@ -9,7 +9,7 @@ import type { AccountDirectory } from '../../../people/accounts/account-director
 import { createJob, type Job } from '../../../platform/jobs/job.ts'
 import type { IpWarmupProviderRow, IpWarmupRow, Schema } from '../../../platform/store/schema.ts'
 import type { Store } from '../../../platform/store/store.ts'
-import { countOf, type FigureRow, type Figures, rateOf } from '../../../watching/metrics/figures/figures.ts'
+import { countOf, type FigureRow, type Figures, rateOf } from '../../../watching/metrics/figures.ts'
 import type { Address, AddressBook } from '../address-book.ts'
 import type { KnownAddresses } from '../known-addresses.ts'
 import { noWarmAddress, ownAddress } from '../rules.ts'
@@ -243,7 +243,7 @@ async function figuresOf(
   endMs: number,
   resolution: 'hour' | 'month',
 ): Promise<FigureRow | undefined> {
-  const [row] = await figures.rows({
+  const [row] = await figures.read({
     accountIds: [accountId, ...(await accounts.childrenOf(accountId))],
     ...{ startMs, endMs, resolution, dimensions: ['ip'] },
     filter: [{ attribute: 'ip', comparator: '=', values: [ip] }],

@@ -7,6 +7,8 @@ import { choiceParam, type InputOf, parsedParam, wordParam } from '../../../plat
 import type { Params } from '../../../platform/http/request/params.ts'
 import type { Caller } from '../../../platform/http/rights/auth.ts'
 import { ownDomain } from '../../../sending/domains/routes.ts'
+import type { Dimension, FilterEntry } from '../figures.ts'
+import { CSV, KNOWN_VALUES, sumsBy, TAG_SUMS } from '../shapes.ts'
 import {
   AGGREGATES,
   type Aggregate,
@@ -20,9 +22,7 @@ import {
   readAggregate,
   SUM_NAMES,
   type Sums,
-} from '../figures/aggregates.ts'
-import type { Dimension, FilterEntry } from '../figures/figures.ts'
-import { CSV, KNOWN_VALUES, sumsBy, TAG_SUMS } from '../shapes.ts'
+} from './aggregates.ts'
 import {
   COMMON,
   FOUND,

@@ -1,0 +1,111 @@
+/**
+ * Signing in with address, password and, if the user has one, the second factor: all in one call, so that nothing is
+ * stored between password and code.
+ *
+ * Unknown addresses, users who are disabled or have no password yet, and wrong passwords get the same response after the
+ * same work. Only a right password reveals that a code is needed.
+ */
+
+import { BadRequest, Unauthenticated } from '../../base/process/errors.ts'
+import type { Clock } from '../../base/time/clock.ts'
+import type { GuessingGuard } from '../../platform/http/limits/failed-attempts.ts'
+import type { Store } from '../../platform/store/store.ts'
+import { emailOf, type User, type UserDirectory } from '../accounts/user-directory.ts'
+import { verifyChosen } from './chosen-password.ts'
+import type { FailedSignIns } from './failed-sign-ins.ts'
+import type { SecondFactor } from './second-factor.ts'
+
+export interface GivenProof {
+  password: string
+  /** Code of the authenticator app, or a recovery code. */
+  code: string | undefined
+}
+
+export interface PasswordSignIn {
+  /** @throws Unauthenticated; TooManyRequests, TooManyWaiting when the password was not checked */
+  authenticate(email: string, proof: GivenProof, address: string): Promise<User>
+  /**
+   * Checks the user of a session again, before a change that a stolen session must not make.
+   * @throws BadRequest for a wrong password or code; as above
+   */
+  prove(user: User, proof: GivenProof, address: string): Promise<void>
+}
+
+interface PasswordSignInParts {
+  store: Store
+  clock: Clock
+  userDirectory: Pick<UserDirectory, 'byEmail'>
+  secondFactor: Pick<SecondFactor, 'check'>
+  guard: GuessingGuard
+  failedSignIns: Pick<FailedSignIns, 'note'>
+}
+
+type Verdict = 'right' | 'wrong-password' | 'wrong-code' | 'code-missing'
+
+export function createPasswordSignIn(parts: PasswordSignInParts): PasswordSignIn {
+  const { store, clock, userDirectory, secondFactor, guard, failedSignIns } = parts
+
+  async function judge(user: User | null, { password, code }: GivenProof, address: string): Promise<Verdict> {
+    const hash = user === null || user.is_disabled === 1 ? null : user.password_hash
+    if (!(await verifyChosen(password, hash)) || user === null) return 'wrong-password'
+    if (user.totp_sealed === null) return 'right'
+    if (code === undefined) return 'code-missing'
+    const isKnown = await guard.isKnownPlace(address, user.email)
+    return (await secondFactor.check(user, code, isKnown)) ? 'right' : 'wrong-code'
+  }
+
+  /** Counts wrong passwords and codes. */
+  async function guarded(
+    login: string,
+    find: () => Promise<User | null>,
+    proof: GivenProof,
+    address: string,
+  ): Promise<{ user: User | null; verdict: Verdict }> {
+    let user: User | null = null
+    let verdict: Verdict = 'wrong-password'
+    await guard.run(address, login, async () => {
+      user = await find()
+      verdict = await judge(user, proof, address)
+      if (verdict === 'right' || verdict === 'code-missing') return true
+      noteFailure(user, address)
+      return null
+    })
+    return { user, verdict }
+  }
+
+  function noteFailure(user: User | null, remoteAddress: string): void {
+    const known = user === null ? null : { accountId: user.account_id, login: user.email }
+    failedSignIns.note({ remoteAddress, way: 'password', known })
+  }
+
+  /** Ignores errors: a full disk must not prevent signing in. */
+  async function noteSuccess(user: User, address: string): Promise<void> {
+    const update = store.db
+      .updateTable('users')
+      .set({ last_sign_in_at: Math.floor(clock.now()) })
+      .where('id', '=', user.id)
+    await Promise.all([update.execute().catch(() => {}), guard.succeeded(address, user.email)])
+  }
+
+  return {
+    async authenticate(email, proof, address) {
+      // An invalid address has no user and may contain anything, such as NUL, which PostgreSQL rejects.
+      const login = emailOf(email) ?? ''
+      const { user, verdict } = await guarded(login, () => userDirectory.byEmail(email), proof, address)
+      if (user === null || verdict === 'wrong-password')
+        throw new Unauthenticated('The address or the password is wrong')
+      if (verdict !== 'right') {
+        const text = verdict === 'wrong-code' ? 'The code is wrong, or was used before' : 'A code is needed'
+        throw new Unauthenticated(text, { extra: { tfa_required: true } })
+      }
+      await noteSuccess(user, address)
+      return user
+    },
+    async prove(user, proof, address) {
+      const { verdict } = await guarded(user.email, async () => user, proof, address)
+      if (verdict === 'wrong-password') throw new BadRequest('The password is wrong')
+      if (verdict === 'wrong-code') throw new BadRequest('The code is wrong, or was used before')
+      if (verdict === 'code-missing') throw new BadRequest('Missing mandatory parameter: code')
+    },
+  }
+}
