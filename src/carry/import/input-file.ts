@@ -50,7 +50,7 @@ async function beginningOf(path: string): Promise<string> {
 }
 
 /** The content, unpacked. @throws InputFileError */
-async function* bytesOf(path: string, onRead?: (bytes: number) => void): AsyncGenerator<Buffer> {
+async function* bytesOf(path: string, onRead: (bytes: number) => void): AsyncGenerator<Buffer> {
   const packed = await isGzip(path)
   const file = createReadStream(path, { highWaterMark: PIECE_BYTES })
   let total = 0
@@ -62,7 +62,7 @@ async function* bytesOf(path: string, onRead?: (bytes: number) => void): AsyncGe
       total += piece.length
       if (total > UNPACKED_BYTES_MAX)
         throw new InputFileError(`${path} has more than ${UNPACKED_BYTES_MAX} bytes unpacked`)
-      onRead?.(file.bytesRead - reported)
+      onRead(file.bytesRead - reported)
       reported = file.bytesRead
       yield piece
     }
@@ -94,7 +94,7 @@ async function isGzip(path: string): Promise<boolean> {
 export async function* readRecords(
   { path, isJson }: InputFile,
   lists: readonly string[],
-  onRead?: (bytes: number) => void,
+  onRead: (bytes: number) => void,
 ): AsyncGenerator<InputRecord> {
   try {
     yield* isJson ? jsonRecords(path, lists, onRead) : csvRecords(path, onRead)
@@ -108,7 +108,7 @@ export async function* readRecords(
 async function* jsonRecords(
   path: string,
   lists: readonly string[],
-  onRead?: (bytes: number) => void,
+  onRead: (bytes: number) => void,
 ): AsyncGenerator<InputRecord> {
   for await (const { line, ...record } of readJsonRecords(bytesOf(path, onRead), lists))
     yield { place: `line ${line}`, ...record }
@@ -131,7 +131,7 @@ export async function csvHeader(path: string): Promise<{ columns: string[]; sepa
 /** Columns are compared without case, and without the characters that exports differ in: `Email Address`, `email_address`. */
 export const columnName = (text: string) => text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '')
 
-async function* csvRecords(path: string, onRead?: (bytes: number) => void): AsyncGenerator<InputRecord> {
+async function* csvRecords(path: string, onRead: (bytes: number) => void): AsyncGenerator<InputRecord> {
   const { separator } = await csvHeader(path)
   let header: string[] | null = null
   let row = 0

@@ -14,7 +14,9 @@ import {
 import { remember } from '../../base/flow/remember.ts'
 import { anyCidrContains, type Cidr, parseCidr } from '../../base/net/ip.ts'
 import type { Clock } from '../../base/time/clock.ts'
+import type { Caller } from '../../platform/http/rights/auth.ts'
 import type { AccountDirectory } from '../accounts/account-directory.ts'
+import { LOCAL_KEY_ID } from '../keys/local-key.ts'
 import type { CallerAddressStore } from './store.ts'
 
 export interface AllowedCallers {
@@ -74,3 +76,11 @@ function listAllows(list: List, address: string): boolean {
 /** Whether a list with these entries lets an address call. */
 export const entriesAllow = (entries: readonly { address: string }[], address: string): boolean =>
   entries.length === 0 || anyCidrContains(networksOf(entries), address)
+
+/**
+ * Whether the account's list of addresses applies to the caller: to its API keys, but not to browser sessions and web keys
+ * of people, who move, nor to the command line on this machine, which ends a lockout. A parent that acts for the account is
+ * bound to its own list.
+ */
+export const isBoundToAddresses = ({ kind, keyId, parentAccountId }: Caller): boolean =>
+  kind !== 'session' && kind !== 'web' && keyId !== LOCAL_KEY_ID && parentAccountId === undefined

@@ -10,9 +10,8 @@ import type { Params } from '../../platform/http/request/params.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'
 import type { AccountDirectory } from '../accounts/account-directory.ts'
 import { CALLER_ADDRESSES } from '../accounts/shapes.ts'
-import { type AllowedCallers, entriesAllow } from './allowed-callers.ts'
+import { type AllowedCallers, entriesAllow, isBoundToAddresses } from './allowed-callers.ts'
 import type { CallerAddress, CallerAddressStore } from './store.ts'
-import { isBoundToAddresses } from './who.ts'
 
 const DESCRIPTION_LENGTH_MAX = 255
 const COMMON = { path: '/v2/ip_whitelist', tag: 'Account' } as const

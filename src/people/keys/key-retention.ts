@@ -4,6 +4,7 @@ import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS, HOUR_MS } from '../../base/time/durations.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
 import type { Store } from '../../platform/store/store.ts'
+import type { OnDomainDeleted } from '../../sending/domains/deletion.ts'
 
 /** accounts.md section 4 rule 8. */
 const EXPIRED_KEYS_KEPT_MS = 30 * DAY_MS
@@ -23,4 +24,16 @@ export function keyRetention(store: Store, clock: Clock): Job {
       return (result?.affected ?? 0) === STEP_ROWS ? 'more' : undefined
     },
   })
+}
+
+/** Removes the sending keys of a deleted domain: creating a domain under its name again must not revive them. */
+export function removeSendingKeys(store: Store): OnDomainDeleted {
+  return async (domain) => {
+    await store.db
+      .deleteFrom('api_keys')
+      .where('account_id', '=', domain.accountId)
+      .where('kind', '=', 'domain')
+      .where('domain_name', '=', domain.name)
+      .execute()
+  }
 }
