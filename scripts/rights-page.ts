@@ -4,13 +4,8 @@
  */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import {
-  type Area,
-  type DescribedRights,
-  type Only,
-  RIGHTS,
-  ROLES,
-} from '../src/platform/http/rights/rights.ts'
+import type { DescribedRights } from '../src/platform/http/rights/auth.ts'
+import { type Only, RIGHTS, type RightsArea, ROLES } from '../src/platform/http/rights/rights.ts'
 import { describeService } from './description.ts'
 
 export const RIGHTS_PAGE = join(import.meta.dirname, '../docs/rights.md')
@@ -19,7 +14,7 @@ interface Description {
   paths: Record<string, Record<string, { 'x-rights'?: DescribedRights | { public: true } }>>
 }
 
-const TITLES: Record<Area, string> = {
+const TITLES: Record<RightsArea, string> = {
   domains: 'Domains, domain keys, tracking, webhooks',
   'messages:send': 'Sending',
   'messages:stored': 'Stored messages',
@@ -64,7 +59,7 @@ R: read, W: write.
 
 /** The whole page. @throws Error naming an operation without rights */
 export function rightsPage({ paths }: Description): string {
-  const areas = Object.entries(RIGHTS) as [Area, readonly string[]][]
+  const areas = Object.entries(RIGHTS) as [RightsArea, readonly string[]][]
   const table = areas.map(([area, row]) => `| ${TITLES[area]} | ${row.join(' | ')} |`)
   const operations = operationsOf(paths)
   const sections = areas.flatMap(([area]) => {
@@ -74,7 +69,7 @@ export function rightsPage({ paths }: Description): string {
   const open = operations.filter(({ rights }) => 'public' in rights)
   const lines = [
     HEAD,
-    `| Area | ${ROLES.join(' | ')} |`,
+    `| RightsArea | ${ROLES.join(' | ')} |`,
     `|---|${'---|'.repeat(ROLES.length)}`,
     ...table,
     '',

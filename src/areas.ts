@@ -19,7 +19,7 @@ import { rateLimitsArea } from './people/rate-limits/area.ts'
 import { sandboxArea } from './people/sandbox/area.ts'
 import { subaccountsArea } from './people/subaccounts/area.ts'
 import { usersArea } from './people/users/area.ts'
-import type { JobReport } from './platform/jobs/job-context.ts'
+import type { JobReport } from './platform/jobs/job.ts'
 import { bouncesArea } from './receiving/bounces/area.ts'
 import { domainReportsArea } from './receiving/domain-reports/area.ts'
 import { inboxArea } from './receiving/inbox/area.ts'
@@ -41,14 +41,14 @@ import { alertsArea } from './watching/alerts/area.ts'
 import { eventsArea } from './watching/events/area.ts'
 import { logsArea } from './watching/logs/area.ts'
 import { metricsArea } from './watching/metrics/area.ts'
-import type { Figures } from './watching/metrics/figures/figures.ts'
+import type { Figures } from './watching/metrics/figures.ts'
 import { type PrometheusArea, prometheusArea } from './watching/prometheus/area.ts'
 import { senderRulesArea } from './watching/sender-rules/area.ts'
 import { tagsArea } from './watching/tags/area.ts'
 import { tlsReportsArea } from './watching/tls-results/area.ts'
 import { webhooksArea } from './watching/webhooks/area.ts'
 
-export interface AreaParts {
+interface AreaParts {
   keys: Keys
   secret: string
   jobs(): Promise<JobReport[]>
@@ -62,7 +62,7 @@ export interface AreaParts {
 }
 
 /** Those that the listeners need by name. */
-export interface NamedAreas {
+interface NamedAreas {
   accounts: AccountsArea
   certificates: CertificatesArea
   domains: DomainsArea
@@ -83,7 +83,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   const domains = add(
     await domainsArea(core, {
       addresses: addressesForDomains(addresses),
-      setPostmasterPassword: accounts.credentials.setSystem,
+      postmasterLogin: accounts.credentials.systemWrite,
       async removeAll(domain) {
         for (const area of areas.toReversed()) await area.domainDeleted?.(domain)
       },

@@ -1,11 +1,12 @@
 /** Builds the HTTP and HTTPS listeners. */
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { whenKnown } from './base/flow/cache.ts'
 import { pause } from './base/flow/pause.ts'
 import type { Clock } from './base/time/clock.ts'
 import type { Core } from './core.ts'
 import type { AccountsArea } from './people/access/area.ts'
-import { readPages } from './platform/http/answer/static-pages.ts'
+import { readPages } from './platform/http/answer/pages.ts'
 import { createIdempotency } from './platform/http/limits/idempotency.ts'
 import { createHttpServer, type HttpServer } from './platform/http/server.ts'
 import { createJob, type Job } from './platform/jobs/job.ts'
@@ -32,7 +33,7 @@ const PAGES = [
   ...['/settings', '/inbox', '/docs'],
 ]
 
-export interface HttpUses {
+interface HttpUses {
   accounts: AccountsArea
   certificates: CertificatesArea
   prometheus: Pick<PrometheusArea, 'answered'>
@@ -76,7 +77,9 @@ export function createHttp(
     host: config.host,
     port: config.port,
     dataFolder: config.dataFolder,
-    ...(certificates.tls !== null && { tls: certificates.tls }),
+    tls: certificates.tls,
+    thread: availableParallelism() > 1,
+    deadlines: {},
     strictTransport: certificates.strictTransport,
     httpsOrigin: certificates.httpsOrigin,
     httpsOnly: certificates.httpsOnly,

@@ -5,30 +5,26 @@ import { createByteBudget } from './base/flow/byte-budget.ts'
 import { newId } from './base/ids.ts'
 import { bindable } from './base/net/host-addresses.ts'
 import { parseCidr } from './base/net/ip.ts'
-import { bodiesBytes, memoryBytes } from './base/process/memory.ts'
-import { sizesFor } from './base/process/memory-sizes.ts'
+import { bodiesBytes, memoryBytes, sizesFor } from './base/process/memory-sizes.ts'
 import { VERSION } from './base/process/version.ts'
-import { type Clock, systemClock } from './base/time/clock.ts'
-import { createSteadyClock } from './base/time/steady-clock.ts'
+import { type Clock, createSteadyClock, systemClock } from './base/time/clock.ts'
 import type { Core } from './core.ts'
 import { ensureFirstAccount, type FirstAccount } from './people/access/first-start.ts'
 import { createAccountDirectory } from './people/accounts/account-directory.ts'
 import { createKeys, type Keys } from './people/keys/api-keys.ts'
 import type { Config } from './platform/config/config.ts'
-import { type AccountLimits, openAccountLimits } from './platform/http/limits/account-limits.ts'
 import {
+  type AccountLimits,
   createRateLimiter,
   type Limiter,
   limitsOf,
+  openAccountLimits,
   type RateLimiterOptions,
 } from './platform/http/limits/rate-limit.ts'
-import { createSharedRateLimiter } from './platform/http/limits/shared-rate-limit.ts'
-import { createTokenLeases } from './platform/http/limits/token-leases.ts'
-import { aloneNode } from './platform/nodes/alone.ts'
-import { type Nodes, OWN_BLOBS } from './platform/nodes/node.ts'
+import { createSharedRateLimiter, createTokenLeases } from './platform/http/limits/shared-rate-limit.ts'
+import { aloneNode, type Nodes, OWN_BLOBS } from './platform/nodes/node.ts'
 import { openNodes } from './platform/nodes/nodes.ts'
-import { createHostNames } from './platform/posts/host-names.ts'
-import { createHttpClient } from './platform/posts/http-client.ts'
+import { createHostNames, createHttpClient } from './platform/posts/http-client.ts'
 import { type BlobStore, openBlobs } from './platform/store/blobs/blobs.ts'
 import { type FreeSpace, watchFreeSpace } from './platform/store/blobs/free-space.ts'
 import { exposureSentence, makePrivate } from './platform/store/blobs/private-files.ts'
@@ -36,8 +32,7 @@ import { createS3Client } from './platform/store/blobs/s3-client.ts'
 import { createSharedBlobs } from './platform/store/blobs/shared-blobs.ts'
 import { boundedSpool, spaceOf } from './platform/store/blobs/spool-space.ts'
 import { openInstallation } from './platform/store/installation.ts'
-import { ownLeaseTimes } from './platform/store/lease-times.ts'
-import type { Store } from './platform/store/store.ts'
+import { ownLeaseTimes, type Store } from './platform/store/store.ts'
 import type { Tracing } from './platform/traces/tracing.ts'
 import { createResolver } from './protocols/dns/resolver.ts'
 import { systemServers } from './protocols/dns/system-servers.ts'
@@ -60,7 +55,7 @@ export interface CoreOverrides {
 /** What is open, closed from the last to the first. */
 export type Closers = (() => Promise<void> | void)[]
 
-export interface OpenCore {
+interface OpenCore {
   core: Core
   /** Areas add theirs before the first event is written. */
   interests: EventInterest[]
@@ -232,15 +227,11 @@ function limiterOf(
   { store, clock, accountLimits }: { store: Store; clock: Clock; accountLimits: AccountLimits },
   open: Closers,
 ): Limiter {
-  const limits = limitsOf(config)
   const options: RateLimiterOptions = {
     clock,
-    limits,
+    limits: limitsOf(config),
     off: config.rateLimit === null,
-    settingOf(name, subject) {
-      const count = accountLimits.countOf(name, subject)
-      return count === undefined ? undefined : { ...limits[name], count }
-    },
+    countOf: accountLimits.countOf,
   }
   if (store.kind === 'sqlite') return createRateLimiter(options)
   const limiter = createSharedRateLimiter({ ...options, exchange: createTokenLeases(store, clock) })

@@ -11,10 +11,10 @@ import type { FirstAccount } from './people/access/first-start.ts'
 import type { Sessions } from './people/sign-in/sessions.ts'
 import type { Config } from './platform/config/config.ts'
 import type { Operation } from './platform/http/operation.ts'
-import { createJobRunner } from './platform/jobs/job-runner.ts'
+import { createJobRunner } from './platform/jobs/job.ts'
 import type { Role } from './platform/nodes/node.ts'
 import { startSmtp } from './smtp-listeners.ts'
-import type { Figures } from './watching/metrics/figures/figures.ts'
+import type { Figures } from './watching/metrics/figures.ts'
 
 export interface Service {
   /** Port of the HTTP listener, also when the configured one was 0. */
@@ -84,7 +84,7 @@ export async function startService(
     const { accounts, domains } = named
     interests.push(...areas.flatMap(({ withEvents }) => withEvents ?? []))
     const sandbox = await core.domains.byName(first.sandboxDomain)
-    if (sandbox) await accounts.credentials.setSystem(sandbox, null)
+    if (sandbox) await (await accounts.credentials.systemWrite(sandbox, null))(core.store.db)
     const { http, jobs } = createHttp(core, named)
     const does = (role: Role) => config.roles.includes(role)
     const { operation = (spec: Operation) => spec } = overrides

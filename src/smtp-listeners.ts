@@ -17,7 +17,7 @@ import { createSubmission } from './receiving/sessions/submission.ts'
 import { createTlsIdentity } from './receiving/sessions/tls-identity.ts'
 import type { CertificatesArea } from './sending/certificates/area.ts'
 
-export interface SmtpUses {
+interface SmtpUses {
   accounts: AccountsArea
   certificates: Pick<CertificatesArea, 'mailContexts'>
   messages: MessagesArea

@@ -14,9 +14,9 @@ import { openPostgres } from '../../src/platform/store/postgres/postgres.ts'
 import { openSqlite } from '../../src/platform/store/sqlite/sqlite.ts'
 import type { Statement, Store } from '../../src/platform/store/store.ts'
 import { indexEvents } from '../../src/watching/events/search/indexing.ts'
-import { eventStatement } from '../../src/watching/events/testing.ts'
-import { createCounting } from '../../src/watching/metrics/count/counting.ts'
-import { addDomain } from '../../src/watching/metrics/testing.ts'
+import { createCounting } from '../../src/watching/metrics/counting.ts'
+import { eventStatement } from '../../test/support/events.ts'
+import { addDomain } from '../../test/support/figures.ts'
 import {
   askFigures,
   FINISHED_MS,

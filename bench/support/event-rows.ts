@@ -9,7 +9,7 @@ import {
   type EventRecord,
   failedEvent,
 } from '../../src/watching/events/event.ts'
-import { eventStatement } from '../../src/watching/events/testing.ts'
+import { eventStatement } from '../../test/support/events.ts'
 
 const RECIPIENTS = 200_000
 const TAGS = 50

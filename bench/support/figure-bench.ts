@@ -2,17 +2,7 @@
 import { BadRequest } from '../../src/base/process/errors.ts'
 import type { Store } from '../../src/platform/store/store.ts'
 import type { EventRecord } from '../../src/watching/events/event.ts'
-import { COUNTERS, type Counter, countersOf } from '../../src/watching/metrics/count/counters.ts'
-import { valuesOfEvent } from '../../src/watching/metrics/count/event-values.ts'
-import { startOf, type Unit } from '../../src/watching/metrics/count/intervals.ts'
-import { keepPacks } from '../../src/watching/metrics/count/packing.ts'
-import { removeOldCounters } from '../../src/watching/metrics/count/removal.ts'
-import { rollUp } from '../../src/watching/metrics/count/roll-up.ts'
-import { Scopes } from '../../src/watching/metrics/count/scopes.ts'
-import { SPLIT_NUMBERS, UNIT_NUMBERS } from '../../src/watching/metrics/count/splits.ts'
-import { createTally } from '../../src/watching/metrics/count/tally.ts'
-import { UNIQUE_FOR_MS } from '../../src/watching/metrics/count/unique-visits.ts'
-import { createFigures } from '../../src/watching/metrics/figures/figure-reader.ts'
+import { COUNTERS, type Counter, countersOf, valuesOfEvent } from '../../src/watching/metrics/counters.ts'
 import type {
   Dimension,
   FigureOrder,
@@ -20,7 +10,16 @@ import type {
   FilterEntry,
   Metric,
   PagedFigures,
-} from '../../src/watching/metrics/figures/figures.ts'
+} from '../../src/watching/metrics/figures.ts'
+import { startOf, type Unit } from '../../src/watching/metrics/intervals.ts'
+import { createFigures } from '../../src/watching/metrics/storage/figure-reader.ts'
+import { keepPacks } from '../../src/watching/metrics/storage/packing.ts'
+import { removeOldCounters } from '../../src/watching/metrics/storage/removal.ts'
+import { rollUp } from '../../src/watching/metrics/storage/roll-up.ts'
+import { Scopes } from '../../src/watching/metrics/storage/scopes.ts'
+import { SPLIT_NUMBERS, UNIT_NUMBERS } from '../../src/watching/metrics/storage/splits.ts'
+import { createTally } from '../../src/watching/metrics/storage/tally.ts'
+import { UNIQUE_FOR_MS } from '../../src/watching/metrics/unique-visits.ts'
 import { percentile } from './stats.ts'
 import {
   ACCOUNT,
@@ -47,7 +46,7 @@ export const isRateLimit = (rule: string) => rule === 'rate-limit'
 const PLACES = { written: { day: 0, week: 0, month: 0 }, arePacked: true }
 
 /**
- * Counts events, in ascending order of time, as the service does (`watching/metrics/count/counting.ts`), but a day at a time: the same
+ * Counts events, in ascending order of time, as the service does (`watching/metrics/counting.ts`), but a day at a time: the same
  * rows are written once instead of at each step.
  */
 export class FigureFill {
@@ -267,8 +266,8 @@ export async function askFigures(
 export async function itemsOf(figures: PagedFigures, query: FigureQuery): Promise<number> {
   const byTime = query.dimensions.includes('time')
   const order: FigureOrder = byTime
-    ? { by: { dimension: 'time' }, descending: false }
-    : { by: { metric: METRICS[0] as Metric }, descending: true }
+    ? { by: 'time' as const, descending: false }
+    : { by: METRICS[0] as Metric, descending: true }
   try {
     return (await figures.page(query, { order, skip: 0, limit: byTime ? 1_500 : 1_000, withSum: true })).total
   } catch (error) {

@@ -5,7 +5,7 @@
  */
 
 /** `text`: what was announced; null: announcements may have been missed. `from`: the node that announced it. */
-export type Follower = (text: string | null, from: string) => Promise<void> | void
+type Follower = (text: string | null, from: string) => Promise<void> | void
 
 /** Carries announcements to the other processes. */
 export interface ChangeCarrier {

@@ -5,7 +5,7 @@
 import type { Bounds, Shape } from './shape.ts'
 import { isPlainObject } from './values.ts'
 
-export interface ShapeFault {
+interface ShapeFault {
   /** Where: `requests[0].name`; empty for the value itself. */
   path: string
   kind: 'missing' | 'invalid'

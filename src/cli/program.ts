@@ -1,6 +1,7 @@
 /** One command line, from its words to the exit code. */
-import { CannotListen } from '../base/net/cannot-listen.ts'
+
 import { printable, printableLine } from '../base/printable.ts'
+import { CannotListen } from '../base/process/errors.ts'
 import { systemFault } from '../base/process/system-fault.ts'
 import { VERSION } from '../base/process/version.ts'
 import { ConfigError } from '../platform/config/config.ts'

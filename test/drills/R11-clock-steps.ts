@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { DrillReport } from '../../scripts/drill.ts'
-import { createSteadyClock } from '../../src/base/time/steady-clock.ts'
+import { createSteadyClock } from '../../src/base/time/clock.ts'
 import { createTestClock } from '../support/clock.ts'
 import { simulatedTransport, withStore } from '../support/engine-rig.ts'
 import { seededEngine, seedQueue } from '../support/seed-queue.ts'

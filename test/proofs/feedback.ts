@@ -166,7 +166,7 @@ const FIGURES: Proof = [
   'the public JavaScript client reads them',
 ]
 const ONCE: Proof = [
-  'src/watching/metrics/count/counting.test.ts',
+  'src/watching/metrics/counting.test.ts',
   'a step whose commit was not acknowledged is not counted again',
   'several processes count events while they are written, each of them once',
   'a unique open is one per message, recipient and kind of bot in seven days',

@@ -136,7 +136,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     const asked: Json[] = []
     let rows: Json[] = []
     const figures = {
-      rows: async (query: Json) => {
+      read: async (query: Json) => {
         asked.push(query)
         return rows
       },

@@ -8,7 +8,7 @@ import { describeService } from '../../scripts/description.ts'
 
 /** Rules of the recommended set that do not fit, and why. */
 const EXCEPTIONS: Record<string, RuleConfig> = {
-  // Mailgun's own paths: `/v3/{domain_name}/tags` beside `/v3/domains/{name}`. The words win (path-table.ts).
+  // Mailgun's own paths: `/v3/{domain_name}/tags` beside `/v3/domains/{name}`. The words win (router.ts).
   'no-ambiguous-paths': 'off',
   // Links in mail and the return from a sign-in only redirect. The test below wants an answer of each operation.
   'operation-2xx-response': 'off',

@@ -7,6 +7,7 @@ import { newId } from '../../src/base/ids.ts'
 import { createQueue } from '../../src/mail/deliver/claim/queue.ts'
 import { createArchiveSender } from '../../src/mail/stored/archive.ts'
 import { createIdempotency } from '../../src/platform/http/limits/idempotency.ts'
+import { claimTask } from '../../src/platform/jobs/stepped-task.ts'
 import { createPostRows } from '../../src/platform/posts/post-rows.ts'
 import { openBlobs } from '../../src/platform/store/blobs/blobs.ts'
 import { openPostgres } from '../../src/platform/store/postgres/postgres.ts'
@@ -15,11 +16,10 @@ import { createSealer } from '../../src/platform/store/secrets/sealing.ts'
 import { insert, insertMany, type Store } from '../../src/platform/store/store.ts'
 import { createCertificateStore } from '../../src/sending/certificates/certificate-store.ts'
 import type { Domain } from '../../src/sending/domains/domain.ts'
-import { claimTask } from '../../src/sending/lists/list-tasks.ts'
 import { createImports } from '../../src/sending/suppressions/import.ts'
-import { bareRecorder } from '../../src/watching/events/testing.ts'
 import { createTestClock } from '../support/clock.ts'
 import { post } from '../support/crash-rig.ts'
+import { bareRecorder } from '../support/events.ts'
 import { jobContext } from '../support/job-context.ts'
 import { createTestDatabase } from '../support/postgres.ts'
 import { seedQueue } from '../support/seed-queue.ts'
@@ -85,7 +85,9 @@ test('a lease set by a slow clock is not expired for a fast one', async (t) => {
   })
   await t.test('tasks of lists', async () => {
     await store.commit([insert('list_uploads', UPLOAD)])
-    const table = { name: 'list_uploads', inOrder: true } as const
+    const open = "task.state = 'running'"
+    const lease = { ms: 60_000, check: 'done', tries: null } as const
+    const table = { name: 'list_uploads', key: 'id', open, turn: 'updated_at', lease } as const
     assert.notEqual(await claimTask(store, table, 'a', slow), null)
     assert.equal(await claimTask(store, table, 'b', fast), null)
   })
@@ -214,7 +216,10 @@ async function imports(store: Store, t: TestContext, slow: number, fast: number)
         return blobs.read(name)
       },
     }
-    const made = createImports({ store, blobs: heldBack, clock: createTestClock(now), log })
+    const made = createImports({
+      ...{ store, blobs: heldBack, clock: createTestClock(now), log },
+      ...{ owner: `at ${now}`, unpackedBytesMax: 1e6 },
+    })
     made.job.start(jobContext(store, { clock: createTestClock(now) }))
     t.after(() => {
       held.resolve()

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { randomHex } from '../../src/base/ids.ts'
-import type { DescribedRights } from '../../src/platform/http/rights/rights.ts'
+import type { DescribedRights } from '../../src/platform/http/rights/auth.ts'
 import {
   absentHoldings,
   alertOf,

@@ -1,10 +1,10 @@
 /** Rows of tables that take more than a few calls to fill. */
 
+import { DAY_MS } from '../../src/base/time/durations.ts'
 import { monthOf } from '../../src/people/message-limits/month.ts'
 import type { Schema } from '../../src/platform/store/schema.ts'
 import { insert, type Store } from '../../src/platform/store/store.ts'
 import { newProvider, newWarmup } from '../../src/sending/ips/warmup/plan.ts'
-import { DAY_MS } from '../../src/watching/events/kept/event-retention.ts'
 
 /**
  * Tables with the account's id that need more than a few calls to fill: expired messages, late reports, certificates,

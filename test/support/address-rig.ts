@@ -2,7 +2,6 @@
 import pino from 'pino'
 import { parseCidr } from '../../src/base/net/ip.ts'
 import type { Clock } from '../../src/base/time/clock.ts'
-import { createTransport } from '../../src/mail/deliver/connect/transport.ts'
 import type { Delivery, DeliveryParts } from '../../src/mail/deliver/contract.ts'
 import { type LaneLimits, shippedShaping, tableOf } from '../../src/mail/deliver/shaping/shaping-table.ts'
 import type { Store } from '../../src/platform/store/store.ts'
@@ -15,6 +14,7 @@ import { createDnsServer } from './dns-server.ts'
 import { seededEngine } from './seed-queue.ts'
 import { ownAddress } from './service.ts'
 import { createSink, type Sink } from './smtp-sink.ts'
+import { testTransport } from './test-transport.ts'
 
 const PORT = 2500
 
@@ -78,9 +78,8 @@ export async function createAddressRig(options: AddressRigOptions): Promise<Addr
   })
   const resolver = createResolver({ servers: [{ host: dns.host, port: dns.port }], clock })
   const allow = [parseCidr('127.0.0.0/8')].filter((cidr) => cidr !== null)
-  const transport = createTransport({
-    routing: { kind: 'direct', port: PORT, resolver, allow, policies: null },
-    heloName: 'mail.test.example',
+  const transport = testTransport({
+    nextHop: { kind: 'direct', port: PORT, resolver, allow, policies: null },
     clock,
     random: Math.random,
     shaping: () => shaping,

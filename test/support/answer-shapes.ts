@@ -8,7 +8,7 @@ import { appendFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { ErrorObject, ValidateFunction } from 'ajv'
 import type { JsonSchema } from '../../src/base/shape.ts'
-import type { AnsweredCall } from '../../src/platform/http/answer/answering.ts'
+import type { AnsweredCall } from '../../src/platform/http/answer/reply.ts'
 import type { Operation } from '../../src/platform/http/operation.ts'
 
 /** The file that takes the differences, a line each. */
@@ -19,14 +19,14 @@ const CHECKED_BYTES_MAX = 8 * 1024 * 1024
 /** Members under the prefix of a service, which the shapes call `X-Service-`. */
 const PREFIXED = /"X-[A-Za-z-]+?-(?=(Tag|Template-Name|Template-Variables)":)/g
 
-type Check = (call: AnsweredCall) => void
+type Check = (call: AnsweredCall & { spec: Operation }) => void
 let check: Check | undefined
 
 if (FAULTS !== undefined) {
   subscribe('sendwright.answer', (call) => {
     // Loaded at the first answer: most processes give none.
     check ??= createCheck(FAULTS)
-    check(call as AnsweredCall)
+    check(call as AnsweredCall & { spec: Operation })
   })
 }
 

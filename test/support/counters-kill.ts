@@ -1,7 +1,7 @@
 /** Kills a service while it counts, and compares its figures with its events. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openSqlite } from '../../src/platform/store/sqlite/sqlite.ts'
-import { SPLIT_NUMBERS, UNIT_NUMBERS } from '../../src/watching/metrics/count/splits.ts'
+import { SPLIT_NUMBERS, UNIT_NUMBERS } from '../../src/watching/metrics/storage/splits.ts'
 import { post, queueTotals } from './crash-rig.ts'
 import { eventually, ownAddress } from './service.ts'
 import { AUTHORIZATION, type ServiceProcess, startProcess } from './service-process.ts'

@@ -2,8 +2,7 @@
  * Operations that fail when they read a parameter, or a member of a document, which they do not declare: a caller who gives it
  * would be told that it was ignored, and a strict account would be refused.
  */
-import type { Operation } from '../../src/platform/http/operation.ts'
-import { isDeclaredName } from '../../src/platform/http/request/unknown-names.ts'
+import { isDeclaredName, type Operation } from '../../src/platform/http/operation.ts'
 
 /** The methods through which all others read. */
 const READERS = ['all', 'bodyText', 'files', 'value'] as const

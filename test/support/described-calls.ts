@@ -1,5 +1,5 @@
 /** Calls of every operation of the OpenAPI description, with plausible parameters. */
-import type { DescribedRights } from '../../src/platform/http/rights/rights.ts'
+import type { DescribedRights } from '../../src/platform/http/rights/auth.ts'
 import { type Holdings, RECIPIENT } from './account-holdings.ts'
 import type { CallOptions } from './service.ts'
 

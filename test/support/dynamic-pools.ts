@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type { Core } from '../../src/core.ts'
 import { deliveredEvent, type EventRecord, failedEvent } from '../../src/watching/events/event.ts'
 import { complainedEvent } from '../../src/watching/events/later-events.ts'
-import { DELIVERED, testMessage } from '../../src/watching/events/testing.ts'
+import { DELIVERED, testMessage } from './events.ts'
 import type { CallOptions, TestService } from './service.ts'
 
 export interface MailCounts {

@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseCidr } from '../../src/base/net/ip.ts'
 import type { Clock } from '../../src/base/time/clock.ts'
-import { createTransport } from '../../src/mail/deliver/connect/transport.ts'
 import type { AttemptResult, Delivery, Transport } from '../../src/mail/deliver/contract.ts'
 import { type LaneLimits, shippedShaping, tableOf } from '../../src/mail/deliver/shaping/shaping-table.ts'
 import { openPostgres } from '../../src/platform/store/postgres/postgres.ts'
@@ -16,6 +15,7 @@ import { createMigratedDatabase } from './migrated.ts'
 import { seededEngine } from './seed-queue.ts'
 import { ownAddress } from './service.ts'
 import { createSink, type Sink } from './smtp-sink.ts'
+import { testTransport } from './test-transport.ts'
 
 const PORT = 2500
 
@@ -111,9 +111,8 @@ export async function withSites<T>(
   )
   const resolver = createResolver({ servers: [{ host: dns.host, port: dns.port }], clock })
   const allow = [parseCidr('127.0.0.0/8')].filter((cidr) => cidr !== null)
-  const transport = createTransport({
-    routing: { kind: 'direct', port: PORT, resolver, allow, policies: null },
-    heloName: 'mail.test.example',
+  const transport = testTransport({
+    nextHop: { kind: 'direct', port: PORT, resolver, allow, policies: null },
     clock,
     random: Math.random,
     shaping: () => table,
@@ -150,6 +149,8 @@ export function simulatedTransport(
       provider: 'Other',
       limits: typeof limits === 'function' ? limits(site) : limits,
     }),
+    limitsOf: (lane) => lane.limits,
+    shapingChanged() {},
     async deliver(_lane, delivery, _ready, stillOurs) {
       onAttempt(delivery.recipient, delivery.recipient_domain)
       await stillOurs()

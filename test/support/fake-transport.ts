@@ -21,6 +21,8 @@ export function fakeTransport(
       provider: 'Other',
       limits: { connections, messagesPerConnection: 100, messagesPerSecond: null },
     }),
+    limitsOf: ({ limits }) => limits,
+    shapingChanged() {},
     async deliver(_lane, delivery, _ready, stillOurs) {
       attempts.push(delivery)
       await stillOurs()

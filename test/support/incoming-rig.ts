@@ -5,7 +5,8 @@
  */
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { connectSmtp, type SmtpConnection } from '../../src/protocols/smtp/client.ts'
+import { connectSmtp } from '../../src/protocols/smtp/client.ts'
+import type { SmtpConnection } from '../../src/protocols/smtp/connection.ts'
 import { post, queueTotals } from './crash-rig.ts'
 import type { Receiver } from './http-receiver.ts'
 import { AUTHORIZATION, type ServiceProcess } from './service-process.ts'

@@ -1,7 +1,7 @@
 /** What a job is started with, for tests that run one outside a service. */
 import pino, { type Logger } from 'pino'
 import { type Clock, systemClock } from '../../src/base/time/clock.ts'
-import type { JobContext } from '../../src/platform/jobs/job-context.ts'
+import type { JobContext } from '../../src/platform/jobs/job.ts'
 import type { Store } from '../../src/platform/store/store.ts'
 
 export function jobContext(

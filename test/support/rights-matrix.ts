@@ -1,6 +1,7 @@
 /** Who calls, on whose things, and what the rights table says about it. */
 import { Agent, request } from 'node:http'
-import type { DescribedRights, Role } from '../../src/platform/http/rights/rights.ts'
+import type { DescribedRights } from '../../src/platform/http/rights/auth.ts'
+import type { Role } from '../../src/platform/http/rights/rights.ts'
 import type { Holdings } from './account-holdings.ts'
 import { type Call, callOf, type DescribedOperation, type Given } from './described-calls.ts'
 import type { CallOptions, TestService } from './service.ts'

@@ -7,7 +7,7 @@ import type { DeliveryParts, Prepared } from '../../src/mail/deliver/contract.ts
 import { createDelivery } from '../../src/mail/deliver/engine.ts'
 import { insert, type SqlValue, type Store } from '../../src/platform/store/store.ts'
 import type { EventMessage } from '../../src/watching/events/event.ts'
-import { bareRecorder } from '../../src/watching/events/testing.ts'
+import { bareRecorder } from './events.ts'
 
 export interface Seed {
   accountId: string
@@ -79,7 +79,7 @@ export async function seedQueue(store: Store, seed: Seed): Promise<string[]> {
   return ids
 }
 
-/** An engine over a store, with the test's transport. */
+/** An engine over a store, with the test's transport; what a test does not set stands in nobody's way. */
 export function seededEngine(
   store: Store,
   clock: Clock,
@@ -92,6 +92,19 @@ export function seededEngine(
     prepare: seededCopy,
     describe: async ({ account_id, domain_id }) => aboutOf(account_id, domain_id),
     consequences: () => [],
+    pauses: { pauseOf: () => null, nextLook: () => 0 },
+    blocks: { isClosed: () => false, answered() {}, nextFree: () => 0 },
+    allowances: { take: () => undefined, nextFree: () => 0 },
+    poolOf: () => null,
+    requeued() {},
+    keepTranscript: () => null,
+    isCurrent: () => true,
+    share: () => ({ index: 0, count: 1 }),
+    tracing: undefined,
+    slowedDown() {},
+    isElsewhere: null,
+    isOff: false,
+    mayClaim: () => true,
     clock,
     log: pino({ level: 'silent' }),
     random: () => 0,

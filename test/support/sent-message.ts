@@ -6,7 +6,7 @@ import type { DeliveryState } from '../../src/platform/store/schema.ts'
 import { insert, type Store } from '../../src/platform/store/store.ts'
 import type { DomainDirectory } from '../../src/sending/domains/names/directory.ts'
 import { deliveredEvent, type EventMessage, type MessageSummary } from '../../src/watching/events/event.ts'
-import { DELIVERED, eventStatement, testMessage } from '../../src/watching/events/testing.ts'
+import { DELIVERED, eventStatement, testMessage } from './events.ts'
 
 export const SENT_AT = Date.UTC(2026, 5, 1, 12)
 export const SENT_FROM = { accountId: 'account', domainId: 'domain-id', domainName: 'mg.example.com' }

@@ -4,10 +4,9 @@ import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { ownLeaseTimes } from '../../src/platform/store/lease-times.ts'
 import { openPostgres } from '../../src/platform/store/postgres/postgres.ts'
 import { openSqlite } from '../../src/platform/store/sqlite/sqlite.ts'
-import type { Store } from '../../src/platform/store/store.ts'
+import { ownLeaseTimes, type Store } from '../../src/platform/store/store.ts'
 import { createMigratedDatabase, prepareDataFolder } from './migrated.ts'
 
 const folders: string[] = []

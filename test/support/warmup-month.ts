@@ -10,8 +10,8 @@ import { newId } from '../../src/base/ids.ts'
 import { createAccountDirectory } from '../../src/people/accounts/account-directory.ts'
 import type { Store } from '../../src/platform/store/store.ts'
 import { createWarmups } from '../../src/sending/ips/warmup/warmups.ts'
-import { noCounts } from '../../src/watching/metrics/count/counters.ts'
-import type { Figures } from '../../src/watching/metrics/figures/figures.ts'
+import { noCounts } from '../../src/watching/metrics/counters.ts'
+import type { Figures } from '../../src/watching/metrics/figures.ts'
 import { createAddressRig } from './address-rig.ts'
 import { createTestClock, type TestClock } from './clock.ts'
 import { type Watched, watched } from './engine-rig.ts'
@@ -304,7 +304,7 @@ function strictProviders(
   }
   return {
     figures: {
-      async rows({ startMs, filter }) {
+      async read({ startMs, filter }) {
         const [ip] = filter.flatMap(({ values }) => values)
         const hours = [...(ofHours.get(ip ?? '') ?? [])]
         const from = Math.floor(startMs / HOUR_MS)

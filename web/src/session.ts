@@ -1,6 +1,6 @@
 /** Who is signed in, and what it may do: the dashboard shows only what the rights table allows. */
 import { queryOptions, useQuery } from '@tanstack/react-query'
-import type { Access, Area } from '../../src/platform/http/rights/rights.ts'
+import type { Access, RightsArea } from '../../src/platform/http/rights/rights.ts'
 import { getJson } from './api.ts'
 import type * as Api from './api-types.ts'
 import { valueOrThrow } from './queries.ts'
@@ -9,7 +9,7 @@ export type Session = Api.CallerIdentity
 
 /** What a page, an entry or a button takes. */
 export interface Need {
-  area: Area
+  area: RightsArea
   /** Default `read`. */
   access?: Access
   /** `parent`: accounts that are no subaccount; `first`: the operator's account. */

@@ -3,7 +3,7 @@
  * all of it, so that it is processed alone instead of never.
  */
 import type { Clock, Timer } from '../time/clock.ts'
-import { PassingSet } from './passing.ts'
+import { PassingSet } from './cache.ts'
 
 /** Called once the bytes are no longer needed. */
 export type Release = () => void

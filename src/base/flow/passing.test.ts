@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { grownOldMb } from '../../../test/support/process-memory.ts'
-import { PassingMap, PassingSet } from './passing.ts'
+import { PassingMap, PassingSet } from './cache.ts'
 
 /** A kilobyte and a half. */
 const large = () => Array.from({ length: 50 }, (_, number) => ({ number }))

@@ -9,9 +9,9 @@ import { parentPort, Worker } from 'node:worker_threads'
 import { Unavailable } from '../process/errors.ts'
 
 /** Functions of plain data; a result may also be a promise. Byte arrays in a result are transferred, not copied. */
-export type SideFunctions = Record<string, (...args: never[]) => unknown>
+type SideFunctions = Record<string, (...args: never[]) => unknown>
 
-export interface SideThread<Functions extends SideFunctions> {
+interface SideThread<Functions extends SideFunctions> {
   /**
    * Calls a function in the thread.
    * @param makeArgs called when the call starts: waiting calls hold no arguments

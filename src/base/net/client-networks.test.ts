@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { networkOf, networksOf } from './client-networks.ts'
+import { networkOf, networksOf } from './ip.ts'
 
 test('an address counts for itself and the two networks around it', () => {
   assert.deepEqual(networksOf('198.51.100.7'), ['198.51.100.7', '198.51.100.0/24', '198.51.96.0/20'])

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { loggableUrl } from './loggable-url.ts'
+import { loggableUrl } from '../printable.ts'
 
 test('a URL is logged without user, password, query and fragment', () => {
   const url = 'https://user:pLanted@archive.example:8443/in/box?token=pLanted#pLanted'

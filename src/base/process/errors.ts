@@ -5,9 +5,9 @@
  */
 
 /** The member of the answer that holds the text; the contract fixes it per operation and case. */
-export type ErrorForm = 'message' | 'Reason' | 'Description' | 'Field'
+type ErrorForm = 'message' | 'Reason' | 'Description' | 'Field'
 
-export interface ErrorDetails {
+interface ErrorDetails {
   /** Default `message`. */
   form?: ErrorForm
   /** With form `Field`: the parameter that is at fault. An empty text then leaves the `Value` member out. */
@@ -116,5 +116,14 @@ export class InsufficientStorage extends ServiceError {
   constructor(retrySeconds = 30, details: ErrorDetails = {}) {
     super('Insufficient Storage', details)
     this.retrySeconds = retrySeconds
+  }
+}
+
+/** A port of ours cannot be opened: taken, not allowed, or its address is not this machine's. */
+export class CannotListen extends Error {
+  /** @param settings those that choose the address and the port, without their prefix */
+  constructor(protocol: string, settings: readonly [host: string, port: string], cause: Error) {
+    const names = settings.map((name) => `SENDWRIGHT_${name}`).join(' and ')
+    super(`Cannot listen for ${protocol}, as ${names} say: ${cause.message}`, { cause })
   }
 }

@@ -2,7 +2,7 @@
  * What the process reserves or keeps, by `SENDWRIGHT_MEMORY` (decision 147). V8's own limits have to be there before Node
  * starts; `bin/node-settings.sh` has them. Large bodies have a bound of their own (memory.ts).
  */
-import { availableParallelism } from 'node:os'
+import { availableParallelism, totalmem } from 'node:os'
 
 export const MEMORY_KINDS = ['small', 'normal'] as const
 export type MemoryKind = (typeof MEMORY_KINDS)[number]
@@ -23,7 +23,7 @@ export interface SqliteSizes {
   youngMb: number
 }
 
-export interface SigningSizes {
+interface SigningSizes {
   threads: number
   /** Young generation of each thread. */
   youngMb: number
@@ -68,3 +68,25 @@ const SIZES: Record<MemoryKind, MemorySizes> = {
 
 /** The sizes of a process with this setting. */
 export const sizesFor = (memory: MemoryKind): MemorySizes => SIZES[memory]
+
+const MB = 1_048_576
+
+/** Memory of the service under load without large bodies, rounded up. */
+const REST_BYTES = 320 * MB
+/** A body of 18 MB takes less than its own size in flight, garbage included. */
+const SHARE = 1 / 4
+/** Two bodies of 18 MB, even where memory is tight. */
+const BODIES_BYTES_MIN = 40 * MB
+/** More at a time is no faster. */
+const BODIES_BYTES_MAX = 1_024 * MB
+
+/** Of the machine, or of the control group that the process is in. */
+export function memoryBytes(): number {
+  const total = totalmem()
+  const group = process.constrainedMemory()
+  return group > 0 && group < total ? group : total
+}
+
+/** Bytes of large bodies that may be in flight at a time, in either direction, with that much memory. */
+export const bodiesBytes = (memory: number): number =>
+  Math.min(BODIES_BYTES_MAX, Math.max(BODIES_BYTES_MIN, (memory - REST_BYTES) * SHARE))

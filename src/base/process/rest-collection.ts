@@ -21,7 +21,7 @@ const REST_BELOW = 0.01
 /** Less than this, in bytes, is not worth it. */
 const GROWTH_MIN = 8 * 2 ** 20
 
-export interface RestProbes {
+interface RestProbes {
   /** The share of the time since the last call in which the thread was busy, 0 to 1. */
   busy(): number
   /** Size of its heap and of the external memory that the heap refers to, in bytes. */

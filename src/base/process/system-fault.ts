@@ -1,5 +1,7 @@
 /** Errors of the operating system, such as a file that does not exist, as a sentence for a person. */
 import { userInfo } from 'node:os'
+import { InsufficientStorage, Unavailable } from './errors.ts'
+import { shortageOf } from './shortage.ts'
 
 /** What a call of the system would have done. Others are named as they are. */
 const ACTIONS: Readonly<Record<string, string>> = {
@@ -40,4 +42,14 @@ function userName(): string {
     // The user has no entry, as in a container that runs with any id.
     return String(process.geteuid?.() ?? 'of this process')
   }
+}
+
+/**
+ * What this machine or its database lacked when an error arose, as a sentence without its full stop: it ends by itself or by
+ * the operator's action. Null: the fault is of what was to be done.
+ */
+export function localFaultOf(error: unknown): string | null {
+  if (error instanceof Unavailable) return 'the database cannot be reached'
+  if (error instanceof InsufficientStorage) return 'there is no space left on this machine'
+  return shortageOf(error)
 }

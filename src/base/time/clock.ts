@@ -31,3 +31,53 @@ export const systemClock: Clock = {
     return { cancel: () => clearTimeout(handle) }
   },
 }
+
+/** Uptime and monotonic clock differ by rounding; beyond this the machine slept. */
+const SLEPT_MIN_MS = 2_000
+const LOOK_EVERY_MS = 1_000
+/** A difference worth reporting. */
+const STEP_MIN_MS = 5_000
+
+/**
+ * A wall clock that does not jump. It starts at the system's time and continues with the monotonic clock, so that a step
+ * of the system clock (NTP, an operator, a corrected time zone) makes no message early, late or too old. The system's time
+ * is adopted at the next start.
+ *
+ * Time during which the machine slept counts: the monotonic clock stops then, the uptime does not.
+ *
+ * @param uptimeMs time since the machine was started, its sleep included
+ * @param onStep called once per step with the milliseconds that the system clock is ahead of this one
+ */
+export function createSteadyClock(
+  system: Clock,
+  uptimeMs: () => number,
+  onStep: (aheadMs: number) => void,
+): Clock {
+  let offset = system.now() - system.monotonic()
+  let sleepOffset = uptimeMs() - system.monotonic()
+  let told = 0
+  let lookAt = system.monotonic() + LOOK_EVERY_MS
+
+  function look(monotonic: number): void {
+    lookAt = monotonic + LOOK_EVERY_MS
+    const slept = uptimeMs() - monotonic - sleepOffset
+    if (slept > SLEPT_MIN_MS) {
+      sleepOffset += slept
+      offset += slept
+    }
+    const ahead = system.now() - (monotonic + offset)
+    if (Math.abs(ahead - told) < STEP_MIN_MS) return
+    told = ahead
+    onStep(ahead)
+  }
+
+  return {
+    now() {
+      const monotonic = system.monotonic()
+      if (monotonic >= lookAt) look(monotonic)
+      return monotonic + offset
+    },
+    monotonic: () => system.monotonic(),
+    setTimer: (delayMs, run) => system.setTimer(delayMs, run),
+  }
+}

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createTestClock } from '../../../test/support/clock.ts'
-import { createSteadyClock } from './steady-clock.ts'
+import { createSteadyClock } from './clock.ts'
 
 test('a stepped system clock changes nothing and is told once', async () => {
   const system = createTestClock()

@@ -1,6 +1,6 @@
 /** Lists the blobs that the rows of a database name. */
 import type { DatabaseSync } from 'node:sqlite'
-import { BLOB_COLUMNS, blobsIn, namesBlobs } from '../../platform/store/blobs/blob-columns.ts'
+import { BLOB_COLUMNS, blobsIn, namesBlobs } from '../../platform/store/blobs/blobs.ts'
 
 export function* namedBlobs(database: DatabaseSync): Generator<string> {
   for (const place of BLOB_COLUMNS) {

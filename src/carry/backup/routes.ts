@@ -5,7 +5,7 @@
 import { isAbsolute } from 'node:path'
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import { described } from '../../base/shape.ts'
-import { requireLocalKey } from '../../people/keys/local-key.ts'
+import { requireLocalKey } from '../../people/keys/api-keys.ts'
 import { jsonReply } from '../../platform/http/answer/reply.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import { flagParam, textParam } from '../../platform/http/request/inputs.ts'

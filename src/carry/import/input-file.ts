@@ -50,7 +50,7 @@ async function beginningOf(path: string): Promise<string> {
 }
 
 /** The content, unpacked. @throws InputFileError */
-async function* bytesOf(path: string, onRead: (bytes: number) => void): AsyncGenerator<Buffer> {
+async function* bytesOf(path: string, onRead?: (bytes: number) => void): AsyncGenerator<Buffer> {
   const packed = await isGzip(path)
   const file = createReadStream(path, { highWaterMark: PIECE_BYTES })
   let total = 0
@@ -62,7 +62,7 @@ async function* bytesOf(path: string, onRead: (bytes: number) => void): AsyncGen
       total += piece.length
       if (total > UNPACKED_BYTES_MAX)
         throw new InputFileError(`${path} has more than ${UNPACKED_BYTES_MAX} bytes unpacked`)
-      onRead(file.bytesRead - reported)
+      onRead?.(file.bytesRead - reported)
       reported = file.bytesRead
       yield piece
     }

@@ -2,8 +2,15 @@
 import { createHash } from 'node:crypto'
 import { mkdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { BLOB_COLUMNS, blobsIn, namesBlobs } from '../../platform/store/blobs/blob-columns.ts'
-import { blobPath, chunkOf, syncFolder, writeFileSynced } from '../../platform/store/blobs/blobs.ts'
+import {
+  BLOB_COLUMNS,
+  blobPath,
+  blobsIn,
+  chunkOf,
+  namesBlobs,
+  syncFolder,
+  writeFileSynced,
+} from '../../platform/store/blobs/blobs.ts'
 import { BLOB_FOLDER } from '../../platform/store/blobs/data-folder.ts'
 import type { S3Client } from '../../platform/store/blobs/s3-client.ts'
 import type { Side } from './side.ts'

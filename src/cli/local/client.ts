@@ -1,5 +1,5 @@
 /** Calls the running service as its local administrator. */
-import { localKeySecret } from '../../people/keys/local-key.ts'
+import { localKeySecret } from '../../people/keys/api-keys.ts'
 import { type Config, readConfig } from '../../platform/config/config.ts'
 import { socketFile } from '../../platform/http/listening/local-socket.ts'
 import { createSealer } from '../../platform/store/secrets/sealing.ts'

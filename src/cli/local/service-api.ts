@@ -7,7 +7,7 @@ import {
   ApiUnavailable,
   createApiClient,
 } from '../../carry/import/api-client.ts'
-import { localKeySecret } from '../../people/keys/local-key.ts'
+import { localKeySecret } from '../../people/keys/api-keys.ts'
 import { readConfig } from '../../platform/config/config.ts'
 import { createSealer } from '../../platform/store/secrets/sealing.ts'
 import { readSecret } from '../../platform/store/secrets/secret-file.ts'

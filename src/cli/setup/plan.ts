@@ -1,6 +1,6 @@
 /** What the answers of `sendwright setup` mean as settings. Pure. */
 import { isIP } from 'node:net'
-import { isInternetName } from '../../platform/config/config.ts'
+import { isInternetName } from '../../platform/config/listening.ts'
 import type { EnvChanges } from './env-file.ts'
 
 /** How clients reach the service over https. */

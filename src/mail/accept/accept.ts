@@ -16,6 +16,7 @@ import type { Of } from '../../base/shape.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import type { AccountDirectory } from '../../people/accounts/account-directory.ts'
 import type { CountedMail, MessageLimits } from '../../people/message-limits/limits.ts'
+import type { SandboxGate } from '../../people/sandbox/gate.ts'
 import type { HttpClient } from '../../platform/posts/http-client.ts'
 import { type Statement, type Store, StoreUnavailable } from '../../platform/store/store.ts'
 import type { Tracing } from '../../platform/traces/tracing.ts'
@@ -24,15 +25,16 @@ import { bareAddress } from '../../protocols/mime/address.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
 import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
 import { type KnownTags, newTagStatements } from '../../watching/tags/known-tags.ts'
-import { authorFault } from '../compose/authors.ts'
-import type { MessageRecord } from '../compose/content.ts'
 import { type ComposedCopy, type CopyParts, type CopyTarget, composeCopy } from '../compose/copy.ts'
 import { headerText } from '../compose/headers.ts'
 import type { SecondaryKeys } from '../compose/secondary-keys.ts'
 import type { Delivery } from '../deliver/contract.ts'
-import type { ACCEPTANCE } from '../messages/shapes.ts'
+import { authorFault } from '../record/authors.ts'
+import type { MessageRecords } from '../record/message-records.ts'
+import type { MessageRecord } from '../record/record.ts'
 import type { Draft } from '../request/draft.ts'
-import type { MessageRecords } from '../stored/message-records.ts'
+import type { QueueLimits } from '../stored/queue-limits.ts'
+import type { ACCEPTANCE } from '../stored/shapes.ts'
 import {
   acceptedStatements,
   copyStatements,
@@ -44,13 +46,11 @@ import {
   type ListExpander,
   type RecipientHabits,
   RenderError,
-  type SandboxGate,
   type SourceChooser,
   type TemplateChooser,
 } from './collaborators.ts'
 import { type Accepted, decide } from './decide.ts'
 import { type MessageOrigin, makeRecord } from './new-record.ts'
-import type { QueueLimits } from './queue-limits.ts'
 import { reserveSlots } from './reservations.ts'
 import { loadFacts } from './send-facts.ts'
 import { messageStatement, storeBody } from './stored-content.ts'

@@ -6,7 +6,7 @@ import type { MaybePromise } from '../../base/flow/cache.ts'
 import type { Statement } from '../../platform/store/store.ts'
 import type { Mailbox } from '../../protocols/mime/address.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
-import type { UnsubscribeVariable } from '../compose/variables.ts'
+import type { UnsubscribeVariable } from '../record/variables.ts'
 import type { MessageOptions, TemplateRequest } from '../request/options.ts'
 
 /** A template version as fixed at acceptance: later changes do not reach mail already accepted. */
@@ -161,9 +161,4 @@ export const NO_LISTS: ListExpander = {
   countMembers: async () => 0,
   expansionStatements: async () => [],
   wake() {},
-}
-
-/** Which addresses may get mail from a sandbox domain (messages.md rule 9). */
-export interface SandboxGate {
-  mayReceive(domain: Domain, recipients: readonly Mailbox[]): MaybePromise<boolean>
 }

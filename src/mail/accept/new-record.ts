@@ -1,11 +1,10 @@
 /** The stored form of an accepted message: its ids, its header fields, and its summary for events. */
 import { newId } from '../../base/ids.ts'
-import { shownNames } from '../../platform/http/request/unknown-names.ts'
+import { shownNames } from '../../platform/http/operation.ts'
 import { addressKey, bareAddress } from '../../protocols/mime/address.ts'
 import { mediaType } from '../../protocols/mime/parameters.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
 import type { MessageSummary } from '../../watching/events/event.ts'
-import { isInline, type MessageContent, type MessageRecord, mimeFiles } from '../compose/content.ts'
 import {
   findHeader,
   headerText,
@@ -14,7 +13,8 @@ import {
   newMessageId,
   readMessageId,
 } from '../compose/headers.ts'
-import { recipientLookup, usesRecipient } from '../compose/variables.ts'
+import { isInline, type MessageContent, type MessageRecord, mimeFiles } from '../record/record.ts'
+import { recipientLookup, usesRecipient } from '../record/variables.ts'
 import type { Draft } from '../request/draft.ts'
 import type { NewCopy } from './acceptance-rows.ts'
 import type { Accepted } from './decide.ts'

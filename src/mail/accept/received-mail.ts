@@ -24,10 +24,10 @@ import {
   rejectedEvent,
 } from '../../watching/events/event.ts'
 import type { EventRecorder } from '../../watching/events/event-recorder.ts'
-import type { IncomingContent, MessageContent, MessageRecord, StoredHeader } from '../compose/content.ts'
 import { eventMessage } from '../compose/copy.ts'
 import { headerText, newMessageId, readMessageId } from '../compose/headers.ts'
 import type { Delivery } from '../deliver/contract.ts'
+import type { IncomingContent, MessageContent, MessageRecord, StoredHeader } from '../record/record.ts'
 import { readHead } from '../request/mime-source.ts'
 import { DEFAULT_OPTIONS } from '../request/options.ts'
 import { deliveryRows, sourceKeys } from './acceptance-rows.ts'

@@ -9,24 +9,24 @@ import { allKnown, type MaybePromise, whenKnown } from '../../base/flow/cache.ts
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import { type AccountDirectory, maySend } from '../../people/accounts/account-directory.ts'
 import type { MessageLimits } from '../../people/message-limits/limits.ts'
+import type { SandboxGate } from '../../people/sandbox/gate.ts'
 import { type HttpClient, storedUrlFault } from '../../platform/posts/http-client.ts'
 import { bareAddress } from '../../protocols/mime/address.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
 import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
 import type { KnownTags, TagFacts } from '../../watching/tags/known-tags.ts'
-import { foreignDomain } from '../compose/authors.ts'
 import type { SecondaryKeys } from '../compose/secondary-keys.ts'
+import { foreignDomain } from '../record/authors.ts'
 import type { Draft } from '../request/draft.ts'
 import type { TemplateRequest } from '../request/options.ts'
+import type { QueueLimits } from '../stored/queue-limits.ts'
 import type {
   ChosenTemplate,
   ListExpander,
   RecipientHabits,
-  SandboxGate,
   SourceChooser,
   TemplateChooser,
 } from './collaborators.ts'
-import type { QueueLimits } from './queue-limits.ts'
 import { bestTimes, hasOwnTimes } from './timing.ts'
 
 export interface SendFacts {

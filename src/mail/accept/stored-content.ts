@@ -13,7 +13,7 @@ import {
   type PartsContent,
   type StoredBytes,
   type StoredFile,
-} from '../compose/content.ts'
+} from '../record/record.ts'
 import type { DraftBody, DraftFile } from '../request/draft.ts'
 import type { MimeSource } from '../request/mime-source.ts'
 import { DEFAULT_OPTIONS } from '../request/options.ts'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { grownOldMb } from '../../../test/support/process-memory.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
-import type { MessageRecord } from './content.ts'
+import type { MessageRecord } from '../record/record.ts'
 import { acceptedMessage, type CopyParts, composeCopy } from './copy.ts'
 import { createLargeTexts } from './large-texts.ts'
 

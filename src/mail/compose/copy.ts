@@ -32,10 +32,28 @@ import {
   type Tracker,
   type Tracking,
 } from '../accept/collaborators.ts'
+import { authorsText, needsSender, readAuthors } from '../record/authors.ts'
+import type { MessageContent, MessageRecord, StoredHeader, StoredTemplate } from '../record/record.ts'
+import {
+  bounded,
+  CopyTooLarge,
+  type CutText,
+  cutText,
+  either,
+  fillings,
+  hasVariable,
+  joinText,
+  type Lookup,
+  recipientLookup,
+  substitute,
+  substituteInSteps,
+  substituteMembers,
+  UNSUBSCRIBE_VARIABLES,
+  usesRecipient,
+  usesUnsubscribe,
+} from '../record/variables.ts'
 import { FORWARDED_SUFFIX, type RecipientVariables } from '../request/options.ts'
-import { authorsText, needsSender, readAuthors } from './authors.ts'
 import { MergeBody } from './batch/merge.ts'
-import type { MessageContent, MessageRecord, StoredHeader, StoredTemplate } from './content.ts'
 import {
   findHeader,
   headerText,
@@ -56,24 +74,6 @@ import {
   type TextPart,
   textsOf,
 } from './texts.ts'
-import {
-  bounded,
-  CopyTooLarge,
-  type CutText,
-  cutText,
-  either,
-  fillings,
-  hasVariable,
-  joinText,
-  type Lookup,
-  recipientLookup,
-  substitute,
-  substituteInSteps,
-  substituteMembers,
-  UNSUBSCRIBE_VARIABLES,
-  usesRecipient,
-  usesUnsubscribe,
-} from './variables.ts'
 
 export interface CopyParts {
   blobs: BlobStore

@@ -4,11 +4,11 @@ import { randomHex } from '../../base/ids.ts'
 import { formatRfc2822 } from '../../base/time/dates.ts'
 import { formatMailbox, type Mailbox } from '../../protocols/mime/address.ts'
 import { headerField, isUniqueField } from '../../protocols/mime/header.ts'
+import { authorsText, needsSender } from '../record/authors.ts'
+import type { StoredHeader } from '../record/record.ts'
+import { type Lookup, substitute } from '../record/variables.ts'
 import type { Draft } from '../request/draft.ts'
 import type { MessageOptions } from '../request/options.ts'
-import { authorsText, needsSender } from './authors.ts'
-import type { StoredHeader } from './content.ts'
-import { type Lookup, substitute } from './variables.ts'
 
 /**
  * `YYYYMMDDhhmmss.<16 hex digits>@<domain>`, UTC, without angle brackets (messages.md rule 3). The first three digits

@@ -6,7 +6,7 @@
  * which then replaces the name in the html.
  */
 import { Parser } from 'htmlparser2'
-import type { StoredFile } from './content.ts'
+import type { StoredFile } from '../record/record.ts'
 
 export type NamedFile = Pick<StoredFile, 'disposition' | 'filename'>
 

@@ -7,14 +7,14 @@ import type { MaybePromise } from '../../base/flow/cache.ts'
 import { createSideThread } from '../../base/flow/side-thread.ts'
 import { decodeCharset } from '../../protocols/mime/charset.ts'
 import { decodeContent, type EncodedText, encodeText } from '../../protocols/mime/transfer-encoding.ts'
+import { hasMadeIds, type NamedFile, withContentIds } from './inline-files.ts'
 import {
   type EncodedText as EncodedPart,
   type StoredTexts,
   storedTexts,
   storedView,
   type TextName,
-} from '../stored/stored-view.ts'
-import { hasMadeIds, type NamedFile, withContentIds } from './inline-files.ts'
+} from './stored-view.ts'
 import type { TextFunctions } from './text-thread.ts'
 
 export interface LargeTexts {

@@ -2,8 +2,8 @@
 import { serve } from '../../base/flow/side-thread.ts'
 import { decodeCharset } from '../../protocols/mime/charset.ts'
 import { decodeContent, encodeText, type TransferEncoding } from '../../protocols/mime/transfer-encoding.ts'
-import { type StoredTexts, storedTexts, storedView } from '../stored/stored-view.ts'
 import { withContentIds } from './inline-files.ts'
+import { type StoredTexts, storedTexts, storedView } from './stored-view.ts'
 
 const functions = {
   encode(text: string): { encoding: TransferEncoding; content: Uint8Array } {

@@ -23,7 +23,7 @@ import {
   type PartsContent,
   type StoredFile,
   storedChunk,
-} from './content.ts'
+} from '../record/record.ts'
 import { contentIds } from './inline-files.ts'
 import type { LargeTexts } from './large-texts.ts'
 

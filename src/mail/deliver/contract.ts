@@ -6,13 +6,13 @@ import type { DeliveryRow } from '../../platform/store/schema.ts'
 import type { Statement } from '../../platform/store/store.ts'
 import type { Tracing } from '../../platform/traces/tracing.ts'
 import type { MimeMessage } from '../../protocols/message/mime-message.ts'
+import type { TranscriptEntry } from '../../protocols/smtp/channel.ts'
 import type { EventMessage, EventRecord, SendingPool } from '../../watching/events/event.ts'
 import type { Judge, Outcome } from './attempt/outcome.ts'
-import type { Transcript } from './attempt/transcript.ts'
 import type { ClaimedDelivery, DueGroup, Queue } from './claim/queue.ts'
 import type { LaneInfo } from './lanes/lanes.ts'
 import type { LimitShare, SlowDown } from './lanes/pacing.ts'
-import type { SitePauses } from './overrides/overrides.ts'
+import type { Overrides } from './overrides/overrides.ts'
 import type { LaneLimits } from './shaping/shaping-table.ts'
 
 /** A delivery prepared for sending, or decided without a server (test mode, suppression, render error). */
@@ -35,7 +35,7 @@ export type Prepared =
       windowIsSenders?: boolean
       /** Name of a header field to add with the source address of the connection; null or absent: none. */
       sourceHeader?: string | null
-      /** Of the span of its acceptance; undefined or absent: the message is not traced. */
+      /** The span of its acceptance; undefined or absent: the message is not traced. */
       traceparent?: string | undefined
     }
   | { kind: 'decided'; about: EventMessage; outcome: Outcome; traceparent?: string | undefined }
@@ -70,7 +70,8 @@ export interface AttemptResult {
   verified: boolean | null
   utf8: boolean | null
   sessionMs: number
-  transcript: Transcript | null
+  /** The dialogue, from `startedAt` on, in Unix milliseconds. */
+  transcript: { startedAt: number; lines: TranscriptEntry[] } | null
 }
 
 /** Nothing was tried: this machine is short of something, such as open files. Not an attempt, and says nothing about the peer. */
@@ -84,10 +85,10 @@ export type Routed = DueGroup & Pick<DeliveryRow, 'account_id'>
 export interface Transport {
   /** The lane of a delivery; may query DNS. Never rejects. */
   laneOf(delivery: Routed): Promise<LaneInfo>
-  /** The limits of a lane by the shaping in force; absent: they never change. */
-  limitsOf?(lane: LaneInfo): LaneLimits
+  /** The limits of a lane by the shaping in force. */
+  limitsOf(lane: LaneInfo): LaneLimits
   /** Sites and limits are looked up anew. */
-  shapingChanged?(): void
+  shapingChanged(): void
   /** @param beforeFinalDot awaited before anything goes out after which the server may have the message; may throw */
   deliver(
     lane: LaneInfo,
@@ -132,14 +133,11 @@ export interface Allowed {
 }
 
 export interface DeliveryParts {
-  /** Default: no site is ever paused. */
-  pauses?: SitePauses
-  /** Default: no address is ever blocked. */
-  blocks?: AddressBlocks
-  /** Default: no address is on warm-up. */
-  allowances?: Allowances
+  pauses: Pick<Overrides, 'pauseOf' | 'nextLook'>
+  blocks: AddressBlocks
+  allowances: Allowances
   /** The pool of an address, for events. */
-  poolOf?(ip: string): SendingPool | null
+  poolOf(ip: string): SendingPool | null
   queue: Queue
   transport: Transport
   /** @throws Unprepared, or any error, when that cannot be done now: tried again on the schedule until too old */
@@ -157,23 +155,23 @@ export interface DeliveryParts {
     suppression: 'hard' | 'soft' | null,
   ): Statement[]
   /** A prepared delivery returned to the queue without an attempt. */
-  requeued?(delivery: ClaimedDelivery): void
+  requeued(delivery: ClaimedDelivery): void
   /** The row that keeps an attempt's dialogue, or null if it is not kept. */
-  keepTranscript?(delivery: ClaimedDelivery, result: AttemptResult): Statement | null
-  /** False: other processes may take over what this one holds, so nothing may be handed over. Default: never. */
-  isCurrent?(): boolean
-  /** Of the limits of lanes; default: all. */
-  share?(): LimitShare
-  /** Absent: nothing is traced. */
-  tracing?: Tracing | undefined
+  keepTranscript(delivery: ClaimedDelivery, result: AttemptResult): Statement | null
+  /** False: other processes may take over what this one holds, so nothing may be handed over. */
+  isCurrent(): boolean
+  /** What this process has of the limits of lanes. */
+  share(): LimitShare
+  /** Undefined: nothing is traced. */
+  tracing: Tracing | undefined
   /** A receiver has asked a lane to slow down. */
-  slowedDown?(lane: string, why: string, how: SlowDown): void
-  /** Another process has the address that the delivery leaves from. Default: never. */
-  isElsewhere?(delivery: Routed): MaybePromise<boolean>
+  slowedDown(lane: string, why: string, how: SlowDown): void
+  /** Another process has the address that the delivery leaves from. Null: none has any. */
+  isElsewhere: ((delivery: Routed) => MaybePromise<boolean>) | null
   /** Takes in nothing, ever: other processes deliver. */
-  isOff?: boolean
+  isOff: boolean
   /** False while nothing may be claimed, because outcomes could not be written (disk full, disk failed). */
-  mayClaim?(): boolean
+  mayClaim(): boolean
   clock: Clock
   log: Logger
   random(): number

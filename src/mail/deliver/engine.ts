@@ -24,13 +24,8 @@ export function createDelivery(parts: DeliveryParts): Delivery {
   // For good: nothing resumes it.
   if (parts.isOff) admission.pause()
   const holding: Holding = new Holding({
-    queue,
-    transport,
+    ...parts,
     admission,
-    isCurrent: parts.isCurrent,
-    share: parts.share,
-    clock,
-    log,
     onWaiting(lane, group) {
       attempting.advance(lane)
       claiming.refillGroup(group)
@@ -39,7 +34,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     onGivenBack: () => claiming.wake(),
     onDoubt: () => claiming.doubted(),
   })
-  const claiming = new Claiming({ queue, holding, admission, isElsewhere: parts.isElsewhere, clock, log })
+  const claiming = new Claiming({ ...parts, holding, admission })
   const attempting = new Attempting({
     delivery: parts,
     holding,
@@ -97,9 +92,9 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     laneOfGroup: (group) => holding.laneStateOf(group),
     progressOf: (id) => holding.progressOf(id),
     shapingChanged() {
-      transport.shapingChanged?.()
+      transport.shapingChanged()
       for (const lane of holding.lanes.all()) {
-        lane.setLimits(transport.limitsOf?.(lane.info) ?? lane.info.limits)
+        lane.setLimits(transport.limitsOf(lane.info))
         attempting.advance(lane)
       }
       claiming.wake()

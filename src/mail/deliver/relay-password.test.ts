@@ -3,10 +3,9 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { createAuthority, selfSigned } from '../../../test/support/certificates.ts'
 import { createSink, DEFAULT_EXTENSIONS, type SinkOptions } from '../../../test/support/smtp-sink.ts'
-import { systemClock } from '../../base/time/clock.ts'
+import { testTransport } from '../../../test/support/test-transport.ts'
 import { connectSmtp } from '../../protocols/smtp/client.ts'
 import type { ClaimedDelivery } from './claim/queue.ts'
-import { createTransport } from './connect/transport.ts'
 import type { Prepared } from './contract.ts'
 
 const authority = createAuthority()
@@ -27,17 +26,14 @@ async function sendAll(
   { host = HOST, allowUnverified = false }: Relay,
 ) {
   const sink = await createSink({ auth: account, ...options })
-  const transport = createTransport({
-    routing: {
+  const transport = testTransport({
+    nextHop: {
       kind: 'relay',
       host,
       port: sink.port,
       auth: { ...account, allowUnverified },
       connections: 1,
     },
-    heloName: 'mail.test.example',
-    clock: systemClock,
-    random: () => 0,
     tlsOptions: { ca: authority.cert },
     connect: (wanted) => connectSmtp({ ...wanted, host: sink.host }),
   })

@@ -1,13 +1,13 @@
 /** One sending domain, one destination, several sources: each is a lane of its own. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { bareRecorder } from '../../../test/support/events.ts'
 import { DELIVERED, fakeTransport } from '../../../test/support/fake-transport.ts'
 import { type Seed, seededEngine, seedQueue } from '../../../test/support/seed-queue.ts'
 import { eventually } from '../../../test/support/service.ts'
 import { eachStore, temporaryFolder } from '../../../test/support/stores.ts'
 import { systemClock } from '../../base/time/clock.ts'
 import { openSqlite } from '../../platform/store/sqlite/sqlite.ts'
-import { bareRecorder } from '../../watching/events/testing.ts'
 import type { Outcome } from './attempt/outcome.ts'
 import { createQueue } from './claim/queue.ts'
 

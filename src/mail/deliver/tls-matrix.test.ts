@@ -5,14 +5,14 @@ import { type TestContext, test } from 'node:test'
 import { createAuthority } from '../../../test/support/certificates.ts'
 import { createDnsServer, type DnsServer } from '../../../test/support/dns-server.ts'
 import { createSink, DEFAULT_EXTENSIONS, type Sink } from '../../../test/support/smtp-sink.ts'
+import { testTransport } from '../../../test/support/test-transport.ts'
 import { parseCidr } from '../../base/net/ip.ts'
 import { systemClock } from '../../base/time/clock.ts'
 import { createResolver } from '../../protocols/dns/resolver.ts'
 import type { StsPolicies } from '../../protocols/mta-sts/policies.ts'
 import type { StsPolicy } from '../../protocols/mta-sts/policy.ts'
 import type { ClaimedDelivery } from './claim/queue.ts'
-import type { TlsResult } from './connect/tls-results.ts'
-import { createTransport } from './connect/transport.ts'
+import type { TlsSession } from './connect/tls-counts.ts'
 import type { Prepared, TlsPolicy } from './contract.ts'
 
 const authority = createAuthority()
@@ -84,7 +84,7 @@ const COLUMNS: Record<string, Column> = {
 
 interface Rig {
   dns: DnsServer
-  results: TlsResult[]
+  results: TlsSession[]
   /** `received`: what the sink got; `code`: of the failure. */
   deliver(wish: TlsPolicy): Promise<{ got: Cell; code: number | null }>
 }
@@ -99,20 +99,17 @@ async function rig(t: TestContext, sink: Sink, policy: StsPolicy | null): Promis
   dns.set(HOST, 'A', [sink.host])
   const resolver = createResolver({ servers: [{ host: dns.host, port: dns.port }], clock: systemClock })
   const policies: StsPolicies = { of: async () => policy && { policy, id: '1' } }
-  const results: TlsResult[] = []
-  const transport = createTransport({
-    routing: {
+  const results: TlsSession[] = []
+  const transport = testTransport({
+    nextHop: {
       kind: 'direct',
       port: sink.port,
       resolver,
       allow: [parseCidr('127.0.0.0/8') ?? assert.fail()],
       policies,
     },
-    heloName: 'mail.test.example',
-    clock: systemClock,
-    random: () => 0,
     tlsOptions: { ca: authority.cert },
-    tlsResults: { record: (result) => results.push(result), close: async () => {} },
+    tlsCounts: { record: (result) => results.push(result) },
   })
   t.after(async () => {
     await transport.close()

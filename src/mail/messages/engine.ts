@@ -1,17 +1,17 @@
 /** Builds the delivery engine: where mail goes, what it is made of, and what its outcome writes. */
 import type { Core } from '../../core.ts'
+import { connectSmtp } from '../../protocols/smtp/client.ts'
 import type { CaptureListener } from '../../receiving/inbox/capture-listener.ts'
 import type { Sources } from '../../sending/ips/source-addresses.ts'
 import { bounceConsequences } from '../../sending/suppressions/automatic.ts'
-import { transcriptStatement } from '../deliver/attempt/transcript.ts'
+import { transcriptStatement } from '../deliver/attempt/transcripts.ts'
 import { createQueue } from '../deliver/claim/queue.ts'
-import type { Routing } from '../deliver/connect/routes.ts'
-import { createStoredPolicies } from '../deliver/connect/stored-policies.ts'
-import { createTlsResults } from '../deliver/connect/tls-results.ts'
+import { createStoredPolicies } from '../deliver/connect/receiver-tls.ts'
+import type { NextHop } from '../deliver/connect/routing.ts'
+import { createTlsCounts } from '../deliver/connect/tls-counts.ts'
 import { createTransport } from '../deliver/connect/transport.ts'
 import type { Delivery, DeliveryParts } from '../deliver/contract.ts'
 import { createDelivery } from '../deliver/engine.ts'
-import { withMemoryBound } from '../deliver/lanes/large-messages.ts'
 import type { SlowDown } from '../deliver/lanes/pacing.ts'
 import type { Overrides } from '../deliver/overrides/overrides.ts'
 import type { Shaping } from '../deliver/shaping/shaping.ts'
@@ -21,8 +21,8 @@ import type { Sending } from './sending.ts'
 export interface EngineUses {
   sending: Sending
   sources: Sources
-  allowances: NonNullable<DeliveryParts['allowances']>
-  blocks: NonNullable<DeliveryParts['blocks']>
+  allowances: DeliveryParts['allowances']
+  blocks: DeliveryParts['blocks']
   judge: DeliveryParts['judge']
   capture: CaptureListener | null
   shaping: Shaping
@@ -39,20 +39,24 @@ export function startEngine(
   { sending, sources, allowances, blocks, judge, capture, shaping, overrides }: EngineUses,
 ): { delivery: Delivery; stop(): Promise<void> } {
   const { config, clock, random, log, store, space, recorder, leaseOwner, nodes } = core
-  const tlsResults = createTlsResults(store, clock)
+  const tlsCounts = createTlsCounts(store, clock)
   const transport = createTransport({
-    routing: routingOf(core, capture),
+    nextHop: nextHopOf(core, capture),
     heloName: config.hostname,
     clock,
     random,
     sourceOf: sources.sourceOf,
     shaping: shaping.current,
     limitsOf: overrides.limitsOf,
-    tlsResults,
+    tlsCounts,
+    tlsOptions: {},
+    connect: connectSmtp,
+    memory: core.bodiesOut,
+    isCaptured: capture !== null,
   })
   const delivery = createDelivery({
     queue: createQueue(store, leaseOwner, recorder),
-    transport: withMemoryBound(core.bodiesOut, capture !== null, transport),
+    transport,
     allowances,
     blocks,
     pauses: overrides,
@@ -68,8 +72,7 @@ export function startEngine(
     isCurrent: () => nodes.isCurrent(),
     share: () => nodes.deliveryShare(),
     slowedDown: (lane, why, how) => store.changes.hint(SLOWED, JSON.stringify({ lane, why, how })),
-    ...(store.kind === 'postgres' &&
-      config.sourceAddresses.length > 0 && { isElsewhere: sources.isElsewhere }),
+    isElsewhere: store.kind === 'postgres' && config.sourceAddresses.length > 0 ? sources.isElsewhere : null,
     isOff: !config.roles.includes('delivery'),
     mayClaim: () => space.mayClaim && store.fault() === null,
     clock,
@@ -92,7 +95,7 @@ export function startEngine(
     delivery: acrossNodes(delivery, store.changes, clock),
     async stop() {
       await delivery.stop(DRAIN_MS)
-      await tlsResults.close()
+      await tlsCounts.close()
     },
   }
 }
@@ -101,10 +104,10 @@ export function startEngine(
 const CAPTURE_CONNECTIONS = 20
 
 /** Capture is a relay like any other: the listener of our own inbox. */
-function routingOf(
+function nextHopOf(
   { config, clock, store, resolver, allow }: Core,
   capture: CaptureListener | null,
-): Routing {
+): NextHop {
   if (capture) {
     const { host, port, auth } = capture
     return { kind: 'relay', host, port, auth, connections: CAPTURE_CONNECTIONS }

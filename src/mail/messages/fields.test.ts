@@ -8,10 +8,10 @@ import { DatabaseSync } from 'node:sqlite'
 import { after, before, test } from 'node:test'
 import { type ParsedMail, simpleParser } from 'mailparser'
 import { selfSigned } from '../../../test/support/certificates.ts'
+import { eventStatement, testMessage } from '../../../test/support/events.ts'
 import { eventually, startTestService, type TestService } from '../../../test/support/service.ts'
 import { createSink, type Sink, type SinkMessage } from '../../../test/support/smtp-sink.ts'
 import { clickedEvent } from '../../watching/events/later-events.ts'
-import { eventStatement, testMessage } from '../../watching/events/testing.ts'
 import type { TemplateChooser, TemplateRenderer } from '../accept/collaborators.ts'
 
 type Form = Parameters<TestService['send']>[0]

@@ -1,5 +1,5 @@
 /** Sending and stored messages over HTTP (messages.md M1 to M5). */
-import { type MaybePromise, whenKnown } from '../../base/flow/cache.ts'
+import { isPending, type MaybePromise, whenKnown } from '../../base/flow/cache.ts'
 import { NotFound } from '../../base/process/errors.ts'
 import { either, media } from '../../base/shape.ts'
 import {
@@ -18,7 +18,6 @@ import type { Caller } from '../../platform/http/rights/auth.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
 import { type Acceptance, type AcceptParts, acceptMessage, type Submission } from '../accept/accept.ts'
 import { checkSender } from '../accept/check-sender.ts'
-import { resendMessage } from '../accept/resend.ts'
 import { scheduleMaxMs } from '../accept/timing.ts'
 import { type Draft, draftBytes } from '../request/draft.ts'
 import {
@@ -27,8 +26,9 @@ import {
   readRecipients,
   readSendRequest,
 } from '../request/send-request.ts'
-import { findStored, storedFile, storedMessage, storedMime, type View } from '../stored/stored-message.ts'
-import { ACCEPTANCE, STORED_MESSAGE, STORED_MIME } from './shapes.ts'
+import { ACCEPTANCE, STORED_MESSAGE, STORED_MIME } from '../stored/shapes.ts'
+import { resendMessage } from './resend.ts'
+import { findStored, storedFile, storedMessage, storedMime, type View } from './stored-message.ts'
 
 const TAG = 'Messages'
 const STORED = { area: 'messages:stored', access: 'read' } as const
@@ -134,7 +134,7 @@ function sendRoutes(parts: MessageRouteParts): Operation[] {
       recipients: draft.recipients.length,
       bytes: draftBytes(draft),
     })
-    const headers = taking instanceof Promise ? await taking : taking
+    const headers = isPending(taking) ? await taking : taking
     const acceptance = await acceptMessage(parts, draft, submissionOf(context, domain))
     return jsonReply(acceptance, { headers })
   }

@@ -23,7 +23,7 @@ import {
   moveScheduled,
   type ScheduledParts,
 } from '../stored/scheduled.ts'
-import { QUEUES, SCHEDULED_PAGE } from './shapes.ts'
+import { QUEUES, SCHEDULED_PAGE } from '../stored/shapes.ts'
 
 export interface ScheduledRouteParts extends ScheduledParts {
   domains: DomainDirectory

@@ -3,11 +3,13 @@
  * those of other areas. `request/` reads a request, `acceptance/` decides and stores, `composing/` makes each
  * recipient's copy, `stored/` holds what is kept afterwards.
  */
+
 import type { Logger } from 'pino'
 import { BadRequest } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import type { AccountDirectory } from '../../people/accounts/account-directory.ts'
 import { type MessageLimits, NO_LIMITS } from '../../people/message-limits/limits.ts'
+import type { SandboxGate } from '../../people/sandbox/gate.ts'
 import type { HttpClient } from '../../platform/posts/http-client.ts'
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
 import type { Store } from '../../platform/store/store.ts'
@@ -25,24 +27,23 @@ import {
   NO_LISTS,
   NO_TRACKER,
   type RecipientHabits,
-  type SandboxGate,
   type SourceChooser,
   type TemplateChooser,
   type TemplateRenderer,
   type Tracker,
 } from '../accept/collaborators.ts'
-import { createQueueLimits } from '../accept/queue-limits.ts'
 import { makeCopy } from '../compose/copy.ts'
 import type { LargeTexts } from '../compose/large-texts.ts'
 import { describeDelivery, type PrepareParts, prepareDelivery, targetOf } from '../compose/prepare.ts'
 import type { SecondaryKeys } from '../compose/secondary-keys.ts'
 import type { ReturnPathMac } from '../deliver/attempt/return-path.ts'
 import type { Delivery, DeliveryParts } from '../deliver/contract.ts'
+import { createMessageRecords, type MessageRecords } from '../record/message-records.ts'
 import { createArchiveNotes } from '../stored/archive.ts'
 import { createAttemptsInProgress } from '../stored/in-progress.ts'
-import { createMessageRecords, type MessageRecords } from '../stored/message-records.ts'
 import { createRetention, type Retention } from '../stored/message-retention.ts'
 import type { PastDeliveries } from '../stored/past-deliveries.ts'
+import { createQueueLimits } from '../stored/queue-limits.ts'
 import type { ScheduledParts } from '../stored/scheduled.ts'
 
 export interface SendingParts {
@@ -98,7 +99,7 @@ export interface Sending {
   prepare: DeliveryParts['prepare']
   describe: DeliveryParts['describe']
   consequences: DeliveryParts['consequences']
-  requeued: NonNullable<DeliveryParts['requeued']>
+  requeued: DeliveryParts['requeued']
   /** The body of a delivery as it was sent, for the archive sender; null when it is gone. */
   bodyOf(deliveryId: string): ReturnType<typeof bodyOf>
 }

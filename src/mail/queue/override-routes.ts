@@ -3,6 +3,7 @@
 import { BadRequest, Forbidden, NotFound } from '../../base/process/errors.ts'
 import { message } from '../../base/shape.ts'
 import type { Clock } from '../../base/time/clock.ts'
+import { DAY_MS } from '../../base/time/durations.ts'
 import { invalidFormat } from '../../base/values.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import { dateParam, integerParam, wordParam } from '../../platform/http/request/inputs.ts'
@@ -24,7 +25,7 @@ const WRITE = { area: 'domains', access: 'write', only: 'first' } as const
 const SITE_LENGTH_MAX = 800
 const REASON_LENGTH_MAX = 1_000
 /** An order for longer than this has no end. */
-const UNTIL_MAX_MS = 366 * 24 * 3_600_000
+const UNTIL_MAX_MS = 366 * DAY_MS
 const UNTIL = dateParam('When it ends by itself, within a year; without it somebody ends it')
 const ENDED = { 200: message('success', 'Ended'), 404: 'There is no such order' } as const
 

@@ -1,5 +1,7 @@
 /** Deliveries and the queue over HTTP (own-operations.md sections 2 and 3). */
+
 import { BadRequest } from '../../base/process/errors.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../base/time/durations.ts'
 import { invalidFormat, isPlainObject, jsonText } from '../../base/values.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import { limitParam, parsedParam, textParam } from '../../platform/http/request/inputs.ts'
@@ -145,7 +147,7 @@ function filterOf(params: Params): QueueFilter {
   }
 }
 
-const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+const UNIT_MS: Readonly<Record<string, number>> = { s: SECOND_MS, m: MINUTE_MS, h: HOUR_MS, d: DAY_MS }
 
 /** `30s`, `10m`, `2h` or `1d` in milliseconds. */
 function spanOf(text: string): number {

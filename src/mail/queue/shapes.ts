@@ -13,7 +13,7 @@ import {
   rfc3339,
   text,
 } from '../../base/shape.ts'
-import { pageOf } from '../../platform/http/request/paging-shape.ts'
+import { pageOf } from '../../platform/http/request/paging.ts'
 import { REPLY_ACTIONS } from '../deliver/shaping/shaping-file.ts'
 
 const PROVIDER = text('Display name of the provider', { example: 'Gmail' })

@@ -8,15 +8,19 @@
  */
 import type { Logger } from 'pino'
 import { newId } from '../../base/ids.ts'
-import { loggableUrl } from '../../base/net/loggable-url.ts'
+import { loggableUrl } from '../../base/printable.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
 import type { ArchiveOutboxRow } from '../../platform/store/schema.ts'
 import { insert, type Statement, type Store } from '../../platform/store/store.ts'
-import type { LazyChunk, MimeMessage } from '../../protocols/message/mime-message.ts'
-import { chunkSize, readChunks } from '../../protocols/message/mime-message.ts'
+import {
+  chunkSize,
+  type LazyChunk,
+  type MimeMessage,
+  readChunks,
+} from '../../protocols/message/mime-message.ts'
 import type { EventRecord } from '../../watching/events/event.ts'
-import type { ArchivedCopy } from '../../watching/metrics/count/archived.ts'
+import type { ArchivedCopy } from '../../watching/metrics/storage/archived.ts'
 import type { ClaimedDelivery } from '../deliver/claim/queue.ts'
 
 export interface ArchiveNote {

@@ -2,7 +2,7 @@
  * Which claimed deliveries of this process have an attempt in progress, and which were cancelled before theirs began.
  * The engine claims ahead, so the state `sending` in the database does not show whether anything was handed over.
  */
-import { PassingMap } from '../../base/flow/passing.ts'
+import { PassingMap } from '../../base/flow/cache.ts'
 import type { DeliveryRow } from '../../platform/store/schema.ts'
 
 type Claimed = Pick<DeliveryRow, 'id' | 'domain_id' | 'created_at'>

@@ -1,6 +1,7 @@
 /** What stays known of a delivery, while its message is stored and afterwards. */
 import assert from 'node:assert/strict'
 import { createTestClock } from '../../../test/support/clock.ts'
+import { deliveredAt, eventStatements, NOW_MS } from '../../../test/support/events.ts'
 import {
   SENT_AT,
   SENT_FROM,
@@ -11,7 +12,6 @@ import {
 import { eachStore } from '../../../test/support/stores.ts'
 import type { Store } from '../../platform/store/store.ts'
 import type { MessageSummary } from '../../watching/events/event.ts'
-import { deliveredAt, eventStatements, NOW_MS } from '../../watching/events/testing.ts'
 import { createKnownDeliveries } from './known-deliveries.ts'
 import { createPastDeliveries } from './past-deliveries.ts'
 

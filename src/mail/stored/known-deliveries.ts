@@ -1,7 +1,7 @@
 /**
  * What is known of a delivery when an open, a complaint or a late bounce arrives for it: its rows while they exist, then
  * what `past-deliveries.ts` kept of them. This is the file to begin with in this folder: what is kept after acceptance,
- * for callers (stored-message.ts, scheduled.ts), for retries (message-records.ts) and for later events.
+ * for callers (scheduled.ts), for retries (in-progress.ts) and for later events.
  */
 import { ID_PATTERN } from '../../base/ids.ts'
 import type { DeliveryRow, DeliveryState } from '../../platform/store/schema.ts'

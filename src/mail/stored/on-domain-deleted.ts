@@ -11,11 +11,11 @@ import { NotYet, type OnDomainDeleted } from '../../sending/domains/deletion.ts'
 import { endExpansionsOf } from '../../sending/lists/expansion-job.ts'
 import { type EventMessage, rejectedEvent } from '../../watching/events/event.ts'
 import type { EventRecorder } from '../../watching/events/event-recorder.ts'
-import type { MessageRecord } from '../compose/content.ts'
 import { knownMessage, type ListCopy } from '../compose/copy.ts'
 import { STATE_OF_ID } from '../deliver/claim/queue.ts'
+import type { MessageRecords } from '../record/message-records.ts'
+import type { MessageRecord } from '../record/record.ts'
 import type { RecipientVariables } from '../request/options.ts'
-import type { MessageRecords } from './message-records.ts'
 
 /** Per transaction: short enough not to delay mail of other domains. */
 const BATCH = 200

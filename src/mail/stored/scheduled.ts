@@ -8,13 +8,13 @@ import type { Domain } from '../../sending/domains/domain.ts'
 import { cancelExpansions, endExpansionsOf } from '../../sending/lists/expansion-job.ts'
 import { type MessageSummary, rejectedEvent } from '../../watching/events/event.ts'
 import type { EventRecorder } from '../../watching/events/event-recorder.ts'
-import type { QueueLimits } from '../accept/queue-limits.ts'
 import { eventMessage } from '../compose/copy.ts'
 import type { Delivery } from '../deliver/contract.ts'
-import type { ScheduledItem } from '../messages/shapes.ts'
+import type { MessageRecords } from '../record/message-records.ts'
 import type { MessageOptions } from '../request/options.ts'
 import type { AttemptsInProgress } from './in-progress.ts'
-import type { MessageRecords } from './message-records.ts'
+import type { QueueLimits } from './queue-limits.ts'
+import type { ScheduledItem } from './shapes.ts'
 
 export interface ScheduledParts {
   store: Store

@@ -10,16 +10,10 @@ import { type AuditLog, createAuditLog } from '../accounts/audit-log.ts'
 import { auditRoutes } from '../accounts/audit-routes.ts'
 import { createAccountSettings, settingsRoutes } from '../accounts/settings.ts'
 import { createUserDirectory, type UserDirectory } from '../accounts/user-directory.ts'
-import { type AllowedCallers, createAllowedCallers } from '../caller-addresses/allowed-callers.ts'
-import { callerAddressRoutes } from '../caller-addresses/routes.ts'
-import { createCallerAddressStore } from '../caller-addresses/store.ts'
-import type { Keys } from '../keys/api-keys.ts'
+import { createPublicKeys, type Keys, keyRetention, localKey, removeSendingKeys } from '../keys/api-keys.ts'
 import { credentialRoutes } from '../keys/credential-routes.ts'
 import { type Credentials, createCredentials } from '../keys/credentials.ts'
-import { keyRetention, removeSendingKeys } from '../keys/key-retention.ts'
 import { keyRoutes } from '../keys/key-routes.ts'
-import { localKey } from '../keys/local-key.ts'
-import { createPublicKeys } from '../keys/public-keys.ts'
 import { createFailedSignIns, type FailedSignIns } from '../sign-in/failed-sign-ins.ts'
 import { createLoginPlaces } from '../sign-in/login-places.ts'
 import {
@@ -30,7 +24,14 @@ import {
 import { createSecondFactor, type SecondFactor } from '../sign-in/second-factor.ts'
 import { createSessionOpening, type SessionOpening } from '../sign-in/session-opening.ts'
 import { createSessions, type Sessions } from '../sign-in/sessions.ts'
-import { auditedAttempts, createAuthenticator } from './authenticator.ts'
+import {
+  type AllowedCallers,
+  auditedAttempts,
+  createAllowedCallers,
+  createAuthenticator,
+} from './authenticator.ts'
+import { callerAddressRoutes } from './caller-address-routes.ts'
+import { createCallerAddressStore } from './caller-address-store.ts'
 import { accountRoutes } from './routes.ts'
 
 export interface AccountsArea extends Area {

@@ -1,14 +1,21 @@
-/** Who a caller is: an API key, a session, or the command line on this machine. */
-import { type MaybePromise, whenKnown } from '../../base/flow/cache.ts'
+/** Who a caller is (an API key, a session, or the command line on this machine), and from which addresses it may call. */
+import {
+  type Cache,
+  createCache,
+  type MaybePromise,
+  remember,
+  type SharedCache,
+  whenKnown,
+} from '../../base/flow/cache.ts'
+import { anyCidrContains, type Cidr, parseCidr } from '../../base/net/ip.ts'
+import type { Clock } from '../../base/time/clock.ts'
 import type { FailedAttempts } from '../../platform/http/limits/failed-attempts.ts'
 import type { Authenticator, Caller } from '../../platform/http/rights/auth.ts'
 import { ACCOUNT_ID, type AccountDirectory, isClosed } from '../accounts/account-directory.ts'
-import { type AllowedCallers, isBoundToAddresses } from '../caller-addresses/allowed-callers.ts'
-import type { Keys } from '../keys/api-keys.ts'
-import { LOCAL_KEY_ID } from '../keys/local-key.ts'
-import { isPublicKey, type PublicKeys } from '../keys/public-keys.ts'
+import { isPublicKey, type Keys, LOCAL_KEY_ID, type PublicKeys } from '../keys/api-keys.ts'
 import type { FailedSignIns } from '../sign-in/failed-sign-ins.ts'
 import type { Sessions } from '../sign-in/sessions.ts'
+import type { CallerAddressStore } from './caller-address-store.ts'
 
 interface AuthenticatorParts {
   accounts: Pick<AccountDirectory, 'byId'>
@@ -75,3 +82,75 @@ export function auditedAttempts(
     },
   }
 }
+
+export interface AllowedCallers {
+  /** Synchronous while the list is in memory. */
+  allows(accountId: string, address: string): MaybePromise<boolean>
+  /** Must be called after every change of an account's list. */
+  changed(): void
+}
+
+/** accounts.md section 8 rule 6. */
+const REMEMBER_MS = 5_000
+const ACCOUNTS_MAX = 10_000
+/** Answers kept per list: comparing an address with 200 networks takes some 50 µs. */
+const ANSWERS_MAX = 1_000
+
+/** Null: no list. */
+type List = { networks: readonly Cidr[]; answers: Map<string, boolean> } | null
+
+/**
+ * Whether an address may use the keys and SMTP logins of an account (accounts.md section 8).
+ *
+ * An account without a list of its own uses that of its parent; without any list every address may call. Lists are in
+ * memory: a change takes effect at once in this process, in others when theirs are too old.
+ */
+export function createAllowedCallers(
+  store: Pick<CallerAddressStore, 'list'>,
+  accounts: Pick<AccountDirectory, 'byId'>,
+  clock: Clock,
+  changes: SharedCache['changes'],
+): AllowedCallers {
+  const lists: Cache<List> = createCache({
+    clock,
+    ttlMs: REMEMBER_MS,
+    entriesMax: ACCOUNTS_MAX,
+    shared: { changes: changes, topic: 'caller-addresses' },
+    load: effectiveList,
+  })
+
+  async function effectiveList(accountId: string): Promise<List> {
+    const own = await store.list(accountId)
+    const parentId = own.length > 0 ? null : ((await accounts.byId(accountId))?.parentId ?? null)
+    const entries = parentId === null ? own : await store.list(parentId)
+    if (entries.length === 0) return null
+    return { networks: networksOf(entries), answers: new Map() }
+  }
+
+  return {
+    allows: (accountId, address) => whenKnown(lists.get(accountId), (list) => listAllows(list, address)),
+    // Of all accounts: those of its children may depend on it.
+    changed: () => lists.forget(),
+  }
+}
+
+const networksOf = (entries: readonly { address: string }[]) =>
+  entries.flatMap(({ address }) => parseCidr(address) ?? [])
+
+function listAllows(list: List, address: string): boolean {
+  if (list === null) return true
+  const known = list.answers.get(address)
+  return known ?? remember(list.answers, ANSWERS_MAX, address, anyCidrContains(list.networks, address))
+}
+
+/** Whether a list with these entries lets an address call. */
+export const entriesAllow = (entries: readonly { address: string }[], address: string): boolean =>
+  entries.length === 0 || anyCidrContains(networksOf(entries), address)
+
+/**
+ * Whether the account's list of addresses applies to the caller: to its API keys, but not to browser sessions and web keys
+ * of people, who move, nor to the command line on this machine, which ends a lockout. A parent that acts for the account is
+ * bound to its own list.
+ */
+export const isBoundToAddresses = ({ kind, keyId, parentAccountId }: Caller): boolean =>
+  kind !== 'session' && kind !== 'web' && keyId !== LOCAL_KEY_ID && parentAccountId === undefined

@@ -10,15 +10,14 @@ import { type Caller, cookieValue, SESSION_COOKIE } from '../../platform/http/ri
 import type { AccountDirectory } from '../accounts/account-directory.ts'
 import type { AuditLog } from '../accounts/audit-log.ts'
 import type { AccountSettings } from '../accounts/settings.ts'
-import { type AllowedCallers, isBoundToAddresses } from '../caller-addresses/allowed-callers.ts'
-import type { Keys } from '../keys/api-keys.ts'
-import { LOCAL_KEY_ID } from '../keys/local-key.ts'
+import { type Keys, LOCAL_KEY_ID } from '../keys/api-keys.ts'
 import type { FailedSignIns } from '../sign-in/failed-sign-ins.ts'
 import type { GivenProof, PasswordSignIn } from '../sign-in/password-sign-in.ts'
 import { secretParam } from '../sign-in/proof-params.ts'
 import { type SessionOpening, type SignInContext, sessionCookie } from '../sign-in/session-opening.ts'
 import { sessionRoutes } from '../sign-in/session-routes.ts'
 import type { SessionSource, Sessions } from '../sign-in/sessions.ts'
+import { type AllowedCallers, isBoundToAddresses } from './authenticator.ts'
 
 const TAG = 'Account'
 const NOT_SIGNED_IN = object('Not signed in', {

@@ -12,8 +12,7 @@ import {
   parsedParam,
   textParam,
 } from '../../platform/http/request/inputs.ts'
-import { pageName, pivotPaging } from '../../platform/http/request/paging.ts'
-import { pageOf } from '../../platform/http/request/paging-shape.ts'
+import { pageName, pageOf, pivotPaging } from '../../platform/http/request/paging.ts'
 import type { AuditRow } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
 import { ACCOUNT_ID } from './account-directory.ts'

@@ -6,8 +6,7 @@ import { eventually, startTestService, type TestService } from '../../../test/su
 import { eachStore } from '../../../test/support/stores.ts'
 import { activeUser, as } from '../../../test/support/users.ts'
 import { createSealer } from '../../platform/store/secrets/sealing.ts'
-import { createKeys } from '../keys/api-keys.ts'
-import { keyRetention } from '../keys/key-retention.ts'
+import { createKeys, keyRetention } from '../keys/api-keys.ts'
 
 type Form = Record<string, string>
 

@@ -6,7 +6,7 @@ import type { Clock } from '../../base/time/clock.ts'
 import { invalidFormat } from '../../base/values.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import { type InputOf, integerParam, wordParam } from '../../platform/http/request/inputs.ts'
-import type { Statement, Store } from '../../platform/store/store.ts'
+import { StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
 import { type AccountDirectory, isAccountName } from './account-directory.ts'
 
 interface AccountSettingsParts {
@@ -61,27 +61,30 @@ export function createAccountSettings({ store, clock, accounts }: AccountSetting
             logout_redirect_url = COALESCE(excluded.logout_redirect_url, account_settings.logout_redirect_url)`,
         values: [accountId, inactiveSeconds ?? null, absoluteSeconds ?? null, logoutRedirectUrl ?? null],
       }
-      if (name !== undefined) await rename(accountId, name)
-      await store.commit([settings])
+      const renaming = name === undefined ? [] : [renameStatement(accountId, name)]
+      try {
+        await store.commit([...renaming, settings])
+      } catch (error) {
+        throw error instanceof StaleWrite ? new BadRequest('Bad request') : error
+      }
+      if (name !== undefined) accounts.changed(accountId)
     },
     async logoutRedirectUrl(accountId) {
       return (await read(accountId))?.logout_redirect_url ?? null
     },
   }
 
-  /** @throws BadRequest for the name of another subaccount of the same parent (section 3 rule 2) */
-  async function rename(accountId: string, name: string): Promise<void> {
+  /** Touches no row for the name of another subaccount of the same parent (section 3 rule 2). */
+  function renameStatement(accountId: string, name: string): Statement {
     const isTaken = sql<boolean>`EXISTS (SELECT 1 FROM accounts other JOIN accounts own ON own.id = ${accountId}
       WHERE other.parent_id = own.parent_id AND other.name = ${name} AND other.status <> 'closed'
         AND other.id <> own.id)`
-    const renamed = await store.db
+    const query = store.db
       .updateTable('accounts')
       .set({ name, updated_at: Math.floor(clock.now()) })
       .where('id', '=', accountId)
       .where(sql<boolean>`NOT ${isTaken}`)
-      .executeTakeFirst()
-    if (Number(renamed.numUpdatedRows) === 0) throw new BadRequest('Bad request')
-    accounts.changed(accountId)
+    return store.statement(query, 1)
   }
 }
 

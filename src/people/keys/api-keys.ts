@@ -2,18 +2,21 @@
  * API keys. A secret has at least 128 bits, so only its HMAC under the sealing secret and its last four characters
  * are stored (auth-limits.md section 2 rule 1); the secret itself is shown once.
  */
+
 import type { Transaction } from 'kysely'
-import { type Cache, createCache, type MaybePromise, whenKnown } from '../../base/flow/cache.ts'
-import { remember } from '../../base/flow/remember.ts'
+import { type Cache, createCache, type MaybePromise, remember, whenKnown } from '../../base/flow/cache.ts'
 import { randomHex } from '../../base/ids.ts'
 import { BadRequest, Forbidden, NotFound } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
+import { DAY_MS, HOUR_MS } from '../../base/time/durations.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'
 import type { Role } from '../../platform/http/rights/rights.ts'
-import { lockedAccount } from '../../platform/store/account-lock.ts'
+import { createJob, type Job } from '../../platform/jobs/job.ts'
+import { lockedAccount } from '../../platform/store/account-rows.ts'
 import type { ApiKeyRow, Schema } from '../../platform/store/schema.ts'
-import type { Sealer } from '../../platform/store/secrets/sealing.ts'
+import { equalSecrets, type Sealer } from '../../platform/store/secrets/sealing.ts'
 import type { Store } from '../../platform/store/store.ts'
+import type { OnDomainDeleted } from '../../sending/domains/deletion.ts'
 
 export type KeyKind = 'user' | 'domain' | 'web'
 
@@ -173,4 +176,126 @@ async function checkRoom(tx: Transaction<Schema>, accountId: string, now: number
   if (rows.length < LISTED_KEYS_MAX) return
   const surplus = unusable.slice(0, rows.length - LISTED_KEYS_MAX + 1).map(({ id }) => id)
   await tx.deleteFrom('api_keys').where('id', 'in', surplus).execute()
+}
+
+/**
+ * The public key of an account: it may be seen by everybody, and authenticates the validation of addresses only
+ * (accounts.md section 4 rule 11). An account has one at most.
+ */
+export interface PublicKeys {
+  /** The holder; null for anything else, and for the key of a closed account. */
+  authenticate(secret: string): MaybePromise<Caller | null>
+  /** Replaces the account's key, which stops at once here and within seconds on other nodes. Resolves to the new one. */
+  regenerate(accountId: string): Promise<string>
+}
+
+const PUBLIC_KEY = /^pubkey-[0-9a-f]{32}$/
+
+export const isPublicKey = (secret: string): boolean => PUBLIC_KEY.test(secret)
+
+interface Holder {
+  id: string
+  account_id: string
+}
+
+export function createPublicKeys(store: Store, sealer: Sealer, clock: Clock): PublicKeys {
+  const digest = (secret: string) => sealer.mac('public-key', secret).toString('hex')
+  const byDigest: Cache<Holder | null> = createCache({
+    clock,
+    ttlMs: CACHED_MS,
+    entriesMax: CACHED_MAX,
+    shared: { changes: store.changes, topic: 'public-keys' },
+    load: async (hmac) =>
+      (await store.db
+        .selectFrom('public_keys')
+        .innerJoin('accounts', 'accounts.id', 'public_keys.account_id')
+        .select(['public_keys.id', 'account_id'])
+        .where('secret_hmac', '=', hmac)
+        .where('accounts.status', '<>', 'closed')
+        .executeTakeFirst()) ?? null,
+  })
+
+  return {
+    authenticate(secret) {
+      if (!isPublicKey(secret)) return null
+      return whenKnown(byDigest.get(digest(secret)), (found) =>
+        found === null
+          ? null
+          : { accountId: found.account_id, keyId: found.id, kind: 'public', role: 'basic' },
+      )
+    },
+    async regenerate(accountId) {
+      const secret = `pubkey-${randomHex(16)}`
+      const row = {
+        id: `${randomHex(4)}-${randomHex(4)}`,
+        secret_hmac: digest(secret),
+        created_at: Math.floor(clock.now()),
+      }
+      await store.db
+        .insertInto('public_keys')
+        .values({ account_id: accountId, ...row })
+        .onConflict((conflict) => conflict.column('account_id').doUpdateSet(row))
+        .execute()
+      byDigest.forget()
+      return secret
+    },
+  }
+}
+
+/** accounts.md section 4 rule 8. */
+const EXPIRED_KEYS_KEPT_MS = 30 * DAY_MS
+/** Removed at a time: each takes its sessions and links with it. */
+const STEP_ROWS = 500
+
+/**
+ * Expired keys stay in the list for a while, so that people see why a client stopped; then they are removed.
+ */
+export function keyRetention(store: Store, clock: Clock): Job {
+  const sql = `DELETE FROM api_keys WHERE id IN
+    (SELECT id FROM api_keys WHERE expires_at < ? ORDER BY expires_at LIMIT ${STEP_ROWS})`
+  return createJob({
+    name: 'key-retention',
+    everyMs: HOUR_MS,
+    scope: 'database',
+    async work() {
+      const [result] = await store.commit([{ sql, values: [Math.floor(clock.now() - EXPIRED_KEYS_KEPT_MS)] }])
+      return (result?.affected ?? 0) === STEP_ROWS ? 'more' : undefined
+    },
+  })
+}
+
+const PURPOSE = 'local-administration'
+
+/** The key id of the local key. */
+export const LOCAL_KEY_ID = 'local'
+
+/**
+ * Access for the command line: whoever can read the sealing secret on this machine administers the service, so a
+ * key derived from it needs no database row and no set-up.
+ */
+export function localKeySecret(sealer: Sealer): string {
+  return `local-${sealer.mac(PURPOSE, 'admin').toString('hex')}`
+}
+
+/** Whether a secret is the local key. */
+export function localKey(sealer: Sealer): (secret: string) => boolean {
+  const expected = localKeySecret(sealer)
+  return (secret) => equalSecrets(secret, expected)
+}
+
+/** For what proves access to this machine, never an API key or a session. @throws Forbidden */
+export function requireLocalKey(caller: Caller): void {
+  if (caller.keyId !== LOCAL_KEY_ID) throw new Forbidden()
+}
+
+/** Removes the sending keys of a deleted domain: creating a domain under its name again must not revive them. */
+export function removeSendingKeys(store: Store): OnDomainDeleted {
+  return async (domain) => {
+    await store.db
+      .deleteFrom('api_keys')
+      .where('account_id', '=', domain.accountId)
+      .where('kind', '=', 'domain')
+      .where('domain_name', '=', domain.name)
+      .execute()
+  }
 }

@@ -6,6 +6,8 @@ import type { CredentialRow } from '../../platform/store/schema.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
 import type { Store } from '../../platform/store/store.ts'
 import { parseMailbox } from '../../protocols/mime/address.ts'
+import type { SmtpLogin } from '../../receiving/sessions/session.ts'
+import type { SystemLoginWrite } from '../../sending/domains/create-domain.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
 import { DECOY_HASH, hashPassword, verifyPassword } from '../sign-in/passwords.ts'
 
@@ -14,15 +16,6 @@ interface NewCredential {
   login: string
   /** Absent: one is generated. */
   password?: string | undefined
-}
-
-/** The account and domain of an authenticated login. */
-interface SmtpLogin {
-  login: string
-  accountId: string
-  domainId: string
-  /** Changes with the password: a session that began under an earlier value has ended. */
-  changedAt: number
 }
 
 export interface Credentials {
@@ -36,8 +29,11 @@ export interface Credentials {
   changePassword(domain: Domain, spec: string, password: string | undefined): Promise<string | null>
   remove(domain: Domain, spec: string): Promise<string>
   removeAll(domain: Domain): Promise<number>
-  /** The system login `postmaster@<domain>` of a new domain; without a password it cannot be used yet. */
-  setSystem(domain: Domain, password: string | null): Promise<void>
+  /**
+   * The system login `postmaster@<name>` of a domain; null: it cannot be used yet. Resolves, once the password is hashed, to
+   * what writes it.
+   */
+  systemWrite: SystemLoginWrite
   /** Removes all logins of a deleted domain. */
   forgetDomain(domain: Pick<Domain, 'id'>): Promise<void>
   /** Null for an unknown login, a wrong password or a login without one; equally slow in every case. */
@@ -151,7 +147,7 @@ export function createCredentials(store: Store, sealer: Sealer, clock: Clock): C
         .execute()
       return removed.length
     },
-    async setSystem(domain, password) {
+    async systemWrite(domain, password) {
       const now = Math.floor(clock.now())
       const password_hash = password === null ? null : await hashPassword(password)
       const row = {
@@ -160,16 +156,17 @@ export function createCredentials(store: Store, sealer: Sealer, clock: Clock): C
         domain_id: domain.id,
         changed_at: now,
       }
-      const insert = store.db
-        .insertInto('credentials')
-        .values({ ...row, password_hash, is_system: 1, created_at: now })
-      await insert
-        .onConflict((conflict) =>
-          password_hash === null
-            ? conflict.column('login').doNothing()
-            : conflict.column('login').doUpdateSet({ password_hash, changed_at: now }),
-        )
-        .execute()
+      return async (db) => {
+        await db
+          .insertInto('credentials')
+          .values({ ...row, password_hash, is_system: 1, created_at: now })
+          .onConflict((conflict) =>
+            password_hash === null
+              ? conflict.column('login').doNothing()
+              : conflict.column('login').doUpdateSet({ password_hash, changed_at: now }),
+          )
+          .execute()
+      }
     },
     async forgetDomain({ id }) {
       await store.db.deleteFrom('credentials').where('domain_id', '=', id).execute()

@@ -10,8 +10,15 @@ import { type InputOf, integerParam, textParam, wordParam } from '../../platform
 import type { Role } from '../../platform/http/rights/rights.ts'
 import type { ApiKeyRow } from '../../platform/store/schema.ts'
 import type { UserDirectory } from '../accounts/user-directory.ts'
-import { disabledReason, KEY_KINDS, KEY_ROLES, type KeyKind, type Keys, type NewKey } from './api-keys.ts'
-import type { PublicKeys } from './public-keys.ts'
+import {
+  disabledReason,
+  KEY_KINDS,
+  KEY_ROLES,
+  type KeyKind,
+  type Keys,
+  type NewKey,
+  type PublicKeys,
+} from './api-keys.ts'
 import { API_KEY, NEW_API_KEY } from './shapes.ts'
 
 const TAG = 'Account'

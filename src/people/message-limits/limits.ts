@@ -8,7 +8,7 @@
  *    counted that was not accepted (decision 64).
  * 3. Accounts without a limit are not counted. Setting one counts what was accepted before (setting.ts).
  */
-import { createCache, type MaybePromise, whenKnown } from '../../base/flow/cache.ts'
+import { createCache, isPending, type MaybePromise, whenKnown } from '../../base/flow/cache.ts'
 import { Forbidden } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import type { MessageLimitRow } from '../../platform/store/schema.ts'
@@ -123,7 +123,7 @@ export function createMessageLimits(parts: {
       whenKnown(known.get(accountId), (limits) => !haveRoom(limits, recipients)),
     commit(mail, unit, commit) {
       const limits = known.get(mail.accountId)
-      if (!(limits instanceof Promise) && limits.length === 0) return commit(unit)
+      if (!isPending(limits) && limits.length === 0) return commit(unit)
       return commitCounted(mail, unit, commit)
     },
     statements: (accountId, recipients) =>

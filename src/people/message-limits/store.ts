@@ -2,7 +2,7 @@
 import { type Kysely, sql, type Transaction } from 'kysely'
 import type { MessageLimitRow, Schema } from '../../platform/store/schema.ts'
 import type { Statement, Store } from '../../platform/store/store.ts'
-import { OF_DAYS, OF_HOURS } from '../../watching/metrics/count/places.ts'
+import { OF_DAYS, OF_HOURS } from '../../watching/metrics/storage/places.ts'
 import type { LimitState } from './month.ts'
 
 export const stateOf = (row: MessageLimitRow): LimitState => ({

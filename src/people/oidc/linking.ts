@@ -8,7 +8,7 @@
  * Each is one unit with the mark that this sign-in was completed, so it works once.
  */
 import type { Clock } from '../../base/time/clock.ts'
-import type { OidcConfig } from '../../platform/config/config.ts'
+import type { OidcConfig } from '../../platform/config/watching.ts'
 import type { UserRole } from '../../platform/http/rights/rights.ts'
 import { insert, StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
 import { auditStatement } from '../accounts/audit-log.ts'

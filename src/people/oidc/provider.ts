@@ -25,7 +25,7 @@ import {
 import type { Logger } from 'pino'
 import { createCache } from '../../base/flow/cache.ts'
 import type { Clock } from '../../base/time/clock.ts'
-import type { OidcConfig } from '../../platform/config/config.ts'
+import type { OidcConfig } from '../../platform/config/watching.ts'
 import type { Attempt } from './attempts.ts'
 import { type Claims, hasClaim, type Identity, isSubject, verifiedEmail } from './claims.ts'
 import { type ProviderFetch, ProviderUnreachable } from './provider-fetch.ts'

@@ -1,8 +1,8 @@
 /** Signing in with an OpenID Connect provider, over HTTP (own-operations.md section 7). */
 import { NotFound, Unavailable } from '../../base/process/errors.ts'
 import { flag, media, message, nothing, nullable, object, text } from '../../base/shape.ts'
+import { escapeHtml, PAGE_POLICY, smallPage } from '../../platform/http/answer/pages.ts'
 import { htmlReply, jsonReply, redirectReply } from '../../platform/http/answer/reply.ts'
-import { escapeHtml, PAGE_POLICY, smallPage } from '../../platform/http/answer/small-page.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import { type InputOf, parsedParam } from '../../platform/http/request/inputs.ts'
 import type { FailedSignIns } from '../sign-in/failed-sign-ins.ts'

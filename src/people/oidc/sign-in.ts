@@ -4,7 +4,7 @@
  * Anybody may cause requests to the provider by coming back with a wrong code, so those are limited per network and at a
  * time.
  */
-import { networkOf } from '../../base/net/client-networks.ts'
+import { networkOf } from '../../base/net/ip.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { HourlyQuota } from '../accounts/hourly-quota.ts'
 import type { User } from '../accounts/user-directory.ts'

@@ -2,7 +2,7 @@
 import type { Area } from '../../area.ts'
 import type { Core } from '../../core.ts'
 import { limitsOf } from '../../platform/http/limits/rate-limit.ts'
-import { bucketRetention } from '../../platform/http/limits/token-leases.ts'
+import { bucketRetention } from '../../platform/http/limits/shared-rate-limit.ts'
 import { rateLimitRoutes } from './routes.ts'
 
 export function rateLimitsArea({ config, store, accounts, accountLimits, firstAccountId }: Core): Area {

@@ -6,8 +6,9 @@ import {
   ACCOUNT_LIMITS,
   type AccountLimitName,
   type AccountLimits,
-} from '../../platform/http/limits/account-limits.ts'
-import type { LimitName, LimitSetting } from '../../platform/http/limits/rate-limit.ts'
+  type LimitName,
+  type LimitSetting,
+} from '../../platform/http/limits/rate-limit.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import { integerParam } from '../../platform/http/request/inputs.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'

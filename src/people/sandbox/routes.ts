@@ -1,7 +1,7 @@
 /** Operations of sandbox recipients, and the page that their mail links to. */
 import { list, media, message, object } from '../../base/shape.ts'
+import { escapeHtml, PAGE_POLICY, postButton, smallPage } from '../../platform/http/answer/pages.ts'
 import { htmlReply } from '../../platform/http/answer/reply.ts'
-import { escapeHtml, PAGE_POLICY, postButton, smallPage } from '../../platform/http/answer/small-page.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import { otherParam, textParam } from '../../platform/http/request/inputs.ts'
 import { SANDBOX_RECIPIENT } from '../accounts/shapes.ts'

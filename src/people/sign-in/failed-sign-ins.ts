@@ -7,7 +7,7 @@
  */
 
 import type { Logger } from 'pino'
-import { networkOf } from '../../base/net/client-networks.ts'
+import { networkOf } from '../../base/net/ip.ts'
 import type { Clock, Timer } from '../../base/time/clock.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
 import { DAY_MS, MINUTE_MS } from '../../base/time/durations.ts'

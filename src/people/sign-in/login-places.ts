@@ -3,7 +3,7 @@
  * out there (decision 50), even after a restart, so they are stored in the database.
  */
 
-import { remember } from '../../base/flow/remember.ts'
+import { remember } from '../../base/flow/cache.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
 import type { Store } from '../../platform/store/store.ts'

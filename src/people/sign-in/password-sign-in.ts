@@ -8,8 +8,11 @@
 
 import { BadRequest, Unauthenticated } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
-import type { FailedAttempts } from '../../platform/http/limits/failed-attempts.ts'
-import { createGuessingGuard, type GuessingGuard } from '../../platform/http/limits/guessing-guard.ts'
+import {
+  createGuessingGuard,
+  type FailedAttempts,
+  type GuessingGuard,
+} from '../../platform/http/limits/failed-attempts.ts'
 import type { Store } from '../../platform/store/store.ts'
 import { emailOf, type User, type UserDirectory } from '../accounts/user-directory.ts'
 import { verifyChosen } from './chosen-password.ts'
@@ -115,7 +118,7 @@ export function createPasswordSignIn(parts: PasswordSignInParts): PasswordSignIn
 /** Per /20: about half a second of work. */
 const WAITING_MAX = 20
 
-/** Limits guessing of users' passwords by the rules of `guessing-guard.ts`, and delays the responses to failures. */
+/** Limits guessing of users' passwords by the rules of `failed-attempts.ts`, and delays the responses to failures. */
 export function createPasswordGuard(attempts: FailedAttempts, places: LoginPlaces): GuessingGuard {
   const guard = createGuessingGuard(attempts, places, WAITING_MAX)
   return {

@@ -10,7 +10,7 @@ import { type ChangesParts, createChangesJob } from './changes-job.ts'
 import { subaccountRoutes } from './routes.ts'
 import { createSubaccounts, type SubaccountParts } from './subaccounts.ts'
 
-export type SubaccountUses = Pick<ChangesParts, 'wakeDelivery' | 'removeDomains' | 'removeAll'> &
+type SubaccountUses = Pick<ChangesParts, 'wakeDelivery' | 'removeDomains' | 'removeAll'> &
   Pick<SubaccountParts, 'addAccount'>
 
 export function subaccountsArea(core: Core, uses: SubaccountUses): Area {

@@ -8,8 +8,10 @@
  * A note (`account_changes`) keeps the work over failures and restarts. It goes when all is done a second time after
  * SETTLE_MS: by then no process has the former state in a cache, and requests that began before have ended.
  */
+
 import type { Logger } from 'pino'
 import type { Clock } from '../../base/time/clock.ts'
+import { HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import type { AccountHolds } from '../../mail/deliver/claim/account-holds.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
 import type { AccountChangeRow } from '../../platform/store/schema.ts'
@@ -17,11 +19,11 @@ import type { Store } from '../../platform/store/store.ts'
 import { NotYet } from '../../sending/domains/deletion.ts'
 import { accountOfRow, maySend } from '../accounts/account-directory.ts'
 
-const LOOK_EVERY_MS = 60_000
+const LOOK_EVERY_MS = MINUTE_MS
 /** Caches of accounts last 5 seconds, SMTP sessions and uploads of large requests some minutes at most. */
-const SETTLE_MS = 60_000
+const SETTLE_MS = MINUTE_MS
 const RETRY_MIN_MS = 10_000
-const RETRY_MAX_MS = 60 * 60_000
+const RETRY_MAX_MS = HOUR_MS
 /** A delivery in progress ends within seconds. */
 const NOT_YET_MS = 1_000
 const BATCH = 20

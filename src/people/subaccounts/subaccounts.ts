@@ -21,7 +21,7 @@ import { type Actor, auditRow } from '../accounts/audit-log.ts'
 import { findRow, insertRow, listRows, noteChange, type SubaccountQuery } from './store.ts'
 
 /** Why it is disabled. */
-export interface Disablement {
+interface Disablement {
   reason: string
   note: string
 }

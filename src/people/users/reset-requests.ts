@@ -5,7 +5,7 @@
  * Requests per client address, mails per user and the backlog are limited.
  */
 import type { Logger } from 'pino'
-import { networkOf } from '../../base/net/client-networks.ts'
+import { networkOf } from '../../base/net/ip.ts'
 import { TooManyRequests, TooManyWaiting } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { auditStatement } from '../accounts/audit-log.ts'

@@ -12,7 +12,7 @@ import {
 import { USER_ROLES, type UserRole } from '../../platform/http/rights/rights.ts'
 import { SUCCESS } from '../accounts/shapes.ts'
 import { isActive, type User, type UserDirectory } from '../accounts/user-directory.ts'
-import { requireLocalKey } from '../keys/local-key.ts'
+import { requireLocalKey } from '../keys/api-keys.ts'
 import type { SecondFactor } from '../sign-in/second-factor.ts'
 import { USER } from './shapes.ts'
 import type { Users } from './users.ts'

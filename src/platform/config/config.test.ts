@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { ConfigError, readConfig } from './config.ts'
@@ -7,11 +7,14 @@ import { ConfigError, readConfig } from './config.ts'
 const SECRET = 'pLanted-5ecret'
 
 /** Every setting that the source reads, by the name of its variable. */
-const SETTINGS = [
-  ...readFileSync(join(import.meta.dirname, 'config.ts'), 'utf8').matchAll(
-    /\b(?:setting|optional)(?:<[^(]*>)?\(\s*'([A-Z_]+)'/g,
-  ),
-].map((match) => `SENDWRIGHT_${match[1]}`)
+const SETTINGS = readdirSync(import.meta.dirname)
+  .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
+  .flatMap((name) => [
+    ...readFileSync(join(import.meta.dirname, name), 'utf8').matchAll(
+      /\b(?:setting|optional)(?:<[^(]*>)?\(\s*'([A-Z_]+)'/g,
+    ),
+  ])
+  .map((match) => `SENDWRIGHT_${match[1]}`)
 
 /** Ways to write a setting wrong that has a password in it. */
 const MISTAKES = [

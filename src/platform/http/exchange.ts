@@ -8,6 +8,7 @@ import type { Logger } from 'pino'
 import { REASON_LENGTH_MAX } from '../../base/process/fault-log.ts'
 import type { TraceSpan } from '../traces/tracing.ts'
 import { type AnswerBody, type Arrival, JSON_TYPE } from './listening/arrival.ts'
+import { hostName, type RemoteAddresses } from './request/origin.ts'
 
 /** For every answer of the API; pages have their own. A body opened in a browser runs no script. */
 const API_HEADERS = {
@@ -21,8 +22,19 @@ export interface ExchangeParts {
   logger: Logger
   /** The field of the answer that names the request; in lower case. */
   requestIdName: string
-  /** Called before the answer leaves; it may add header fields. A promise holds the answer back. */
-  beforeSend?: (exchange: Exchange) => Promise<void> | undefined
+  remote: RemoteAddresses
+  /** Strict-Transport-Security for a request over TLS to this host name (RFC 6797); null: none. */
+  strictTransport(host: string): Promise<string | null>
+  /** Called once per answered request, for metrics. */
+  observe(answered: Answered): void
+}
+
+export interface Answered {
+  /** operationId, or undefined for pages and unknown paths. */
+  operation: string | undefined
+  method: string
+  status: number
+  durationMs: number
 }
 
 export class Exchange {
@@ -37,9 +49,9 @@ export class Exchange {
   span: TraceSpan | undefined = undefined
   /** By `performance.now()`. */
   readonly startedAt = performance.now()
-  /** The end of the answer is observed. */
-  watched = false
   readonly #parts: ExchangeParts
+  /** The end of the answer is observed. */
+  #watched = false
   #headers: OutgoingHttpHeaders
   #sent = false
 
@@ -91,9 +103,37 @@ export class Exchange {
   send(body: AnswerBody): void {
     if (this.#sent) throw new Error('The request was answered twice')
     this.#sent = true
-    const held = this.#parts.beforeSend?.(this)
-    if (held === undefined) this.#write(body)
-    else held.then(() => this.#write(body)).catch((error) => this.fail(error))
+    if (!this.#watched) this.#watch()
+    if (!this.#parts.remote.isSecure(this.arrival)) this.#write(body)
+    else
+      this.#announceTls()
+        .then(() => this.#write(body))
+        .catch((error) => this.fail(error))
+  }
+
+  /** Logs and observes the answer. Never the URL: paths carry tokens and addresses, queries carry anything. */
+  #watch(): void {
+    this.#watched = true
+    const { logger, observe } = this.#parts
+    this.arrival.onAnswered(() => {
+      const { operation, method, status, startedAt } = this
+      const answered = { operation, method, status, durationMs: performance.now() - startedAt }
+      observe(answered)
+      const level = status >= 400 ? 'info' : 'debug'
+      // A logger of the request's own costs more than all else here.
+      if (logger.isLevelEnabled(level)) this.log[level](answered, 'answered')
+    })
+  }
+
+  /**
+   * Makes browsers that use TLS keep to it, where the host's certificate allows that promise: for no longer than the
+   * certificate lasts, whatever an operation promised by itself.
+   */
+  async #announceTls(): Promise<void> {
+    const host = hostName(this.headers.host)
+    // An answer without the promise is better than none.
+    const promise = host === undefined ? null : await this.#parts.strictTransport(host).catch(() => null)
+    if (promise !== null) this.setHeader('strict-transport-security', promise)
   }
 
   sendJson(body: unknown): void {

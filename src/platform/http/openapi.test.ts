@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { startServer } from '../../../test/support/http-server.ts'
 import { anyJson, named, nothing, object, text } from '../../base/shape.ts'
 import { operation } from './operation.ts'
 import { filesParam, otherParam } from './request/inputs.ts'
-import { startServer } from './testing.ts'
 
 const upload = operation({
   method: 'POST',

@@ -14,14 +14,13 @@ import {
   type Shape,
   text,
 } from '../../base/shape.ts'
-import { type FixedAnswer, fixedAnswer } from './answer/fixed-answer.ts'
+import { type FixedAnswer, fixedAnswer } from './answer/reply.ts'
 import { JSON_TYPE } from './listening/arrival.ts'
 import { type Answers, type JsonSchema, type Operation, type ParamDoc, pathNames } from './operation.ts'
 import { auditNote } from './rights/audit.ts'
-import { describeRights } from './rights/rights.ts'
-import { TAGS } from './tags.ts'
+import { describeRights } from './rights/auth.ts'
 
-export interface DescriptionOptions {
+interface DescriptionOptions {
   baseUrl: string
   /** Stands for `X-Service-` wherever a text or schema names it. */
   headerPrefix: string
@@ -295,4 +294,42 @@ export function describeAnswer(spec: Operation, status: number) {
   // No body has no type.
   if (shapes.some(({ contentType }) => contentType === '')) content[''] = { schema: {} }
   return { content, schemas }
+}
+
+/** What the groups of operations in the API description are about; each `tag` of an operation is one of them. */
+export const TAGS: Readonly<Record<string, string>> = {
+  Account: 'The account itself: settings, keys, users, addresses that callers may have.',
+  Alerts: 'Notices of events, by mail, webhook or chat.',
+  'Audit log': 'Who changed what, and when.',
+  'Bounce Classification': 'Bounces by reason and by the group that refused.',
+  'Captured mail': 'Mail that was recorded instead of being delivered.',
+  Credentials: 'Logins for sending by SMTP.',
+  'Domain keys': 'Keys that sign mail (DKIM).',
+  Domains: 'Sending domains, their DNS records and settings.',
+  'Dynamic IP pools': 'Pools that domains move between by their reputation.',
+  Events: 'What happened to each message.',
+  'IP pools': 'Groups of addresses that domains send from.',
+  'IP warm-ups': 'Plans that raise the volume of a new address step by step.',
+  IPs: 'Addresses that mail is sent from.',
+  'Inbox placement': 'Where providers put a message: inbox, spam or nowhere.',
+  Logs: 'Events by filters of any of their fields.',
+  'Mailing lists': 'Lists and their members.',
+  'Message limits': 'How much an account may send.',
+  Messages: 'Sending, and reading what was stored.',
+  Metrics: 'Figures by dimensions and time.',
+  Queue: 'Deliveries that wait, and the mail servers that they wait for.',
+  'Rate limits': 'How many calls and messages a second are taken.',
+  Routes: 'What happens to received mail.',
+  Sandbox: 'Who receives mail of a sandbox domain.',
+  Stats: 'Counts by domain and time; Metrics tell more.',
+  Subaccounts: 'Accounts below an account, with domains and limits of their own.',
+  Suppressions: 'Addresses that get no mail, and those that do in spite of bounces.',
+  System: 'The service itself: health, version, backups, export.',
+  Tags: 'Words that messages carry, and figures for them.',
+  Templates: 'Texts with variables, in versions.',
+  Tracking: 'Opens, clicks and unsubscribe links of a domain.',
+  'Tracking host': 'Links and pictures in mail, for recipients.',
+  Users: 'Signing in to the dashboard.',
+  Validation: 'Whether addresses can receive mail.',
+  Webhooks: 'Events sent to a URL.',
 }

@@ -14,14 +14,16 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Logger } from 'pino'
 import type { MaybePromise } from '../../base/flow/cache.ts'
+import { nearestName } from '../../base/nearest-name.ts'
+import { BadRequest } from '../../base/process/errors.ts'
 import type { JsonSchema, Of, Shape } from '../../base/shape.ts'
+import { isPlainObject } from '../../base/values.ts'
 import type { Reply } from './answer/reply.ts'
 import type { IdempotencyRecord } from './limits/idempotency.ts'
 import type { LimitName } from './limits/rate-limit.ts'
 import { type BodyLimit, PUBLIC_BODY_LIMIT } from './request/body.ts'
 import { type InputOf, type Inputs, isRead, type ParamDoc } from './request/inputs.ts'
 import type { Params } from './request/params.ts'
-import type { AuditRule } from './rights/audit-rule.ts'
 import type { Caller } from './rights/auth.ts'
 import type { Requirement } from './rights/rights.ts'
 
@@ -200,4 +202,127 @@ export function pathNames(path: string): string[] {
 /** Operations that read no upload skip files instead of spooling them. */
 export function acceptsFiles(spec: Operation): boolean {
   return spec.params.some((param) => param.type === 'file')
+}
+
+/** How an operation says what the audit log keeps of its calls (rights/audit.ts). */
+type AuditRule =
+  /** Not recorded; the text is the reason. */
+  | { exempt: string }
+  /** The operation writes its rows itself: with its change in one transaction, or because its caller is known late. */
+  | { by: 'operation' }
+  | RecordedCall
+
+export interface RecordedCall {
+  /** `<thing>.<verb>`; default: of the operation's id, `createDomainKey` being `domain-key.create`. */
+  action?: string
+  /** Parameters that name what is changed, after the parts of the path. */
+  subject?: readonly string[]
+  /** Text and JSON parameters whose values are kept. URLs lose user info and query. */
+  given?: readonly string[]
+  /** Members of the answer that name or count what was made, such as `key.id`. */
+  made?: readonly string[]
+}
+
+/** Whether a call of the operation is a change, or reads only. */
+export function isWriting({ method, auth, audit }: Operation): boolean {
+  if (audit !== undefined) return !('exempt' in audit)
+  return method !== 'GET' && !(auth !== 'public' && auth.access === 'read')
+}
+
+/** How calls of an operation are recorded around its handler; null: not at all, or by the operation itself. */
+export function recordedCall(spec: Operation): RecordedCall | null {
+  const { audit } = spec
+  if (!isWriting(spec) || spec.auth === 'public') return null
+  if (audit === undefined) return EVERYTHING_BY_DEFAULT
+  return 'by' in audit || 'exempt' in audit ? null : audit
+}
+
+const EVERYTHING_BY_DEFAULT: RecordedCall = {}
+
+/**
+ * Names of parameters that an operation does not know. A call with such names is carried out without them, and its answer
+ * names them; an account may have such calls refused instead (wire-conventions.md rule 8, decision 177). A list of names goes into a header field and into an event of each recipient, and anybody may send 10,000 of them.
+ */
+const SHOWN_MAX = 10
+const SHOWN_LENGTH_MAX = 64
+/** In place of the names beyond those. */
+const MORE = '...'
+
+interface KnownNames {
+  names: ReadonlySet<string>
+  /** Of names that end as the caller likes: `h:<name>` is declared, `h:X-Any` is known. */
+  prefixes: readonly string[]
+}
+
+const NONE: readonly never[] = []
+const KNOWN = new WeakMap<Operation, KnownNames | null>()
+
+/** The unknown names of a call as `shownNames` writes them; none for operations that take a document of any form. */
+export function unknownNames(spec: Operation, params: Params): readonly string[] {
+  const known = knownNames(spec)
+  if (known === null) return NONE
+  let unknown: string[] | undefined
+  for (const names of [params.names(), params.fileNames()]) {
+    for (const name of names) {
+      if (isKnown(known, name) || unknown?.includes(name)) continue
+      unknown ??= []
+      if (unknown.push(name) > SHOWN_MAX) return shownNames(unknown)
+    }
+  }
+  return unknown === undefined ? NONE : shownNames(unknown)
+}
+
+/** Whether the operation declares the name. Any name is declared by one that takes a document of any form. */
+export function isDeclaredName(spec: Operation, name: string): boolean {
+  const known = knownNames(spec)
+  return known === null || isKnown(known, name)
+}
+
+function knownNames(spec: Operation): KnownNames | null {
+  let known = KNOWN.get(spec)
+  if (known === undefined) {
+    known = declaredNames(spec)
+    KNOWN.set(spec, known)
+  }
+  return known
+}
+
+function declaredNames({ params, path, body }: Operation): KnownNames | null {
+  const members = body?.schema['properties']
+  if (body !== undefined && !isPlainObject(members)) return null
+  const declared = [...params.map(({ name }) => name), ...Object.keys(members ?? {}), ...pathNames(path)]
+  return {
+    names: new Set(declared),
+    prefixes: declared.flatMap((name) => /^(.+)<\w+>$/.exec(name)?.[1] ?? []),
+  }
+}
+
+const isKnown = ({ names, prefixes }: KnownNames, name: string): boolean =>
+  names.has(name) || prefixes.some((prefix) => name.length > prefix.length && name.startsWith(prefix))
+
+/**
+ * Names of a stranger as they may stand in a header field, an event and a text: at most 10 of at most 64 visible ASCII
+ * characters, others and `%`, `,`, `"`, `\` percent-encoded; then `...` if there are more.
+ */
+export function shownNames(names: readonly string[]): string[] {
+  const shown = names.slice(0, SHOWN_MAX).map(shownName)
+  return names.length > SHOWN_MAX ? [...shown, MORE] : shown
+}
+
+const shownName = (name: string): string =>
+  name
+    .slice(0, SHOWN_LENGTH_MAX)
+    .toWellFormed()
+    .replace(/[^!-~]|[%,"\\]/gu, (character) => encodeURIComponent(character))
+    .slice(0, SHOWN_LENGTH_MAX)
+    .replace(/%.?$/, '')
+
+/** `Unknown parameter: o:trackng (did you mean o:tracking?)`; `unknown` as `unknownNames` returns it. */
+export function unknownParameters(spec: Operation, unknown: readonly string[]): BadRequest {
+  const known = knownNames(spec)?.names ?? new Set<string>()
+  const named = unknown.map((name) => {
+    const near = nearestName(name, known)
+    return near === null ? name : `${name} (did you mean ${near}?)`
+  })
+  return new BadRequest(`Unknown parameter${unknown.length === 1 ? '' : 's'}: ${named.join(', ')}`)
 }

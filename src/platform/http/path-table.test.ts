@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BadRequest } from '../../base/process/errors.ts'
-import { PathTable, UriTooLong } from './path-table.ts'
+import { PathTable, UriTooLong } from './router.ts'
 
 function table(...routes: readonly [method: string, template: string][]): PathTable<string> {
   const made = new PathTable<string>()

@@ -8,8 +8,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { createTestClock } from '../../../test/support/clock.ts'
+import { basic, echo, ManualClock, startServer } from '../../../test/support/http-server.ts'
 import { BadRequest, InsufficientStorage } from '../../base/process/errors.ts'
 import { anyJson } from '../../base/shape.ts'
+import { readPages } from './answer/pages.ts'
 import {
   bytesReply,
   eventStream,
@@ -20,10 +22,8 @@ import {
   type ServerEvent,
   textReply,
 } from './answer/reply.ts'
-import { readPages } from './answer/static-pages.ts'
 import { createRateLimiter } from './limits/rate-limit.ts'
 import { operation } from './operation.ts'
-import { basic, echo, ManualClock, startServer } from './testing.ts'
 
 const open = {
   tag: 'Test',

@@ -3,79 +3,31 @@
  * what holds for every answer. Nothing here knows a resource; what the parts need is handed in.
  */
 import { setMaxListeners } from 'node:events'
-import type { ByteBudget } from '../../base/flow/byte-budget.ts'
-import type { MaybePromise } from '../../base/flow/cache.ts'
-import { newId } from '../../base/ids.ts'
 import { createFaultLog } from '../../base/process/fault-log.ts'
-import type { Tracing } from '../traces/tracing.ts'
-import type { FixedAnswer } from './answer/fixed-answer.ts'
-import { createDispatch } from './dispatch.ts'
-import { Exchange, type ExchangeParts } from './exchange.ts'
-import { createFailedAttempts, type FailedAttempts } from './limits/failed-attempts.ts'
-import type { Idempotency } from './limits/idempotency.ts'
-import type { Limiter } from './limits/rate-limit.ts'
+import { anyJson, map, nothing, object, oneOf, optional, text } from '../../base/shape.ts'
+import { type FixedAnswer, fixedReply, jsonReply } from './answer/reply.ts'
+import { createDispatch, type DispatchParts } from './dispatch.ts'
+import type { ExchangeParts } from './exchange.ts'
 import { createListeners, type ListenersOptions } from './listening/listeners.ts'
 import { describeApi, descriptionAnswer } from './openapi.ts'
-import type { JsonSchema, Operation } from './operation.ts'
-import { ownOperations } from './own-operations.ts'
-import { createOriginPolicy, hostName } from './request/origin.ts'
-import { createRemoteAddresses, type RemoteAddresses } from './request/remote-address.ts'
-import type { FileSpool } from './request/uploads.ts'
-import type { AuditLog } from './rights/audit.ts'
-import type { Authenticator } from './rights/auth.ts'
-import { createRouter } from './router.ts'
+import { type JsonSchema, type Operation, operation } from './operation.ts'
+import { createOriginPolicy, createRemoteAddresses } from './request/origin.ts'
+import { createRouter, type RouterParts } from './router.ts'
 
-export interface HttpServerOptions extends ListenersOptions {
+export interface HttpServerOptions
+  extends ListenersOptions,
+    Pick<ExchangeParts, 'strictTransport' | 'observe'>,
+    Pick<RouterParts, 'pages' | 'pagesPrefixes' | 'httpsOrigin'>,
+    Omit<DispatchParts, 'faults' | 'origin' | 'remote' | 'closing' | 'httpsOnly'> {
   /** Public address, without a final slash: the base of links, and an own origin. */
   baseUrl: string
   /** Further public addresses of ours: tracking, storage. */
-  otherBaseUrls?: readonly string[]
-  /** Default `X-Service-`. */
-  headerPrefix?: string
-  /** Default `X-Mailgun-`. */
-  headerPrefixAliases?: readonly string[]
-  /** Default `API`. */
-  authRealm?: string
-  corsOrigins?: readonly string[]
-  authenticator: Authenticator
-  limiter: Limiter
-  /** Shared with SMTP, so that attempts count together. Default: its own. */
-  failedAttempts?: FailedAttempts
-  spool: FileSpool
-  /** Answers to POSTs repeated under an Idempotency-Key; without it the header has no meaning. */
-  idempotency?: Idempotency
-  /** Memory for bodies that are not small; default: without a limit. */
-  largeBodies?: ByteBudget
-  /** Where changes are recorded; without it they are not. */
-  audit?: AuditLog
-  /** Resolves when other processes have applied the changes that were made here. */
-  applied?: () => Promise<void>
-  /** The dashboard, from `readPages`. */
-  pages?: ReadonlyMap<string, FixedAnswer>
-  /** GET of these paths and of all below them answers with the dashboard's index: its own routes, such as `/app`. */
-  pagesPrefixes?: readonly string[]
-  /** Strict-Transport-Security for a request over TLS to this host name (RFC 6797); null: none. */
-  strictTransport?: (host: string) => Promise<string | null>
-  /** The origin that visitors of a page at this host are sent to from plain HTTP; null: none. */
-  httpsOrigin?: (host: string) => string | null
+  otherBaseUrls: readonly string[]
+  corsOrigins: readonly string[]
   /** Calls from other machines that carry secrets must be made over https, to `baseUrl`. */
-  httpsOnly?: boolean
+  httpsOnly: boolean
   /** Whether the service can do its work now; `reason` goes into the answer of `/health/ready`. */
-  isReady?: () => Promise<{ ready: boolean; reason?: string }>
-  /** Called once per answered request, for metrics. */
-  observe?: (answered: Answered) => void
-  /** Requests of known callers become spans. */
-  tracing?: Tracing | undefined
-  /** Whether the account has calls with unknown parameters refused. Default: no account. */
-  isStrict?: (accountId: string) => MaybePromise<boolean>
-}
-
-export interface Answered {
-  /** operationId, or undefined for pages and unknown paths. */
-  operation: string | undefined
-  method: string
-  status: number
-  durationMs: number
+  isReady(): Promise<{ ready: boolean; reason?: string }>
 }
 
 export interface HttpServer {
@@ -90,53 +42,21 @@ export interface HttpServer {
 }
 
 export function createHttpServer(options: HttpServerOptions): HttpServer {
-  const { clock, logger, baseUrl, headerPrefix = 'X-Service-' } = options
+  const { clock, baseUrl, headerPrefix } = options
   const closing = new AbortController()
   setMaxListeners(0, closing.signal) // every open stream listens
   const origin = createOriginPolicy({
-    baseUrls: [baseUrl, ...(options.otherBaseUrls ?? [])],
-    corsOrigins: options.corsOrigins ?? [],
+    baseUrls: [baseUrl, ...options.otherBaseUrls],
+    corsOrigins: options.corsOrigins,
   })
-  const remote = createRemoteAddresses(options.trustedProxies ?? [])
-  const faults = createFaultLog(clock)
-  const dispatch = createDispatch({
-    clock,
-    faults,
-    authenticator: options.authenticator,
-    limiter: options.limiter,
-    failedAttempts: options.failedAttempts ?? createFailedAttempts(clock),
-    spool: options.spool,
-    origin,
-    remote,
-    headerPrefix,
-    headerPrefixAliases: options.headerPrefixAliases ?? ['X-Mailgun-'],
-    authRealm: options.authRealm ?? 'API',
-    closing: closing.signal,
-    httpsOnly: options.httpsOnly === true ? baseUrl : undefined,
-    idempotency: options.idempotency,
-    largeBodies: options.largeBodies,
-    tracing: options.tracing,
-    audit: options.audit,
-    applied: options.applied,
-    isStrict: options.isStrict,
-  })
+  const remote = createRemoteAddresses(options.trustedProxies)
+  const common = { ...options, faults: createFaultLog(clock), origin, remote, closing: closing.signal }
   const router = createRouter({
-    clock,
-    faults,
-    origin,
-    pages: options.pages ?? new Map(),
-    pagesPrefixes: options.pagesPrefixes ?? [],
-    closing: closing.signal,
-    secureAddress: createSecureAddress(options, remote),
+    ...common,
+    exchange: { ...common, requestIdName: `${headerPrefix}Request-Id`.toLowerCase() },
+    dispatch: createDispatch({ ...common, httpsOnly: options.httpsOnly ? baseUrl : null }),
   })
-  const exchangeParts = {
-    logger,
-    requestIdName: `${headerPrefix}Request-Id`.toLowerCase(),
-    beforeSend: createBeforeSend(options, remote),
-  }
-  const listeners = createListeners(options, (arrival) =>
-    router.answer(new Exchange(newId(clock.now()), arrival, exchangeParts)),
-  )
+  const listeners = createListeners(options, router.answer)
   const operations: Operation[] = []
   let description: Promise<FixedAnswer> | undefined
   let ended: Promise<void> | undefined
@@ -146,23 +66,15 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   function register(added: readonly Operation[]) {
     for (const spec of added) {
       operations.push(spec)
-      for (const path of [spec.path, ...(spec.aliases ?? [])]) {
-        router.add(spec.method, path, (exchange) => {
-          exchange.operation = spec.id
-          dispatch(spec, exchange).catch((error) => exchange.fail(error))
-        })
-      }
+      router.add(spec)
     }
     description = undefined
   }
 
   register(
-    ownOperations({
-      isReady: options.isReady ?? (async () => ({ ready: true })),
-      describe: () => {
-        description ??= descriptionAnswer(describe())
-        return description
-      },
+    ownOperations(options.isReady, () => {
+      description ??= descriptionAnswer(describe())
+      return description
     }),
   )
 
@@ -178,60 +90,53 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   }
 }
 
-/**
- * Null where the visitor speaks TLS already, and for what a proxy passes on: it may terminate TLS itself without saying so,
- * and a redirect would lead the visitor in a circle.
- */
-function createSecureAddress(
-  { httpsOrigin }: HttpServerOptions,
-  remote: RemoteAddresses,
-): (exchange: Exchange) => string | null {
-  return ({ arrival, headers, url }) => {
-    if (httpsOrigin === undefined || remote.isSecure(arrival)) return null
-    if (PROXY_FIELDS.some((name) => headers[name] !== undefined)) return null
-    const host = hostName(headers.host)
-    const origin = host === undefined ? null : httpsOrigin(host)
-    return origin === null ? null : `${origin}${url.startsWith('/') ? url : '/'}`
-  }
-}
+const COMMON = { method: 'GET', tag: 'System', auth: 'public' } as const
+const WORKING = object('Working', { status: oneOf('That it works', ['ok']) })
+const NOT_READY = object('Not able to work', {
+  message: text('The text', { example: 'Service Unavailable' }),
+  reason: optional(text('What is not ready; absent: the service is too busy to find out')),
+})
 
-/** Fields that proxies add (RFC 9110 §7.6.3, RFC 7239). */
-const PROXY_FIELDS = ['via', 'forwarded', 'x-forwarded-for', 'x-forwarded-proto'] as const
-
-/** Logs and observes each answer, and adds Strict-Transport-Security. */
-function createBeforeSend(
-  { logger, observe, strictTransport }: HttpServerOptions,
-  remote: RemoteAddresses,
-): NonNullable<ExchangeParts['beforeSend']> {
-  return (exchange) => {
-    // Never the URL: paths carry tokens and addresses, queries carry anything.
-    const level = () => (exchange.status >= 400 ? 'info' : 'debug')
-    if (!exchange.watched && (observe || logger.isLevelEnabled(level()))) {
-      exchange.watched = true
-      exchange.arrival.onAnswered(() => {
-        const { operation, method, status, startedAt } = exchange
-        const answered = { operation, method, status, durationMs: performance.now() - startedAt }
-        observe?.(answered)
-        // A logger of the request's own costs more than all else here.
-        if (logger.isLevelEnabled(level())) exchange.log[level()](answered, 'answered')
-      })
-    }
-    return strictTransport && remote.isSecure(exchange.arrival)
-      ? announceTls(exchange, strictTransport)
-      : undefined
-  }
-}
-
-/**
- * Makes browsers that use TLS keep to it, where the host's certificate allows that promise: for no longer than the
- * certificate lasts, whatever an operation promised by itself.
- */
-async function announceTls(
-  exchange: Exchange,
-  strictTransport: (host: string) => Promise<string | null>,
-): Promise<void> {
-  const host = hostName(exchange.headers.host)
-  // An answer without the promise is better than none.
-  const promise = host === undefined ? null : await strictTransport(host).catch(() => null)
-  if (promise !== null) exchange.setHeader('strict-transport-security', promise)
+/** Health and the machine description; `describe` is called for each request. */
+function ownOperations(
+  isReady: HttpServerOptions['isReady'],
+  describe: () => Promise<FixedAnswer>,
+): Operation[] {
+  return [
+    operation({
+      ...COMMON,
+      path: '/health/live',
+      id: 'healthLive',
+      summary: 'Answers as long as the process runs',
+      answers: { 200: WORKING },
+      handler: async () => ({ status: 'ok' as const }),
+    }),
+    operation({
+      ...COMMON,
+      path: '/health/ready',
+      aliases: ['/health'],
+      id: 'healthReady',
+      summary: 'Whether the service can do its work now',
+      answers: { 200: WORKING, 503: NOT_READY },
+      async handler() {
+        const { ready, reason } = await isReady()
+        if (ready) return { status: 'ok' as const }
+        return jsonReply(
+          { message: 'Service Unavailable', reason: reason ?? 'not ready' },
+          { status: 503, headers: { 'retry-after': '5' } },
+        )
+      },
+    }),
+    operation({
+      ...COMMON,
+      path: '/openapi.json',
+      id: 'describeApi',
+      summary: 'This description',
+      answers: {
+        200: map('OpenAPI 3.1 document', anyJson('')),
+        304: nothing('The copy named by If-None-Match is the present one'),
+      },
+      handler: async () => fixedReply(await describe()),
+    }),
+  ]
 }

@@ -5,9 +5,7 @@ import { createTestClock } from '../../../test/support/clock.ts'
 import { eventually } from '../../../test/support/service.ts'
 import { eachStore } from '../../../test/support/stores.ts'
 import type { Store } from '../store/store.ts'
-import { createJob, type JobSpec } from './job.ts'
-import type { JobContext } from './job-context.ts'
-import { createJobRunner } from './job-runner.ts'
+import { createJob, createJobRunner, type JobContext, type JobSpec } from './job.ts'
 
 const log = pino({ level: 'silent' })
 const NO_STORE = null as unknown as Store

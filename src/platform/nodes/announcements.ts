@@ -8,7 +8,7 @@ import type { Logger } from 'pino'
 import type { ChangeCarrier, ChangeHub } from '../../base/changes.ts'
 import type { Note } from './link.ts'
 
-export interface AnnouncementParts {
+interface AnnouncementParts {
   /** This process. */
   id: string
   hub: ChangeHub

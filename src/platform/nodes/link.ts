@@ -26,7 +26,7 @@ export interface Note {
   payload: string
 }
 
-export interface LinkParts {
+interface LinkParts {
   url: string
   channels: readonly [common: string, own: string]
   log: Logger

@@ -54,3 +54,25 @@ export interface Nodes {
 /** For the log and for the checks. */
 export const OWN_BLOBS =
   'Several nodes share the database, but large files lie in the data folder of the node that accepted them: the others can neither send nor show such mail. Set SENDWRIGHT_BLOBS to S3-compatible storage on every node'
+
+const WHOLE = { index: 0, count: 1 }
+
+/** SQLite belongs to one process: there is nobody to beat for, and nobody else to name. */
+export function aloneNode(facts: NodeFacts, now: () => number): Nodes {
+  const startedAt = Math.floor(now())
+  let state: NodeReport['state'] = 'running'
+  return {
+    id: facts.id,
+    addresses: facts.addresses,
+    isCurrent: () => true,
+    list: async () => [{ ...facts, state, startedAt, lastSeenAt: Math.floor(now()), silentMs: 0 }],
+    others: () => [],
+    deliveryShare: () => WHOLE,
+    onTakenOver() {},
+    onReturned() {},
+    async stopping() {
+      state = 'stopping'
+    },
+    async close() {},
+  }
+}

@@ -7,16 +7,15 @@
 
 import type { Logger } from 'pino'
 import { pause } from '../../base/flow/pause.ts'
-import { localFaultOf } from '../../base/process/local-fault.ts'
+import { localFaultOf } from '../../base/process/system-fault.ts'
 import type { Clock } from '../../base/time/clock.ts'
-import type { Chunk } from '../../protocols/message/mime-message.ts'
+import { type Chunk, readChunks } from '../../protocols/message/mime-message.ts'
 import type { OutgoingPostRow } from '../store/schema.ts'
 import { StaleWrite, type Statement, type Store } from '../store/store.ts'
 import type { Tracing } from '../traces/tracing.ts'
 import type { HttpClient, HttpOutcome } from './http-client.ts'
 import type { Lane } from './post-lanes.ts'
 import type { PostRows } from './post-rows.ts'
-import { tracePost } from './traced-post.ts'
 
 /** One kind of POST: what is sent and recorded. */
 export interface PostKind {
@@ -51,7 +50,7 @@ export interface Attempt {
   at: number
 }
 
-export interface PostAttemptParts {
+interface PostAttemptParts {
   store: Store
   client: HttpClient
   clock: Clock
@@ -173,4 +172,56 @@ export function conclude(
     return { ...common, status: 'given-up', nextAttemptAt: null }
   }
   return { ...common, status: 'failing', nextAttemptAt: now + wait }
+}
+
+/** The URL may have secrets in its path: of it only the host is shown. `at`: when it ended, in Unix milliseconds. */
+export function tracePost(
+  tracing: Tracing,
+  post: {
+    kind: string
+    url: string
+    traceparent: string | undefined
+    attempt: { number: number; outcome: HttpOutcome; status: string }
+    at: number
+  },
+): void {
+  const { kind, url, traceparent, attempt, at } = post
+  const { outcome } = attempt
+  const span = tracing.begin({
+    name: `post ${kind}`,
+    kind: 'client',
+    parent: traceparent,
+    at: at - outcome.durationMs,
+  })
+  const attributes = {
+    'http.request.method': 'POST',
+    'http.response.status_code': outcome.kind === 'answered' ? outcome.status : undefined,
+    'server.address': URL.canParse(url) ? new URL(url).hostname : undefined,
+    'sendwright.attempt': attempt.number,
+    'sendwright.outcome': attempt.status,
+  }
+  span.end(at, attributes, attempt.status !== 'ok')
+}
+
+/** A single POST of bytes to a URL, for areas that keep their own queue (archive). */
+export interface Poster {
+  /** `taken`: a 2xx. `gone`: 406, do not retry. `retry`: everything else. Network errors do not reject. */
+  post(url: string, contentType: string, body: Chunk): Promise<'taken' | 'retry' | 'gone'>
+}
+
+/** Enough for a message of 25 MB over a slow line. */
+const POST_MAX_MS = 60_000
+
+export function createPoster(client: HttpClient): Poster {
+  return {
+    async post(url, contentType, body) {
+      const parts: Uint8Array[] = []
+      for await (const bytes of readChunks([body])) parts.push(bytes)
+      const headers = { 'content-type': contentType }
+      const outcome = await client.send({ url, headers, body: Buffer.concat(parts), totalMs: POST_MAX_MS })
+      const { status, nextAttemptAt } = conclude(0, outcome, [1], 0)
+      if (status === 'ok') return 'taken'
+      return nextAttemptAt === null ? 'gone' : 'retry'
+    },
+  }
 }

@@ -28,7 +28,7 @@ const RENEW_EVERY_MS = LANE_LEASE_MS / 3
 const LEASE_LEFT_MIN_MS = 12_000
 const STORE_RETRY_MS = 1_000
 
-export interface PostClaimParts {
+interface PostClaimParts {
   rows: PostRows
   lanes: PostLanes
   clock: Clock
@@ -37,7 +37,7 @@ export interface PostClaimParts {
   signal: AbortSignal
 }
 
-export interface PostClaims {
+interface PostClaims {
   /** Rows for this lane are about to be committed. */
   expectRows(laneName: string): void
   /** Rows for these lanes are in the database; `leased`: only lanes whose lease is here need them. */

@@ -6,7 +6,7 @@
  * fast ones. Lanes that wait for a slot take turns.
  */
 
-import { PassingSet } from '../../base/flow/passing.ts'
+import { PassingSet } from '../../base/flow/cache.ts'
 import type { Timer } from '../../base/time/clock.ts'
 import type { OutgoingPostRow } from '../store/schema.ts'
 
@@ -34,7 +34,7 @@ export interface Lane {
   nextWakeUpAt: number | null
 }
 
-export interface PostLaneParts {
+interface PostLaneParts {
   /** Makes one attempt; never rejects. */
   attempt(lane: Lane, row: OutgoingPostRow): Promise<void>
   /** Reads more rows of a lane that has none in memory. */

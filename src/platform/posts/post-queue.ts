@@ -18,7 +18,7 @@ import { createPostClaims } from './post-claims.ts'
 import { createPostLanes } from './post-lanes.ts'
 import { createPostRows, type NewPost, postStatements } from './post-rows.ts'
 
-export interface PostQueueParts {
+interface PostQueueParts {
   store: Store
   client: HttpClient
   clock: Clock

@@ -1,9 +1,8 @@
 /** The tables of the POST queue: pending POSTs, and the leases of lanes. */
 import { createHash } from 'node:crypto'
 import { newId } from '../../base/ids.ts'
-import type { LeaseTimes } from '../store/lease-times.ts'
 import type { OutgoingPostRow } from '../store/schema.ts'
-import { insertMany, type SqlValue, type Statement, type Store } from '../store/store.ts'
+import { insertMany, type LeaseTimes, type SqlValue, type Statement, type Store } from '../store/store.ts'
 
 /** The lanes of a crashed process wait at most this long. */
 export const LANE_LEASE_MS = 30_000

@@ -4,7 +4,7 @@ import { createReceiver } from '../../../test/support/http-receiver.ts'
 import { parseCidr } from '../../base/net/ip.ts'
 import { systemClock } from '../../base/time/clock.ts'
 import { createHttpClient } from './http-client.ts'
-import { createPoster } from './poster.ts'
+import { createPoster } from './post-attempts.ts'
 
 test('a post is taken by 2xx, gone by 406, and otherwise retried', async (t) => {
   const receiver = await createReceiver()

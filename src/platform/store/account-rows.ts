@@ -1,15 +1,16 @@
 /**
  * Removes the rows of one account from tables of any size, a portion at a time with a pause after each, so that no other
- * account waits for more than one portion. Both functions may be called again after a failure.
+ * account waits for more than one portion. The functions for that may be called again after a failure.
  */
 
+import type { Transaction } from 'kysely'
 import { pause } from '../../base/flow/pause.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import type { Schema } from './schema.ts'
-import type { SqlValue, Store } from './store.ts'
+import type { SqlValue, Statement, Store } from './store.ts'
 
 /** About 10 ms of SQLite's only writer. */
-const PORTION = 500
+export const PORTION = 500
 /** Rows looked at in one step of a pass; hardly any of them belong to the account. */
 const PASS_PORTION = 2_000
 /** The writer is idle for others at least half of the time. */
@@ -37,7 +38,7 @@ export function removeIndexedRows<T extends keyof Schema>(
 }
 
 /** Repeats a statement that affects up to `PORTION` rows until there are fewer. */
-async function inPortions(
+export async function inPortions(
   { store, clock }: RowParts,
   sql: string,
   values: readonly SqlValue[],
@@ -75,3 +76,33 @@ export async function removeRowsInPass<T extends keyof Schema>(
     signal.throwIfAborted()
   }
 }
+
+/** A transaction with the account's row locked: for limits that count rows, and rules that need "the last one". */
+export function lockedAccount<T>(
+  store: Store,
+  accountId: string,
+  run: (tx: Transaction<Schema>) => Promise<T>,
+): Promise<T> {
+  return store.transaction(async (tx) => {
+    // SQLite has one writer at a time.
+    if (store.kind === 'postgres')
+      await tx.selectFrom('accounts').select('id').where('id', '=', accountId).forUpdate().execute()
+    return run(tx)
+  })
+}
+
+/**
+ * For a unit of `commit`: other units with this statement, and `lockedAccount`, wait until the unit has ended. Statements
+ * after it see what those wrote.
+ */
+export const accountLockStatements = (store: Pick<Store, 'kind'>, accountId: string): Statement[] =>
+  // SQLite has one writer at a time.
+  store.kind === 'postgres'
+    ? [{ sql: 'SELECT id FROM accounts WHERE id = ? FOR UPDATE', values: [accountId] }]
+    : []
+
+/**
+ * The `account_id` of mail of the service itself, such as invitations. There is no such account: nobody reads these
+ * messages or their events over the API (decision 59).
+ */
+export const SYSTEM_ACCOUNT_ID = 'system'

@@ -10,13 +10,15 @@
  * API keys and links that are in use, and would seal new keys with the wrong secret.
  */
 import { randomBytes } from 'node:crypto'
-import { rmSync } from 'node:fs'
+import { mkdirSync, rmSync } from 'node:fs'
+import { systemFault } from '../../base/process/system-fault.ts'
 import type { Config } from '../config/config.ts'
 import type { UnmigratedDatabase } from './migrate.ts'
-import { type OpenOptions, openStore } from './open-store.ts'
+import { openPostgres } from './postgres/postgres.ts'
 import { createSealer, type Sealer } from './secrets/sealing.ts'
 import { makeSecret, readSecret, SecretFault, secretFile } from './secrets/secret-file.ts'
-import { insert, type Store, StoreUnavailable } from './store.ts'
+import { lockFolder, openSqlite, type SqliteOptions } from './sqlite/sqlite.ts'
+import { insert, type LeaseTimes, type Store, StoreUnavailable } from './store.ts'
 
 export interface Installation {
   store: Store
@@ -155,3 +157,45 @@ const missing = ({ dataFolder }: InstallationConfig) =>
 
 const GO_ON =
   'Put the right secret there, from a backup or from another node of this installation, and start again; nothing was changed. If it is lost for good, only a start with an empty database is left.'
+
+export interface OpenOptions extends SqliteOptions {
+  leaseTimes?: LeaseTimes
+}
+
+/**
+ * Opens the configured store: PostgreSQL if there is a URL, else SQLite in the data folder. In both cases the data folder
+ * is locked for one process: it holds the blobs, and a start removes all spool files.
+ * @throws StoreUnavailable
+ */
+export async function openStore(
+  config: Pick<Config, 'databaseUrl' | 'dataFolder'>,
+  options: OpenOptions = {},
+): Promise<Store> {
+  if (!config.databaseUrl) return openSqlite(config.dataFolder, options).catch(refuseFolder)
+  const lock = lockedFolder(config.dataFolder)
+  try {
+    const store = await openPostgres(config.databaseUrl, options)
+    return { ...store, close: () => store.close().finally(() => lock.close()) }
+  } catch (error) {
+    lock.close()
+    throw error
+  }
+}
+
+function lockedFolder(folder: string): ReturnType<typeof lockFolder> {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    return lockFolder(folder)
+  } catch (error) {
+    return refuseFolder(error)
+  }
+}
+
+/** What the system refuses in the data folder becomes a sentence that names the setting. */
+function refuseFolder(error: unknown): never {
+  const fault = systemFault(error)
+  if (fault === null) throw error
+  throw new StoreUnavailable(`Cannot open the data folder, as SENDWRIGHT_DATA says: ${fault}`, {
+    cause: error,
+  })
+}

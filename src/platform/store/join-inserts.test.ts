@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { joinInserts } from './join-inserts.ts'
-import { insert as insertTyped } from './store.ts'
+import { insert as insertTyped, joinInserts } from './store.ts'
 
 const insert = (table: string, row: object) => insertTyped(table as never, row as never)
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { createPacker, createUnpacker } from './packed-units.ts'
+import { createPacker, createUnpacker } from './sqlite/writer.ts'
 
 const value = fc.oneof(
   fc.string(),

@@ -27,7 +27,7 @@ import { REASON_LENGTH_MAX } from '../../base/process/fault-log.ts'
 import { VERSION } from '../../base/process/version.ts'
 import { readTraceparent, type SpanCounts, type SpanKind, type Tracing, traceparentOf } from './tracing.ts'
 
-export interface TracingOptions {
+interface TracingOptions {
   /** Of the collector's traces: with `/v1/traces`. */
   url: string
   headers: Readonly<Record<string, string>>

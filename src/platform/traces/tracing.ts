@@ -12,7 +12,7 @@ export interface Tracing {
   close(): Promise<void>
 }
 
-export interface SpanStart {
+interface SpanStart {
   /** One of few: never with values of a request in it. */
   name: string
   kind: SpanKind
@@ -32,7 +32,7 @@ export interface TraceSpan {
 }
 
 /** Undefined: left out. Never bodies, secrets, or addresses of people. */
-export type SpanAttributes = Readonly<Record<string, string | number | boolean | undefined>>
+type SpanAttributes = Readonly<Record<string, string | number | boolean | undefined>>
 
 export interface SpanCounts {
   sent: number
@@ -42,7 +42,7 @@ export interface SpanCounts {
   dropped: number
 }
 
-export interface ParentContext {
+interface ParentContext {
   /** 32 hexadecimal digits. */
   traceId: string
   /** 16 hexadecimal digits. */

@@ -18,24 +18,17 @@ export class AcmeProblem extends Error {
   }
 }
 
-export interface Resource {
-  /** Of a resource created by this request; otherwise ''. */
+interface Resource {
+  /** The URL of a resource created by this request; otherwise ''. */
   location: string
   /** The JSON object of the body; empty for anything else. */
   fields: Readonly<Record<string, unknown>>
   text: string
 }
 
-export interface AcmeClient {
-  /** Registers the account, or finds it by its key, and resolves to its URL (§7.3). @throws AcmeProblem */
-  register(contact: readonly string[]): Promise<string>
-  /** A signed request; without `payload` it reads (§6.3). `target`: a URL, or a name in the directory. */
-  post(target: string | { resource: string }, payload?: object): Promise<Resource>
-  /** The response to a challenge: the token and the thumbprint of the account's key (§8.1). */
-  keyAuthorization(token: string): string
-}
+export type AcmeClient = ReturnType<typeof createAcmeClient>
 
-export interface AcmeClientOptions {
+interface AcmeClientOptions {
   directory: string
   /** P-256. */
   key: KeyObject
@@ -52,7 +45,7 @@ const PROBLEM = 'urn:ietf:params:acme:error:'
 const NONCE_ATTEMPTS_MAX = 4
 const TEXT_LENGTH_MAX = 500
 
-export function createAcmeClient(options: AcmeClientOptions): AcmeClient {
+export function createAcmeClient(options: AcmeClientOptions) {
   const { key, exchange, signal } = options
   const jwk = publicJwk(key)
   let accountUrl = options.accountUrl
@@ -92,7 +85,8 @@ export function createAcmeClient(options: AcmeClientOptions): AcmeClient {
   }
 
   return {
-    async register(contact) {
+    /** Registers the account, or finds it by its key, and resolves to its URL (§7.3). @throws AcmeProblem */
+    async register(contact: readonly string[]): Promise<string> {
       const payload = { termsOfServiceAgreed: true, ...(contact.length > 0 && { contact }) }
       const answer = await send(await urlOf({ resource: 'newAccount' }), payload, null)
       const url = answer.headers.get('location') ?? ''
@@ -102,13 +96,15 @@ export function createAcmeClient(options: AcmeClientOptions): AcmeClient {
       if (answer.status === 200 && contact.length > 0) await send(url, { contact }, url)
       return url
     },
-    async post(target, payload) {
+    /** A signed request; without `payload` it reads (§6.3). `target`: a URL, or a name in the directory. */
+    async post(target: string | { resource: string }, payload?: object): Promise<Resource> {
       if (accountUrl === null) throw new Error('An ACME account must be registered before its first request')
       const answer = await send(await urlOf(target), payload, accountUrl)
       const location = answer.headers.get('location') ?? ''
       return { location, fields: fieldsOf(answer.body), text: answer.body }
     },
-    keyAuthorization: (token) => `${token}.${thumbprint(jwk)}`,
+    /** The response to a challenge: the token and the thumbprint of the account's key (§8.1). */
+    keyAuthorization: (token: string) => `${token}.${thumbprint(jwk)}`,
   }
 }
 

@@ -10,10 +10,13 @@
  * Failures of the authority or the network are returned, not thrown. Left out: other challenges, several names in
  * one certificate, external account binding, revocation.
  */
+
 import { createPrivateKey, generateKeyPairSync, X509Certificate } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
+import { pause } from '../../base/flow/pause.ts'
 import { certificateRequest } from '../../base/net/certificate.ts'
 import type { Clock } from '../../base/time/clock.ts'
+import { MINUTE_MS } from '../../base/time/durations.ts'
 import { type AcmeClient, AcmeProblem, createAcmeClient, plainText, urlIn } from './client.ts'
 import { type AcmeExchange, AuthorityUnreachable, exchangeOverHttp } from './http.ts'
 
@@ -56,7 +59,7 @@ export interface Issuer {
 }
 
 /** Authorities answer within seconds; a validation may take a minute. */
-export const ORDER_MAX_MS = 5 * 60_000
+const ORDER_MAX_MS = 5 * MINUTE_MS
 const POLL_MIN_MS = 500
 const POLL_MAX_MS = 10_000
 /** Base64url with at least 128 bits of entropy (§8.3); used in a path and as a key in the store. */
@@ -128,7 +131,7 @@ export function createIssuer(options: {
   }
 }
 
-const MINUTES = ORDER_MAX_MS / 60_000
+const MINUTES = ORDER_MAX_MS / MINUTE_MS
 const failed = (why: string, retryAfterMs = 0): IssueOutcome => ({ kind: 'failed', why, retryAfterMs })
 
 type Fields = Readonly<Record<string, unknown>>
@@ -189,22 +192,8 @@ async function pollUntil(
     const { fields } = await client.post(url)
     if (!isPending(fields)) return fields
     await pause(clock, wait, signal)
+    signal.throwIfAborted()
   }
-}
-
-function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const stop = () => {
-      timer.cancel()
-      reject(signal.reason)
-    }
-    const timer = clock.setTimer(ms, () => {
-      signal.removeEventListener('abort', stop)
-      resolve()
-    })
-    signal.addEventListener('abort', stop, { once: true })
-    if (signal.aborted) stop()
-  })
 }
 
 /** Returns its expiry. @throws OrderFailed unless the chain begins with a valid certificate for this key and host */

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { createPrivateKey, generateKeyPairSync } from 'node:crypto'
 import { test } from 'node:test'
-import { DkimKeyError, dkimKeyToPem, generateDkimKey, publicRecord, readDkimKey } from './key-material.ts'
 import {
   RFC8463_ED25519_RECORD,
   RFC8463_ED25519_SEED,
   RFC8463_RSA_PEM,
   RFC8463_RSA_RECORD,
-} from './rfc8463.vectors.ts'
+} from '../../../test/support/rfc8463.ts'
+import { DkimKeyError, dkimKeyToPem, generateDkimKey, publicRecord, readDkimKey } from './key-material.ts'
 
 const ed25519FromSeed = (seed: string) =>
   createPrivateKey({

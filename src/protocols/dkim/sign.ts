@@ -15,7 +15,7 @@
 import assert from 'node:assert/strict'
 import { createHash, type KeyObject, sign } from 'node:crypto'
 import { promisify } from 'node:util'
-import { ownText, remember } from '../../base/flow/remember.ts'
+import { ownText, remember } from '../../base/flow/cache.ts'
 import type { MimeMessage } from '../message/mime-message.ts'
 import { RelaxedBodyHash, relaxedBodyHash } from './body-hash.ts'
 

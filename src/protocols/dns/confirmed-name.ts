@@ -1,7 +1,7 @@
 /** Forward-confirmed reverse DNS: the name of an address that leads back to it (RFC 1912 §2.1). */
 import { parseIp } from '../../base/net/ip.ts'
 import { reverseName } from './names.ts'
-import type { DnsAnswer, Resolver } from './resolver.ts'
+import { isDefinite, type Resolver } from './resolver.ts'
 
 /** Names of one address that are looked at. */
 const NAMES_MAX = 4
@@ -20,7 +20,7 @@ export async function confirmName(resolver: Resolver, ip: string): Promise<Confi
   const reverse = reverseName(ip)
   if (reverse === null) return none(`${ip} is not an address`, true)
   const answer = await resolver.query(reverse, 'PTR')
-  let isKnown = isAnswer(answer)
+  let isKnown = isDefinite(answer)
   const names = answer.records.slice(0, NAMES_MAX)
   if (names.length === 0) return none(`${ip} has no reverse name (${answer.kind})`, isKnown)
   const type = parseIp(ip)?.family === 6 ? 'AAAA' : 'A'
@@ -28,9 +28,7 @@ export async function confirmName(resolver: Resolver, ip: string): Promise<Confi
     const found = await resolver.query(name, type)
     if (found.records.some((address) => reverseName(address) === reverse))
       return { name, fault: null, isKnown: true }
-    isKnown &&= isAnswer(found)
+    isKnown &&= isDefinite(found)
   }
   return none(`${ip} is named ${names.join(', ')}, which does not lead back to it`, isKnown)
 }
-
-const isAnswer = ({ kind }: DnsAnswer) => kind === 'records' || kind === 'nodata' || kind === 'nxdomain'

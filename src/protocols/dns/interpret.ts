@@ -6,10 +6,10 @@ import { isWithin } from './names.ts'
 import type { DnsRecord, DnsType, RecordData, Reply } from './packet.ts'
 
 /** Real chains have one to four links; resolvers commonly stop between 8 and 16. */
-export const CNAME_CHAIN_MAX = 8
+const CNAME_CHAIN_MAX = 8
 
 /** `chain` holds every CNAME target followed, in order; the last one owns the answer. */
-export type Step<T extends DnsType> =
+type Step<T extends DnsType> =
   | { kind: 'records'; records: RecordData[T][]; chain: string[]; ttlSeconds: number }
   /** The reply ends at a CNAME whose target must be queried. */
   | { kind: 'alias'; target: string; chain: string[]; ttlSeconds: number }
@@ -19,14 +19,6 @@ export type Step<T extends DnsType> =
 
 const NOERROR = 0
 const NXDOMAIN = 3
-const REFUSED = 5
-const RCODE_NAMES: Record<number, string> = {
-  1: 'FORMERR',
-  2: 'SERVFAIL',
-  4: 'NOTIMP',
-  5: 'REFUSED',
-  9: 'NOTAUTH',
-}
 
 /**
  * Reads `reply` for `type` at `name`. `earlier` holds the CNAME targets followed in earlier replies; the last of
@@ -38,7 +30,9 @@ export function interpretReply<T extends DnsType>(
   type: T,
   earlier: readonly string[],
 ): Step<T> {
-  if (reply.rcode !== NOERROR && reply.rcode !== NXDOMAIN) return failure(reply.rcode, earlier)
+  // The plain codes have been read already: this one is extended (RFC 6891 §6.1.3).
+  if (reply.rcode !== NOERROR && reply.rcode !== NXDOMAIN)
+    return { kind: 'servfail', chain: [...earlier], problem: `response code ${reply.rcode}` }
   const chain = [...earlier]
   let current = chain.at(-1) ?? name
   let ttlSeconds = Number.POSITIVE_INFINITY
@@ -95,9 +89,4 @@ function negativeTtl(reply: Reply, name: string): number | null {
     if (record.type === 'SOA' && isWithin(name, record.name))
       return Math.min(record.ttlSeconds, record.data.minimum)
   return null
-}
-
-function failure(rcode: number, earlier: readonly string[]): Step<never> {
-  const problem = RCODE_NAMES[rcode] ?? `response code ${rcode}`
-  return { kind: rcode === REFUSED ? 'refused' : 'servfail', chain: [...earlier], problem }
 }

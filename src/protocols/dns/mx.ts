@@ -14,7 +14,7 @@ import { isIP } from 'node:net'
 import { anyCidrContains, type Cidr, isPublicAddress } from '../../base/net/ip.ts'
 import { normalizeName } from './names.ts'
 import type { MxData } from './packet.ts'
-import type { DnsAnswer, Resolver } from './resolver.ts'
+import { type DnsAnswer, isDefinite, type Resolver } from './resolver.ts'
 
 /** Big providers publish up to seven; a hundred MX records must not cause two hundred queries. */
 export const MAIL_HOSTS_MAX = 16
@@ -70,8 +70,7 @@ export async function findMailHosts(
   const query = options.signal === undefined ? {} : { signal: options.signal }
   const answer = await resolver.query(domain, 'MX', query)
   if (answer.kind === 'nxdomain') return { kind: 'no-domain', reason: noDomain(answer) }
-  if (answer.kind !== 'records' && answer.kind !== 'nodata')
-    return temporary(describeFailure(answer), answer.localFault)
+  if (!isDefinite(answer)) return temporary(describeFailure(answer), answer.localFault)
   const implicit = answer.kind === 'nodata'
   if (!implicit && isNullMx(answer.records)) return { kind: 'null-mx' }
   const exchanges = implicit
@@ -148,7 +147,7 @@ async function lookUpHost(
     for (const address of shuffle(usable, options.random).slice(0, ADDRESSES_PER_HOST_MAX))
       addresses.push({ address, family })
   }
-  const answered = answers.filter((answer) => isDefinite(answer))
+  const answered = answers.filter(isDefinite)
   const unanswered = answers.find((answer) => !isDefinite(answer))
   const failure = unanswered === undefined ? '' : describeFailure(unanswered)
   const localFault = unanswered?.localFault
@@ -156,10 +155,6 @@ async function lookUpHost(
   const canonicalName = answered.find((answer) => answer.kind === 'records')?.chain.at(-1) ?? mx.exchange
   const authenticated = answered.every((answer) => answer.authenticated)
   return { host: { ...mx, canonicalName, addresses, authenticated }, forbidden, failure, localFault }
-}
-
-function isDefinite(answer: DnsAnswer): boolean {
-  return answer.kind === 'records' || answer.kind === 'nodata' || answer.kind === 'nxdomain'
 }
 
 /** No usable host: temporary if a lookup failed, else decided by what was found. */

@@ -10,7 +10,6 @@ import {
   type Answer,
   AUTHENTIC_DATA,
   type DecodedPacket,
-  DNSSEC_OK,
   decode,
   encode,
   RECURSION_DESIRED,
@@ -68,13 +67,11 @@ export interface Reply {
   authorities: DnsRecord[]
 }
 
-export interface Query {
+interface Query {
   id: number
   name: string
   type: DnsType
   edns: boolean
-  /** Request signatures too (DO). The AD bit is set without it: RFC 6840 §5.7. */
-  dnssecOk: boolean
 }
 
 /** A reply that cannot be decoded. */
@@ -88,23 +85,25 @@ export const UDP_PAYLOAD_BYTES = 1232
 const RECORDS_MAX = 1000
 const HEADER_BYTES = 12
 
-export function encodeQuery(query: Query): Buffer {
-  const opt: Answer = {
-    type: 'OPT',
-    name: '.',
-    udpPayloadSize: UDP_PAYLOAD_BYTES,
-    extendedRcode: 0,
-    ednsVersion: 0,
-    flags: query.dnssecOk ? DNSSEC_OK : 0,
-    flag_do: query.dnssecOk,
-    options: [],
-  }
+/** EDNS0, without DO: the AD bit of an answer is set all the same (RFC 6840 §5.7). */
+export const OPT_RECORD: Answer = {
+  type: 'OPT',
+  name: '.',
+  udpPayloadSize: UDP_PAYLOAD_BYTES,
+  extendedRcode: 0,
+  ednsVersion: 0,
+  flags: 0,
+  flag_do: false,
+  options: [],
+}
+
+export function encodeQuery({ id, name, type, edns }: Query): Buffer {
   return encode({
     type: 'query',
-    id: query.id,
+    id,
     flags: RECURSION_DESIRED | AUTHENTIC_DATA,
-    questions: [{ name: query.name, type: query.type, class: 'IN' }],
-    additionals: query.edns ? [opt] : [],
+    questions: [{ name, type, class: 'IN' }],
+    additionals: edns ? [OPT_RECORD] : [],
   })
 }
 

@@ -6,7 +6,7 @@
  */
 import { parseIp } from '../../base/net/ip.ts'
 import { isWithin, normalizeName } from './names.ts'
-import type { DnsAnswer } from './resolver.ts'
+import { type DnsAnswer, isDefinite } from './resolver.ts'
 import { isSpfRecord, mergeSpf, parseSpf } from './spf.ts'
 
 /** Bounds the advice, which would otherwise repeat a record of several kilobytes. */
@@ -30,36 +30,26 @@ const FOUND_LENGTH_MAX = 4096 // a 4096-bit RSA key takes 700 characters
 /** SPF: exactly one record, with the mechanism `include:<includeHost>`. RFC 7208 §3.2, §5.2. */
 export function checkSpf(answer: DnsAnswer<'TXT'>, includeHost: string): RecordCheck {
   const records = answer.records.filter(isSpfRecord)
+  const fault = (sentence: string) => bad(answer, records, sentence)
   const wanted = `v=spf1 include:${includeHost} ~all`
   if (records.length === 0) {
     const near = answer.records.find((text) => /^\W*v\s*=\s*spf|^spf2/i.test(text))
-    if (near !== undefined)
-      return bad(
-        answer,
-        [near],
-        `"${near}" is not an SPF record: it must begin with "v=spf1 ". Change it to: ${wanted}`,
-      )
-    return missing(answer, answer.records, 'SPF record', `TXT record: ${wanted}`)
+    if (near === undefined) return missing(answer, answer.records, 'SPF record', `TXT record: ${wanted}`)
+    const why = `"${near}" is not an SPF record: it must begin with "v=spf1 ".`
+    return bad(answer, [near], `${why} Change it to: ${wanted}`)
   }
-  if (records.length > 1) {
-    const merged = mergeSpf(records, includeHost)
-    return bad(
-      answer,
-      records,
-      `${count(records.length)} SPF records were found; receivers treat that as an error. Merge them into one: ${merged}`,
+  if (records.length > 1)
+    return fault(
+      `${count(records.length)} SPF records were found; receivers treat that as an error. Merge them into one: ${mergeSpf(records, includeHost)}`,
     )
-  }
-  const record = records[0] as string
-  const terms = parseSpf(record)
+  const terms = parseSpf(records[0] as string)
   const host = normalizeName(includeHost)
   const at = terms.findIndex(
     (term) =>
       term.name === 'include' && ['', '+'].includes(term.qualifier) && normalizeName(term.value) === host,
   )
   if (at < 0)
-    return bad(
-      answer,
-      records,
+    return fault(
       `The SPF record does not have include:${includeHost}. Change it to: ${mergeSpf(records, includeHost)}`,
     )
   const all = terms.findIndex((term) => term.name === 'all')
@@ -79,19 +69,17 @@ export function checkDkim(answer: DnsAnswer<'TXT'>, expected: string): RecordChe
   const key = wanted.get('p') ?? ''
   const records = answer.records.filter((text) => parseTags(text).has('p'))
   const publish = `TXT record: ${[...wanted].map(([tag, value]) => `${tag}=${value}`).join('; ')}`
-  if (records.length === 0) {
+  const [record] = records
+  if (record === undefined) {
     const found = answer.records
     if (found.length > 0)
       return bad(answer, found, `No TXT record there has a key (p=). Publish this ${publish}`)
     return missing(answer, found, 'DKIM key', publish)
   }
-  if (records.length > 1)
-    return bad(
-      answer,
-      records,
-      `${count(records.length)} keys were found under one selector; receivers take either of them. Leave only this ${publish}`,
-    )
-  const record = records[0] as string
+  if (records.length > 1) {
+    const why = `${count(records.length)} keys were found under one selector; receivers take either of them.`
+    return bad(answer, records, `${why} Leave only this ${publish}`)
+  }
   const tags = parseTags(record)
   const problem = dkimProblem(tags, key, wanted.get('k') ?? 'rsa')
   if (problem !== '') return bad(answer, records, `${problem} Publish this ${publish}`)
@@ -122,57 +110,42 @@ function dkimProblem(tags: Map<string, string>, key: string, algorithm: string):
 
 /** CNAME: the name is an alias of `target`, directly or through others. Accepts an answer of any type. */
 export function checkCname(answer: DnsAnswer, target: string): RecordCheck {
-  const direct = answer.asked.type === 'CNAME' ? (answer.records as readonly string[]) : []
+  const { name, type } = answer.asked
+  const direct = type === 'CNAME' ? (answer.records as readonly string[]) : []
   const found = [...answer.chain, ...direct]
   const host = normalizeName(target) ?? target
-  if (found.includes(host)) return good(answer, found, `${answer.asked.name} is an alias of ${host}.`)
-  if (!isAnswered(answer)) return unanswered(answer, found)
+  if (found.includes(host)) return good(answer, found, `${name} is an alias of ${host}.`)
+  if (!isDefinite(answer)) return unanswered(answer, found)
   if (found.length > 0)
-    return bad(
-      answer,
-      found,
-      `${answer.asked.name} is an alias of ${found.join(', then ')}. Point it to ${host}.`,
-    )
-  if (answer.kind === 'records' && (answer.asked.type === 'A' || answer.asked.type === 'AAAA'))
-    return bad(
-      answer,
-      asTexts(answer.records),
-      `${answer.asked.name} has addresses and no CNAME. Replace them by a CNAME to ${host}; if your DNS provider proxies or flattens the name, switch that off for it.`,
-    )
+    return bad(answer, found, `${name} is an alias of ${found.join(', then ')}. Point it to ${host}.`)
+  if (answer.kind === 'records' && (type === 'A' || type === 'AAAA')) {
+    const advice = `Replace them by a CNAME to ${host}; if your DNS provider proxies or flattens the name, switch that off for it.`
+    return bad(answer, answer.records, `${name} has addresses and no CNAME. ${advice}`)
+  }
   return missing(answer, [], 'CNAME record', `CNAME record: ${host}`)
 }
 
 /** A or AAAA: the name has the address `ip`. */
 export function checkAddress(answer: DnsAnswer<'A'> | DnsAnswer<'AAAA'>, ip: string): RecordCheck {
+  const { records, asked } = answer
   const same = (address: string) => parseIp(address)?.bits === parseIp(ip)?.bits
-  if (answer.records.some(same))
-    return good(answer, answer.records, `${answer.asked.name} has the address ${ip}.`)
-  if (answer.records.length === 0) return missing(answer, [], 'address', `${answer.asked.type} record: ${ip}`)
-  return bad(
-    answer,
-    answer.records,
-    `${answer.asked.name} has the address ${answer.records.join(', ')}. Change it to ${ip}.`,
-  )
+  if (records.some(same)) return good(answer, records, `${asked.name} has the address ${ip}.`)
+  if (records.length === 0) return missing(answer, [], 'address', `${asked.type} record: ${ip}`)
+  return bad(answer, records, `${asked.name} has the address ${records.join(', ')}. Change it to ${ip}.`)
 }
 
 /** MX: `host` is among the mail hosts of the name, whatever its preference. */
 export function checkMx(answer: DnsAnswer<'MX'>, host: string): RecordCheck {
+  const { name } = answer.asked
   const wanted = normalizeName(host) ?? host
   const found = answer.records.map((mx) => `${mx.preference} ${mx.exchange === '' ? '.' : mx.exchange}`)
   if (answer.records.some((mx) => mx.exchange === wanted))
-    return good(answer, found, `${wanted} is among the mail hosts of ${answer.asked.name}.`)
+    return good(answer, found, `${wanted} is among the mail hosts of ${name}.`)
   if (found.length === 0) return missing(answer, [], 'MX record', `MX record: 10 ${wanted}`)
-  if (answer.records.every((mx) => mx.exchange === ''))
-    return bad(
-      answer,
-      found,
-      `The MX record "." says that ${answer.asked.name} takes no mail. Replace it by: 10 ${wanted}`,
-    )
-  return bad(
-    answer,
-    found,
-    `Mail for ${answer.asked.name} goes to ${found.join(', ')}. To receive it here, add the MX record: 10 ${wanted}`,
-  )
+  const fault = answer.records.every((mx) => mx.exchange === '')
+    ? `The MX record "." says that ${name} takes no mail. Replace it by: 10 ${wanted}`
+    : `Mail for ${name} goes to ${found.join(', ')}. To receive it here, add the MX record: 10 ${wanted}`
+  return bad(answer, found, fault)
 }
 
 export interface DmarcUse {
@@ -191,29 +164,24 @@ export interface DmarcUse {
  */
 export function checkDmarc(answer: DnsAnswer<'TXT'>, use: DmarcUse): RecordCheck {
   const records = answer.records.filter((text) => /^v\s*=\s*DMARC1\s*(?:;|$)/.test(text))
+  const fault = (sentence: string) => bad(answer, records, sentence)
   const wanted = 'v=DMARC1; p=none'
   if (records.length === 0) return missing(answer, answer.records, 'DMARC record', `TXT record: ${wanted}`)
   if (records.length > 1)
-    return bad(
-      answer,
-      records,
+    return fault(
       `${count(records.length)} DMARC records were found; receivers then use none of them. Leave one.`,
     )
   const tags = parseTags(records[0] as string)
   const policy = (tags.get('p') ?? '').toLowerCase()
   if (!['none', 'quarantine', 'reject'].includes(policy))
-    return bad(
-      answer,
-      records,
+    return fault(
       `The DMARC record has no policy: p= must be none, quarantine or reject. Change it to: ${wanted}`,
     )
   const dkim = isAligned(use.dkimDomain, use.fromDomain, tags.get('adkim'))
   const spf = isAligned(use.returnPathDomain, use.fromDomain, tags.get('aspf'))
   if (!dkim && !spf) {
     const effect = policy === 'none' ? 'fails DMARC' : `fails DMARC and meets the policy "${policy}"`
-    return bad(
-      answer,
-      records,
+    return fault(
       `Mail from ${use.fromDomain} ${effect}: neither the signing domain ${use.dkimDomain} nor the return path ${use.returnPathDomain} is aligned with it. Send from ${use.dkimDomain} or sign with ${use.fromDomain}.`,
     )
   }
@@ -244,10 +212,6 @@ function parseTags(text: string): Map<string, string> {
   return tags
 }
 
-function isAnswered(answer: DnsAnswer): boolean {
-  return answer.kind === 'records' || answer.kind === 'nodata' || answer.kind === 'nxdomain'
-}
-
 function good(answer: DnsAnswer, found: readonly unknown[], sentence: string): RecordCheck {
   return { valid: true, answered: true, found: asTexts(found), sentence: explain(answer, sentence) }
 }
@@ -258,7 +222,7 @@ function bad(answer: DnsAnswer, found: readonly unknown[], sentence: string): Re
 
 /** No such record: the name, the type or a matching value is missing. Or DNS gave no answer. */
 function missing(answer: DnsAnswer, found: readonly unknown[], noun: string, publish: string): RecordCheck {
-  if (!isAnswered(answer)) return unanswered(answer, [])
+  if (!isDefinite(answer)) return unanswered(answer, [])
   const { name } = answer.asked
   const end = answer.chain.at(-1)
   const via = end === undefined ? '' : ` (an alias of ${end})`

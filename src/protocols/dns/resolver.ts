@@ -60,11 +60,13 @@ export interface DnsAnswer<T extends DnsType = DnsType> {
   localFault?: string
 }
 
+/** Whether DNS has answered, be it that there is no such record. */
+export const isDefinite = ({ kind }: Pick<DnsAnswer, 'kind'>) =>
+  kind === 'records' || kind === 'nodata' || kind === 'nxdomain'
+
 export interface QueryOptions {
   /** Query the servers even if the answer is cached; the new answer is cached. */
   fresh?: boolean
-  /** Request DNSSEC signatures too (DO); only old servers need it for the AD bit. */
-  dnssecOk?: boolean
   /** Ends this caller's wait; the query itself continues for others that share it. */
   signal?: AbortSignal
 }
@@ -150,7 +152,7 @@ export function createResolver(options: ResolverOptions): Resolver {
     return candidates.sort((a, b) => inBackOff(a) - inBackOff(b))
   }
 
-  async function queryServers(name: string, type: DnsType, dnssecOk: boolean): Promise<QueryResult> {
+  async function queryServers(name: string, type: DnsType): Promise<QueryResult> {
     if (!(await gate.enter()))
       return { kind: 'timeout', server: null, problem: 'too many DNS queries are waiting' }
     let isSlow = false
@@ -163,7 +165,7 @@ export function createResolver(options: ResolverOptions): Resolver {
     const exchanges = new OpenExchanges()
     open.add(exchanges)
     try {
-      return await queryInTurn(exchanges, name, type, dnssecOk)
+      return await queryInTurn(exchanges, name, type)
     } finally {
       open.delete(exchanges)
       exchanges.end()
@@ -174,12 +176,7 @@ export function createResolver(options: ResolverOptions): Resolver {
   }
 
   /** Queries the servers in turn until one gives a definite answer. The last two exchanges without an answer stay open. */
-  async function queryInTurn(
-    exchanges: OpenExchanges,
-    name: string,
-    type: DnsType,
-    dnssecOk: boolean,
-  ): Promise<QueryResult> {
+  async function queryInTurn(exchanges: OpenExchanges, name: string, type: DnsType): Promise<QueryResult> {
     let last: QueryResult = { kind: 'timeout', server: null, problem: 'the resolver was closed' }
     const refusing = new Set<Server>()
     const answered = Promise.withResolvers<QueryResult>()
@@ -199,7 +196,7 @@ export function createResolver(options: ResolverOptions): Resolver {
       for (const server of order(type)) {
         if (closed) return last
         if (refusing.has(server) || distrusted(server)) continue
-        const ended = queryServer(exchanges, server, name, type, dnssecOk).then((result) => {
+        const ended = queryServer(exchanges, server, name, type).then((result) => {
           learn(server, result)
           return 'ended' as const
         })
@@ -225,10 +222,9 @@ export function createResolver(options: ResolverOptions): Resolver {
     server: Server,
     name: string,
     type: DnsType,
-    dnssecOk: boolean,
   ): Promise<QueryResult> {
     for (const edns of [true, false]) {
-      const query = encodeQuery({ id: randomInt(0x10000), name, type, edns, dnssecOk })
+      const query = encodeQuery({ id: randomInt(0x10000), name, type, edns })
       let outcome: Exchange = await queryOverUdp(server, query, exchanges)
       if (outcome.kind === 'flooded' || (outcome.kind === 'packet' && isTruncated(outcome.packet)))
         outcome = await queryOverTcp(server, query, exchanges)
@@ -239,14 +235,14 @@ export function createResolver(options: ResolverOptions): Resolver {
   }
 
   /** The whole answer for a name, with CNAMEs followed. */
-  async function resolve<T extends DnsType>(name: string, type: T, dnssecOk: boolean): Promise<DnsAnswer<T>> {
+  async function resolve<T extends DnsType>(name: string, type: T): Promise<DnsAnswer<T>> {
     let current = name
     let chain: string[] = []
     let ttlSeconds = TTL_SECONDS_MAX
     let authenticated = true
     // Terminates: each round either returns or makes the chain longer, and the chain has a limit.
     for (;;) {
-      const result = await queryServers(current, type, dnssecOk)
+      const result = await queryServers(current, type)
       const asked = { name, type }
       const server = result.server?.label ?? ''
       if (result.kind !== 'reply') {
@@ -278,11 +274,11 @@ export function createResolver(options: ResolverOptions): Resolver {
 
   return {
     async query<T extends DnsType>(name: string, type: T, query: QueryOptions = {}) {
-      const { fresh = false, dnssecOk = false, signal } = query
+      const { fresh = false, signal } = query
       signal?.throwIfAborted()
       const normal = normalizeName(name)
       if (normal === null) return impossibleName(name, type)
-      const key = `${type} ${normal}${dnssecOk ? ' +do' : ''}`
+      const key = `${type} ${normal}`
       const hit = fresh ? undefined : cache.get(key)
       if (hit !== undefined) {
         const ttlSeconds = Math.min(hit.value.ttlSeconds, hit.ttlSeconds)
@@ -290,7 +286,7 @@ export function createResolver(options: ResolverOptions): Resolver {
       }
       let pending = inFlight.get(key) as Promise<DnsAnswer<T>> | undefined
       if (pending === undefined) {
-        pending = resolve(normal, type, dnssecOk).finally(() => inFlight.delete(key))
+        pending = resolve(normal, type).finally(() => inFlight.delete(key))
         inFlight.set(key, pending)
         pending.then((answer) => store(key, answer))
       }
@@ -356,17 +352,8 @@ function cacheSeconds(answer: DnsAnswer): number {
 /** A name that DNS cannot hold does not exist, so no server is queried. */
 function impossibleName<T extends DnsType>(name: string, type: T): DnsAnswer<T> {
   const problem = `"${name.slice(0, 300)}" cannot be a name in DNS`
-  const asked = { name, type }
-  return {
-    kind: 'nxdomain',
-    records: [],
-    chain: [],
-    ttlSeconds: 0,
-    authenticated: false,
-    server: '',
-    asked,
-    problem,
-  }
+  const nothing = { records: [], chain: [], ttlSeconds: 0, authenticated: false, server: '' }
+  return { kind: 'nxdomain', ...nothing, asked: { name, type }, problem }
 }
 
 function untilAborted<T>(pending: Promise<T>, signal: AbortSignal): Promise<T> {

@@ -17,7 +17,7 @@ import {
   TRUNCATED_RESPONSE,
 } from 'dns-packet'
 import { isWithin, normalizeName } from './names.ts'
-import { UDP_PAYLOAD_BYTES } from './packet.ts'
+import { OPT_RECORD, UDP_PAYLOAD_BYTES } from './packet.ts'
 
 export interface ZoneData {
   /** Normalised name of the zone. */
@@ -177,41 +177,22 @@ function recordsFor(
   data: ZoneData,
 ): { answers: Answer[]; exists: boolean } {
   const isApex = name === data.zone
+  const common = { name: asked, ttl: TTL_SECONDS, class: 'IN' } as const
   if (isApex && type === 'SOA') return { answers: [soa(data)], exists: true }
-  if (isApex && type === 'NS') {
-    const ns: Answer = { type: 'NS', name: asked, ttl: TTL_SECONDS, class: 'IN', data: data.nameServer }
-    return { answers: [ns], exists: true }
-  }
-  const answers: Answer[] =
-    type === 'TXT'
-      ? (values ?? []).map((value) => ({
-          type: 'TXT',
-          name: asked,
-          ttl: TTL_SECONDS,
-          class: 'IN',
-          data: splitText(value),
-        }))
-      : []
+  if (isApex && type === 'NS')
+    return { answers: [{ ...common, type: 'NS', data: data.nameServer }], exists: true }
+  const texts = type === 'TXT' ? (values ?? []) : []
+  const answers = texts.map((text): Answer => ({ ...common, type: 'TXT', data: splitText(text) }))
   return { answers, exists: isApex || values !== null }
 }
 
-function soa({ zone, nameServer }: ZoneData): Answer {
-  return {
-    type: 'SOA',
-    name: zone,
-    ttl: TTL_SECONDS,
-    class: 'IN',
-    data: {
-      mname: nameServer,
-      rname: `hostmaster.${zone}`,
-      serial: 1,
-      refresh: 3600,
-      retry: 600,
-      expire: 86_400,
-      minimum: TTL_SECONDS,
-    },
-  }
-}
+const soa = ({ zone, nameServer }: ZoneData): Answer => ({
+  ...{ type: 'SOA', name: zone, ttl: TTL_SECONDS, class: 'IN' },
+  data: {
+    ...{ mname: nameServer, rname: `hostmaster.${zone}`, serial: 1 },
+    ...{ refresh: 3600, retry: 600, expire: 86_400, minimum: TTL_SECONDS },
+  },
+})
 
 function packetOf(
   query: DecodedPacket,
@@ -221,16 +202,6 @@ function packetOf(
   flags = 0,
 ): Buffer {
   const hasEdns = query.additionals?.some((record) => record.type === 'OPT') ?? false
-  const opt: Answer = {
-    type: 'OPT',
-    name: '.',
-    udpPayloadSize: UDP_PAYLOAD_BYTES,
-    extendedRcode: 0,
-    ednsVersion: 0,
-    flags: 0,
-    flag_do: false,
-    options: [],
-  }
   return encode({
     type: 'response',
     id: query.id ?? 0,
@@ -239,7 +210,7 @@ function packetOf(
     questions: query.questions ?? [],
     answers,
     authorities,
-    additionals: hasEdns ? [opt] : [],
+    additionals: hasEdns ? [OPT_RECORD] : [],
   })
 }
 

@@ -4,7 +4,7 @@
  * 30 MB of memory; this is asked every hour, also where no mail is received.
  */
 import { cidrContains, parseCidr, parseIp } from '../../base/net/ip.ts'
-import type { DnsAnswer, Resolver } from './resolver.ts'
+import { type DnsAnswer, isDefinite, type Resolver } from './resolver.ts'
 import {
   isSpfRecord,
   parseSpf,
@@ -33,7 +33,7 @@ export function spfPermits(resolver: Pick<Resolver, 'query'>, name: string, ip: 
 
 async function evaluate(walk: Walk, name: string): Promise<SpfVerdict> {
   const answer = await walk.resolver.query(name, 'TXT')
-  if (!isAnswer(answer)) return 'unknown'
+  if (!isDefinite(answer)) return 'unknown'
   const records = answer.records.filter(isSpfRecord)
   const [record] = records
   if (record === undefined || records.length > 1) return 'none'
@@ -68,7 +68,7 @@ async function matchesTerm(walk: Walk, term: SpfTerm, domain: string): Promise<M
   }
   if (name === 'a') return hostMatches(walk, target, lengths, true)
   const hosts = await walk.resolver.query(target, 'MX')
-  if (!isAnswer(hosts)) return 'unknown'
+  if (!isDefinite(hosts)) return 'unknown'
   if (!countVoid(walk, hosts) || hosts.records.length > MX_HOSTS_MAX) return 'none'
   for (const { exchange } of hosts.records) {
     const matches = await hostMatches(walk, exchange, lengths, false)
@@ -86,7 +86,7 @@ async function hostMatches(walk: Walk, host: string, lengths: string, countsVoid
   const { resolver, ip } = walk
   const isV6 = parseIp(ip)?.family === 6
   const answer = await resolver.query(host, isV6 ? 'AAAA' : 'A')
-  if (!isAnswer(answer)) return 'unknown'
+  if (!isDefinite(answer)) return 'unknown'
   if (countsVoid && !countVoid(walk, answer)) return 'none'
   const prefix = (isV6 ? /\/\/(\d+)$/ : /^\/(\d+)/).exec(lengths)?.[1] ?? (isV6 ? '128' : '32')
   return answer.records.some((address) => isWithin(`${address}/${prefix}`, ip))
@@ -97,6 +97,3 @@ function isWithin(network: string, ip: string): boolean {
   const cidr = parseCidr(whole)
   return cidr !== null && cidrContains(cidr, ip)
 }
-
-const isAnswer = ({ kind }: DnsAnswer<'A' | 'AAAA' | 'MX' | 'TXT'>) =>
-  kind === 'records' || kind === 'nodata' || kind === 'nxdomain'

@@ -9,7 +9,7 @@
  * characters, line breaks, and invisible characters in a local part.
  */
 import { domainToASCII } from 'node:url'
-import { ownText } from '../../base/flow/remember.ts'
+import { ownText } from '../../base/flow/cache.ts'
 import { decodeWords } from './encoded-word.ts'
 import { blankControls, hasControls } from './quoted/text-safety.ts'
 

@@ -7,7 +7,9 @@
  *    max_age ends: an attacker who suppresses DNS or HTTPS answers cannot downgrade a domain.
  * 3. A fetched policy is passed to `keep`, and read back by `known` after a start.
  */
+
 import type { Clock } from '../../base/time/clock.ts'
+import { DAY_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import type { Fetched } from './fetch.ts'
 import { parseStsPolicy, readStsRecord, type StsPolicy } from './policy.ts'
 
@@ -44,9 +46,9 @@ interface Entry {
   fetching: Promise<void> | null
 }
 
-const REFRESH_MS = 86_400_000
+const REFRESH_MS = DAY_MS
 /** After a failed fetch (RFC 8461 §3.3: five minutes or more). */
-const RETRY_MS = 5 * 60_000
+const RETRY_MS = 5 * MINUTE_MS
 const DOMAINS_MAX = 20_000
 
 export function createStsPolicies(parts: PolicyParts): StsPolicies {

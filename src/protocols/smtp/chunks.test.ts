@@ -8,8 +8,8 @@ import fc from 'fast-check'
 import { createSink, DEFAULT_EXTENSIONS, type Sink } from '../../../test/support/smtp-sink.ts'
 import { relaxedBodyHash } from '../dkim/body-hash.ts'
 import type { Chunk } from '../message/mime-message.ts'
-import { type ConnectOptions, connectSmtp, type SmtpConnection } from './client.ts'
-import type { Transaction } from './connection.ts'
+import { type ConnectOptions, connectSmtp } from './client.ts'
+import type { SmtpConnection, Transaction } from './connection.ts'
 import { SmtpFailure } from './failure.ts'
 
 async function withConnection(

@@ -12,7 +12,8 @@ import {
 } from '../../../test/support/smtp-sink.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import type { TranscriptEntry } from './channel.ts'
-import { type ConnectOptions, connectSmtp, type SmtpConnection } from './client.ts'
+import { type ConnectOptions, connectSmtp } from './client.ts'
+import type { SmtpConnection } from './connection.ts'
 import { SmtpFailure, type SmtpFailureReason, type SmtpStage } from './failure.ts'
 
 let authority: Authority

@@ -17,14 +17,13 @@ import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import type { ConnectionOptions, TLSSocket } from 'node:tls'
 import { type Clock, systemClock } from '../../base/time/clock.ts'
 import { Channel, type TranscriptEntry } from './channel.ts'
-import { type Connection, createConnection, type PeerState, type TlsState } from './connection.ts'
+import { CODE } from './codes.ts'
+import { type PeerState, SmtpConnection, type TlsState } from './connection.ts'
 import { isSendableHeloName } from './envelope.ts'
 import { type Fault, refusedBy, SmtpFailure, type SmtpStage } from './failure.ts'
 import type { SmtpReply } from './reply.ts'
 import { DEFAULT_TIMEOUTS, type SmtpTimeouts } from './timeouts.ts'
 import { gatherEvidence, pkixError, type TlsEvidence } from './tls-evidence.ts'
-
-export type SmtpConnection = Connection
 
 export interface ConnectOptions {
   /** IP address or name to connect to. */
@@ -112,7 +111,7 @@ export async function connectSmtp(options: ConnectOptions): Promise<SmtpConnecti
     extensions: opening.extensions,
     tls: opening.tls,
   }
-  return createConnection(channel, peer, timeouts, clock)
+  return new SmtpConnection(channel, peer, timeouts, clock)
 }
 
 function openSocket(options: ConnectOptions): Socket {
@@ -125,7 +124,7 @@ async function open(opening: Opening): Promise<void> {
   await channel.connected(timeouts.connect)
   if (options.implicitTls) await startTls(opening)
   const greeting = await channel.reply('greeting', timeouts.greeting)
-  if (greeting.code !== 220) throw refusal('greeting', greeting)
+  if (greeting.code !== CODE.ready) throw refusal('greeting', greeting)
   await hello(opening)
   if (!options.implicitTls && options.tls !== 'none' && (await offersTls(opening))) {
     await startTls(opening)
@@ -146,12 +145,12 @@ async function command(opening: Opening, stage: SmtpStage, line: string, shown?:
 async function hello(opening: Opening): Promise<void> {
   const { heloName } = opening.options
   let reply = await command(opening, 'ehlo', `EHLO ${heloName}`)
-  opening.extensions = reply.code === 250 ? parseExtensions(reply.lines.slice(1)) : new Map()
-  // 521 and 554 mean that no mail is accepted here at all; HELO would not change that.
-  if (reply.code >= 500 && reply.code !== 521 && reply.code !== 554) {
+  opening.extensions = reply.code === CODE.ok ? parseExtensions(reply.lines.slice(1)) : new Map()
+  // Where no mail is accepted at all, HELO would not change that.
+  if (reply.code >= 500 && reply.code !== CODE.noMail && reply.code !== CODE.failed) {
     reply = await command(opening, 'ehlo', `HELO ${heloName}`)
   }
-  if (reply.code !== 250) throw refusal('ehlo', reply)
+  if (reply.code !== CODE.ok) throw refusal('ehlo', reply)
 }
 
 /** Keywords in upper case with their parameters, "" without. RFC 5321 §4.1.1.1. */
@@ -177,8 +176,8 @@ async function offersTls(opening: Opening): Promise<boolean> {
     })
   }
   const reply = await command(opening, 'starttls', 'STARTTLS')
-  if (reply.code === 220) return true
-  if (required || reply.code === 421) throw refusal('starttls', reply)
+  if (reply.code === CODE.ready) return true
+  if (required || reply.code === CODE.leaving) throw refusal('starttls', reply)
   return false
 }
 
@@ -220,7 +219,7 @@ async function authenticate(opening: Opening, auth: Credentials): Promise<void> 
   const fault = cannotAuthenticate(opening, auth, mechanisms)
   if (fault !== null) throw new SmtpFailure('auth', fault)
   const reply = mechanisms.includes('PLAIN') ? await authPlain(opening, auth) : await authLogin(opening, auth)
-  if (reply.code !== 235) throw refusal('auth', reply)
+  if (reply.code !== CODE.authenticated) throw refusal('auth', reply)
 }
 
 function cannotAuthenticate(opening: Opening, auth: Credentials, mechanisms: string[]): Fault | null {
@@ -247,14 +246,14 @@ async function authPlain(opening: Opening, { user, password }: Credentials): Pro
   const line = `AUTH PLAIN ${secret}`
   if (line.length + 2 <= COMMAND_LINE_MAX) return command(opening, 'auth', line, 'AUTH PLAIN ***')
   const reply = await command(opening, 'auth', 'AUTH PLAIN')
-  return reply.code === 334 ? command(opening, 'auth', secret, '***') : reply
+  return reply.code === CODE.challenge ? command(opening, 'auth', secret, '***') : reply
 }
 
 async function authLogin(opening: Opening, { user, password }: Credentials): Promise<SmtpReply> {
   const first = await command(opening, 'auth', 'AUTH LOGIN')
-  if (first.code !== 334) return first
+  if (first.code !== CODE.challenge) return first
   const second = await command(opening, 'auth', base64(user), '***')
-  return second.code === 334 ? command(opening, 'auth', base64(password), '***') : second
+  return second.code === CODE.challenge ? command(opening, 'auth', base64(password), '***') : second
 }
 
 function base64(text: string): string {

@@ -4,7 +4,8 @@ import fc from 'fast-check'
 import { createSink, type Sink } from '../../../test/support/smtp-sink.ts'
 import { relaxedBodyHash } from '../dkim/body-hash.ts'
 import { type Chunk, chunkSize, type LazyChunk } from '../message/mime-message.ts'
-import { connectSmtp, type SmtpConnection } from './client.ts'
+import { connectSmtp } from './client.ts'
+import type { SmtpConnection } from './connection.ts'
 import { SmtpFailure } from './failure.ts'
 
 async function withConnection(

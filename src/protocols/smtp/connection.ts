@@ -14,10 +14,13 @@
  * A transaction that ended before its dot was answered leaves the server with half an envelope: the next one starts
  * with RSET. After 421, or a missing or invalid reply, the connection is closed and no longer reusable.
  */
+
 import assert from 'node:assert/strict'
+import { isPending } from '../../base/flow/cache.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { type Chunk, type MimeMessage, messageSize, readChunks } from '../message/mime-message.ts'
 import type { Channel } from './channel.ts'
+import { CODE } from './codes.ts'
 import { checkTransaction, isSendableAddress, needs8bit, unsendable } from './envelope.ts'
 import { refusedBy, SmtpFailure, type SmtpStage } from './failure.ts'
 import { replyText, type SmtpReply } from './reply.ts'
@@ -70,28 +73,6 @@ export interface TransactionResult {
   data: SmtpReply | null
 }
 
-export interface Connection extends PeerState {
-  /** `send` may be called (again). Can become false at any time: a server may close an idle connection. */
-  readonly reusable: boolean
-  /**
-   * One transaction. Not to be called while another is in progress.
-   * @throws SmtpFailure when MAIL is refused (stage `mail` with `reply`; the connection stays reusable) or the
-   * dialogue broke. On a connection used before, stage `mail` or `rset` with reason `closed`, or with a 421, means
-   * only that the server had left meanwhile: try a new one at once. The error of the hook passes through, and closes the connection.
-   */
-  send(transaction: Transaction): Promise<TransactionResult>
-  /**
-   * What the server says to each recipient after an empty return path; nothing is sent. Ends before all recipients where one
-   * is refused. Not to be called while a transaction is in progress.
-   * @throws SmtpFailure as `send`
-   */
-  tryRecipients(addresses: readonly string[]): Promise<SmtpReply[]>
-  /** Sends QUIT and closes; never rejects. */
-  quit(): Promise<void>
-  /** Closes at once; a `send` in progress is rejected. */
-  close(): void
-}
-
 /**
  * Content is handed to the socket in blocks of about this size: one system call for most messages. A transaction over
  * an open connection then costs two writes, 46 us of CPU in all for 10 KB, more than half of it in the kernel.
@@ -102,20 +83,15 @@ const BLOCK_BYTES = 64 * 1024
 const CHUNK_BYTES_MAX = 32 * 1024
 
 /** What a server says that offers CHUNKING and does not know BDAT (RFC 5321 §4.2.4). */
-const UNKNOWN_COMMAND = new Set([500, 501, 502, 504])
-/** The right answer to BDAT after a refused envelope (RFC 3030 §2). */
-const BAD_SEQUENCE = 503
+const UNKNOWN_COMMAND = new Set<number>([
+  CODE.syntax,
+  CODE.badArgument,
+  CODE.notImplemented,
+  CODE.badParameter,
+])
 
-export function createConnection(
-  channel: Channel,
-  state: PeerState,
-  timeouts: SmtpTimeouts,
-  clock: Clock,
-): Connection {
-  return new OpenConnection(channel, state, timeouts, clock)
-}
-
-class OpenConnection implements Connection {
+/** Closed by `quit`, `close` or a fault. Never two calls at a time. */
+export class SmtpConnection implements PeerState {
   readonly peer: PeerState['peer']
   readonly localAddress: string | null
   readonly extensions: PeerState['extensions']
@@ -140,10 +116,17 @@ class OpenConnection implements Connection {
     this.#chunking = this.#pipelining && state.extensions.has('CHUNKING')
   }
 
+  /** `send` may be called (again). Can become false at any time: a server may close an idle connection. */
   get reusable(): boolean {
     return this.#channel.alive && !this.#busy
   }
 
+  /**
+   * One transaction.
+   * @throws SmtpFailure when MAIL is refused (stage `mail` with `reply`; the connection stays reusable) or the
+   * dialogue broke. On a connection used before, stage `mail` or `rset` with reason `closed`, or with a 421, means
+   * only that the server had left meanwhile: try a new one at once. The error of the hook passes through, and closes the connection.
+   */
   async send(transaction: Transaction): Promise<TransactionResult> {
     assert(!this.#busy, 'a transaction is in progress')
     checkTransaction(transaction)
@@ -161,7 +144,7 @@ class OpenConnection implements Connection {
         error instanceof SmtpFailure &&
         error.stage === 'mail' &&
         error.reason === 'refused' &&
-        error.reply?.code !== 421
+        error.reply?.code !== CODE.leaving
       if (!inOrder) this.#channel.destroy()
       throw error
     } finally {
@@ -169,6 +152,11 @@ class OpenConnection implements Connection {
     }
   }
 
+  /**
+   * What the server says to each recipient after an empty return path; nothing is sent. Ends before all recipients where one
+   * is refused.
+   * @throws SmtpFailure as `send`
+   */
   async tryRecipients(addresses: readonly string[]): Promise<SmtpReply[]> {
     assert(!this.#busy, 'a transaction is in progress')
     const bad = addresses.find((address) => !isSendableAddress(address, false))
@@ -198,6 +186,7 @@ class OpenConnection implements Connection {
     return this.#channel.reply(stage, this.#timeouts[stage === 'rset' ? 'mail' : stage])
   }
 
+  /** Sends QUIT and closes; never rejects. */
   async quit(): Promise<void> {
     if (this.reusable) {
       this.#busy = true
@@ -211,6 +200,7 @@ class OpenConnection implements Connection {
     this.close()
   }
 
+  /** Closes at once; a `send` in progress is rejected. */
   close(): void {
     this.#channel.destroy()
   }
@@ -227,14 +217,14 @@ class OpenConnection implements Connection {
 
     const mail = await this.#ask('mail', mailCommand)
     if (!isPositive(mail)) {
-      if (this.#pipelining && mail.code !== 421) await this.#abandon(rcptCommands.length)
+      if (this.#pipelining && mail.code !== CODE.leaving) await this.#abandon(rcptCommands.length)
       throw new SmtpFailure('mail', refusedBy(mail))
     }
     const recipients: TransactionResult['recipients'] = []
     for (const [index, address] of transaction.recipients.entries()) {
       const reply = await this.#ask('rcpt', rcptCommands[index] as string)
       // The server is about to close (RFC 5321 §3.8): no recipient gets anything in this transaction.
-      if (reply.code === 421) throw new SmtpFailure('rcpt', refusedBy(reply))
+      if (reply.code === CODE.leaving) throw new SmtpFailure('rcpt', refusedBy(reply))
       recipients.push({ address, reply })
     }
     if (!recipients.some(({ reply }) => isPositive(reply))) {
@@ -276,11 +266,11 @@ class OpenConnection implements Connection {
       if (cleared && !isPositive(cleared)) return await this.#withoutReset(cleared, recipients[0] as string)
       const mail = await this.#ask('mail', '')
       if (!isPositive(mail)) {
-        if (mail.code !== 421) await this.#skipReplies(2)
+        if (mail.code !== CODE.leaving) await this.#skipReplies(2)
         throw new SmtpFailure('mail', refusedBy(mail))
       }
       const rcpt = await this.#ask('rcpt', '')
-      if (rcpt.code === 421) throw new SmtpFailure('rcpt', refusedBy(rcpt))
+      if (rcpt.code === CODE.leaving) throw new SmtpFailure('rcpt', refusedBy(rcpt))
       const replies = [{ address: recipients[0] as string, reply: rcpt }]
       if (!isPositive(rcpt)) {
         await this.#skipReplies(1)
@@ -288,10 +278,11 @@ class OpenConnection implements Connection {
       }
       const data = await this.#channel.reply('dot', this.#timeouts.dot)
       if (data.code >= 300 && data.code < 400) throw invalidReply('dot', data)
-      // A reply that calls the sequence of commands wrong, which it is not, is not about the message either.
-      if (UNKNOWN_COMMAND.has(data.code) || data.code === BAD_SEQUENCE) throw withoutChunks(data)
+      // A reply that calls the sequence of commands wrong is right after a refused envelope only (RFC 3030 §2): here it is
+      // not about the message either.
+      if (UNKNOWN_COMMAND.has(data.code) || data.code === CODE.badSequence) throw withoutChunks(data)
       this.#needsReset = !isPositive(data)
-      if (data.code === 421) this.close()
+      if (data.code === CODE.leaving) this.close()
       return { recipients: replies, data }
     } catch (error) {
       const answered = error instanceof SmtpFailure && error.reply !== null
@@ -302,7 +293,7 @@ class OpenConnection implements Connection {
   /** RSET was refused, but what was sent after it may have been taken all the same. */
   async #withoutReset(refusal: SmtpReply, address: string): Promise<TransactionResult> {
     const failure = new SmtpFailure('rset', refusedBy(refusal))
-    if (refusal.code === 421) throw failure
+    if (refusal.code === CODE.leaving) throw failure
     const mail = await this.#ask('mail', '')
     const reply = await this.#ask('rcpt', '')
     const data = await this.#channel.reply('dot', this.#timeouts.dot)
@@ -339,10 +330,10 @@ class OpenConnection implements Connection {
     try {
       for (let left = rcptsUnread; left > 0; left--) await this.#channel.reply('rcpt', this.#timeouts.rcpt)
       const data = await this.#channel.reply('data', this.#timeouts.data)
-      if (data.code === 354) {
+      if (data.code === CODE.startContent) {
         this.#channel.write('.\r\n', 1)
         await this.#channel.reply('dot', this.#timeouts.dot)
-      } else if (data.code === 421) this.close()
+      } else if (data.code === CODE.leaving) this.close()
     } catch {
       this.close()
     }
@@ -351,13 +342,13 @@ class OpenConnection implements Connection {
   /** DATA and the content; the answer that decides. */
   async #data(transaction: Transaction): Promise<SmtpReply> {
     const go = await this.#ask('data', 'DATA')
-    if (go.code === 421) this.close()
+    if (go.code === CODE.leaving) this.close()
     if (go.code >= 400) return go
-    if (go.code !== 354) throw invalidReply('data', go)
+    if (go.code !== CODE.startContent) throw invalidReply('data', go)
     await this.#content(transaction)
     const reply = await this.#answerToDot()
     this.#needsReset = false
-    if (reply.code === 421) this.close()
+    if (reply.code === CODE.leaving) this.close()
     return reply
   }
 
@@ -407,7 +398,7 @@ class OpenConnection implements Connection {
   async #ask(stage: 'rset' | 'mail' | 'rcpt' | 'data', command: string): Promise<SmtpReply> {
     if (!this.#pipelining) this.#write([command])
     const coming = this.#channel.reply(stage, this.#timeouts[stage === 'rset' ? 'mail' : stage])
-    const reply = coming instanceof Promise ? await coming : coming
+    const reply = isPending(coming) ? await coming : coming
     if (stage !== 'data' && reply.code >= 300 && reply.code < 400) throw invalidReply(stage, reply)
     return reply
   }

@@ -2,7 +2,7 @@
  * Server replies (RFC 5321 §4.2): one or more lines `250-text`, the last one `250 text`; the text may begin with an
  * enhanced status code (RFC 2034, 3463). Parsed from the wire in any pieces.
  */
-import { remember } from '../../base/flow/remember.ts'
+import { remember } from '../../base/flow/cache.ts'
 
 export interface SmtpReply {
   /** 200 to 599. */

@@ -6,7 +6,9 @@
  * RFC 5321 §4.1, with SIZE (1870), PIPELINING (2920), 8BITMIME (6152), SMTPUTF8 (6531), STARTTLS (3207), AUTH PLAIN and
  * LOGIN (4954) and enhanced codes (2034). Not offered: CHUNKING, DSN, VRFY.
  */
+
 import { isUtf8 } from 'node:buffer'
+import { STATUS } from './codes.ts'
 import { type Command, type Parameters, parseCommand } from './server-command.ts'
 
 export interface DialogueOptions {
@@ -40,7 +42,7 @@ const LINE_BYTES_MAX = 512
 export const LONG_LINE_BYTES_MAX = 4096
 const CRLF_BYTES = 2
 
-const TOO_LARGE = '552 5.3.4 Message is too large, max size is 25MB'
+const TOO_LARGE = `${STATUS.tooLarge} Message is too large, max size is 25MB`
 
 type Exchange = { mechanism: 'PLAIN' } | { mechanism: 'LOGIN'; user: string | null }
 
@@ -69,10 +71,10 @@ export class ServerDialogue {
   /** One line without its CRLF, of at most `LONG_LINE_BYTES_MAX`. */
   take(line: Buffer): Step {
     if (this.#exchange) return this.#continueLogin(this.#exchange, line)
-    if (!isUtf8(line)) return bad('500 5.5.2 Syntax error')
+    if (!isUtf8(line)) return bad(`${STATUS.syntax} Syntax error`)
     const text = line.toString()
-    if (/[\u0000-\u001f\u007f]/.test(text)) return bad('500 5.5.2 Syntax error')
-    if (line.length + CRLF_BYTES > this.#longest(text)) return bad('500 5.5.2 Line too long')
+    if (/[\u0000-\u001f\u007f]/.test(text)) return bad(`${STATUS.syntax} Syntax error`)
+    if (line.length + CRLF_BYTES > this.#longest(text)) return bad(`${STATUS.syntax} Line too long`)
     return this.#command(parseCommand(text))
   }
 
@@ -128,9 +130,9 @@ export class ServerDialogue {
         return this.#data()
       case 'RSET':
         this.#transaction = null
-        return good('250 2.0.0 OK')
+        return good(`${STATUS.ok} OK`)
       case 'NOOP':
-        return good('250 2.0.0 OK')
+        return good(`${STATUS.ok} OK`)
       case 'VRFY':
       case 'EXPN':
         return good('252 2.1.5 Cannot verify, will take the message and try')
@@ -144,11 +146,15 @@ export class ServerDialogue {
   }
 
   #refused(command: Extract<Command, { verb: 'malformed' | 'not-offered' | 'foreign' | 'unknown' }>): Step {
-    if (command.verb === 'foreign') return { ...bad('500 5.5.1 This is a mail server'), close: true }
-    if (command.verb === 'unknown') return bad('500 5.5.1 Unknown command')
+    if (command.verb === 'foreign')
+      return { ...bad(`${STATUS.unknownCommand} This is a mail server`), close: true }
+    if (command.verb === 'unknown') return bad(`${STATUS.unknownCommand} Unknown command`)
     if (command.verb === 'not-offered') {
       // Content follows BDAT, which must never be read as commands.
-      return { ...bad(`502 5.5.1 ${command.command} is not offered`), close: command.command === 'BDAT' }
+      return {
+        ...bad(`${STATUS.notOffered} ${command.command} is not offered`),
+        close: command.command === 'BDAT',
+      }
     }
     if (command.command === 'MAIL' && !this.#mayMail) return bad(LOGIN_REQUIRED)
     return bad(MALFORMED[command.command])
@@ -181,15 +187,15 @@ export class ServerDialogue {
   }
 
   #startTls(): Step {
-    if (this.#secure) return bad('503 5.5.1 TLS is already on')
-    return this.#startTlsOffered ? { kind: 'starttls' } : bad('502 5.5.1 STARTTLS is not offered')
+    if (this.#secure) return bad(`${STATUS.badSequence} TLS is already on`)
+    return this.#startTlsOffered ? { kind: 'starttls' } : bad(`${STATUS.notOffered} STARTTLS is not offered`)
   }
 
   #authenticate(mechanism: string, initial: string | null): Step {
     if (!this.#authOffered) return bad('538 5.7.11 Encryption required')
-    if (!this.#greeted) return bad('503 5.5.1 EHLO first')
-    if (this.#loggedIn) return bad('503 5.5.1 Already authenticated')
-    if (this.#transaction) return bad('503 5.5.1 Not within a transaction')
+    if (!this.#greeted) return bad(`${STATUS.badSequence} EHLO first`)
+    if (this.#loggedIn) return bad(`${STATUS.badSequence} Already authenticated`)
+    if (this.#transaction) return bad(`${STATUS.badSequence} Not within a transaction`)
     if (mechanism !== 'PLAIN' && mechanism !== 'LOGIN') return bad('504 5.5.4 Unknown mechanism')
     this.#exchange = mechanism === 'PLAIN' ? { mechanism } : { mechanism, user: null }
     if (initial !== null) return this.#continueLogin(this.#exchange, Buffer.from(initial))
@@ -215,8 +221,8 @@ export class ServerDialogue {
 
   #mail(path: string, parameters: Parameters): Step {
     if (!this.#mayMail) return bad(LOGIN_REQUIRED)
-    if (!this.#greeted) return bad('503 5.5.1 EHLO first')
-    if (this.#transaction) return bad('503 5.5.1 A transaction is open')
+    if (!this.#greeted) return bad(`${STATUS.badSequence} EHLO first`)
+    if (this.#transaction) return bad(`${STATUS.badSequence} A transaction is open`)
     const utf8 = parameters.has('SMTPUTF8')
     const refusal = refusedParameters(parameters, this.#options.sizeBytesMax)
     if (refusal) return refusal === TOO_LARGE ? refuse(refusal) : bad(refusal)
@@ -225,18 +231,18 @@ export class ServerDialogue {
   }
 
   #recipient(path: string, parameters: Parameters): Step {
-    if (!this.#transaction) return bad('503 5.5.1 MAIL FROM first')
+    if (!this.#transaction) return bad(`${STATUS.badSequence} MAIL FROM first`)
     if (parameters.size > 0) return bad(UNKNOWN_PARAMETER)
     if (!this.#transaction.utf8 && !isAscii(path)) return refuse(NEEDS_SMTPUTF8)
     if (this.#transaction.recipients >= this.#options.recipientsMax) {
-      return refuse('452 4.5.3 Too many recipients')
+      return refuse(`${STATUS.tooManyRecipients} Too many recipients`)
     }
     return { kind: 'recipient', address: path }
   }
 
   #data(): Step {
-    if (!this.#transaction) return bad('503 5.5.1 MAIL FROM first')
-    return this.#transaction.recipients > 0 ? { kind: 'content' } : bad('503 5.5.1 No recipients')
+    if (!this.#transaction) return bad(`${STATUS.badSequence} MAIL FROM first`)
+    return this.#transaction.recipients > 0 ? { kind: 'content' } : bad(`${STATUS.badSequence} No recipients`)
   }
 }
 
@@ -244,27 +250,27 @@ const LOGIN_REQUIRED = '530 5.7.0 Authentication required'
 const NEEDS_SMTPUTF8 = '553 5.6.7 Non-ASCII addresses need SMTPUTF8'
 const UNKNOWN_PARAMETER = '555 5.5.4 Unknown parameter'
 const MALFORMED = {
-  EHLO: '501 5.5.4 EHLO needs a name',
-  HELO: '501 5.5.4 HELO needs a name',
-  MAIL: '501 5.1.7 cannot parse from address',
-  RCPT: '501 5.1.3 cannot parse to address',
-  AUTH: '501 5.5.4 Syntax: AUTH mechanism',
-  other: '501 5.5.4 No argument allowed',
+  EHLO: `${STATUS.badArgument} EHLO needs a name`,
+  HELO: `${STATUS.badArgument} HELO needs a name`,
+  MAIL: `${STATUS.badSender} cannot parse from address`,
+  RCPT: `${STATUS.badRecipient} cannot parse to address`,
+  AUTH: `${STATUS.badArgument} Syntax: AUTH mechanism`,
+  other: `${STATUS.badArgument} No argument allowed`,
 } as const
 
 /** The reply that refuses the parameters of MAIL; null: all are valid. */
 function refusedParameters(parameters: Parameters, sizeBytesMax: number): string | null {
   for (const [name, value] of parameters) {
     if (name === 'SIZE') {
-      if (!/^\d{1,20}$/.test(value ?? '')) return '501 5.5.4 SIZE needs a number'
+      if (!/^\d{1,20}$/.test(value ?? '')) return `${STATUS.badArgument} SIZE needs a number`
       if (Number(value) > sizeBytesMax) return TOO_LARGE
     } else if (name === 'BODY') {
-      if (!/^(?:7BIT|8BITMIME)$/i.test(value ?? '')) return '501 5.5.4 BODY is 7BIT or 8BITMIME'
+      if (!/^(?:7BIT|8BITMIME)$/i.test(value ?? '')) return `${STATUS.badArgument} BODY is 7BIT or 8BITMIME`
     } else if (name === 'SMTPUTF8') {
-      if (value !== null) return '501 5.5.4 SMTPUTF8 has no value'
+      if (value !== null) return `${STATUS.badArgument} SMTPUTF8 has no value`
     } else if (name === 'AUTH') {
       // Who submitted it first (RFC 4954 §5): accepted and ignored, as for any client without special trust.
-      if (value === null) return '501 5.5.4 AUTH needs a value'
+      if (value === null) return `${STATUS.badArgument} AUTH needs a value`
     } else return UNKNOWN_PARAMETER
   }
   return null

@@ -1,3 +1,5 @@
+import { MINUTE_MS } from '../../base/time/durations.ts'
+
 /** Longest wait for each step, in milliseconds. */
 export interface SmtpTimeouts {
   connect: number
@@ -17,8 +19,6 @@ export interface SmtpTimeouts {
   dot: number
   quit: number
 }
-
-const MINUTE_MS = 60_000
 
 /** From RFC 5321 §4.5.3.2 where it names a time. */
 export const DEFAULT_TIMEOUTS: SmtpTimeouts = {

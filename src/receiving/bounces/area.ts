@@ -1,15 +1,14 @@
 /** Bounces: what a refusal means, classified failures, and reports that come back as mail. */
 
 import type { Area } from '../../area.ts'
+import { DAY_MS, HOUR_MS } from '../../base/time/durations.ts'
 import type { Core } from '../../core.ts'
 import type { Judge } from '../../mail/deliver/attempt/outcome.ts'
 import type { KnownDeliveries } from '../../mail/stored/known-deliveries.ts'
 import { createJob } from '../../platform/jobs/job.ts'
 import { removeIndexedRows, removeRowsInPass } from '../../platform/store/account-rows.ts'
-import { DAY_MS } from '../../watching/events/kept/event-retention.ts'
 import { classify, type FailureText } from './classify.ts'
-import { removeFailuresOf, removeOldFailures } from './failure-retention.ts'
-import { createJudge, failureStatements } from './failures.ts'
+import { createJudge, failureStatements, removeFailuresOf, removeOldFailures } from './failures.ts'
 import { reportAddresses } from './own-addresses.ts'
 import { explainedReasons, type ReasonQuery } from './reasons.ts'
 import { createRefusalLog, recentRefusals, refusalsByProvider } from './refusals.ts'
@@ -27,13 +26,13 @@ export interface BouncesArea extends Area {
   failureReasons(query: ReasonQuery): ReturnType<typeof explainedReasons>
 }
 
-export interface BouncesUses {
+interface BouncesUses {
   known: KnownDeliveries
   /** Whether mail to that host is for this service. */
   isOwnHost(host: string): Promise<boolean>
 }
 
-const RETENTION_EVERY_MS = 3_600_000
+const RETENTION_EVERY_MS = HOUR_MS
 
 /** @throws RuleFileError when the operator's file has faults */
 export function bouncesArea(core: Core, { known, isOwnHost }: BouncesUses): BouncesArea {

@@ -49,7 +49,7 @@ export interface Classification {
 }
 
 /** Characters of a reply that are read. Real ones have 80 to 600; a server may send 400,000. */
-export const TEXT_LENGTH_MAX = 1_024
+const TEXT_LENGTH_MAX = 1_024
 
 /** bounce-classification.md section 2. */
 export function classify(rules: RuleSet, failure: FailureText): Classification {
@@ -162,8 +162,8 @@ export function maskedSample(code: number, text: string): string {
   )
 }
 
-/** Of a reply shown in statistics. */
-export const SAMPLE_LENGTH_MAX = 512
+/** Length of a reply shown in statistics. */
+const SAMPLE_LENGTH_MAX = 512
 
 /** The reason of events.md for a failure: a server's reply, or a condition of our own. */
 const REASONS: Readonly<Record<Category, string>> = {

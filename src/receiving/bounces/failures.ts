@@ -2,9 +2,11 @@
  * Every failed attempt is counted once: classified for its event, and kept as a narrow row in the transaction of the
  * outcome. Successful deliveries never reach this code. A failure costs 15 µs to classify, 5 to mask and 8 to write.
  */
+
 import type { Failure, Judge } from '../../mail/deliver/attempt/outcome.ts'
+import { commitInChunks } from '../../platform/store/chunks.ts'
 import type { ClassifiedFailureRow } from '../../platform/store/schema.ts'
-import { insertMany, type Statement } from '../../platform/store/store.ts'
+import { insertMany, type Statement, type Store } from '../../platform/store/store.ts'
 import { type EventRecord, tagsJson } from '../../watching/events/event.ts'
 import { classify, maskedSample, reasonOf } from './classify.ts'
 import { blocksAddress } from './refusals.ts'
@@ -59,3 +61,20 @@ function rowOf(
 }
 
 const textOf = (value: unknown) => (typeof value === 'string' ? value : '')
+
+/** Rows in one transaction: it blocks the writer for some milliseconds. */
+const CHUNK = 1_000
+
+const OLD = `DELETE FROM classified_failures WHERE id IN
+  (SELECT id FROM classified_failures WHERE failed_at < ? ORDER BY failed_at LIMIT ${CHUNK})`
+const OF_DOMAIN = `DELETE FROM classified_failures WHERE id IN
+  (SELECT id FROM classified_failures WHERE account_id = ? AND domain_name = ? LIMIT ${CHUNK})`
+
+/** `before`: Unix milliseconds. Ends early when `signal` aborts; the next run continues. */
+export const removeOldFailures = (store: Store, before: number, signal?: AbortSignal): Promise<void> =>
+  commitInChunks(store, { sql: OLD, values: [Math.floor(before)] }, CHUNK, signal)
+
+export const removeFailuresOf = (
+  store: Store,
+  { accountId, name }: { accountId: string; name: string },
+): Promise<void> => commitInChunks(store, { sql: OF_DOMAIN, values: [accountId, name] }, CHUNK)

@@ -1,20 +1,9 @@
 /** Reads the request of the metrics operation (bounce-classification.md section 3; metrics-logs.md section 1). */
 
-import { BadRequest } from '../../base/process/errors.ts'
-import { formatRfc2822 } from '../../base/time/dates.ts'
-import { invalidFormat, isPlainObject } from '../../base/values.ts'
-import {
-  type Condition as ConditionOn,
-  conditionsOf,
-  dateOf,
-  directionOf,
-  isTrue,
-  namesOf,
-  numberOf,
-  oneOf,
-  pageLimitOf,
-  textOf,
-} from '../../watching/metrics/request-fields.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
+import { invalidFormat } from '../../base/values.ts'
+import type { Condition as ConditionOn } from '../../watching/metrics/filter.ts'
+import { type Request, readRequest } from '../../watching/metrics/request.ts'
 
 export const DIMENSIONS = [
   'entity-name',
@@ -51,88 +40,41 @@ export type Metric = (typeof METRICS)[number]
 
 export type Condition = ConditionOn<Attribute>
 
-export interface MetricsQuery {
-  /** Unix milliseconds, rounded down to the unit; `end` is the start of the last interval, which counts in full. */
-  start: number
-  end: number
-  resolution: 'day' | 'hour'
+export interface MetricsQuery extends Omit<Request<Dimension, Attribute, Metric, 'day' | 'hour'>, 'metrics'> {
   unitMs: number
-  /** As asked; null: not given. */
-  duration: string | null
-  dimensions: Dimension[]
-  filter: Condition[]
-  includeSubaccounts: boolean
-  sort: { column: Dimension | Metric; descending: boolean; asked: string }
-  skip: number
-  limit: number
 }
 
-const UNIT_MS = { hour: 3_600_000, day: 86_400_000 } as const
-const DEFAULT_DAYS = 7
-const LIMIT_DEFAULT = 10
-const LIMIT_MAX = 50
+const UNIT_MS = { hour: HOUR_MS, day: DAY_MS } as const
 /** A decade: more than anything is kept. */
-const DURATION_MAX_MS = 3_653 * UNIT_MS.day
+const DURATION_MAX_MS = 3_653 * DAY_MS
 
 /**
  * @param keepMs how long failures are kept
  * @throws BadRequest naming what is not understood, or for a range that ends before everything that is kept
  */
 export function readMetricsQuery(document: unknown, now: number, keepMs: number): MetricsQuery {
-  const body = isPlainObject(document) ? document : {}
-  const resolution = oneOf('resolution', textOf(body['resolution']) || 'day', ['day', 'hour'] as const)
-  const unitMs = UNIT_MS[resolution]
-  const cut = (time: number) => Math.floor(time / unitMs) * unitMs
-  const end = dateOf('end', body['end']) ?? now
-  const duration = textOf(body['duration'])
-  const from = duration
-    ? end - durationOf(duration)
-    : (dateOf('start', body['start']) ?? end - DEFAULT_DAYS * UNIT_MS.day)
-  if (from > end) throw new BadRequest('start must not be after end')
-  if (cut(end) + unitMs <= now - keepMs) {
-    throw new BadRequest(`${formatRfc2822(new Date(from))} is out of permitted log retention`)
-  }
-  const dimensions = namesOf('dimension', body['dimensions'], DIMENSIONS)
-  const metrics = namesOf('metric', body['metrics'], METRICS)
-  const pagination = isPlainObject(body['pagination']) ? body['pagination'] : {}
-  return {
-    start: cut(from),
-    end: cut(end),
-    resolution,
-    unitMs,
-    duration: duration || null,
-    dimensions,
-    filter: conditionsOf(body['filter'], ATTRIBUTES),
-    includeSubaccounts: isTrue(body['include_subaccounts']),
-    sort: sortOf(textOf(pagination['sort']), dimensions, metrics),
-    skip: numberOf('skip', pagination['skip'], 0),
-    limit: pageLimitOf(pagination['limit'], LIMIT_DEFAULT, LIMIT_MAX),
-  }
+  const { metrics: _, ...query } = readRequest(document, now, {
+    dimensions: DIMENSIONS,
+    dimensionsMax: DIMENSIONS.length,
+    time: 'timestamp',
+    attributes: ATTRIBUTES,
+    metrics: METRICS,
+    sortMetric: 'classified_failures_count',
+    resolutions: ['day', 'hour'],
+    limits: () => ({ otherwise: 10, maximum: 50 }),
+    backFrom: (end, duration) => end - durationOf(duration),
+    keptSince: now - keepMs,
+    unknownSort: () => 'sort should be either one of metrics or dimensions',
+  })
+  return { ...query, unitMs: UNIT_MS[query.resolution] }
 }
 
 /** `48h`, `60m` (minutes here), `30s`, `24h0m0s`; days too, as the other metrics have them. */
 function durationOf(text: string): number {
   const match = /^(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,8})m)?(?:(\d{1,9})s)?$/.exec(text)
-  if (!match || text === '') throw invalidFormat('duration', text)
-  const [days, hours, minutes, seconds] = match.slice(1).map((part) => Number(part ?? 0)) as number[]
-  const all =
-    (days ?? 0) * UNIT_MS.day + (hours ?? 0) * UNIT_MS.hour + (minutes ?? 0) * 60_000 + (seconds ?? 0) * 1000
+  if (!match) throw invalidFormat('duration', text)
+  const units = [DAY_MS, HOUR_MS, MINUTE_MS, 1000]
+  const all = units.reduce((sum, unit, at) => sum + unit * Number(match[at + 1] ?? 0), 0)
   if (all > DURATION_MAX_MS) throw invalidFormat('duration', text)
   return all
-}
-
-/** Default: by time where time is asked, else most of the first asked metric first (metrics-logs.md rule 12). */
-function sortOf(
-  asked: string,
-  dimensions: readonly Dimension[],
-  metrics: readonly Metric[],
-): MetricsQuery['sort'] {
-  if (asked === '') {
-    if (dimensions.includes('timestamp')) return { column: 'timestamp', descending: false, asked }
-    return { column: metrics[0] ?? 'classified_failures_count', descending: true, asked }
-  }
-  const { name, descending } = directionOf(asked)
-  const column = [...dimensions, ...(metrics.length > 0 ? metrics : METRICS)].find((known) => known === name)
-  if (column === undefined) throw new BadRequest('sort should be either one of metrics or dimensions')
-  return { column, descending, asked }
 }

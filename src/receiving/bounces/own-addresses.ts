@@ -14,9 +14,9 @@ import { Refusal } from '../sessions/replies.ts'
 import type { Reports } from './reports.ts'
 
 /** Local part of the address for feedback loops. Not abuse@, which people read. */
-export const FEEDBACK_LOCAL = 'fbl'
+const FEEDBACK_LOCAL = 'fbl'
 
-export interface ReportAddressParts {
+interface ReportAddressParts {
   reports: Reports
   mac: ReturnPathMac
   /** Whether mail for this host, in lower case, is the service's own. */

@@ -11,7 +11,7 @@ export interface ReasonQuery {
   domainName: string | null
 }
 
-export interface FailureReason {
+interface FailureReason {
   /** As events name it. */
   provider: string
   category: string
@@ -23,12 +23,12 @@ export interface FailureReason {
 }
 
 /** The newest failure with that reply. */
-export interface FailureSample {
+interface FailureSample {
   domain: string
   /** Unix milliseconds. */
   failedAt: number
   sendingIp: string | null
-  /** Of its event; null once that is no longer kept. */
+  /** Its event; null once that is no longer kept. */
   event: { id: string; messageId: string | null; recipient: string | null } | null
 }
 
@@ -39,7 +39,7 @@ const REASONS_MAX = 100
 /** Failures of a domain in the same millisecond that are looked at for an event. */
 const EVENTS_MAX = 100
 
-/** Those of `failureReasons`, with the explanation of the newest failure's rule. */
+/** The result of `failureReasons`, with the explanation of the newest failure's rule. */
 export async function explainedReasons(store: Store, { byId }: RuleSet, query: ReasonQuery) {
   const { reasons, partial } = await failureReasons(store, query)
   const explained = reasons.map((reason) => ({

@@ -4,11 +4,11 @@
  */
 import type { Logger } from 'pino'
 import type { Clock } from '../../base/time/clock.ts'
+import { HOUR_MS } from '../../base/time/durations.ts'
 import type { Store } from '../../platform/store/store.ts'
 import type { EventRecord } from '../../watching/events/event.ts'
 import type { Rule, RuleSet } from './rules.ts'
 
-const HOUR_MS = 3_600_000
 /** Categories that the checks report. */
 export const REFUSALS_HOURS = 24
 const REFUSALS_MAX = 5
@@ -41,7 +41,7 @@ const BLOCKS_THE_ADDRESS = new Set([
   'generic-reputation',
 ])
 
-/** Of Spamhaus there are lists of addresses and of domains, which one rule knows. */
+/** Spamhaus has lists of addresses and lists of domains; one rule knows both. */
 const ABOUT_A_DOMAIN = /\bdbl\b|\bdomain|\burl/i
 
 /** Whether a reply that the rule matches is about the address that a message comes from. */
@@ -60,7 +60,7 @@ export interface Refusal {
   explanation: string
 }
 
-/** Of the last 24 hours over all accounts, most first, at most five. `now`: Unix milliseconds. */
+/** Refusals of the last 24 hours over all accounts, most first, at most five. `now`: Unix milliseconds. */
 export async function recentRefusals(
   store: Store,
   { rules, byId }: RuleSet,
@@ -94,13 +94,13 @@ export async function recentRefusals(
   }))
 }
 
-export interface ProviderRefusals {
+interface ProviderRefusals {
   /** As events name it. */
   provider: string
   count: number
   /** Unix milliseconds of the first one. */
   firstAt: number
-  /** Of the most frequent rule. */
+  /** What the most frequent rule says. */
   explanation: string
 }
 

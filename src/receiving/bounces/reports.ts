@@ -11,6 +11,7 @@
  */
 
 import type { Clock } from '../../base/time/clock.ts'
+import { DAY_MS } from '../../base/time/durations.ts'
 import { type ReturnPathMac, readDeliveryToken } from '../../mail/deliver/attempt/return-path.ts'
 import type { KnownDeliveries, KnownDelivery } from '../../mail/stored/known-deliveries.ts'
 import { StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
@@ -26,7 +27,7 @@ import { complainedEvent } from '../../watching/events/later-events.ts'
 import type { Classification, FailureText } from './classify.ts'
 
 /** The result for one mail; for the log and for tests. */
-export type Verdict =
+type Verdict =
   | 'bounced'
   | 'complained'
   /** It was counted before, or too many others for this delivery were. */
@@ -42,15 +43,9 @@ export type Verdict =
   /** The outcome of the attempt is being written: the mail should be sent again. */
   | 'too-early'
 
-export interface Reports {
-  /**
-   * `returnedTo`: the delivery whose return path the mail was sent to; null: the address of feedback loops.
-   * @throws StoreFull, StoreUnavailable; nothing was stored then
-   */
-  take(mails: readonly ReportMail[], returnedTo: string | null): Promise<Verdict>
-}
+export type Reports = ReturnType<typeof createReports>
 
-export interface ReportsParts {
+interface ReportsParts {
   store: Store
   deliveries: KnownDeliveries
   mac: ReturnPathMac
@@ -62,7 +57,7 @@ export interface ReportsParts {
 /** Different bounces of one delivery. The recipient of the mail knows its token and could send any number. */
 const REPORTS_PER_DELIVERY_MAX = 4
 /** How long a report is recognised. Servers repeat a mail for five days (RFC 5321 §4.5.4.1), people for longer. */
-const REMEMBER_MS = 90 * 86_400_000
+const REMEMBER_MS = 90 * DAY_MS
 /** How many texts in a returned header that look like tokens are checked. */
 const TOKENS_MAX = 50
 /** Types of reports that mean the recipient does not want the mail; others are about its content or signature, or praise it. */
@@ -76,7 +71,7 @@ const ENDED: ReadonlySet<KnownDelivery['state']> = new Set([
   'cancelled',
 ])
 
-export function createReports(parts: ReportsParts): Reports {
+export function createReports(parts: ReportsParts) {
   const { store, deliveries, clock } = parts
 
   async function complain(report: FeedbackReport, returnedTo: string | null): Promise<Verdict> {
@@ -138,7 +133,11 @@ export function createReports(parts: ReportsParts): Reports {
   }
 
   return {
-    async take(mails, returnedTo) {
+    /**
+     * `returnedTo`: the delivery whose return path the mail was sent to; null: the address of feedback loops.
+     * @throws StoreFull, StoreUnavailable; nothing was stored then
+     */
+    async take(mails: readonly ReportMail[], returnedTo: string | null): Promise<Verdict> {
       const { feedback, recipients } = readReturned(mails)
       if (feedback) return complain(feedback, returnedTo)
       if (returnedTo === null || recipients === null) return 'no-report'
@@ -147,7 +146,7 @@ export function createReports(parts: ReportsParts): Reports {
   }
 }
 
-export interface Returned {
+interface Returned {
   /** A complaint, or another report of a feedback loop. */
   feedback: FeedbackReport | null
   /** A bounce: its groups, at least one. */

@@ -42,7 +42,7 @@ import {
 } from './statistics.ts'
 import { UNKNOWN_DAYS, unknownReplies } from './unknown-replies.ts'
 
-export interface BounceRouteParts {
+interface BounceRouteParts {
   store: Store
   domains: DomainDirectory
   clock: Clock
@@ -93,7 +93,7 @@ const scopeOf = (caller: Caller, asked: InputOf<typeof INCLUDE>): Scope => ({
   includeSubaccounts: asked.include_subaccounts,
 })
 
-/** Of a rule that is in no file any more only the id is known. */
+/** A rule that is in no file any more has only its id. */
 const ruleOf = ({ byId }: RuleSet, id: string): Rule => byId.get(id) ?? { ...UNCLASSIFIED, id }
 
 const bounced = (total: number) => ({ bounced: { total } })

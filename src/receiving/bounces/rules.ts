@@ -88,7 +88,7 @@ const EVIDENCE = [
   /** A code alone that says that the mailbox is gone, such as 5.1.1. */
   'gone-code',
 ] as const
-export type Evidence = (typeof EVIDENCE)[number]
+type Evidence = (typeof EVIDENCE)[number]
 
 export interface Trial {
   rule: Rule
@@ -97,17 +97,17 @@ export interface Trial {
 }
 
 export interface RuleSet {
-  /** Of our rules, then of the operator's file if there is one: "2026-11-21" or "2026-11-21+acme-3". */
+  /** Version of our rules, then of the operator's file if there is one: "2026-11-21" or "2026-11-21+acme-3". */
   version: string
   rules: readonly Rule[]
   byId: ReadonlyMap<string, Rule>
   /** Patterns in the order in which they are tried: by evidence, then as in `rules`. */
   trials: readonly Trial[]
-  /** Of the trials, for a text in lower case. */
+  /** Which trials may match a text in lower case. */
   prefilter: Prefilter
 }
 
-/** Of replies that no rule matches; never tried. */
+/** Stands for replies that no rule matches; never tried. */
 export const UNCLASSIFIED: Rule = {
   id: 'unclassified',
   entity: 'unclassified',
@@ -227,7 +227,7 @@ function evidenceOf({ fault, vague }: Rule, { source }: Pattern): Evidence {
 const hasWords = (source: string) => /\p{L}/u.test(source.replaceAll(/\\./g, ''))
 
 /** @throws RuleFileError */
-export function readRuleFile(text: string): RuleFile {
+function readRuleFile(text: string): RuleFile {
   let document: unknown
   try {
     document = JSON.parse(text)

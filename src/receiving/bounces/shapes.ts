@@ -17,7 +17,7 @@ import {
   type Shape,
   text,
 } from '../../base/shape.ts'
-import { COMPARATORS } from '../../watching/metrics/figures/figures.ts'
+import { COMPARATORS } from '../../watching/metrics/filter.ts'
 import { DIMENSIONS, METRICS, type Metric } from './metrics-query.ts'
 import { CATEGORIES } from './rules.ts'
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { eventStatements } from '../../../test/support/events.ts'
 import { eachStore } from '../../../test/support/stores.ts'
 import { BadRequest } from '../../base/process/errors.ts'
 import { insert, type Statement, type Store } from '../../platform/store/store.ts'
@@ -9,9 +10,7 @@ import {
   type EventRecord,
   failedEvent,
 } from '../../watching/events/event.ts'
-import { eventStatements } from '../../watching/events/testing.ts'
-import { removeFailuresOf, removeOldFailures } from './failure-retention.ts'
-import { failureStatements } from './failures.ts'
+import { failureStatements, removeFailuresOf, removeOldFailures } from './failures.ts'
 import { readMetrics } from './metrics.ts'
 import { readMetricsQuery } from './metrics-query.ts'
 import { recentRefusals } from './refusals.ts'

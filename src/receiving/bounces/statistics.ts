@@ -3,8 +3,9 @@
  * the last seven days. Each is one pass over the account's rows of that time, below a microsecond a row.
  */
 import { type Kysely, sql } from 'kysely'
+import { DAY_MS } from '../../base/time/durations.ts'
 import type { Schema } from '../../platform/store/schema.ts'
-import type { Store } from '../../platform/store/store.ts'
+import type { Statement, Store } from '../../platform/store/store.ts'
 import type { Category } from './rules.ts'
 
 /** The failures of an account alone, or those of its subaccounts too. */
@@ -23,19 +24,20 @@ const COLUMNS = {
   'rule-id': 'rule_id',
 } as const
 
-export interface GroupCount {
+type Column = (typeof COLUMNS)[Group] | 'category'
+
+interface GroupCount {
   /** Values of the requested groups. */
   values: Partial<Record<Group, string>>
   total: number
 }
 
-export interface RuleCount {
+interface RuleCount {
   ruleId: string
   category: Category
   total: number
 }
 
-const DAY_MS = 86_400_000
 /** Rule 2. */
 const WINDOW_MS = 7 * DAY_MS
 
@@ -49,6 +51,12 @@ export function accountsOf(db: Kysely<Schema>, { accountId, includeSubaccounts }
     : accounts.where('accounts.id', '=', accountId)
 }
 
+/** The same as text. */
+export const accountsSql = ({ accountId, includeSubaccounts }: Scope): Statement => ({
+  sql: `SELECT id FROM accounts WHERE id = ? ${includeSubaccounts ? 'OR parent_id = ?' : ''}`,
+  values: includeSubaccounts ? [accountId, accountId] : [accountId],
+})
+
 export type Statistics = ReturnType<typeof createStatistics>
 
 export function createStatistics({ db }: Store) {
@@ -60,17 +68,22 @@ export function createStatistics({ db }: Store) {
       .where('failed_at', '>', Math.floor(now) - WINDOW_MS)
       .where('failed_at', '<=', Math.floor(now))
 
+  /** Their number by these columns: most first, then by the columns. */
+  function counted<C extends Column>(failures: ReturnType<typeof finalFailures>, columns: readonly C[]) {
+    let query = failures
+      .select(columns)
+      .select((of) => of.fn.countAll<number>().as('total'))
+      .groupBy(columns)
+      .orderBy('total', 'desc')
+    for (const column of columns) query = query.orderBy(column)
+    return query
+  }
+
   return {
     /** Most first, then by the values in the order asked. `now`: Unix milliseconds, as everywhere here. */
     async grouped(scope: Scope, groups: readonly Group[], limit: number, now: number): Promise<GroupCount[]> {
       const columns = groups.map((group) => COLUMNS[group])
-      let query = finalFailures(scope, now)
-        .select(columns)
-        .select((of) => of.fn.countAll<number>().as('total'))
-        .groupBy(columns)
-        .orderBy('total', 'desc')
-      for (const column of columns) query = query.orderBy(column)
-      const rows = await query.limit(limit).execute()
+      const rows = await counted(finalFailures(scope, now), columns).limit(limit).execute()
       return rows.map((row) => ({
         values: Object.fromEntries(
           groups.map((group) => [group, (row as Record<string, unknown>)[COLUMNS[group]] as string]),
@@ -87,15 +100,7 @@ export function createStatistics({ db }: Store) {
     ): Promise<{ items: { name: string; total: number }[]; total: number }> {
       let failures = finalFailures(scope, now)
       if (domain !== null) failures = failures.where('domain_name', '=', domain)
-      const rows = await failures
-        .select('domain_name')
-        .select((of) => of.fn.countAll<number>().as('total'))
-        .groupBy('domain_name')
-        .orderBy('total', 'desc')
-        .orderBy('domain_name')
-        .limit(limit)
-        .offset(skip)
-        .execute()
+      const rows = await counted(failures, ['domain_name']).limit(limit).offset(skip).execute()
       const { count } = await failures
         .select(sql<number>`count(DISTINCT domain_name)`.as('count'))
         .executeTakeFirstOrThrow()
@@ -104,27 +109,16 @@ export function createStatistics({ db }: Store) {
     },
 
     async perEntity(scope: Scope, domain: string, now: number): Promise<{ entity: string; total: number }[]> {
-      const rows = await finalFailures(scope, now)
-        .where('domain_name', '=', domain)
-        .select('entity')
-        .select((of) => of.fn.countAll<number>().as('total'))
-        .groupBy('entity')
-        .orderBy('total', 'desc')
-        .orderBy('entity')
-        .execute()
+      const failures = finalFailures(scope, now).where('domain_name', '=', domain)
+      const rows = await counted(failures, ['entity']).execute()
       return rows.map(({ entity, total }) => ({ entity, total: Number(total) }))
     },
 
     async perRule(scope: Scope, domain: string, entity: string, now: number): Promise<RuleCount[]> {
-      const rows = await finalFailures(scope, now)
+      const failures = finalFailures(scope, now)
         .where('domain_name', '=', domain)
         .where('entity', '=', entity)
-        .select(['rule_id', 'category'])
-        .select((of) => of.fn.countAll<number>().as('total'))
-        .groupBy(['rule_id', 'category'])
-        .orderBy('total', 'desc')
-        .orderBy('rule_id')
-        .execute()
+      const rows = await counted(failures, ['rule_id', 'category']).execute()
       return rows.map((row) => ({
         ruleId: row.rule_id,
         category: row.category as Category,

@@ -5,6 +5,7 @@
  * Replies that differ in numbers and ids alone are one text. Those that the present rules know are left out, as after a
  * new rule. Bounded: the newest failures, the most frequent of their replies.
  */
+import { DAY_MS } from '../../base/time/durations.ts'
 import type { Store } from '../../platform/store/store.ts'
 import { classify } from './classify.ts'
 import { type RuleSet, UNCLASSIFIED } from './rules.ts'
@@ -19,13 +20,12 @@ interface UnknownReply {
   lastAt: number
 }
 
-const DAY_MS = 86_400_000
 export const UNKNOWN_DAYS = 7
 const UNKNOWN_MAX = 10
 const TEXT_CHARS_MAX = 200
 /** Failures that one request counts, the newest ones: 20 ms of a reader. */
 const FAILURES_MAX = 20_000
-/** Of up to 512 characters. */
+/** Replies of up to 512 characters. */
 const REPLIES_MAX = 2_000
 /** Texts that the present rules are asked about, each for some microseconds. */
 const ASKED_MAX = 500

@@ -8,7 +8,7 @@
  * domain of the same account can be reached. What cannot be read is accepted and dropped: no reply makes it better.
  */
 import type { Logger } from 'pino'
-import { Turns } from '../../base/flow/turns.ts'
+import { Turns } from '../../base/flow/gate.ts'
 import { newId } from '../../base/ids.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS } from '../../base/time/durations.ts'

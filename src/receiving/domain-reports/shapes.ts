@@ -12,7 +12,7 @@ import {
   rfc3339,
   text,
 } from '../../base/shape.ts'
-import { pageOf } from '../../platform/http/request/paging-shape.ts'
+import { pageOf } from '../../platform/http/request/paging.ts'
 
 export const TYPES = ['dmarc', 'tls', 'complaint'] as const
 

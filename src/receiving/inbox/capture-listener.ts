@@ -96,7 +96,7 @@ function captureSession(parts: CaptureParts, password: string): SessionParts {
       await refuseByFault(parts, 'mail', recipients)
       return captureTransaction(parts, envelopeSender)
     },
-    // The engine has reserved memory for what it delivers here (mail/deliver/lanes/large-messages.ts).
+    // The engine has reserved memory for what it delivers here (mail/deliver/connect/transport.ts).
     blobs: null,
     clock,
     log,

@@ -13,7 +13,7 @@ import {
   text,
   tuple,
 } from '../../base/shape.ts'
-import { pageOf } from '../../platform/http/request/paging-shape.ts'
+import { pageOf } from '../../platform/http/request/paging.ts'
 
 export const CAPTURED = named('CapturedMail', 'A captured message', {
   id: text('Id of the captured message'),

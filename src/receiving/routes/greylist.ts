@@ -5,7 +5,7 @@
 
 import { createHash } from 'node:crypto'
 import { isIPv4 } from 'node:net'
-import { networksOf } from '../../base/net/client-networks.ts'
+import { networksOf } from '../../base/net/ip.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import {

@@ -4,9 +4,9 @@
  */
 import { createHash } from 'node:crypto'
 import type { Clock } from '../../base/time/clock.ts'
-import type { QueueLimits } from '../../mail/accept/queue-limits.ts'
 import type { ReceivedPost } from '../../mail/accept/received-mail.ts'
 import { readMessageId } from '../../mail/compose/headers.ts'
+import type { QueueLimits } from '../../mail/stored/queue-limits.ts'
 import { type AccountDirectory, maySend } from '../../people/accounts/account-directory.ts'
 import {
   createRateLimiter,

@@ -22,7 +22,7 @@ import {
   type ReceivedPost,
   readMail,
 } from '../../mail/accept/received-mail.ts'
-import type { MessageRecord } from '../../mail/compose/content.ts'
+import type { MessageRecord } from '../../mail/record/record.ts'
 import type { AccountDirectory } from '../../people/accounts/account-directory.ts'
 import { StaleWrite } from '../../platform/store/store.ts'
 import { addressKey, bareAddress, type Mailbox } from '../../protocols/mime/address.ts'

@@ -1,6 +1,6 @@
 /** The rules for routes: what may be stored, and which one is true for an address (routes-inbound.md section 1). */
 
-import { Turns } from '../../base/flow/turns.ts'
+import { Turns } from '../../base/flow/gate.ts'
 import { randomHex } from '../../base/ids.ts'
 import { BadRequest, NotFound, QuotaExceeded } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'

@@ -1,13 +1,17 @@
 /**
- * Protects SMTP logins against guessing, by the rules of `platform/http/limits/guessing-guard.ts`. A password that is not checked is refused
+ * Protects SMTP logins against guessing, by the rules of `platform/http/limits/failed-attempts.ts`. A password that is not checked is refused
  * with 421 after a second, and the reply to a wrong one is delayed by a second or more.
  */
 
 import { pause } from '../../base/flow/pause.ts'
 import { TooManyRequests, TooManyWaiting } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
-import type { FailedAttempts } from '../../platform/http/limits/failed-attempts.ts'
-import { createGuessingGuard, type KnownPlaces } from '../../platform/http/limits/guessing-guard.ts'
+import {
+  createGuessingGuard,
+  type FailedAttempts,
+  type KnownPlaces,
+} from '../../platform/http/limits/failed-attempts.ts'
+import { STATUS } from '../../protocols/smtp/codes.ts'
 import { Refusal } from './replies.ts'
 import type { SmtpLogin } from './session.ts'
 
@@ -35,10 +39,11 @@ export function createLoginGuard({ attempts, places, check, clock }: LoginGuardP
 
   async function refusalOf(error: unknown): Promise<unknown> {
     // RFC 4954 §6.
-    if (error instanceof TooManyWaiting) return new Refusal('454 4.7.0 Temporary authentication failure')
+    if (error instanceof TooManyWaiting)
+      return new Refusal(`${STATUS.loginUnchecked} Temporary authentication failure`)
     if (!(error instanceof TooManyRequests)) return error
     await delay()
-    return new Refusal('421 4.7.0 Too many failed logins from your network', { closes: true })
+    return new Refusal(`${STATUS.enough} Too many failed logins from your network`, { closes: true })
   }
 
   return {

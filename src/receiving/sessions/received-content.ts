@@ -1,7 +1,10 @@
 /** Reads the content of one message: small content stays in memory, larger content goes to the spool as it arrives. */
+
 import type { ByteBudget, Release } from '../../base/flow/byte-budget.ts'
+import { MINUTE_MS } from '../../base/time/durations.ts'
 import type { BlobStore, SpooledBlob } from '../../platform/store/blobs/blobs.ts'
 import type { Chunk } from '../../protocols/message/mime-message.ts'
+import { STATUS } from '../../protocols/smtp/codes.ts'
 import { DataReader } from '../../protocols/smtp/data-reader.ts'
 import type { ServerChannel } from '../../protocols/smtp/server-channel.ts'
 import { Refusal } from './replies.ts'
@@ -35,7 +38,7 @@ const SMALL_BYTES_MAX = 1_048_576
 /** Memory for writing it to disk and finding its parts, however large it is. */
 const STREAMED_BYTES = 12 * 1_048_576
 /** How long it waits for memory; a client that is refused sends all of it again. */
-const MEMORY_WAIT_MS = 60_000
+const MEMORY_WAIT_MS = MINUTE_MS
 /** Where the header block is looked for. */
 const HEAD_BYTES_MAX = 1_048_576
 
@@ -55,7 +58,7 @@ export async function readContent(
     const content = await collect(incoming, spool)
     if (incoming.hops >= limits.hopsMax) {
       await content.discard()
-      throw new Refusal('554 5.4.6 Routing loop')
+      throw new Refusal(`${STATUS.loop} Routing loop`)
     }
     return { ...content, done: () => incoming.releaseMemory() }
   } catch (error) {
@@ -129,7 +132,8 @@ class IncomingContent {
     const { largeBodies } = this.#limits
     if (largeBodies === undefined) return
     this.#memory = await largeBodies.take(STREAMED_BYTES, MEMORY_WAIT_MS)
-    if (this.#memory === null) throw new Refusal('451 4.3.2 Too many large messages at once, try again later')
+    if (this.#memory === null)
+      throw new Refusal(`${STATUS.busy} Too many large messages at once, try again later`)
   }
 
   releaseMemory(): void {
@@ -163,7 +167,7 @@ class IncomingContent {
     const bytes = await this.#channel.bytes(Math.min(this.#until, this.#now() + this.#limits.idleMs))
     const progress = this.#reader.push(bytes, (piece) => this.#ready.push(piece))
     if (progress.kind === 'bare-line-end') {
-      throw new Refusal('554 5.6.0 Line ends must be CRLF', { closes: true })
+      throw new Refusal(`${STATUS.badContent} Line ends must be CRLF`, { closes: true })
     }
     if (progress.kind === 'end') {
       this.#ended = true
@@ -184,4 +188,4 @@ class IncomingContent {
 }
 
 const tooLarge = (closes: boolean) =>
-  new Refusal('552 5.3.4 Message is too large, max size is 25MB', { closes })
+  new Refusal(`${STATUS.tooLarge} Message is too large, max size is 25MB`, { closes })

@@ -18,8 +18,10 @@
  * Nothing here sends mail: a report without meaning is dropped, and one that cannot be stored now gets 451, so that its
  * sender keeps it.
  */
-import { networkOf } from '../../base/net/client-networks.ts'
+
+import { networkOf } from '../../base/net/ip.ts'
 import type { Clock } from '../../base/time/clock.ts'
+import { HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import {
   createRateLimiter,
   DEFAULT_LIMITS,
@@ -29,6 +31,7 @@ import {
 import { type Chunk, chunkSize, readChunk, sliceChunk } from '../../protocols/message/mime-message.ts'
 import type { ReportMail } from '../../protocols/message/report-mail.ts'
 import { addressKey, bareAddress, type Mailbox } from '../../protocols/mime/address.ts'
+import { STATUS } from '../../protocols/smtp/codes.ts'
 import { readReportMail } from './read-report-mail.ts'
 import { Refusal } from './replies.ts'
 import type { MailTransaction, ReceptionOpening } from './session.ts'
@@ -114,20 +117,20 @@ export interface ReceptionParts {
  */
 const HEAD_BYTES_MAX = 262_144
 /** Mails of one network (IPv4 address, IPv6 /64); a large provider sends about ten thousand reports a day. */
-const MAILS: LimitSetting = { count: 600, windowMs: 60_000 }
+const MAILS: LimitSetting = { count: 600, windowMs: MINUTE_MS }
 /**
  * Of those, mails to addresses without a token: anyone can send them, and reading a hostile one blocks the main thread
  * for up to a tenth of a second.
  */
-const OPEN_MAILS: LimitSetting = { count: 120, windowMs: 60_000 }
+const OPEN_MAILS: LimitSetting = { count: 120, windowMs: MINUTE_MS }
 /** Of those, mails with large contents to unpack: a hostile one takes half a second of the main thread, in slices. */
-const LARGE_MAILS: LimitSetting = { count: 30, windowMs: 60_000 }
+const LARGE_MAILS: LimitSetting = { count: 30, windowMs: MINUTE_MS }
 /** Unknown recipients of one network until it is disconnected: genuine reports have none. */
-const UNKNOWN_RECIPIENTS: LimitSetting = { count: 100, windowMs: 60_000 }
+const UNKNOWN_RECIPIENTS: LimitSetting = { count: 100, windowMs: MINUTE_MS }
 /** Of a whole mail; servers must take that many (RFC 5321 §4.5.3.1.8). */
 const MAIL_RECIPIENTS_MAX = 100
 /** Mails for one delivery: a bounce, a complaint, and a few notices of delays. */
-const MAILS_PER_SUBJECT: LimitSetting = { count: 20, windowMs: 3_600_000 }
+const MAILS_PER_SUBJECT: LimitSetting = { count: 20, windowMs: HOUR_MS }
 
 /** The `reception` of a session. */
 export function createReception(
@@ -151,9 +154,11 @@ export function createReception(
 
   async function unknownRecipient(domain: string, network: string, isOwn: boolean): Promise<Refusal> {
     if (!limits.unknown(network))
-      return new Refusal('421 4.7.0 Too many unknown recipients', { closes: true })
+      return new Refusal(`${STATUS.enough} Too many unknown recipients`, { closes: true })
     const own = isOwn || (await parts.isOwnDomain(domain))
-    return new Refusal(own ? '550 5.1.1 Recipient not found' : '550 5.7.1 Relaying denied')
+    return new Refusal(
+      own ? `${STATUS.unknownMailbox} Recipient not found` : `${STATUS.forbidden} Relaying denied`,
+    )
   }
 
   return async (opening) => {
@@ -172,7 +177,8 @@ export function createReception(
       if (place === null || place === 'unwanted')
         throw await unknownRecipient(mailbox.domain, network, place === 'unwanted')
       if (taken.size > 0 || (owner !== null && owner !== place.owner)) throw anotherTransaction()
-      if (mailboxes.size >= MAIL_RECIPIENTS_MAX) throw new Refusal('452 4.5.3 Too many recipients')
+      if (mailboxes.size >= MAIL_RECIPIENTS_MAX)
+        throw new Refusal(`${STATUS.tooManyRecipients} Too many recipients`)
       owner = place.owner
       mailboxes.set(addressKey(mailbox), mailbox)
     }
@@ -200,7 +206,7 @@ export function createReception(
       async recipient(mailbox) {
         const folded = { ...mailbox, domain: mailbox.domain.toLowerCase() }
         if (await parts.isSuspended?.(folded.domain))
-          throw new Refusal('450 4.7.1 The account of this domain is disabled, try again later')
+          throw new Refusal(`${STATUS.suspended} The account of this domain is disabled, try again later`)
         const address = await addressOf(folded)
         if (!address) return takePlace(folded)
         if (owner !== null) throw anotherTransaction()
@@ -215,14 +221,15 @@ export function createReception(
           const whole = { ...opening, owner, raw, recipients: [...mailboxes.values()] }
           dropped = (await mail?.receive(whole)) === 'dropped'
         }
-        return '250 2.0.0 Received'
+        return `${STATUS.ok} Received`
       },
     }
   }
 }
 
-const anotherTransaction = () => new Refusal('452 4.5.3 Send to this recipient in another transaction')
-const tooMany = () => new Refusal('451 4.7.1 Too many messages, try again later')
+const anotherTransaction = () =>
+  new Refusal(`${STATUS.tooManyRecipients} Send to this recipient in another transaction`)
+const tooMany = () => new Refusal(`${STATUS.tooMuch} Too many messages, try again later`)
 
 /** Takes one; false: none is left. */
 function limiterOf(

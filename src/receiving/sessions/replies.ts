@@ -1,4 +1,5 @@
 /** Maps errors to SMTP replies; the only table that does (smtp-submission.md section 3). */
+
 import {
   BadRequest,
   Forbidden,
@@ -10,6 +11,7 @@ import {
   TooManyRequests,
 } from '../../base/process/errors.ts'
 import { StoreFull } from '../../platform/store/store.ts'
+import { STATUS } from '../../protocols/smtp/codes.ts'
 
 /** A reply that refuses. */
 export class Refusal extends Error {
@@ -29,13 +31,13 @@ export class Refusal extends Error {
 type ErrorType = abstract new (...args: never[]) => ServiceError
 
 const CODE_OF: ReadonlyArray<readonly [ErrorType, string]> = [
-  [BadRequest, '554 5.6.0'],
-  [Forbidden, '550 5.7.1'],
-  [NotFound, '550 5.7.1'],
-  [QuotaExceeded, '550 5.7.1'],
-  [PayloadTooLarge, '552 5.3.4'],
-  [TooManyRequests, '451 4.7.1'],
-  [InsufficientStorage, '452 4.3.1'],
+  [BadRequest, STATUS.badContent],
+  [Forbidden, STATUS.forbidden],
+  [NotFound, STATUS.forbidden],
+  [QuotaExceeded, STATUS.forbidden],
+  [PayloadTooLarge, STATUS.tooLarge],
+  [TooManyRequests, STATUS.tooMuch],
+  [InsufficientStorage, STATUS.storageFull],
 ]
 
 /** A reply is one line of at most 512 bytes with its CRLF, in ASCII (RFC 5321 §4.5.3.1.5). */
@@ -58,9 +60,9 @@ export interface ErrorReply {
 
 export function replyTo(error: unknown): ErrorReply {
   if (error instanceof Refusal) return { reply: error.reply, closes: error.closes, ourFault: false }
-  if (error instanceof StoreFull) return refused('452 4.3.1 Insufficient Storage', true)
+  if (error instanceof StoreFull) return refused(`${STATUS.storageFull} Insufficient Storage`, true)
   const code = error instanceof ServiceError && CODE_OF.find(([type]) => error instanceof type)?.[1]
-  if (!code) return refused('451 4.3.0 Try again later', true)
+  if (!code) return refused(`${STATUS.tryLater} Try again later`, true)
   return refused(replyLine(code, (error as ServiceError).message), error instanceof InsufficientStorage)
 }
 

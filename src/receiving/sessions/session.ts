@@ -9,6 +9,7 @@
  * The connection ends with QUIT, after too many bad commands, failed logins or messages, on a timeout, and when the
  * service stops.
  */
+
 import assert from 'node:assert/strict'
 import type { SecureContext } from 'node:tls'
 import type { Logger } from 'pino'
@@ -18,16 +19,18 @@ import type { Clock } from '../../base/time/clock.ts'
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
 import type { Chunk } from '../../protocols/message/mime-message.ts'
 import { AddressSyntaxError, type Mailbox, parseMailbox } from '../../protocols/mime/address.ts'
+import { STATUS } from '../../protocols/smtp/codes.ts'
 import { ChannelClosed, type ServerChannel } from '../../protocols/smtp/server-channel.ts'
 import { LONG_LINE_BYTES_MAX, ServerDialogue, type Step } from '../../protocols/smtp/server-dialogue.ts'
 import { readContent } from './received-content.ts'
 import { Refusal, replyTo } from './replies.ts'
 
-/** The account and domain of a login. */
+/** The account and domain of an authenticated login. */
 export interface SmtpLogin {
   login: string
   accountId: string
   domainId: string
+  /** Changes with the password: a session that began under an earlier value has ended. */
   changedAt: number
 }
 
@@ -132,12 +135,12 @@ export async function serveClient(
     await new Session(channel, remoteAddress, parts, implicitTls, loggedIn).run()
   } catch (error) {
     if (error instanceof ChannelClosed) {
-      if (error.why === 'timeout') channel.reply('421 4.4.2 Timeout')
-      if (error.why === 'crowded') channel.reply('421 4.7.0 Too many connections')
-      if (error.why === 'stopping') channel.reply('421 4.3.2 Service shutting down')
+      if (error.why === 'timeout') channel.reply(`${STATUS.timeout} Timeout`)
+      if (error.why === 'crowded') channel.reply(`${STATUS.enough} Too many connections`)
+      if (error.why === 'stopping') channel.reply(`${STATUS.stopping} Service shutting down`)
     } else {
       parts.log.error({ err: error, remoteAddress }, 'an SMTP session failed')
-      channel.reply('421 4.3.0 Internal error')
+      channel.reply(`${STATUS.internalError} Internal error`)
     }
   }
   await channel.end()
@@ -199,11 +202,13 @@ class Session {
       if (read.kind === 'line') await this.#perform(this.#dialogue.take(read.line))
       else {
         this.#goodbye(
-          read.kind === 'too-long' ? '500 5.5.2 Line too long' : '500 5.5.2 Line ends must be CRLF',
+          read.kind === 'too-long'
+            ? `${STATUS.syntax} Line too long`
+            : `${STATUS.syntax} Line ends must be CRLF`,
         )
       }
       if (this.#login === null && ++this.#anonymousCommands > ANONYMOUS_COMMANDS_MAX) {
-        this.#goodbye('421 4.7.0 Too many commands without authentication')
+        this.#goodbye(`${STATUS.enough} Too many commands without authentication`)
       }
     }
   }
@@ -237,7 +242,7 @@ class Session {
     this.#channel.reply(reply)
     if (!bad) return
     this.#badCommands += 1
-    if (this.#badCommands === BAD_COMMANDS_MAX) this.#goodbye('421 4.7.0 Too many bad commands')
+    if (this.#badCommands === BAD_COMMANDS_MAX) this.#goodbye(`${STATUS.enough} Too many bad commands`)
   }
 
   #goodbye(reply: string): void {
@@ -269,13 +274,13 @@ class Session {
     )
     this.#failedLogins += 1
     await this.#parts.loginFailed(this.#remoteAddress, user)
-    this.#channel.reply('535 5.7.8 Authentication failed')
-    if (this.#failedLogins === FAILED_LOGINS_MAX) this.#goodbye('421 4.7.0 Too many failed logins')
+    this.#channel.reply(`${STATUS.loginFailed} Authentication failed`)
+    if (this.#failedLogins === FAILED_LOGINS_MAX) this.#goodbye(`${STATUS.enough} Too many failed logins`)
   }
 
   async #mail(sender: string, utf8: boolean): Promise<void> {
     if (this.#messages >= this.#parts.limits.messagesMax) {
-      return this.#goodbye('421 4.7.0 Too many messages on one connection')
+      return this.#goodbye(`${STATUS.enough} Too many messages on one connection`)
     }
     const handler = await this.#tried(() => this.#open(sender, utf8))
     if (!handler) return
@@ -290,7 +295,7 @@ class Session {
     if (this.#login === null && this.#reception) {
       return this.#reception({ sender, remoteAddress, ...this.#dialogue.client(utf8) })
     }
-    if (sender !== '') readMailbox(sender, '501 5.1.7 cannot parse from address')
+    if (sender !== '') readMailbox(sender, `${STATUS.badSender} cannot parse from address`)
     const login = this.#login as SmtpLogin
     const isFirst = this.#isUnused
     return this.#parts.submission({ login, remoteAddress, envelopeSender: sender, isFirst })
@@ -298,7 +303,7 @@ class Session {
 
   async #recipient(address: string): Promise<void> {
     const mailbox = await this.#tried(async () => {
-      const read = readMailbox(address, '501 5.1.3 cannot parse to address')
+      const read = readMailbox(address, `${STATUS.badRecipient} cannot parse to address`)
       await this.#transaction?.handler.recipient?.(read)
       return read
     })

@@ -1,7 +1,9 @@
 /** The SMTP ports: limits on connections, TLS, and shutdown. */
+
 import { createServer, type Server, type Socket } from 'node:net'
-import { CannotListen } from '../../base/net/cannot-listen.ts'
-import { networkOf } from '../../base/net/client-networks.ts'
+import { networkOf } from '../../base/net/ip.ts'
+import { CannotListen } from '../../base/process/errors.ts'
+import { STATUS } from '../../protocols/smtp/codes.ts'
 import { ServerChannel } from '../../protocols/smtp/server-channel.ts'
 import { type SessionParts, serveClient } from './session.ts'
 
@@ -29,7 +31,7 @@ export interface SmtpListener {
 
 /** Of all addresses together; about 10 KB each in plain text, 60 KB with TLS. */
 export const SMTP_CONNECTIONS_MAX = 5_000
-const TOO_MANY = '421 4.7.0 Too many connections\r\n'
+const TOO_MANY = `${STATUS.enough} Too many connections\r\n`
 /**
  * When all connections are in use, a client that has not logged in and has sent no command for this long is closed to
  * make room for the next one. Otherwise silent clients would shut out the others for as long as the idle limit.

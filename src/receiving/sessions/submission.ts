@@ -7,6 +7,7 @@ import { type Limiter, limitExceeded, takeMessage } from '../../platform/http/li
 import type { Chunk } from '../../protocols/message/mime-message.ts'
 import { chunkSize } from '../../protocols/message/mime-message.ts'
 import type { Mailbox } from '../../protocols/mime/address.ts'
+import { STATUS } from '../../protocols/smtp/codes.ts'
 import { Refusal, replyLine } from './replies.ts'
 import type { MailOpening, MailTransaction, SmtpLogin } from './session.ts'
 
@@ -42,7 +43,7 @@ export function createSubmission(parts: SubmissionParts): (opening: MailOpening)
 
   return async ({ login, remoteAddress, envelopeSender }) => {
     if (!(await parts.stillValid(login, remoteAddress))) {
-      throw new Refusal('421 4.7.0 The credential has changed', { closes: true })
+      throw new Refusal(`${STATUS.enough} The credential has changed`, { closes: true })
     }
     const domain = await parts.sendingDomain(login)
     const grant = await limiter.take('sending', login.accountId)
@@ -52,7 +53,7 @@ export function createSubmission(parts: SubmissionParts): (opening: MailOpening)
         const message = { recipients: recipients.length, bytes: chunkSize(raw) }
         await takeMessage(limiter, { accountId: login.accountId, name: domain }, message)
         const { messageId } = await parts.submit({ raw, recipients, login, remoteAddress, envelopeSender })
-        return replyLine('250 2.0.0 Queued', messageId)
+        return replyLine(`${STATUS.ok} Queued`, messageId)
       },
     }
   }

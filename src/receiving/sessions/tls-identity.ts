@@ -9,6 +9,7 @@ import { createSecureContext, type SecureContext } from 'node:tls'
 import type { Logger } from 'pino'
 import { selfSignedCertificate } from '../../base/net/certificate.ts'
 import type { Clock } from '../../base/time/clock.ts'
+import { DAY_MS, MINUTE_MS } from '../../base/time/durations.ts'
 
 export interface TlsIdentityOptions {
   files: { certificateFile: string; keyFile: string } | null
@@ -21,13 +22,12 @@ export interface TlsIdentityOptions {
   log: Logger
 }
 
-const DAY_MS = 86_400_000
 /** Nobody verifies it, and its expiry should not cause work. */
 const OWN_VALID_MS = 3650 * DAY_MS
 /** One that expires sooner is replaced at a start. */
 const OWN_RENEW_MS = 90 * DAY_MS
 /** The files are checked for changes at most this often. */
-const LOOK_MS = 60_000
+const LOOK_MS = MINUTE_MS
 
 /** Returns the context for a handshake. @throws when the files cannot be read or do not match */
 export function createTlsIdentity(options: TlsIdentityOptions): () => SecureContext {

@@ -1,8 +1,10 @@
 /** Certificates of tracking hosts and of the service itself, and what the listeners need of them. */
+
 import { readFileSync } from 'node:fs'
 import type { ServerOptions } from 'node:https'
 import type { SecureContext, SecureContextOptions } from 'node:tls'
 import type { Area } from '../../area.ts'
+import { MINUTE_MS } from '../../base/time/durations.ts'
 import type { Core } from '../../core.ts'
 import type { TlsListening } from '../../platform/http/listening/listeners.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
@@ -37,7 +39,7 @@ export interface CertificatesArea extends Area {
   endingSoon(): ReturnType<typeof endingCertificates>
 }
 
-const OWN_EVERY_MS = 60_000
+const OWN_EVERY_MS = MINUTE_MS
 /** Announces that a name of the service has a new certificate. */
 const OWN_TOPIC = 'own-certificate'
 

@@ -3,9 +3,11 @@
  * only one node makes it; a claim whose process died expires. DNS is checked before the authority is contacted: an
  * order for a host that does not point here can only fail, and counts against the authority's limits.
  */
+
 import type { Logger } from 'pino'
 import { newId } from '../../base/ids.ts'
 import type { Clock } from '../../base/time/clock.ts'
+import { HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
 import type { CertificateRow, Flag } from '../../platform/store/schema.ts'
 import type { IssueOutcome, Issuer } from '../../protocols/acme/order.ts'
@@ -15,7 +17,7 @@ import { isValid, nextOrderAt, recordOrder, renewAt, retryAt } from './certifica
 import { type CertificateStore, isOwnRow, type OrderResult } from './certificate-store.ts'
 import type { LeadsHere } from './certificates.ts'
 
-export interface CertificateJobParts {
+interface CertificateJobParts {
   certificates: CertificateStore
   issuer: Issuer
   domains: DomainDirectory
@@ -31,13 +33,13 @@ export interface CertificateJobParts {
   random: () => number
 }
 
-const LOOK_EVERY_MS = 60_000
+const LOOK_EVERY_MS = MINUTE_MS
 /** Concurrent orders; each mostly waits for the authority. */
 const CONCURRENT = 4
 /** Well over the five minutes that an order may take. */
-const CLAIM_MS = 15 * 60_000
+const CLAIM_MS = 15 * MINUTE_MS
 /** The authority asks within seconds; it may ask again from other networks. */
-const CHALLENGE_MS = 60 * 60_000
+const CHALLENGE_MS = HOUR_MS
 const DNS_FAULT = 'invalid CNAME record: the host does not lead to this server.'
 const INTERNAL_FAULT = 'The order failed for a reason inside this server; its log says more.'
 

@@ -1,11 +1,8 @@
 /** When a tracking host's certificate is ordered, and its state. Pure. */
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import type { CertificateRow } from '../../platform/store/schema.ts'
 
-export type CertificateStatus = 'processing' | 'active' | 'expired' | 'error'
-
-const MINUTE_MS = 60_000
-const HOUR_MS = 60 * MINUTE_MS
-const DAY_MS = 24 * HOUR_MS
+type CertificateStatus = 'processing' | 'active' | 'expired' | 'error'
 
 /** tracking.md rule 23. */
 const RENEW_BEFORE_MS = 30 * DAY_MS
@@ -15,7 +12,7 @@ const RENEW_SHARE = 1 / 3
 const RENEW_SPREAD = 1 / 30
 const RETRY_MIN_MS = 10 * MINUTE_MS
 const RETRY_MAX_MS = DAY_MS
-/** Of the service's own names: without a certificate nobody can use it, and an hour is within every authority's limits. */
+/** For the service's own names: without a certificate nobody can use it, and an hour is within every authority's limits. */
 const OWN_RETRY_MAX_MS = HOUR_MS
 /**
  * A wait is randomised by this much around its middle, so that hosts that failed together are not retried together.

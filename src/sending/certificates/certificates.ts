@@ -3,6 +3,7 @@
 import { BadRequest, Conflict, NotFound, TooManyRequests } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
 import type { Clock } from '../../base/time/clock.ts'
+import { DAY_MS } from '../../base/time/durations.ts'
 import type { CertificateRow } from '../../platform/store/schema.ts'
 import type { Domain } from '../domains/domain.ts'
 import type { DomainDirectory } from '../domains/names/directory.ts'
@@ -24,7 +25,7 @@ export interface CertificateParts {
 /** Whether DNS points a tracking host of the domain to us, queried now. */
 export type LeadsHere = (domain: Domain, host: string) => Promise<'yes' | 'no' | 'unanswered'>
 
-export const NO_AUTHORITY =
+const NO_AUTHORITY =
   'x509 certificates are not issued by this server: SENDWRIGHT_HTTPS_PORT and SENDWRIGHT_ACME_DIRECTORY are not set'
 
 /** K5. @throws NotFound for a host that is not the account's, or was never requested */
@@ -129,9 +130,9 @@ const goTime = (ms: number) => `${new Date(ms).toISOString().slice(0, 19).replac
 const FAULTS_NAMED_MAX = 5
 const FAULTS_COUNTED_MAX = 1_000
 /** Renewals begin 30 days before expiry; if they have failed for half of that, the operator should look. */
-export const ENDS_SOON_MS = 14 * 86_400_000
+export const ENDS_SOON_MS = 14 * DAY_MS
 /** Hosts whose certificate ended longer ago are unused; renewal has been given up. */
-const ENDED_SHOWN_MS = 30 * 86_400_000
+const ENDED_SHOWN_MS = 30 * DAY_MS
 
 export interface EndingCertificate {
   host: string
@@ -139,7 +140,7 @@ export interface EndingCertificate {
   expiresAt: number
   /** Why the last renewal failed; null: it did not. */
   error: string | null
-  /** Of the service itself, not of a tracking host. */
+  /** A certificate of the service itself, not of a tracking host. */
   isOwn: boolean
 }
 

@@ -44,7 +44,7 @@ export function createOwnCertificates(options: {
   certificates: CertificateStore
   /** Names that certificates are ordered for, in lower case. */
   hosts: readonly string[]
-  /** Of the operator; null: none. */
+  /** The operator's own files; null: none. */
   files: { certificateFile: string; keyFile: string } | null
   clock: Clock
   log: Logger

@@ -1,6 +1,7 @@
 /** Domains: their DNS checks, DKIM keys, rotation and deletion. */
 
 import type { Area } from '../../area.ts'
+import { DAY_MS } from '../../base/time/durations.ts'
 import type { Core } from '../../core.ts'
 import { removeIndexedRows } from '../../platform/store/account-rows.ts'
 import { type Responder, startResponder } from '../../protocols/dns/responder.ts'
@@ -29,8 +30,8 @@ export interface DomainsArea extends Area {
   removeAllOf(accountId: string): Promise<boolean>
 }
 
-export interface DomainsUses {
-  setPostmasterPassword: DomainRouteParts['setPostmasterPassword']
+interface DomainsUses {
+  postmasterLogin: DomainRouteParts['postmasterLogin']
   addresses: SendingAddresses
   /** Removes what all areas hold of a deleted domain. */
   removeAll: OnDomainDeleted
@@ -38,7 +39,7 @@ export interface DomainsUses {
 
 export async function domainsArea(
   core: Core,
-  { setPostmasterPassword, removeAll, addresses }: DomainsUses,
+  { postmasterLogin, removeAll, addresses }: DomainsUses,
 ): Promise<DomainsArea> {
   const { config, log, clock, store, sealer, domains, resolver, allow, limiter, httpClient } = core
   const signingKeys = createSigningKeys(store, sealer, clock)
@@ -54,11 +55,11 @@ export async function domainsArea(
     removeAll,
     maxDomains: config.maxDomains,
     maxMessageTtlSeconds: config.maxMessageTtlSeconds,
-    graceMs: config.dkimGraceDays * 24 * 3_600_000,
+    graceMs: config.dkimGraceDays * DAY_MS,
     ownHosts: ownHostsOf(config),
     addresses,
     httpClient,
-    setPostmasterPassword,
+    postmasterLogin,
     wakeDeletion: () => deletion.wake(),
   }
   const responder = await startZone(core)

@@ -2,7 +2,9 @@
  * Background DNS checks: looks up the records of domains whose next check is due, a few domains at a time. A check
  * is claimed by moving its due time, so only one node runs it, and a node that crashes costs one interval.
  */
+
 import type { Logger } from 'pino'
+import { MINUTE_MS } from '../../base/time/durations.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
 import type { Store } from '../../platform/store/store.ts'
 import { untilStopped } from './dns/lookups.ts'
@@ -10,13 +12,13 @@ import { type VerificationParts, verifyDomain } from './dns/verification.ts'
 import { domainOfRow, enabledState } from './domain.ts'
 import type { DomainDirectory } from './names/directory.ts'
 
-const LOOK_EVERY_MS = 60_000
+const LOOK_EVERY_MS = MINUTE_MS
 /** Read per query; the next batch is read when these are done. */
 const BATCH = 100
 /** Domains checked at once: about eight queries each, next to those of delivery. */
 const CONCURRENT = 4
 /** A claimed check that never finished is due again after this. */
-const CLAIM_MS = 10 * 60_000
+const CLAIM_MS = 10 * MINUTE_MS
 
 export function createDnsChecks(parts: VerificationParts & { log: Logger }): Job {
   const { store, clock, log, domains } = parts

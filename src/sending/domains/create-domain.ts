@@ -28,6 +28,15 @@ export interface SendingAddresses {
   hasPool(accountId: string, poolId: string): Promise<boolean>
 }
 
+/**
+ * Hashes the password of the login `postmaster@<name>`, and resolves to what creates or changes the login; null: it has no
+ * password yet.
+ */
+export type SystemLoginWrite = (
+  domain: Pick<Domain, 'id' | 'accountId' | 'name'>,
+  password: string | null,
+) => Promise<(db: Kysely<Schema>) => Promise<void>>
+
 export interface CreateParts {
   store: Store
   sealer: Sealer
@@ -40,8 +49,7 @@ export interface CreateParts {
   httpClient: Pick<HttpClient, 'fault'>
   /** Domains per account; 0: no limit. */
   maxDomains: number
-  /** Creates or changes the login `postmaster@<name>`; null: it has no password yet. */
-  setPostmasterPassword(domain: Domain, password: string | null): Promise<void>
+  postmasterLogin: SystemLoginWrite
 }
 
 export const NO_SENDER_SECURITY = 'Automatic Sender Security is not configured on this server'
@@ -91,6 +99,7 @@ async function tryCreate(
   await checkTrackingHost(store.db, parts.ownHosts, { accountId, webPrefix: row.web_prefix, name })
   row.dkim_authority = await chooseAuthority(store.db, accountId, wanted)
   const keys = await firstKeys(parts, row, wanted)
+  const login = await parts.postmasterLogin({ id: row.id, accountId, name }, wanted.smtp_password ?? null)
   const isMade = await store
     .transaction(async (tx) => {
       await lockNames(store, tx, wanted.name)
@@ -115,6 +124,7 @@ async function tryCreate(
           next_check_at: nextCheckAt(false, now, now),
         })
         .execute()
+      await login(tx)
       return true
     })
     .catch((error: unknown) => {
@@ -124,7 +134,6 @@ async function tryCreate(
   const domain = domainOfRow(row, now)
   parts.domains.changed(domain)
   parts.signingKeys.changed(domain.dkimHost)
-  await parts.setPostmasterPassword(domain, wanted.smtp_password ?? null)
   return domain
 }
 

@@ -2,10 +2,12 @@
  * Deletes a domain (domains.md rules 22, 23): it disappears at once, and a job that survives restarts removes what
  * belongs to it. Its name is free again when the job is done.
  */
+
 import type { Transaction } from 'kysely'
 import type { Logger } from 'pino'
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
+import { HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
@@ -31,13 +33,13 @@ export interface DeletionParts {
   removeAll: OnDomainDeleted
 }
 
-const LOOK_EVERY_MS = 60_000
+const LOOK_EVERY_MS = MINUTE_MS
 const RETRY_MIN_MS = 10_000
 /** A delivery in progress ends within seconds. */
 const NOT_YET_MS = 1_000
-const RETRY_MAX_MS = 60 * 60_000
+const RETRY_MAX_MS = HOUR_MS
 /** A deletion claimed by a process that died is due again after this. */
-const CLAIM_MS = 5 * 60_000
+const CLAIM_MS = 5 * MINUTE_MS
 const BATCH = 20
 
 /**

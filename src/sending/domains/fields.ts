@@ -36,7 +36,7 @@ type FlagColumn = { [C in Column]: DomainRow[C] extends Flag ? C : never }[Colum
 
 interface Stored<C extends Column, T> {
   readonly column: C
-  /** Of a new domain; undefined: each has its own. */
+  /** Value of a new domain; undefined: each has its own. */
   readonly initial: DomainRow[C] | undefined
   load(stored: DomainRow[C]): T
   store(value: T): DomainRow[C]

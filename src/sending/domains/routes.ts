@@ -122,10 +122,7 @@ function writeRoutes(parts: DomainRouteParts): Operation[] {
       answers: { 200: DOMAIN_CHANGED },
       async handler({ input, path, caller }) {
         const domain = await ownDomain(parts.domains, caller, path.name)
-        const { smtp_password: password, ...changes } = input()
-        const after = await updateDomain(parts, domain, changes)
-        if (password !== undefined) await parts.setPostmasterPassword(after, password)
-        return answerWith(parts, after, 'Domain has been updated')
+        return answerWith(parts, await updateDomain(parts, domain, input()), 'Domain has been updated')
       },
     }),
     operation({

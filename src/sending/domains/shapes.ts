@@ -13,7 +13,7 @@ import {
   rfc3339,
   text,
 } from '../../base/shape.ts'
-import { pageOf } from '../../platform/http/request/paging-shape.ts'
+import { pageOf } from '../../platform/http/request/paging.ts'
 import { FIELD_SHAPES } from './fields.ts'
 
 const DISABLEMENT = object('Why nothing can be sent; only if the domain is disabled', {

@@ -24,7 +24,7 @@ export interface UpdateParts extends CreateParts {
 export async function updateDomain(
   parts: UpdateParts,
   domain: Domain,
-  changes: DomainChanges,
+  changes: DomainChanges & { smtp_password?: string | undefined },
 ): Promise<Domain> {
   const { mailfrom_host: mailfromHost, web_prefix: webPrefix } = changes
   const { use_automatic_sender_security: secured } = changes
@@ -38,6 +38,8 @@ export async function updateDomain(
   const isSwitched = secured !== undefined && secured !== domain.useAutomaticSenderSecurity
   if (isSwitched) await switchSenderSecurity(parts, domain, secured)
   const { use_automatic_sender_security: _, ...columns } = columnsOf(changes)
+  const { smtp_password: password } = changes
+  const login = password === undefined ? null : await parts.postmasterLogin(domain, password)
   const after = await store.transaction(async (tx) => {
     const row = await tx.selectFrom('domains').selectAll().where('id', '=', domain.id).executeTakeFirst()
     if (!row) throw new NotFound('Domain not found')
@@ -50,6 +52,7 @@ export async function updateDomain(
     }
     if (Object.keys(change).length > 0)
       await tx.updateTable('domains').set(change).where('id', '=', domain.id).execute()
+    await login?.(tx)
     return { ...row, ...change }
   })
   parts.domains.changed(domain)

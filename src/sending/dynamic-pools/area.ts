@@ -2,11 +2,12 @@
  * Dynamic pools: domains send from the addresses of the band that periodic checks of their figures put them in. What a
  * domain sends from is read by `sending/ips/choice.ts`; this area changes it.
  */
+
 import type { Area } from '../../area.ts'
+import { DAY_MS, HOUR_MS } from '../../base/time/durations.ts'
 import type { Core } from '../../core.ts'
 import { createJob } from '../../platform/jobs/job.ts'
-import { DAY_MS } from '../../watching/events/kept/event-retention.ts'
-import type { Figures } from '../../watching/metrics/figures/figures.ts'
+import type { Figures } from '../../watching/metrics/figures.ts'
 import type { IpsArea } from '../ips/area.ts'
 import type { KnownAddresses } from '../ips/known-addresses.ts'
 import { accountRemoval } from './account-removal.ts'
@@ -19,21 +20,21 @@ import { removeOldRecords } from './history.ts'
 import { listRoutes } from './list-routes.ts'
 import { poolRoutes } from './pool-routes.ts'
 
-export interface DynamicPoolUses extends Pick<IpsArea, 'assigned'> {
+interface DynamicPoolUses extends Pick<IpsArea, 'assigned'> {
   known: KnownAddresses
   figures: Figures
 }
 
 /** Rule 19. */
 const HISTORY_KEPT_MS = 366 * DAY_MS
-const RETENTION_EVERY_MS = 3_600_000
+const RETENTION_EVERY_MS = HOUR_MS
 
 export function dynamicPoolsArea(core: Core, uses: DynamicPoolUses): Area {
   const { store, clock, config } = core
   const { known } = uses
   const contents = createContents({ clock, ...uses })
   const enrolments = createEnrolments({ ...core, ...uses, config: config.dynamicPools })
-  const bulk = createBulkEnrolment({ ...core, known, enrolments })
+  const bulk = createBulkEnrolment({ ...core, owner: core.leaseOwner, known, enrolments })
   const checks = createHealthChecks({ ...core, enrolments })
   return {
     operations: [

@@ -8,7 +8,7 @@ import { compilePattern, type Pattern } from '../../receiving/routes/match/patte
 import { PatternSyntaxError } from '../../receiving/routes/match/pattern-syntax.ts'
 import { type Domain, domainOfRow } from '../domains/domain.ts'
 
-/** Of one answer. */
+/** Domains in one answer. */
 const ITEMS_MAX = 1_000
 const PATTERN_LENGTH_MAX = 255
 /** Read at a time. */

@@ -30,7 +30,7 @@ export interface BandLimits {
 export interface Verdict {
   band: Band
   reason: string
-  /** Of each figure alone. */
+  /** Band of each figure alone. */
   bands: { bounceRate: Band; complaintRate: Band; processed: Band }
 }
 

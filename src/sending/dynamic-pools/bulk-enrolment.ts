@@ -4,7 +4,8 @@
  */
 import type { Logger } from 'pino'
 import type { Clock } from '../../base/time/clock.ts'
-import { createJob, type Job } from '../../platform/jobs/job.ts'
+import type { Job } from '../../platform/jobs/job.ts'
+import { createTaskSteps, type TaskTable, taskJob } from '../../platform/jobs/stepped-task.ts'
 import type { DynamicPoolTaskRow } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
 import { type Domain, domainOfRow } from '../domains/domain.ts'
@@ -14,9 +15,9 @@ import { BANDS } from './bands.ts'
 import type { Check, Enrolments } from './enrolments.ts'
 import { poolsOf, presentPools } from './pool-rules.ts'
 
-/** How often to look for tasks that a process which died has left. */
-const LOOK_EVERY_MS = 15_000
-const RETRY_MS = 1_000
+const TABLE: TaskTable = {
+  ...{ name: 'dynamic_pool_tasks', key: 'account_id', open: 'TRUE', turn: 'updated_at', lease: null },
+}
 /** Domains in one transaction: some tens of milliseconds. */
 const PORTION = 50
 
@@ -26,10 +27,11 @@ export interface BulkEnrolment {
   readonly job: Job
 }
 
-export interface BulkParts {
+interface BulkParts {
   store: Store
   clock: Clock
   log: Logger
+  owner: string
   known: KnownAddresses
   domains: DomainDirectory
   enrolments: Enrolments
@@ -37,37 +39,8 @@ export interface BulkParts {
 
 export function createBulkEnrolment(parts: BulkParts): BulkEnrolment {
   const { store, clock, log, known, enrolments } = parts
-  const now = () => Math.floor(clock.now())
-  const job = createJob({
-    name: 'dynamic-pool-enrolments',
-    everyMs: LOOK_EVERY_MS,
-    retryMs: RETRY_MS,
-    scope: 'database',
-    async work() {
-      const task = await next()
-      if (task === undefined) return
-      try {
-        await runStep(task)
-      } catch (error) {
-        await postpone(task)
-        throw error
-      }
-      return 'more'
-    },
-  })
-
-  /** The one whose last step is longest ago. */
-  const next = () =>
-    store.db.selectFrom('dynamic_pool_tasks').selectAll().orderBy('updated_at').limit(1).executeTakeFirst()
-
-  /** Others go first. */
-  async function postpone({ account_id: accountId }: DynamicPoolTaskRow): Promise<void> {
-    await store.db
-      .updateTable('dynamic_pool_tasks')
-      .set({ updated_at: now() })
-      .where('account_id', '=', accountId)
-      .execute()
-  }
+  const { runOne } = createTaskSteps<DynamicPoolTaskRow>(parts, TABLE, runStep)
+  const job = taskJob('dynamic-pool-enrolments', runOne, 'database')
 
   async function runStep(task: DynamicPoolTaskRow): Promise<void> {
     const rows = await domainsAfter(task)
@@ -86,7 +59,7 @@ export function createBulkEnrolment(parts: BulkParts): BulkEnrolment {
       else
         await tx
           .updateTable('dynamic_pool_tasks')
-          .set({ position, updated_at: now() })
+          .set({ position })
           .where('account_id', '=', task.account_id)
           .execute()
       return done
@@ -124,7 +97,7 @@ export function createBulkEnrolment(parts: BulkParts): BulkEnrolment {
         .insertInto('dynamic_pool_tasks')
         .values({
           ...{ account_id: accountId, with_subaccounts: withSubaccounts ? 1 : 0, initiated_by: initiatedBy },
-          ...{ position: '', updated_at: now() },
+          ...{ position: '', updated_at: Math.floor(clock.now()) },
         })
         .onConflict((conflict) => conflict.doNothing())
         .execute()

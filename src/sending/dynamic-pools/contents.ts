@@ -27,7 +27,7 @@ export interface PoolContents {
   remove(accountId: string): Promise<void>
 }
 
-export interface ContentParts {
+interface ContentParts {
   clock: Clock
   known: KnownAddresses
   /** Addresses are used by a pool now; may start their warm-up. */

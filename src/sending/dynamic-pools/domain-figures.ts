@@ -1,24 +1,24 @@
 /** Figures of one domain for a health check: without mail in test mode (dynamic-pools.md section 3 rule 6). */
 import type { Clock } from '../../base/time/clock.ts'
-import { countOf, type Figures } from '../../watching/metrics/figures/figures.ts'
+import { countOf, type Figures } from '../../watching/metrics/figures.ts'
 import type { Domain } from '../domains/domain.ts'
 import type { DomainFigures } from './bands.ts'
 
-export interface DomainFigureParts {
+interface DomainFigureParts {
   figures: Figures
   clock: Clock
   windowMs: number
 }
 
-export type SenderOfFigures = Pick<Domain, 'accountId' | 'name'>
+type SenderOfFigures = Pick<Domain, 'accountId' | 'name'>
 
-/** Of the window that ends now, in whole hours. @throws BadRequest when too many queries of the account wait */
+/** Figures of the window that ends now, in whole hours. @throws BadRequest when too many queries of the account wait */
 export async function figuresOf(
   { figures, clock, windowMs }: DomainFigureParts,
   { accountId, name }: SenderOfFigures,
 ): Promise<DomainFigures> {
   const now = clock.now()
-  const [row] = await figures.rows({
+  const [row] = await figures.read({
     accountIds: [accountId],
     ...{ startMs: now - windowMs, endMs: now, resolution: 'hour', dimensions: [] },
     filter: [{ attribute: 'domain', comparator: '=', values: [name] }],

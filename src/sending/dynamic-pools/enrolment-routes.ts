@@ -24,7 +24,7 @@ import { ASSIGNABLE, ENROLLING, HEALTH_CHECK } from './shapes.ts'
 const ENROLMENT = '/v3/domains/{name}/dynamic_pools' as const
 const OVERRIDE = '/v1/dynamic_pools/domains/{name}/override' as const
 
-export interface EnrolmentRouteParts extends LookupParts {
+interface EnrolmentRouteParts extends LookupParts {
   store: Store
   clock: Clock
   enrolments: Enrolments

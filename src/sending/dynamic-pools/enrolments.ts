@@ -6,10 +6,10 @@ import type { Transaction } from 'kysely'
 import { BadRequest } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import type { AccountDirectory } from '../../people/accounts/account-directory.ts'
-import type { DynamicPoolsConfig } from '../../platform/config/config.ts'
+import type { DynamicPoolsConfig } from '../../platform/config/sending.ts'
 import type { DynamicPoolDomainRow, Schema } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
-import type { Figures } from '../../watching/metrics/figures/figures.ts'
+import type { Figures } from '../../watching/metrics/figures.ts'
 import type { Domain } from '../domains/domain.ts'
 import type { DomainDirectory } from '../domains/names/directory.ts'
 import { type AddressBook, SHARED } from '../ips/address-book.ts'
@@ -23,7 +23,7 @@ import { alreadyEnrolled, notEnrolled, ownerOf, poolsOf } from './pool-rules.ts'
 
 type Tx = Transaction<Schema>
 
-export interface EnrolmentParts {
+interface EnrolmentParts {
   store: Store
   clock: Clock
   known: KnownAddresses
@@ -41,7 +41,7 @@ export interface Check {
 }
 
 /** What a domain sends from when it has left; exactly one is given. */
-export interface Replacement {
+interface Replacement {
   ips: readonly string[]
   poolId: string | undefined
 }

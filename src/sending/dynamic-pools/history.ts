@@ -16,7 +16,7 @@ export const NO_BAND = ''
 
 export type FiguresOfRow = Pick<DynamicPoolHistoryRow, 'processed' | 'bounce_ppm' | 'complaint_ppm'>
 
-export interface Change {
+interface Change {
   domainId: string
   domainName: string
   accountId: string

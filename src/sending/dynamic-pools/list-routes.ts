@@ -38,7 +38,7 @@ const ACCOUNTS_MAX = 1_000
 /** In place of a rate that is not known: last in both directions. A rate is at most that of all mail ever sent. */
 const BEYOND = 1_000_000_000_000_000
 
-export interface ListRouteParts extends LookupParts {
+interface ListRouteParts extends LookupParts {
   store: Store
   baseUrl: string
 }
@@ -68,7 +68,7 @@ function readLimit(params: Params, names: readonly string[]): number {
   return params.integer(name, { min: 1, max: 100, default: 10, tooLarge })
 }
 
-/** Of a list that a caller sees: a parent sees the domains of its subaccounts. */
+/** Domains of a list that a caller sees: a parent sees the domains of its subaccounts. */
 async function scopeOf({ accounts }: ListRouteParts, { accountId }: Caller) {
   const ownerId = await ownerOf(accounts, accountId)
   return { ownerId, accountId: ownerId === accountId ? null : accountId }

@@ -17,7 +17,7 @@ export interface PageOrder {
   descending: boolean
 }
 
-export interface PageQuery {
+interface PageQuery {
   /** A table with its joins, and conditions with their values. */
   from: string
   where: readonly string[]

@@ -27,7 +27,7 @@ const SET_NAMES = {
   dynamic_new: 'new_senders',
 } as const satisfies Record<Band, string>
 
-export interface PoolRouteParts {
+interface PoolRouteParts {
   known: KnownAddresses
   accounts: AccountDirectory
   contents: PoolContents

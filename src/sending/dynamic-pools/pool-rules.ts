@@ -5,7 +5,7 @@ import type { AccountDirectory } from '../../people/accounts/account-directory.t
 import type { AddressBook, Pool } from '../ips/address-book.ts'
 import { BANDS, type Band } from './bands.ts'
 
-export const notConfigured = () => new BadRequest('dynamic IP pools are not configured')
+const notConfigured = () => new BadRequest('dynamic IP pools are not configured')
 export const notEnrolled = () => new BadRequest('domain is not enrolled in dynamic IP pools')
 export const alreadyEnrolled = () => new BadRequest('domain is already enrolled in dynamic IP pools')
 

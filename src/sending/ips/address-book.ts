@@ -1,5 +1,5 @@
 /** Every address with what decides who may send from it, as one value that is replaced at each change. Pure. */
-import type { SourceAddress } from '../../platform/config/config.ts'
+import type { SourceAddress } from '../../platform/config/sending.ts'
 import type {
   DynamicPoolMemberRow,
   DynamicPoolRow,
@@ -27,7 +27,7 @@ export interface Address {
   helo: string | null
   /** The confirmed reverse name, or ''. */
   rdns: string
-  /** Of either kind of pool: an address is in one at most. */
+  /** A pool of either kind: an address is in one at most. */
   poolId: string | null
   isWarming: boolean
 }
@@ -46,7 +46,7 @@ export interface AddressBook {
   byIp: ReadonlyMap<string, Address>
   shared: readonly Address[]
   dedicatedOf: ReadonlyMap<string, readonly Address[]>
-  /** Those with addresses. */
+  /** Pools that have addresses. */
   pools: ReadonlyMap<string, Pool>
   /** All of them; `name` is the band. Domains are enrolled in them, and neither linked nor does a message request one. */
   dynamicPools: ReadonlyMap<string, Pool>
@@ -71,7 +71,7 @@ export interface BookRows {
   blocks: readonly IpBlockRow[]
 }
 
-export interface BookSettings {
+interface BookSettings {
   configured: readonly SourceAddress[]
   requireFcrdns: boolean
   /** Unix milliseconds: addresses that no process has named since are out of use. */

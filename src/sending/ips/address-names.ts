@@ -13,7 +13,7 @@ export interface NamedAddress {
   helo: string | null
 }
 
-export interface NameParts {
+interface NameParts {
   resolver: Resolver
   hostname: string
   /** That the SPF records of sending domains include. */
@@ -32,7 +32,7 @@ export async function nameFaults(parts: NameParts, address: NamedAddress): Promi
   return found.includes(null) ? null : found.flatMap((faults) => faults ?? [])
 }
 
-export async function reverseFaults(resolver: Resolver, { ip }: NamedAddress): Promise<NameFaults> {
+async function reverseFaults(resolver: Resolver, { ip }: NamedAddress): Promise<NameFaults> {
   const { fault, isKnown } = await confirmName(resolver, ip)
   if (!isKnown) return null
   return fault === null ? [] : [`${fault}.`]

@@ -8,7 +8,7 @@ import type { Core } from '../../core.ts'
 import type { ShapingTable } from '../../mail/deliver/shaping/shaping-table.ts'
 import { createJob } from '../../platform/jobs/job.ts'
 import type { NodeReport, Nodes } from '../../platform/nodes/node.ts'
-import type { Figures } from '../../watching/metrics/figures/figures.ts'
+import type { Figures } from '../../watching/metrics/figures.ts'
 import { type Blocks, createBlocks } from './blocks/blocks.ts'
 import { createAddressChecks } from './checks.ts'
 import { createDomainAddresses } from './domains/domain-addresses.ts'
@@ -38,7 +38,7 @@ export interface IpsArea extends Area {
 /** A change in another process takes effect after at most this time. */
 const REFRESH_MS = 2_000
 
-export interface IpsUses {
+interface IpsUses {
   known: KnownAddresses
   figures: Figures
   shaping(): ShapingTable
@@ -54,7 +54,7 @@ export function ipsArea(core: Core, uses: IpsUses): IpsArea {
   })
   const blocks = createBlocks({ ...core, known, shaping })
   const warmups = createWarmups({ ...core, ...uses, plan })
-  const common = { ...core, known, assigned: warmups.assigned }
+  const common = { ...core, owner: core.leaseOwner, known, assigned: warmups.assigned }
   const tasks = createIpTasks(common)
   const sources = createSources({
     book: known.book,

@@ -2,9 +2,11 @@
  * Looks once an hour whether the configured addresses are bound on this machine, and whether forward and reverse DNS
  * agree (ips-pools.md section 1 rule 2). DNS matters only where mail goes to the recipients' own servers.
  */
+
 import type { Logger } from 'pino'
 import { canonicalIp } from '../../base/net/ip.ts'
 import type { Clock } from '../../base/time/clock.ts'
+import { HOUR_MS } from '../../base/time/durations.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
 import type { Flag } from '../../platform/store/schema.ts'
@@ -13,7 +15,7 @@ import { confirmName } from '../../protocols/dns/confirmed-name.ts'
 import type { Resolver } from '../../protocols/dns/resolver.ts'
 import type { KnownAddresses } from './known-addresses.ts'
 
-const EVERY_MS = 3_600_000
+const EVERY_MS = HOUR_MS
 /** Addresses looked up at a time. */
 const CONCURRENT = 4
 

@@ -52,7 +52,7 @@ export function setFor(book: AddressBook, sender: SenderSettings, requested: Req
 export const isUsable = ({ isEnabled, isLocal }: Address): boolean => isEnabled && isLocal
 
 /** What the choice depends on besides the set. */
-export interface Conditions {
+interface Conditions {
   /** Whether the destination can be reached from an address. */
   reaches(ip: string): boolean
   /** Whether an address on warm-up may send the destination more in this hour. */

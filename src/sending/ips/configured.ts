@@ -1,6 +1,6 @@
 /** Takes the addresses of the configuration into the table (ips-pools.md section 1 rule 1). */
 import type { Transaction } from 'kysely'
-import type { SourceAddress } from '../../platform/config/config.ts'
+import type { SourceAddress } from '../../platform/config/sending.ts'
 import type { IpRow, Schema } from '../../platform/store/schema.ts'
 import { removeWarmups } from './warmup/removal.ts'
 

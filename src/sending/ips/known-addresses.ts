@@ -2,8 +2,10 @@
  * The address book of this process: in memory, since each delivery asks for it, and read again when the version in the
  * database has changed. All changes go through `change`.
  */
+
 import type { Kysely, Transaction } from 'kysely'
 import type { Clock } from '../../base/time/clock.ts'
+import { HOUR_MS } from '../../base/time/durations.ts'
 import type { Config } from '../../platform/config/config.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
@@ -12,7 +14,7 @@ import { type AddressBook, type BookRows, createBook, mayUse, poolFor, SHARED } 
 import { noteConfigured } from './configured.ts'
 
 /** A process notes every hour what its configuration names (checks.ts). */
-const UNSEEN_MS = 3 * 3_600_000
+const UNSEEN_MS = 3 * HOUR_MS
 const TOPIC = 'addresses'
 
 export interface KnownAddresses {
@@ -46,7 +48,7 @@ export async function openAddresses(
       seenSince: clock.now() - UNSEEN_MS,
     })
 
-  /** Of two that overlap, the one that began earlier may end later: an older book replaces no newer one. */
+  /** An older book replaces no newer one: of two reads that overlap, the one that began earlier may end later. */
   async function reload(): Promise<AddressBook> {
     const read = bookOf(await readRows(store.db))
     if (current === null || Number(read.version) >= Number(current.version)) current = read

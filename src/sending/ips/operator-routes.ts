@@ -23,7 +23,7 @@ const WRITE = { area: 'account', access: 'write', only: 'first' } as const
 /** In place of an account's id. */
 const NOBODY = 'none'
 
-export interface OperatorRouteParts {
+interface OperatorRouteParts {
   store: Store
   known: KnownAddresses
   accounts: AccountDirectory

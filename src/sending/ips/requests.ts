@@ -11,7 +11,7 @@ export interface AddressRequests {
   take(accountId: string): Promise<void>
 }
 
-export interface RequestParts {
+interface RequestParts {
   known: KnownAddresses
   /** What is given is warmed up from its first use. */
   warms: boolean

@@ -36,7 +36,7 @@ const FILTERS = {
   enabled: flagParam('Only those in use, or only others'),
 }
 
-export interface IpRouteParts {
+interface IpRouteParts {
   store: Store
   known: KnownAddresses
   tasks: IpTasks
@@ -47,7 +47,7 @@ export function ipRoutes(parts: IpRouteParts): Operation[] {
   return [...listRoutes(parts), ...readRoutes(parts), ...requestRoutes(parts), ...domainTaskRoutes(parts)]
 }
 
-/** Those that an account may assign, in the order of the text. */
+/** Addresses that an account may assign, in the order of the text. */
 function listed(
   book: AddressBook,
   accountId: string,

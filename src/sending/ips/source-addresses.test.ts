@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { newId } from '../../base/ids.ts'
-import type { SourceAddress } from '../../platform/config/config.ts'
+import type { SourceAddress } from '../../platform/config/sending.ts'
 import type { IpRow } from '../../platform/store/schema.ts'
 import type { Domain } from '../domains/domain.ts'
 import { type AddressBook, type BookRows, createBook } from './address-book.ts'

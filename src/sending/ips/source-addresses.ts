@@ -16,7 +16,7 @@ import { spread } from '../../base/flow/spread.ts'
 import { canonicalIp } from '../../base/net/ip.ts'
 import type { Routed } from '../../mail/deliver/contract.ts'
 import { NO_SOURCE, type Source } from '../../mail/deliver/lanes/lanes.ts'
-import { SYSTEM_ACCOUNT_ID } from '../../platform/store/system-account.ts'
+import { SYSTEM_ACCOUNT_ID } from '../../platform/store/account-rows.ts'
 import type { DomainDirectory } from '../domains/names/directory.ts'
 import { type Address, type AddressBook, mayUse, poolFor } from './address-book.ts'
 import type { BlockStates } from './blocks/blocks.ts'
@@ -48,7 +48,7 @@ export interface Sources {
   poolOf(ip: string): { id: string; name: string } | null
 }
 
-export interface SourceParts {
+interface SourceParts {
   book(): AddressBook
   domains: Pick<DomainDirectory, 'byId'>
   /** Without configured addresses the system chooses, and a message may request one of these. */
@@ -76,7 +76,7 @@ export function createSources(parts: SourceParts): Sources {
   const isOwn = (address: Address) =>
     isUsable(address) && (parts.isBound?.(address.ip) !== false || !othersHave(address.ip))
 
-  /** Of all processes, so that each of them has the same choice; else of this one. `site` null: any. */
+  /** Addresses of all processes, so that each has the same choice; else of this one. `site` null: any. */
   function addressOf(
     delivery: Routed,
     sender: SenderSettings,

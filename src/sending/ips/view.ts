@@ -49,13 +49,13 @@ export async function domainCounts(
     (byDefault.has(ip) ? Number(rest.count) : 0)
 }
 
-/** Those of a domain that says nothing. */
+/** Addresses of a domain that names none. */
 function defaultIps(book: AddressBook, accountId: string): string[] {
   const dedicated = dedicatedTo(book, accountId)
   return (dedicated.length > 0 ? dedicated : sharedFor(book, accountId)).map(({ ip }) => ip)
 }
 
-export interface DomainPage {
+interface DomainPage {
   limit: number
   skip: number
   /** A domain matches if its name contains one of them; none: all match. */

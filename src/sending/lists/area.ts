@@ -2,9 +2,9 @@
 
 import type { Area } from '../../area.ts'
 import type { Core } from '../../core.ts'
+import { taskJob } from '../../platform/jobs/stepped-task.ts'
 import { removeListsOf } from './account-removal.ts'
 import { createListDomains, type ListDomains } from './list-domains.ts'
-import { taskJob } from './list-tasks.ts'
 import { listRoutes } from './routes.ts'
 import { createLists } from './service.ts'
 import { createListStore, type ListStore } from './store.ts'

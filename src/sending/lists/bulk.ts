@@ -12,7 +12,7 @@ import { type List, memberOfRow, parseOrNull, readAddress, readVars } from './li
 import { memberUploadErrorEvent, memberUploadedEvent, type UploadFacts } from './list-events.ts'
 
 /** Per call, mailing-lists.md section 3. */
-export const ENTRIES_MAX = 1_000
+const ENTRIES_MAX = 1_000
 /** Up to this many JSON entries are written before the response (rule 9). */
 export const SYNCHRONOUS_ENTRIES_MAX = 100
 export const CSV_BYTES_MAX = 5_000_000
@@ -28,7 +28,7 @@ const TOO_MANY = `Too many members, max is ${ENTRIES_MAX} per request`
 /** One parsed entry; absent fields leave those of an existing member unchanged. */
 export type Entry = GoodEntry | BadEntry
 
-export interface GoodEntry {
+interface GoodEntry {
   address: string
   key: string
   name?: string
@@ -36,7 +36,7 @@ export interface GoodEntry {
   subscribed?: boolean
 }
 
-export interface BadEntry {
+interface BadEntry {
   /** The entry as given, truncated. */
   bad: string
   why: string

@@ -33,7 +33,7 @@ export interface InboundPost {
   envelopeSender: string | null
 }
 
-export type Verdict =
+type Verdict =
   | { kind: 'allowed' }
   /** Not distributed. From outside: this SMTP reply; no event. */
   | { kind: 'refused'; code: 550; reply: string }
@@ -139,9 +139,9 @@ function isAutoSubmitted(headers: Headers): boolean {
 }
 
 /** Placeholder in the fields of a post until a copy is made, because each recipient has a link of their own. */
-export const LIST_UNSUBSCRIBE_URL = '%mailing_list_unsubscribe_url%'
+const LIST_UNSUBSCRIBE_URL = '%mailing_list_unsubscribe_url%'
 /** Replaced by an address, without `mailto:`. */
-export const LIST_UNSUBSCRIBE_ADDRESS = '%mailing_list_unsubscribe_address%'
+const LIST_UNSUBSCRIBE_ADDRESS = '%mailing_list_unsubscribe_address%'
 
 export interface ListHeaders {
   /** Fields of the post that its copies do not carry, in lower case. */
@@ -151,14 +151,14 @@ export interface ListHeaders {
 
 /** Fields about another list, or about how the post reached us (RFC 2369 §4: lists within lists). */
 const REPLACED = ['list-id', 'list-post', 'list-help', 'list-owner', 'list-subscribe', 'list-archive']
-/** Of mail from outside: fields of its transport, and requests for notices, which each member would send to the author. */
+/** Left out of mail from outside: fields of its transport, and requests for notices, which each member would send to the author. */
 const DROPPED = [
   ...['return-path', 'x-envelope-from', 'bcc'],
   ...['disposition-notification-to', 'return-receipt-to', 'x-confirm-reading-to'],
 ]
 
 /** How a copy names the author of a post from outside. */
-export interface ShownAuthor {
+interface ShownAuthor {
   author: Mailbox
   /** From is the list's address: see decision 84. */
   rewritesFrom: boolean
@@ -202,7 +202,7 @@ export function listHeaders(
   return { remove, add }
 }
 
-/** Of each of the two names in a rewritten From. */
+/** Length of each of the two names in a rewritten From. */
 const SHOWN_NAME_MAX = 100
 
 /** `Ann Lee via Devs <devs@example.com>` (RFC 7960 §4.1.3.1). */
@@ -224,7 +224,7 @@ export interface ListRecipient {
   vars: Record<string, unknown>
 }
 
-export function recipientOfRow(row: ListMemberRow): ListRecipient {
+function recipientOfRow(row: ListMemberRow): ListRecipient {
   return {
     address: row.address,
     domain: row.address.slice(row.address.lastIndexOf('@') + 1).toLowerCase(),
@@ -233,7 +233,7 @@ export function recipientOfRow(row: ListMemberRow): ListRecipient {
   }
 }
 
-export interface MemberChunk {
+interface MemberChunk {
   recipients: ListRecipient[]
   /** Where the next chunk begins; null after the last member. */
   next: string | null

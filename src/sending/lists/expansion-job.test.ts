@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { createTestClock } from '../../../test/support/clock.ts'
-import { jobContext } from '../../../test/support/job-context.ts'
 import { createTestList, LIST_TIME } from '../../../test/support/lists.ts'
 import { eachStore } from '../../../test/support/stores.ts'
 import { newId } from '../../base/ids.ts'
+import { LEASE_MS } from '../../platform/jobs/stepped-task.ts'
 import type { DeliveryRow } from '../../platform/store/schema.ts'
 import { insert, StaleWrite, type Store } from '../../platform/store/store.ts'
 import { listHeaders } from './expand.ts'
@@ -17,7 +16,6 @@ import {
   type InsertDeliveries,
 } from './expansion-job.ts'
 import type { List } from './list.ts'
-import { LEASE_MS, taskJob } from './list-tasks.ts'
 import type { ListStore } from './store.ts'
 
 const MESSAGE = 'message-1'
@@ -239,32 +237,4 @@ eachStore('a post to a large list does not hold up one to another list', async (
   await store.commit([post({ ...list, address: 'other@mg.example.com' })])
   await running.runOne()
   assert.deepEqual(order, ['devs@mg.example.com', 'other@mg.example.com'])
-})
-
-test('the job does all tasks, survives a fault, and ends on stop', async () => {
-  const clock = createTestClock(LIST_TIME)
-  const outcomes: (boolean | Error)[] = [true, true, new Error('database gone'), true, false]
-  let idle = () => {}
-  const runner = taskJob('tasks', async () => {
-    const next = outcomes.shift() ?? false
-    if (next instanceof Error) throw next
-    if (outcomes.length === 0) idle()
-    return next
-  })
-  const done = new Promise<void>((resolve) => {
-    idle = resolve
-  })
-  runner.start(jobContext(null as unknown as Store, { clock }))
-  await clock.advance(2_000)
-  await done
-  assert.equal(outcomes.length, 0)
-  outcomes.push(true, false)
-  runner.wake()
-  await clock.advance(0)
-  assert.equal(outcomes.length, 0)
-  await runner.stop()
-  outcomes.push(true)
-  runner.wake()
-  await clock.advance(60_000)
-  assert.deepEqual(outcomes, [true])
 })

@@ -11,20 +11,29 @@
  */
 
 import { newId } from '../../base/ids.ts'
-import type { Clock } from '../../base/time/clock.ts'
-import { joinInserts } from '../../platform/store/join-inserts.ts'
+import { DAY_MS } from '../../base/time/durations.ts'
+import {
+  createTaskSteps,
+  LEASE_MS,
+  type TaskParts,
+  type TaskTable,
+} from '../../platform/jobs/stepped-task.ts'
 import type { ListExpansionRow } from '../../platform/store/schema.ts'
-import { insert, type Statement, type Store } from '../../platform/store/store.ts'
+import { insert, joinInserts, type Statement } from '../../platform/store/store.ts'
 import { addressKey } from '../../protocols/mime/address.ts'
 import { type ListHeaders, type ListRecipient, readMembers } from './expand.ts'
 import type { List } from './list.ts'
-import { claimTask } from './list-tasks.ts'
 import { type ListStore, removeOrphans, UNREACHABLE } from './store.ts'
 
 /** One transaction of two rows per member; with at most 64 KB of variables each, 32 MB. */
 const MEMBERS_PER_STEP = 500
 /** Finished expansions are kept as long as copies may still be in the queue, retries included. */
-const FINISHED_KEPT_MS = 14 * 86_400_000
+const FINISHED_KEPT_MS = 14 * DAY_MS
+
+const TABLE: TaskTable = {
+  ...{ name: 'list_expansions', key: 'id', open: "task.state = 'running'", turn: 'updated_at' },
+  lease: { ms: LEASE_MS, check: 'position', tries: null },
+}
 
 export interface Expansion {
   id: string
@@ -113,42 +122,36 @@ export type InsertDeliveries = (
   members: readonly ListRecipient[],
 ) => readonly Statement[] | null | Promise<readonly Statement[] | null>
 
-export interface ExpansionJob {
+interface ExpansionJob {
   /** Runs one step of one expansion; false if none is due. */
   runOne(): Promise<boolean>
   byId(id: string): Promise<Expansion | null>
 }
 
-export function createExpansionJob(parts: {
-  store: Store
-  lists: ListStore
-  clock: Clock
-  /** Identifies this process. */
-  owner: string
-  insertDeliveries: InsertDeliveries
-  /** Called after deliveries were committed. */
-  inserted(): void
-}): ExpansionJob {
-  const { store, lists, clock, owner } = parts
+export function createExpansionJob(
+  parts: TaskParts & {
+    lists: ListStore
+    insertDeliveries: InsertDeliveries
+    /** Called after deliveries were committed. */
+    inserted(): void
+  },
+): ExpansionJob {
+  const { store, lists, clock } = parts
+  const tasks = createTaskSteps<ListExpansionRow>(parts, TABLE, async (row) => {
+    const exclude = new Set(JSON.parse(row.exclude_json) as string[])
+    const chunk = await readMembers(lists, row.list_id, row.position, exclude, MEMBERS_PER_STEP)
+    const made = chunk.recipients.length
+    const rows = made > 0 ? await parts.insertDeliveries(expansionOfRow(row), chunk.recipients) : []
+    // The step is tried again when its lease ends.
+    if (rows === null) return
+    const copies = row.copies + made
+    const change = chunk.next === null ? { copies, state: 'done' as const } : { copies, position: chunk.next }
+    const ended = chunk.next === null ? endOf(row, clock.now()) : []
+    await tasks.commit(row, change, [...ended, ...joinInserts(rows)], 'release')
+    if (made > 0) parts.inserted()
+  })
   return {
-    async runOne() {
-      const row = await claimTask<ListExpansionRow>(
-        store,
-        { name: 'list_expansions', inOrder: false },
-        owner,
-        clock.now(),
-      )
-      if (!row) return false
-      const exclude = new Set(JSON.parse(row.exclude_json) as string[])
-      const chunk = await readMembers(lists, row.list_id, row.position, exclude, MEMBERS_PER_STEP)
-      const copies = chunk.recipients.length
-      const rows = copies > 0 ? await parts.insertDeliveries(expansionOfRow(row), chunk.recipients) : []
-      // The step is tried again when its lease ends.
-      if (rows === null) return true
-      await store.commit([...advance(row, chunk.next, copies, clock.now()), ...joinInserts(rows)])
-      if (copies > 0) parts.inserted()
-      return true
-    },
+    runOne: tasks.runOne,
     async byId(id) {
       const row = await store.db
         .selectFrom('list_expansions')
@@ -173,22 +176,11 @@ function expansionOfRow(row: ListExpansionRow): Expansion {
   }
 }
 
-/** Advances the row, or ends it; its position must still be where the chunk began. */
-function advance(row: ListExpansionRow, next: string | null, copies: number, nowMs: number): Statement[] {
-  const now = Math.floor(nowMs)
-  const move: Statement = {
-    sql: `UPDATE list_expansions SET position = ?, copies = copies + ?, state = ?, lease_until = 0, updated_at = ?
-      WHERE id = ? AND position = ? AND state = 'running'`,
-    values: [next ?? row.position, copies, next === null ? 'done' : 'running', now, row.id, row.position],
-    expectRows: 1,
-  }
-  if (next !== null) return [move]
-  return [
-    move,
-    removeOrphans(row.list_id),
-    {
-      sql: "DELETE FROM list_expansions WHERE state = 'done' AND updated_at < ?",
-      values: [now - FINISHED_KEPT_MS],
-    },
-  ]
-}
+/** Removes what an expansion leaves behind with its last chunk, and those that ended long ago. */
+const endOf = (row: ListExpansionRow, now: number): Statement[] => [
+  removeOrphans(row.list_id),
+  {
+    sql: "DELETE FROM list_expansions WHERE state = 'done' AND updated_at < ?",
+    values: [Math.floor(now) - FINISHED_KEPT_MS],
+  },
+]

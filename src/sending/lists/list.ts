@@ -42,11 +42,11 @@ export interface Member {
   subscribed: boolean
 }
 
-/** Of one member, as JSON. Bounds the memory of a chunk of members during an expansion. */
-export const VARS_BYTES_MAX = 64 * 1024
+/** Variables of one member, as JSON. Bounds the memory of a chunk of members during an expansion. */
+const VARS_BYTES_MAX = 64 * 1024
 /** An address with its name, as in any parameter; the address parser has the same limit. */
 const ADDRESS_TEXT_MAX = 2_048
-/** Of List-Id, RFC 2919 §3. */
+/** Length of List-Id, RFC 2919 §3. */
 const HEADER_ID_MAX = 255
 /** dot-atom-text of RFC 5322 §3.2.3. */
 const DOT_ATOM = /^[\w!#$%&'*+/=?^`{|}~-]+(?:\.[\w!#$%&'*+/=?^`{|}~-]+)*$/

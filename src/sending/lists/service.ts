@@ -29,7 +29,7 @@ export interface ListFields {
   headerId?: string | undefined
 }
 
-export interface MemberFields {
+interface MemberFields {
   address?: string | undefined
   name?: string | undefined
   vars?: Record<string, unknown> | undefined
@@ -149,7 +149,7 @@ export function createLists(parts: { lists: ListStore; domains: DomainDirectory;
 }
 
 /** The result of following a list link. */
-export type Subscription = 'changed' | 'unchanged' | 'unknown'
+type Subscription = 'changed' | 'unchanged' | 'unknown'
 
 /**
  * Unsubscribes one member, for links and mail to the unsubscribe address. `also` (its event) is written in the same

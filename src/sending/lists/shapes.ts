@@ -12,7 +12,7 @@ import {
   oneOf,
   text,
 } from '../../base/shape.ts'
-import { pageOf } from '../../platform/http/request/paging-shape.ts'
+import { pageOf } from '../../platform/http/request/paging.ts'
 import { ACCESS_LEVELS, REPLY_PREFERENCES } from './list.ts'
 
 const MESSAGE = text('What was done')
@@ -28,7 +28,7 @@ export const LIST = named('MailingList', 'A mailing list', {
   members_count: integer('Number of members, unsubscribed ones included'),
 })
 
-export const MEMBER = named('MailingListMember', 'A member of a mailing list', {
+const MEMBER = named('MailingListMember', 'A member of a mailing list', {
   address: text('Address of the member', { example: 'bob@example.com' }),
   name: text('Name of the member; may be empty'),
   vars: map('Variables for posts', anyJson('Any value'), { example: { age: 26 } }),

@@ -1,25 +1,24 @@
 /** The SQL of lists and members. Members are written under their list's version: see `changeMembers`. */
 
-import { joinInserts } from '../../platform/store/join-inserts.ts'
 import type { ListMemberRow, ListRow } from '../../platform/store/schema.ts'
-import { insert, StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
+import { insert, joinInserts, StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
 import { addressKey } from '../../protocols/mime/address.ts'
 import { type List, listOfRow, type Member, memberOfRow } from './list.ts'
 
 /** A page by pivot. `pivot` is an address key; null is before the first and after the last item. */
-export interface PivotQuery {
+interface PivotQuery {
   page: 'first' | 'last' | 'next' | 'previous'
   pivot: string | null
   limit: number
 }
 
-export interface MemberFilter {
+interface MemberFilter {
   key?: string | undefined
   subscribed?: boolean | undefined
 }
 
 /** What a change writes besides the list itself. */
-export interface MemberChange {
+interface MemberChange {
   write: readonly ListMemberRow[]
   /** Address keys. */
   remove?: readonly string[]

@@ -4,18 +4,22 @@ import type { Core } from '../../core.ts'
 import { countedBounceRetention } from './automatic.ts'
 import { createSuppressionCheck, type SuppressionCheck } from './check.ts'
 import { createImports } from './import.ts'
+import { UNPACKED_BYTES_MAX } from './import-file.ts'
 import { policyRoutes } from './policy.ts'
 import { suppressionRoutes } from './routes.ts'
 import { createSuppressions } from './service.ts'
 import { domainStatements } from './store.ts'
 
-export interface SuppressionsArea extends Area {
+interface SuppressionsArea extends Area {
   check: SuppressionCheck
 }
 
 export function suppressionsArea(core: Core): SuppressionsArea {
   const { config, store, blobs, domains, clock, log } = core
-  const imports = createImports({ store, blobs, clock, log, owner: core.leaseOwner })
+  const imports = createImports({
+    ...{ store, blobs, clock, log, owner: core.leaseOwner },
+    unpackedBytesMax: UNPACKED_BYTES_MAX,
+  })
   return {
     check: createSuppressionCheck(store, clock),
     operations: [

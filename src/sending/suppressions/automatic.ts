@@ -3,7 +3,9 @@
  * statements for the transaction of its event, so that no record exists without its event. Nothing is read
  * beforehand: the statements themselves check allowlist and policy.
  */
+
 import type { Clock } from '../../base/time/clock.ts'
+import { DAY_MS, HOUR_MS } from '../../base/time/durations.ts'
 import { CODE_UNPREPARED, type Outcome } from '../../mail/deliver/attempt/outcome.ts'
 import type { ClaimedDelivery } from '../../mail/deliver/claim/queue.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
@@ -87,8 +89,7 @@ export function addBounce({ owner, recipient, severity, code, error, eventId, no
   ]
 }
 
-const DAY_MS = 86_400_000
-const RETENTION_EVERY_MS = 6 * 3_600_000
+const RETENTION_EVERY_MS = 6 * HOUR_MS
 const RETENTION_ROWS = 1_000
 const OLD_COUNTED = `DELETE FROM counted_bounces WHERE event_id IN
   (SELECT event_id FROM counted_bounces WHERE bounced_at < ? ORDER BY bounced_at LIMIT ${RETENTION_ROWS})`

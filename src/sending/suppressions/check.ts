@@ -11,7 +11,7 @@ import { addressKey } from '../../protocols/mime/address.ts'
 import { ALL_MAIL } from './given-records.ts'
 
 /** The lists that stop mail, in the order in which they are checked: the first hit gives the reason. */
-export const STOPPING_LISTS = ['bounces', 'unsubscribes', 'complaints'] as const
+const STOPPING_LISTS = ['bounces', 'unsubscribes', 'complaints'] as const
 export type StoppingList = (typeof STOPPING_LISTS)[number]
 
 const FAILURES: Readonly<Record<StoppingList, Pick<Failure, 'code' | 'description'> & { reason: string }>> = {

@@ -16,11 +16,11 @@ export type GivenRecord = Readonly<Record<string, unknown>>
 /** A validated record. `address` is the key: in lower case; a bare domain only in the allowlist. */
 export interface NewRecord {
   address: string
-  /** Of a bounce; otherwise empty. */
+  /** SMTP code of a bounce; otherwise empty. */
   code: string
   /** Error text of a bounce, reason of an allowlist entry; otherwise empty. */
   detail: string
-  /** Of an unsubscribe, at least one; otherwise none. */
+  /** Tags of an unsubscribe, at least one; otherwise none. */
   tags: readonly string[]
   /** Unix milliseconds; null: not given. */
   createdAt: number | null

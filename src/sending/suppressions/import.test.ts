@@ -28,7 +28,10 @@ async function startImports(store: Store, t: TestContext) {
   const lines: Record<string, unknown>[] = []
   const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) })
   const blobs = await openBlobs(await temporaryFolder(t))
-  const imports = createImports({ store, blobs, clock: systemClock, log, unpackedBytesMax: 10_000_000 })
+  const imports = createImports({
+    ...{ store, blobs, clock: systemClock, log, owner: 'test' },
+    unpackedBytesMax: 10_000_000,
+  })
   imports.job.start(jobContext(store))
   t.after(() => imports.job.stop())
   const line = (msg: string) => eventually(msg, async () => lines.find((one) => one['msg'] === msg))

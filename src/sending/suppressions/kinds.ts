@@ -3,7 +3,7 @@
 import type { Of, Shape } from '../../base/shape.ts'
 import { formatUtc } from '../../base/time/dates.ts'
 import { dateParam, type Inputs, textParam, textsParam } from '../../platform/http/request/inputs.ts'
-import type { Area } from '../../platform/http/rights/rights.ts'
+import type { RightsArea } from '../../platform/http/rights/rights.ts'
 import type { SuppressionKind } from '../../platform/store/schema.ts'
 import {
   ADDRESS_DONE,
@@ -28,7 +28,7 @@ export interface KindTraits<V = unknown, A = unknown, R = unknown> {
   noun: string
   /** Other names in the path. */
   aliases: readonly string[]
-  area: Area
+  area: RightsArea
   /** Fields of an added record, also the members of a JSON record. */
   fields: Inputs
   /** Columns of a CSV file; the header needs one of `needed`. */

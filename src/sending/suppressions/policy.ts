@@ -2,6 +2,7 @@
 
 import { descriptionOf, type Of } from '../../base/shape.ts'
 import type { Clock } from '../../base/time/clock.ts'
+import { DAY_MS } from '../../base/time/durations.ts'
 import { type Actor, auditStatement } from '../../people/accounts/audit-log.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import { given, integerParam } from '../../platform/http/request/inputs.ts'
@@ -11,10 +12,10 @@ import type { DomainDirectory } from '../domains/names/directory.ts'
 import { ownDomain } from '../domains/routes.ts'
 import { SUPPRESSION_POLICY } from './shapes.ts'
 
-export type SuppressionPolicy = Of<typeof SUPPRESSION_POLICY>
+type SuppressionPolicy = Of<typeof SUPPRESSION_POLICY>
 
 /** Without a policy: the first hard bounce suppresses permanently, soft ones never. */
-export const DEFAULT_POLICY: SuppressionPolicy = {
+const DEFAULT_POLICY: SuppressionPolicy = {
   hard_bounces_to_suppress: 1,
   soft_bounces_to_suppress: 0,
   window_days: 30,
@@ -39,7 +40,7 @@ const NAMES = Object.keys(DEFAULT_POLICY) as (keyof SuppressionPolicy)[]
 const PATH = '/sendwright/v1/domains/{name}/suppression-policy'
 const TAG = 'Suppressions'
 
-export interface PolicyRouteParts {
+interface PolicyRouteParts {
   store: Store
   domains: DomainDirectory
   clock: Clock
@@ -81,7 +82,7 @@ export function policyRoutes({ store, domains, clock }: PolicyRouteParts): Opera
   ]
 }
 
-export async function readPolicy(store: Store, domain: Domain): Promise<SuppressionPolicy> {
+async function readPolicy(store: Store, domain: Domain): Promise<SuppressionPolicy> {
   const row = await store.db
     .selectFrom('suppression_policies')
     .select(NAMES)
@@ -113,5 +114,3 @@ export function policyStatements(
     auditStatement(actor, { action: 'suppression-policy.set', subject: domain.name, detail: policy }, now),
   ]
 }
-
-const DAY_MS = 86_400_000

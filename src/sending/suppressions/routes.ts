@@ -13,8 +13,7 @@ import {
   parsedParam,
   textParam,
 } from '../../platform/http/request/inputs.ts'
-import { pageName, pivotPaging } from '../../platform/http/request/paging.ts'
-import { pageOf } from '../../platform/http/request/paging-shape.ts'
+import { pageName, pageOf, pivotPaging } from '../../platform/http/request/paging.ts'
 import type { Params } from '../../platform/http/request/params.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'
 import type { Access } from '../../platform/http/rights/rights.ts'
@@ -28,7 +27,7 @@ import { KINDS, type KindTraits } from './kinds.ts'
 import type { Suppressions } from './service.ts'
 import type { PageQuery } from './store.ts'
 
-export interface SuppressionRouteParts {
+interface SuppressionRouteParts {
   suppressions: Suppressions
   domains: DomainDirectory
   imports: {

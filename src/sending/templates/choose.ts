@@ -41,7 +41,7 @@ export interface TemplateChoice {
 
 /** A change on another node takes effect this much later at most. */
 const REMEMBER_MS = 5_000
-/** Of up to 100 KB each. */
+/** Templates in memory, up to 100 KB each. */
 const CHOICES_MAX = 200
 
 export function createTemplateChoice(parts: {

@@ -6,7 +6,7 @@ export interface WaitingJob {
   alone: boolean
 }
 
-export interface JobQueue<J extends WaitingJob> {
+interface JobQueue<J extends WaitingJob> {
   readonly count: number
   add(job: J): void
   /** To the front of its account's jobs. */

@@ -3,9 +3,11 @@
  * load), so it runs in a worker thread that starts with the first document and ends after an idle time. One document at a
  * time; a thread that takes too long or too much memory is ended.
  */
+
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { Unavailable } from '../../base/process/errors.ts'
+import { MINUTE_MS } from '../../base/time/durations.ts'
 
 export type MjmlResult = { kind: 'compiled'; html: string } | { kind: 'failed'; why: string }
 
@@ -20,7 +22,7 @@ const WAITING_MAX = 50
 const COMPILE_MS_MAX = 3_000
 /** Reading 200 packages takes half a second; a slow disk ten times that. */
 const START_MS_MAX = 30_000
-const IDLE_MS = 60_000
+const IDLE_MS = MINUTE_MS
 const MEMORY_MAX_MB = 256
 /** `mj-include` would read files (templates.md rule 27); mjml itself is set to ignore it, which hides it. */
 const INCLUDE = /<\s*mj-include/i

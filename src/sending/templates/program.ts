@@ -10,11 +10,11 @@
 import Handlebars from 'handlebars'
 
 /** Levels of blocks in a template, and of lists within a value that is written out. */
-export const DEPTH_MAX = 100
+const DEPTH_MAX = 100
 /** Bytes of one rendered template. */
 export const OUTPUT_BYTES_MAX = 5_000_000
 /** Processor time of one rendering. The limit is 500 ms; the rest is for what runs between two checks. */
-export const RENDER_CPU_MS_MAX = 350
+const RENDER_CPU_MS_MAX = 350
 /** Reading the clock costs 0.4 µs: about as much as this many steps. */
 const STEPS_BETWEEN_LOOKS = 64
 /** Pieces joined at a time: a string grown piece by piece holds 32 bytes more for each of them. */
@@ -136,7 +136,7 @@ const isBlockName = (name: string) => Object.hasOwn(BLOCKS, name)
 class Compiler {
   parts = 0
   private readonly escaped: boolean
-  /** Of the blocks around that name values, innermost first. */
+  /** Names that the blocks around give to values, innermost first. */
   private named: readonly (readonly string[])[] = []
 
   constructor(escaped: boolean) {

@@ -9,7 +9,7 @@ export interface TemplateSource {
   headers: Readonly<Record<string, string>>
 }
 
-export interface Rendered {
+interface Rendered {
   kind: 'rendered'
   html: string
   /** Null unless requested. */
@@ -40,6 +40,6 @@ export interface WorkerBatch {
 
 export interface WorkerResults {
   batch: number
-  /** Of the jobs after those of the previous message. */
+  /** Results of the jobs after those of the previous message. */
   results: readonly RenderResult[]
 }

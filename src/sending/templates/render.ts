@@ -58,7 +58,7 @@ const WALL_MS_MAX = 15_000
 
 const OUT_OF_MEMORY = 'ERR_WORKER_OUT_OF_MEMORY'
 
-interface Job extends WaitingJob {
+interface RenderJob extends WaitingJob {
   template: TemplateSource
   work: { kind: 'check' } | { kind: 'render'; variables: unknown; text: boolean; missing: boolean }
   resolve(result: RenderResult): void
@@ -68,7 +68,7 @@ interface Job extends WaitingJob {
 interface Slot {
   worker: Worker
   progress: Int32Array
-  batch: Job[]
+  batch: RenderJob[]
   batchNumber: number
   /** Results received of the batch. */
   done: number
@@ -77,7 +77,7 @@ interface Slot {
 
 /** Threads start with the first job. `close` must be called. */
 export function createRenderer({ workersMax = sizesFor('normal').templateThreads } = {}): Renderer {
-  const waiting = createJobQueue<Job>(BATCH_JOBS_MAX)
+  const waiting = createJobQueue<RenderJob>(BATCH_JOBS_MAX)
   const slots = new Set<Slot>()
   let closed = false
   let pumping = false
@@ -118,7 +118,7 @@ export function createRenderer({ workersMax = sizesFor('normal').templateThreads
     return slot
   }
 
-  function give(slot: Slot, batch: Job[]): void {
+  function give(slot: Slot, batch: RenderJob[]): void {
     slot.batch = batch
     slot.batchNumber++
     slot.done = 0
@@ -159,7 +159,7 @@ export function createRenderer({ workersMax = sizesFor('normal').templateThreads
   }
 
   /** Without a fault, the watch ended the thread. Any fault except memory is our own. */
-  function endJob(job: Job, fault: NodeJS.ErrnoException | null): void {
+  function endJob(job: RenderJob, fault: NodeJS.ErrnoException | null): void {
     if (fault === null) job.resolve({ kind: 'failed', cause: 'time', detail: '' })
     else if (fault.code === OUT_OF_MEMORY) job.resolve({ kind: 'failed', cause: 'memory', detail: '' })
     else job.reject(fault)
@@ -193,7 +193,7 @@ export function createRenderer({ workersMax = sizesFor('normal').templateThreads
     watch = null
   }
 
-  function submit(job: Omit<Job, 'alone' | 'resolve' | 'reject'>): Promise<RenderResult> {
+  function submit(job: Omit<RenderJob, 'alone' | 'resolve' | 'reject'>): Promise<RenderResult> {
     if (closed || waiting.count >= WAITING_MAX) return Promise.reject(new Unavailable())
     return new Promise((resolve, reject) => {
       waiting.add({ ...job, alone: false, resolve, reject })
@@ -219,7 +219,7 @@ export function createRenderer({ workersMax = sizesFor('normal').templateThreads
 }
 
 /** Each template once, however many jobs share it. */
-function toMessage(batch: number, jobs: readonly Job[]): WorkerBatch {
+function toMessage(batch: number, jobs: readonly RenderJob[]): WorkerBatch {
   const indexes = new Map<string, number>()
   const templates: TemplateSource[] = []
   const indexOf = ({ key, content, headers }: TemplateSource) => {

@@ -9,6 +9,7 @@ import {
   type Operation,
   operation,
   type PathNames,
+  type RecordedCall,
   type Returned,
 } from '../../platform/http/operation.ts'
 import {
@@ -23,7 +24,6 @@ import {
 } from '../../platform/http/request/inputs.ts'
 import { pageName, pivotPaging } from '../../platform/http/request/paging.ts'
 import type { Params } from '../../platform/http/request/params.ts'
-import type { RecordedCall } from '../../platform/http/rights/audit-rule.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'
 import type { DomainDirectory } from '../domains/names/directory.ts'
 import type { TemplateService } from './service.ts'
@@ -54,7 +54,7 @@ const TAG = 'Templates'
 const PAGE_MAX = 100
 const FIRST_TAG = 'initial'
 
-export interface TemplateRouteParts {
+interface TemplateRouteParts {
   templates: TemplateService
   domains: DomainDirectory
   /** Without a final slash. */

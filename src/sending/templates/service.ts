@@ -2,7 +2,7 @@
 
 import { BadRequest } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
-import { lockedAccount } from '../../platform/store/account-lock.ts'
+import { lockedAccount } from '../../platform/store/account-rows.ts'
 import type { Store } from '../../platform/store/store.ts'
 import type { DomainDirectory } from '../domains/names/directory.ts'
 import { createTemplateChoice, type TemplateChoice } from './choose.ts'
@@ -30,7 +30,7 @@ import {
 } from './template-rules.ts'
 import { type ContentParts, checkContent, type GivenContent } from './version-content.ts'
 
-export interface TemplateParts extends ContentParts {
+interface TemplateParts extends ContentParts {
   store: Store
   domains: DomainDirectory
   clock: Clock

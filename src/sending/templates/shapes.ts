@@ -14,7 +14,7 @@ import {
   text,
   utcDate,
 } from '../../base/shape.ts'
-import { PAGING } from '../../platform/http/request/paging-shape.ts'
+import { PAGING } from '../../platform/http/request/paging.ts'
 
 const MESSAGE = text('What was done')
 const NAME = text('Name in lower case, unique in the domain or account', { example: 'welcome' })

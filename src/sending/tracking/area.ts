@@ -27,9 +27,9 @@ export interface TrackingArea extends Area {
   unsubscribable(domain: Domain): Promise<Unsubscribable>
 }
 
-export type Unsubscribable = 'all mail' | 'bulk mail' | 'none'
+type Unsubscribable = 'all mail' | 'bulk mail' | 'none'
 
-export interface TrackingUses {
+interface TrackingUses {
   known: KnownDeliveries
   lists: ListStore
   /** Whether https links to the host work now. */

@@ -5,7 +5,9 @@
  * Observations stay in this process's memory for seconds. Events are written at once and never changed, so the
  * first of several links followed together is not yet recognised.
  */
+
 import type { Clock } from '../../base/time/clock.ts'
+import { MINUTE_MS } from '../../base/time/durations.ts'
 import type { DeliveryState } from '../../platform/store/schema.ts'
 
 export interface Behaviour {
@@ -18,9 +20,9 @@ export interface Behaviour {
 /** Between two different links of one message: no person reads and clicks that fast. */
 const LINKS_WITHIN_MS = 2_000
 /** Between delivery and visit: no person opens that fast. */
-export const AFTER_DELIVERY_MS = 2_000
+const AFTER_DELIVERY_MS = 2_000
 /** Between HEAD and GET: a scanner sends HEAD to all links first. */
-const HEAD_BEFORE_MS = 60_000
+const HEAD_BEFORE_MS = MINUTE_MS
 /** Tokens and deliveries in memory; about 200 bytes each. */
 const REMEMBERED_MAX = 20_000
 

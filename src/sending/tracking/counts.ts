@@ -1,6 +1,7 @@
 import type { Clock } from '../../base/time/clock.ts'
+import { MINUTE_MS } from '../../base/time/durations.ts'
 
-export interface MinuteCounts {
+interface MinuteCounts {
   /** Counts one more for the key; false once it is over this minute's limit. */
   take(key: string): boolean
 }
@@ -11,7 +12,7 @@ export function createMinuteCounts(clock: Clock, perMinute: number, keysMax: num
   let minute = -1
   return {
     take(key) {
-      const now = Math.floor(clock.monotonic() / 60_000)
+      const now = Math.floor(clock.monotonic() / MINUTE_MS)
       if (now !== minute) {
         counts.clear()
         minute = now

@@ -2,10 +2,12 @@
  * Locates an address with a MaxMind DB file of the operator's (tracking.md rule 10), without any network query.
  * Without a file, and for addresses not in it, everything is `Unknown`.
  */
+
 import { readFile, stat } from 'node:fs/promises'
 import { type CityResponse, Reader } from 'mmdb-lib'
 import type { Logger } from 'pino'
 import type { Clock, Timer } from '../../base/time/clock.ts'
+import { MINUTE_MS } from '../../base/time/durations.ts'
 import type { Geolocation } from '../../watching/events/later-events.ts'
 
 export interface Geo {
@@ -22,7 +24,7 @@ export const UNKNOWN_LOCATION: Geolocation = {
 }
 
 /** Such files are updated once or twice a week. */
-const CHECK_EVERY_MS = 10 * 60_000
+const CHECK_EVERY_MS = 10 * MINUTE_MS
 /** The largest of the free ones has about 130 MB; the whole file is kept in memory. */
 const FILE_BYTES_MAX = 1024 * 1024 * 1024
 

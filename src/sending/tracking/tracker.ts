@@ -6,7 +6,7 @@
  */
 import { type MaybePromise, whenKnown } from '../../base/flow/cache.ts'
 import type { TrackedCopy, Tracker, Tracking } from '../../mail/accept/collaborators.ts'
-import { substitute, UNSUBSCRIBE_VARIABLES, type UnsubscribeVariable } from '../../mail/compose/variables.ts'
+import { substitute, UNSUBSCRIBE_VARIABLES, type UnsubscribeVariable } from '../../mail/record/variables.ts'
 import { trackingHost } from '../domains/dns/dns-records.ts'
 import type { Domain } from '../domains/domain.ts'
 import type { StoredLinks } from './links/links.ts'

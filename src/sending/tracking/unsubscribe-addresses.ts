@@ -4,7 +4,7 @@ import type { KnownDeliveries } from '../../mail/stored/known-deliveries.ts'
 import type { AddressReader } from '../../receiving/sessions/reception.ts'
 import { UNSUBSCRIBE_PREFIX, type Unsubscription } from './links/tokens.ts'
 
-export interface UnsubscribeAddressParts {
+interface UnsubscribeAddressParts {
   /** What an authentic token names. */
   readToken(token: string): Pick<Unsubscription, 'deliveryId' | 'scope'> | null
   deliveries: KnownDeliveries

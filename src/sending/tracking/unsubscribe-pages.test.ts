@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { test } from 'node:test'
-import { PAGE_POLICY } from '../../platform/http/answer/small-page.ts'
+import { PAGE_POLICY } from '../../platform/http/answer/pages.ts'
 import { maskAddress, PAGES } from './unsubscribe-pages.ts'
 
 test('an address is shown so that only its owner knows it', () => {

@@ -4,7 +4,7 @@
  * They show the address in a masked form: its owner recognises it, and a stranger to whom the message was forwarded does
  * not learn it.
  */
-import { escapeHtml, postButton, smallPage } from '../../platform/http/answer/small-page.ts'
+import { escapeHtml, postButton, smallPage } from '../../platform/http/answer/pages.ts'
 
 /** What a link unsubscribes from, as a page describes it. */
 export interface Subject {

@@ -37,7 +37,7 @@ export interface Unsubscriber {
   isUnsubscribed(from: Unsubscription): Promise<boolean>
 }
 
-export interface UnsubscriberParts {
+interface UnsubscriberParts {
   store: Store
   domains: Pick<DomainDirectory, 'byId'>
   lists: ListStore

@@ -8,8 +8,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { media, nothing } from '../../base/shape.ts'
 import type { Clock } from '../../base/time/clock.ts'
+import { PAGE_POLICY } from '../../platform/http/answer/pages.ts'
 import { bytesReply, htmlReply, Reply, redirectReply, textReply } from '../../platform/http/answer/reply.ts'
-import { PAGE_POLICY } from '../../platform/http/answer/small-page.ts'
 import { type Context, type Operation, operation } from '../../platform/http/operation.ts'
 import type { BodyLimit } from '../../platform/http/request/body.ts'
 import { otherParam } from '../../platform/http/request/inputs.ts'
@@ -20,7 +20,7 @@ import type { Unsubscriber } from './unsubscribe.ts'
 import { PAGES, type Subject } from './unsubscribe-pages.ts'
 import type { Caller, Visits } from './visits.ts'
 
-export interface VisitRoutesParts {
+interface VisitRoutesParts {
   tokens: Tokens
   visits: Visits
   unsubscriber: Unsubscriber
@@ -40,7 +40,7 @@ const PIXEL = Buffer.from(
 /** The longest of the three forms, as multipart, has about 200 bytes. */
 const BODY_LIMIT: BodyLimit = { bytes: 4 * 1024, message: 'Request body is too large' }
 /** Each changes a record, and the next unsubscribe writes an event again. */
-export const RESUBSCRIBES_PER_TOKEN_PER_MINUTE = 5
+const RESUBSCRIBES_PER_TOKEN_PER_MINUTE = 5
 /** Tokens counted at a time. */
 const COUNTED_MAX = 10_000
 /** A year: a host that has used https once stays on it. */

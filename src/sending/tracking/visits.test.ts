@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict'
 import pino from 'pino'
 import { createTestClock } from '../../../test/support/clock.ts'
+import { bareRecorder } from '../../../test/support/events.ts'
 import { SENT_AT, storeSent, TEST_DOMAINS } from '../../../test/support/sent-message.ts'
 import { eachStore } from '../../../test/support/stores.ts'
 import { newId } from '../../base/ids.ts'
 import { createKnownDeliveries } from '../../mail/stored/known-deliveries.ts'
 import { type Store, StoreUnavailable } from '../../platform/store/store.ts'
-import { bareRecorder } from '../../watching/events/testing.ts'
 import { NO_GEO } from './geo.ts'
 import { createVisits, EVENTS_PER_ADDRESS_PER_MINUTE, EVENTS_PER_TOKEN_PER_MINUTE } from './visits.ts'
 

@@ -23,7 +23,7 @@ export interface Caller {
   userAgent: string
 }
 
-export interface Fetch {
+interface Fetch {
   token: string
   deliveryId: string
   caller: Caller
@@ -38,7 +38,7 @@ export interface Visits {
   stop(): Promise<void>
 }
 
-export interface VisitsParts {
+interface VisitsParts {
   store: Store
   known: KnownDeliveries
   geo: Geo

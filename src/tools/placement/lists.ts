@@ -3,7 +3,7 @@
 import { newId, randomHex } from '../../base/ids.ts'
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
-import { accountLockStatements } from '../../platform/store/account-lock.ts'
+import { accountLockStatements } from '../../platform/store/account-rows.ts'
 import type { SeedListRow } from '../../platform/store/schema.ts'
 import { insert, StaleWrite, type Store } from '../../platform/store/store.ts'
 import { fewerStatement, findList } from './store.ts'

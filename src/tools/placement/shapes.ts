@@ -16,7 +16,7 @@ import {
   rfc3339,
   text,
 } from '../../base/shape.ts'
-import { pageOf } from '../../platform/http/request/paging-shape.ts'
+import { pageOf } from '../../platform/http/request/paging.ts'
 
 const ACCOUNT_ID = text('The account; empty in a shared result')
 const SEED_LIST_ID = text('Identifier of the list')

@@ -9,7 +9,7 @@ import { type AcceptParts, acceptMessage } from '../../mail/accept/accept.ts'
 import type { Draft } from '../../mail/request/draft.ts'
 import { DEFAULT_OPTIONS } from '../../mail/request/options.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'
-import { accountLockStatements } from '../../platform/store/account-lock.ts'
+import { accountLockStatements } from '../../platform/store/account-rows.ts'
 import type { PlacementTestRow, SeedListRow } from '../../platform/store/schema.ts'
 import { insert, insertMany, StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
 import {

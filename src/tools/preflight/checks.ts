@@ -1,8 +1,7 @@
 /** The checks of a message before it is sent (own-operations.md section 14). Pure: a function of the facts alone. */
 import type { Of } from '../../base/shape.ts'
 import { rootDomainOf } from '../../sending/domains/names/domain-names.ts'
-import { judgeBimi, tagsOf } from '../../watching/sender-rules/bimi.ts'
-import type { SenderFacts } from '../../watching/sender-rules/rules.ts'
+import { judgeBimi, type SenderFacts, tagsOf } from '../../watching/sender-rules/rules.ts'
 import type { HtmlFacts, LinksFound } from './read-texts.ts'
 import type { MESSAGE_CHECK } from './shapes.ts'
 

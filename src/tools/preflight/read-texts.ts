@@ -1,7 +1,7 @@
 /** What the checks need to know of a message's html and text, read in steps with other work in between. */
 import { setImmediate } from 'node:timers/promises'
 import { Parser } from 'htmlparser2'
-import { UNSUBSCRIBE_VARIABLES } from '../../mail/compose/variables.ts'
+import { UNSUBSCRIBE_VARIABLES } from '../../mail/record/variables.ts'
 import { judgeLink, type LinkKind } from './links.ts'
 
 /** Longer texts are read up to here: five times what Gmail shows. */

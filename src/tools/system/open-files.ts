@@ -6,7 +6,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { IDLE_CONNECTIONS_MAX } from '../../mail/deliver/connect/connection-pool.ts'
 import { ATTEMPTS_AT_ONCE_MAX } from '../../mail/deliver/lanes/holding.ts'
 import type { Config } from '../../platform/config/config.ts'
-import { HTTP_CONNECTIONS_MAX } from '../../platform/http/listening/admission.ts'
+import { HTTP_CONNECTIONS_MAX } from '../../platform/http/listening/connection.ts'
 import { DNS_SOCKETS_MAX } from '../../protocols/dns/resolver.ts'
 import { SMTP_CONNECTIONS_MAX } from '../../receiving/sessions/smtp-listener.ts'
 

@@ -4,10 +4,11 @@ import type { Area } from '../../area.ts'
 import type { Core } from '../../core.ts'
 import type { Judge } from '../../mail/deliver/attempt/outcome.ts'
 import { createJob } from '../../platform/jobs/job.ts'
+import { taskJob } from '../../platform/jobs/stepped-task.ts'
 import type { ValidationJobRow } from '../../platform/store/schema.ts'
 import type { ListStore } from '../../sending/lists/store.ts'
-import type { EventNotices } from '../../watching/alerts/event-notices.ts'
-import { runStep } from './bulk/job-steps.ts'
+import type { EventNotices } from '../../watching/alerts/notices.ts'
+import { createJobSteps } from './bulk/job-steps.ts'
 import { createJobs } from './bulk/jobs.ts'
 import { removeJobs, removeJobsOf } from './bulk/removal.ts'
 import { bulkRoutes } from './bulk/routes.ts'
@@ -18,17 +19,14 @@ import type { Counts } from './shapes.ts'
 import { createSmtpProbe, removeOldProbes } from './smtp-probe.ts'
 import { createValidator } from './validator.ts'
 
-export interface ValidationUses {
+interface ValidationUses {
   lists: ListStore
   judge: Judge
   events: EventNotices
 }
 
-/** How often to look for jobs of dead processes. */
-const LOOK_EVERY_MS = 15_000
-const RETRY_MS = 1_000
 const REMOVE_EVERY_MS = 600_000
-/** Of an account at once (auth-limits.md section 6). */
+/** Lookups of an account at once (auth-limits.md section 6). */
 const LOOKUPS_MAX = 50
 
 export function validationArea(core: Core, { lists, judge, events }: ValidationUses): Area {
@@ -41,19 +39,12 @@ export function validationArea(core: Core, { lists, judge, events }: ValidationU
     domainMail: createDomainMailLookup(resolver, clock),
     probe,
   })
-  const steps = {
+  const steps = createJobSteps({
     ...{ ...core, validator, owner: core.leaseOwner },
-    finished: (job: ValidationJobRow) => events.statements({ accountId: job.account_id, ...noticeOf(job) }),
+    finished: (job) => events.statements({ accountId: job.account_id, ...noticeOf(job) }),
     finishedCommitted: events.written,
-  }
-  const work = createJob({
-    name: 'validation-jobs',
-    everyMs: LOOK_EVERY_MS,
-    retryMs: RETRY_MS,
-    // Each process claims jobs of its own.
-    scope: 'process',
-    work: async (signal) => ((await runStep(steps, signal)) ? 'more' : undefined),
   })
+  const work = taskJob('validation-jobs', steps.runOne, 'process')
   const removal = createJob({
     name: 'validation-removal',
     everyMs: REMOVE_EVERY_MS,

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { createDnsServer } from '../../../test/support/dns-server.ts'
+import { ManualClock } from '../../../test/support/http-server.ts'
 import { systemClock } from '../../base/time/clock.ts'
-import { ManualClock } from '../../platform/http/testing.ts'
 import { createResolver } from '../../protocols/dns/resolver.ts'
 import { createDomainMailLookup } from './domain-mail.ts'
 

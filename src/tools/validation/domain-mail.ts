@@ -28,7 +28,7 @@ const REMEMBER_SECONDS_MAX = 3_600
 const REMEMBER_SECONDS_MIN = 60
 /** A few of the resolver's 256: sending has priority. */
 const OPEN_MAX = 32
-/** Of an account, whose further ones wait outside the common queue. */
+/** Lookups of an account at once, whose further ones wait outside the common queue. */
 const ACCOUNT_OPEN_MAX = 8
 const WAITING_MAX = 2_000
 /** Waiting for its turn included. */

@@ -2,11 +2,12 @@
  * What the account's own mail says about addresses: its bounce lists, and the events of the last 90 days as far as they
  * are kept (validation.md section 2 rows 5 and 6). Other accounts' mail is not looked at: their recipients are theirs.
  */
+
 import { sql } from 'kysely'
 import type { Clock } from '../../base/time/clock.ts'
+import { DAY_MS } from '../../base/time/durations.ts'
 import type { Store } from '../../platform/store/store.ts'
 import { recipientHash } from '../../watching/events/event.ts'
-import { DAY_MS } from '../../watching/events/kept/event-retention.ts'
 import { toRecipients } from '../../watching/events/search/indexing.ts'
 import type { Engagement } from './shapes.ts'
 import type { History } from './verdict.ts'

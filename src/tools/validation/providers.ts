@@ -5,7 +5,7 @@
 
 interface LocalRule {
   domains: readonly string[]
-  /** Of the part before a plus sign, in lower case. */
+  /** Pattern of the part before a plus sign, in lower case. */
   pattern: RegExp
   lengthMin: number
   lengthMax: number

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { createDnsServer, type DnsServer } from '../../../test/support/dns-server.ts'
+import { ManualClock } from '../../../test/support/http-server.ts'
 import { eventually, ownAddress, startTestService, type TestService } from '../../../test/support/service.ts'
 import { createSink } from '../../../test/support/smtp-sink.ts'
-import { ManualClock } from '../../platform/http/testing.ts'
 
 const PATH = '/v4/address/validate'
 

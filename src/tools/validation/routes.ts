@@ -1,6 +1,6 @@
 /** Validation of single addresses over HTTP (validation.md section 1). */
 
-import { PassingMap } from '../../base/flow/passing.ts'
+import { PassingMap } from '../../base/flow/cache.ts'
 import { BadRequest, Forbidden, NotFound, TooManyRequests } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import type { AccountDirectory, Feature } from '../../people/accounts/account-directory.ts'
@@ -13,7 +13,7 @@ import { RESULT, type ValidationResult } from './shapes.ts'
 import { usageOf } from './usage.ts'
 import type { Validator } from './validator.ts'
 
-export interface SingleRouteParts {
+interface SingleRouteParts {
   store: Store
   accounts: Pick<AccountDirectory, 'byId'>
   clock: Clock

@@ -14,7 +14,7 @@ import {
   text,
   unixSeconds,
 } from '../../base/shape.ts'
-import { PAGING } from '../../platform/http/request/paging-shape.ts'
+import { PAGING } from '../../platform/http/request/paging.ts'
 
 export const RESULTS = ['catch_all', 'deliverable', 'do_not_send', 'undeliverable', 'unknown'] as const
 export type ResultName = (typeof RESULTS)[number]
@@ -73,7 +73,7 @@ const ID = text('Name of the list; the address, if it is a mailing list', { exam
 const CREATED_AT = unixSeconds('When it was created, whole seconds')
 const QUANTITY = integer('Number of rows')
 
-export type Job = Of<typeof JOB>
+export type ValidationJob = Of<typeof JOB>
 export const JOB = named('ValidationJob', 'The validation of a list of addresses', {
   id: ID,
   created_at: CREATED_AT,

@@ -10,6 +10,7 @@ import { createGate } from '../../base/flow/gate.ts'
 import { randomHex } from '../../base/ids.ts'
 import type { Cidr } from '../../base/net/ip.ts'
 import type { Clock } from '../../base/time/clock.ts'
+import { DAY_MS, HOUR_MS } from '../../base/time/durations.ts'
 import type { Judge } from '../../mail/deliver/attempt/outcome.ts'
 import type { Statement, Store } from '../../platform/store/store.ts'
 import { findMailHosts } from '../../protocols/dns/mx.ts'
@@ -25,7 +26,7 @@ export interface SmtpProbe {
   ask(address: ValidAddress): Promise<ProbeResult>
 }
 
-export interface ProbeParts {
+interface ProbeParts {
   store: Store
   resolver: Resolver
   clock: Clock
@@ -39,9 +40,9 @@ export interface ProbeParts {
 }
 
 const INTERVAL_MS = 10_000
-const KEPT_MS = 7 * 86_400_000
+const KEPT_MS = 7 * DAY_MS
 /** An answer that decides nothing, such as that of a greylisting server, or none at all. */
-const UNKNOWN_KEPT_MS = 3_600_000
+const UNKNOWN_KEPT_MS = HOUR_MS
 /** Longest dialogue; the caller of the API waits for it. */
 const DEADLINE_MS = 20_000
 const STEP_MS = 10_000

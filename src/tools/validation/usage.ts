@@ -2,7 +2,7 @@
 import type { ValidationResult } from './shapes.ts'
 
 /** What each is besides a validation. */
-export type Way = 'single' | 'bulk' | 'list' | 'public'
+type Way = 'single' | 'bulk' | 'list' | 'public'
 
 /** By name of metric. */
 export function usageOf(results: readonly ValidationResult[], ways: readonly Way[]): Record<string, number> {

@@ -6,7 +6,7 @@ import type { ValidationResult } from './shapes.ts'
 import type { SmtpProbe } from './smtp-probe.ts'
 import { type Facts, type History, malformedResult, needsProbe, resultOf } from './verdict.ts'
 
-export interface ValidateOptions {
+interface ValidateOptions {
   /** Ask the provider if nothing else decides. */
   providerLookup: boolean
   /** False: nothing is sent to anybody, not even to DNS. */

@@ -3,40 +3,23 @@ import { randomUUID } from 'node:crypto'
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import type { AlertRow } from '../../platform/store/schema.ts'
 import { StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
-import { type Alert, type AlertDefinition, alertOfRow } from './alert.ts'
+import { type Alert, type AlertDefinition, alertOfRow, familyOf } from './alert.ts'
 
 /** Section 4. */
-export const ALERTS_PER_ACCOUNT_MAX = 100
+const ALERTS_PER_ACCOUNT_MAX = 100
 /** Alerts of an account and of its subaccounts that one answer lists. */
 const LIST_MAX = 1_000
 
-export interface AlertStore {
-  /** Of the account, then of its subaccounts, oldest first; at most LIST_MAX. */
-  list(accountId: string): Promise<{ alerts: Alert[]; total: number }>
-  /** The account's own, else that of its subaccounts. @throws NotFound, BadRequest when several subaccounts have one */
-  find(accountId: string, name: string): Promise<Alert>
-  /** @throws BadRequest for a name that is taken, or over the limit */
-  create(accountId: string, definition: AlertDefinition, now: number): Promise<Alert>
-  /** @throws BadRequest for a name that is taken, NotFound */
-  replace(alert: Alert, definition: AlertDefinition, now: number): Promise<void>
-  /** With its hits and their notices. @throws NotFound */
-  remove(alert: Alert): Promise<void>
-  /** In order of account and name after `after` (null: from the first), for the checks. */
-  page(after: Alert | null, limit: number): Promise<Alert[]>
-}
+export type AlertStore = ReturnType<typeof createAlertStore>
 
-export function createAlertStore(store: Store): AlertStore {
+export function createAlertStore(store: Store) {
   const { db } = store
   const family = (accountId: string) =>
-    db.selectFrom('alerts').where('account_id', 'in', (of) =>
-      of
-        .selectFrom('accounts')
-        .select('accounts.id')
-        .where((eb) => eb.or([eb('accounts.id', '=', accountId), eb('accounts.parent_id', '=', accountId)])),
-    )
+    db.selectFrom('alerts').where('account_id', 'in', familyOf(db, accountId))
 
   return {
-    async list(accountId) {
+    /** Alerts of the account, then of its subaccounts, oldest first; at most LIST_MAX. */
+    async list(accountId: string): Promise<{ alerts: Alert[]; total: number }> {
       const { count } = await family(accountId)
         .select((of) => of.fn.countAll<number>().as('count'))
         .executeTakeFirstOrThrow()
@@ -51,7 +34,8 @@ export function createAlertStore(store: Store): AlertStore {
       return { alerts: rows.map(alertOfRow), total: Number(count) }
     },
 
-    async find(accountId, name) {
+    /** The account's own, else that of its subaccounts. @throws NotFound, BadRequest when several subaccounts have one */
+    async find(accountId: string, name: string): Promise<Alert> {
       // PostgreSQL takes no NUL in a parameter, and no alert has one in its name.
       if (name.includes('\0')) throw notFound()
       const rows = await family(accountId).selectAll().where('name', '=', name).limit(LIST_MAX).execute()
@@ -62,7 +46,8 @@ export function createAlertStore(store: Store): AlertStore {
       return alertOfRow(row)
     },
 
-    async create(accountId, definition, now) {
+    /** @throws BadRequest for a name that is taken, or over the limit */
+    async create(accountId: string, definition: AlertDefinition, now: number): Promise<Alert> {
       const { count, same } = await db
         .selectFrom('alerts')
         .select((of) => [
@@ -85,13 +70,12 @@ export function createAlertStore(store: Store): AlertStore {
         .insertInto('alerts')
         .values(row)
         .onConflict((conflict) => conflict.doNothing())
-      await store.commit([store.statement(insert, 1)]).catch((error: unknown) => {
-        throw error instanceof StaleWrite ? nameTaken() : error
-      })
+      await store.commit([store.statement(insert, 1)]).catch(ifStale(nameTaken))
       return alertOfRow(row)
     },
 
-    async replace(alert, definition, now) {
+    /** @throws BadRequest for a name that is taken, NotFound */
+    async replace(alert: Alert, definition: AlertDefinition, now: number): Promise<void> {
       if (definition.name !== alert.name) await checkFree(alert, definition.name)
       const update = db
         .updateTable('alerts')
@@ -109,21 +93,19 @@ export function createAlertStore(store: Store): AlertStore {
             ),
           ),
         )
-      await store.commit([store.statement(update, 1)]).catch((error: unknown) => {
-        throw error instanceof StaleWrite ? notFound() : error
-      })
+      await store.commit([store.statement(update, 1)]).catch(ifStale(notFound))
     },
 
-    async remove(alert) {
+    /** With its hits and their notices. @throws NotFound */
+    async remove(alert: Alert): Promise<void> {
       const sql = 'DELETE FROM alerts WHERE id = ?'
       await store
         .commit([{ sql, values: [alert.id], expectRows: 1 }, ...removeHits(alert.id)])
-        .catch((error: unknown) => {
-          throw error instanceof StaleWrite ? notFound() : error
-        })
+        .catch(ifStale(notFound))
     },
 
-    async page(after, limit) {
+    /** In order of account and name after `after` (null: from the first), for the checks. */
+    async page(after: Alert | null, limit: number): Promise<Alert[]> {
       let query = db.selectFrom('alerts').selectAll().orderBy('account_id').orderBy('name').limit(limit)
       if (after)
         query = query.where(({ eb, refTuple, tuple }) =>
@@ -169,6 +151,13 @@ export const accountStatements = (accountId: string): Statement[] =>
     sql: `DELETE FROM ${table} WHERE account_id = ?`,
     values: [accountId],
   }))
+
+/** Rejects with another error where a write was stale. */
+export const ifStale =
+  (fault: () => Error) =>
+  (error: unknown): never => {
+    throw error instanceof StaleWrite ? fault() : error
+  }
 
 const notFound = () => new NotFound('alert not found')
 const nameTaken = () => new BadRequest('alert with this name already exists')

@@ -2,12 +2,14 @@
 
 import type { Of } from '../../base/shape.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
+import { HOUR_MS } from '../../base/time/durations.ts'
 import type { AlertHitRow, AlertRow } from '../../platform/store/schema.ts'
+import type { Store } from '../../platform/store/store.ts'
 import type { ALERT, CHANNELS, COMPARATORS, DIMENSIONS, FILTER, HIT, METRICS } from './shapes.ts'
 
 export type AlertMetric = (typeof METRICS)[number]
 export type Comparator = (typeof COMPARATORS)[number]
-export type AlertDimension = (typeof DIMENSIONS)[number]
+type AlertDimension = (typeof DIMENSIONS)[number]
 export type Channel = (typeof CHANNELS)[number]
 export type AlertFilter = Of<typeof FILTER>
 
@@ -36,13 +38,18 @@ export interface Alert extends AlertDefinition {
   lastCheckedAt: number | null
 }
 
-/** Of the account that owns it; null: it is not a subaccount. */
+/** The parent of the account that owns it; null: it is not a subaccount. */
 export type ParentId = string | null
+
+/** The ids of an account and of its subaccounts. */
+export const familyOf = (db: Store['db'], accountId: string) =>
+  db
+    .selectFrom('accounts')
+    .select('accounts.id')
+    .where((eb) => eb.or([eb('accounts.id', '=', accountId), eb('accounts.parent_id', '=', accountId)]))
 
 /** Begins the names of the service's own checks; names of alerts must not begin with it. */
 export const OWN_PREFIX = 'sendwright:'
-
-const HOUR_MS = 3_600_000
 
 /** The length of a valid period in milliseconds. */
 export const periodMs = (period: string): number =>

@@ -4,7 +4,7 @@ import { type TestContext, test } from 'node:test'
 import { createReceiver } from '../../../test/support/http-receiver.ts'
 import { startTestService, type TestService } from '../../../test/support/service.ts'
 import { activeUser, as } from '../../../test/support/users.ts'
-import { holds } from './comparing.ts'
+import { holds } from './threshold-checks.ts'
 
 const PATH = '/v1/thresholds/alerts/send'
 const GIVEN = {

@@ -12,26 +12,23 @@ import type { AlertHitRow } from '../../platform/store/schema.ts'
 import type { BouncesArea } from '../../receiving/bounces/area.ts'
 import type { CertificatesArea } from '../../sending/certificates/area.ts'
 import type { Blocks } from '../../sending/ips/blocks/blocks.ts'
-import type { Figures } from '../metrics/figures/figures.ts'
+import type { Figures } from '../metrics/figures.ts'
 import type { WebhooksArea } from '../webhooks/area.ts'
 import { readSigningKey } from '../webhooks/signing-key.ts'
 import { OWN_PREFIX } from './alert.ts'
 import { accountStatements, createAlertStore } from './alert-store.ts'
-import { createEventNotices, type EventNotices } from './event-notices.ts'
 import { createHits } from './hits.ts'
 import { createMailNotices } from './mail-notices.ts'
-import { POST_KINDS } from './notices.ts'
+import { createEventNotices, type EventNotices, POST_KINDS } from './notices.ts'
 import { addressNamesCheck } from './own/address-names.ts'
 import { blockedAddressesCheck } from './own/blocked-addresses.ts'
-import { blocklistCheck } from './own/blocklists.ts'
+import { blocklistCheck, listedDomainsCheck } from './own/blocklists.ts'
 import { certificateEndsCheck } from './own/certificate-ends.ts'
 import { diskSpaceCheck } from './own/disk-space.ts'
 import { dueMailCheck } from './own/due-mail.ts'
 import { failingEndpointsCheck } from './own/failing-endpoints.ts'
-import { listedDomainsCheck } from './own/listed-domains.ts'
-import { type OwnCheck, ownCheckJob } from './own/own-check.ts'
+import { type OwnCheck, ownCheckJob, ownCheckRoutes } from './own/own-check.ts'
 import { providerRefusalsCheck } from './own/provider-refusals.ts'
-import { ownCheckRoutes } from './own/routes.ts'
 import { postNoticeKinds } from './post-notices.ts'
 import { alertRoutes } from './routes.ts'
 import { createAlertSettings } from './settings.ts'
@@ -44,7 +41,7 @@ export interface AlertsArea extends Area {
   events: EventNotices
 }
 
-export interface AlertsUses {
+interface AlertsUses {
   userDirectory: AccountsArea['userDirectory']
   webhooks: Pick<WebhooksArea, 'posts' | 'failingEndpoints'>
   certificates: Pick<CertificatesArea, 'endingSoon'>

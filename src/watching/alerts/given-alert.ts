@@ -1,5 +1,6 @@
 /** Reads the alert in the body of a request (alerts.md sections 1 and 4). */
 import { BadRequest } from '../../base/process/errors.ts'
+import { DAY_MS } from '../../base/time/durations.ts'
 import { isPlainObject, jsonText, quotable } from '../../base/values.ts'
 import { type AlertDefinition, type AlertFilter, OWN_PREFIX, periodMs } from './alert.ts'
 import { CHANNELS, COMPARATORS, DIMENSIONS, FILTER_COMPARATORS, METRICS } from './shapes.ts'
@@ -12,7 +13,7 @@ const VALUES_MAX = 100
 const VALUE_LENGTH_MAX = 500
 /** Every check reads them, and every webhook of a hit repeats them. */
 const FILTERS_BYTES_MAX = 64 * 1024
-const PERIOD_MAX_MS = 30 * 86_400_000
+const PERIOD_MAX_MS = 30 * DAY_MS
 
 /** The definition, and the subaccount that it names. @throws BadRequest with the texts of section 4 */
 export function givenAlert(document: unknown): AlertDefinition & { subaccountId: string | null } {
@@ -34,7 +35,7 @@ export function givenAlert(document: unknown): AlertDefinition & { subaccountId:
   }
 }
 
-const invalid = (what: string, value: unknown) =>
+export const invalid = (what: string, value: unknown) =>
   new BadRequest(`invalid ${what}: ${quotable(jsonText(value))}`)
 
 /** Numbers count as text: clients send limits as either. */

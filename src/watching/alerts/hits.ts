@@ -1,12 +1,12 @@
 /** The rows of hits, and the one transaction in which a check changes them and writes their notices. */
 import { newId } from '../../base/ids.ts'
+import { DAY_MS } from '../../base/time/durations.ts'
 import type { AlertHitRow } from '../../platform/store/schema.ts'
 import { insert, type Statement, type Store } from '../../platform/store/store.ts'
-import { type Finding, type HitChanges, judge } from './judging.ts'
-import type { NoticeKind } from './notice-texts.ts'
+import { familyOf } from './alert.ts'
 
 /** What the hits of a source have in common. */
-export interface HitSource {
+interface HitSource {
   /** The id of an alert, or the name of a check. */
   id: string
   accountId: string
@@ -19,50 +19,35 @@ export interface HitSource {
   dimension: string
 }
 
+export type NoticeKind = 'triggered' | 'resolved'
+
 /** Statements of the notices about a hit, for the transaction that changes it. */
 export type NoticesOf = (hit: AlertHitRow, kind: NoticeKind) => Promise<Statement[]>
 
-export interface Hits {
-  /** Newest first, of the account and its subaccounts; at most LIST_MAX. */
-  list(accountId: string): Promise<{ hits: AlertHitRow[]; total: number }>
-  /** Triggered ones whose source begins with the prefix, oldest first. */
-  triggered(accountId: string, sourcePrefix: string): Promise<AlertHitRow[]>
-  /**
-   * Commits what the findings change, with `also`; resolves to the changes.
-   * @throws StaleWrite when another process changed the hits meanwhile, or a statement of `also` is stale
-   */
-  apply(source: HitSource, findings: readonly Finding[], parts: ApplyParts): Promise<HitChanges>
-  /** Removes ended hits whose time is over. */
-  removeExpired(now: number): Promise<void>
-}
+export type Hits = ReturnType<typeof createHits>
 
-export interface ApplyParts {
+interface ApplyParts {
   /** Unix milliseconds, as all times here. */
   now: number
-  also?: readonly Statement[]
+  also: readonly Statement[]
   notices: NoticesOf
 }
 
 /** Rule 14. */
 const LIST_MAX = 1_000
 /** Rule 6. */
-const ENDED_KEEP_MS = 7 * 86_400_000
+const ENDED_KEEP_MS = 7 * DAY_MS
 const REMOVED_AT_A_TIME = 1_000
 
-export function createHits(store: Store): Hits {
+export function createHits(store: Store) {
   const { db } = store
-  const family = (accountId: string) =>
-    db.selectFrom('alert_hits').where('account_id', 'in', (of) =>
-      of
-        .selectFrom('accounts')
-        .select('accounts.id')
-        .where((eb) => eb.or([eb('accounts.id', '=', accountId), eb('accounts.parent_id', '=', accountId)])),
-    )
-
   return {
-    async list(accountId) {
-      const hits = await family(accountId)
+    /** Newest first, of the account and its subaccounts; at most LIST_MAX. */
+    async list(accountId: string): Promise<{ hits: AlertHitRow[]; total: number }> {
+      const hits = await db
+        .selectFrom('alert_hits')
         .selectAll()
+        .where('account_id', 'in', familyOf(db, accountId))
         .orderBy('created_at', 'desc')
         .orderBy('id', 'desc')
         .limit(LIST_MAX)
@@ -70,7 +55,8 @@ export function createHits(store: Store): Hits {
       return { hits, total: hits.length }
     },
 
-    triggered: (accountId, sourcePrefix) =>
+    /** Triggered ones whose source begins with the prefix, oldest first. */
+    triggered: (accountId: string, sourcePrefix: string): Promise<AlertHitRow[]> =>
       db
         .selectFrom('alert_hits')
         .selectAll()
@@ -83,7 +69,15 @@ export function createHits(store: Store): Hits {
         .limit(LIST_MAX)
         .execute(),
 
-    async apply(source, findings, { now, also = [], notices }) {
+    /**
+     * Commits what the findings change, with `also`; resolves to the changes.
+     * @throws StaleWrite when another process changed the hits meanwhile, or a statement of `also` is stale
+     */
+    async apply(
+      source: HitSource,
+      findings: readonly Finding[],
+      { now, also, notices }: ApplyParts,
+    ): Promise<HitChanges> {
       const open = await db
         .selectFrom('alert_hits')
         .selectAll()
@@ -103,7 +97,8 @@ export function createHits(store: Store): Hits {
       return changes
     },
 
-    async removeExpired(now) {
+    /** Removes ended hits whose time is over. */
+    async removeExpired(now: number): Promise<void> {
       const sql = `DELETE FROM alert_hits WHERE id IN
         (SELECT id FROM alert_hits WHERE expires_at IS NOT NULL AND expires_at <= ? LIMIT ?)`
       await store.commit([{ sql, values: [now, REMOVED_AT_A_TIME] }])
@@ -140,7 +135,7 @@ const endedHit = (hit: AlertHitRow, now: number): AlertHitRow => ({
   expires_at: now + ENDED_KEEP_MS,
 })
 
-/** Of two processes that open a hit at the same time, one gets StaleWrite. */
+/** If two processes open a hit at the same time, one gets StaleWrite. */
 function openStatement(hit: AlertHitRow): Statement {
   const { sql, values } = insert('alert_hits', hit)
   return { sql: `${sql} ON CONFLICT DO NOTHING`, values, expectRows: 1 }
@@ -173,3 +168,50 @@ const endStatement = (hit: AlertHitRow): Statement => ({
   values: [hit.updated_at, hit.expires_at, hit.id],
   expectRows: 1,
 })
+
+/** A dimension value for which the condition is true. */
+export interface Finding {
+  /** Value of the dimension; empty: the check has only one. */
+  value: string
+  /** Decimal text. */
+  figure: string
+  /** Unix milliseconds since when it has been true; undefined: this check was the first to see it. */
+  since?: number
+  /** What is wrong and what to do. */
+  advice?: string
+}
+
+export interface HitChanges {
+  opened: Finding[]
+  continued: { hit: AlertHitRow; finding: Finding }[]
+  /** False for the first time: the hit stays. */
+  missed: AlertHitRow[]
+  ended: AlertHitRow[]
+  /** True values without a hit, as there are too many. */
+  skipped: number
+}
+
+const MISSES_TO_END = 2
+/** Open hits of one source: each is a notice on every channel. */
+const OPEN_HITS_MAX = 100
+
+/**
+ * What a check changes about the hits of one source: an alert, or a check of the service itself. A condition that becomes
+ * true makes a hit. While it lasts the hit is updated. After two checks in a row for which it was false the hit ends
+ * (alerts.md rules 5 and 6). `open`: the hits of the source that are triggered. The largest figures come first in `found`.
+ */
+export function judge(open: readonly AlertHitRow[], found: readonly Finding[]): HitChanges {
+  const byValue = new Map(found.map((finding) => [finding.value, finding]))
+  const changes: HitChanges = { opened: [], continued: [], missed: [], ended: [], skipped: 0 }
+  for (const hit of open) {
+    const finding = byValue.get(hit.dimension_value)
+    if (finding) changes.continued.push({ hit, finding })
+    else if (hit.misses + 1 < MISSES_TO_END) changes.missed.push(hit)
+    else changes.ended.push(hit)
+  }
+  const known = new Set(open.map((hit) => hit.dimension_value))
+  const fresh = [...byValue.values()].filter(({ value }) => !known.has(value))
+  changes.opened = fresh.slice(0, Math.max(0, OPEN_HITS_MAX - open.length))
+  changes.skipped = fresh.length - changes.opened.length
+  return changes
+}

@@ -1,25 +1,26 @@
 /** Sends the notices that are mail. A notice is removed in the transaction that accepts its message: exactly one is sent. */
 import type { Logger } from 'pino'
 import type { Clock } from '../../base/time/clock.ts'
+import { DAY_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import type { SystemMail } from '../../people/users/mails.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
 import type { AlertNoticeRow } from '../../platform/store/schema.ts'
 import { StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
 import type { MailContent } from './notices.ts'
 
-export interface MailNoticeParts {
+interface MailNoticeParts {
   store: Store
   clock: Clock
   log: Logger
   sendMail: SystemMail
 }
 
-const EVERY_MS = 60_000
+const EVERY_MS = MINUTE_MS
 const BATCH_MAX = 50
 /** After a failure: no domain may send yet, or the disk is full. */
-const RETRY_MS = 5 * 60_000
+const RETRY_MS = 5 * MINUTE_MS
 /** Nobody is helped by older news. */
-const GIVE_UP_MS = 86_400_000
+const GIVE_UP_MS = DAY_MS
 
 export function createMailNotices({ store, clock, log, sendMail }: MailNoticeParts): Job {
   const due = () =>

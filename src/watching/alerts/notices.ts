@@ -6,18 +6,18 @@
 
 import { Lazy } from '../../base/flow/cache.ts'
 import { newId } from '../../base/ids.ts'
-import { loggableUrl } from '../../base/net/loggable-url.ts'
+import { loggableUrl } from '../../base/printable.ts'
 import type { Of } from '../../base/shape.ts'
 import type { Clock } from '../../base/time/clock.ts'
+import { formatRfc3339 } from '../../base/time/dates.ts'
 import type { UserDirectory } from '../../people/accounts/user-directory.ts'
 import { laneOf, type NewPost } from '../../platform/posts/post-rows.ts'
 import type { AlertHitRow, AlertNoticeRow } from '../../platform/store/schema.ts'
-import { insertMany } from '../../platform/store/store.ts'
+import { insertMany, type Statement } from '../../platform/store/store.ts'
 import type { WebhooksArea } from '../webhooks/area.ts'
 import { maskedUrl } from '../webhooks/webhook-url.ts'
-import { type Channel, hitView, type ParentId } from './alert.ts'
-import type { NoticesOf } from './hits.ts'
-import { type NoticeKind, noticeText, slackText } from './notice-texts.ts'
+import { type AlertMetric, type Channel, hitView, type ParentId } from './alert.ts'
+import type { NoticeKind, NoticesOf } from './hits.ts'
 import type { AlertSettings, EventSetting, EventType } from './settings.ts'
 import type { ALERT, HIT, OWN_CHECK_VIEW } from './shapes.ts'
 
@@ -27,6 +27,7 @@ export const POST_KINDS = { webhook: 'alert-webhook', slack: 'alert-slack' } as 
 /** `content_json` by channel. */
 export interface MailContent {
   subject: string
+  /** Plain text of several lines. */
   text: string
 }
 export interface WebhookContent extends Pick<NoticeAbout, 'alert'> {
@@ -38,7 +39,7 @@ export interface SlackContent {
 }
 
 /** What is told about the hits of a source, and on which channels. */
-export interface NoticeAbout {
+interface NoticeAbout {
   accountId: string
   parentId: ParentId
   channels: readonly Channel[]
@@ -59,6 +60,39 @@ export interface NoticeParts {
 /** Mails about one change. */
 const RECIPIENTS_MAX = 100
 
+/** Collects notices, and the POSTs of those that are not mail, for one transaction. `hitId`: empty without a hit. */
+function collectNotices(posts: NoticeParts['posts'], accountId: string, hitId: string, now: number) {
+  const rows: AlertNoticeRow[] = []
+  const newPosts: NewPost[] = []
+  const add = (row: Pick<AlertNoticeRow, 'channel' | 'setting_id' | 'recipient'>, content: object) => {
+    const id = newId(now)
+    const content_json = JSON.stringify(content)
+    rows.push({
+      ...{ id, account_id: accountId, hit_id: hitId },
+      ...row,
+      ...{ content_json, due_at: now, created_at: now },
+    })
+    return id
+  }
+  return {
+    mail: (recipient: string, setting_id: string | null, content: MailContent) =>
+      add({ channel: 'email', setting_id, recipient }, content),
+    /** To the URL of a setting, if it has one: `document`, or the words in Slack's form. */
+    post({ id: setting_id, channel, settings: { url } }: EventSetting, words: MailContent, document: object) {
+      if (channel === 'email' || url === undefined) return
+      const slack: SlackContent = { text: slackText(words) }
+      newPosts.push({
+        kind: POST_KINDS[channel],
+        accountId,
+        url: loggableUrl(url),
+        lane: laneOf(maskedUrl(url)),
+        subject: add({ channel, setting_id, recipient: '' }, channel === 'slack' ? slack : document),
+      })
+    },
+    statements: () => [...insertMany('alert_notices', rows), ...posts.statements(newPosts)],
+  }
+}
+
 /** The notices about the hits of one source. Targets are read once, when the first notice needs them. */
 export function noticesAbout(parts: NoticeParts, about: NoticeAbout): NoticesOf {
   const targets = new Lazy(() => parts.settings.list(about.accountId))
@@ -68,47 +102,66 @@ export function noticesAbout(parts: NoticeParts, about: NoticeAbout): NoticesOf 
     const wanted = (await targets.get()).filter(
       ({ eventType, channel }) => types.has(eventType) && about.channels.includes(channel),
     )
-    const notices: AlertNoticeRow[] = []
-    const posts: NewPost[] = []
     const now = Math.floor(parts.clock.now())
     const words = noticeText(hit, kind, about.advice(hit), now)
-    const notice = (channel: Channel, settingId: string | null, recipient: string, content: object) => {
-      const row = {
-        id: newId(now),
-        account_id: about.accountId,
-        hit_id: hit.id,
-        channel,
-        setting_id: settingId,
-        recipient,
-        content_json: JSON.stringify(content),
-        due_at: now,
-        created_at: now,
-      }
-      notices.push(row)
-      return row.id
-    }
-    if (about.channels.includes('email')) {
+    const notices = collectNotices(parts.posts, about.accountId, hit.id, now)
+    if (about.channels.includes('email'))
       for (const [email, settingId] of await recipientsOf(wanted, admins))
-        notice('email', settingId, email, words)
-    }
+        notices.mail(email, settingId, words)
     for (const setting of wanted) {
-      const { id, channel, eventType, settings } = setting
-      if (channel === 'email' || settings.url === undefined) continue
-      const content: WebhookContent | SlackContent =
-        channel === 'slack'
-          ? { text: slackText(words) }
-          : { event: eventType, alert: about.alert, hit: hitView(hit, about.parentId) }
-      const noticeId = notice(channel, id, '', content)
-      posts.push({
-        kind: POST_KINDS[channel],
-        accountId: about.accountId,
-        url: loggableUrl(settings.url),
-        lane: laneOf(maskedUrl(settings.url)),
-        subject: noticeId,
-      })
+      const content: WebhookContent = {
+        event: setting.eventType,
+        alert: about.alert,
+        hit: hitView(hit, about.parentId),
+      }
+      notices.post(setting, words, content)
     }
-    return [...insertMany('alert_notices', notices), ...parts.posts.statements(posts)]
+    return notices.statements()
   }
+}
+
+/**
+ * Notices about something that has happened once, such as the end of a validation job (alerts.md section 2): to the targets
+ * that the account's settings name for its event type, and to nobody without such settings. They have no hit: the event is
+ * over when it is known.
+ */
+export function createEventNotices({
+  settings,
+  posts,
+  clock,
+  changed,
+}: NoticeParts & { changed(): void }): EventNotices {
+  return {
+    async statements({ accountId, type, subject, text, details }) {
+      const notices = collectNotices(posts, accountId, '', Math.floor(clock.now()))
+      for (const setting of await settings.list(accountId)) {
+        if (setting.eventType !== type) continue
+        if (setting.channel !== 'email') notices.post(setting, { subject, text }, { event: type, ...details })
+        else
+          for (const email of setting.settings.emails ?? [])
+            notices.mail(email, setting.id, { subject, text })
+      }
+      return notices.statements()
+    },
+    written: changed,
+  }
+}
+
+interface AlertEvent {
+  accountId: string
+  type: EventType
+  subject: string
+  /** Plain text of several lines. */
+  text: string
+  /** Members of the webhook's document besides `event`. */
+  details: Readonly<Record<string, unknown>>
+}
+
+export interface EventNotices {
+  /** For the transaction of the event; to be committed right away or not at all. */
+  statements(event: AlertEvent): Promise<Statement[]>
+  /** The statements are committed. */
+  written(): void
 }
 
 /** Addresses with the setting that names them; without such settings all admins (rule 9). */
@@ -124,10 +177,47 @@ async function recipientsOf(
   return [...named].slice(0, RECIPIENTS_MAX)
 }
 
-/** Those who can sign in. */
+/** Addresses of the admins who can sign in. */
 async function adminsOf(userDirectory: NoticeParts['userDirectory'], accountId: string): Promise<string[]> {
   const { rows } = await userDirectory.list(accountId, { role: 'admin', limit: RECIPIENTS_MAX, skip: 0 })
   return rows
     .filter(({ is_disabled, password_hash }) => is_disabled === 0 && password_hash !== null)
     .map(({ email }) => email)
 }
+
+/** What the owner of a threshold alert should look at. */
+export const METRIC_ADVICE: Readonly<Record<AlertMetric, string>> = {
+  hard_bounce_rate:
+    'Many addresses do not exist. Stop the mailing, see which list they came from, and look at the failed events of this time.',
+  temporary_fail_rate:
+    'Receivers defer much mail. Look at the replies in the failed events of this time; send more slowly if they speak of rates.',
+  delivered_rate:
+    'Look at the failed events of this time: their replies say why receivers do not take the mail.',
+  complained_rate:
+    'Recipients call the mail spam. Stop the mailing, and see whether they asked for it and can unsubscribe easily.',
+}
+
+const SUBJECT_NAME_MAX = 80
+
+/** `advice`: what to do; of the service's own checks the hit has it. `nowMs`: when the change was seen. */
+export function noticeText(hit: AlertHitRow, kind: NoticeKind, advice: string, nowMs: number): MailContent {
+  const name = hit.name.length > SUBJECT_NAME_MAX ? `${hit.name.slice(0, SUBJECT_NAME_MAX)}...` : hit.name
+  const about = hit.dimension === '' ? '' : ` for ${hit.dimension} ${hit.dimension_value}`
+  const figure = `${hit.metric}${about}: ${hit.latest_value} (the alert is for ${hit.comparator} ${hit.limit_text})`
+  const since = formatRfc3339(new Date(hit.since_at))
+  if (kind === 'resolved') {
+    const until = formatRfc3339(new Date(nowMs))
+    return {
+      subject: `Resolved: ${name}${about}`,
+      text: `The alert "${hit.name}" is over.\n\nLast figure: ${figure}\nSince: ${since}\nUntil: ${until}\n`,
+    }
+  }
+  return {
+    subject: `Alert: ${name}${about}`,
+    text: `The alert "${hit.name}" has triggered.\n\nFigure: ${figure}\nSince: ${since}\n\n${advice}\n\nA notice follows when it is over.\n`,
+  }
+}
+
+/** Slack reads these characters as markup. */
+export const slackText = ({ subject, text }: MailContent): string =>
+  `${subject}\n${text}`.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')

@@ -10,7 +10,7 @@ import { authorization, bareUrl, userInfoOf } from '../webhooks/webhook-url.ts'
 import type { SlackContent, WebhookContent } from './notices.ts'
 import type { AlertSettings } from './settings.ts'
 
-export interface PostNoticeParts {
+interface PostNoticeParts {
   store: Store
   sealer: Sealer
   clock: Clock

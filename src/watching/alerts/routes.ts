@@ -12,7 +12,7 @@ import { givenAlert } from './given-alert.ts'
 import type { Hits } from './hits.ts'
 import { ALERT, ALERT_BODY, ALERTS, HITS } from './shapes.ts'
 
-export interface AlertRouteParts {
+interface AlertRouteParts {
   alerts: AlertStore
   hits: Hits
   accounts: AccountDirectory

@@ -3,13 +3,13 @@
 import { message } from '../../base/shape.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
-import { mayAccess } from '../../platform/http/rights/rights.ts'
+import { mayAccess } from '../../platform/http/rights/auth.ts'
 import type { HttpClient } from '../../platform/posts/http-client.ts'
 import { READ, TAG, WRITE } from './routes.ts'
 import { type AlertSettings, givenSetting, settingId, settingView } from './settings.ts'
 import { ALERT_POST, EVENT_TYPE_LIST, EVENT_TYPES, SETTING, SETTING_BODY, SETTINGS } from './shapes.ts'
 
-export interface SettingRouteParts {
+interface SettingRouteParts {
   settings: AlertSettings
   client: HttpClient
   clock: Clock

@@ -2,15 +2,16 @@
 import { randomUUID } from 'node:crypto'
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
-import { isPlainObject, jsonText, quotable } from '../../base/values.ts'
+import { isPlainObject, quotable } from '../../base/values.ts'
 import { emailOf } from '../../people/accounts/user-directory.ts'
 import { type HttpClient, withAdvice } from '../../platform/posts/http-client.ts'
 import type { AlertSettingRow } from '../../platform/store/schema.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
-import { StaleWrite, type Store } from '../../platform/store/store.ts'
+import type { Store } from '../../platform/store/store.ts'
 import { authorization, bareUrl, maskedUrl, userInfoOf } from '../webhooks/webhook-url.ts'
 import type { Channel } from './alert.ts'
-import { known } from './given-alert.ts'
+import { ifStale } from './alert-store.ts'
+import { invalid, known } from './given-alert.ts'
 import { type CHANNEL_SETTINGS, CHANNELS, EVENT_TYPES, type SETTING } from './shapes.ts'
 
 export type EventType = (typeof EVENT_TYPES)[number]
@@ -23,18 +24,7 @@ export interface EventSetting {
   settings: ChannelSettings
 }
 
-export interface AlertSettings {
-  /** Oldest first. */
-  list(accountId: string): Promise<EventSetting[]>
-  /** @throws BadRequest over SETTINGS_MAX */
-  add(accountId: string, given: Omit<EventSetting, 'id'>, now: number): Promise<EventSetting>
-  /** @throws NotFound */
-  change(accountId: string, setting: EventSetting): Promise<EventSetting>
-  /** With the notices that were to go there. @throws NotFound */
-  remove(accountId: string, id: string): Promise<void>
-  /** Null: it was removed. */
-  find(id: string): Promise<(EventSetting & { accountId: string }) | null>
-}
+export type AlertSettings = ReturnType<typeof createAlertSettings>
 
 /** Each is a notice for every hit. */
 const SETTINGS_MAX = 50
@@ -43,7 +33,7 @@ const CHANNEL_IDS_MAX = 20
 const CHANNEL_ID_LENGTH_MAX = 100
 const SEALED_AS = 'alert-channel'
 
-export function createAlertSettings(store: Store, sealer: Sealer): AlertSettings {
+export function createAlertSettings(store: Store, sealer: Sealer) {
   const { db } = store
   const open = (row: AlertSettingRow): EventSetting => ({
     id: row.id,
@@ -57,7 +47,8 @@ export function createAlertSettings(store: Store, sealer: Sealer): AlertSettings
     settings_sealed: sealer.seal(SEALED_AS, JSON.stringify(settings)),
   })
   return {
-    async list(accountId) {
+    /** Oldest first. */
+    async list(accountId: string): Promise<EventSetting[]> {
       const rows = await db
         .selectFrom('alert_settings')
         .selectAll()
@@ -68,7 +59,8 @@ export function createAlertSettings(store: Store, sealer: Sealer): AlertSettings
         .execute()
       return rows.map(open)
     },
-    async add(accountId, given, now) {
+    /** @throws BadRequest over SETTINGS_MAX */
+    async add(accountId: string, given: Omit<EventSetting, 'id'>, now: number): Promise<EventSetting> {
       const { count } = await db
         .selectFrom('alert_settings')
         .select((of) => of.fn.countAll<number>().as('count'))
@@ -79,7 +71,8 @@ export function createAlertSettings(store: Store, sealer: Sealer): AlertSettings
       await db.insertInto('alert_settings').values(row).execute()
       return { id: row.id, ...given }
     },
-    async change(accountId, setting) {
+    /** @throws NotFound */
+    async change(accountId: string, setting: EventSetting): Promise<EventSetting> {
       const changed = await db
         .updateTable('alert_settings')
         .set(columns(setting))
@@ -89,18 +82,18 @@ export function createAlertSettings(store: Store, sealer: Sealer): AlertSettings
       if (Number(changed.numUpdatedRows) === 0) throw notFound()
       return setting
     },
-    async remove(accountId, id) {
+    /** With the notices that were to go there. @throws NotFound */
+    async remove(accountId: string, id: string): Promise<void> {
       const sql = 'DELETE FROM alert_settings WHERE id = ? AND account_id = ?'
       await store
         .commit([
           { sql, values: [id, accountId], expectRows: 1 },
           { sql: 'DELETE FROM alert_notices WHERE setting_id = ?', values: [id] },
         ])
-        .catch((error: unknown) => {
-          throw error instanceof StaleWrite ? notFound() : error
-        })
+        .catch(ifStale(notFound))
     },
-    async find(id) {
+    /** Null: it was removed. */
+    async find(id: string): Promise<(EventSetting & { accountId: string }) | null> {
       const row = await db.selectFrom('alert_settings').selectAll().where('id', '=', id).executeTakeFirst()
       return row ? { ...open(row), accountId: row.account_id } : null
     },
@@ -114,8 +107,6 @@ export function settingId(text: string): string {
 }
 
 const notFound = () => new NotFound('alert setting not found')
-const invalid = (what: string, value: unknown) =>
-  new BadRequest(`invalid ${what}: ${quotable(jsonText(value))}`)
 
 /**
  * Reads the setting in the body of a request, and tries its URL.

@@ -2,27 +2,20 @@
  * Judges all alerts every five minutes (alerts.md rules 3 to 8, 15): rates over the period by the value of the dimension.
  * Alerts that ask for the same figures share a query.
  */
+
 import type { Logger } from 'pino'
 import type { Clock } from '../../base/time/clock.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import type { AccountDirectory } from '../../people/accounts/account-directory.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
 import { StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
-import {
-  type FigureQuery,
-  type FigureRow,
-  type Figures,
-  rateOf,
-  volumeOf,
-} from '../metrics/figures/figures.ts'
-import { type Alert, alertView, periodMs } from './alert.ts'
+import { type FigureQuery, type FigureRow, type Figures, rateOf, volumeOf } from '../metrics/figures.ts'
+import { type Alert, alertView, type Comparator, periodMs } from './alert.ts'
 import type { AlertStore } from './alert-store.ts'
-import { decimalText, holds } from './comparing.ts'
-import type { Hits } from './hits.ts'
-import type { Finding } from './judging.ts'
-import { METRIC_ADVICE } from './notice-texts.ts'
-import { type NoticeParts, noticesAbout } from './notices.ts'
+import type { Finding, Hits } from './hits.ts'
+import { METRIC_ADVICE, type NoticeParts, noticesAbout } from './notices.ts'
 
-export interface ThresholdParts extends NoticeParts {
+interface ThresholdParts extends NoticeParts {
   store: Store
   clock: Clock
   log: Logger
@@ -37,11 +30,11 @@ export interface ThresholdParts extends NoticeParts {
 }
 
 /** Rule 3. */
-const EVERY_MS = 5 * 60_000
+const EVERY_MS = 5 * MINUTE_MS
 /** Alerts read at a time: those of an account follow each other, so most share their queries. */
 const PAGE = 200
 /** Undelivered notices are removed after this, if their POST was dropped. */
-const NOTICE_KEEP_MS = 14 * 86_400_000
+const NOTICE_KEEP_MS = 14 * DAY_MS
 
 export function createThresholdChecks(parts: ThresholdParts): Job {
   const { store, clock, log, alerts, hits } = parts
@@ -70,7 +63,7 @@ export function createThresholdChecks(parts: ThresholdParts): Job {
     if (account === null || account.status === 'closed') return
     const now = Math.floor(clock.now())
     const query = await queryOf(parts.accounts, alert, now)
-    const findings = findingsOf(alert, await figures.rows(query), parts.minVolume)
+    const findings = findingsOf(alert, await figures.read(query), parts.minVolume)
     const view = alertView({ ...alert, lastCheckedAt: now }, account.parentId)
     const about = {
       accountId: alert.accountId,
@@ -116,16 +109,14 @@ const checkedStatement = ({ id, updatedAt }: Alert, now: number): Statement => (
 function sharedFigures(figures: Figures): Figures {
   const known = new Map<string, Promise<FigureRow[]>>()
   return {
-    rows(query) {
+    read(query) {
       const key = JSON.stringify(query)
-      const rows = known.get(key) ?? figures.rows(query)
+      const rows = known.get(key) ?? figures.read(query)
       known.set(key, rows)
       return rows
     },
   }
 }
-
-const HOUR_MS = 3_600_000
 
 /**
  * Counters are per hour, so the range begins with the hour that the period begins in. The whole hours make queries of
@@ -150,7 +141,7 @@ async function queryOf(accounts: AccountDirectory, alert: Alert, now: number): P
 }
 
 /** The values for which the alert is true, those furthest beyond its limit first. */
-export function findingsOf(alert: Alert, rows: readonly FigureRow[], minVolume: number): Finding[] {
+function findingsOf(alert: Alert, rows: readonly FigureRow[], minVolume: number): Finding[] {
   const judged = rows
     .filter(({ counts }) => volumeOf(alert.metric, counts) >= minVolume)
     .map(({ values, counts }) => ({ value: values[0] ?? '', rate: rateOf(alert.metric, counts) }))
@@ -159,3 +150,33 @@ export function findingsOf(alert: Alert, rows: readonly FigureRow[], minVolume: 
   judged.sort((one, other) => distance(other.rate) - distance(one.rate))
   return judged.map(({ value, rate }) => ({ value, figure: decimalText(rate) }))
 }
+
+const DECIMALS = 1e6
+const DECIMALS_OF_EQUAL = 1e4
+
+const rounded = (value: number, decimals: number) => Math.round(value * decimals) / decimals
+
+/** Decimal text with up to six decimals. */
+export const decimalText = (value: number): string => String(rounded(value, DECIMALS))
+
+/** Whether `value comparator limit` holds; `limit` is decimal text. */
+export function holds(value: number, comparator: Comparator, limit: string): boolean {
+  const [left, right] = [rounded(value, DECIMALS), rounded(Number(limit), DECIMALS)]
+  switch (comparator) {
+    case '=':
+      return isEqual(left, right)
+    case '!=':
+      return !isEqual(left, right)
+    case '<':
+      return left < right
+    case '<=':
+      return left <= right
+    case '>':
+      return left > right
+    case '>=':
+      return left >= right
+  }
+}
+
+const isEqual = (left: number, right: number) =>
+  rounded(left, DECIMALS_OF_EQUAL) === rounded(right, DECIMALS_OF_EQUAL)

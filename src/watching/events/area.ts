@@ -1,10 +1,10 @@
 /** Events: their index, their retention, and the operations that read them. */
 import type { Area } from '../../area.ts'
+import { DAY_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import type { Core } from '../../core.ts'
 import { createJob } from '../../platform/jobs/job.ts'
 import type { EventFollower } from './follower.ts'
-import { removeEventsOf } from './kept/account-removal.ts'
-import { createEventRetention, DAY_MS } from './kept/event-retention.ts'
+import { createEventRetention, removeEventsOf } from './kept/event-retention.ts'
 import { createEventPartitions } from './kept/partitions.ts'
 import { eventRoutes } from './routes.ts'
 import { indexEvents } from './search/indexing.ts'
@@ -14,7 +14,7 @@ import { createEventReader } from './search/query.ts'
 const INDEX_EVERY_MS = 1_000
 
 /** Partitions are for days. */
-const PARTITIONS_EVERY_MS = 10 * 60_000
+const PARTITIONS_EVERY_MS = 10 * MINUTE_MS
 
 /** `followers`: of all areas; retention leaves what they have not read. */
 export async function eventsArea(core: Core, followers: readonly EventFollower[]): Promise<Area> {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { DELIVERED, eventStatement, NOW_MS, testMessage } from '../../../test/support/events.ts'
 import { ID_PATTERN } from '../../base/ids.ts'
 import {
   acceptedEvent,
@@ -20,7 +21,6 @@ import {
   storedEvent,
   unsubscribedEvent,
 } from './later-events.ts'
-import { DELIVERED, eventStatement, NOW_MS, testMessage } from './testing.ts'
 
 const TO = { recipient: 'alice@example.org', recipientDomain: 'example.org' }
 const NOW = NOW_MS + 104.511

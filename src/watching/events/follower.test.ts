@@ -2,14 +2,15 @@ import assert from 'node:assert/strict'
 import type { Insertable } from 'kysely'
 import pino from 'pino'
 import { createTestClock } from '../../../test/support/clock.ts'
+import { deliveredAt, eventStatement, NOW_MS } from '../../../test/support/events.ts'
 import { eventually } from '../../../test/support/service.ts'
 import { eachStore } from '../../../test/support/stores.ts'
+import { DAY_MS } from '../../base/time/durations.ts'
 import type { EventRow } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
 import type { EventRecord } from './event.ts'
 import { createEventFollower, type EventFollower, type FollowedKey } from './follower.ts'
-import { adoptCopiedEvents, createEventRetention, DAY_MS } from './kept/event-retention.ts'
-import { deliveredAt, eventStatement, NOW_MS } from './testing.ts'
+import { adoptCopiedEvents, createEventRetention } from './kept/event-retention.ts'
 
 type Row = FollowedKey & { id: string }
 

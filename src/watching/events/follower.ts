@@ -20,7 +20,7 @@ export interface FollowedKey {
   seq: number
 }
 
-export interface FollowerSpec<Row extends FollowedKey> {
+interface FollowerSpec<Row extends FollowedKey> {
   /** Its row in `event_followers`, created by a migration. */
   name: string
   /** A list of SQL expressions over a row of `events`, in addition to `tx` and `seq`. */
@@ -37,7 +37,7 @@ export interface FollowerSpec<Row extends FollowedKey> {
 }
 
 /** `more`: there may be more events. `done`: none left for now. `overtaken`: another process took this step. */
-export type StepResult = 'more' | 'done' | 'overtaken'
+type StepResult = 'more' | 'done' | 'overtaken'
 
 export interface EventFollower {
   step(): Promise<StepResult>

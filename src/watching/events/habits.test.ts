@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createTestClock } from '../../../test/support/clock.ts'
+import { eventStatements, NOW_MS, testMessage } from '../../../test/support/events.ts'
 import { eachStore } from '../../../test/support/stores.ts'
 import type { Store } from '../../platform/store/store.ts'
 import type { EventRecord } from './event.ts'
 import { bestHour, createHabits } from './habits.ts'
 import { clickedEvent, openedEvent, type Visit } from './later-events.ts'
-import { eventStatements, NOW_MS, testMessage } from './testing.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS

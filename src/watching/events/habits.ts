@@ -4,6 +4,7 @@
  * those domains.
  */
 import type { Clock } from '../../base/time/clock.ts'
+import { DAY_MS, HOUR_MS } from '../../base/time/durations.ts'
 import type { SqlValue, Statement, Store } from '../../platform/store/store.ts'
 import { recipientHash } from './event.ts'
 
@@ -13,14 +14,13 @@ interface SendingDomain {
 }
 
 /** How far back visits count for habits; the retention of events may be shorter. */
-const SINCE_MS = 90 * 86_400_000
+const SINCE_MS = 90 * DAY_MS
 /** Opens and clicks that make a habit. */
 const VISITS_MIN = 5
 /** Per address the newest opens, and as many clicks, are used: a habit is what is usual now. */
 const VISITS_MAX = 30
 /** Addresses in one query of two SELECTs each: SQLite joins at most 500 (SQLITE_MAX_COMPOUND_SELECT). */
 const ADDRESSES_PER_QUERY = 125
-const HOUR_MS = 3_600_000
 const WEEK_HOURS = 168
 
 /** Must be written exactly as in the index `events_human` (migration 0016), or the index is not used. */
@@ -34,21 +34,7 @@ const ZONE = {
   postgres: "payload_json::json -> 'geolocation' ->> 'timezone'",
 } as const
 
-export interface Habits {
-  /**
-   * Per address the best time within the window, in Unix milliseconds: the hour of the week with most of its opens and
-   * clicks. Addresses with fewer than 5, or none in these hours, are left out.
-   */
-  bestTimes(
-    domain: SendingDomain,
-    addresses: readonly string[],
-    window: { from: number; to: number },
-  ): Promise<Map<string, number>>
-  /** Per address the IANA time zone of its last click; unknown ones are left out. */
-  timeZones(domain: SendingDomain, addresses: readonly string[]): Promise<Map<string, string>>
-}
-
-export function createHabits({ store, clock }: { store: Store; clock: Clock }): Habits {
+export function createHabits({ store, clock }: { store: Store; clock: Clock }) {
   const { kind } = store
 
   /** The newest visits of each address, `max` of each kind: rows of `recipient` and `found`. */
@@ -64,7 +50,15 @@ export function createHabits({ store, clock }: { store: Store; clock: Clock }): 
   }
 
   return {
-    async bestTimes(domain, addresses, window) {
+    /**
+     * Per address the best time within the window, in Unix milliseconds: the hour of the week with most of its opens and
+     * clicks. Addresses with fewer than 5, or none in these hours, are left out.
+     */
+    async bestTimes(
+      domain: SendingDomain,
+      addresses: readonly string[],
+      window: { from: number; to: number },
+    ): Promise<Map<string, number>> {
       const rows = await newestVisits(domain, addresses, {
         column: `timestamp_us / ${HOUR_MS * 1000} % ${WEEK_HOURS}`,
         events: ['opened', 'clicked'],
@@ -84,7 +78,8 @@ export function createHabits({ store, clock }: { store: Store; clock: Clock }): 
       }
       return times
     },
-    async timeZones(domain, addresses) {
+    /** Per address the IANA time zone of its last click; unknown ones are left out. */
+    async timeZones(domain: SendingDomain, addresses: readonly string[]): Promise<Map<string, string>> {
       const rows = await newestVisits(domain, addresses, {
         column: ZONE[kind],
         events: ['clicked'],

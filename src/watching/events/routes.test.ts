@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import Mailgun from 'mailgun.js'
+import { deliveredAt, eventStatement, NOW_MS } from '../../../test/support/events.ts'
 import { eventually, startTestService, type TestService } from '../../../test/support/service.ts'
 import { openPostgres } from '../../platform/store/postgres/postgres.ts'
 import { rangeOf } from './routes.ts'
-import { deliveredAt, eventStatement, NOW_MS } from './testing.ts'
 
 interface Listed {
   id: string

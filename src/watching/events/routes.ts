@@ -19,12 +19,11 @@ import type { Params } from '../../platform/http/request/params.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
 import { FIELD_NAMES, type FieldName, isFieldName, kindOf, parseFilter } from './search/filter.ts'
-import type { PageRequest } from './search/page-request.ts'
-import { openPage, sealPage } from './search/page-token.ts'
+import { openPage, type PageRequest, sealPage } from './search/page-request.ts'
 import type { EventReader } from './search/query.ts'
 import { EVENTS } from './shapes.ts'
 
-export interface EventRouteParts {
+interface EventRouteParts {
   events: EventReader
   domains: { byName(name: string): MaybePromise<{ accountId: string; name: string } | null> }
   accounts: { byId(id: string): MaybePromise<{ parentId: string | null } | null> }
@@ -148,7 +147,7 @@ function requestOfToken(sealer: Sealer, token: string, accountId: string, domain
 }
 
 /** The first page of the query in `params`. @throws BadRequest for everything section 4 of the contract lists */
-export function requestOf(params: Params, accountId: string, domainName: string): PageRequest {
+function requestOf(params: Params, accountId: string, domainName: string): PageRequest {
   const filters = filtersOf(params)
   const { limit, begin, end, ascending } = readInputs(PARAMS, params)
   const range = rangeOf(begin, end, ascending)

@@ -15,7 +15,7 @@ import {
   text,
   unixSeconds,
 } from '../../base/shape.ts'
-import { pageOf } from '../../platform/http/request/paging-shape.ts'
+import { pageOf } from '../../platform/http/request/paging.ts'
 
 const ADDRESS_EXAMPLE = { example: 'alice@example.org' }
 

@@ -1,11 +1,13 @@
 /** Filters of logs (metrics-logs.md section 5): attributes, their comparators, and what they see of an event. Pure. */
+
 import { BadRequest } from '../../base/process/errors.ts'
 import { isPlainObject, jsonText, quotable } from '../../base/values.ts'
 import type { EventName } from '../events/event.ts'
 import { bare } from '../events/search/filter.ts'
+import { conditionsOf as readConditions } from '../metrics/request-fields.ts'
 
 export const COMPARATORS = ['=', '!=', 'contains', 'not contains', '>', '<'] as const
-export type Comparator = (typeof COMPARATORS)[number]
+type Comparator = (typeof COMPARATORS)[number]
 
 /** An event as filters see it. */
 export interface LogRow {
@@ -115,52 +117,23 @@ export interface Condition {
   values: readonly string[]
 }
 
-/** A page token repeats the filter, so that its text is limited further. */
-const CONDITIONS_MAX = 20
-const VALUES_MAX = 100
-const VALUE_LENGTH_MAX = 500
-
 /** @throws BadRequest naming what is not understood */
 export function conditionsOf(filter: unknown): Condition[] {
-  const entries = isPlainObject(filter) ? filter['AND'] : undefined
-  if (entries === undefined || entries === null) return []
-  if (!Array.isArray(entries)) throw new BadRequest('filter.AND must be a list')
-  if (entries.length > CONDITIONS_MAX) throw new BadRequest(`filter has more than ${CONDITIONS_MAX} entries`)
-  return entries.map(conditionOf)
-}
-
-function conditionOf(entry: unknown): Condition {
-  const members = isPlainObject(entry) ? entry : {}
-  const name = jsonText(members['attribute'] ?? '')
-  const attribute = attributeOf(name)
-  if (!attribute) throw new BadRequest(`invalid attribute: ${quotable(name)}`)
-  const given = jsonText(members['comparator'] ?? '')
-  const comparator = COMPARATORS.find((known) => known === given)
-  if (!comparator) throw new BadRequest(`invalid comparator: ${quotable(given)}`)
-  if (!specOf(attribute).comparators.includes(comparator)) {
-    throw new BadRequest(`comparator '${comparator}' is not supported for attribute '${quotable(name)}'`)
+  const conditions = readConditions(filter, {
+    attributeOf,
+    comparators: COMPARATORS,
+    textOf: (value) => jsonText(value ?? ''),
+    supports: (attribute, comparator) => specOf(attribute).comparators.includes(comparator),
+  })
+  for (const { attribute, values } of conditions) {
+    const bad = attribute === 'size' ? values.find((value) => !/^\d{1,15}$/.test(value)) : undefined
+    if (bad !== undefined) throw new BadRequest(`filter size: not a number: ${quotable(bad)}`)
   }
-  return { attribute, comparator, values: valuesOf(attribute, members['values']) }
+  return conditions
 }
 
 const attributeOf = (name: string): Attribute | undefined =>
   Object.hasOwn(OLD_NAMES, name) ? OLD_NAMES[name] : ATTRIBUTE_NAMES.find((known) => known === name)
-
-/** `[{label?, value}]`, or the values as they are. */
-function valuesOf(attribute: Attribute, given: unknown): string[] {
-  const values = (Array.isArray(given) ? given.slice(0, VALUES_MAX + 1) : []).map((entry: unknown) =>
-    jsonText((isPlainObject(entry) ? entry['value'] : entry) ?? ''),
-  )
-  if (values.length === 0) throw new BadRequest(`filter ${attribute}: values must not be empty`)
-  if (values.length > VALUES_MAX || values.some(({ length }) => length > VALUE_LENGTH_MAX)) {
-    throw new BadRequest(
-      `filter ${attribute}: at most ${VALUES_MAX} values of ${VALUE_LENGTH_MAX} characters`,
-    )
-  }
-  const bad = attribute === 'size' ? values.find((value) => !/^\d{1,15}$/.test(value)) : undefined
-  if (bad !== undefined) throw new BadRequest(`filter size: not a number: ${quotable(bad)}`)
-  return values
-}
 
 /** Decides whether an event passes all conditions. Texts are compared without regard to letter case. */
 export function passesAll(conditions: readonly Condition[]): (row: LogRow) => boolean {
@@ -195,7 +168,7 @@ function testOf({ attribute, comparator, values }: Condition): (row: LogRow) => 
   }
 }
 
-/** Letters whose lower case is ASCII although they are not: as `log-texts.ts` has it, they equal nothing else. */
+/** Letters whose lower case is ASCII although they are not: as `longestAscii` has it, they equal nothing else. */
 const NOT_FOLDED = /[\u0130\u212a]/
 const lower = (text: string) =>
   NOT_FOLDED.test(text)
@@ -238,4 +211,67 @@ export function exactValues(
     .filter((condition) => condition.attribute === attribute && condition.comparator === '=')
     .map(({ values }) => values)
   return lists.sort((a, b) => a.length - b.length)[0] ?? null
+}
+
+export interface TextCondition {
+  column: 'payload_json' | 'domain_name'
+  /** In lower case; ASCII. */
+  texts: readonly string[]
+}
+
+/** The JSON member whose text an attribute is. */
+const MEMBERS: Partial<Record<Attribute, string>> = {
+  attachment_filename: 'filename',
+  severity: 'severity',
+  ip: 'sending-ip',
+  ip_pool: 'i-ip-pool-id',
+  recipient_domain: 'recipient-domain',
+  recipient_provider: 'recipient-provider',
+  country: 'country',
+  i_classification_rule_id: 'i-classification-rule-id',
+  from: 'from',
+  subject: 'subject',
+  recipient: 'recipient',
+  bot: 'bot',
+  device: 'device-type',
+}
+/** Others in which a text is searched for. */
+const SEARCHED: readonly Attribute[] = ['mailing_list_address', 'to', 'recipients', 'delivery_status_message']
+
+/**
+ * What a filter says about the stored text of an event, so that the database can leave out nearly all events that do not
+ * pass: the JSON of each event that passes has one of the texts of each list. Comparisons are of lower case, in ASCII only.
+ */
+export function textConditions(filter: readonly Condition[]): TextCondition[] {
+  return filter.flatMap((condition) => {
+    const texts = textsOf(condition)
+    const column = condition.attribute === 'domain' ? ('domain_name' as const) : ('payload_json' as const)
+    return texts === null || texts.includes('') ? [] : [{ column, texts }]
+  })
+}
+
+/** Null: the filter says nothing; an empty text is in everything. */
+function textsOf({ attribute, comparator, values }: Condition): string[] | null {
+  if (comparator !== '=' && comparator !== 'contains') return null
+  if (values.some((value) => matchesMissing(attribute, comparator, value))) return null
+  if (attribute === 'domain') return values.map(longestAscii)
+  if (attribute === 'tag') return values.map((value) => longestAscii(JSON.stringify(value)))
+  if (attribute === 'delivery_status_code') return values.map((value) => longestAscii(`"code":${value}`))
+  if (attribute === 'is_routed') return values.map((value) => longestAscii(`"is-routed":${value}`))
+  // Compared with the JSON of the variables.
+  if (attribute === 'user_variables') return values.map((value) => longestAscii(jsonText(value)))
+  const member = MEMBERS[attribute]
+  if (member === undefined && !SEARCHED.includes(attribute)) return null
+  return values.map((value) => {
+    const text = JSON.stringify(value)
+    if (comparator === 'contains' || member === undefined) return longestAscii(text.slice(1, -1))
+    return longestAscii(`"${member}":${text}`)
+  })
+}
+
+/** Databases know the lower case of ASCII letters only. */
+function longestAscii(text: string): string {
+  const parts = text.split(/[^\u0020-\u007e]+/)
+  const longest = parts.reduce((best, part) => (part.length > best.length ? part : best), '')
+  return longest.toLowerCase()
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { deliveredAt, NOW_MS, testMessage } from '../../../test/support/events.ts'
 import { rejectedEvent } from '../events/event.ts'
-import { deliveredAt, NOW_MS, testMessage } from '../events/testing.ts'
 import { CSV_HEADER, csvRow, logItem } from './log-item.ts'
 
 const stored = (event: ReturnType<typeof deliveredAt>) =>

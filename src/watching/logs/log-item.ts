@@ -8,9 +8,9 @@ import type { LOG_ITEM } from './shapes.ts'
 type Members = Readonly<Record<string, unknown>>
 export type LogItem = Of<typeof LOG_ITEM>
 
-export interface StoredEvent extends LogRow {
+interface StoredEvent extends LogRow {
   timestampUs: number
-  /** Of the event's account, if that is a subaccount. */
+  /** Parent of the event's account, if that is a subaccount. */
   parentId: string | null
 }
 

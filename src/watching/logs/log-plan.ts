@@ -8,12 +8,11 @@
 
 import type { Store } from '../../platform/store/store.ts'
 import { EVENT_NAMES, recipientHash } from '../events/event.ts'
-import { METRIC_EVENTS, type MetricEvents } from '../events/metric-events.ts'
 import { bare } from '../events/search/filter.ts'
 import type { Branch, Plan } from '../events/search/plan.ts'
-import { eventsOf, exactValues } from './log-filter.ts'
+import { eventsOf, exactValues, textConditions } from './log-filter.ts'
 import type { LogQuery } from './log-query.ts'
-import { textConditions } from './log-texts.ts'
+import { isWhole, METRIC_EVENTS } from './metric-events.ts'
 
 export interface LogPlan extends Plan {
   accountIds: readonly string[]
@@ -88,7 +87,7 @@ function namesOf({ events, metrics, filter }: LogQuery): string[] {
       ? null
       : new Set<string>([
           ...(events ?? []),
-          ...(metrics ?? []).flatMap((name): readonly string[] => METRIC_EVENTS[name].events),
+          ...(metrics ?? []).flatMap((name): readonly string[] => METRIC_EVENTS[name]),
         ])
   const implied = eventsOf(filter)
   return EVENT_NAMES.filter((name) => (selected?.has(name) ?? true) && (implied?.has(name) ?? true))
@@ -96,13 +95,12 @@ function namesOf({ events, metrics, filter }: LogQuery): string[] {
 
 /** Whether names, domains and accounts are all that the query asks for. */
 function isOnlyNames({ filter, metrics }: LogQuery): boolean {
-  const isPlain = (metric: MetricEvents) => metric.matches === undefined && metric.isUnique === undefined
   return (
     filter.every(
       ({ attribute, comparator }) =>
         attribute === 'subaccount' ||
         (comparator === '=' && (attribute === 'event' || attribute === 'domain')),
-    ) && (metrics ?? []).every((name) => isPlain(METRIC_EVENTS[name]))
+    ) && (metrics ?? []).every(isWhole)
   )
 }
 
@@ -143,7 +141,7 @@ async function byDomain(
   return { hashes: null, branches }
 }
 
-/** Those of the domains that have events with one of the tags. */
+/** The domains among these that have events with one of the tags. */
 async function withTags(
   store: Store,
   domains: readonly string[],

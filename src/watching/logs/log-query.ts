@@ -1,11 +1,13 @@
 /** Reads the request of the logs operation (metrics-logs.md section 5). */
 
 import { BadRequest } from '../../base/process/errors.ts'
-import { formatRfc2822, isGoZeroTime, parseDate } from '../../base/time/dates.ts'
-import { booleanOf, invalidFormat, isPlainObject, jsonText, quotable } from '../../base/values.ts'
-import { METRIC_EVENT_NAMES, type MetricEventName } from '../events/metric-events.ts'
-import { before, type Unit } from '../metrics/count/intervals.ts'
+import { formatRfc2822 } from '../../base/time/dates.ts'
+import { DAY_MS } from '../../base/time/durations.ts'
+import { invalidFormat, isPlainObject, jsonText, quotable } from '../../base/values.ts'
+import { before, type Unit } from '../metrics/intervals.ts'
+import { dateOf, flagOf, namesOf, textOf } from '../metrics/request-fields.ts'
 import { type Condition, conditionsOf } from './log-filter.ts'
+import { METRIC_EVENT_NAMES, type MetricEventName } from './metric-events.ts'
 
 export interface LogQuery {
   /** As the caller wrote them, else as they were computed. */
@@ -47,7 +49,6 @@ export const LOG_EVENTS = [
 export const LIMIT_DEFAULT = 50
 export const LIMIT_MAX = 100
 
-const DAY_MS = 86_400_000
 const US_PER_MS = 1000
 
 /** A member of the request: a JSON value, or the text of a form. */
@@ -70,8 +71,8 @@ export function readLogQuery(
     limit: limitOf(pagination['limit'], limit),
     ...selectionOf(given),
     filter: conditionsOf(objectOf(given('filter'))),
-    subaccounts: flagOf(given, 'include_subaccounts'),
-    totals: flagOf(given, 'include_totals'),
+    subaccounts: flagOf('include_subaccounts', given('include_subaccounts')),
+    totals: flagOf('include_totals', given('include_totals')),
   }
 }
 
@@ -87,8 +88,6 @@ export function limitOf(value: unknown, rule: { default: number; max: number }):
   if (limit > rule.max) throw new BadRequest(`limit must not exceed ${rule.max}`)
   return limit || rule.default
 }
-
-const textOf = (value: unknown) => (typeof value === 'string' ? value.trim() : '')
 
 /** An object, also as text in a form; anything else is read as an empty one. */
 export function objectOf(value: unknown): Record<string, unknown> {
@@ -108,21 +107,13 @@ function isAscending(sort: string): boolean {
   return match[1]?.toLowerCase() === 'asc'
 }
 
-function flagOf(given: Given, name: string): boolean {
-  const value = given(name)
-  if (value === undefined || value === null || value === '') return false
-  const flag = booleanOf(jsonText(value))
-  if (flag === undefined) throw invalidFormat(name, jsonText(value))
-  return flag
-}
-
 type Range = Pick<LogQuery, 'start' | 'end' | 'lowUs' | 'highUs'>
 
 function rangeOf(given: Given, now: number, ascending: boolean): Range {
-  const end = dateOf(given, 'end')
+  const end = givenDate(given, 'end')
   const endMs = end?.ms ?? now
   const duration = textOf(given('duration'))
-  const start = duration === '' ? dateOf(given, 'start') : undefined
+  const start = duration === '' ? givenDate(given, 'start') : undefined
   const startMs = duration === '' ? (start?.ms ?? endMs - DAY_MS) : endMs - durationMs(duration, endMs)
   if (startMs > endMs) throw new BadRequest("'start' must be before 'end'")
   const shown = (ms: number) => formatRfc2822(new Date(Math.max(0, ms)))
@@ -135,14 +126,11 @@ function rangeOf(given: Given, now: number, ascending: boolean): Range {
 }
 
 /** Undefined for one that is not given. */
-function dateOf(given: Given, name: string): { text: string; ms: number } | undefined {
+function givenDate(given: Given, name: string): { text: string; ms: number } | undefined {
   const value = given(name)
-  const text = typeof value === 'number' ? String(value) : textOf(value)
-  if (text === '') return undefined
-  const date = parseDate(text)
-  if (!date) throw invalidFormat(name, text)
-  if (isGoZeroTime(date)) return undefined
-  return { text: typeof value === 'number' ? formatRfc2822(date) : text, ms: date.getTime() }
+  const ms = dateOf(name, value)
+  if (ms === undefined) return undefined
+  return { text: typeof value === 'number' ? formatRfc2822(new Date(ms)) : textOf(value), ms }
 }
 
 const UNITS: Readonly<Record<string, Unit>> = { h: 'hour', d: 'day', m: 'month' }
@@ -156,8 +144,8 @@ function durationMs(text: string, endMs: number): number {
 }
 
 function selectionOf(given: Given): Pick<LogQuery, 'events' | 'metrics'> {
-  const names = namesOf('event', given('events'), LOG_EVENTS)
-  const metrics = namesOf('metric event', given('metric_events'), METRIC_EVENT_NAMES)
+  const names = listed('event', given('events'), LOG_EVENTS)
+  const metrics = listed('metric event', given('metric_events'), METRIC_EVENT_NAMES)
   if (names.length === 0 && metrics.length === 0) return { events: null, metrics: null }
   const isUnique = (name: string) => name === 'unique_opened' || name === 'unique_clicked'
   const uniques = METRIC_EVENT_NAMES.filter((name) => isUnique(name) && names.some((one) => one === name))
@@ -168,14 +156,6 @@ function selectionOf(given: Given): Pick<LogQuery, 'events' | 'metrics'> {
 }
 
 /** A list, or one name as text. @throws BadRequest `invalid <what>: <name>` */
-function namesOf<const V extends string>(what: string, value: unknown, known: readonly V[]): V[] {
-  if (value === undefined || value === null || value === '') return []
-  const given: unknown[] = Array.isArray(value) ? value.slice(0, 2 * known.length) : [value]
-  const found = given.map((name) => {
-    const text = jsonText(name)
-    const match = known.find((candidate) => candidate === text)
-    if (match === undefined) throw new BadRequest(`invalid ${what}: ${quotable(text)}`)
-    return match
-  })
-  return [...new Set(found)]
+function listed<const V extends string>(what: string, value: unknown, known: readonly V[]): V[] {
+  return value === '' ? [] : namesOf(what, [value ?? []].flat(), known)
 }

@@ -2,21 +2,21 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { eachIndexing } from '../../../test/support/event-index.ts'
+import { DELIVERED, eventStatements, NOW_MS, testMessage } from '../../../test/support/events.ts'
 import { eventually } from '../../../test/support/service.ts'
 import { eachStore, temporaryFolder } from '../../../test/support/stores.ts'
+import { DAY_MS } from '../../base/time/durations.ts'
 import { openSqlite } from '../../platform/store/sqlite/sqlite.ts'
 import type { Store } from '../../platform/store/store.ts'
 import { deliveredEvent, type EventRecord, failedEvent } from '../events/event.ts'
-import { DAY_MS } from '../events/kept/event-retention.ts'
 import { clickedEvent, openedEvent, type Visit } from '../events/later-events.ts'
-import { isCounted } from '../events/metric-events.ts'
 import { settledPosition } from '../events/search/walk.ts'
-import { DELIVERED, eventStatements, NOW_MS, testMessage } from '../events/testing.ts'
 import { type Condition, passesAll } from './log-filter.ts'
 import type { LogItem } from './log-item.ts'
 import { LIMIT_DEFAULT, type LogQuery } from './log-query.ts'
 import { createLogReader, type LogPage } from './log-reader.ts'
 import type { LogPosition } from './log-token.ts'
+import { isCounted } from './metric-events.ts'
 
 const INDEXED = 'seq, account_id, domain_name, event, timestamp_us, message_id, recipient_hash'
 const LATER_MS = NOW_MS + 60_000
@@ -95,7 +95,7 @@ const visit = (bot = ''): Visit => ({
   deliveredAt: null,
 })
 
-/** Of two accounts with two domains each. */
+/** Events of two accounts with two domains each. */
 function mixedEvents(count: number): EventRecord[] {
   return Array.from({ length: count }, (_, at) => {
     const account = at % 3 === 2 ? 2 : 1

@@ -3,19 +3,25 @@
  * events are written, is that of the event pages (`watching/events/search/walk.ts`).
  */
 
-import { createGate } from '../../base/flow/gate.ts'
 import { BadRequest } from '../../base/process/errors.ts'
 import type { AccountDirectory } from '../../people/accounts/account-directory.ts'
 import type { Store } from '../../platform/store/store.ts'
-import type { MetricFacts } from '../events/metric-events.ts'
 import type { Gap } from '../events/search/page-request.ts'
-import { inOrder, type Match, readPage, type Walk, type WalkedPage } from '../events/search/walk.ts'
+import {
+  createSearches,
+  inOrder,
+  type Match,
+  readPage,
+  type Walk,
+  type WalkedPage,
+} from '../events/search/walk.ts'
 import { type LogItem, logItem } from './log-item.ts'
 import { type LogPlan, planLogs } from './log-plan.ts'
 import type { LogQuery } from './log-query.ts'
 import type { LogPageRequest, LogPosition } from './log-token.ts'
 import { countExact, countFound, type LogTotals } from './log-totals.ts'
 import { ROWS_PER_PAGE, rowOf, type Search, searchOf, walkOf } from './log-walk.ts'
+import type { MetricFacts } from './metric-events.ts'
 
 export interface LogPage {
   items: LogItem[]
@@ -24,22 +30,9 @@ export interface LogPage {
   links: Partial<Record<'previous' | 'first' | 'next' | 'last', LogPosition>>
 }
 
-export interface LogReader {
-  /** @throws BadRequest over ACCOUNTS_MAX accounts; the signal's reason when the client has gone */
-  page(request: LogPageRequest, now: number, signal: AbortSignal): Promise<LogPage>
-  /**
-   * The items of a list in order, at most `query.limit`. The generator throws SearchTooLong after SCANNED_MAX events.
-   * @throws BadRequest over ACCOUNTS_MAX accounts
-   */
-  items(
-    accountId: string,
-    query: LogQuery,
-    now: number,
-    signal: AbortSignal,
-  ): Promise<AsyncGenerator<LogItem>>
-}
+export type LogReader = ReturnType<typeof createLogReader>
 
-export interface LogReaderParts {
+interface LogReaderParts {
   store: Store
   accounts: Pick<AccountDirectory, 'byId' | 'childrenOf'>
   facts: MetricFacts
@@ -53,15 +46,14 @@ const ACCOUNTS_MAX = 2_000
 const SCANNED_MAX = 1_000_000
 /** Items that a file reads at once. */
 const ITEMS_PER_READ = 500
-/** Long searches at once, so that they leave capacity for other queries. */
-const LONG_SEARCHES_MAX = 2
+/** Reads after which a search counts as long. */
 const SHORT_SEARCH_READS = 2
 
 /** A file is incomplete: its transfer breaks off. */
-export class SearchTooLong extends Error {}
+class SearchTooLong extends Error {}
 
-export function createLogReader({ store, accounts, facts, retentionMs }: LogReaderParts): LogReader {
-  const gate = createGate(LONG_SEARCHES_MAX, Number.POSITIVE_INFINITY)
+export function createLogReader({ store, accounts, facts, retentionMs }: LogReaderParts) {
+  const searching = createSearches(SHORT_SEARCH_READS)
 
   async function planOf(accountId: string, query: LogQuery): Promise<LogPlan> {
     const children = query.subaccounts ? await accounts.childrenOf(accountId) : []
@@ -69,19 +61,6 @@ export function createLogReader({ store, accounts, facts, retentionMs }: LogRead
       throw new BadRequest(`include_subaccounts: there are more than ${ACCOUNTS_MAX - 1} subaccounts`)
     }
     return planLogs(store, query, [accountId, ...children])
-  }
-
-  /** Runs with a `pause` that waits for its turn before it gets long. */
-  async function searching<T>(signal: AbortSignal, run: (pause: Walk['pause']) => Promise<T>): Promise<T> {
-    let isLong = false
-    try {
-      return await run(async (reads) => {
-        signal.throwIfAborted()
-        if (reads >= SHORT_SEARCH_READS && !isLong) isLong = await gate.enter()
-      })
-    } finally {
-      if (isLong) gate.leave()
-    }
   }
 
   async function itemsOf(found: readonly Match[]): Promise<LogItem[]> {
@@ -135,7 +114,8 @@ export function createLogReader({ store, accounts, facts, retentionMs }: LogRead
   }
 
   return {
-    async page(request, now, signal) {
+    /** @throws BadRequest over ACCOUNTS_MAX accounts; the signal's reason when the client has gone */
+    async page(request: LogPageRequest, now: number, signal: AbortSignal): Promise<LogPage> {
       const { query, accountId } = request
       const search = await searchOf(
         store,
@@ -151,7 +131,16 @@ export function createLogReader({ store, accounts, facts, retentionMs }: LogRead
       const items = await itemsOf(inOrder(page.found, query.ascending))
       return { items, totals, links: linksOf(request, search, page) }
     },
-    async items(accountId, query, now, signal) {
+    /**
+     * The items of a list in order, at most `query.limit`. The generator throws SearchTooLong after SCANNED_MAX events.
+     * @throws BadRequest over ACCOUNTS_MAX accounts
+     */
+    async items(
+      accountId: string,
+      query: LogQuery,
+      now: number,
+      signal: AbortSignal,
+    ): Promise<AsyncGenerator<LogItem>> {
       const plan = await planOf(accountId, query)
       return itemsOfList(await searchOf(store, query, plan, null, now - retentionMs), signal)
     },

@@ -11,25 +11,24 @@ import type { SqlValue, Statement, Store } from '../../platform/store/store.ts'
 import type { TimeRange } from '../events/kept/time-parts.ts'
 import { branchHeads } from '../events/search/branch-heads.ts'
 import { partsOf } from '../events/search/event-keys.ts'
-import type { Key, Scan } from '../events/search/key-search.ts'
-import type { Gap } from '../events/search/page-request.ts'
-import type { Branch } from '../events/search/plan.ts'
+import type { CommitPosition, Gap } from '../events/search/page-request.ts'
+import { type Branch, type Key, keyOfRow, type Scan } from '../events/search/plan.ts'
 import { gapAbove, gapBelow, type KeyPage } from '../events/search/walk.ts'
-import type { TextCondition } from './log-texts.ts'
+import type { TextCondition } from './log-filter.ts'
 
 /** Events that a read looks at. */
 const SCANNED = { first: 1_000, next: 2_000 }
 /** Events of a domain among many lie on a page of the file each; those of an account share pages. */
 const DOMAIN_COST = 2
-/** Those that it returns: each is parsed. */
+/** Events that a read returns: each is parsed. */
 const FOUND_MAX = 100
 /** What a found event costs, in looked-at events. */
 export const FOUND_COST = 8
 /** A statement merges so many branches; further ones begin later. */
 const BRANCHES_MAX = 24
 
-export type TextScan = Scan & { texts: readonly TextCondition[] }
-export type ScannedBranch = Extract<Branch, { by: 'account' | 'event' }>
+type TextScan = Scan & { texts: readonly TextCondition[] }
+type ScannedBranch = Extract<Branch, { by: 'account' | 'event' }>
 
 export const canScan = (branches: readonly Branch[]): boolean =>
   branches.every(({ by }) => by === 'account' || by === 'event')
@@ -115,11 +114,7 @@ async function keysOf(
 ): Promise<Key[]> {
   const { sql, values } = merged(store, scan, branches, texts, skip, limit)
   const rows = await store.read({ sql, values })
-  return rows.map((row) => ({
-    seq: Number(row['seq']),
-    tx: Number(row['tx']),
-    timestamp_us: Number(row['timestamp_us']),
-  }))
+  return rows.map(keyOfRow)
 }
 
 function merged(
@@ -217,4 +212,51 @@ function conditionsOf({ kind }: Pick<Store, 'kind'>, scan: Scan, texts: readonly
     values.push(...wanted)
   }
   return { sql: conditionsSql, values }
+}
+
+/** About a millisecond. */
+const KEYS_PER_READ = 1_000
+
+/**
+ * Events that became final since the first page of an ascending list, in commit order. They are few in a list that ends
+ * in the past, so there is no index of them per account: the keys of all accounts are read, a bounded number at a time.
+ */
+export async function nextSinceKeys(
+  store: Store,
+  scan: Scan & { settled: CommitPosition },
+): Promise<KeyPage> {
+  const { request, plan, scope, lowUs, highUs, size } = scan
+  const { sql, values } = sinceRead(store, scan)
+  const rows = await store.read({ sql, values })
+  const isListed = (row: Record<string, unknown>) =>
+    scope.accountIds.includes(String(row['account_id'])) &&
+    (plan.events?.includes(String(row['event'])) ?? true) &&
+    Number(row['timestamp_us']) >= lowUs &&
+    Number(row['timestamp_us']) <= highUs
+  const keys: KeyPage['keys'] = []
+  let last: Gap | null = null
+  for (const [at, row] of rows.entries()) {
+    const key = keyOfRow(row)
+    if (isListed(row)) keys.push(key)
+    last = (request.up ? gapAbove : gapBelow)({ key, area: 'since' })
+    if (keys.length === size) return { keys, rest: last, read: at + 1 }
+  }
+  return { keys, rest: rows.length < KEYS_PER_READ ? null : last, read: rows.length }
+}
+
+function sinceRead({ kind }: Store, scan: Scan & { settled: CommitPosition }) {
+  const { request, start, settled, gap } = scan
+  const position = gap?.in === 'since' ? gap : null
+  const from = request.up ? (position ?? start) : start
+  const to = request.up ? settled : (position ?? settled)
+  const [columns, mark, order] =
+    kind === 'sqlite' ? ['seq', '?', ['seq']] : ['(tx, seq)', '(?, ?)', ['tx', 'seq']]
+  const valuesOf = ({ tx, seq }: CommitPosition) => (kind === 'sqlite' ? [seq] : [tx, seq])
+  const direction = request.up ? 'ASC' : 'DESC'
+  return {
+    sql: `SELECT seq, tx, timestamp_us, account_id, event FROM event_keys
+      WHERE ${columns} >= ${mark} AND ${columns} < ${mark}
+      ORDER BY ${order.map((column) => `${column} ${direction}`).join(', ')} LIMIT ${KEYS_PER_READ}`,
+    values: [...valuesOf(from), ...valuesOf(to)],
+  }
 }

@@ -2,8 +2,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { seededNumbers } from '../../../test/support/random.ts'
-import { ATTRIBUTE_NAMES, type Condition, conditionsOf, type LogRow, passesAll } from './log-filter.ts'
-import { textConditions } from './log-texts.ts'
+import {
+  ATTRIBUTE_NAMES,
+  type Condition,
+  conditionsOf,
+  type LogRow,
+  passesAll,
+  textConditions,
+} from './log-filter.ts'
 
 const random = seededNumbers(71)
 const oneOf = <T>(values: readonly T[]): T => values[Math.floor(random() * values.length)] as T

@@ -3,8 +3,8 @@
  * belongs to the account that it was made for.
  */
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
-import type { Sealer } from '../../platform/store/secrets/sealing.ts'
-import { readToken, signToken } from '../../platform/store/secrets/signed-token.ts'
+import { DAY_MS } from '../../base/time/durations.ts'
+import { readToken, type Sealer, signToken } from '../../platform/store/secrets/sealing.ts'
 import type { Gap, PageRequest } from '../events/search/page-request.ts'
 import type { LogQuery } from './log-query.ts'
 import type { LogTotals } from './log-totals.ts'
@@ -12,7 +12,7 @@ import type { LogTotals } from './log-totals.ts'
 const PURPOSE = 'log-page-1'
 /** Characters; 2 KiB by the contract. */
 export const TOKEN_MAX = 2048
-const VALID_MS = 86_400_000
+const VALID_MS = DAY_MS
 
 export interface LogPosition {
   gap: Gap | null

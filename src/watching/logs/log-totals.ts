@@ -15,7 +15,7 @@ const COUNT_MAX = 50_000
 /** The same where each entry's row is read for its account. */
 const COUNT_OF_DOMAINS_MAX = 4_000
 
-/** Of a plan that is exact, from the index alone. */
+/** Counts what an exact plan finds, from the index alone. */
 export async function countExact(
   store: Store,
   plan: LogPlan,

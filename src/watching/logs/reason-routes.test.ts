@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { DELIVERED, eventStatements, NOW_MS, testMessage } from '../../../test/support/events.ts'
 import { eventually, startTestService } from '../../../test/support/service.ts'
 import { eachStore } from '../../../test/support/stores.ts'
 import { failureStatements } from '../../receiving/bounces/failures.ts'
 import { explainedReasons } from '../../receiving/bounces/reasons.ts'
 import { loadRules } from '../../receiving/bounces/rules.ts'
 import { type EventRecord, failedEvent } from '../events/event.ts'
-import { DELIVERED, eventStatements, NOW_MS, testMessage } from '../events/testing.ts'
 
 const rules = loadRules(null)
 const to = { recipient: 'alice@example.org', recipientDomain: 'example.org' }

@@ -3,13 +3,13 @@
 import { BadRequest } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
 import type { Clock } from '../../base/time/clock.ts'
+import { DAY_MS, HOUR_MS } from '../../base/time/durations.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import { dateParam, type InputOf, textParam } from '../../platform/http/request/inputs.ts'
 import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
 import { ownDomain } from '../../sending/domains/routes.ts'
-import { DAY_MS } from '../events/kept/event-retention.ts'
-import { type Counts, noCounts } from '../metrics/count/counters.ts'
-import { countOf, type FigureQuery, type Figures, type FilterEntry } from '../metrics/figures/figures.ts'
+import { type Counts, noCounts } from '../metrics/counters.ts'
+import { countOf, type FigureQuery, type Figures, type FilterEntry } from '../metrics/figures.ts'
 import { DELIVERY_REASONS, type FAILURE_CLASS } from './shapes.ts'
 
 /** A class of failures; see `failureReasons` of src/receiving/bounces. */
@@ -42,7 +42,6 @@ export interface ReasonRouteParts {
 }
 
 const DEFAULT_DAYS = 7
-const HOUR_MS = 3_600_000
 const RANGE = {
   end: dateParam('Default now'),
   start: dateParam(`Default ${DEFAULT_DAYS} days before the end`),
@@ -96,8 +95,8 @@ async function reasonsOf(
   const filter: FilterEntry[] =
     domainName === null ? [] : [{ attribute: 'domain', comparator: '=', values: [domainName] }]
   const query: FigureQuery = { accountIds: [accountId], ...range, resolution: 'hour', dimensions: [], filter }
-  const byProvider = await figures.rows({ ...query, dimensions: ['recipient_provider'] })
-  const byBot = await figures.rows({ ...query, dimensions: ['bot'] })
+  const byProvider = await figures.read({ ...query, dimensions: ['recipient_provider'] })
+  const byBot = await figures.read({ ...query, dimensions: ['bot'] })
   const { reasons, partial } = await failureReasons({ accountId, domainName, ...range })
   const figuresOf = new Map(byProvider.map(({ values, counts }) => [values[0] as string, counts]))
   const names = new Set([...figuresOf.keys(), ...reasons.map(({ provider }) => provider)])

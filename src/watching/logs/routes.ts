@@ -4,8 +4,7 @@ import { BadRequest } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { isPlainObject } from '../../base/values.ts'
-import { csvReply, prefersCsv } from '../../platform/http/answer/csv-reply.ts'
-import type { Reply } from '../../platform/http/answer/reply.ts'
+import { csvReply, prefersCsv, type Reply } from '../../platform/http/answer/reply.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import type { Params } from '../../platform/http/request/params.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
@@ -24,7 +23,7 @@ import type { LogPage, LogReader } from './log-reader.ts'
 import { type LogPageRequest, type LogPosition, openLogPage, sealLogPage, TOKEN_MAX } from './log-token.ts'
 import { CSV, LOG_QUERY, LOGS } from './shapes.ts'
 
-export interface LogRouteParts {
+interface LogRouteParts {
   logs: LogReader
   clock: Clock
   sealer: Sealer

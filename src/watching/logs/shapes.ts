@@ -15,7 +15,6 @@ import {
   unixSeconds,
 } from '../../base/shape.ts'
 import { EVENT_NAMES } from '../events/event.ts'
-import { METRIC_EVENT_NAMES } from '../events/metric-events.ts'
 import {
   CLIENT_INFO,
   DELIVERY_STATUS,
@@ -29,6 +28,7 @@ import {
 import { filterShape } from '../metrics/shapes.ts'
 import { ATTRIBUTE_NAMES, COMPARATORS } from './log-filter.ts'
 import { LIMIT_DEFAULT, LIMIT_MAX, LOG_EVENTS } from './log-query.ts'
+import { METRIC_EVENT_NAMES } from './metric-events.ts'
 
 export const CSV = media('text/csv', 'The whole list as a file, for `Accept: text/csv`')
 

@@ -1,21 +1,15 @@
 /** Statistics: what counts events, and the operations that read the figures. */
 import type { Area } from '../../area.ts'
+import { HOUR_MS } from '../../base/time/durations.ts'
 import type { Core } from '../../core.ts'
 import { createJob } from '../../platform/jobs/job.ts'
-import type { Statement } from '../../platform/store/store.ts'
-import { type ArchivedCopy, countArchived } from './count/archived.ts'
-import type { IsRateLimit } from './count/counters.ts'
-import { createCounting } from './count/counting.ts'
-import { keepPacks } from './count/packing.ts'
-import { startPacks } from './count/places.ts'
-import { removeFiguresOf, removeOldCounters } from './count/removal.ts'
-import { rollUp } from './count/roll-up.ts'
-import { Scopes } from './count/scopes.ts'
-import { createFigures } from './figures/figure-reader.ts'
-import type { Figures } from './figures/figures.ts'
-import { metricsRoutes } from './metrics-routes.ts'
+import type { IsRateLimit } from './counters.ts'
+import { createCounting } from './counting.ts'
+import type { Figures } from './figures.ts'
+import { metricsRoutes } from './routes.ts'
 import { groupRoutes } from './stats/group-routes.ts'
 import { statsRoutes } from './stats/routes.ts'
+import { createFigureStore, type FigureStore } from './storage/figure-store.ts'
 
 /**
  * Figures include an event within 5 seconds (tags-stats.md section 6). An idle look is three reads by key; a wake-up
@@ -25,25 +19,22 @@ import { statsRoutes } from './stats/routes.ts'
 const COUNT_EVERY_MS = { usually: 1_000, busy: 3_000 }
 /** Events of a run from which on it is busy. */
 const BUSY_FROM = 1_000
-const REMOVE_EVERY_MS = 3_600_000
+const REMOVE_EVERY_MS = HOUR_MS
 
-export interface MetricsArea extends Area {
+interface MetricsArea extends Area, Pick<FigureStore, 'countArchived'> {
   figures: Figures
-  /** See archived.ts. */
-  countArchived(copy: ArchivedCopy, removal: Statement): Promise<void>
 }
 
 export function metricsArea(
   { store, domains, accounts, clock }: Core,
   { isRateLimit }: { isRateLimit: IsRateLimit },
 ): MetricsArea {
-  const scopes = new Scopes(store)
-  const counting = createCounting(store, clock, isRateLimit, scopes)
-  const figures = createFigures(store)
+  const figures = createFigureStore(store)
+  const counting = createCounting(store, clock, isRateLimit, figures)
   const parts = { store, figures, domains, accounts, clock }
   return {
     figures,
-    countArchived: (copy, removal) => countArchived(store, copy, removal, scopes),
+    countArchived: figures.countArchived,
     operations: [...metricsRoutes(parts), ...statsRoutes(parts), ...groupRoutes(parts)],
     jobs: [
       createJob({
@@ -61,18 +52,13 @@ export function metricsArea(
         name: 'counter-retention',
         everyMs: REMOVE_EVERY_MS,
         scope: 'database',
-        async work(signal) {
-          await rollUp(store, clock.now(), signal)
-          await removeOldCounters(store, clock.now(), signal)
-          await store.commit([startPacks])
-          await keepPacks(store, clock.now(), signal)
-        },
+        work: (signal) => figures.keep(clock.now(), signal),
       }),
     ],
     follower: counting.follower,
-    domainDeleted: (domain) => removeFiguresOf(store, domain),
+    domainDeleted: (domain) => figures.remove(domain),
     async accountDeleted(accountId) {
-      await removeFiguresOf(store, { accountId })
+      await figures.remove({ accountId })
       await store.db.deleteFrom('feature_usage').where('account_id', '=', accountId).execute()
     },
   }

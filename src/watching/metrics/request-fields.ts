@@ -1,20 +1,12 @@
-/** Members that the requests for metrics have in common (metrics-logs.md section 1). All throw BadRequest. */
+/** Members that requests for metrics and logs have in common (metrics-logs.md section 1). All throw BadRequest. */
 
 import { BadRequest } from '../../base/process/errors.ts'
 import { isGoZeroTime, parseDate } from '../../base/time/dates.ts'
-import { invalidFormat, isPlainObject, jsonText, quotable } from '../../base/values.ts'
-import { COMPARATORS, type Comparator } from './figures/figures.ts'
+import { booleanOf, invalidFormat, isPlainObject, jsonText, quotable } from '../../base/values.ts'
 
 const CONDITIONS_MAX = 20
 const VALUES_MAX = 100
 const VALUE_LENGTH_MAX = 500
-
-export interface Condition<Name extends string> {
-  attribute: Name
-  comparator: Comparator
-  /** Lower case. */
-  values: string[]
-}
 
 export const textOf = (value: unknown) => (typeof value === 'string' ? value.trim() : '')
 
@@ -54,6 +46,14 @@ export function pageLimitOf(value: unknown, otherwise: number, maximum: number):
   return limit
 }
 
+/** In any of the contract's spellings; nothing is false. */
+export function flagOf(name: string, value: unknown): boolean {
+  if (value === undefined || value === null || value === '') return false
+  const flag = booleanOf(jsonText(value))
+  if (flag === undefined) throw invalidFormat(name, jsonText(value))
+  return flag
+}
+
 export const isTrue = (value: unknown) => value === true || value === 'true'
 
 /** `<column>:<asc|desc>` (rule 12). */
@@ -64,30 +64,41 @@ export function directionOf(asked: string): { name: string; descending: boolean 
   return { name, descending: order.toLowerCase() === 'desc' }
 }
 
-export function conditionsOf<const V extends string>(
+/** What a kind of filter knows. */
+export interface FilterRules<A extends string, C extends string> {
+  attributeOf(name: string): A | undefined
+  comparators: readonly C[]
+  /** A member as text. */
+  textOf(value: unknown): string
+  /** Whether they go together. */
+  supports(attribute: A, comparator: C): boolean
+}
+
+/** `{ AND: [{ attribute, comparator, values }] }`; the values are as given. */
+export function conditionsOf<A extends string, C extends string>(
   filter: unknown,
-  attributes: readonly V[],
-): Condition<V>[] {
+  { attributeOf, comparators, textOf, supports }: FilterRules<A, C>,
+): { attribute: A; comparator: C; values: string[] }[] {
   const entries = isPlainObject(filter) ? filter['AND'] : undefined
   if (entries === undefined || entries === null) return []
   if (!Array.isArray(entries)) throw new BadRequest('filter.AND must be a list')
   if (entries.length > CONDITIONS_MAX) throw new BadRequest(`filter has more than ${CONDITIONS_MAX} entries`)
   return entries.map((entry: unknown) => {
     const { attribute, comparator, values } = isPlainObject(entry) ? entry : {}
-    const name = oneOf('attribute', jsonText(attribute), attributes)
-    return {
-      attribute: name,
-      comparator: oneOf('comparator', jsonText(comparator), COMPARATORS),
-      values: valuesOf(name, values),
-    }
+    const name = textOf(attribute)
+    const known = attributeOf(name)
+    if (known === undefined) throw new BadRequest(`invalid attribute: ${quotable(name)}`)
+    const found = oneOf('comparator', textOf(comparator), comparators)
+    if (!supports(known, found))
+      throw new BadRequest(`comparator '${found}' is not supported for attribute '${quotable(name)}'`)
+    return { attribute: known, comparator: found, values: valuesOf(known, values, textOf) }
   })
 }
 
 /** `[{label?, value}]`, or the values as they are. */
-function valuesOf(attribute: string, values: unknown): string[] {
-  const found = (Array.isArray(values) ? values : []).map((entry: unknown) =>
-    jsonText(isPlainObject(entry) ? entry['value'] : entry).toLowerCase(),
-  )
+function valuesOf(attribute: string, values: unknown, textOf: (value: unknown) => string): string[] {
+  const given: unknown[] = Array.isArray(values) ? values.slice(0, VALUES_MAX + 1) : []
+  const found = given.map((entry) => textOf(isPlainObject(entry) ? entry['value'] : entry))
   if (found.length === 0) throw new BadRequest(`filter ${attribute}: values must not be empty`)
   if (found.length > VALUES_MAX || found.some(({ length }) => length > VALUE_LENGTH_MAX)) {
     throw new BadRequest(

@@ -15,9 +15,9 @@ import {
   text,
   utcDate,
 } from '../../base/shape.ts'
-import { UNITS } from './count/intervals.ts'
-import { COMPARATORS, DIMENSIONS } from './figures/figures.ts'
-import type { MetricSet } from './figures/metric-sets.ts'
+import { DIMENSIONS, type MetricSet } from './figures.ts'
+import { COMPARATORS } from './filter.ts'
+import { UNITS } from './intervals.ts'
 
 export const CSV = media('text/csv', 'The same as a file, for `Accept: text/csv`')
 
@@ -89,7 +89,7 @@ export const TAG_STATS = named('TagStats', 'Statistics of a tag', {
   ...STATS.fields,
 })
 
-export const SUMS = named('StatsSums', 'Counts of 30 days', {
+const SUMS = named('StatsSums', 'Counts of 30 days', {
   accepted: integer('Accepted messages'),
   delivered: integer('Deliveries'),
   opened: integer('Openings'),

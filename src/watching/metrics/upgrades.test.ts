@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
+import { NOW_MS } from '../../../test/support/events.ts'
+import { ACCOUNT, addDomain, DOMAIN } from '../../../test/support/figures.ts'
 import { eachStore } from '../../../test/support/stores.ts'
 import { readMigrations } from '../../platform/store/migrate.ts'
 import type { Store } from '../../platform/store/store.ts'
-import { NOW_MS } from '../events/testing.ts'
-import { COUNTER_PLACES } from './count/counter-counts.ts'
-import { type RowUnit, startOf } from './count/intervals.ts'
-import { SPLIT_NUMBERS, splitOf, UNIT_NUMBERS } from './count/splits.ts'
-import { addStatements, createScope, type RowOfCounts } from './figures/figure-rows.ts'
-import { ACCOUNT, addDomain, DOMAIN } from './testing.ts'
+import { type RowUnit, startOf } from './intervals.ts'
+import { addStatements, createScope, type RowOfCounts } from './storage/figure-rows.ts'
+import { COUNTER_PLACES, SPLIT_NUMBERS, splitOf, UNIT_NUMBERS } from './storage/splits.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
@@ -18,7 +17,7 @@ const NO_VALUES = {
   ...{ recipient_domain: '', provider: '', ip: '', pool: '' },
   ...{ country: '', device: '', bot: '' },
 }
-/** Of a scope, the first two of which these tests create. */
+/** Numbers of the first two scopes, which these tests create. */
 const [ONE, TWO] = [1, 2]
 
 const row = (tag: string, unit: RowUnit, at: number, opened: number): RowOfCounts => ({

@@ -3,12 +3,12 @@
  * the transaction of what they count. They are kept as long as the account.
  */
 
+import { DAY_MS } from '../../base/time/durations.ts'
 import type { Statement, Store } from '../../platform/store/store.ts'
-import { DAY_MS } from '../events/kept/event-retention.ts'
-import { noCounts } from './count/counters.ts'
-import { startOf } from './count/intervals.ts'
-import type { FigureQuery, FigureRow } from './figures/figures.ts'
-import { matches } from './figures/matching.ts'
+import { noCounts } from './counters.ts'
+import type { FigureQuery, FigureRow } from './figures.ts'
+import { matches } from './filter.ts'
+import { startOf } from './intervals.ts'
 
 /** Adds to the counts of the day of `now` (Unix milliseconds); zeros write nothing. */
 export function usageStatements(

@@ -9,9 +9,9 @@ import { media } from '../../base/shape.ts'
 import type { Core } from '../../core.ts'
 import type { Delivery } from '../../mail/deliver/contract.ts'
 import { bytesReply } from '../../platform/http/answer/reply.ts'
+import type { Answered } from '../../platform/http/exchange.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
-import type { Answered } from '../../platform/http/server.ts'
-import type { JobReport } from '../../platform/jobs/job-context.ts'
+import type { JobReport } from '../../platform/jobs/job.ts'
 import type { AlertsArea } from '../alerts/area.ts'
 import { createGauges } from './gauges.ts'
 import { createInstruments } from './instruments.ts'
@@ -21,7 +21,7 @@ export interface PrometheusArea extends Area {
   answered(request: Answered): void
 }
 
-export interface PrometheusUses {
+interface PrometheusUses {
   delivery: Delivery
   alerts: Pick<AlertsArea, 'triggeredOwn'>
   jobs(): Promise<JobReport[]>

@@ -4,11 +4,11 @@ import { VERSION } from '../../base/process/version.ts'
 import type { Core } from '../../core.ts'
 import { countQueue, type QueueCounts } from '../../mail/deliver/claim/queue-counts.ts'
 import type { Delivery, LaneState } from '../../mail/deliver/contract.ts'
-import type { JobReport } from '../../platform/jobs/job-context.ts'
+import type { JobReport } from '../../platform/jobs/job.ts'
 import type { AlertHitRow } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
 
-export interface GaugeParts extends Pick<Core, 'config' | 'store' | 'space' | 'clock'> {
+interface GaugeParts extends Pick<Core, 'config' | 'store' | 'space' | 'clock'> {
   delivery: Pick<Delivery, 'lanes'>
   jobs(): Promise<JobReport[]>
   /** The operator's own alerts that last. */
@@ -16,7 +16,7 @@ export interface GaugeParts extends Pick<Core, 'config' | 'store' | 'space' | 'c
 }
 
 /** Sets all of them; part of a scrape. @throws when the database cannot be read */
-export type ReadGauges = () => Promise<void>
+type ReadGauges = () => Promise<void>
 
 export function createGauges(registry: Registry, parts: GaugeParts): ReadGauges {
   const { config, store, space, clock } = parts

@@ -4,15 +4,9 @@
  */
 import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client'
 import type { Core } from '../../core.ts'
-import type { Answered } from '../../platform/http/server.ts'
+import type { Answered } from '../../platform/http/exchange.ts'
 import type { Tracing } from '../../platform/traces/tracing.ts'
 import type { EventRecord } from '../events/event.ts'
-
-export interface Instruments {
-  registry: Registry
-  answered(request: Answered): void
-  recorded(events: readonly EventRecord[]): void
-}
 
 /** Seconds. Accepting takes a millisecond, a large report some seconds. */
 const REQUEST_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
@@ -25,10 +19,7 @@ const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIO
 /** Gauges of the library with the suffix of counters; each is the sum of one that stays. */
 const MISNAMED = ['handles', 'requests', 'resources'].map((what) => `nodejs_active_${what}_total`)
 
-export function createInstruments({
-  tracing,
-  lostLogLines,
-}: Pick<Core, 'tracing' | 'lostLogLines'>): Instruments {
+export function createInstruments({ tracing, lostLogLines }: Pick<Core, 'tracing' | 'lostLogLines'>) {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
@@ -73,11 +64,11 @@ export function createInstruments({
 
   return {
     registry,
-    answered({ operation = NO_OPERATION, method, status, durationMs }) {
+    answered({ operation = NO_OPERATION, method, status, durationMs }: Answered): void {
       const known = METHODS.has(method) ? method : 'other'
       requestsOf(operation, known, String(status)).observe(durationMs / 1000)
     },
-    recorded(written) {
+    recorded(written: readonly EventRecord[]): void {
       for (const { event, payload } of written) {
         const provider = textOf(payload['recipient-provider'])
         eventsOf(event, textOf(payload['severity']), textOf(payload['reason']), provider).inc()

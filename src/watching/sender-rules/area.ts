@@ -1,14 +1,16 @@
 /** Gmail's and Yahoo's rules for senders, as a list of checks for each domain. */
+
 import type { Area } from '../../area.ts'
+import { DAY_MS } from '../../base/time/durations.ts'
 import type { Core } from '../../core.ts'
 import { operation } from '../../platform/http/operation.ts'
+import { readDnsState } from '../../sending/domains/dns/verification.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
 import { ownDomain } from '../../sending/domains/routes.ts'
+import { recordStates } from '../../sending/domains/view.ts'
 import type { TrackingArea } from '../../sending/tracking/area.ts'
-import { DAY_MS } from '../events/kept/event-retention.ts'
-import type { Counts } from '../metrics/count/counters.ts'
-import { countOf, type Figures } from '../metrics/figures/figures.ts'
-import { readAuthentication, readBimi } from './authentication.ts'
+import type { Counts } from '../metrics/counters.ts'
+import { countOf, type Figures } from '../metrics/figures.ts'
 import { judgeSender, type SenderFacts } from './rules.ts'
 import { SENDER_RULES } from './shapes.ts'
 
@@ -16,7 +18,7 @@ const DAYS = 30
 /** Names of metrics-logs.md section 2. */
 const PROVIDERS = ['Gmail', 'Google Workspace', 'Yahoo US', 'Yahoo EU']
 
-export interface SenderRulesUses extends Pick<TrackingArea, 'unsubscribable'> {
+interface SenderRulesUses extends Pick<TrackingArea, 'unsubscribable'> {
   figures: Figures
 }
 
@@ -58,8 +60,8 @@ async function factsOf(
   } as const
   const [authentication, totals, days, oneClickOn, bimi] = await Promise.all([
     readAuthentication(core, domain),
-    figures.rows({ ...query, dimensions: [] }),
-    figures.rows({
+    figures.read({ ...query, dimensions: [] }),
+    figures.read({
       ...query,
       dimensions: ['time'],
       filter: [...query.filter, { attribute: 'recipient_provider', comparator: '=', values: PROVIDERS }],
@@ -82,3 +84,39 @@ async function factsOf(
 /** Mail through a relay is delivered to no provider, and accepted mail has one by the recipients' domains only. */
 const volumeOf = (counts: Counts): number =>
   Math.max(countOf('delivered_count', counts), countOf('accepted_outgoing_count', counts))
+
+/** By the last checks in DNS; looks nothing up. */
+export async function readAuthentication(
+  { store, config }: Pick<Core, 'store' | 'config'>,
+  domain: Domain,
+): Promise<Pick<SenderFacts, 'spf' | 'dkim' | 'dmarc'>> {
+  const dns = await readDnsState(store, domain)
+  const states = recordStates(domain, dns, config.dnsTargets)
+  const valid = (purpose: string): boolean | null => {
+    const some = states.filter(({ wanted }) => wanted.purpose === purpose)
+    const checked = some.filter(({ check }) => check?.answered)
+    // A key that does not sign says nothing for the mail.
+    return checked.length === 0
+      ? null
+      : checked.some(({ check, isActive }) => isActive && check?.valid === true)
+  }
+  const dmarc = dns.checks.find(({ purpose }) => purpose === 'dmarc')
+  return {
+    spf: valid('spf'),
+    dkim: valid('dkim'),
+    dmarc: {
+      valid: dmarc?.answered ? dmarc.valid : null,
+      record: dmarc?.found.find((text) => text.startsWith('v=DMARC1')) ?? '',
+      sentence: dmarc?.sentence ?? '',
+    },
+  }
+}
+
+/** TXT at `default._bimi`; null: no answer. */
+export async function readBimi(
+  { resolver }: Pick<Core, 'resolver'>,
+  domainName: string,
+): Promise<readonly string[] | null> {
+  const answer = await resolver.query(`default._bimi.${domainName}`, 'TXT')
+  return ['records', 'nodata', 'nxdomain'].includes(answer.kind) ? answer.records : null
+}

@@ -2,12 +2,12 @@
 
 import { BadRequest } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
-import { booleanOf, invalidFormat, isPlainObject, jsonText, quotable } from '../../base/values.ts'
-import { csvReply, prefersCsv } from '../../platform/http/answer/csv-reply.ts'
+import { isPlainObject, jsonText, quotable } from '../../base/values.ts'
+import { csvReply, prefersCsv } from '../../platform/http/answer/reply.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import type { Params } from '../../platform/http/request/params.ts'
-import { METRICS, type Metric } from '../metrics/figures/figures.ts'
-import { numberOf, pageLimitOf } from '../metrics/request-fields.ts'
+import { METRICS, type Metric } from '../metrics/figures.ts'
+import { directionOf, flagOf, numberOf, pageLimitOf, textOf } from '../metrics/request-fields.ts'
 import { CSV } from '../metrics/shapes.ts'
 import {
   type AccountTagPage,
@@ -20,7 +20,7 @@ import { DESCRIPTION, TAG_PARAM } from './routes.ts'
 import { ACCOUNT_TAG_LIMIT, ACCOUNT_TAG_PAGE, ACCOUNT_TAG_QUERY, DELETED, UPDATED } from './shapes.ts'
 import type { AccountTagOrder } from './tag-store.ts'
 
-export interface AccountTagRouteParts extends AccountTagParts {
+interface AccountTagRouteParts extends AccountTagParts {
   known: Pick<KnownTags, 'forgetTags'>
   /** Tags of an account. */
   count(accountId: string): Promise<number>
@@ -35,7 +35,7 @@ const WRITE = { area: 'events', access: 'write' } as const
 
 const LIMIT_DEFAULT = 10
 const LIMIT_MAX = 1000
-/** Of a page with figures. */
+/** A page with figures is shorter. */
 const LIMIT_MAX_METRICS = 20
 /** Skipped tags are read. */
 const SKIP_MAX = 100_000
@@ -143,7 +143,7 @@ function readQuery(params: Params, accountId: string): AccountTagQuery {
     accountId,
     includeSubaccounts: params.boolean('include_subaccounts') ?? false,
     includeMetrics,
-    includeTotal: flagOf(pagination['include_total']),
+    includeTotal: flagOf('include_total', pagination['include_total']),
     prefix: params.text('tag')?.toLowerCase() ?? null,
     sort,
     ...sortOf(sort, includeMetrics),
@@ -161,15 +161,6 @@ function jsonObject(text: unknown): Record<string, unknown> {
   }
 }
 
-const textOf = (value: unknown) => (typeof value === 'string' ? value.trim() : '')
-
-function flagOf(value: unknown): boolean {
-  if (value === undefined || value === null || value === '') return false
-  const flag = booleanOf(jsonText(value))
-  if (flag === undefined) throw invalidFormat('include_total', jsonText(value))
-  return flag
-}
-
 function skipOf(value: unknown): number {
   const skip = numberOf('skip', value, 0)
   if (skip > SKIP_MAX) throw new BadRequest(`skip must not exceed ${SKIP_MAX}`)
@@ -178,11 +169,9 @@ function skipOf(value: unknown): number {
 
 /** Figures can be sorted by only where they are shown (rule 2). */
 function sortOf(sort: string, includeMetrics: boolean): Pick<AccountTagQuery, 'column' | 'descending'> {
-  const [name = '', direction = 'asc', ...rest] = sort.split(':')
+  const { name, descending } = directionOf(sort)
   const metric = includeMetrics ? METRICS.find((known): known is Metric => known === name) : undefined
   const column = Object.hasOwn(COLUMNS, name) ? COLUMNS[name] : metric
-  if (!column || !/^(asc|desc)$/i.test(direction) || rest.length > 0) {
-    throw new BadRequest(`invalid sort: ${quotable(sort)}`)
-  }
-  return { column, descending: direction.toLowerCase() === 'desc' }
+  if (!column) throw new BadRequest(`invalid sort: ${quotable(sort)}`)
+  return { column, descending }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { eachStore } from '../../../test/support/stores.ts'
 import type { Account } from '../../people/accounts/account-directory.ts'
-import type { Figures } from '../metrics/figures/figures.ts'
+import type { Figures } from '../metrics/figures.ts'
 import { type AccountTagQuery, accountTagPage } from './account-tags.ts'
 import { newTagStatements } from './known-tags.ts'
 import { createTagStore } from './tag-store.ts'
@@ -12,7 +12,7 @@ const accounts = {
   byId: (id: string) => ({ id, parentId: id === 'parent' ? null : 'parent', name: `The ${id}` }) as Account,
   childrenOf: async () => ['one', 'two'],
 }
-const noFigures: Figures = { rows: async () => [] }
+const noFigures: Figures = { read: async () => [] }
 
 const queryOf = (more: Partial<AccountTagQuery>): AccountTagQuery => ({
   accountId: 'parent',

@@ -3,12 +3,18 @@
 import { BadRequest } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
 import { formatRfc2822 } from '../../base/time/dates.ts'
+import { DAY_MS } from '../../base/time/durations.ts'
 import type { AccountDirectory } from '../../people/accounts/account-directory.ts'
 import type { AccountTagRow } from '../../platform/store/schema.ts'
-import { DAY_MS } from '../events/kept/event-retention.ts'
-import { type Counts, noCounts } from '../metrics/count/counters.ts'
-import { type FigureQuery, type Figures, METRICS, type Metric } from '../metrics/figures/figures.ts'
-import { metricValue, numberOf } from '../metrics/figures/metric-sets.ts'
+import { type Counts, noCounts } from '../metrics/counters.ts'
+import {
+  type FigureQuery,
+  type Figures,
+  METRICS,
+  type Metric,
+  metricValue,
+  numberOf,
+} from '../metrics/figures.ts'
 import type { ACCOUNT_TAG, ACCOUNT_TAG_PAGE } from './shapes.ts'
 import type { AccountTagOrder, TagStore } from './tag-store.ts'
 
@@ -65,7 +71,7 @@ export async function accountTagPage(
   return { items, pagination: { sort, skip, limit, ...(includeTotal && { total }) } }
 }
 
-export const isMetric = (column: string): column is Metric => !ORDERS.includes(column)
+const isMetric = (column: string): column is Metric => !ORDERS.includes(column)
 
 type CountsByTag = ReadonlyMap<string, Counts>
 const keyOf = ({ account_id, tag_key }: { account_id: string; tag_key: string }) => `${account_id} ${tag_key}`
@@ -117,7 +123,7 @@ async function countsOf(
   filter: FigureQuery['filter'],
   now: number,
 ): Promise<CountsByTag> {
-  const found = await figures.rows({
+  const found = await figures.read({
     accountIds,
     startMs: now - FIGURES_MS,
     endMs: now,

@@ -1,20 +1,21 @@
 /** Tags: which ones domains and accounts have used, up to their limits, and the operations on them. */
 import type { Area } from '../../area.ts'
+import { MINUTE_MS } from '../../base/time/durations.ts'
 import type { Core } from '../../core.ts'
 import { createJob } from '../../platform/jobs/job.ts'
-import type { Figures } from '../metrics/figures/figures.ts'
+import type { Figures } from '../metrics/figures.ts'
 import { accountTagRoutes } from './account-routes.ts'
 import { countTags, createKnownTags, type KnownTags } from './known-tags.ts'
 import { createLastSeen } from './last-seen.ts'
 import { tagRoutes } from './routes.ts'
 import { createTagStore } from './tag-store.ts'
 
-export interface TagsArea extends Area {
+interface TagsArea extends Area {
   known: KnownTags
 }
 
 /** When tags were last seen is noted for each hour. */
-const WRITE_EVERY_MS = 60_000
+const WRITE_EVERY_MS = MINUTE_MS
 
 export function tagsArea(core: Core, { figures }: { figures: Figures }): TagsArea {
   const { config, store, clock, domains, accounts } = core

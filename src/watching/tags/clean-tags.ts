@@ -1,6 +1,6 @@
 /** Tags as the contract keeps them (messages.md rules 30 to 32). */
-export const TAGS_MAX = 10
-export const TAG_LENGTH_MAX = 128
+const TAGS_MAX = 10
+const TAG_LENGTH_MAX = 128
 
 /**
  * Tags without non-ASCII and control characters, cut to 128 characters; at most ten, without empty ones and duplicates

@@ -5,6 +5,7 @@
  */
 import type { MaybePromise } from '../../base/flow/cache.ts'
 import type { Clock } from '../../base/time/clock.ts'
+import { MINUTE_MS } from '../../base/time/durations.ts'
 import type { AccountTagRow, TagRow } from '../../platform/store/schema.ts'
 import { insertMany, type Statement, type Store } from '../../platform/store/store.ts'
 import type { LastSeen } from './last-seen.ts'
@@ -14,16 +15,7 @@ interface TagDomain {
   accountId: string
 }
 
-export interface KnownTags {
-  /** Facts about the tags of a message. */
-  known(domain: TagDomain, tags: readonly string[]): MaybePromise<TagFacts>
-  /** A message with these tags is about to be stored. New ones count towards the limits. */
-  used(domain: TagDomain, admitted: AdmittedTags): void
-  /** These tags were deleted; they are new when they are used again. */
-  forgetTags(domainIds: readonly string[], tag: string): void
-  /** The domain was deleted; its tags no longer count. */
-  forgetDomain(domainId: string): void
-}
+export type KnownTags = ReturnType<typeof createKnownTags>
 
 export interface TagFacts {
   /** In lower case: those that the domain has not used before. */
@@ -32,10 +24,10 @@ export interface TagFacts {
   newMax: number
 }
 
-export interface AdmittedTags {
-  /** Those that the message may carry. */
+interface AdmittedTags {
+  /** Tags that the message may carry. */
   tags: readonly string[]
-  /** Those of them that are new. */
+  /** The new ones among them. */
   newTags: readonly string[]
 }
 
@@ -57,7 +49,7 @@ export interface TagLimits {
 /** Tags in memory over all domains, about 10 MB; over it all are forgotten and read again. */
 const REMEMBERED_MAX = 100_000
 /** A tag that another process deleted is new again after this time at the latest. */
-const REMEMBER_MS = 60_000
+const REMEMBER_MS = MINUTE_MS
 /** How long a count is used; new tags are added to it meanwhile. */
 const COUNT_MS = 10_000
 const COUNTS_MAX = 10_000
@@ -75,7 +67,7 @@ export function createKnownTags(parts: {
   clock: Clock
   limits: TagLimits
   lastSeen: Pick<LastSeen, 'used'>
-}): KnownTags {
+}) {
   const { store, clock, limits, lastSeen } = parts
   /** Known tags in lower case, under their domain's id. */
   const remembered = new Map<string, Remembered>()
@@ -140,13 +132,15 @@ export function createKnownTags(parts: {
   }
 
   return {
-    known(domain, tags) {
+    /** Facts about the tags of a message. */
+    known(domain: TagDomain, tags: readonly string[]): MaybePromise<TagFacts> {
       if (tags.length === 0) return ALL_KNOWN
       const known = rememberedOf(domain.id)?.keys
       const keys = tags.map((tag) => tag.toLowerCase()).filter((key) => !known?.has(key))
       return keys.length === 0 ? ALL_KNOWN : lookUp(domain, keys)
     },
-    used(domain, { tags, newTags }) {
+    /** A message with these tags is about to be stored. New ones count towards the limits. */
+    used(domain: TagDomain, { tags, newTags }: AdmittedTags): void {
       if (tags.length === 0) return
       lastSeen.used(domain, tags)
       if (newTags.length === 0) return
@@ -155,13 +149,15 @@ export function createKnownTags(parts: {
         if (counted) counted.count += newTags.length
       }
     },
-    forgetTags(domainIds, tag) {
+    /** These tags were deleted; they are new when they are used again. */
+    forgetTags(domainIds: readonly string[], tag: string): void {
       for (const id of domainIds) {
         if (remembered.get(id)?.keys.delete(tag.toLowerCase())) rememberedCount -= 1
       }
       counts.clear()
     },
-    forgetDomain(domainId) {
+    /** The domain was deleted; its tags no longer count. */
+    forgetDomain(domainId: string): void {
       rememberedCount -= remembered.get(domainId)?.keys.size ?? 0
       remembered.delete(domainId)
       counts.clear()
@@ -169,7 +165,7 @@ export function createKnownTags(parts: {
   }
 }
 
-/** Of a domain, or of all domains of an account: a tag on several of them is one. */
+/** The tags of a domain, or of all domains of an account: a tag on several of them is one. */
 export async function countTags(
   store: Store,
   column: 'domain_id' | 'account_id',

@@ -3,6 +3,7 @@
  * hour. What is noted when a process dies is lost; the next message with the tag is noted again.
  */
 import type { Clock } from '../../base/time/clock.ts'
+import { HOUR_MS } from '../../base/time/durations.ts'
 import type { Statement, Store } from '../../platform/store/store.ts'
 
 interface TagDomain {
@@ -10,12 +11,7 @@ interface TagDomain {
   accountId: string
 }
 
-export interface LastSeen {
-  /** A message of the domain carries these tags. */
-  used(domain: TagDomain, tags: readonly string[]): void
-  /** Writes what was noted since. Stops early when `signal` aborts; the rest waits for the next call. */
-  write(signal?: AbortSignal): Promise<void>
-}
+export type LastSeen = ReturnType<typeof createLastSeen>
 
 interface Use {
   domain: TagDomain
@@ -24,18 +20,18 @@ interface Use {
   at: number
 }
 
-const HOUR_MS = 3_600_000
 /** Tags in memory, about 10 MB; over it all are forgotten, and may be written twice in an hour. */
 const TAGS_MAX = 100_000
 /** Occupies SQLite's writer for a few milliseconds. */
 const TAGS_PER_COMMIT = 200
 
-export function createLastSeen({ store, clock }: { store: Store; clock: Clock }): LastSeen {
+export function createLastSeen({ store, clock }: { store: Store; clock: Clock }) {
   /** The hour in which a tag was noted last, by domain and key. */
   const notedIn = new Map<string, number>()
   let noted: Use[] = []
   return {
-    used(domain, tags) {
+    /** A message of the domain carries these tags. */
+    used(domain: TagDomain, tags: readonly string[]): void {
       const at = Math.floor(clock.now())
       const hour = Math.floor(at / HOUR_MS)
       for (const tag of tags) {
@@ -47,7 +43,8 @@ export function createLastSeen({ store, clock }: { store: Store; clock: Clock })
         noted.push({ domain: { id: domain.id, accountId: domain.accountId }, key, at })
       }
     },
-    async write(signal) {
+    /** Writes what was noted since. Stops early when `signal` aborts; the rest waits for the next call. */
+    async write(signal?: AbortSignal): Promise<void> {
       // In the order of their keys, so that two processes with the same tags cannot deadlock.
       const uses = noted.sort((a, b) =>
         a.key < b.key ? -1 : a.key > b.key ? 1 : a.domain.id < b.domain.id ? -1 : 1,

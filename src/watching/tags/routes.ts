@@ -3,7 +3,7 @@
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
-import { csvReply, prefersCsv } from '../../platform/http/answer/csv-reply.ts'
+import { csvReply, prefersCsv } from '../../platform/http/answer/reply.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import { limitParam, parsedParam, textParam } from '../../platform/http/request/inputs.ts'
 import { type Paging, pageName, pageUrl } from '../../platform/http/request/paging.ts'
@@ -18,7 +18,7 @@ import type { KnownTags, TagLimits } from './known-tags.ts'
 import { DELETED, TAG, TAG_LIMIT, TAG_PAGE, UPDATED } from './shapes.ts'
 import type { TagStore } from './tag-store.ts'
 
-export interface TagRouteParts {
+interface TagRouteParts {
   tags: TagStore
   known: Pick<KnownTags, 'forgetTags'>
   /** Tags of a domain. */

@@ -11,7 +11,7 @@ import {
   rfc3339,
   text,
 } from '../../base/shape.ts'
-import { pageOf } from '../../platform/http/request/paging-shape.ts'
+import { pageOf } from '../../platform/http/request/paging.ts'
 import { METRIC_VALUES } from '../metrics/shapes.ts'
 
 export const UPDATED = message('Tag updated')

@@ -3,7 +3,7 @@ import type { AccountTagRow, TagRow } from '../../platform/store/schema.ts'
 import type { SqlValue, Statement, Store } from '../../platform/store/store.ts'
 
 /** A page by pivot; `pivot` null: before the first and after the last tag. All in lower case. */
-export interface TagPage {
+interface TagPage {
   page: 'first' | 'last' | 'next' | 'previous'
   pivot: string | null
   prefix: string | null
@@ -22,40 +22,19 @@ export interface AccountTagPage {
   limit: number
 }
 
-export interface TagStore {
-  page(domainId: string, page: TagPage): Promise<TagRow[]>
-  find(domainId: string, tag: string): Promise<TagRow | null>
-  /** Sets the description; a tag that is not there is created if `create` says so. False: it was not there. */
-  describe(
-    domain: { id: string; accountId: string },
-    tag: string,
-    description: string,
-    create: boolean,
-  ): Promise<boolean>
-  remove(domain: { id: string; accountId: string }, tag: string): Promise<void>
-  removeAll(domain: { id: string; accountId: string }): Promise<void>
-  /** Sorted; ties by tag and account. */
-  accountPage(page: AccountTagPage): Promise<AccountTagRow[]>
-  /** At most `max`. */
-  countIn(accountIds: readonly string[], prefix: string | null, max: number): Promise<number>
-  /** Also describes the domains' tags that have no description. False: no such tag. */
-  describeOfAccount(accountId: string, tag: string, description: string): Promise<boolean>
-  /** Resolves to the domains that had it; null: no such tag. */
-  removeOfAccount(accountId: string, tag: string): Promise<string[] | null>
-  removeAccount(accountId: string): Promise<void>
-}
+export type TagStore = ReturnType<typeof createTagStore>
 
 /** After every text that begins with `prefix`: tags are printable ASCII. */
 const afterPrefix = (prefix: string) => `${prefix}\u007f`
 
-export function createTagStore(store: Store): TagStore {
+export function createTagStore(store: Store) {
   const list =
     store.kind === 'sqlite' ? 'SELECT value FROM json_each(?)' : 'SELECT json_array_elements_text(?::json)'
   const inPrefix = (prefix: string | null): [sql: string, values: SqlValue[]] =>
     prefix === null ? ['', []] : ['AND tag_key >= ? AND tag_key < ?', [prefix, afterPrefix(prefix)]]
 
   return {
-    async page(domainId, { page, pivot, prefix, limit }) {
+    async page(domainId: string, { page, pivot, prefix, limit }: TagPage): Promise<TagRow[]> {
       const up = page === 'first' || page === 'next'
       const hasPivot = pivot !== null && (page === 'next' || page === 'previous')
       const [range, rangeValues] = inPrefix(prefix)
@@ -66,12 +45,18 @@ export function createTagStore(store: Store): TagStore {
       })) as unknown as TagRow[]
       return up ? rows : rows.reverse()
     },
-    async find(domainId, tag) {
+    async find(domainId: string, tag: string): Promise<TagRow | null> {
       const sql = 'SELECT * FROM tags WHERE domain_id = ? AND tag_key = ?'
       const [row] = await store.read({ sql, values: [domainId, tag.toLowerCase()] })
       return (row as unknown as TagRow) ?? null
     },
-    async describe({ id, accountId }, tag, description, create) {
+    /** Sets the description; a tag that is not there is created if `create` says so. False: it was not there. */
+    async describe(
+      { id, accountId }: { id: string; accountId: string },
+      tag: string,
+      description: string,
+      create: boolean,
+    ): Promise<boolean> {
       const key = tag.toLowerCase()
       const statements: Statement[] = [
         {
@@ -96,20 +81,28 @@ export function createTagStore(store: Store): TagStore {
       const [updated] = await store.commit(statements)
       return (updated?.affected ?? 0) > 0
     },
-    async remove({ id, accountId }, tag) {
+    async remove({ id, accountId }: { id: string; accountId: string }, tag: string): Promise<void> {
       const key = tag.toLowerCase()
       await store.commit([
         { sql: 'DELETE FROM tags WHERE domain_id = ? AND tag_key = ?', values: [id, key] },
         { sql: `${UNUSED} AND tag_key = ?`, values: [accountId, accountId, key] },
       ])
     },
-    async removeAll({ id, accountId }) {
+    async removeAll({ id, accountId }: { id: string; accountId: string }): Promise<void> {
       await store.commit([
         { sql: 'DELETE FROM tags WHERE domain_id = ?', values: [id] },
         { sql: UNUSED, values: [accountId, accountId] },
       ])
     },
-    async accountPage({ accountIds, prefix, order, descending, skip, limit }) {
+    /** Sorted; ties by tag and account. */
+    async accountPage({
+      accountIds,
+      prefix,
+      order,
+      descending,
+      skip,
+      limit,
+    }: AccountTagPage): Promise<AccountTagRow[]> {
       const [range, rangeValues] = inPrefix(prefix)
       const [first] = accountIds
       const isOne = accountIds.length === 1 && first !== undefined
@@ -121,7 +114,8 @@ export function createTagStore(store: Store): TagStore {
         values: [isOne ? first : JSON.stringify(accountIds), ...rangeValues, limit, skip],
       })) as unknown as AccountTagRow[]
     },
-    async countIn(accountIds, prefix, max) {
+    /** At most `max`. */
+    async countIn(accountIds: readonly string[], prefix: string | null, max: number): Promise<number> {
       const [range, rangeValues] = inPrefix(prefix)
       const [row] = await store.read({
         sql: `SELECT count(*) AS count FROM (
@@ -130,7 +124,8 @@ export function createTagStore(store: Store): TagStore {
       })
       return Number(row?.['count'] ?? 0)
     },
-    async describeOfAccount(accountId, tag, description) {
+    /** Also describes the domains' tags that have no description. False: no such tag. */
+    async describeOfAccount(accountId: string, tag: string, description: string): Promise<boolean> {
       const key = tag.toLowerCase()
       const [updated] = await store.commit([
         {
@@ -144,7 +139,8 @@ export function createTagStore(store: Store): TagStore {
       ])
       return (updated?.affected ?? 0) > 0
     },
-    async removeOfAccount(accountId, tag) {
+    /** Resolves to the domains that had it; null: no such tag. */
+    async removeOfAccount(accountId: string, tag: string): Promise<string[] | null> {
       const where = 'WHERE account_id = ? AND tag_key = ?'
       const values = [accountId, tag.toLowerCase()]
       const domains = await store.read({ sql: `SELECT domain_id FROM tags ${where}`, values })
@@ -155,7 +151,7 @@ export function createTagStore(store: Store): TagStore {
       if ((removed?.affected ?? 0) === 0) return null
       return domains.map((row) => String(row['domain_id']))
     },
-    async removeAccount(accountId) {
+    async removeAccount(accountId: string): Promise<void> {
       await store.commit([{ sql: 'DELETE FROM account_tags WHERE account_id = ?', values: [accountId] }])
     },
   }

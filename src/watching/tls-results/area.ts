@@ -1,12 +1,13 @@
 /** TLS reports about the mail that this service sends, daily, to the domains that ask for them (RFC 8460). */
 import type { Area } from '../../area.ts'
+import { MINUTE_MS } from '../../base/time/durations.ts'
 import type { Core } from '../../core.ts'
 import type { TlsReportMail } from '../../mail/messages/system-mail.ts'
 import { createJob } from '../../platform/jobs/job.ts'
 import type { WebhooksArea } from '../webhooks/area.ts'
 import { createReportProgress, POST_KIND, removeOldReports, reportPosts, sendReports } from './reports.ts'
 
-const EVERY_MS = 10 * 60_000
+const EVERY_MS = 10 * MINUTE_MS
 
 export function tlsReportsArea(
   core: Core,

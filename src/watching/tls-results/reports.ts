@@ -17,6 +17,7 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { Logger } from 'pino'
 import type { Clock } from '../../base/time/clock.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import type { TlsReportMail } from '../../mail/messages/system-mail.ts'
 import type { PostKind } from '../../platform/posts/post-attempts.ts'
 import type { PostQueue } from '../../platform/posts/post-queue.ts'
@@ -31,7 +32,6 @@ import {
   reportMail,
   tlsReport,
 } from '../../protocols/reports/tls/write-report.ts'
-import { DAY_MS } from '../events/kept/event-retention.ts'
 
 export interface ReportParts {
   store: Store
@@ -47,7 +47,7 @@ export interface ReportParts {
 }
 
 /** What one process remembers between steps. A restart begins a new pass. */
-export interface ReportProgress {
+interface ReportProgress {
   /** The last day and domain of the pass so far, in the order of `dueDomains`; empty: a new pass. */
   after: DayDomain
   /** When a domain whose report failed may be tried again, in Unix milliseconds; the longest known first. */
@@ -64,16 +64,16 @@ export const POST_KIND = 'tls-report'
 /** Days that are reported late, after a long stop; older counts are removed after 30. */
 const DAYS_BACK = 7
 /** Counts of a day are written a minute late at most. */
-const SETTLED_MS = 10 * 60_000
-const SPREAD_MS = 4 * 3_600_000
+const SETTLED_MS = 10 * MINUTE_MS
+const SPREAD_MS = 4 * HOUR_MS
 /** Rows read in a step, and domains of them that are worked on. */
 const DOMAINS_PER_PAGE = 1_000
 const DOMAINS_PER_STEP = 100
 /** Names that do not answer take seconds each. */
 const LOOKUPS_AT_ONCE = 10
-const TRY_AGAIN_MS = 3_600_000
+const TRY_AGAIN_MS = HOUR_MS
 /** Domains put off that are remembered, some 100 bytes each. One that is forgotten is tried with the next pass. */
-export const PUT_OFF_MAX = 10_000
+const PUT_OFF_MAX = 10_000
 /** Policies and failures of a report, those with the most sessions. */
 const POLICIES_MAX = 100
 const FAILURES_MAX = 500

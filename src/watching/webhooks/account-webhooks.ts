@@ -11,7 +11,7 @@ import type { Registry } from './registry.ts'
 import type { WebhookType } from './types.ts'
 import { fullUrl, maskedUrl, openUserInfo, sealUserInfo } from './webhook-url.ts'
 
-export interface AccountWebhook {
+interface AccountWebhook {
   id: string
   url: string
   description: string
@@ -22,25 +22,9 @@ export interface AccountWebhook {
 export type ShownWebhook = AccountWebhook & { createdAt: number }
 
 /** URLs are passed and returned with their user info. Two that differ only in its secret part are the same webhook. */
-export interface AccountWebhooks {
-  /** Oldest first; `ids`: only these. */
-  list(accountId: string, ids?: readonly string[]): Promise<ShownWebhook[]>
-  /** @throws BadRequest for a malformed id, NotFound for an unknown one */
-  read(accountId: string, id: string): Promise<ShownWebhook>
-  /** Resolves to the new id. @throws Conflict if the URL already has one of the types, BadRequest over three URLs */
-  create(accountId: string, webhook: Omit<AccountWebhook, 'id'>): Promise<string>
-  replace(accountId: string, webhook: AccountWebhook): Promise<void>
-  remove(accountId: string, id: string): Promise<void>
-  /** `ids` undefined: all. @throws NotFound if there is nothing to remove */
-  removeSome(accountId: string, ids: readonly string[] | undefined): Promise<void>
-}
+export type AccountWebhooks = ReturnType<typeof createAccountWebhooks>
 
-export function createAccountWebhooks(
-  store: Store,
-  sealer: Sealer,
-  registry: Registry,
-  clock: Clock,
-): AccountWebhooks {
+export function createAccountWebhooks(store: Store, sealer: Sealer, registry: Registry, clock: Clock) {
   const shown = (row: AccountWebhookRow): ShownWebhook => ({
     id: row.id,
     url: fullUrl(row.url, openUserInfo(sealer, row.credentials_sealed)),
@@ -72,12 +56,16 @@ export function createAccountWebhooks(
   }
 
   return {
-    async list(accountId, ids) {
+    /** Oldest first; `ids`: only these. */
+    async list(accountId: string, ids?: readonly string[]): Promise<ShownWebhook[]> {
       const rows = await all(store.db, accountId)
       return (ids === undefined ? rows : rows.filter((row) => ids.includes(row.id))).map(shown)
     },
-    read: async (accountId, id) => shown(await one(store.db, accountId, id)),
-    create: (accountId, webhook) =>
+    /** @throws BadRequest for a malformed id, NotFound for an unknown one */
+    read: async (accountId: string, id: string): Promise<ShownWebhook> =>
+      shown(await one(store.db, accountId, id)),
+    /** Resolves to the new id. @throws Conflict if the URL already has one of the types, BadRequest over three URLs */
+    create: (accountId: string, webhook: Omit<AccountWebhook, 'id'>): Promise<string> =>
       registry.change(async (tx) => {
         checkLimits(await all(tx, accountId), webhook)
         const id = randomHex(12)
@@ -85,7 +73,7 @@ export function createAccountWebhooks(
         await tx.insertInto('account_webhooks').values(row).execute()
         return id
       }),
-    replace: (accountId, webhook) =>
+    replace: (accountId: string, webhook: AccountWebhook): Promise<void> =>
       registry.change(async (tx) => {
         await one(tx, accountId, webhook.id)
         checkLimits(
@@ -94,12 +82,13 @@ export function createAccountWebhooks(
         )
         await tx.updateTable('account_webhooks').set(columns(webhook)).where('id', '=', webhook.id).execute()
       }),
-    remove: (accountId, id) =>
+    remove: (accountId: string, id: string): Promise<void> =>
       registry.change(async (tx) => {
         await one(tx, accountId, id)
         await tx.deleteFrom('account_webhooks').where('id', '=', id).execute()
       }),
-    removeSome: (accountId, ids) =>
+    /** `ids` undefined: all. @throws NotFound if there is nothing to remove */
+    removeSome: (accountId: string, ids: readonly string[] | undefined): Promise<void> =>
       registry.change(async (tx) => {
         const rows = await all(tx, accountId)
         const removed = rows.map((row) => row.id).filter((id) => ids === undefined || ids.includes(id))

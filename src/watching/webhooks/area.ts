@@ -21,7 +21,7 @@ const DRAIN_MS = 3_000
 export interface WebhooksArea extends Area {
   /** The one queue of POSTs, which other areas add their kinds to. */
   posts: PostQueue
-  /** Those that have taken nothing since a time in Unix milliseconds. */
+  /** Endpoints that have taken nothing since a time in Unix milliseconds. */
   failingEndpoints(since: number): ReturnType<typeof failingEndpoints>
   /** A transaction that adds a subaccount: the webhooks of its parent get its first event. */
   addAccount: Registry['change']

@@ -24,7 +24,7 @@ import type { Webhooks } from './webhooks.ts'
 const PATH = '/sendwright/v1/webhooks'
 const LIST = `${PATH}/attempts` as const
 
-export interface AttemptRouteParts {
+interface AttemptRouteParts {
   attempts: AttemptLog
   webhooks: Webhooks
   domains: DomainDirectory

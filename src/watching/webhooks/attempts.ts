@@ -5,38 +5,33 @@
 
 import { newId } from '../../base/ids.ts'
 import type { Clock } from '../../base/time/clock.ts'
+import { DAY_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import type { IdPage } from '../../platform/http/request/paging.ts'
-import { createJob, type Job } from '../../platform/jobs/job.ts'
+import { createJob } from '../../platform/jobs/job.ts'
 import type { Attempt } from '../../platform/posts/post-attempts.ts'
+import { commitInChunks } from '../../platform/store/chunks.ts'
 import type { OutgoingPostRow, WebhookAttemptRow } from '../../platform/store/schema.ts'
 import { insert, type Statement, type Store } from '../../platform/store/store.ts'
 import type { WebhookType } from './types.ts'
 
-export interface AttemptFilter {
+interface AttemptFilter {
   domain?: string | undefined
   url?: string | undefined
   event?: string | undefined
   status?: WebhookAttemptRow['status'] | undefined
 }
 
-export interface AttemptLog {
-  /** Newest first. */
-  list(accountId: string, filter: AttemptFilter, page: IdPage, limit: number): Promise<WebhookAttemptRow[]>
-  read(accountId: string, id: string): Promise<WebhookAttemptRow | undefined>
-  /** Removes what is too old or too much. */
-  prune(signal?: AbortSignal): Promise<void>
-  job: Job
-}
+export type AttemptLog = ReturnType<typeof createAttemptLog>
 
 /** own-operations.md section 5. */
 const RESPONSE_SHOWN_BYTES = 1024
 /** As long as the shortest retention of events: without its event an attempt cannot be replayed. */
-const KEEP_MS = 3 * 86_400_000
+const KEEP_MS = 3 * DAY_MS
 /** Up to about 1 GB. */
 const ATTEMPTS_MAX = 1_000_000
 /** Rows removed per statement, so that the writer is blocked only briefly. */
 const PRUNE_ROWS = 1_000
-const PRUNE_EVERY_MS = 10 * 60_000
+const PRUNE_EVERY_MS = 10 * MINUTE_MS
 
 /** Inserts the row of one attempt. */
 export function attemptStatement(
@@ -69,19 +64,12 @@ function shown(body: Buffer): string {
   return body.subarray(0, RESPONSE_SHOWN_BYTES).toString('utf8').replaceAll('\0', '\uFFFD')
 }
 
-export function createAttemptLog(store: Store, clock: Clock, attemptsMax = ATTEMPTS_MAX): AttemptLog {
+export function createAttemptLog(store: Store, clock: Clock, attemptsMax = ATTEMPTS_MAX) {
   /** The oldest rows first, as long as all of a batch fulfil the condition. */
-  async function removeOldest(
-    condition: string,
-    value: string | number,
-    signal: AbortSignal | undefined,
-  ): Promise<void> {
+  const removeOldest = (condition: string, value: string | number, signal: AbortSignal | undefined) => {
     const sql = `DELETE FROM webhook_attempts WHERE ${condition} AND id IN
       (SELECT id FROM webhook_attempts ORDER BY id LIMIT ${PRUNE_ROWS})`
-    for (;;) {
-      const [result] = await store.commit([{ sql, values: [value] }])
-      if (signal?.aborted || (result?.affected ?? 0) < PRUNE_ROWS) return
-    }
+    return commitInChunks(store, { sql, values: [value] }, PRUNE_ROWS, signal)
   }
 
   async function prune(signal?: AbortSignal): Promise<void> {
@@ -97,7 +85,13 @@ export function createAttemptLog(store: Store, clock: Clock, attemptsMax = ATTEM
   }
 
   return {
-    async list(accountId, filter, page, limit) {
+    /** Newest first. */
+    async list(
+      accountId: string,
+      filter: AttemptFilter,
+      page: IdPage,
+      limit: number,
+    ): Promise<WebhookAttemptRow[]> {
       const ascending = page.kind === 'last' || page.kind === 'previous'
       let query = store.db.selectFrom('webhook_attempts').selectAll().where('account_id', '=', accountId)
       if (filter.domain !== undefined) query = query.where('domain_name', '=', filter.domain.toLowerCase())
@@ -114,13 +108,14 @@ export function createAttemptLog(store: Store, clock: Clock, attemptsMax = ATTEM
         .execute()
       return ascending ? rows.reverse() : rows
     },
-    read: (accountId, id) =>
+    read: (accountId: string, id: string): Promise<WebhookAttemptRow | undefined> =>
       store.db
         .selectFrom('webhook_attempts')
         .selectAll()
         .where('account_id', '=', accountId)
         .where('id', '=', id)
         .executeTakeFirst(),
+    /** Removes what is too old or too much. */
     prune,
     job: createJob({
       name: 'webhook-attempt-retention',

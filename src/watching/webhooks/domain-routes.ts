@@ -36,7 +36,7 @@ const ID = parsedParam(
   { required: true, values: WEBHOOK_TYPES },
 )
 
-export interface DomainWebhookParts {
+interface DomainWebhookParts {
   domains: DomainDirectory
   stored: DomainWebhooks
   client: HttpClient

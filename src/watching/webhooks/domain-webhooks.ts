@@ -17,38 +17,25 @@ export interface DomainName {
 }
 
 /** Types in the contract's order; a type without URLs is left out (rule 1). */
-export type WebhookList = Partial<Record<WebhookType, { urls: string[] }>>
+type WebhookList = Partial<Record<WebhookType, { urls: string[] }>>
 
 /** URLs are passed and returned with their user info. Two that differ only in its secret part are the same webhook. */
-export interface DomainWebhooks {
-  list(domain: DomainName): Promise<WebhookList>
-  /** Empty if nothing is registered for the type. */
-  urls(domain: DomainName, type: WebhookType): Promise<string[]>
-  /** @throws BadRequest if the type already has URLs, or for more than three */
-  create(domain: DomainName, type: WebhookType, urls: readonly string[]): Promise<string[]>
-  /** Replaces the whole list. @throws BadRequest */
-  replace(domain: DomainName, type: WebhookType, urls: readonly string[]): Promise<string[]>
-  /** Resolves to the removed URLs. @throws NotFound */
-  removeType(domain: DomainName, type: WebhookType): Promise<string[]>
-  /** @throws BadRequest for a pair that exists, or a type that has three URLs */
-  addUrl(domain: DomainName, url: string, types: readonly WebhookType[]): Promise<WebhookList>
-  /** Replaces the types of a URL; at least one. @throws NotFound, BadRequest */
-  setUrl(domain: DomainName, url: string, types: readonly WebhookType[]): Promise<WebhookList>
-  removeUrls(domain: DomainName, urls: readonly string[]): Promise<WebhookList>
-}
+export type DomainWebhooks = ReturnType<typeof createDomainWebhooks>
 
 export const tooMany = () =>
   new BadRequest(`a maximum of ${URLS_PER_TYPE_MAX} urls is allowed per event type`, { form: 'Reason' })
 
-export function createDomainWebhooks(store: Store, sealer: Sealer, registry: Registry): DomainWebhooks {
+export function createDomainWebhooks(store: Store, sealer: Sealer, registry: Registry) {
   const read = (db: Pick<Transaction<Schema>, 'selectFrom'>, domain: DomainName) =>
     readRows(db, sealer, domain)
   return {
-    list: async (domain) => listOf(await read(store.db, domain)),
-    async urls(domain, type) {
+    list: async (domain: DomainName): Promise<WebhookList> => listOf(await read(store.db, domain)),
+    /** Empty if nothing is registered for the type. */
+    async urls(domain: DomainName, type: WebhookType): Promise<string[]> {
       return (await read(store.db, domain)).filter((row) => row.event_type === type).map((row) => row.full)
     },
-    create: (domain, type, urls) =>
+    /** @throws BadRequest if the type already has URLs, or for more than three */
+    create: (domain: DomainName, type: WebhookType, urls: readonly string[]): Promise<string[]> =>
       registry.change(async (tx) => {
         const present = await read(tx, domain)
         if (present.some((row) => row.event_type === type)) {
@@ -57,15 +44,19 @@ export function createDomainWebhooks(store: Store, sealer: Sealer, registry: Reg
         }
         return setType(tx, sealer, domain, type, urls)
       }),
-    replace: (domain, type, urls) => registry.change((tx) => setType(tx, sealer, domain, type, urls)),
-    removeType: (domain, type) =>
+    /** Replaces the whole list. @throws BadRequest */
+    replace: (domain: DomainName, type: WebhookType, urls: readonly string[]): Promise<string[]> =>
+      registry.change((tx) => setType(tx, sealer, domain, type, urls)),
+    /** Resolves to the removed URLs. @throws NotFound */
+    removeType: (domain: DomainName, type: WebhookType): Promise<string[]> =>
       registry.change(async (tx) => {
         const rows = (await read(tx, domain)).filter((row) => row.event_type === type)
         if (rows.length === 0) throw new NotFound('Webhook not found')
         await remove(tx, domain).where('event_type', '=', type).execute()
         return rows.map((row) => row.full)
       }),
-    addUrl: (domain, url, types) =>
+    /** @throws BadRequest for a pair that exists, or a type that has three URLs */
+    addUrl: (domain: DomainName, url: string, types: readonly WebhookType[]): Promise<WebhookList> =>
       registry.change(async (tx) => {
         const present = await read(tx, domain)
         const existing = types.find((type) => has(present, type, url))
@@ -76,7 +67,8 @@ export function createDomainWebhooks(store: Store, sealer: Sealer, registry: Reg
         await insertPairs(tx, sealer, domain, url, types, present)
         return listOf(await read(tx, domain))
       }),
-    setUrl: (domain, url, types) =>
+    /** Replaces the types of a URL; at least one. @throws NotFound, BadRequest */
+    setUrl: (domain: DomainName, url: string, types: readonly WebhookType[]): Promise<WebhookList> =>
       registry.change(async (tx) => {
         const present = await read(tx, domain)
         const masked = maskedUrl(url)
@@ -96,7 +88,7 @@ export function createDomainWebhooks(store: Store, sealer: Sealer, registry: Reg
         await insertPairs(tx, sealer, domain, url, added, present)
         return listOf(await read(tx, domain))
       }),
-    removeUrls: (domain, urls) =>
+    removeUrls: (domain: DomainName, urls: readonly string[]): Promise<WebhookList> =>
       registry.change(async (tx) => {
         const masked = urls.map(maskedUrl)
         if (masked.length > 0) await remove(tx, domain).where('url', 'in', masked).execute()

@@ -3,7 +3,7 @@ import { firstIdAt } from '../../base/ids.ts'
 import type { Store } from '../../platform/store/store.ts'
 import { WEBHOOK } from './webhooks.ts'
 
-export interface FailingEndpoint {
+interface FailingEndpoint {
   accountId: string
   /** As registered, with the secret part of its user info masked. */
   url: string

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
+import { DELIVERED, testMessage } from '../../../test/support/events.ts'
 import { shapeFault } from '../../base/shape-check.ts'
 import { failedEvent } from '../events/event.ts'
 import {
@@ -10,7 +11,6 @@ import {
   unsubscribedEvent,
   type Visit,
 } from '../events/later-events.ts'
-import { DELIVERED, testMessage } from '../events/testing.ts'
 import { signBody, signToken, webhookRequest } from './payload.ts'
 import { redacted } from './redaction.ts'
 import { samplePayload } from './sample.ts'

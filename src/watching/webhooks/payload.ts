@@ -50,7 +50,7 @@ export function webhookRequest(
   return signedRequest(eventDataOf(event), keys, headerPrefix, nowMs)
 }
 
-export interface SignedRequest {
+interface SignedRequest {
   body: Buffer
   headers: Record<string, string>
 }

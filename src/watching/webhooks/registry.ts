@@ -24,21 +24,7 @@ export interface Target {
   ownerId: string
 }
 
-export interface Registry {
-  /** The distinct URLs of the domain, the account and its parent (rule 11). */
-  targets(accountId: string, domainName: string, type: WebhookType): readonly Target[]
-  /** The target of one masked URL, or null. Queries the database before returning null: another node may have added it. */
-  target(accountId: string, domainName: string, type: WebhookType, url: string): Promise<Target | null>
-  /**
-   * Changes registrations, or adds a subaccount, whose parent's webhooks get its first event. One change at a time in
-   * the whole cluster; effective when it resolves (rule 7), on nodes that do not answer within POLL_MS.
-   */
-  change<T>(run: (tx: Transaction<Schema>) => Promise<T>): Promise<T>
-  /** Reads everything again. */
-  refresh(): Promise<void>
-  start(): Promise<void>
-  stop(): void
-}
+export type Registry = ReturnType<typeof createRegistry>
 
 /** How long a change on another node takes to become effective here. */
 const POLL_MS = 3_000
@@ -49,14 +35,14 @@ interface Snapshot {
   domains: Map<string, Target[]>
   /** By account and type. */
   accounts: Map<string, Target[]>
-  /** Of subaccounts whose parent has webhooks. */
+  /** Parents of subaccounts, where the parent has webhooks. */
   parents: Map<string, string>
   version: string
 }
 
 const NO_TARGETS: readonly Target[] = []
 
-export function createRegistry(store: Store, sealer: Sealer, clock: Clock, log: Logger): Registry {
+export function createRegistry(store: Store, sealer: Sealer, clock: Clock, log: Logger) {
   let snapshot: Snapshot = { domains: new Map(), accounts: new Map(), parents: new Map(), version: '' }
   let timer: Timer | null = null
   let stopped = false
@@ -103,15 +89,26 @@ export function createRegistry(store: Store, sealer: Sealer, clock: Clock, log: 
     targets(accountId, domainName, type).find((target) => target.url === url)
 
   return {
+    /** The distinct URLs of the domain, the account and its parent (rule 11). */
     targets,
-    async target(accountId, domainName, type, url) {
+    /** The target of one masked URL, or null. Queries the database before returning null: another node may have added it. */
+    async target(
+      accountId: string,
+      domainName: string,
+      type: WebhookType,
+      url: string,
+    ): Promise<Target | null> {
       const found = find(accountId, domainName, type, url)
       if (found) return found
       if ((await readVersion(store.db)) === snapshot.version) return null
       await refresh()
       return find(accountId, domainName, type, url) ?? null
     },
-    async change(run) {
+    /**
+     * Changes registrations, or adds a subaccount, whose parent's webhooks get its first event. One change at a time in
+     * the whole cluster; effective when it resolves (rule 7), on nodes that do not answer within POLL_MS.
+     */
+    async change<T>(run: (tx: Transaction<Schema>) => Promise<T>): Promise<T> {
       const result = await store.transaction(async (tx) => {
         // First, for its row lock: `run` may count rows before it writes.
         await tx
@@ -125,12 +122,13 @@ export function createRegistry(store: Store, sealer: Sealer, clock: Clock, log: 
       await store.changes.announce(TOPIC, '')
       return result
     },
+    /** Reads everything again. */
     refresh,
-    async start() {
+    async start(): Promise<void> {
       await refresh()
       timer = clock.setTimer(POLL_MS, () => void poll())
     },
-    stop() {
+    stop(): void {
       stopped = true
       timer?.cancel()
     },

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pino from 'pino'
 import { createTestClock, type TestClock } from '../../../test/support/clock.ts'
+import { eventStatements } from '../../../test/support/events.ts'
 import { createReceiver, type Receiver } from '../../../test/support/http-receiver.ts'
 import { eachStore } from '../../../test/support/stores.ts'
 import { newId, randomHex } from '../../base/ids.ts'
@@ -13,7 +14,6 @@ import { createPostQueue, type PostQueue } from '../../platform/posts/post-queue
 import { createSealer } from '../../platform/store/secrets/sealing.ts'
 import type { Store } from '../../platform/store/store.ts'
 import type { EventRecord } from '../events/event.ts'
-import { eventStatements } from '../events/testing.ts'
 import { createAccountWebhooks } from './account-webhooks.ts'
 import { createAttemptLog } from './attempts.ts'
 import { createDomainWebhooks, type DomainName, removeDomainWebhooks } from './domain-webhooks.ts'
@@ -43,7 +43,7 @@ async function startNode(store: Store, clock: TestClock) {
   await registry.start()
   const client = createHttpClient({ resolve: async () => [], allow: LOOPBACK, clock: systemClock })
   const common = { store, sealer, registry, clock, headerPrefix: 'X-Service-' }
-  const kind = createWebhookKind({ ...common, scheduleMs: SCHEDULE, retryDelivered: true })
+  const kind = createWebhookKind({ ...common, scheduleMs: SCHEDULE, retryDelivered: true, isTracing: false })
   const queue: PostQueue = createPostQueue({
     store,
     client,

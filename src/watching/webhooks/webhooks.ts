@@ -29,7 +29,7 @@ import { authorization, bareUrl, maskedUrl, userInfoOf } from './webhook-url.ts'
 /** The kind of these POSTs in the queue. */
 export const WEBHOOK = 'webhook'
 
-export interface SenderParts {
+interface SenderParts {
   store: Store
   sealer: Sealer
   registry: Registry
@@ -38,8 +38,8 @@ export interface SenderParts {
   scheduleMs: readonly number[]
   /** Retry webhooks of type `delivered` too (rule 23). */
   retryDelivered: boolean
-  /** Requests continue the trace of their message. Default: no. */
-  isTracing?: boolean
+  /** Requests continue the trace of their message. */
+  isTracing: boolean
 }
 
 /** How the queue sends webhooks. */
@@ -102,7 +102,7 @@ async function readEvent({ store, sealer }: Pick<SenderParts, 'store' | 'sealer'
   return { id, event, type, keys }
 }
 
-/** Of the message that the event is about, if that is still stored and traced: by its key, or that of a copy of a batch. */
+/** The trace of the event's message, if that is still stored and traced: by its key, or that of a copy of a batch. */
 async function traceOfEvent(
   { db }: Store,
   { accountId, payload }: WebhookEvent,
@@ -124,7 +124,7 @@ async function traceOfEvent(
   return (JSON.parse(row.options_json) as { traceparent?: string }).traceparent
 }
 
-export interface WebhooksParts {
+interface WebhooksParts {
   store: Store
   sealer: Sealer
   registry: Registry
@@ -135,7 +135,7 @@ export interface WebhooksParts {
   storageUrl: string
 }
 
-export interface ReplaySpan {
+interface ReplaySpan {
   /** Undefined: every domain of the account. */
   domainName: string | undefined
   /** Undefined: every registered URL. */
@@ -145,25 +145,14 @@ export interface ReplaySpan {
   types: readonly WebhookType[]
 }
 
-export interface Webhooks {
-  /** Inserts the POSTs for these events, for the transaction of the events; uses only registrations in memory. */
-  outboxStatements(events: readonly EventRecord[]): Statement[]
-  /** Sends one sample of a type (W6); nothing is stored. */
-  test(domain: { accountId: string; name: string }, type: WebhookType, url: string): Promise<HttpOutcome>
-  /** What a webhook about the event says, as it would be sent now; null: the event is no longer stored. */
-  eventData(eventId: string): Promise<ReturnType<typeof eventDataOf> | null>
-  /** Queues the event of an attempt again. @throws NotFound if its webhook or event no longer exists */
-  replayAttempt(attempt: WebhookAttemptRow): Promise<void>
-  /** Queues all events of a time span again. @throws BadRequest over REPLAY_MAX */
-  replaySpan(accountId: string, span: ReplaySpan): Promise<{ events: number; queued: number }>
-}
+export type Webhooks = ReturnType<typeof createWebhooks>
 
 /** Events per replay: several minutes of work for an endpoint that answers in 100 ms. */
-export const REPLAY_MAX = 50_000
+const REPLAY_MAX = 50_000
 /** Events per query and transaction. */
 const REPLAY_PAGE = 500
 
-export function createWebhooks(parts: WebhooksParts): Webhooks {
+export function createWebhooks(parts: WebhooksParts) {
   const { store, sealer, registry, queue, client, clock } = parts
   const post = (eventId: string, { url, lane, ownerId }: Omit<Target, 'userInfo'>): NewPost => ({
     kind: WEBHOOK,
@@ -174,7 +163,8 @@ export function createWebhooks(parts: WebhooksParts): Webhooks {
   })
 
   return {
-    outboxStatements(events) {
+    /** Inserts the POSTs for these events, for the transaction of the events; uses only registrations in memory. */
+    outboxStatements(events: readonly EventRecord[]): Statement[] {
       const posts = events.flatMap((event) => {
         const type = typeOfEvent(event.event, event.payload)
         if (type === null) return []
@@ -183,7 +173,12 @@ export function createWebhooks(parts: WebhooksParts): Webhooks {
       })
       return queue.statements(posts)
     },
-    async test(domain, type, url) {
+    /** Sends one sample of a type (W6); nothing is stored. */
+    async test(
+      domain: { accountId: string; name: string },
+      type: WebhookType,
+      url: string,
+    ): Promise<HttpOutcome> {
       const now = clock.now()
       const payload = samplePayload(type, domain.name, parts.storageUrl, now)
       const { parentId, ...keys } = await signingKeysOf(store, sealer, domain.accountId)
@@ -192,11 +187,13 @@ export function createWebhooks(parts: WebhooksParts): Webhooks {
       const headers = { ...request.headers, ...authorization(userInfoOf(url)) }
       return client.send({ url: bareUrl(url), headers, body: request.body })
     },
-    async eventData(eventId) {
+    /** What a webhook about the event says, as it would be sent now; null: the event is no longer stored. */
+    async eventData(eventId: string): Promise<ReturnType<typeof eventDataOf> | null> {
       const found = await readEvent({ store, sealer }, eventId)
       return found && eventDataOf(found.event)
     },
-    async replayAttempt(attempt) {
+    /** Queues the event of an attempt again. @throws NotFound if its webhook or event no longer exists */
+    async replayAttempt(attempt: WebhookAttemptRow): Promise<void> {
       const event = await store.db
         .selectFrom('events')
         .select(['account_id', 'domain_name'])
@@ -210,7 +207,8 @@ export function createWebhooks(parts: WebhooksParts): Webhooks {
       const target = { url: attempt.url, lane: laneOf(attempt.url), ownerId: attempt.account_id }
       await store.commit(queue.statements([post(attempt.event_id, target)]))
     },
-    async replaySpan(accountId, span) {
+    /** Queues all events of a time span again. @throws BadRequest over REPLAY_MAX */
+    async replaySpan(accountId: string, span: ReplaySpan): Promise<{ events: number; queued: number }> {
       const total = await countOf(store, accountId, span)
       const wantedUrl = span.url === undefined ? undefined : maskedUrl(span.url)
       if (total > REPLAY_MAX) {

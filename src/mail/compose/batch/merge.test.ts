@@ -4,8 +4,8 @@ import fc from 'fast-check'
 import { messageBytes } from '../../../protocols/message/mime-message.ts'
 import { encodeFile } from '../../../protocols/mime/compose.ts'
 import { encodeText } from '../../../protocols/mime/transfer-encoding.ts'
+import { cutText, fillings, joinText, type Lookup, substitute } from '../../record/variables.ts'
 import { type Composed, composeParts, type EncodedFiles, type TextKind, type TextPart } from '../texts.ts'
-import { cutText, fillings, joinText, type Lookup, substitute } from '../variables.ts'
 import { MergeBody } from './merge.ts'
 
 const SEED = 20261123

@@ -12,8 +12,8 @@
  */
 import type { Chunk } from '../../../protocols/message/mime-message.ts'
 import { encodeText, LINE_MAX } from '../../../protocols/mime/transfer-encoding.ts'
+import { type CutText, joinText } from '../../record/variables.ts'
 import { type Composed, composeParts, type EncodedFiles, type TextKind, type TextPart } from '../texts.ts'
-import { type CutText, joinText } from '../variables.ts'
 
 /** The bytes in the gaps while the body is composed. */
 const MARKS: Readonly<Record<TextKind, number>> = { text: 1, html: 2, amp: 3 }

@@ -3,7 +3,8 @@
  *
  * 1. `advance` begins attempts as the lane's pace allows: one for each connection, and some more that are prefetched,
  *    which means prepared (checked, composed, signed) while the connections are busy.
- * 2. A prepared delivery waits for a connection, is prepared again if that took long, and is sent by the transport.
+ * 2. A delivery that meets no closed gate (gates.ts) is prepared, waits for a connection, is prepared again if that took
+ *    long, and is sent by the transport.
  * 3. Before the final dot it waits for its turn (final-dots.ts), and its lease is checked.
  * 4. The result becomes the new state, its events and what follows from them, written in one transaction. A write that
  *    the database refuses is repeated; until it succeeds no further attempt begins.
@@ -13,12 +14,13 @@
  * Only this file takes deliveries from a lane's queue, uses its connections and feeds its pace, and writes outcomes.
  */
 
+import { whenKnown } from '../../../base/flow/cache.ts'
 import { failPoint } from '../../../base/flow/fail-point.ts'
 import { pause } from '../../../base/flow/pause.ts'
-import { localFaultOf } from '../../../base/process/local-fault.ts'
+import { localFaultOf } from '../../../base/process/system-fault.ts'
+import { MINUTE_MS } from '../../../base/time/durations.ts'
 import { StaleWrite } from '../../../platform/store/store.ts'
 import type { EventMessage } from '../../../watching/events/event.ts'
-import { InFlight } from '../claim/in-flight.ts'
 import type { ClaimedDelivery, Settlement } from '../claim/queue.ts'
 import {
   type Allowed,
@@ -29,22 +31,13 @@ import {
   type SiteAnswer,
   Unprepared,
 } from '../contract.ts'
-import { type Admission, type Holding, STORE_RETRY_MS } from '../lanes/holding.ts'
+import { type Admission, type Holding, InFlight, STORE_RETRY_MS } from '../lanes/holding.ts'
 import { type HeldDelivery, type Lane, NO_SOURCE, sourceIp, windowOf } from '../lanes/lanes.ts'
 import { asksFor } from '../lanes/pacing.ts'
-import type { ReplyAction } from '../shaping/shaping-file.ts'
 import { type AttemptFacts, conclude } from './conclude.ts'
 import { createFinalDots, type FinalDot, type FinalDots } from './final-dots.ts'
-import {
-  isAnswered,
-  type Outcome,
-  REASON_ACCOUNT_HELD,
-  REASON_BLOCKED,
-  REASON_LOCAL_FAULT,
-  REASON_PROVIDER_PAUSED,
-  REASON_WARMUP,
-  unprepared,
-} from './outcome.ts'
+import { closedGate, passGates, type Wait } from './gates.ts'
+import { isAnswered, type Outcome, REASON_LOCAL_FAULT, unprepared } from './outcome.ts'
 import { isOver } from './schedule.ts'
 import { traceAttempt } from './traced-attempt.ts'
 
@@ -56,15 +49,33 @@ const PREFETCH_MAX = 50
 /** What was prepared longer ago than this is prepared again. */
 const PREPARED_FRESH_MS = 1000
 /** One line in the log for each kind of local fault in this time, and how many kinds are distinguished. */
-const LOCAL_FAULT_LOG_EVERY_MS = 60_000
+const LOCAL_FAULT_LOG_EVERY_MS = MINUTE_MS
 const LOCAL_FAULTS_MAX = 100
 /** After so many failures of one outcome in a row it is asked whether the database takes other writes. */
 const OWN_FAULT_AFTER = 5
-const SET_ASIDE_RETRY_MS = 60_000
+const SET_ASIDE_RETRY_MS = MINUTE_MS
 
-const NO_FACTS: AttemptFacts = { primaryDkim: null, windowIsSenders: false }
+/** What is known of an attempt that has come so far. */
+interface Progress {
+  /** Null until the message is prepared. */
+  about: EventMessage | null
+  facts: AttemptFacts
+  /** Of the message as it was sent; null: it was not sent. */
+  sizeBytes: number | null
+  traceparent: string | undefined
+}
 
-export interface AttemptingParts {
+const notBegun = (): Progress => ({
+  about: null,
+  facts: { primaryDkim: null, windowIsSenders: false },
+  sizeBytes: null,
+  traceparent: undefined,
+})
+
+/** How an attempt ends; null: it was given back to the queue while it waited for a connection. */
+type End = AttemptResult | NotTried | Wait | null
+
+interface AttemptingParts {
   delivery: DeliveryParts
   holding: Holding
   admission: Admission
@@ -141,7 +152,8 @@ export class Attempting {
     lane.running++
     this.#running.begin()
     try {
-      await this.#attempt(lane, held, dot)
+      const entry = passGates(delivery, lane.info, held.delivery)
+      await whenKnown(entry, (passed) => this.#attempt(lane, held, dot, passed))
     } finally {
       dot.end()
       // Not before the outcome is on disk: so a crash can repeat one message of each connection only.
@@ -155,152 +167,83 @@ export class Attempting {
     }
   }
 
-  /** An address on warm-up sends as many messages as its allowance has. */
-  async #attempt(lane: Lane, held: HeldDelivery, dot: FinalDot): Promise<void> {
-    const ip = sourceIp(lane.info)
-    if (this.#isPaused(lane, held)) return this.#leavePaused(lane, held)
-    if (this.#isBlocked(lane)) return this.#leaveBlocked(lane, held)
-    const taken = ip === null ? undefined : this.#parts.delivery.allowances?.take(ip, lane.info.site)
-    if (ip === null || taken === undefined) {
-      await this.#tryToSend(lane, held, dot)
-      return
-    }
-    let allowed: Allowed | null
-    try {
-      allowed = await taken
-      if (allowed === null) return await this.#waitForAllowance(lane, held, ip)
-    } catch (error) {
-      const localFault = localFaultOf(error) ?? 'the allowance of the sending address cannot be read'
-      return this.#postpone(lane, held.delivery, { localFault })
-    }
-    let isSent = false
-    try {
-      isSent = await this.#tryToSend(lane, held, dot)
-    } finally {
-      if (!isSent) allowed.giveBack()
-    }
-  }
-
-  /** Resolves whether a server has got something of the message. */
-  async #tryToSend(lane: Lane, held: HeldDelivery, dot: FinalDot): Promise<boolean> {
-    const { transport, clock, requeued, tracing } = this.#parts.delivery
-    const { delivery } = held
-    let traceparent: string | undefined
-    let sizeBytes: number | null = null
-    let about: EventMessage | null = null
-    let facts = NO_FACTS
-    let result: AttemptResult | NotTried
-    try {
-      const prepared = await this.#prepareAndConnect(lane, held)
-      if (prepared === null) {
-        requeued?.(delivery)
-        return false
-      }
-      if (prepared.kind === 'held') {
-        await this.#wait(delivery, delivery.expires_at, REASON_ACCOUNT_HELD)
-        return false
-      }
-      about = prepared.about
-      traceparent = prepared.traceparent
-      if (prepared.kind === 'decided') result = decided(held, prepared.outcome)
-      else if (isOver(delivery, clock.now())) result = decided(held, lastFailure(delivery))
-      else if (this.#isPaused(lane, held)) {
-        await this.#leavePaused(lane, held)
-        return false
-      } else if (this.#isBlocked(lane)) {
-        await this.#leaveBlocked(lane, held)
-        return false
-      } else {
-        facts = { primaryDkim: prepared.primaryDkim, windowIsSenders: prepared.windowIsSenders ?? false }
-        failPoint('attempt-before')
-        sizeBytes = prepared.sizeBytes
-        result = await transport.deliver(lane.info, delivery, prepared, () => this.#beforeFinalDot(held, dot))
-        dot.answered()
-        failPoint('attempt-after')
-        if (!('localFault' in result)) this.#learn(lane, delivery, result)
-      }
-    } catch (error) {
-      if (error instanceof LeaseLost) {
-        // Back to the queue, unless it is there already: the write is refused then.
-        const dueAt = Math.floor(clock.now()) + STORE_RETRY_MS
-        await this.#wait(delivery, dueAt, delivery.reason)
-        this.#parts.onRequeued(dueAt)
-        return false
-      }
-      const failure = await this.#internalFailure(held, about, error)
-      if ('localFault' in failure) result = failure
-      else ({ about, result } = failure)
-    }
-    if ('localFault' in result) {
-      await this.#postpone(lane, delivery, result)
-      return false
-    }
-    const at = traceparent === undefined ? 0 : clock.now()
-    await this.#settle(delivery, about as EventMessage, result, facts)
-    // Nothing may come between an outcome and its record.
-    if (tracing !== undefined && traceparent !== undefined)
-      traceAttempt(tracing, { delivery, lane: lane.info.name, result, sizeBytes, traceparent, at })
-    return result.attempted && isAnswered(result.outcome)
-  }
-
-  #isPaused({ info }: Lane, { delivery }: HeldDelivery): boolean {
-    const { pauses } = this.#parts.delivery
-    return (pauses?.pauseOf(info.site, delivery.recipient_domain) ?? null) !== null
-  }
-
-  /** An operator has paused mail to the site, or to the domain. */
-  async #leavePaused(lane: Lane, held: HeldDelivery): Promise<void> {
-    const { clock, pauses } = this.#parts.delivery
-    const { recipient_domain } = held.delivery
-    await this.#putOff(
-      lane,
-      held,
-      REASON_PROVIDER_PAUSED,
-      () => pauses?.nextLook(lane.info.site, recipient_domain) ?? clock.now(),
-    )
-  }
-
-  #isBlocked({ info }: Lane): boolean {
-    const ip = sourceIp(info)
-    return ip !== null && this.#parts.delivery.blocks?.isClosed(ip, info.site) === true
-  }
-
-  /** The lane's provider has blocked its address: all that waits there goes to others. */
-  async #leaveBlocked(lane: Lane, held: HeldDelivery): Promise<void> {
-    const { clock, blocks } = this.#parts.delivery
-    const ip = sourceIp(lane.info) ?? ''
-    await this.#parts.holding.giveBackLane(lane)
-    await this.#putOff(lane, held, REASON_BLOCKED, () => blocks?.nextFree(ip, lane.info.site) ?? clock.now())
-  }
-
-  /** Until the next hour of its address with room. */
-  #waitForAllowance(lane: Lane, held: HeldDelivery, ip: string): Promise<void> {
-    const { allowances, clock } = this.#parts.delivery
-    return this.#putOff(
-      lane,
-      held,
-      REASON_WARMUP,
-      (until) => allowances?.nextFree(ip, lane.info.site, until) ?? clock.now(),
-    )
-  }
-
-  /** For another address if there is one by now, else until `nextFree`; at its window's end the delivery ends. */
-  async #putOff(
+  /** `passed`: what the gates say. What they gave is given back if no server has got anything of the message. */
+  async #attempt(
     lane: Lane,
     held: HeldDelivery,
-    reason: string,
-    nextFree: (until: number) => number,
+    dot: FinalDot,
+    passed: Wait | NotTried | Allowed | null,
   ): Promise<void> {
+    const isOpen = passed === null || 'giveBack' in passed
+    const progress = notBegun()
+    let isSent = false
+    try {
+      const end = isOpen ? await this.#tryToSend(lane, held, dot, progress) : passed
+      await this.#record(lane, held, end, progress)
+      isSent = end !== null && 'outcome' in end && end.attempted && isAnswered(end.outcome)
+    } finally {
+      if (isOpen && !isSent) passed?.giveBack()
+    }
+  }
+
+  async #tryToSend(lane: Lane, held: HeldDelivery, dot: FinalDot, progress: Progress): Promise<End> {
+    const { delivery } = held
+    const parts = this.#parts.delivery
+    const { transport, clock } = parts
+    try {
+      const prepared = await this.#prepareAndConnect(lane, held)
+      if (prepared === null) return null
+      if (prepared.kind !== 'held') {
+        progress.about = prepared.about
+        progress.traceparent = prepared.traceparent
+      }
+      if (prepared.kind === 'decided') return decided(held, prepared.outcome)
+      if (prepared.kind === 'send' && isOver(delivery, clock.now()))
+        return decided(held, lastFailure(delivery))
+      const closed = closedGate(parts, lane.info, delivery, prepared)
+      if (closed !== null || prepared.kind === 'held') return closed
+      const { primaryDkim, windowIsSenders = false, sizeBytes } = prepared
+      progress.facts = { primaryDkim, windowIsSenders }
+      failPoint('attempt-before')
+      progress.sizeBytes = sizeBytes
+      const result = await transport.deliver(lane.info, delivery, prepared, () =>
+        this.#beforeFinalDot(held, dot),
+      )
+      dot.answered()
+      failPoint('attempt-after')
+      if (!('localFault' in result)) this.#learn(lane, delivery, result)
+      return result
+    } catch (error) {
+      if (!(error instanceof LeaseLost)) return this.#internalFailure(held, progress, error)
+      // Back to the queue, unless it is there already: the write is refused then.
+      const dueAt = Math.floor(clock.now()) + STORE_RETRY_MS
+      return { reason: delivery.reason, concerns: 'delivery', dueAt: () => dueAt }
+    }
+  }
+
+  #record(lane: Lane, held: HeldDelivery, end: End, progress: Progress): Promise<void> | undefined {
+    const { delivery } = held
+    if (end === null) return void this.#parts.delivery.requeued(delivery)
+    if ('reason' in end) return this.#wait(lane, held, end)
+    if ('localFault' in end) return this.#postpone(lane, delivery, end)
+    return this.#settle(lane, delivery, end, progress)
+  }
+
+  /** For another lane if it has one by now, else until the wait ends; at its window's end the delivery ends. */
+  async #wait(lane: Lane, held: HeldDelivery, wait: Wait): Promise<void> {
     const { transport, clock, describe } = this.#parts.delivery
     const { delivery } = held
-    if (clock.now() >= delivery.expires_at)
-      return this.#settle(delivery, await describe(delivery), decided(held, lastFailure(delivery)), NO_FACTS)
+    const { expires_at: until } = delivery
+    if (wait.concerns === 'delivery') return this.#requeue(delivery, wait.dueAt(until), wait.reason)
+    if (wait.concerns === 'lane') await this.#parts.holding.giveBackLane(lane)
+    if (clock.now() >= until) {
+      const progress = { ...notBegun(), about: await describe(delivery) }
+      return this.#settle(lane, delivery, decided(held, lastFailure(delivery)), progress)
+    }
     const isElsewhere = (await transport.laneOf(delivery)).name !== lane.info.name
     const now = clock.now()
-    const nextAt = isElsewhere ? now : nextFree(delivery.expires_at)
-    const dueAt = Math.ceil(Math.min(nextAt, delivery.expires_at))
-    await this.#wait(delivery, dueAt, reason)
-    this.#parts.onRequeued(dueAt)
+    const nextAt = isElsewhere ? now : wait.dueAt(until)
+    return this.#requeue(delivery, Math.ceil(Math.min(nextAt, until)), wait.reason)
   }
 
   /** What to send, on a connection of the lane (`begun`), or an outcome without one; null: given back meanwhile. */
@@ -338,56 +281,43 @@ export class Attempting {
     const now = clock.monotonic()
     lane.pace.finished(now)
     lane.endRest()
-    if (outcome.kind === 'delivered') this.#blocks(lane, delivery)?.({ kind: 'accepted' })
+    if (outcome.kind === 'delivered') this.#learnOfAddress(lane, delivery, { kind: 'accepted' })
     if (outcome.kind !== 'deferred' && outcome.kind !== 'bounced') return
     const { code, message } = outcome.failure
     const asked = asksFor(lane.info.limits, code, message)
-    this.#learnBlock(lane, delivery, outcome, asked)
+    if (isAnswered(outcome) && sourceIp(lane.info) !== null) {
+      const isBlocked = asked === 'block' || (asked !== 'ignore' && this.#blocksAddress(delivery, outcome))
+      const answer: SiteAnswer = isBlocked ? { kind: 'blocked', code, reply: message } : { kind: 'other' }
+      this.#learnOfAddress(lane, delivery, answer)
+    }
     if (outcome.kind !== 'deferred') return
     if (asked !== 'slow-down' && asked !== 'fewer-connections') return
     if (!lane.pace.slowDown(now, message, asked)) return
     log.warn({ lane: lane.info.name, reply: message, ...lane.pace.state(now) }, 'lane slowed down')
-    slowedDown?.(lane.info.name, message, asked)
+    slowedDown(lane.info.name, message, asked)
   }
 
-  /** What a failure says of the address that the message came from. */
-  #learnBlock(
-    lane: Lane,
-    delivery: ClaimedDelivery,
-    outcome: Extract<Outcome, { kind: 'deferred' | 'bounced' }>,
-    asked: ReplyAction | null,
-  ): void {
-    const answered = this.#blocks(lane, delivery)
-    if (answered === null || !isAnswered(outcome)) return
-    const { failure, kind } = outcome
-    const isBlocked =
-      asked === 'block' ||
-      (asked !== 'ignore' &&
-        this.#parts.delivery.judge(
-          failure,
-          { recipients: [delivery.recipient], senders: [] },
-          kind === 'bounced',
-        ).blocksAddress === true)
-    const { code, message: reply } = failure
-    answered(isBlocked ? { kind: 'blocked', code, reply } : { kind: 'other' })
+  /** Whether a reply says so without naming it in the shaping. */
+  #blocksAddress(
+    { recipient }: ClaimedDelivery,
+    { failure, kind }: Extract<Outcome, { kind: 'deferred' | 'bounced' }>,
+  ): boolean {
+    const envelope = { recipients: [recipient], senders: [] }
+    return this.#parts.delivery.judge(failure, envelope, kind === 'bounced').blocksAddress === true
   }
 
-  /** Reports an answer about the lane's address; null: nobody wants to know. */
-  #blocks(
-    { info }: Lane,
-    { recipient_domain: domain }: ClaimedDelivery,
-  ): ((answer: SiteAnswer) => void) | null {
-    const { blocks } = this.#parts.delivery
+  /** What a server has answered to the address that the message came from. */
+  #learnOfAddress({ info }: Lane, { recipient_domain }: ClaimedDelivery, answer: SiteAnswer): void {
     const ip = sourceIp(info)
-    return ip === null || !blocks ? null : (answer) => blocks.answered(ip, info, domain, answer)
+    if (ip !== null) this.#parts.delivery.blocks.answered(ip, info, recipient_domain, answer)
   }
 
   /** An attempt failed in our own code or data: counted and reported like any other, unless it is a passing shortage. */
   async #internalFailure(
     held: HeldDelivery,
-    known: EventMessage | null,
+    progress: Progress,
     error: unknown,
-  ): Promise<NotTried | { about: EventMessage; result: AttemptResult }> {
+  ): Promise<NotTried | AttemptResult> {
     const { describe, log } = this.#parts.delivery
     const { delivery } = held
     const localFault = localFaultOf(error)
@@ -395,8 +325,8 @@ export class Attempting {
     log.error({ err: error, delivery: delivery.id }, 'attempt failed inside the service')
     const reason = error instanceof Unprepared ? error.message : 'internal error'
     try {
-      const about = known ?? (await describe(delivery))
-      return { about, result: { ...decided(held, unprepared(reason)), attempted: true } }
+      progress.about ??= await describe(delivery)
+      return { ...decided(held, unprepared(reason)), attempted: true }
     } catch (second) {
       log.error({ err: second, delivery: delivery.id }, 'cannot read what the events of a delivery name')
       return { localFault: localFaultOf(second) ?? 'the message cannot be read' }
@@ -404,39 +334,27 @@ export class Attempting {
   }
 
   /** Nothing was tried: the delivery returns to the queue as it was, and its lane rests. */
-  async #postpone(lane: Lane, delivery: ClaimedDelivery, { localFault }: NotTried): Promise<void> {
-    const { queue, clock, random, requeued } = this.#parts.delivery
+  #postpone(lane: Lane, delivery: ClaimedDelivery, { localFault }: NotTried): Promise<void> {
+    const { clock, random } = this.#parts.delivery
     this.#logLocalFault(localFault)
     const dueAt = clock.now() + lane.rest(clock.monotonic(), random())
-    const untried = delivery.attempts === 0
-    const end: Settlement = {
-      state: 'queued',
-      dueAt,
-      attempts: delivery.attempts,
-      reason: REASON_LOCAL_FAULT,
-      lastCode: untried ? null : delivery.last_code,
-      lastReply: untried ? localFault : delivery.last_reply,
-    }
-    requeued?.(delivery)
-    await this.#write(delivery, async () => {
-      await queue.settle(delivery, end, [], [], clock.now())
-      this.#parts.onRequeued(dueAt)
-    })
+    const last = delivery.attempts === 0 ? { lastCode: null, lastReply: localFault } : {}
+    return this.#requeue(delivery, dueAt, REASON_LOCAL_FAULT, last)
   }
 
-  /** No attempt is counted. What an account's state holds is found again by its release (account-holds.ts). */
-  async #wait(delivery: ClaimedDelivery, dueAt: number, reason: string): Promise<void> {
+  /** No attempt is counted. */
+  async #requeue(
+    delivery: ClaimedDelivery,
+    dueAt: number,
+    reason: string,
+    last: Partial<Settlement> = {},
+  ): Promise<void> {
     const { queue, clock, requeued } = this.#parts.delivery
-    const end: Settlement = {
-      state: 'queued',
-      dueAt,
-      attempts: delivery.attempts,
-      reason,
-      lastCode: delivery.last_code,
-      lastReply: delivery.last_reply,
-    }
-    requeued?.(delivery)
+    const { attempts, last_code: lastCode, last_reply: lastReply } = delivery
+    const end: Settlement = { state: 'queued', dueAt, attempts, reason, lastCode, lastReply, ...last }
+    requeued(delivery)
     await this.#write(delivery, () => queue.settle(delivery, end, [], [], clock.now()))
+    this.#parts.onRequeued(dueAt)
   }
 
   #logLocalFault(localFault: string): void {
@@ -452,16 +370,18 @@ export class Attempting {
   }
 
   async #settle(
+    lane: Lane,
     delivery: ClaimedDelivery,
-    about: EventMessage,
     result: AttemptResult,
-    facts: AttemptFacts,
+    { about: known, facts, sizeBytes, traceparent }: Progress,
   ): Promise<void> {
     const parts = this.#parts.delivery
-    const { queue, clock, log } = parts
-    const { end, events, suppression } = conclude(delivery, about, result, facts, clock.now(), parts)
+    const { queue, clock, log, tracing } = parts
+    const about = known as EventMessage
+    const at = clock.now()
+    const { end, events, suppression } = conclude(delivery, about, result, facts, at, parts)
     const more = parts.consequences(delivery, events, result.outcome, suppression ?? null)
-    const transcript = parts.keepTranscript?.(delivery, result)
+    const transcript = parts.keepTranscript(delivery, result)
     if (transcript) more.push(transcript)
     await this.#write(delivery, async () => {
       failPoint('settle-before-commit')
@@ -479,6 +399,9 @@ export class Attempting {
       )
       if (end.state === 'queued') this.#parts.onRequeued(end.dueAt)
     })
+    // Nothing may come between an outcome and its record.
+    if (tracing !== undefined && traceparent !== undefined)
+      traceAttempt(tracing, { delivery, lane: lane.info.name, result, sizeBytes, traceparent, at })
   }
 
   /**

@@ -7,8 +7,8 @@ import {
   rejectedEvent,
 } from '../../../watching/events/event.ts'
 import type { ClaimedDelivery, Settlement } from '../claim/queue.ts'
-import { providerOfDomain } from '../connect/well-known-domains.ts'
 import type { AttemptResult, DeliveryParts } from '../contract.ts'
+import { providerOfDomain } from '../shaping/provider-names.ts'
 import { CODE_TOO_OLD, type Failure, type Outcome, REASON_DEAD_MAILBOX, type Verdict } from './outcome.ts'
 import { nextStep } from './schedule.ts'
 
@@ -19,7 +19,14 @@ export interface AttemptFacts {
   windowIsSenders: boolean
 }
 
-/** `now`, and all times in the result, are Unix milliseconds. `suppression`: of a failure that is final. */
+interface Conclusion {
+  end: Settlement
+  events: EventRecord[]
+  /** Where the failure is final. */
+  suppression: Verdict['suppression']
+}
+
+/** `now`, and all times in the result, are Unix milliseconds. */
 export function conclude(
   delivery: ClaimedDelivery,
   about: EventMessage,
@@ -27,13 +34,13 @@ export function conclude(
   { primaryDkim, windowIsSenders }: AttemptFacts,
   now: number,
   rules: Pick<DeliveryParts, 'retryScheduleMs' | 'random' | 'judge' | 'poolOf'>,
-): { end: Settlement; events: EventRecord[]; suppression: Verdict['suppression'] } {
+): Conclusion {
   const to = { recipient: delivery.recipient, recipientDomain: delivery.recipient_domain }
   const domain = delivery.recipient_domain.toLowerCase()
   const attempts = delivery.attempts + (result.attempted ? 1 : 0)
   const facts = (code: number, message: string, description: string, enhanced: string | null) => ({
     sendingIp: result.sendingIp,
-    sendingPool: result.sendingIp === null ? null : (rules.poolOf?.(result.sendingIp) ?? null),
+    sendingPool: result.sendingIp === null ? null : rules.poolOf(result.sendingIp),
     primaryDkim,
     recipientProvider: result.provider === 'Other' ? providerOfDomain(domain) : result.provider,
     status: {
@@ -52,31 +59,13 @@ export function conclude(
   const { outcome } = result
   switch (outcome.kind) {
     case 'delivered': {
-      const event = deliveredEvent(about, to, facts(outcome.code, outcome.message, '', outcome.enhanced), now)
-      const end: Settlement = {
-        state: 'delivered',
-        attempts,
-        dueAt: now,
-        reason: '',
-        lastCode: outcome.code,
-        lastReply: outcome.message,
-      }
-      return { end, events: [event], suppression: null }
+      const { code: lastCode, message: lastReply, enhanced } = outcome
+      const event = deliveredEvent(about, to, facts(lastCode, lastReply, '', enhanced), now)
+      return concluded('delivered', '', event, { lastCode, lastReply })
     }
     case 'rejected': {
-      const end: Settlement = {
-        state: 'rejected',
-        attempts,
-        dueAt: now,
-        reason: outcome.reason,
-        lastCode: null,
-        lastReply: null,
-      }
-      return {
-        end,
-        events: [rejectedEvent(about, outcome.reason, outcome.description, now)],
-        suppression: null,
-      }
+      const event = rejectedEvent(about, outcome.reason, outcome.description, now)
+      return concluded('rejected', outcome.reason, event, { lastCode: null, lastReply: null })
     }
     case 'suppressed':
     case 'bounced':
@@ -84,11 +73,18 @@ export function conclude(
       return failed(outcome)
   }
 
-  function failed(failure: Extract<Outcome, { failure: Failure }>): {
-    end: Settlement
-    events: EventRecord[]
-    suppression: Verdict['suppression']
-  } {
+  function concluded(
+    state: Settlement['state'],
+    reason: string,
+    event: EventRecord,
+    last: Pick<Settlement, 'lastCode' | 'lastReply'>,
+    suppression: Verdict['suppression'] = null,
+    dueAt = now,
+  ): Conclusion {
+    return { end: { state, attempts, dueAt, reason, ...last }, events: [event], suppression }
+  }
+
+  function failed(failure: Extract<Outcome, { failure: Failure }>): Conclusion {
     const { code, enhanced, message, description } = failure.failure
     const judged = (permanent: boolean) =>
       rules.judge(
@@ -97,18 +93,18 @@ export function conclude(
         permanent,
       )
     const common = facts(code, message, description, enhanced)
-    const last = { attempts, lastCode: code > 0 ? code : null, lastReply: message || description }
+    const last = { lastCode: code > 0 ? code : null, lastReply: message || description }
     if (failure.kind === 'suppressed') {
       const { kind: state, reason } = failure
       const event = failedEvent(about, to, { ...common, severity: 'permanent', reason }, now)
-      return { end: { state, dueAt: now, reason, ...last }, events: [event], suppression: null }
+      return concluded(state, reason, event, last)
     }
     if (failure.kind === 'bounced') {
       const { reason, ruleId, suppression } = judged(true)
       const type = reason === REASON_DEAD_MAILBOX ? ('hard' as const) : ('soft' as const)
       const status = { ...common.status, 'bounce-type': type }
       const event = failedEvent(about, to, { ...common, status, severity: 'permanent', reason, ruleId }, now)
-      return { end: { state: 'bounced', dueAt: now, reason, ...last }, events: [event], suppression }
+      return concluded('bounced', reason, event, last, suppression)
     }
     const next = nextStep(
       now,
@@ -127,18 +123,13 @@ export function conclude(
         ...(code > 0 && { 'last-code': code, 'last-message': message }),
       }
       const { ruleId, suppression } = judged(true)
-      const event = failedEvent(
-        about,
-        to,
-        { ...old, status, severity: 'permanent', reason: 'old', ruleId },
-        now,
-      )
-      return { end: { state: 'expired', dueAt: now, reason: 'old', ...last }, events: [event], suppression }
+      const given = { ...old, status, severity: 'permanent', reason: 'old', ruleId } as const
+      return concluded('expired', 'old', failedEvent(about, to, given, now), last, suppression)
     }
     const retrySeconds = next.kind === 'retry' ? { 'retry-seconds': Math.round((next.at - now) / 1000) } : {}
     const status = { ...common.status, ...retrySeconds }
     const { reason, ruleId } = judged(false)
     const event = failedEvent(about, to, { ...common, status, severity: 'temporary', reason, ruleId }, now)
-    return { end: { state: 'queued', dueAt: next.at, reason, ...last }, events: [event], suppression: null }
+    return concluded('queued', reason, event, last, null, next.at)
   }
 }

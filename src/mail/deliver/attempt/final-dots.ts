@@ -16,7 +16,7 @@
  * time 13 % fewer messages a second were delivered, with 8 17 %, with 4 31 %, with 2 36 % (decision 30).
  */
 
-import { PassingSet } from '../../../base/flow/passing.ts'
+import { PassingSet } from '../../../base/flow/cache.ts'
 import type { Clock, Timer } from '../../../base/time/clock.ts'
 
 /**
@@ -34,26 +34,9 @@ const QUICK_MS = 10
 /** A lane's remembered answer time: a shorter one replaces it, a longer one is added with this weight. */
 const LONGER_WEIGHT = 1 / 8
 
+export type FinalDots = ReturnType<typeof createFinalDots>
 /** One attempt's dot; may be sent again, to another host. */
-export interface FinalDot {
-  /** Resolves when the dot may be sent; from then on the message counts. */
-  pass(): Promise<void>
-  /** The server has answered, or never will. */
-  answered(): void
-  /** Its outcome is on disk, or there will be none. */
-  end(): void
-}
-
-export interface FinalDots {
-  /** The process has started; `afterCrash`: the previous one left deliveries unsettled. */
-  started(afterCrash: boolean): void
-  /** `lane`: whose answer times are alike. */
-  of(lane: object): FinalDot
-  /** An outcome is being written. */
-  writing(): void
-  /** It is on disk, or lost. */
-  written(): void
-}
+export type FinalDot = ReturnType<FinalDots['of']>
 
 interface Dot {
   lane: object
@@ -63,7 +46,7 @@ interface Dot {
   unansweredMs: number
 }
 
-export function createFinalDots(clock: Clock): FinalDots {
+export function createFinalDots(clock: Clock) {
   let startedAt = Number.NEGATIVE_INFINITY
   let carefulUntil = Number.NEGATIVE_INFINITY
   /** Outcomes being written. */
@@ -130,14 +113,17 @@ export function createFinalDots(clock: Clock): FinalDots {
   }
 
   return {
-    started(afterCrash) {
+    /** The process has started; `afterCrash`: the previous one left deliveries unsettled. */
+    started(afterCrash: boolean): void {
       startedAt = clock.monotonic()
       carefulUntil = startedAt + (afterCrash ? CAREFUL_AFTER_CRASH_MS : CAREFUL_AFTER_START_MS)
     },
-    of(lane) {
+    /** `lane`: whose answer times are alike. */
+    of(lane: object) {
       const dot: Dot = { lane, sentAt: 0, answered: true, unansweredMs: 0 }
       return {
-        async pass() {
+        /** Resolves when the dot may be sent; from then on the message counts. */
+        async pass(): Promise<void> {
           past.delete(dot)
           const inTurn = waiting.length === 0 || !careful()
           if (inTurn && mayPass()) return send(dot)
@@ -146,20 +132,24 @@ export function createFinalDots(clock: Clock): FinalDots {
             watch()
           })
         },
-        answered() {
+        /** The server has answered, or never will. */
+        answered(): void {
           if (dot.answered) return
           learn(dot)
           dot.answered = true
         },
-        end() {
+        /** Its outcome is on disk, or there will be none. */
+        end(): void {
           if (past.delete(dot) && careful()) release()
         },
       }
     },
-    writing() {
+    /** An outcome is being written. */
+    writing(): void {
       committing++
     },
-    written() {
+    /** It is on disk, or lost. */
+    written(): void {
       committing--
       release()
     },

@@ -3,6 +3,7 @@
  * into rows and events.
  */
 import type { MxResult } from '../../../protocols/dns/mx.ts'
+import { CODE } from '../../../protocols/smtp/codes.ts'
 import type { SmtpFailure } from '../../../protocols/smtp/failure.ts'
 import type { SmtpReply } from '../../../protocols/smtp/reply.ts'
 
@@ -50,7 +51,7 @@ export const REASON_ACCOUNT_HELD = 'account-held'
 
 /** What a failure means; `reason` is a word of events.md ("reason and codes of failed"). */
 export interface Verdict {
-  /** Of the rule that matches the reply. */
+  /** The rule that matches the reply. */
   ruleId: string
   reason: string
   /** For `addBounce` of sending/suppressions/automatic.ts. Absent or null: the failure says nothing about the recipient. */
@@ -77,7 +78,7 @@ export function outcomeOfReply(reply: SmtpReply, isOfContent = false): Outcome {
     ...{ code, enhanced, message: text, description: '' },
     ...(isOfContent && { isOfContent }),
   }
-  return code >= 500 ? { kind: 'bounced', failure } : { kind: 'deferred', failure }
+  return code >= 500 ? bounced(failure) : deferred(failure)
 }
 
 /** A server has judged the message, whatever it said. */
@@ -94,24 +95,36 @@ export function isAnswered(outcome: Outcome): boolean {
   }
 }
 
+const failureOf = (code: number, message: string, description = ''): Failure => ({
+  ...{ code, enhanced: null, message, description },
+})
+const deferred = (failure: Failure): Outcome => ({ kind: 'deferred', failure })
+const bounced = (failure: Failure): Outcome => ({ kind: 'bounced', failure })
+
 /** No address that the message may leave from can be used (ips-pools.md section 1 rule 5). */
-export function noSendingIp(): Outcome {
-  const failure = { code: 421, enhanced: null, message: 'No sending IP available', description: '' }
-  return { kind: 'deferred', failure }
-}
+export const noSendingIp = () => deferred(failureOf(CODE.leaving, 'No sending IP available'))
 
 export const CONTENT_MISSING = 'message content is missing on this server'
 
 /** The message cannot be read, signed or composed here; that may be repaired while it waits. */
-export function unprepared(message: string): Outcome {
-  return { kind: 'deferred', failure: { code: CODE_UNPREPARED, enhanced: null, message, description: '' } }
-}
+export const unprepared = (message: string) => deferred(failureOf(CODE_UNPREPARED, message))
 
 /** No usable answer from any server: try again later. */
-export function connectionFailure(message: string): Outcome {
-  const failure = { code: CODE_CONNECTION, enhanced: null, message, description: '' }
-  return { kind: 'deferred', failure }
-}
+export const connectionFailure = (message: string) => deferred(failureOf(CODE_CONNECTION, message))
+
+/** No connection with TLS could be made, or none under the receiver's policy. */
+export const noTls = (message: string) =>
+  deferred(failureOf(CODE_NO_TLS, message, 'TLS is required and was not to be had'))
+
+/** RFC 3463 §3.7: conversion required but not supported. */
+export const notConvertible = () =>
+  bounced({
+    ...failureOf(
+      CODE.failed,
+      'the server takes no 8-bit mail, and the signature in this message forbids converting it',
+    ),
+    enhanced: '5.6.3',
+  })
 
 /**
  * A failure of the dialogue: a refusal is the server's decision, everything else may pass. A reply that nothing called for
@@ -122,60 +135,29 @@ export function outcomeOfFailure(failure: SmtpFailure): Outcome {
     // Refused before any recipient was named: about us, not about the recipient, and tried again.
     const early = ['greeting', 'ehlo', 'auth', 'starttls', 'rset'].includes(failure.stage)
     const outcome = outcomeOfReply(failure.reply)
-    return early && outcome.kind === 'bounced' ? { kind: 'deferred', failure: outcome.failure } : outcome
+    return early && outcome.kind === 'bounced' ? deferred(outcome.failure) : outcome
   }
   // The content could not be read to its end: a file is missing, or shorter than it was.
   if (failure.stage === 'body' && failure.reason === 'message') return unprepared(CONTENT_MISSING)
-  const permanent = ['address', 'too-large', 'message'].includes(failure.reason) || isMissingUtf8(failure)
-  const cause: Failure = {
-    code: permanent ? 554 : CODE_CONNECTION,
-    enhanced: null,
-    message: failure.message,
-    description: '',
-  }
-  return permanent ? { kind: 'bounced', failure: cause } : { kind: 'deferred', failure: cause }
-}
-
-/** An address that is not ASCII fails for good if the peer cannot take it (messages.md rule 16). */
-const isMissingUtf8 = (failure: SmtpFailure) => failure.stage === 'mail' && failure.reason === 'unsupported'
-
-/** No connection with TLS could be made, or none under the receiver's policy. */
-export function noTls(message: string): Outcome {
-  return {
-    kind: 'deferred',
-    failure: {
-      code: CODE_NO_TLS,
-      enhanced: null,
-      message,
-      description: 'TLS is required and was not to be had',
-    },
-  }
+  // An address that is not ASCII fails for good if the peer cannot take it (messages.md rule 16).
+  const isMissingUtf8 = failure.stage === 'mail' && failure.reason === 'unsupported'
+  const isPermanent = ['address', 'too-large', 'message'].includes(failure.reason) || isMissingUtf8
+  return isPermanent ? bounced(failureOf(CODE.failed, failure.message)) : connectionFailure(failure.message)
 }
 
 /** events.md: 498 `No MX`, temporary for what may change, permanent at once for NXDOMAIN and null MX. */
 export function outcomeOfMx(found: Exclude<MxResult, { kind: 'hosts' }>, domain: string): Outcome {
-  const failure = (description: string): Failure => ({
-    code: CODE_NO_MX,
-    enhanced: null,
-    message: `No MX for ${domain}`,
-    description,
-  })
+  const noMx = (description: string) => failureOf(CODE_NO_MX, `No MX for ${domain}`, description)
   switch (found.kind) {
     case 'null-mx':
-      return {
-        kind: 'bounced',
-        failure: failure('the domain says that it takes no mail (null MX)'),
-      }
+      return bounced(noMx('the domain says that it takes no mail (null MX)'))
     case 'no-domain':
-      return { kind: 'bounced', failure: failure('the domain does not exist') }
+      return bounced(noMx('the domain does not exist'))
     case 'no-mail-host':
-      return { kind: 'deferred', failure: failure('the domain has neither MX nor address records') }
+      return deferred(noMx('the domain has neither MX nor address records'))
     case 'forbidden':
-      return {
-        kind: 'deferred',
-        failure: failure('its mail hosts have only private addresses, which are not allowed'),
-      }
+      return deferred(noMx('its mail hosts have only private addresses, which are not allowed'))
     case 'temporary':
-      return { kind: 'deferred', failure: failure(found.reason) }
+      return deferred(noMx(found.reason))
   }
 }

@@ -1,7 +1,8 @@
 /** When a deferred delivery is tried again (messages.md rules 42 and 43). Pure. */
+import { HOUR_MS } from '../../../base/time/durations.ts'
 
 /** After this long from its due time a message that never got through is too old. */
-export const LIFETIME_MS = 8 * 3_600_000
+export const LIFETIME_MS = 8 * HOUR_MS
 
 /** Spreads retries, so that a provider that failed many at once does not get them all back at once. Waits become
  *  shorter, never longer: seven attempts of the default schedule fill the eight hours except for 5 minutes. */

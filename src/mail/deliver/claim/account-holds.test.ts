@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { createTestClock } from '../../../../test/support/clock.ts'
+import { bareRecorder } from '../../../../test/support/events.ts'
 import { seedQueue } from '../../../../test/support/seed-queue.ts'
 import { eachStore } from '../../../../test/support/stores.ts'
 import type { Statement } from '../../../platform/store/store.ts'
-import { bareRecorder } from '../../../watching/events/testing.ts'
 import { createAccountHolds } from './account-holds.ts'
 import { createQueue } from './queue.ts'
 

@@ -8,14 +8,12 @@
 import type { Clock } from '../../../base/time/clock.ts'
 import type { Store } from '../../../platform/store/store.ts'
 import { REASON_ACCOUNT_HELD } from '../attempt/outcome.ts'
-import { type DueGroup, type Queue, STATE_OF_ID } from './queue.ts'
+import { type DueGroup, type Queue, STATE_OF_ID, WAITS } from './queue.ts'
 
 /** Rows in one transaction. */
 const PORTION = 500
 /** Groups of all senders that are read at a time. */
 const GROUPS = 1_000
-
-const WAITS = `state IN ('scheduled', 'queued')`
 
 /** Their time has come, so they count as queued from now on. Those whose window is over end by an attempt. */
 const HOLD = `UPDATE deliveries
@@ -31,18 +29,9 @@ const RELEASE = `UPDATE deliveries
     WHERE account_id = ? AND reason = '${REASON_ACCOUNT_HELD}' AND ${WAITS} ORDER BY id LIMIT ${PORTION})
   AND ${STATE_OF_ID} IN ('scheduled', 'queued')`
 
-export interface AccountHolds {
-  /** Puts aside what is due of these domains. */
-  hold(domainIds: ReadonlySet<string>, signal: AbortSignal): Promise<void>
-  /** Makes everything held of the account due again, at its own time. */
-  release(accountId: string, signal: AbortSignal): Promise<void>
-}
+export type AccountHolds = ReturnType<typeof createAccountHolds>
 
-export function createAccountHolds(
-  store: Store,
-  queue: Pick<Queue, 'dueGroups'>,
-  clock: Clock,
-): AccountHolds {
+export function createAccountHolds(store: Store, queue: Pick<Queue, 'dueGroups'>, clock: Clock) {
   async function portion(sql: string, values: readonly (string | number)[]): Promise<boolean> {
     const [result] = await store.commit([{ sql, values }])
     return (result?.affected ?? 0) === PORTION
@@ -57,7 +46,8 @@ export function createAccountHolds(
   }
 
   return {
-    async hold(domainIds, signal) {
+    /** Puts aside what is due of these domains. */
+    async hold(domainIds: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
       let after: DueGroup | null = null
       while (!signal.aborted) {
         const groups = await queue.dueGroups(GROUPS, clock.now(), after)
@@ -66,7 +56,8 @@ export function createAccountHolds(
         after = groups.at(-1) ?? null
       }
     },
-    async release(accountId, signal) {
+    /** Makes everything held of the account due again, at its own time. */
+    async release(accountId: string, signal: AbortSignal): Promise<void> {
       for (let more = true; more && !signal.aborted; ) {
         const now = Math.floor(clock.now())
         more = await portion(RELEASE, [now, now, accountId])

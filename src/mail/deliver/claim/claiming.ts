@@ -3,7 +3,7 @@
  *
  * 1. A poll reads the deliveries that have been due longest. When there are more than it reads, it also reads those due
  *    most recently, scans for groups that have something due, and reads some of each group whose lane needs a refill.
- * 2. `Lanes.choose` takes from these in turns of accounts and groups, each while its lane has room and its account may begin
+ * 2. `choose` (turns.ts) takes from these in turns of accounts and groups, each while its lane has room and its account may begin
  *    more; they are claimed in one statement.
  * 3. Polls follow each other while lanes need more. Then a timer waits for the next due time, and these end the wait:
  *    a lane that becomes half empty, a sender's turn, deliveries inserted for a lane that does not refill itself, a retry
@@ -11,13 +11,15 @@
  *
  * Only this file decides when the database is polled, and marks which groups have a backlog there.
  */
-import type { Logger } from 'pino'
+
+import { isPending } from '../../../base/flow/cache.ts'
 import { failPoint } from '../../../base/flow/fail-point.ts'
-import type { Clock, Timer } from '../../../base/time/clock.ts'
+import type { Timer } from '../../../base/time/clock.ts'
 import type { DeliveryParts } from '../contract.ts'
 import { type Admission, type Holding, STORE_RETRY_MS } from '../lanes/holding.ts'
 import type { Group, Lane } from '../lanes/lanes.ts'
-import { CLAIM_MAX, type DueDelivery, type DueGroup, type Queue } from './queue.ts'
+import { CLAIM_MAX, type DueDelivery, type DueGroup } from './queue.ts'
+import { choose } from './turns.ts'
 
 /** Due deliveries read by one poll; when there are more, this many of the most recently due as well. */
 const OLDEST_MAX = 512
@@ -48,14 +50,9 @@ interface Round {
 
 const NOTHING = { claimed: 0, cut: false, left: false, heldBack: false }
 
-export interface ClaimingParts {
-  queue: Queue
+interface ClaimingParts extends Pick<DeliveryParts, 'queue' | 'isElsewhere' | 'clock' | 'log'> {
   holding: Holding
   admission: Admission
-  /** Another process has the address that the delivery leaves from. */
-  isElsewhere?: DeliveryParts['isElsewhere'] | undefined
-  clock: Clock
-  log: Logger
 }
 
 export class Claiming {
@@ -236,7 +233,7 @@ export class Claiming {
     else due.push(...(await this.#pollFurther(due, now)))
     const own = await this.#withoutForeign(distinct(due))
     const left = own.length < due.length
-    const { ids: chosen, heldBack } = lanes.choose(own, room, clock.monotonic(), sawAll)
+    const { ids: chosen, heldBack } = choose(lanes, own, room, clock.monotonic(), sawAll)
     this.#heldBack = heldBack
     if (chosen.length === 0) return { ...NOTHING, sawAll, polledAt: now, left, heldBack }
     const claimed = await holding.addClaimed(chosen, async () => {
@@ -251,7 +248,7 @@ export class Claiming {
   /** Deliveries of a group leave from one address: the first of each is asked about. */
   async #withoutForeign(due: readonly DueDelivery[]): Promise<readonly DueDelivery[]> {
     const { holding, isElsewhere } = this.#parts
-    if (!isElsewhere) return due
+    if (isElsewhere === null) return due
     const known = new Map<Group, boolean>()
     const own: DueDelivery[] = []
     for (const row of due) {
@@ -259,7 +256,7 @@ export class Claiming {
       let foreign = known.get(group)
       if (foreign === undefined) {
         const asked = isElsewhere(row)
-        foreign = asked instanceof Promise ? await asked : asked
+        foreign = isPending(asked) ? await asked : asked
         known.set(group, foreign)
       }
       if (!foreign) own.push(row)

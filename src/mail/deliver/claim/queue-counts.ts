@@ -1,6 +1,6 @@
 /** How many deliveries are not done, of all processes. */
 
-import { remember } from '../../../base/flow/remember.ts'
+import { remember } from '../../../base/flow/cache.ts'
 import type { Clock } from '../../../base/time/clock.ts'
 import type { Store } from '../../../platform/store/store.ts'
 

@@ -1,9 +1,9 @@
 /** How the databases find the rows of a claim and of an outcome when their statistics are old. */
 import assert from 'node:assert/strict'
+import { bareRecorder } from '../../../../test/support/events.ts'
 import { seedQueue } from '../../../../test/support/seed-queue.ts'
 import { eachStore } from '../../../../test/support/stores.ts'
 import type { Statement, Store } from '../../../platform/store/store.ts'
-import { bareRecorder } from '../../../watching/events/testing.ts'
 import { CLAIM_MAX, createQueue } from './queue.ts'
 
 const NOW_MS = Date.UTC(2026, 0, 5)

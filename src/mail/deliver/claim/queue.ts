@@ -6,14 +6,16 @@
  * Where rows are not selected by id, the conditions on `state` are literals: the indexes are partial, with waiting rows
  * only, and a database uses such an index only for a condition that it can read when it plans.
  */
+
 import { newId } from '../../../base/ids.ts'
+import { MINUTE_MS } from '../../../base/time/durations.ts'
 import type { DeliveryRow, DeliveryState } from '../../../platform/store/schema.ts'
 import type { SqlValue, Statement, Store } from '../../../platform/store/store.ts'
 import type { EventRecord } from '../../../watching/events/event.ts'
 import type { EventRecorder } from '../../../watching/events/event-recorder.ts'
 
 /** How long a claim holds without renewal; a lost process's deliveries wait at most this long. */
-export const LEASE_MS = 60_000
+export const LEASE_MS = MINUTE_MS
 
 /** A delivery leased to this process. */
 export type ClaimedDelivery = DeliveryRow & { lease_token: string; lease_until: number }
@@ -39,51 +41,8 @@ export interface Settlement {
   lastReply: string | null
 }
 
-export interface Queue {
-  /** Up to `limit` due deliveries, the longest due first or last. */
-  due(limit: number, now: number, order: 'oldest' | 'newest'): Promise<DueDelivery[]>
-  /**
-   * Groups that have something due, after `after` in the order of destination, sending domain and source (null: from
-   * the first); costs one index search per group that waits, however many rows it has.
-   */
-  dueGroups(
-    limit: number,
-    now: number,
-    after: DueGroup | null,
-  ): Promise<(DueGroup & Pick<DueDelivery, 'account_id'>)[]>
-  /** Up to `limit` due deliveries of a group, the longest due first. */
-  dueOf(group: DueGroup, limit: number, now: number): Promise<DueDelivery[]>
-  /** Claims those of the ids that are still waiting, at most CLAIM_MAX of them; oldest due first. */
-  claim(ids: readonly string[], now: number): Promise<ClaimedDelivery[]>
-  /**
-   * The lease of a row that is inserted as `sending`; `lease_until` is a value of the store's `leaseTimes`. `now` in Unix
-   * milliseconds.
-   */
-  lease(now: number): { lease_owner: string; lease_token: string; lease_until: number }
-  /** Extends the leases of everything this process holds. */
-  renew(now: number): Promise<void>
-  /** Gives back deliveries whose attempt has not begun. */
-  release(ids: readonly string[], now: number): Promise<void>
-  /** Returns deliveries whose lease ran out to the queue; resolves how many. */
-  reclaim(now: number): Promise<number>
-  /** Ids that were claimed here over a lease ago and have not been settled. */
-  longHeld(now: number): Promise<string[]>
-  /** When the next delivery falls due, or fell due, after `after`; null if none does. Unix milliseconds. */
-  nextDueAt(after: number): Promise<number | null>
-  /**
-   * Writes the end of an attempt, its event and whatever else belongs to it in one transaction.
-   * @throws StaleWrite when the lease is no longer ours: then nothing was written.
-   */
-  settle(
-    delivery: ClaimedDelivery,
-    end: Settlement,
-    events: readonly EventRecord[],
-    more: readonly Statement[],
-    now: number,
-  ): Promise<void>
-}
-
-const WAITS = `state IN ('scheduled', 'queued')`
+/** For statements on rows that wait: see above. */
+export const WAITS = `state IN ('scheduled', 'queued')`
 
 const DUE_COLUMNS = 'id, account_id, domain_id, recipient_domain, source_key, due_at'
 
@@ -147,8 +106,10 @@ const SETTLE = `UPDATE deliveries
 const ID_COUNTS = [1, 8, 64, 512] as const
 export const CLAIM_MAX = 512
 
+export type Queue = ReturnType<typeof createQueue>
+
 /** `owner` names this process. On SQLite no other can hold a lease, so leases of an earlier run are void at once. */
-export function createQueue(store: Store, owner: string, recorder: EventRecorder): Queue {
+export function createQueue(store: Store, owner: string, recorder: EventRecorder) {
   const lock = store.kind === 'postgres' ? 'FOR UPDATE SKIP LOCKED' : ''
   const one = async (sql: string, values: SqlValue[]) => {
     const [result] = await store.commit([{ sql, values }])
@@ -159,14 +120,23 @@ export function createQueue(store: Store, owner: string, recorder: EventRecorder
   const foreign = store.kind === 'sqlite' ? ' OR lease_owner <> ?' : ''
   const times = store.leaseTimes
   return {
-    due: (limit, now, order) => read<DueDelivery>(DUE[order], [Math.round(now), limit]),
-    dueGroups(limit, now, after) {
+    /** Up to `limit` due deliveries, the longest due first or last. `now`, here and below, in Unix milliseconds. */
+    due: (limit: number, now: number, order: 'oldest' | 'newest') =>
+      read<DueDelivery>(DUE[order], [Math.round(now), limit]),
+    /**
+     * Groups that have something due, after `after` in the order of destination, sending domain and source (null: from
+     * the first); costs one index search per group that waits, however many rows it has.
+     */
+    dueGroups(limit: number, now: number, after: DueGroup | null) {
       const [domain, sender, source] = after ? keyOf(after) : FIRST
       const start = [domain, sender, source, domain, sender, domain]
-      return read(DUE_GROUPS, [...start, Math.round(now), limit])
+      return read<DueGroup & Pick<DueDelivery, 'account_id'>>(DUE_GROUPS, [...start, Math.round(now), limit])
     },
-    dueOf: (group, limit, now) => read<DueDelivery>(DUE_OF, [...keyOf(group), Math.round(now), limit]),
-    async claim(ids, now) {
+    /** Up to `limit` due deliveries of a group, the longest due first. */
+    dueOf: (group: DueGroup, limit: number, now: number) =>
+      read<DueDelivery>(DUE_OF, [...keyOf(group), Math.round(now), limit]),
+    /** Claims those of the ids that are still waiting, at most CLAIM_MAX of them; oldest due first. */
+    async claim(ids: readonly string[], now: number): Promise<ClaimedDelivery[]> {
       if (ids.length === 0) return []
       const { marks, values } = padded(ids.slice(0, CLAIM_MAX))
       const at = Math.round(now)
@@ -178,60 +148,56 @@ export function createQueue(store: Store, owner: string, recorder: EventRecorder
       const claimed = rows as unknown as ClaimedDelivery[]
       return claimed.sort((a, b) => a.due_at - b.due_at || (a.id < b.id ? -1 : 1))
     },
-    lease: (now) => ({
+    /** The lease of a row that is inserted as `sending`; `lease_until` is a value of the store's `leaseTimes`. */
+    lease: (now: number) => ({
       lease_owner: owner,
       lease_token: newId(),
       lease_until: times.value(now, LEASE_MS),
     }),
-    async renew(now) {
+    /** Extends the leases of everything this process holds. */
+    async renew(now: number): Promise<void> {
       await one(renewStatement(times.sql), [times.value(now, LEASE_MS), owner])
     },
-    async release(ids, now) {
+    /** Gives back deliveries whose attempt has not begun. */
+    async release(ids: readonly string[], now: number): Promise<void> {
       for (let from = 0; from < ids.length; from += CLAIM_MAX) {
         const { marks, values } = padded(ids.slice(from, from + CLAIM_MAX))
-        await one(`${RETURN} WHERE state = 'sending' AND lease_owner = ? AND id IN (${marks})`, [
-          Math.round(now),
-          owner,
-          ...values,
-        ])
+        const sql = `${RETURN} WHERE state = 'sending' AND lease_owner = ? AND id IN (${marks})`
+        await one(sql, [Math.round(now), owner, ...values])
       }
     },
-    async reclaim(now) {
+    /** Returns deliveries whose lease ran out to the queue; resolves how many. */
+    async reclaim(now: number): Promise<number> {
       const values: SqlValue[] = [Math.round(now), times.value(now, 0)]
       if (foreign) values.push(owner)
-      const { affected } = await one(
-        `${RETURN} WHERE state = 'sending' AND (lease_until < ${times.sql}${foreign})`,
-        values,
-      )
-      return affected
+      const sql = `${RETURN} WHERE state = 'sending' AND (lease_until < ${times.sql}${foreign})`
+      return (await one(sql, values)).affected
     },
-    async longHeld(now) {
+    /** Ids that were claimed here over a lease ago and have not been settled. */
+    async longHeld(now: number): Promise<string[]> {
       const sql = `SELECT id FROM deliveries WHERE state = 'sending' AND lease_owner = ? AND updated_at < ?`
       const rows = await read<{ id: string }>(sql, [owner, Math.round(now - LEASE_MS)])
       return rows.map(({ id }) => id)
     },
-    async nextDueAt(after) {
-      const [row] = await read<{ due_at: number }>(
-        `SELECT due_at FROM deliveries WHERE ${WAITS} AND due_at > ? ORDER BY due_at, id LIMIT 1`,
-        [Math.round(after)],
-      )
+    /** When the next delivery falls due, or fell due, after `after`; null if none does. */
+    async nextDueAt(after: number): Promise<number | null> {
+      const sql = `SELECT due_at FROM deliveries WHERE ${WAITS} AND due_at > ? ORDER BY due_at, id LIMIT 1`
+      const [row] = await read<{ due_at: number }>(sql, [Math.round(after)])
       return row?.due_at ?? null
     },
-    async settle(delivery, end, events, more, now) {
-      const values = [
-        end.state,
-        Math.round(end.dueAt),
-        end.attempts,
-        end.reason,
-        end.lastCode,
-        end.lastReply,
-        Math.round(now),
-      ]
-      const outcome: Statement = {
-        sql: SETTLE,
-        values: [...values, delivery.id, delivery.lease_token],
-        expectRows: 1,
-      }
+    /**
+     * Writes the end of an attempt, its event and whatever else belongs to it in one transaction.
+     * @throws StaleWrite when the lease is no longer ours: then nothing was written.
+     */
+    async settle(
+      { id, lease_token }: ClaimedDelivery,
+      { state, dueAt, attempts, reason, lastCode, lastReply }: Settlement,
+      events: readonly EventRecord[],
+      more: readonly Statement[],
+      now: number,
+    ): Promise<void> {
+      const end = [state, Math.round(dueAt), attempts, reason, lastCode, lastReply, Math.round(now)]
+      const outcome: Statement = { sql: SETTLE, values: [...end, id, lease_token], expectRows: 1 }
       // First: until it is on disk, a crash would send the message a second time.
       await store.commit([outcome, ...recorder.statements(events), ...more], 'first')
     },

@@ -3,10 +3,10 @@
  * idle and busy together, than it may have attempts at a time.
  */
 
-import { PassingMap, PassingSet } from '../../../base/flow/passing.ts'
+import { PassingMap, PassingSet } from '../../../base/flow/cache.ts'
 import type { Clock, Timer } from '../../../base/time/clock.ts'
-import type { SmtpConnection } from '../../../protocols/smtp/client.ts'
-import type { TranscriptRecorder } from '../attempt/transcript.ts'
+import type { TranscriptEntry } from '../../../protocols/smtp/channel.ts'
+import type { SmtpConnection } from '../../../protocols/smtp/connection.ts'
 
 export interface HeldConnection {
   connection: SmtpConnection
@@ -26,7 +26,7 @@ export const IDLE_CONNECTIONS_MAX = 500
 type Idle = HeldConnection & { lane: string; key: string; timer: Timer }
 
 export class ConnectionPool {
-  /** Of all lanes, longest idle first. */
+  /** Idle connections of all lanes, the one that has been idle for longest first. */
   private readonly idle = new PassingSet<Idle>()
   private readonly byKey = new PassingMap<string, Idle[]>()
   /** Connections that are being closed, per lane. */
@@ -116,5 +116,31 @@ export class ConnectionPool {
     const left = (this.byKey.get(name) ?? []).filter((other) => other !== entry)
     if (left.length > 0) this.byKey.set(name, left)
     else this.byKey.delete(name)
+  }
+}
+
+/** A dialogue with one recipient has about 15 lines; EHLO replies at most 100. */
+const LINES_MAX = 150
+const LINE_CHARS_MAX = 500
+
+/** Records the lines of one connection; `restart` begins the dialogue of the next message on it. */
+export class TranscriptRecorder {
+  private lines: TranscriptEntry[] = []
+  private startMs = 0
+
+  readonly add = (entry: TranscriptEntry): void => {
+    if (this.lines.length >= LINES_MAX) return
+    const line = entry.line.length > LINE_CHARS_MAX ? `${entry.line.slice(0, LINE_CHARS_MAX)}...` : entry.line
+    this.lines.push({ ...entry, line, ms: entry.ms - this.startMs })
+  }
+
+  /** @param ms age of the connection, from which times are counted. */
+  restart(ms: number): void {
+    this.lines = []
+    this.startMs = ms
+  }
+
+  take(): TranscriptEntry[] {
+    return this.lines
   }
 }

@@ -1,36 +1,30 @@
 /**
  * Opens a connection for an attempt. STARTTLS is used when offered. When it fails, or the certificate does not verify
  * although it must, the attempt goes on in plain text on a new connection, unless the message (messages.md rule 36) or
- * the receiver's policy (tls-policy.ts) requires TLS. Results under a policy are counted for TLS reports.
+ * the receiver's policy (receiver-tls.ts) requires TLS. Results under a policy are counted for TLS reports.
  */
 
 import { failPoint } from '../../../base/flow/fail-point.ts'
 import type { Clock } from '../../../base/time/clock.ts'
-import {
-  type ConnectOptions,
-  connectSmtp,
-  type SmtpConnection,
-  type TlsOptions,
-} from '../../../protocols/smtp/client.ts'
+import type { ConnectOptions, TlsOptions } from '../../../protocols/smtp/client.ts'
+import type { SmtpConnection } from '../../../protocols/smtp/connection.ts'
 import { SmtpFailure } from '../../../protocols/smtp/failure.ts'
 import { replyText } from '../../../protocols/smtp/reply.ts'
 import { noTls, type Outcome, outcomeOfFailure } from '../attempt/outcome.ts'
-import { TranscriptRecorder } from '../attempt/transcript.ts'
 import type { AttemptResult } from '../contract.ts'
 import { sourceHelo, sourceIp } from '../lanes/lanes.ts'
-import type { HeldConnection } from './connection-pool.ts'
-import type { Job, Routes, Routing, Target } from './routes.ts'
-import type { HostTls } from './tls-policy.ts'
-import type { TlsResults } from './tls-results.ts'
+import { type HeldConnection, TranscriptRecorder } from './connection-pool.ts'
+import type { HostTls } from './receiver-tls.ts'
+import type { Attempt, NextHop, Routing, Target } from './routing.ts'
+import type { TlsCounts } from './tls-counts.ts'
 
 export interface OpeningParts {
-  routing: Routing
+  nextHop: NextHop
   heloName: string
   clock: Clock
-  tlsResults?: TlsResults
-  tlsOptions?: TlsOptions
-  /** Default `connectSmtp`. */
-  connect?: (options: ConnectOptions) => Promise<SmtpConnection>
+  tlsCounts: Pick<TlsCounts, 'record'>
+  tlsOptions: TlsOptions
+  connect: (options: ConnectOptions) => Promise<SmtpConnection>
 }
 
 export type Opened =
@@ -47,41 +41,39 @@ const PASSWORD_RULE =
 
 export class Opener {
   readonly #parts: OpeningParts
-  readonly #routes: Routes
-  readonly #connect: (options: ConnectOptions) => Promise<SmtpConnection>
+  readonly #routing: Routing
   /** Addresses that offer CHUNKING and do not know BDAT. */
   readonly #withoutChunks = new Set<string>()
 
-  constructor(parts: OpeningParts, routes: Routes) {
+  constructor(parts: OpeningParts, routing: Routing) {
     this.#parts = parts
-    this.#routes = routes
-    this.#connect = parts.connect ?? connectSmtp
+    this.#routing = routing
   }
 
   /** Connects under the TLS rules; after a TLS fault again in plain text, unless TLS is required. */
-  async open(job: Job, target: Target, rules: HostTls): Promise<Opened> {
+  async open(attempt: Attempt, target: Target, rules: HostTls): Promise<Opened> {
     const transcript = new TranscriptRecorder()
     const startedAt = this.#parts.clock.now()
     const failed = (failure: SmtpFailure, outcome: Outcome): Opened => {
       if (failure.reason === 'local') return { cause: failure.cause }
-      this.#noteFailure(job, target, failure)
+      this.#noteFailure(attempt, target, failure)
       return { outcome, transcript: { startedAt, lines: transcript.take() } }
     }
     try {
       const mode = rules.required ? 'required' : 'opportunistic'
-      const held = await this.#connectTo(job, target, rules, mode, transcript)
-      this.#report(job, target, rules, resultOf(rules, held.connection))
+      const held = await this.#connectTo(attempt, target, rules, mode, transcript)
+      this.#report(attempt, target, rules, resultOf(rules, held.connection))
       return held
     } catch (error) {
       const failure = smtpFailure(error)
       if (failure.stage === 'auth' && failure.reason === 'certificate')
         return failed(failure, this.#noTls(failure))
       if (!isTlsFault(failure)) return failed(failure, outcomeOfFailure(failure))
-      this.#report(job, target, rules, resultOfFailure(failure))
+      this.#report(attempt, target, rules, resultOfFailure(failure))
       if (rules.required) return failed(failure, this.#noTls(failure))
     }
     try {
-      return await this.#connectTo(job, target, rules, 'none', transcript)
+      return await this.#connectTo(attempt, target, rules, 'none', transcript)
     } catch (error) {
       const failure = smtpFailure(error)
       return failed(failure, outcomeOfFailure(failure))
@@ -89,9 +81,9 @@ export class Opener {
   }
 
   #noTls({ reply, message }: SmtpFailure): Outcome {
-    const { routing } = this.#parts
+    const { nextHop } = this.#parts
     const reason = reply ? replyText(reply) : message
-    const hasPassword = routing.kind === 'relay' && routing.auth !== null
+    const hasPassword = nextHop.kind === 'relay' && nextHop.auth !== null
     return noTls(hasPassword ? `${reason} (${PASSWORD_RULE})` : reason)
   }
 
@@ -102,30 +94,30 @@ export class Opener {
   }
 
   async #connectTo(
-    job: Job,
+    attempt: Attempt,
     target: Target,
     rules: HostTls,
     mode: ConnectOptions['tls'],
     transcript: TranscriptRecorder,
   ): Promise<HeldConnection> {
     failPoint('connect-before')
-    const connection = await this.#connect(this.#optionsFor(job, target, rules, mode, transcript))
+    const connection = await this.#parts.connect(this.#optionsFor(attempt, target, rules, mode, transcript))
     failPoint('connect-after')
-    this.#routes.reached(job, target)
+    this.#routing.reached(attempt, target)
     return { connection, name: target.name, openedAt: this.#parts.clock.monotonic(), transcript, used: 0 }
   }
 
   #optionsFor(
-    { lane }: Job,
+    { lane }: Attempt,
     target: Target,
     { judge, verify }: HostTls,
     mode: ConnectOptions['tls'],
     transcript: TranscriptRecorder,
   ): ConnectOptions {
-    const { routing, heloName, tlsOptions, clock } = this.#parts
+    const { nextHop, heloName, tlsOptions, clock } = this.#parts
     return {
       host: target.address,
-      port: routing.port,
+      port: nextHop.port,
       localAddress: sourceIp(lane) ?? undefined,
       heloName: sourceHelo(lane) ?? heloName,
       serverName: target.name,
@@ -135,21 +127,21 @@ export class Opener {
       transcript: transcript.add,
       chunking: !this.#withoutChunks.has(target.address),
       clock,
-      ...(routing.kind === 'relay' && routing.auth && { auth: routing.auth }),
+      ...(nextHop.kind === 'relay' && nextHop.auth && { auth: nextHop.auth }),
     }
   }
 
-  #noteFailure(job: Job, target: Target, failure: SmtpFailure): void {
-    if (failure.stage === 'connect') this.#routes.unreachable(job, target, failure.message)
+  #noteFailure(attempt: Attempt, target: Target, failure: SmtpFailure): void {
+    if (failure.stage === 'connect') this.#routing.unreachable(attempt, target, failure.message)
     // Another message may need no TLS, or have other rules for it.
-    else if (isTlsFault(failure)) this.#routes.reached(job, target)
-    else this.#routes.refused(job, target, failure.message)
+    else if (isTlsFault(failure)) this.#routing.reached(attempt, target)
+    else this.#routing.refused(attempt, target, failure.message)
   }
 
-  #report({ domain, lane }: Job, { name }: Target, { policy }: HostTls, result: string): void {
+  #report({ domain, lane }: Attempt, { name }: Target, { policy }: HostTls, result: string): void {
     if (policy === 'none') return
     const isTlsa = policy === 'tlsa'
-    this.#parts.tlsResults?.record({
+    this.#parts.tlsCounts.record({
       recipientDomain: domain,
       sendingIp: sourceIp(lane) ?? '',
       policyDomain: isTlsa ? name : domain,

@@ -1,135 +1,228 @@
 /**
  * From a prepared message to a server's answer.
  *
- * 1. The destination's hosts and the lane are found (routes.ts).
+ * 1. The destination's hosts and the lane are found (routing.ts). A large message waits for memory; small ones never do.
  * 2. An idle connection of the lane to one of the domain's preferred hosts is used first, if it was opened under the
  *    TLS rules that apply to this message (connection-pool.ts).
  * 3. Else the addresses are tried in order until one completes a transaction: one that cannot be reached, greets with
  *    anything but 220, refuses EHLO or leaves before it answers MAIL is skipped (decision 55).
- * 4. Opening a connection, with TLS or without: opening.ts. One transaction on it: transaction.ts.
+ * 4. Opening a connection, with TLS or without: opening.ts.
+ * 5. One transaction with one recipient, whose replies become the result. Copies differ between recipients (return path,
+ *    tracking), so several recipients in one transaction would gain nothing.
  */
+import type { ByteBudget } from '../../../base/flow/byte-budget.ts'
+import { failPoint } from '../../../base/flow/fail-point.ts'
 import { localFaultOf, shortageOf } from '../../../base/process/shortage.ts'
+import { CODE } from '../../../protocols/smtp/codes.ts'
+import type { SmtpConnection } from '../../../protocols/smtp/connection.ts'
+import { needs8bit } from '../../../protocols/smtp/envelope.ts'
+import { SmtpFailure } from '../../../protocols/smtp/failure.ts'
 import {
   CODE_CONNECTION,
   CODE_NO_TLS,
   connectionFailure,
   noSendingIp,
   noTls,
+  notConvertible,
   type Outcome,
+  outcomeOfFailure,
   outcomeOfMx,
+  outcomeOfReply,
 } from '../attempt/outcome.ts'
-import { Transactions } from '../attempt/transaction.ts'
 import type { AttemptResult, NotTried, Transport } from '../contract.ts'
 import { NO_SOURCE, sourceIp } from '../lanes/lanes.ts'
-import { ConnectionPool } from './connection-pool.ts'
+import { ConnectionPool, type HeldConnection } from './connection-pool.ts'
 import { Opener, type OpeningParts } from './opening.ts'
-import { type Job, type RouteParts, Routes, type Target } from './routes.ts'
-import type { HostTls } from './tls-policy.ts'
+import type { HostTls } from './receiver-tls.ts'
+import { type Attempt, Routing, type RoutingParts, type Target } from './routing.ts'
 
-export type TransportParts = RouteParts & OpeningParts
+/** Up to this size a message is in memory as a whole; larger ones are read from the disk, piece by piece. */
+const SMALL_MAX_BYTES = 512 * 1024
+/** What a larger one takes while it is sent, however large it is or slow the server. */
+const STREAMED_BYTES = 3 * 1024 * 1024
+/** The inbox holds the whole message, its pieces and its text, and parses it. */
+const CAPTURE_FACTOR = 4
+
+export interface TransportParts extends RoutingParts, OpeningParts {
+  /** For large messages. */
+  memory: ByteBudget
+  /** Mail goes to the inbox of this process. */
+  isCaptured: boolean
+}
 
 export function createTransport(parts: TransportParts): Transport {
   const { clock } = parts
   const pool = new ConnectionPool(clock)
-  const routes = new Routes(parts)
-  const opener = new Opener(parts, routes)
-  const transactions = new Transactions(clock, pool, opener)
+  const routing = new Routing(parts)
+  const opener = new Opener(parts, routing)
 
-  async function send(job: Job): Promise<AttemptResult | NotTried> {
-    const { destination, domain } = job
-    if (job.lane.source === NO_SOURCE) return unsent(job, noSendingIp())
+  async function send(attempt: Attempt): Promise<AttemptResult | NotTried> {
+    const { destination, domain } = attempt
+    if (attempt.lane.source === NO_SOURCE) return unsent(attempt, noSendingIp())
     if (destination && destination.found.kind !== 'hosts') {
       const { found } = destination
       if (found.kind !== 'temporary' || found.localFault === undefined)
-        return unsent(job, outcomeOfMx(found, domain))
-      routes.destinations?.forget(domain)
+        return unsent(attempt, outcomeOfMx(found, domain))
+      routing.destinations?.forget(domain)
       return { localFault: found.localFault }
     }
-    return (await sendOnOpenConnection(job)) ?? sendToHosts(job)
+    return (await sendOnOpenConnection(attempt)) ?? sendToHosts(attempt)
   }
 
   /** Null: no connection is open, or the server has left it. */
-  async function sendOnOpenConnection(job: Job): Promise<AttemptResult | NotTried | null> {
-    for (const { name, tlsRules } of routes.preferredHosts(job)) {
+  async function sendOnOpenConnection(attempt: Attempt): Promise<AttemptResult | NotTried | null> {
+    for (const { name, tlsRules } of routing.preferredHosts(attempt)) {
       const rules = await tlsRules()
       if ('refused' in rules) continue
-      const result = await transactOnIdle(job, keyOf(name, rules))
+      const result = await transactOnIdle(attempt, keyOf(name, rules))
       if (result) return result
     }
     return null
   }
 
-  async function transactOnIdle(job: Job, key: string): Promise<AttemptResult | NotTried | null> {
-    const idle = pool.take(job.lane.name, key)
+  async function transactOnIdle(attempt: Attempt, key: string): Promise<AttemptResult | NotTried | null> {
+    const idle = pool.take(attempt.lane.name, key)
     if (!idle) return null
     idle.transcript.restart(clock.monotonic() - idle.openedAt)
-    const { result, left } = await transactions.transact(job, idle, key)
+    const { result, left } = await transact(attempt, idle, key)
     return left ? null : result
   }
 
-  async function sendToHosts(job: Job): Promise<AttemptResult | NotTried> {
+  async function sendToHosts(attempt: Attempt): Promise<AttemptResult | NotTried> {
     const failures = new Failures()
-    for (const target of routes.targetsOf(job)) {
-      const result = await sendToHost(job, target, failures)
+    for (const target of routing.targetsOf(attempt)) {
+      const result = await sendToHost(attempt, target, failures)
       if (result) return result
     }
-    return failures.result() ?? unsent(job, connectionFailure('no address to connect to'))
+    return failures.result() ?? unsent(attempt, connectionFailure('no address to connect to'))
   }
 
   /** Null: the next address is to be tried; why this one failed is in `failures`. */
   async function sendToHost(
-    job: Job,
+    attempt: Attempt,
     target: Target,
     failures: Failures,
   ): Promise<AttemptResult | NotTried | null> {
-    const downReason = routes.downReason(job, target)
+    const downReason = routing.downReason(attempt, target)
     if (downReason !== null) {
       const outcome = connectionFailure(`${downReason} (not tried again within a minute)`)
-      return failures.add(unsent(job, outcome, target.name))
+      return failures.add(unsent(attempt, outcome, target.name))
     }
     const rules = await target.tlsRules()
     if ('refused' in rules) {
       if (rules.localFault !== undefined) return { localFault: rules.localFault }
-      return failures.add(unsent(job, noTls(rules.refused), target.name))
+      return failures.add(unsent(attempt, noTls(rules.refused), target.name))
     }
     const key = keyOf(target.name, rules)
-    const reused = await transactOnIdle(job, key)
+    const reused = await transactOnIdle(attempt, key)
     if (reused) return reused
-    await pool.makeRoom(job.lane.name)
-    const opened = await opener.open(job, target, rules)
+    await pool.makeRoom(attempt.lane.name)
+    const opened = await opener.open(attempt, target, rules)
     if ('cause' in opened) return failures.addLocal(opened.cause)
     if ('outcome' in opened) {
       const { outcome, transcript } = opened
-      return failures.add({ ...unsent(job, outcome, target.name), transcript })
+      return failures.add({ ...unsent(attempt, outcome, target.name), transcript })
     }
-    const { result, left } = await transactions.transact(job, opened, key)
+    const { result, left } = await transact(attempt, opened, key)
     if (!left || 'localFault' in result) return result
-    routes.refused(job, target, 'the connection was closed')
+    routing.refused(attempt, target, 'the connection was closed')
     return failures.add(result)
   }
 
-  return {
-    laneOf: (delivery) => routes.laneOf(delivery),
-    limitsOf: (lane) => routes.limitsOf(lane),
-    shapingChanged: () => routes.destinations?.forget(),
-    async deliver(lane, delivery, prepared, beforeFinalDot) {
-      const startedAt = clock.monotonic()
-      const destination = (await routes.destinations?.get(delivery.recipient_domain)) ?? null
-      const result = await send({
-        lane,
-        domain: delivery.recipient_domain,
-        destination,
-        provider: destination?.provider ?? lane.provider,
-        prepared,
-        recipient: delivery.recipient,
-        beforeFinalDot,
+  /** One message on an open connection, which is put into the pool under `key` or closed. */
+  async function transact(attempt: Attempt, held: HeldConnection, key: string): Promise<Transacted> {
+    const { connection } = held
+    const { prepared, recipient } = attempt
+    const startedAt = clock.now()
+    try {
+      const content = await contentFor(prepared, connection)
+      if (content === null) {
+        const result = resultOf(attempt, held, startedAt, notConvertible())
+        keep(attempt, held, key)
+        return { result, left: false }
+      }
+      const sent = await connection.send({
+        returnPath: prepared.returnPath,
+        recipients: [recipient],
+        ...withSource(content, prepared.sourceHeader, connection.localAddress),
+        utf8: prepared.utf8,
+        beforeFinalDot: async () => {
+          await attempt.beforeFinalDot()
+          failPoint('dot-before')
+        },
       })
-      if ('localFault' in result) pool.closeIdle()
-      else result.sessionMs = clock.monotonic() - startedAt
-      return result
+      const reply = sent.data ?? sent.recipients[0]?.reply
+      const outcome = reply
+        ? outcomeOfReply(reply, reply === sent.data)
+        : connectionFailure('no answer to the recipient')
+      const result = resultOf(attempt, held, startedAt, outcome)
+      keep(attempt, held, key)
+      return { result, left: false }
+    } catch (error) {
+      if (error instanceof SmtpFailure) return transactionFailed(attempt, held, key, startedAt, error)
+      connection.close()
+      throw error
+    }
+  }
+
+  function transactionFailed(
+    attempt: Attempt,
+    held: HeldConnection,
+    key: string,
+    startedAt: number,
+    failure: SmtpFailure,
+  ): Transacted {
+    const { connection } = held
+    const shortage = failure.stage === 'body' ? shortageOf(failure.cause) : null
+    const result =
+      shortage === null
+        ? resultOf(attempt, held, startedAt, outcomeOfFailure(failure))
+        : { localFault: shortage }
+    if (failure.stage === 'dot' && failure.reason === 'unsupported') opener.avoidChunks(connection.peer.host)
+    if (connection.reusable) keep(attempt, held, key)
+    else connection.close()
+    return { result, left: hasLeft(failure, held) }
+  }
+
+  function keep({ lane }: Attempt, held: HeldConnection, key: string): void {
+    pool.give(lane.name, key, { ...held, used: held.used + 1 }, lane.limits.messagesPerConnection)
+  }
+
+  return {
+    laneOf: (delivery) => routing.laneOf(delivery),
+    limitsOf: (lane) => routing.limitsOf(lane),
+    shapingChanged: () => routing.destinations?.forget(),
+    async deliver(lane, delivery, prepared, beforeFinalDot) {
+      const { sizeBytes } = prepared
+      const memoryBytes = parts.isCaptured ? CAPTURE_FACTOR * sizeBytes : STREAMED_BYTES
+      const release = sizeBytes > SMALL_MAX_BYTES ? await parts.memory.take(memoryBytes) : null
+      try {
+        const startedAt = clock.monotonic()
+        const destination = (await routing.destinations?.get(delivery.recipient_domain)) ?? null
+        const result = await send({
+          lane,
+          domain: delivery.recipient_domain,
+          destination,
+          provider: destination?.provider ?? lane.provider,
+          prepared,
+          recipient: delivery.recipient,
+          beforeFinalDot,
+        })
+        if ('localFault' in result) pool.closeIdle()
+        else result.sessionMs = clock.monotonic() - startedAt
+        return result
+      } finally {
+        release?.()
+      }
     },
     close: () => pool.close(),
   }
+}
+
+interface Transacted {
+  result: AttemptResult | NotTried
+  /** The server left before it judged anything: nothing was tried. */
+  left: boolean
 }
 
 /** Why the addresses of one attempt failed. */
@@ -178,17 +271,62 @@ function hopeOf({ outcome }: AttemptResult): number {
 const keyOf = (host: string, { key }: HostTls) => `${host} ${key}`
 
 /** An outcome before any message was sent. */
-function unsent(job: Job, outcome: Outcome, mxHost: string | null = null): AttemptResult {
+const unsent = (attempt: Attempt, outcome: Outcome, mxHost: string | null = null): AttemptResult => ({
+  ...{ outcome, mxHost, attempted: true, provider: attempt.provider },
+  sendingIp: sourceIp(attempt.lane),
+  ...{ tls: null, verified: null, utf8: null, sessionMs: 0, transcript: null },
+})
+
+function resultOf(
+  { provider }: Attempt,
+  { connection, name, transcript }: HeldConnection,
+  startedAt: number,
+  outcome: Outcome,
+): AttemptResult {
+  const { localAddress, tls, extensions } = connection
   return {
-    outcome,
-    attempted: true,
-    mxHost,
-    sendingIp: sourceIp(job.lane),
-    provider: job.provider,
-    tls: null,
-    verified: null,
-    utf8: null,
+    ...{ outcome, mxHost: name, attempted: true, provider },
+    sendingIp: localAddress,
+    tls: tls !== null,
+    verified: tls?.verified ?? false,
+    utf8: extensions.has('SMTPUTF8'),
     sessionMs: 0,
-    transcript: null,
+    transcript: { startedAt, lines: transcript.take() },
+  }
+}
+
+type Content = Pick<Attempt['prepared'], 'message' | 'sizeBytes'>
+
+/**
+ * The server left before it judged anything. An idle connection ends with a 421, or is just closed; a new one that is
+ * closed in place of an answer to MAIL is no more use. What may have been sent is never sent to another host.
+ */
+function hasLeft({ stage, reason, reply, afterFinalDot }: SmtpFailure, { used }: HeldConnection): boolean {
+  if (used === 0) return stage === 'mail' && reason === 'closed' && !afterFinalDot
+  if (stage !== 'mail' && stage !== 'rset') return false
+  return reason === 'closed' || reply?.code === CODE.leaving
+}
+
+/** Without 8BITMIME a client must not send bytes above 127 (RFC 6152 §3). Null: this message must not be converted. */
+async function contentFor(
+  prepared: Attempt['prepared'],
+  { extensions }: SmtpConnection,
+): Promise<Content | null> {
+  const { message, utf8, toSevenBit } = prepared
+  const asIs = extensions.has('8BITMIME') || utf8 || toSevenBit === undefined || !needs8bit(message)
+  return asIs ? prepared : toSevenBit()
+}
+
+/** The message with the field that names the address it is sent from. */
+function withSource(
+  { message, sizeBytes }: Content,
+  sourceHeader: string | null | undefined,
+  ip: string | null,
+): Content {
+  if (!sourceHeader || ip === null) return { message, sizeBytes }
+  const field = `${sourceHeader}: ${ip}`
+  return {
+    message: { ...message, headers: [...message.headers, field] },
+    sizeBytes: sizeBytes + field.length + 2,
   }
 }

@@ -13,15 +13,12 @@
  *
  * Only this file adds deliveries to what is held and removes them, reserves slots and renews leases.
  */
-import type { Logger } from 'pino'
-import { PassingMap } from '../../../base/flow/passing.ts'
-import type { Clock } from '../../../base/time/clock.ts'
+
+import { PassingMap } from '../../../base/flow/cache.ts'
 import type { DeliveryRow } from '../../../platform/store/schema.ts'
-import { InFlight } from '../claim/in-flight.ts'
-import { type ClaimedDelivery, type DueGroup, LEASE_MS, type Queue } from '../claim/queue.ts'
-import type { DeliveryParts, LaneState, Reservation, Transport } from '../contract.ts'
+import { type ClaimedDelivery, type DueGroup, LEASE_MS } from '../claim/queue.ts'
+import type { DeliveryParts, LaneState, Reservation } from '../contract.ts'
 import { type Group, type HeldDelivery, type Lane, Lanes } from './lanes.ts'
-import type { LimitShare } from './pacing.ts'
 
 /** Deliveries held in memory; the rest waits in the database. */
 const HELD_MAX = 5_000
@@ -40,6 +37,29 @@ const DOUBTFUL_MAX = 20_000
 
 /** Pause after the database refused a claim or an outcome. */
 export const STORE_RETRY_MS = 1000
+
+/** Counts what is in progress, so that it can be awaited; a set of promises would cost two more for each delivery. */
+export class InFlight {
+  private count = 0
+  private waiting: (() => void)[] = []
+
+  begin(): void {
+    this.count++
+  }
+
+  end(): void {
+    this.count--
+    if (this.count > 0 || this.waiting.length === 0) return
+    const resolvers = this.waiting
+    this.waiting = []
+    for (const resolve of resolvers) resolve()
+  }
+
+  /** Resolves when nothing is in progress. */
+  async ended(): Promise<void> {
+    if (this.count > 0) await new Promise<void>((resolve) => this.waiting.push(resolve))
+  }
+}
 
 /** Whether deliveries may be taken in and attempts may begin. */
 export class Admission {
@@ -63,7 +83,7 @@ export class Admission {
 
   /** An outcome could not be written, or nothing may be claimed; may have passed after STORE_RETRY_MS. */
   get storeRefuses(): boolean {
-    return this.#unwritten > 0 || this.#mayClaim?.() === false
+    return this.#unwritten > 0 || !this.#mayClaim()
   }
 
   get mayBegin(): boolean {
@@ -92,16 +112,9 @@ export class Admission {
   }
 }
 
-export interface HoldingParts {
-  queue: Queue
-  transport: Transport
+interface HoldingParts
+  extends Pick<DeliveryParts, 'queue' | 'transport' | 'isCurrent' | 'share' | 'clock' | 'log'> {
   admission: Admission
-  /** False: others may take over what this process holds. */
-  isCurrent?: (() => boolean) | undefined
-  /** Of the limits of lanes. */
-  share?: (() => LimitShare) | undefined
-  clock: Clock
-  log: Logger
   /** A delivery waits in its lane now. */
   onWaiting(lane: Lane, group: Group): void
   /** A slot of the lane is free again. */
@@ -319,7 +332,7 @@ export class Holding {
 
   /** False: another process may have it, so it must not be handed over. */
   isLeased(held: HeldDelivery): boolean {
-    if (held.lost || !this.#isHeld(held) || this.#parts.isCurrent?.() === false) return false
+    if (held.lost || !this.#isHeld(held) || !this.#parts.isCurrent()) return false
     return this.#parts.clock.monotonic() < Math.max(held.leasedUntil, this.#renewedUntil)
   }
 

@@ -9,17 +9,14 @@
  * - A lane in which no attempt has ended lately is stalled. Once half of what this process may hold is in use
  *   (`crowded`), or half of what its account may begin, a stalled lane holds one delivery until that has ended: so many
  *   sources times dead destinations leave room for others.
- * - Accounts take turns, and each begins a limited number of deliveries (account-load.ts). Of one account's, what became due
- *   last and what became due first take turns: a message alone passes a batch of thousands to other domains.
+ * - Accounts take turns (claim/turns.ts), and each begins a limited number of deliveries (claim/account-load.ts).
  * - A sending domain that has nothing in a full lane may still add one delivery to it, so that the thousands of
- *   another domain delay it by one turn (fair-queue.ts).
+ *   another domain delay it by one turn.
  */
 
-import { PassingMap } from '../../../base/flow/passing.ts'
-import { remember } from '../../../base/flow/remember.ts'
+import { PassingMap, remember } from '../../../base/flow/cache.ts'
 import type { Clock, Timer } from '../../../base/time/clock.ts'
 import { AccountLoad, type Window } from '../claim/account-load.ts'
-import { FairQueue } from '../claim/fair-queue.ts'
 import type { ClaimedDelivery, DueDelivery, DueGroup } from '../claim/queue.ts'
 import type { LaneLimits } from '../shaping/shaping-table.ts'
 import { type LimitShare, Pace, type SlowDown } from './pacing.ts'
@@ -90,7 +87,7 @@ const REST_MAX_MS = 4_000
 /** Groups and lanes remembered, a few hundred bytes each; beyond that idle ones are dropped, oldest first. */
 const GROUPS_MAX = 20_000
 const LANES_MAX = 10_000
-/** Of one sending domain, groups with a backlog whose lane is not known: polls find the others again. */
+/** Groups with a backlog of one sending domain whose lane is not known: polls find the others again. */
 const UNROUTED_BACKLOG_MAX = 1_000
 const SLOWED_MAX = 1_000
 
@@ -102,14 +99,61 @@ export const sourceIp = ({ source }: Pick<LaneInfo, 'source'>): string | null =>
 export const sourceHelo = ({ source }: Pick<LaneInfo, 'source'>): string | null =>
   source === null || source === NO_SOURCE ? null : source.helo
 
+/**
+ * What waits in a lane, in fair order: accounts take turns, within an account its sending domains take turns, and each
+ * domain is first in, first out. One tenant's (or newsletter's) thousands delay another's single message by one turn.
+ */
+class FairQueue {
+  /** The map's order is the ring: the account whose turn it is is first, and moves to the end. */
+  private readonly accounts = new PassingMap<string, PassingMap<string, HeldDelivery[]>>()
+  private count = 0
+
+  get size(): number {
+    return this.count
+  }
+
+  push(item: HeldDelivery): void {
+    const { account_id: accountId, domain_id: domainId } = item.delivery
+    const domains = this.accounts.get(accountId) ?? new PassingMap<string, HeldDelivery[]>()
+    this.accounts.set(accountId, domains)
+    const items = domains.get(domainId)
+    if (items) items.push(item)
+    else domains.set(domainId, [item])
+    this.count++
+  }
+
+  shift(): HeldDelivery | undefined {
+    const [account] = this.accounts
+    if (!account) return undefined
+    const [accountId, domains] = account
+    const [domain] = domains
+    const [domainId, items] = domain as [string, HeldDelivery[]]
+    const item = items.shift() as HeldDelivery
+    domains.delete(domainId)
+    if (items.length > 0) domains.set(domainId, items)
+    this.accounts.delete(accountId)
+    if (domains.size > 0) this.accounts.set(accountId, domains)
+    this.count--
+    return item
+  }
+
+  /** Removes and returns everything. */
+  drain(): HeldDelivery[] {
+    const all = [...this.accounts.values()].flatMap((domains) => [...domains.values()].flat())
+    this.accounts.clear()
+    this.count = 0
+    return all
+  }
+}
+
 export class Lane {
   /** Another object after the shaping has changed. */
   info: LaneInfo
   readonly pace: Pace
-  readonly waiting = new FairQueue<HeldDelivery>()
+  readonly waiting = new FairQueue()
   /** Deliveries being prepared, sent or settled. */
   running = 0
-  /** Those of them that use a connection. */
+  /** How many of them use a connection. */
   connected = 0
   private connectionWaits: { held: HeldDelivery; resolve(free: boolean): void }[] = []
   /** Slots reserved for deliveries that are being inserted. */
@@ -256,7 +300,7 @@ export class Lanes {
   /** Accounts that something is held of. */
   private readonly accounts = new PassingMap<string, AccountLoad>()
   private readonly crowded: () => boolean
-  private readonly free: () => number
+  readonly free: () => number
   private readonly share: (() => LimitShare) | undefined
   /** Lanes that other processes slowed down and that are not known here yet. */
   private readonly slowedElsewhere = new Map<string, SlowedElsewhere>()
@@ -337,7 +381,7 @@ export class Lanes {
   }
 
   /** Its lane is half empty, or it is the sender's turn. */
-  private isShort(group: Group, now: number): boolean {
+  isShort(group: Group, now: number): boolean {
     const { lane } = group
     if (!lane) return this.roomFor(group, now) > 0
     return lane.held <= lane.holdMax(now, this.crowds(group)) / 2 || mayEnterFullLane(group)
@@ -384,9 +428,14 @@ export class Lanes {
     this.setBacklog(group)
   }
 
+  /** What the account has begun here. */
+  loadOf(id: string): AccountLoad {
+    return this.accounts.get(id) ?? new AccountLoad()
+  }
+
   /** A delivery of the account is held from now on. */
   accountOf(id: string): AccountLoad {
-    const account = this.accounts.get(id) ?? new AccountLoad()
+    const account = this.loadOf(id)
     this.accounts.set(id, account)
     account.held++
     return account
@@ -446,85 +495,6 @@ export class Lanes {
       if (!groups.has(group)) this.setBacklog(group, false)
   }
 
-  /**
-   * Which of the due deliveries to claim, at most `limit`: accounts take turns, within an account its groups, each while its
-   * lane has room. Groups that got less than was due are marked. `seesAll`: nothing else is due. If something else is, lanes
-   * that are more than half full get nothing: else they would be kept full with what the poll returns first.
-   */
-  choose(due: readonly DueDelivery[], limit: number, now: number, seesAll: boolean): Choice {
-    const ids: string[] = []
-    const taken: Taken = new Map()
-    const all = this.turnsOf(due)
-    let turns = all
-    while (turns.length > 0 && ids.length < limit)
-      turns = turns.filter((turn) => {
-        if (ids.length >= limit) return true
-        const entry = this.nextOf(turn, now, seesAll, taken, this.free() - ids.length)
-        if (!entry) return false
-        ids.push((entry.rows[entry.at] as DueDelivery).id)
-        entry.at++
-        return true
-      })
-    for (const { all: entries } of all)
-      for (const { group, rows, at } of entries) if (at < rows.length) this.setBacklog(group)
-    return { ids, heldBack: all.some(({ heldBack }) => heldBack.length > 0) }
-  }
-
-  /** The group whose row the account's turn is for, counted as taken; null: the account gets nothing more. */
-  private nextOf(turn: Turn, now: number, seesAll: boolean, taken: Taken, free: number): Pending | null {
-    const { account, heldBack } = turn
-    for (;;) {
-      const entry = turn.take()
-      if (!entry) break
-      const { group, rows, at } = entry
-      if (!this.mayTake(group, now, seesAll, taken)) continue
-      const window = windowOf(account, group.lane, now)
-      if (!window.hasRoom(now, free, taken.get(window) ?? 0)) {
-        heldBack.push(entry)
-        continue
-      }
-      account.newestNext = !account.newestNext
-      if (at + 1 < rows.length) turn.later.push(entry)
-      return counted(entry, window, taken)
-    }
-    heldBack.sort((a, b) => dueAt(b) - dueAt(a))
-    for (const entry of heldBack) {
-      const { group, rows, at } = entry
-      if (at === rows.length || !this.mayTake(group, now, seesAll, taken)) continue
-      return account.takeBeyond(now, free) ? counted(entry, windowOf(account, group.lane, now), taken) : null
-    }
-    return null
-  }
-
-  /** Whether the lane has room for one more of the group, besides those taken. */
-  private mayTake(group: Group, now: number, seesAll: boolean, taken: Taken): boolean {
-    const here = taken.get(group.lane ?? group) ?? 0
-    if (this.roomFor(group, now) - here > 0 && (seesAll || this.isShort(group, now))) return true
-    return (taken.get(group) ?? 0) === 0 && mayEnterFullLane(group)
-  }
-
-  private turnsOf(due: readonly DueDelivery[]): Turn[] {
-    const entries = new Map<Group, Pending>()
-    const turns = new Map<string, Turn>()
-    for (const row of due) {
-      const group = this.group(row)
-      const { account_id: accountId } = row
-      group.accountId = accountId
-      const known = entries.get(group)
-      if (known) {
-        known.rows.push(row)
-        continue
-      }
-      const turn = turns.get(accountId) ?? new Turn(this.accounts.get(accountId) ?? new AccountLoad())
-      turns.set(accountId, turn)
-      const entry = { group, rows: [row], at: 0 }
-      entries.set(group, entry)
-      turn.all.push(entry)
-    }
-    for (const turn of turns.values()) turn.begin()
-    return [...turns.values()]
-  }
-
   /** Drops idle lanes and groups when there are too many. */
   sweep(now: number): void {
     for (const [name, lane] of this.lanes) {
@@ -542,7 +512,7 @@ export class Lanes {
 const mayOvertakeBacklog = (group: Group) => group.lane?.backlog.size === 0 || mayEnterFullLane(group)
 
 /** One delivery per sending domain enters a lane that others have filled. */
-const mayEnterFullLane = ({ lane, key }: Group) => lane !== null && lane.holdsOf(key.domain_id) === 0
+export const mayEnterFullLane = ({ lane, key }: Group) => lane !== null && lane.holdsOf(key.domain_id) === 0
 
 const nameOf = ({ domain_id, recipient_domain, source_key = '' }: DueGroup) =>
   `${domain_id} ${recipient_domain} ${source_key}`
@@ -550,61 +520,3 @@ const nameOf = ({ domain_id, recipient_domain, source_key = '' }: DueGroup) =>
 /** Where deliveries of the account for this lane count; null: it is not known yet. */
 export const windowOf = (account: AccountLoad, lane: Lane | null, now: number): Window =>
   lane && !lane.isStalled(now) ? account.answering : account.silent
-
-export interface Choice {
-  ids: string[]
-  /** An account may begin no more of its mail now. */
-  heldBack: boolean
-}
-
-interface Pending {
-  group: Group
-  rows: DueDelivery[]
-  at: number
-}
-
-/** How many are about to be claimed for a lane, a group or a window. */
-type Taken = Map<Lane | Group | Window, number>
-
-const dueAt = ({ rows, at }: Pending) => rows[at]?.due_at ?? 0
-
-function counted(entry: Pending, window: Window, taken: Taken): Pending {
-  const { group } = entry
-  for (const each of new Set([group, group.lane ?? group, window]))
-    taken.set(each, (taken.get(each) ?? 0) + 1)
-  return entry
-}
-
-/** An account's turns in one round: one row of each group, then another of each. */
-class Turn {
-  readonly account: AccountLoad
-  readonly all: Pending[] = []
-  /** Those that have a row for the next pass. */
-  later: Pending[] = []
-  /** Those that the account may not begin now. */
-  readonly heldBack: Pending[] = []
-  private entries: Pending[] = []
-  private from = 0
-  private to = 0
-
-  constructor(account: AccountLoad) {
-    this.account = account
-  }
-
-  begin(): void {
-    this.later = [...this.all].sort((a, b) => dueAt(a) - dueAt(b))
-  }
-
-  /** What became due last or first, as the account's turn is; null: nothing is left. */
-  take(): Pending | null {
-    if (this.from === this.to) {
-      this.entries = this.later
-      this.later = []
-      this.from = 0
-      this.to = this.entries.length
-    }
-    if (this.from === this.to) return null
-    const at = this.account.newestNext ? --this.to : this.from++
-    return this.entries[at] as Pending
-  }
-}

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { siteOfHosts } from '../connect/site-of-hosts.ts'
+import { siteOfHosts } from '../connect/routing.ts'
 import { shippedShaping } from '../shaping/shaping-table.ts'
 import { Lanes } from './lanes.ts'
 import { asksFor, Pace } from './pacing.ts'

@@ -9,26 +9,28 @@
  *    off again.
  * 3. Limits are those of the shaping with the ordered members replaced. What a lane has learnt from replies stays.
  */
+
 import type { Logger } from 'pino'
 import { BadRequest } from '../../../base/process/errors.ts'
 import type { Clock } from '../../../base/time/clock.ts'
-import { createJob, type Job } from '../../../platform/jobs/job.ts'
+import { HOUR_MS, MINUTE_MS } from '../../../base/time/durations.ts'
+import { createJob } from '../../../platform/jobs/job.ts'
 import type { DeliveryOverrideRow } from '../../../platform/store/schema.ts'
 import type { Store } from '../../../platform/store/store.ts'
 import { REASON_PROVIDER_PAUSED } from '../attempt/outcome.ts'
-import { STATE_OF_ID } from '../claim/queue.ts'
+import { STATE_OF_ID, WAITS } from '../claim/queue.ts'
 import { rateOf } from '../shaping/shaping-file.ts'
 import type { LaneLimits } from '../shaping/shaping-table.ts'
 
 /** Times in Unix milliseconds; `until` null: until somebody ends it. */
-export interface Pause {
+interface Pause {
   since: number
   until: number | null
   reason: string
 }
 
 /** A null member is that of the shaping. */
-export interface OrderedLimits {
+interface OrderedLimits {
   connections: number | null
   /** `300/1m`; `none`: no limit. */
   rate: string | null
@@ -41,36 +43,9 @@ export interface Override {
   limits: OrderedLimits | null
 }
 
-export interface SitePauses {
-  /** The pause that concerns a delivery; null: it may be sent. In memory: asked for each attempt. */
-  pauseOf(site: string, recipientDomain: string): Pause | null
-  /** When what the pause keeps is looked at again, in Unix milliseconds. */
-  nextLook(site: string, recipientDomain: string): number
-}
+export type Overrides = Awaited<ReturnType<typeof openOverrides>>
 
-export interface Overrides extends SitePauses {
-  /** Those in force, by site. */
-  list(): Override[]
-  find(site: string): Override | null
-  /** The limits in force of a site; the same object as long as nothing changes. */
-  limitsOf(site: string, shaped: LaneLimits): LaneLimits
-  /** @throws BadRequest over OVERRIDES_MAX sites */
-  pause(site: string, pause: Omit<Pause, 'since'>): Promise<Override>
-  /** Resolves whether it was paused. */
-  resume(site: string): Promise<boolean>
-  /** @throws BadRequest over OVERRIDES_MAX sites */
-  setLimits(site: string, limits: OrderedLimits): Promise<Override>
-  /** Resolves whether there were any. */
-  resetLimits(site: string): Promise<boolean>
-  onChange(listener: () => void): void
-  /** Calls `listener` when mail that a pause kept is due. */
-  onReleased(listener: () => void): void
-  /** Ends what makes the mail of an ended pause due; the rest of it is looked at within the hour. */
-  stop(): Promise<void>
-  readonly job: Job
-}
-
-export interface OverrideParts {
+interface OverrideParts {
   store: Store
   clock: Clock
   log: Logger
@@ -82,20 +57,19 @@ const OVERRIDES_MAX = 1_000
 export const NO_RATE = 'none'
 const TOPIC = 'delivery-overrides'
 const READ_EVERY_MS = 5_000
-const LOOK_AGAIN_MS = 3_600_000
+const LOOK_AGAIN_MS = HOUR_MS
 /** What waits is not all due at the same time. */
-const SPREAD_MS = 10 * 60_000
+const SPREAD_MS = 10 * MINUTE_MS
 /** Rows in one transaction. */
 const PORTION = 500
 
-const WAITS = `state IN ('scheduled', 'queued')`
 /** Only what was put off before: what another pause keeps is not taken again. */
 const RELEASE = `UPDATE deliveries SET due_at = ?, reason = 'resumed', updated_at = ?
   WHERE id IN (SELECT id FROM deliveries
     WHERE reason = '${REASON_PROVIDER_PAUSED}' AND ${WAITS} AND updated_at <= ? ORDER BY id LIMIT ${PORTION})
   AND ${STATE_OF_ID} IN ('scheduled', 'queued')`
 
-export async function openOverrides({ store, clock, log, random }: OverrideParts): Promise<Overrides> {
+export async function openOverrides({ store, clock, log, random }: OverrideParts) {
   const listeners: (() => void)[] = []
   let onReleased = () => {}
   let inForce: ReadonlyMap<string, Override> = new Map()
@@ -186,7 +160,7 @@ export async function openOverrides({ store, clock, log, random }: OverrideParts
     }
   }
 
-  const pauseOf: SitePauses['pauseOf'] = (site, recipientDomain) => {
+  function pauseOf(site: string, recipientDomain: string): Pause | null {
     if (inForce.size === 0) return null
     const pauses = [inForce.get(site)?.pause, inForce.get(recipientDomain)?.pause]
     return pauses.find((pause) => pause && (pause.until ?? Number.POSITIVE_INFINITY) > clock.now()) ?? null
@@ -196,14 +170,18 @@ export async function openOverrides({ store, clock, log, random }: OverrideParts
   await refresh()
   store.changes.follow(TOPIC, refresh)
   return {
+    /** What is in force, by site. */
     list: () => [...inForce.values()],
-    find: (site) => inForce.get(site) ?? null,
+    find: (site: string): Override | null => inForce.get(site) ?? null,
+    /** The pause that concerns a delivery; null: it may be sent. In memory: asked for each attempt. */
     pauseOf,
-    nextLook(site, recipientDomain) {
+    /** When what the pause keeps is looked at again, in Unix milliseconds. */
+    nextLook(site: string, recipientDomain: string): number {
       const until = pauseOf(site, recipientDomain)?.until ?? Number.POSITIVE_INFINITY
       return Math.min(until, clock.now() + LOOK_AGAIN_MS + random() * SPREAD_MS)
     },
-    limitsOf(site, shaped) {
+    /** The limits in force of a site; the same object as long as nothing changes. */
+    limitsOf(site: string, shaped: LaneLimits): LaneLimits {
       const ordered = inForce.size === 0 ? null : inForce.get(site)?.limits
       if (!ordered) return shaped
       const last = known.get(site)
@@ -212,32 +190,38 @@ export async function openOverrides({ store, clock, log, random }: OverrideParts
       known.set(site, { shaped, limits })
       return limits
     },
-    async pause(site, { until, reason }) {
+    /** @throws BadRequest over OVERRIDES_MAX sites */
+    async pause(site: string, { until, reason }: Omit<Pause, 'since'>): Promise<Override> {
       const since = inForce.get(site)?.pause?.since ?? now()
       await change(site, { paused_at: since, pause_until: until, pause_reason: reason })
       return found(site)
     },
-    async resume(site) {
+    /** Resolves whether it was paused. */
+    async resume(site: string): Promise<boolean> {
       if (!inForce.get(site)?.pause) return false
       await change(site, { paused_at: null, pause_until: null, pause_reason: '' })
       void releaseAll()
       hasLateOnes = true
       return true
     },
-    async setLimits(site, { connections, rate, until }) {
+    /** @throws BadRequest over OVERRIDES_MAX sites */
+    async setLimits(site: string, { connections, rate, until }: OrderedLimits): Promise<Override> {
       await change(site, { connections, rate, limits_until: until })
       return found(site)
     },
-    async resetLimits(site) {
+    /** Resolves whether there were any. */
+    async resetLimits(site: string): Promise<boolean> {
       if (!inForce.get(site)?.limits) return false
       await change(site, { connections: null, rate: null, limits_until: null })
       return true
     },
-    onChange: (listener) => void listeners.push(listener),
-    onReleased(listener) {
+    onChange: (listener: () => void) => void listeners.push(listener),
+    /** Calls `listener` when mail that a pause kept is due. */
+    onReleased(listener: () => void): void {
       onReleased = listener
     },
-    stop() {
+    /** Ends what makes the mail of an ended pause due; the rest of it is looked at within the hour. */
+    stop(): Promise<void> {
       isStopping = true
       return releasing
     },

@@ -6,6 +6,7 @@
  * Every fault of a file is found, with the line that it is in.
  */
 import { type JsonLines, jsonLines } from '../../../base/json-lines.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../base/time/durations.ts'
 import { isPlainObject } from '../../../base/values.ts'
 import { compilePattern, type Pattern } from '../../../protocols/smtp/reply-pattern.ts'
 
@@ -70,8 +71,6 @@ const PATTERNS_MAX = 50
 const FAULTS_MAX = 50
 export const CONNECTIONS_MAX = 1_000
 const MESSAGES_MAX = 1_000_000
-const MINUTE_MS = 60_000
-const DAY_MS = 24 * 60 * MINUTE_MS
 const PAUSE_MAX_MS = 30 * DAY_MS
 
 const VERSION = /^[A-Za-z0-9._-]{1,64}$/
@@ -81,7 +80,7 @@ const RESERVED_SITES = ['relay']
 const HOST = /^(?=.{1,253}$)(?:[a-z0-9_](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
 const SPAN = /^(\d{1,6})([smhd])$/
 const CODE = /^(?:any|[45]xx|[45]\d\d)$/
-const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: MINUTE_MS, h: 60 * MINUTE_MS, d: DAY_MS }
+const UNITS_MS: Readonly<Record<string, number>> = { s: SECOND_MS, m: MINUTE_MS, h: HOUR_MS, d: DAY_MS }
 
 const SHAPE_MEMBERS = [
   'comment',

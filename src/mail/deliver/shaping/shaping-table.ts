@@ -1,6 +1,8 @@
 /** The limits of all sites, as they are looked up for each destination. Pure. */
+
 import { readFileSync } from 'node:fs'
-import { displayNameOf } from './display-names.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../base/time/durations.ts'
+import { displayNameOf } from './provider-names.ts'
 import {
   type BackOff,
   type GivenShape,
@@ -116,9 +118,9 @@ const withDefaults = (given: GivenShape): WholeShape => ({
   connections: given.connections ?? 1,
   messagesPerConnection: given.messagesPerConnection ?? 1,
   messagesPerSecond: given.messagesPerSecond ?? null,
-  recoveryMs: given.recoveryMs ?? 15 * 60_000,
-  blockedPauseMs: given.blockedPauseMs ?? 3_600_000,
-  blockedPauseMaxMs: given.blockedPauseMaxMs ?? 24 * 3_600_000,
+  recoveryMs: given.recoveryMs ?? 15 * MINUTE_MS,
+  blockedPauseMs: given.blockedPauseMs ?? HOUR_MS,
+  blockedPauseMaxMs: given.blockedPauseMaxMs ?? DAY_MS,
   replies: given.replies ?? [],
 })
 

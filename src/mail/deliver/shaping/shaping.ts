@@ -10,32 +10,22 @@ import { readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import type { Clock } from '../../../base/time/clock.ts'
-import { createJob, type Job } from '../../../platform/jobs/job.ts'
+import { createJob } from '../../../platform/jobs/job.ts'
 import { FILE_BYTES_MAX, readShapingFile, ShapingFileError } from './shaping-file.ts'
-import { readShipped, type ShapingTable, shapingTable, shippedShaping } from './shaping-table.ts'
+import { readShipped, shapingTable, shippedShaping } from './shaping-table.ts'
 
-export interface Shaping {
-  /** Another object after each change. */
-  current(): ShapingTable
-  state(): ShapingState
-  /** Calls `listener` after each change. */
-  onChange(listener: () => void): void
-  /** Reads the file again, whether it has changed or not. Never rejects. */
-  reload(): Promise<void>
-  /** Looks for changes of the file; null without one. */
-  readonly job: Job | null
-}
+export type Shaping = Awaited<ReturnType<typeof openShaping>>
 
-export interface ShapingState {
+interface ShapingState {
   /** The operator's; null: none. */
   file: string | null
   /** Unix milliseconds. */
   loadedAt: number
-  /** Of the newest file, if it is not in force. */
+  /** Why the newest file is not in force; none if it is. */
   faults: readonly string[]
 }
 
-export interface ShapingParts {
+interface ShapingParts {
   file: string | null
   dataFolder: string
   clock: Clock
@@ -45,8 +35,7 @@ export interface ShapingParts {
 const LOOK_EVERY_MS = 5_000
 const COPY_NAME = 'shaping-last-good.json'
 
-export async function openShaping(parts: ShapingParts): Promise<Shaping> {
-  const { file, dataFolder, clock, log } = parts
+export async function openShaping({ file, dataFolder, clock, log }: ShapingParts) {
   const copy = join(dataFolder, COPY_NAME)
   const listeners: (() => void)[] = []
   let table = shippedShaping()
@@ -113,10 +102,14 @@ export async function openShaping(parts: ShapingParts): Promise<Shaping> {
     return reading
   }
   return {
+    /** Another object after each change. */
     current: () => table,
     state: () => state,
-    onChange: (listener) => void listeners.push(listener),
+    /** Calls `listener` after each change. */
+    onChange: (listener: () => void) => void listeners.push(listener),
+    /** Reads the file again, whether it has changed or not. Never rejects. */
     reload: () => queued(async () => (file === null ? undefined : load(file))),
+    /** Looks for changes of the file; null without one. */
     job:
       file === null
         ? null

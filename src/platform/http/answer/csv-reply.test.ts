@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { startServer } from '../../../../test/support/http-server.ts'
 import { anyJson } from '../../../base/shape.ts'
 import { operation } from '../operation.ts'
-import { startServer } from '../testing.ts'
-import { csvReply, prefersCsv } from './csv-reply.ts'
+import { csvReply, prefersCsv } from './reply.ts'
 
 const get = (path: string, handler: () => Promise<object>) =>
   operation({

@@ -18,7 +18,7 @@ import {
   Unavailable,
 } from '../../../base/process/errors.ts'
 
-export interface ErrorAnswer {
+interface ErrorAnswer {
   status: number
   body: Record<string, unknown>
   headers: Record<string, string>

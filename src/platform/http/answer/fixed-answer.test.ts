@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
-import { startServer } from '../testing.ts'
-import { readPages } from './static-pages.ts'
+import { startServer } from '../../../../test/support/http-server.ts'
+import { readPages } from './pages.ts'
 
 /** Unlike `fetch`, says nothing by itself and decompresses nothing. */
 async function ask(port: number, path: string, headers: Record<string, string> = {}, method = 'GET') {

@@ -1,10 +1,22 @@
-/** What a handler returns when a plain object as JSON with status 200 is not enough. */
+/**
+ * Answers: what a handler returns when a plain object as JSON with status 200 is not enough, and the end of a request
+ * (dispatch.ts), where the result, or what was thrown on the way, is sent.
+ */
+import { createHash } from 'node:crypto'
+import { channel } from 'node:diagnostics_channel'
+import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
+import { type CsvValue, csvBytes } from '../../../base/csv.ts'
+import { sharedBytes } from '../../../base/flow/shared-bytes.ts'
+import type { FaultLog } from '../../../base/process/fault-log.ts'
 import type { Media, Nothing } from '../../../base/shape.ts'
 import type { Clock } from '../../../base/time/clock.ts'
-import { type Chunk, inPieces } from '../../../protocols/message/mime-message.ts'
+import { type Chunk, chunkSize, inPieces } from '../../../protocols/message/mime-message.ts'
+import type { Exchange } from '../exchange.ts'
 import { JSON_TYPE } from '../listening/arrival.ts'
-import type { FixedAnswer } from './fixed-answer.ts'
+import { mediaTypeOf } from '../request/body.ts'
+import type { Authentication, Guarded } from '../rights/auth.ts'
+import { answerTo } from './errors.ts'
 
 export interface ServerEvent {
   event?: string
@@ -22,7 +34,7 @@ export type Content =
   | { kind: 'fixed'; answer: FixedAnswer }
   | { kind: 'none' }
 
-export interface ReplyOptions {
+interface ReplyOptions {
   status?: number
   /** Further headers; they replace the standard ones, so a public page can set its own policy. */
   headers?: Readonly<Record<string, string | readonly string[]>>
@@ -96,7 +108,7 @@ const HEARTBEAT_MS = 15_000
  * The events in the text form of the HTML standard §9.2.6, with heartbeats in between. `isAllowed` is called once per
  * heartbeat interval; false ends the stream.
  */
-export function eventFrames(
+function eventFrames(
   events: AsyncIterable<ServerEvent>,
   signal: AbortSignal,
   clock: Clock,
@@ -154,4 +166,268 @@ function frame({ event, id, data }: ServerEvent): string {
   const oneLine = (text: string) => text.replace(/[\r\n\0]/g, ' ')
   const head = event === undefined ? '' : `event: ${oneLine(event)}\n`
   return `${head}${id === undefined ? '' : `id: ${oneLine(id)}\n`}data: ${JSON.stringify(data)}\n\n`
+}
+
+/** RFC 7111 §4. */
+const CSV_TYPE = 'text/csv; charset=utf-8; header=present'
+
+/**
+ * Lists as CSV files, for clients that prefer them to JSON.
+ *
+ * A CSV file that is written while the client takes it.
+ * @param filename printable ASCII without quotes
+ * @param records closed when the client leaves
+ */
+export const csvReply = (
+  filename: string,
+  header: readonly string[],
+  records: AsyncIterable<readonly CsvValue[]> | Iterable<readonly CsvValue[]>,
+) =>
+  new Reply(
+    { kind: 'stream', source: csvBytes(header, records), contentType: CSV_TYPE },
+    { headers: { 'content-disposition': `attachment; filename="${filename}"` } },
+  )
+
+/**
+ * Whether an Accept field names CSV, with at least the weight of JSON (RFC 9110 §12.5.1). Ranges such as `*` alone mean
+ * JSON.
+ */
+export function prefersCsv(accept: string | undefined): boolean {
+  const csv = weightOf('text/csv', accept ?? '')
+  return csv > 0 && csv >= weightOf('application/json', accept ?? '')
+}
+
+/** 0: not named. */
+function weightOf(type: string, accept: string): number {
+  for (const range of accept.toLowerCase().split(',')) {
+    const [name, ...params] = range.split(';').map((part) => part.trim())
+    if (name !== type) continue
+    const weight = params.find((param) => param.startsWith('q='))
+    return weight === undefined ? 1 : Number(weight.slice(2)) || 0
+  }
+  return 0
+}
+
+/**
+ * Answers that are the same for all clients as long as the process runs. Their bytes, plain and compressed, are made once
+ * and shared with the listening thread, so that a thousand of them in flight take no more memory than one.
+ */
+export interface FixedAnswer {
+  headers: Readonly<Record<string, string>>
+  /** In order of preference; the plain one is the last. */
+  forms: readonly Form[]
+}
+
+interface Form {
+  coding: Coding
+  etag: string
+  bytes(): Buffer
+}
+
+type Coding = 'br' | 'gzip' | 'identity'
+
+/** The compressed forms that exist. A function is called at most once, for the first answer in that form. */
+export interface Compressed {
+  br?: Uint8Array
+  gzip?: Uint8Array | (() => Uint8Array)
+}
+
+export function fixedAnswer(
+  bytes: Uint8Array,
+  headers: Readonly<Record<string, string>>,
+  { br, gzip }: Compressed = {},
+): FixedAnswer {
+  const digest = createHash('sha256').update(bytes).digest('base64url').slice(0, 22)
+  const forms: Form[] = []
+  if (br) forms.push({ coding: 'br', etag: `"${digest}-br"`, bytes: shared(br) })
+  if (gzip) forms.push({ coding: 'gzip', etag: `"${digest}-gzip"`, bytes: shared(gzip) })
+  // A strong validator names one sequence of bytes, so that each form has its own (RFC 9110 §8.8.1).
+  forms.push({ coding: 'identity', etag: `"${digest}"`, bytes: shared(bytes) })
+  return { headers: { ...headers, vary: 'Accept-Encoding' }, forms }
+}
+
+function shared(source: Uint8Array | (() => Uint8Array)): () => Buffer {
+  if (typeof source !== 'function') {
+    const bytes = sharedBytes(source)
+    return () => bytes
+  }
+  let made: Buffer | undefined
+  return () => {
+    made ??= sharedBytes(source())
+    return made
+  }
+}
+
+/** Answers in the best form that the client accepts, or with 304 if it has any of them. */
+export function sendFixed({ headers, forms }: FixedAnswer, exchange: Exchange): void {
+  const acceptable = codingsOf(String(exchange.headers['accept-encoding'] ?? ''))
+  const form = forms.find(({ coding }) => coding === 'identity' || acceptable(coding)) as Form
+  exchange.setHeaders(headers)
+  exchange.setHeader('etag', form.etag)
+  const known = exchange.headers['if-none-match']
+  if (known !== undefined && forms.some(({ etag }) => includesTag(known, etag))) {
+    exchange.status = 304
+    exchange.send(undefined)
+    return
+  }
+  if (form.coding !== 'identity') exchange.setHeader('content-encoding', form.coding)
+  exchange.send(form.bytes())
+}
+
+/** RFC 9110 §12.5.3. Without a weight for it, or for `*`, a coding is not acceptable. */
+function codingsOf(acceptEncoding: string): (coding: Coding) => boolean {
+  const weights = new Map<string, number>()
+  for (const item of acceptEncoding.toLowerCase().split(',')) {
+    const [coding = '', weight] = item.split(';', 2)
+    const value = /^\s*q\s*=\s*([\d.]+)\s*$/.exec(weight ?? 'q=1')?.[1]
+    weights.set(coding.trim(), Number(value ?? 0))
+  }
+  return (coding) => (weights.get(coding) ?? weights.get('*') ?? 0) > 0
+}
+
+/** `If-None-Match` with the weak comparison, RFC 9110 §13.1.2. No etag of ours holds a comma. */
+function includesTag(ifNoneMatch: string, etag: string): boolean {
+  return ifNoneMatch.split(',').some((item) => {
+    const one = item.trim()
+    return one === '*' || one === etag || one === `W/${etag}`
+  })
+}
+
+export interface AnsweringParts {
+  clock: Clock
+  /** Log of what was not the caller's doing. */
+  faults: FaultLog
+  authRealm: string
+}
+
+/** What an operation says about its answers (operation.ts). */
+interface AnsweredOperation extends Guarded {
+  id: string
+}
+
+interface Answering {
+  /** @param context its `signal` ends an event stream */
+  sendResult(
+    result: Reply | object,
+    context: { readonly signal: AbortSignal },
+    spec: AnsweredOperation,
+    exchange: Exchange,
+  ): void
+  sendError(error: unknown, spec: AnsweredOperation, exchange: Exchange): void
+}
+
+/** What the tests compare with the declaration of the operation. */
+export interface AnsweredCall {
+  /** The operation itself. */
+  spec: AnsweredOperation
+  status: number
+  /** Empty: no body. */
+  contentType: string
+  /** The value to be sent as JSON, or bytes; undefined: bytes that are not at hand. */
+  body: unknown
+}
+
+/** Costs nothing as long as nobody listens. */
+const answers = channel('sendwright.answer')
+
+function publish(spec: AnsweredOperation, status: number, content: Content): void {
+  const call = (contentType: string, body?: unknown): AnsweredCall => ({ spec, status, contentType, body })
+  if (content.kind === 'json') answers.publish(call(JSON_TYPE, content.body))
+  else if (content.kind === 'none') answers.publish(call(''))
+  else if (content.kind === 'events') answers.publish(call('text/event-stream'))
+  else if (content.kind === 'fixed')
+    return // one of our pages, made before
+  else if (content.kind === 'stream') answers.publish(call(content.contentType))
+  else
+    answers.publish(
+      call(content.contentType, content.chunk instanceof Uint8Array ? Buffer.from(content.chunk) : undefined),
+    )
+}
+
+/** @param isStillAllowed checked during event streams */
+export function createAnswering(
+  { clock, faults, authRealm }: AnsweringParts,
+  isStillAllowed: Authentication['isStillAllowed'],
+): Answering {
+  function sendBytes({ chunk, contentType }: Content & { kind: 'bytes' }, exchange: Exchange): void {
+    exchange.setHeader('content-type', sendableType(contentType))
+    exchange.setHeader('content-length', chunkSize(chunk))
+    if (chunk instanceof Uint8Array) exchange.send(Buffer.from(chunk))
+    else if (exchange.method === 'HEAD') exchange.send('')
+    // Opened, a file would stay open for a client that has gone.
+    else if (exchange.arrival.isGone) exchange.abandon()
+    else exchange.send(streamOf(chunk.open()))
+  }
+
+  function sendStream({ source, contentType }: Content & { kind: 'stream' }, exchange: Exchange): void {
+    exchange.setHeader('content-type', contentType)
+    exchange.send(exchange.method === 'HEAD' ? '' : streamOf(source))
+  }
+
+  return {
+    sendResult(result, context, spec, exchange) {
+      if (!(result instanceof Reply)) {
+        if (answers.hasSubscribers) publish(spec, exchange.status, { kind: 'json', body: result })
+        exchange.sendJson(result)
+        return
+      }
+      exchange.status = result.status
+      exchange.setHeaders(result.headers)
+      const { content } = result
+      if (answers.hasSubscribers) publish(spec, result.status, content)
+      if (content.kind === 'json') exchange.sendJson(content.body)
+      else if (content.kind === 'none') exchange.send(undefined)
+      else if (content.kind === 'fixed') sendFixed(content.answer, exchange)
+      else if (content.kind === 'bytes') sendBytes(content, exchange)
+      else if (content.kind === 'stream') sendStream(content, exchange)
+      else {
+        exchange.setHeader('content-type', 'text/event-stream; charset=utf-8')
+        const isAllowed = () => isStillAllowed(spec, exchange)
+        const isHead = exchange.method === 'HEAD'
+        exchange.send(isHead ? '' : eventFrames(content.events, context.signal, clock, isAllowed))
+      }
+    },
+    sendError(error, spec, exchange) {
+      if (exchange.arrival.isCut) {
+        exchange.log.debug({ operation: spec.id }, 'client went away during its request')
+        exchange.abandon()
+        return
+      }
+      const answer = answerTo(error, clock.now())
+      if (answer.ourFault) {
+        const facts = { operation: spec.id, status: answer.status }
+        faults.log(exchange.log, error, facts, 'request failed')
+      }
+      exchange.status = answer.status
+      exchange.setHeaders(answer.headers)
+      if (answer.status === 401 && mayChallenge(exchange.headers)) {
+        exchange.setHeader('www-authenticate', `Basic realm="${authRealm}"`)
+      }
+      if (answer.status === 401 && spec.plainText401 === true) {
+        exchange.setHeader('content-type', 'text/plain; charset=utf-8')
+        exchange.send('Forbidden')
+      } else {
+        if (answers.hasSubscribers) publish(spec, answer.status, { kind: 'json', body: answer.body })
+        exchange.sendJson(answer.body)
+      }
+    },
+  }
+}
+
+/** The senders of attachments choose their types. */
+function sendableType(contentType: string): string {
+  const isSendable = /^[\t\x20-\x7e]*$/.test(contentType) && mediaTypeOf(contentType) !== ''
+  return isSendable ? contentType : 'application/octet-stream'
+}
+
+/** A stream as it is, so that what ends it closes what it reads from. */
+const streamOf = (source: AsyncIterable<Uint8Array>): Readable =>
+  source instanceof Readable ? source : Readable.from(source, { objectMode: false })
+
+/**
+ * Every 401 carries the challenge, except to a script of our own pages: there the browser would open its
+ * password window and remember the credentials, which the dashboard must never cause.
+ */
+function mayChallenge(headers: IncomingHttpHeaders): boolean {
+  return !(headers['sec-fetch-site'] === 'same-origin' && headers['sec-fetch-mode'] !== 'navigate')
 }

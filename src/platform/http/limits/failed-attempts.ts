@@ -7,16 +7,18 @@
  * - API keys are too long to be guessed: a right one is always accepted, at once. After ten wrong ones in a minute further
  *   refusals to that address take a second each, one after the other, for five minutes. Beyond the day's budget wrong
  *   ones get 429.
- * - Passwords are chosen by people: beyond either budget they are not checked (guessing-guard.ts). A login that
+ * - Passwords are chosen by people: beyond either budget they are not checked (`createGuessingGuard`). A login that
  *   succeeded from the same network before has a budget of its own there, so that others cannot lock it out.
  *
  * Loopback addresses are exempt. No account and no login is ever locked. All this is in memory: a restart forgets it.
  */
 
+import { Turns } from '../../../base/flow/gate.ts'
 import { pause } from '../../../base/flow/pause.ts'
-import { networkOf, networksOf } from '../../../base/net/client-networks.ts'
+import { networkOf, networksOf } from '../../../base/net/ip.ts'
 import { TooManyRequests } from '../../../base/process/errors.ts'
 import type { Clock } from '../../../base/time/clock.ts'
+import { DAY_MS, MINUTE_MS } from '../../../base/time/durations.ts'
 
 const PER_MINUTE = 10
 const PER_DAY = 50
@@ -31,8 +33,6 @@ const LOGIN_FACTOR = 9
  */
 const KNOWN_PLACE_FACTOR = 20
 
-const MINUTE_MS = 60_000
-const DAY_MS = 24 * 3_600_000
 const DELAY_MS = 1_000
 /** For a login that is tried from anywhere. */
 const LOGIN_DELAY_MS = 5_000
@@ -193,4 +193,79 @@ function putNewest<V>(map: Map<string, V>, key: string, value: V): void {
 
 function isLoopback(address: string): boolean {
   return address.startsWith('127.') || address === '::1'
+}
+
+/** Networks from which each login has succeeded. */
+export interface KnownPlaces {
+  isKnown(login: string, network: string): Promise<boolean>
+  /** Never rejects. */
+  note(login: string, network: string): Promise<void>
+}
+
+export interface GuessingGuard {
+  /**
+   * Runs `check` within the limits; null counts as a failure.
+   * @throws TooManyRequests over a budget, TooManyWaiting when too many wait; then it was not run
+   */
+  run<T>(address: string, login: string, check: () => Promise<T | null>): Promise<T | null>
+  isKnownPlace(address: string, login: string): Promise<boolean>
+  /** Notes that the login succeeded from there. Never rejects. */
+  succeeded(address: string, login: string): Promise<void>
+}
+
+/**
+ * Protects passwords, which people choose, against guessing over HTTP and SMTP (decision 50). Only a limited number of
+ * them is checked:
+ *
+ * 1. From a network where the login succeeded before, attempts are checked at once, within a budget of their own.
+ *    Concurrent ones may exceed it, by one for each connection.
+ * 2. Others from one /20 (IPv6: /48) are checked one after the other: concurrent ones would all pass before the first
+ *    has failed. One that waited is checked by the first rule if the login succeeded meanwhile.
+ * 3. When an address or its networks have used up their budget, the password is not checked.
+ * 4. A failure counts, whether the login exists or not.
+ *
+ * So nobody can lock out an owner from a network where the login succeeded before, nor from a network without failures.
+ * Exempt addresses, by default loopback, are always checked at once.
+ *
+ * `waitingMax`: attempts that wait for each /20; default no limit, where connections limit them.
+ */
+export function createGuessingGuard(
+  attempts: Pick<FailedAttempts, 'isExempt' | 'failed' | 'blockedMs' | 'blockedAtKnownPlaceMs'>,
+  places: KnownPlaces,
+  waitingMax?: number,
+): GuessingGuard {
+  const turns = new Turns(waitingMax)
+  const isKnownPlace = (address: string, login: string) => places.isKnown(login, networkOf(address))
+
+  /** Looks the place up again only if it matters. */
+  async function blockedElsewhereMs(address: string, login: string): Promise<number> {
+    const blockedMs = attempts.blockedMs(address)
+    const isKnown = blockedMs > 0 && (await isKnownPlace(address, login))
+    return isKnown ? attempts.blockedAtKnownPlaceMs(address, login) : blockedMs
+  }
+
+  async function checked<T>(
+    blockedMs: number,
+    address: string,
+    login: string,
+    check: () => Promise<T | null>,
+  ) {
+    if (blockedMs > 0) throw new TooManyRequests(blockedMs / 1000)
+    const found = await check()
+    if (found === null) attempts.failed(address, login)
+    return found
+  }
+
+  return {
+    isKnownPlace,
+    succeeded: (address, login) => places.note(login, networkOf(address)),
+    async run(address, login, check) {
+      if (attempts.isExempt(address)) return check()
+      if (await isKnownPlace(address, login))
+        return checked(attempts.blockedAtKnownPlaceMs(address, login), address, login, check)
+      return turns.run(networksOf(address)[2], async () =>
+        checked(await blockedElsewhereMs(address, login), address, login, check),
+      )
+    },
+  }
 }

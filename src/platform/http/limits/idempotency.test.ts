@@ -14,8 +14,7 @@ import { createSealer } from '../../store/secrets/sealing.ts'
 import { openSqlite } from '../../store/sqlite/sqlite.ts'
 import { insert } from '../../store/store.ts'
 import { Reply } from '../answer/reply.ts'
-import { createIdempotency } from './idempotency.ts'
-import type { IdempotentCall } from './idempotency-records.ts'
+import { createIdempotency, type IdempotentCall } from './idempotency.ts'
 
 const sealer = createSealer('a secret of at least 32 characters')
 const call: IdempotentCall = { accountId: 'a', owner: null, key: 'k', digest: 'd', joins: true }

@@ -9,21 +9,17 @@
  *    record without an answer is written first; calls that find it get 409 with Retry-After.
  * 4. An answer of 4xx is kept too; 429 and 5xx are not: the next call tries again.
  */
+
 import { createHash } from 'node:crypto'
-import { PassingMap } from '../../../base/flow/passing.ts'
-import { BadRequest } from '../../../base/process/errors.ts'
+import { PassingMap } from '../../../base/flow/cache.ts'
+import { BadRequest, Conflict } from '../../../base/process/errors.ts'
 import type { Clock } from '../../../base/time/clock.ts'
-import { StaleWrite, type Statement } from '../../store/store.ts'
+import { DAY_MS } from '../../../base/time/durations.ts'
+import type { IdempotencyKeyRow } from '../../store/schema.ts'
+import type { Sealer } from '../../store/secrets/sealing.ts'
+import { StaleWrite, type Statement, type Store } from '../../store/store.ts'
 import { answerTo } from '../answer/errors.ts'
-import { Reply } from '../answer/reply.ts'
-import {
-  createIdempotencyRecords,
-  type IdempotencyParts,
-  type IdempotentCall,
-  KEPT_MS,
-  ownKey,
-  stillRunning,
-} from './idempotency-records.ts'
+import { jsonReply, Reply } from '../answer/reply.ts'
 
 /** What a call under a key can add to its own transaction. */
 export interface IdempotencyRecord {
@@ -48,9 +44,8 @@ const RUNNING_MS = 120_000
 const WAIT_MS = 10_000
 const KEY_PATTERN = /^[\x20-\x7e]{1,256}$/
 
-/** The key of a request, or undefined. @throws BadRequest for one that is no 1 to 256 printable ASCII characters */
-export function idempotencyKey(header: string | readonly string[] | undefined): string | undefined {
-  if (header === undefined) return undefined
+/** @throws BadRequest for a key that is no 1 to 256 printable ASCII characters */
+export function idempotencyKey(header: string | readonly string[]): string {
   const key = String(header)
   if (KEY_PATTERN.test(key)) return key
   throw new BadRequest('Idempotency-Key must be 1 to 256 printable ASCII characters')
@@ -148,4 +143,123 @@ async function settlesBefore(promise: Promise<unknown>, until: number, clock: Cl
 
 function ignoreStale(error: unknown): void {
   if (!(error instanceof StaleWrite)) throw error
+}
+
+export interface IdempotentCall {
+  accountId: string
+  /** The API key, or the user of a session, that the call's key belongs to; null: the account. */
+  owner: string | null
+  key: string
+  /** Of method, path and everything the request carries; kept in memory only. */
+  digest: string
+  /** The operation commits the record itself. */
+  joins: boolean
+}
+
+interface IdempotencyParts {
+  store: Store
+  clock: Clock
+  sealer: Pick<Sealer, 'seal' | 'open' | 'mac'>
+}
+
+interface IdempotencyRecords {
+  /** The stored answer of the same request; null if there is none. @throws Conflict */
+  replay(call: IdempotentCall): Promise<Reply | null>
+  /** Statements that keep an answer, or with nulls a call without one yet. They fail where the key has a record. */
+  insertion(
+    call: IdempotentCall,
+    status: number | null,
+    body: object | null,
+    keepMs: number,
+  ): readonly Statement[]
+  /** Adds the answer to the record of a running call, for as long as answers are kept. */
+  complete(call: IdempotentCall, status: number, body: object): Promise<void>
+  /** Removes the record of a running call. */
+  remove(call: IdempotentCall): Promise<void>
+  /** Removes expired records. */
+  sweep(): Promise<void>
+}
+
+/** How long an answer is kept. */
+const KEPT_MS = DAY_MS
+/** The key as stored; keys of callers have no line break. */
+const ownKey = ({ owner, key }: IdempotentCall): string => (owner === null ? key : `${owner}\n${key}`)
+
+const PURPOSE = 'idempotency'
+const OTHER_REQUEST = 'Idempotency-Key was used with another request'
+const STILL_RUNNING = 'The first request with this Idempotency-Key is still running'
+
+const stillRunning = () => new Conflict(STILL_RUNNING, { retrySeconds: 1 })
+
+/**
+ * The rows of repeated POSTs. Answers hold new keys, passwords and login links, so they are sealed at rest, each bound to its owner and key.
+ * Requests hold passwords: only a MAC of them is stored, which reveals nothing without the sealing secret.
+ */
+function createIdempotencyRecords({ store, clock, sealer }: IdempotencyParts): IdempotencyRecords {
+  const times = store.leaseTimes
+
+  const ownerOf = (call: IdempotentCall) => JSON.stringify([call.accountId, ownKey(call)])
+  const sealed = (call: IdempotentCall, body: object) =>
+    sealer.seal(PURPOSE, JSON.stringify(body), ownerOf(call))
+  const opened = (call: IdempotentCall, bytes: Uint8Array) =>
+    JSON.parse(sealer.open(PURPOSE, bytes, ownerOf(call)).toString()) as object
+  /** A plain digest would let a reader of the row try passwords against it. */
+  const storedDigest = (call: IdempotentCall) =>
+    sealer.mac(PURPOSE, `${ownerOf(call)}\n${call.digest}`).toString('base64url')
+  const identityOf = (call: IdempotentCall) => [call.accountId, ownKey(call), storedDigest(call)]
+
+  function stored(call: IdempotentCall): Promise<IdempotencyKeyRow | undefined> {
+    return store.db
+      .selectFrom('idempotency_keys')
+      .selectAll()
+      .where('account_id', '=', call.accountId)
+      .where('key', '=', ownKey(call))
+      .where('expires_at', '>', times.expression(clock.now(), 0))
+      .executeTakeFirst()
+  }
+
+  return {
+    async replay(call) {
+      const row = await stored(call)
+      if (!row) return null
+      if (row.digest !== storedDigest(call)) throw new Conflict(OTHER_REQUEST)
+      if (row.status === null) throw stillRunning()
+      const headers = { 'idempotency-replayed': 'true' }
+      return jsonReply(row.body_sealed === null ? {} : opened(call, row.body_sealed), {
+        status: row.status,
+        headers,
+      })
+    },
+    insertion(call, status, body, keepMs) {
+      const now = clock.now()
+      const expired: Statement = {
+        sql: `DELETE FROM idempotency_keys WHERE account_id = ? AND key = ? AND expires_at <= ${times.sql}`,
+        values: [call.accountId, ownKey(call), times.value(now, 0)],
+      }
+      const row: Statement = {
+        sql: `INSERT INTO idempotency_keys (account_id, key, digest, status, body_sealed, expires_at)
+          VALUES (?, ?, ?, ?, ?, ${times.sql}) ON CONFLICT DO NOTHING`,
+        values: [...identityOf(call), status, body && sealed(call, body), times.value(now, keepMs)],
+        expectRows: 1,
+      }
+      return [expired, row]
+    },
+    async complete(call, status, body) {
+      const until = times.value(clock.now(), KEPT_MS)
+      const sql = `UPDATE idempotency_keys SET status = ?, body_sealed = ?, expires_at = ${times.sql}
+        WHERE account_id = ? AND key = ? AND digest = ? AND status IS NULL`
+      await store.commit([{ sql, values: [status, sealed(call, body), until, ...identityOf(call)] }])
+    },
+    async remove(call) {
+      const sql =
+        'DELETE FROM idempotency_keys WHERE account_id = ? AND key = ? AND digest = ? AND status IS NULL'
+      await store.commit([{ sql, values: identityOf(call) }])
+    },
+    async sweep() {
+      await store.db
+        .deleteFrom('idempotency_keys')
+        .where('expires_at', '<=', times.expression(clock.now(), 0))
+        .execute()
+    },
+  }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { ManualClock } from '../../../../test/support/http-server.ts'
 import { answerTo } from '../answer/errors.ts'
-import { ManualClock } from '../testing.ts'
 import { createRateLimiter, DEFAULT_LIMITS, limitExceeded, rateLimitHeaders } from './rate-limit.ts'
 
 test('a full bucket grants its count, refuses without taking, and refills evenly', () => {
@@ -42,8 +42,7 @@ test('a count of 0, the general switch and a setting of one account are obeyed',
   assert.equal(createRateLimiter({ clock, off: true }).take('sending', 'a'), undefined)
   const limiter = createRateLimiter({
     clock,
-    settingOf: (limit, subject) =>
-      limit === 'lists' && subject === 'small' ? { count: 1, windowMs: 1000 } : undefined,
+    countOf: (limit, subject) => (limit === 'lists' && subject === 'small' ? 1 : undefined),
   })
   assert.equal(limiter.take('lists', 'small')?.allowed, true)
   assert.equal(limiter.take('lists', 'small')?.allowed, false)

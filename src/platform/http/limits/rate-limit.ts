@@ -5,8 +5,10 @@
  */
 
 import { type MaybePromise, whenKnown } from '../../../base/flow/cache.ts'
-import { TooManyRequests } from '../../../base/process/errors.ts'
+import { BadRequest, TooManyRequests } from '../../../base/process/errors.ts'
 import type { Clock } from '../../../base/time/clock.ts'
+import { createJob, type Job } from '../../jobs/job.ts'
+import type { Store } from '../../store/store.ts'
 
 export interface LimitSetting {
   /** Tokens per window; 0 switches the limit off. */
@@ -87,12 +89,12 @@ export interface RateLimiterOptions {
   limits?: Readonly<Record<LimitName, LimitSetting>>
   /** True: no limit of any kind (`SENDWRIGHT_RATE_LIMIT=off`). */
   off?: boolean
-  /** Settings of one account or key that differ from the general ones. */
-  settingOf?: (limit: LimitName, subject: string) => LimitSetting | undefined
+  /** Counts of one account that differ from the general ones. */
+  countOf?: AccountLimits['countOf']
 }
 
 export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
-  const { clock, limits = DEFAULT_LIMITS, off = false, settingOf } = options
+  const { clock, off = false } = options
   const buckets = new Map<string, Bucket>()
 
   function bucketOf(key: string, setting: LimitSetting): Bucket {
@@ -110,7 +112,7 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
   return {
     take(limit, subject, cost = 1) {
       if (off) return undefined
-      const setting = settingOf?.(limit, subject) ?? limits[limit]
+      const setting = settingOf(options, limit, subject)
       if (setting.count <= 0) return undefined
       const bucket = bucketOf(`${limit} ${subject}`, setting)
       const needed = Math.min(cost, setting.count)
@@ -123,6 +125,16 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
       if (bucket) bucket.tokens += cost // cut to the bucket's size at its next use
     },
   }
+}
+
+/** The setting that holds for one account or key. */
+export function settingOf(
+  { limits = DEFAULT_LIMITS, countOf }: RateLimiterOptions,
+  limit: LimitName,
+  subject: string,
+): LimitSetting {
+  const count = countOf?.(limit, subject)
+  return count === undefined ? limits[limit] : { ...limits[limit], count }
 }
 
 /** `available`: tokens left; `needed`: tokens for which the request would have passed. */
@@ -200,3 +212,72 @@ const recipientHeaders = (grant: Grant): Record<string, string> => ({
   'x-recipient-remaining': String(grant.remaining),
   'x-recipient-reset': String(grant.resetAt),
 })
+
+/** Those whose subject is the account. */
+export const ACCOUNT_LIMITS = [
+  'sending',
+  'sending-recipients',
+  'sending-bytes',
+  'domains',
+  'analytics',
+  'lists',
+] as const satisfies readonly LimitName[]
+export type AccountLimitName = (typeof ACCOUNT_LIMITS)[number]
+
+/**
+ * Rate limits of single accounts (auth-limits.md section 6): all of them are in memory, and read again every few seconds.
+ */
+export interface AccountLimits {
+  /** Undefined: the general limit. 0: off. */
+  countOf(name: LimitName, accountId: string): number | undefined
+  /** Null: the general limit. In other processes after a few seconds. @throws BadRequest for too many */
+  set(name: AccountLimitName, accountId: string, count: number | null): Promise<void>
+  readonly refresh: Job
+}
+
+const REFRESH_MS = 5_000
+const TOPIC = 'account-rate-limits'
+/** 2 MB in memory. */
+const LIMITS_MAX = 10_000
+
+const keyOf = (name: LimitName, accountId: string) => `${name} ${accountId}`
+
+export async function openAccountLimits(store: Store): Promise<AccountLimits> {
+  let counts: ReadonlyMap<string, number> = new Map()
+
+  async function load(): Promise<void> {
+    const rows = await store.db
+      .selectFrom('account_rate_limits')
+      .selectAll()
+      .orderBy('account_id')
+      .orderBy('name')
+      .limit(LIMITS_MAX)
+      .execute()
+    counts = new Map(rows.map((row) => [keyOf(row.name as LimitName, row.account_id), Number(row.count)]))
+  }
+
+  store.changes.follow(TOPIC, load)
+  await load()
+  return {
+    countOf: (name, accountId) => counts.get(keyOf(name, accountId)),
+    async set(name, accountId, count) {
+      if (count !== null && counts.size >= LIMITS_MAX && !counts.has(keyOf(name, accountId)))
+        throw new BadRequest(`Only ${LIMITS_MAX} limits of accounts are allowed`)
+      await store.commit([
+        count === null
+          ? {
+              sql: 'DELETE FROM account_rate_limits WHERE account_id = ? AND name = ?',
+              values: [accountId, name],
+            }
+          : {
+              sql: `INSERT INTO account_rate_limits (account_id, name, count) VALUES (?, ?, ?)
+                ON CONFLICT (account_id, name) DO UPDATE SET count = excluded.count`,
+              values: [accountId, name, count],
+            },
+      ])
+      await load()
+      void store.changes.announce(TOPIC, '')
+    },
+    refresh: createJob({ name: 'account-rate-limits', everyMs: REFRESH_MS, scope: 'process', work: load }),
+  }
+}

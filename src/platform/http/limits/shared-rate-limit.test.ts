@@ -1,13 +1,12 @@
 /** Limiters of several processes over one PostgreSQL, with a clock of the test's own. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { ManualClock } from '../../../../test/support/http-server.ts'
 import { createTestDatabase } from '../../../../test/support/postgres.ts'
-import { ownLeaseTimes } from '../../store/lease-times.ts'
 import { openPostgres } from '../../store/postgres/postgres.ts'
-import { ManualClock } from '../testing.ts'
+import { ownLeaseTimes } from '../../store/store.ts'
 import { DEFAULT_LIMITS, type LimitName } from './rate-limit.ts'
-import { createSharedRateLimiter, type SharedLimiter } from './shared-rate-limit.ts'
-import { createTokenLeases } from './token-leases.ts'
+import { createSharedRateLimiter, createTokenLeases, type SharedLimiter } from './shared-rate-limit.ts'
 
 const RATE = 100
 const SECOND_MS = 1_000

@@ -10,7 +10,7 @@ export const JSON_TYPE = 'application/json; charset=utf-8'
 /** A small body is present as a whole, a plain form split into fields; larger ones are read as streams. */
 export type ArrivedBody =
   | { readonly kind: 'none' }
-  /** Names and values in order (small-form.ts). */
+  /** Names and values in order (`splitPlainForm`). */
   | { readonly kind: 'form'; readonly fields: readonly (readonly [name: string, value: string])[] }
   | { readonly kind: 'whole'; readonly bytes: Buffer }
   /** Ends with an error when the client leaves before all of it was read. */

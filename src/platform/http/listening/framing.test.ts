@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { startServer } from '../../../../test/support/http-server.ts'
 import { anyJson } from '../../../base/shape.ts'
 import { operation } from '../operation.ts'
-import { startServer } from '../testing.ts'
 
 const HEAD = 'POST /anywhere HTTP/1.1\r\nHost: localhost\r\n'
 const CHUNKS = 'Transfer-Encoding: chunked\r\n\r\n'

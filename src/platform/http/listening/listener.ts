@@ -1,15 +1,15 @@
 /**
  * The sockets below the routes: deadlines, limits, and answers to what cannot be parsed.
  * Framing that proxies read differently (RFC 9112 §6.3), such as Content-Length together with Transfer-Encoding, is refused by
- * Node's parser or by framing.ts.
+ * Node's parser or by `framingFault`.
  */
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import { createServer as createHttpsServer, type ServerOptions } from 'node:https'
 import type { AddressInfo, ListenOptions, Socket } from 'node:net'
 import type { SecureContextOptions } from 'node:tls'
-import { admitConnections, type ConnectionLimits } from './admission.ts'
 import { JSON_TYPE } from './arrival.ts'
+import { admitConnections, type ConnectionLimits } from './connection.ts'
 import { createRequestIntake, type DirectArrival, type RequestIntake } from './direct-arrival.ts'
 
 /** An import would load Node's `fetch` and `WebSocket` too, which take most of the time in which the listening thread starts. */

@@ -2,9 +2,8 @@
  * The service's HTTP listeners: one without TLS, in a thread of its own where that pays, one with TLS if wanted, and one for
  * the command line.
  */
-import { availableParallelism } from 'node:os'
 import type { Logger } from 'pino'
-import { CannotListen } from '../../../base/net/cannot-listen.ts'
+import { CannotListen } from '../../../base/process/errors.ts'
 import type { Clock } from '../../../base/time/clock.ts'
 import type { Arrival } from './arrival.ts'
 import { createListener, type Deadlines, type TlsOptions } from './listener.ts'
@@ -23,17 +22,17 @@ export interface ListenersOptions {
   host: string
   /** 0: any free one. */
   port: number
-  /** A second listener with TLS for the same routes. */
-  tls?: TlsListening
-  /** Has the socket of the command line; undefined: there is none. */
-  dataFolder?: string
-  /** The listener without TLS has a thread of its own; default: where there is more than one processor. */
-  thread?: boolean
-  deadlines?: Deadlines
-  /** Of one client, on each listener; trusted proxies may have any number. Default: any number. */
-  connectionsPerClientMax?: number
+  /** A second listener with TLS for the same routes; null: none. */
+  tls: TlsListening | null
+  /** Has the socket of the command line; null: there is none. */
+  dataFolder: string | null
+  /** The listener without TLS has a thread of its own. */
+  thread: boolean
+  deadlines: Deadlines
+  /** Of one client, on each listener; trusted proxies may have any number. */
+  connectionsPerClientMax: number
   /** Addresses and networks whose X-Forwarded-For and -Proto count. */
-  trustedProxies?: readonly string[]
+  trustedProxies: readonly string[]
   logger: Logger
   clock: Clock
 }
@@ -47,24 +46,23 @@ export interface Listeners {
 
 /** @param handle is called for every request, over TLS or not */
 export function createListeners(options: ListenersOptions, handle: (arrival: Arrival) => void): Listeners {
-  const { clock, logger, tls, deadlines = {}, thread = availableParallelism() > 1 } = options
+  const { clock, logger, tls, dataFolder, deadlines, thread } = options
   const onFailure = (error: Error) => logger.error({ err: error }, 'the HTTP thread failed')
   const listening = {
     deadlines,
-    connections: { perClientMax: options.connectionsPerClientMax, proxies: options.trustedProxies ?? [] },
+    connections: { perClientMax: options.connectionsPerClientMax, proxies: options.trustedProxies },
   }
   const plain = thread
     ? createThreadedListener({ ...listening, onFailure }, handle)
     : createListener(listening, handle)
   const secure = tls && createListener({ ...listening, tls }, handle)
-  const local =
-    options.dataFolder === undefined ? null : createSocketListener(options.dataFolder, deadlines, handle)
-  const all = [plain, secure, local].filter((listener) => listener != null)
+  const local = dataFolder === null ? null : createSocketListener(dataFolder, deadlines, handle)
+  const all = [plain, secure, local].filter((listener) => listener !== null)
 
   /** Without it the service can do its work: some file systems have no sockets. */
   async function listenLocally(): Promise<void> {
     await local?.listen().catch((error: Error) => {
-      const file = socketFile(options.dataFolder ?? '')
+      const file = socketFile(dataFolder ?? '')
       logger.warn(
         { file, reason: error.message },
         'commands cannot reach the service: no socket can be opened',
@@ -77,7 +75,7 @@ export function createListeners(options: ListenersOptions, handle: (arrival: Arr
       const port = await plain.listen(options.port, options.host).catch((error: Error) => {
         throw new CannotListen('HTTP', ['HOST', 'PORT'], error)
       })
-      if (secure === undefined || tls === undefined) {
+      if (secure === null || tls === null) {
         await listenLocally()
         return { port }
       }

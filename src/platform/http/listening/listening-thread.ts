@@ -3,9 +3,11 @@
  * A client that leaves before its request is answered is reported.
  */
 import { parentPort, workerData } from 'node:worker_threads'
-import { PassingMap } from '../../../base/flow/passing.ts'
+import { PassingMap } from '../../../base/flow/cache.ts'
 import { collectAtRest } from '../../../base/process/rest-collection.ts'
 import { type AnswerBody, type Arrival, type ArrivedBody, NO_BODY } from './arrival.ts'
+import type { DirectArrival } from './direct-arrival.ts'
+import { createListener, type ListenerOptions } from './listener.ts'
 import {
   asBuffer,
   flatHeaders,
@@ -17,9 +19,7 @@ import {
   STREAM,
   type ToMain,
   type ToThread,
-} from './between-threads.ts'
-import type { DirectArrival } from './direct-arrival.ts'
-import { createListener, type ListenerOptions } from './listener.ts'
+} from './threaded-listener.ts'
 
 interface Pending {
   arrival: Arrival

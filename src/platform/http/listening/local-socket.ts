@@ -12,7 +12,7 @@ const MODE = 0o600
 /** Of `sun_path` without its final NUL, on the system with the smallest one. */
 const PATH_MAX_BYTES = 103
 
-export interface SocketPath {
+interface SocketPath {
   /** What the system gets. */
   path: string
   /** Call it when no listener is open any more, and no connection will be opened. */
@@ -34,7 +34,7 @@ export function socketPath(dataFolder: string): SocketPath {
   return { path: `/proc/self/fd/${folder}/${NAME}`, release: () => closeSync(folder) }
 }
 
-export interface SocketListener extends Omit<LocalListener, 'listen'> {
+interface SocketListener extends Omit<LocalListener, 'listen'> {
   /**
    * The data folder must be locked for this process: what lies there was left by one that was killed.
    * @throws the system's error if it cannot be opened, or an error that says what lies there

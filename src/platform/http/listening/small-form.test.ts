@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { heldMb } from '../../../../test/support/process-memory.ts'
 import { readMultipart } from '../request/multipart.ts'
 import { Fields } from '../request/params.ts'
-import { splitPlainForm } from './small-form.ts'
+import { splitPlainForm } from './direct-arrival.ts'
 
 const type = (boundary: string) => `multipart/form-data; boundary=${boundary}`
 const part = (name: string, value: string) =>

@@ -4,8 +4,8 @@ import { request as httpRequest } from 'node:http'
 import { after, before, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
+import { basic, echo, startServer, type TestServer } from '../../../../test/support/http-server.ts'
 import { operation } from '../operation.ts'
-import { basic, echo, startServer, type TestServer } from '../testing.ts'
 
 const uploadOnly = operation({
   ...echo,

@@ -14,12 +14,11 @@ import { createGunzip } from 'node:zlib'
 import { ForeignJsonError, JsonCount, parseCounted } from '../../../base/foreign-json.ts'
 import { BadRequest, PayloadTooLarge } from '../../../base/process/errors.ts'
 import { isPlainObject, quotable } from '../../../base/values.ts'
-import { ByteBlocks } from '../answer/byte-blocks.ts'
 import type { Arrival } from '../listening/arrival.ts'
 import { readMultipart } from './multipart.ts'
 import { Fields, parseUrlencoded, plainName } from './params.ts'
 import { type FileSpool, Uploads } from './uploads.ts'
-import { readUrlencoded } from './urlencoded.ts'
+import { ByteBlocks, readUrlencoded } from './urlencoded.ts'
 
 export interface BodyLimit {
   /** Of the whole body, decompressed. */
@@ -51,7 +50,7 @@ export const DEFAULT_BODY_LIMIT: BodyLimit = {
 /** Operations without a login take a key, a token or a button. */
 export const PUBLIC_BODY_LIMIT: BodyLimit = { bytes: 4 * 1024, message: 'request size exceeds 4KiB limit' }
 
-export interface BodyOptions {
+interface BodyOptions {
   limit: BodyLimit
   /** Null: the operation takes no files; they are skipped. */
   spool: FileSpool | null
@@ -62,7 +61,7 @@ export interface BodyOptions {
   digest: boolean
 }
 
-export interface RequestBody {
+interface RequestBody {
   fields: Fields
   document: unknown
   uploads: Uploads | null

@@ -6,18 +6,17 @@ import { type EventEmitter, once } from 'node:events'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { MIMEType } from 'node:util'
 import { Busboy, type BusboyFileStream, type BusboyInstance } from '@fastify/busboy'
-import { remember } from '../../../base/flow/remember.ts'
+import { remember } from '../../../base/flow/cache.ts'
 import { BadRequest } from '../../../base/process/errors.ts'
 import { decodeWords } from '../../../protocols/mime/encoded-word.ts'
 import { formatContentType, parseContentType } from '../../../protocols/mime/parameters.ts'
 import { FIELDS_MAX, type Fields, plainName } from './params.ts'
-import { inTurn } from './turn-share.ts'
 import type { Uploads } from './uploads.ts'
 
 /** A message holds at most this many files; the composer's own limit of 1,000 MIME parts is near. */
 const FILES_MAX = 1_000
 /** One text value: no html or text part can be larger than the largest built message. */
-export const FIELD_BYTES_MAX = 25 * 1024 * 1024
+const FIELD_BYTES_MAX = 25 * 1024 * 1024
 /** Header lines of one part: Content-Disposition, Content-Type and a few that clients add. */
 const PART_HEADERS_MAX = 32
 const PART_HEADER_BYTES_MAX = 16 * 1024
@@ -248,4 +247,33 @@ async function feed(form: BusboyInstance, source: AsyncIterable<Uint8Array>, fai
   }
   form.end()
   await Promise.race([finished.catch(() => failure), failure])
+}
+
+/**
+ * The time that splitting forms may take between two turns of the event loop, shared by all requests: the chunks of
+ * many connections arrive in the same turn, and a chunk of small parts takes up to 10 ms.
+ */
+const TURN_MS = 10
+
+let spentMs = 0
+let isResetDue = false
+
+/** Runs `work` in the first turn that has time left; the time it takes counts for that turn. */
+async function inTurn<T>(work: () => T): Promise<T> {
+  while (spentMs >= TURN_MS) await nextTurn()
+  if (!isResetDue) {
+    isResetDue = true
+    setImmediate(reset)
+  }
+  const startedAt = performance.now()
+  try {
+    return work()
+  } finally {
+    spentMs += performance.now() - startedAt
+  }
+}
+
+function reset(): void {
+  spentMs = 0
+  isResetDue = false
 }

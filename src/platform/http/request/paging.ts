@@ -3,6 +3,8 @@
  * token. The four links are always present, absolute and on the configured base address: clients parse
  * each of them, and follow `next` until a page is empty.
  */
+
+import { type Fields, list, named, type ObjectShape, type Shape, text } from '../../../base/shape.ts'
 import { invalidFormat } from '../../../base/values.ts'
 import { type InputOf, parsedParam, textParam } from './inputs.ts'
 import type { Params } from './params.ts'
@@ -48,7 +50,7 @@ export function idPage({ page: kind, id }: InputOf<typeof ID_PAGE_PARAMS>): IdPa
   return { kind }
 }
 
-export interface PivotPage {
+interface PivotPage {
   /** The configured public address, without a final slash. */
   baseUrl: string
   /** Path of the list, with each part percent-encoded already. */
@@ -81,7 +83,7 @@ export function pivotPaging(page: PivotPage): Paging {
   return { previous: link('previous', before), first, next: link('next', after), last: link('last') }
 }
 
-export interface TokenPage {
+interface TokenPage {
   baseUrl: string
   path: string
   /** Where a token goes: the last part of the path (events) or a query parameter (`page`, `token`). */
@@ -114,3 +116,22 @@ export function pageUrl(
     .map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(String(value))}`)
   return `${baseUrl}${path}${pairs.length === 0 ? '' : `?${pairs.join('&')}`}`
 }
+
+const link = (which: string) => text(`Address of the ${which} page`, { only: { format: 'uri' } })
+
+/** The four links of a page. */
+export const PAGING = named('Paging', 'Links to the pages around this one', {
+  previous: link('previous'),
+  first: link('first'),
+  next: link('next'),
+  last: link('last'),
+})
+
+/** `{ items, paging }`, and further members of an area. */
+export const pageOf = <T, const F extends Fields>(
+  name: string,
+  description: string,
+  item: Shape<T>,
+  more: F = {} as F,
+): ObjectShape<{ items: Shape<readonly T[]>; paging: typeof PAGING } & F> =>
+  named(name, description, { items: list('The items of this page', item), paging: PAGING, ...more })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createRemoteAddresses, networkList, type Origin } from './remote-address.ts'
+import { createRemoteAddresses, networkList, type Origin } from './origin.ts'
 
 const trusted = ['10.0.0.0/8', '127.0.0.1', 'fd00::/8']
 

@@ -2,10 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { nearestName } from '../../../base/nearest-name.ts'
 import { anyJson } from '../../../base/shape.ts'
-import { operation } from '../operation.ts'
+import { isDeclaredName, operation, shownNames, unknownNames, unknownParameters } from '../operation.ts'
 import { otherParam } from './inputs.ts'
 import { Fields, Params } from './params.ts'
-import { isDeclaredName, shownNames, unknownNames, unknownParameters } from './unknown-names.ts'
 
 const NAMES = ['to', 'subject', 'attachment', 'o:tracking', 'o:tag', 'h:<name>', 'v:<name>']
 const send = operation({

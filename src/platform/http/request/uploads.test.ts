@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
+import { echo, startServer, TestSpool } from '../../../../test/support/http-server.ts'
 import type { Chunk } from '../../../protocols/message/mime-message.ts'
 import { chunkSize } from '../../../protocols/message/mime-message.ts'
 import { operation } from '../operation.ts'
-import { echo, startServer, TestSpool } from '../testing.ts'
 import { SENDING_BODY_LIMIT } from './body.ts'
 import type { FileSpool } from './uploads.ts'
 

@@ -15,25 +15,25 @@ export interface FileSpool {
   spool(bytes: AsyncIterable<Uint8Array>): Promise<SpooledFile>
 }
 
-export interface SpooledFile {
+interface SpooledFile {
   chunk: LazyChunk
   /** Removes the bytes; harmless if they are removed already. */
   discard(): Promise<void>
 }
 
 /** A file up to this size stays in memory: most attachments of transactional mail are smaller. */
-export const FILE_IN_MEMORY_MAX_BYTES = 64 * 1024
+const FILE_IN_MEMORY_MAX_BYTES = 64 * 1024
 /** All in-memory files of one request together; beyond it small ones are spooled too. */
 const FILES_IN_MEMORY_MAX_BYTES = 1024 * 1024
 
-export interface FileHead {
+interface FileHead {
   fieldName: string
   filename: string
   /** Content type of the part, as `formatContentType` writes it; null if none was sent that can be read. */
   contentType: string | null
 }
 
-export interface UploadLimits {
+interface UploadLimits {
   /** Of one file; undefined: only the request's own limit. */
   fileBytes?: number | undefined
   /** Text of the 413 for a file over it. */

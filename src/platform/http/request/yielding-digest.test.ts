@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { YieldingDigest } from './yielding-digest.ts'
+import { YieldingDigest } from './params.ts'
 
 const plainDigest = (name: string, values: readonly string[]) =>
   createHash('sha256')

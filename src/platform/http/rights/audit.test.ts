@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { startServer } from '../../../../test/support/http-server.ts'
 import { NotFound } from '../../../base/process/errors.ts'
 import { anyJson } from '../../../base/shape.ts'
 import { StoreFull } from '../../store/store.ts'
 import { jsonReply } from '../answer/reply.ts'
 import { operation } from '../operation.ts'
 import { choiceParam, fileParam, flagParam, integerParam, textParam } from '../request/inputs.ts'
-import { startServer } from '../testing.ts'
 import { type AuditEntry, type AuditLog, type AuditOutcome, actionOf, withoutUrlSecrets } from './audit.ts'
 
 /** Keeps what it is given. */

@@ -8,10 +8,8 @@
 import { parseDate } from '../../../base/time/dates.ts'
 import { booleanOf, isPlainObject } from '../../../base/values.ts'
 import { Reply } from '../answer/reply.ts'
-import type { Operation, ParamDoc } from '../operation.ts'
-import { pathNames } from '../operation.ts'
+import { isWriting, type Operation, type ParamDoc, pathNames, type RecordedCall } from '../operation.ts'
 import type { Params } from '../request/params.ts'
-import type { RecordedCall } from './audit-rule.ts'
 import type { Caller } from './auth.ts'
 
 export interface AuditEntry {
@@ -48,22 +46,6 @@ const URL_LENGTH_MAX = 8 * 1024
 const SUBJECT_LENGTH_MAX = 512
 /** In place of a value that is not kept. */
 export const NOT_RECORDED = '(not recorded)'
-
-/** Whether a call of the operation is a change, or reads only. */
-function isWriting({ method, auth, audit }: Operation): boolean {
-  if (audit !== undefined) return !('exempt' in audit)
-  return method !== 'GET' && !(auth !== 'public' && auth.access === 'read')
-}
-
-/** How calls of an operation are recorded around its handler; null: not at all, or by the operation itself. */
-export function recordedCall(spec: Operation): RecordedCall | null {
-  const { audit } = spec
-  if (!isWriting(spec) || spec.auth === 'public') return null
-  if (audit === undefined) return EVERYTHING_BY_DEFAULT
-  return 'by' in audit || 'exempt' in audit ? null : audit
-}
-
-const EVERYTHING_BY_DEFAULT: RecordedCall = {}
 
 /** For the machine description: whether calls are in the audit log, and if not, why; null for a plain GET. */
 export function auditNote(spec: Operation): { recorded: boolean; reason?: string } | null {

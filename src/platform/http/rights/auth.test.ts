@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { basic, ManualClock, startServer, type TestServer } from '../../../../test/support/http-server.ts'
 import { anyJson } from '../../../base/shape.ts'
 import { createFailedAttempts } from '../limits/failed-attempts.ts'
 import { createRateLimiter, DEFAULT_LIMITS } from '../limits/rate-limit.ts'
 import { operation } from '../operation.ts'
-import { basic, ManualClock, startServer, type TestServer } from '../testing.ts'
-import { type Access, type Area, mayAccess, type Role } from './rights.ts'
+import { mayAccess } from './auth.ts'
+import type { Access, RightsArea, Role } from './rights.ts'
 
 const common = { tag: 'Test', summary: 'x', answers: { 200: anyJson('ok') } } as const
 const answerCaller = async ({ caller }: { caller: { accountId: string; parentAccountId?: string } }) => ({
@@ -13,7 +14,7 @@ const answerCaller = async ({ caller }: { caller: { accountId: string; parentAcc
   parent: caller.parentAccountId ?? null,
 })
 
-const AREAS: Area[] = [
+const AREAS: RightsArea[] = [
   ...(['domains', 'messages:stored', 'events', 'suppressions', 'allowlist', 'routes', 'templates'] as const),
   ...(['lists', 'ips', 'subaccounts', 'validation', 'alerts', 'sandbox', 'account', 'keys'] as const),
   'message-limits',
@@ -133,7 +134,7 @@ test('every role has the documented rights in every area', async () => {
   const roles: Role[] = ['admin', 'developer', 'support', 'basic', 'sending']
   const seen = new Set<string>()
   for (const [areas, rights] of Object.entries(TABLE)) {
-    for (const area of areas.split(' ') as Area[]) {
+    for (const area of areas.split(' ') as RightsArea[]) {
       seen.add(area)
       for (const [index, role] of roles.entries()) {
         for (const access of ['read', 'write'] as Access[]) {

@@ -1,13 +1,26 @@
 /**
- * Credentials and rights. HTTP Basic (RFC 7617) with user name `api` and an API key, or the dashboard's session cookie.
- * Rights are checked before any resource is looked up, so that a key without a right cannot learn what exists.
+ * Step 2 of a request (dispatch.ts): find the caller by its credentials, check address allowlist and role, and let an
+ * account act as its subaccount. Credentials are HTTP Basic (RFC 7617) with user name `api` and an API key, or the
+ * dashboard's session cookie. Rights are checked before any resource is looked up, so that a key without a right cannot
+ * learn what exists.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { domainToASCII } from 'node:url'
-import type { MaybePromise } from '../../../base/flow/cache.ts'
-import { remember } from '../../../base/flow/remember.ts'
+import { isPending, type MaybePromise, remember, whenKnown } from '../../../base/flow/cache.ts'
 import { Forbidden, Unauthenticated } from '../../../base/process/errors.ts'
-import { mayAccess, type Requirement, type Role } from './rights.ts'
+import type { Exchange } from '../exchange.ts'
+import type { FailedAttempts } from '../limits/failed-attempts.ts'
+import type { OriginPolicy, RemoteAddresses } from '../request/origin.ts'
+import {
+  type Access,
+  type Only,
+  type Requirement,
+  RIGHTS,
+  type Right,
+  type RightsArea,
+  ROLES,
+  type Role,
+} from './rights.ts'
 
 export interface Caller {
   accountId: string
@@ -50,7 +63,7 @@ export const SESSION_COOKIE = 'sendwright_session'
  * The credentials of a request. `none`: nothing at all. `wrong`: something that cannot be a key, such as
  * another user name or scheme. An Authorization header hides the cookie.
  */
-export function credentialsOf(headers: IncomingHttpHeaders): Credentials | 'none' | 'wrong' {
+function credentialsOf(headers: IncomingHttpHeaders): Credentials | 'none' | 'wrong' {
   const { authorization } = headers
   if (authorization !== undefined) {
     const secret = basicSecret(authorization)
@@ -113,4 +126,133 @@ export function authorize(
 function sameDomain(one: string, other: string): boolean {
   const normal = domainToASCII(one)
   return normal !== '' && normal === domainToASCII(other)
+}
+
+/** Whether the role has the right; `sending` has one right only, and `authorize` ties it to its domain. */
+export function mayAccess(role: Role, area: RightsArea, access: Access): boolean {
+  const right: Right = RIGHTS[area][ROLES.indexOf(role)] as Right
+  return right.includes(access === 'read' ? 'R' : 'W')
+}
+
+/** The rights of one operation, as `x-rights` of the machine description. */
+export interface DescribedRights {
+  area: RightsArea
+  access: Access
+  roles: readonly Role[]
+  only?: Only
+  /** The public key is accepted besides. */
+  public_key?: true
+}
+
+export function describeRights({ area, access, domain, only, publicKey }: Requirement): DescribedRights {
+  // Sending keys are tied to the domain in the path, so without one they have no right.
+  const hasRight = (role: Role) =>
+    mayAccess(role, area, access) && (role !== 'sending' || domain !== undefined)
+  return {
+    area,
+    access,
+    roles: ROLES.filter(hasRight),
+    ...(only !== undefined && { only }),
+    ...(publicKey && { public_key: true as const }),
+  }
+}
+
+export interface AuthenticationParts {
+  authenticator: Authenticator
+  failedAttempts: FailedAttempts
+  origin: OriginPolicy
+  remote: RemoteAddresses
+  /** `X-Service-`; headers are written with it. */
+  headerPrefix: string
+  /** Read as well, never written. */
+  headerPrefixAliases: readonly string[]
+}
+
+/** What an operation says about its callers (operation.ts). */
+export interface Guarded {
+  auth: 'public' | Requirement
+  onBehalfOf?: 'act' | 'argument'
+  plainText401?: boolean
+}
+
+export interface Authentication {
+  /** @throws Unauthenticated, Forbidden; TooManyRequests after too many wrong keys */
+  authenticate(requirement: Requirement, spec: Guarded, exchange: Exchange): Promise<Caller>
+  /** For long answers: keys are deleted meanwhile, sessions end. */
+  isStillAllowed(spec: Guarded, exchange: Exchange): Promise<boolean>
+  /** The `<prefix>On-Behalf-Of` id as sent. */
+  onBehalfOf(headers: IncomingHttpHeaders): string | undefined
+}
+
+export function createAuthentication(parts: AuthenticationParts): Authentication {
+  const { authenticator, failedAttempts, origin, remote } = parts
+  const keyIdName = `${parts.headerPrefix}Key-Id`.toLowerCase()
+  const onBehalfOfNames = [parts.headerPrefix, ...parts.headerPrefixAliases].map((prefix) =>
+    `${prefix}On-Behalf-Of`.toLowerCase(),
+  )
+
+  /** Null: no credentials, or wrong ones. A wrong key counts as a guess, a session that has ended does not. */
+  function callerOf({ headers, arrival }: Exchange, address: string): MaybePromise<Caller | null> {
+    const credentials = credentialsOf(headers)
+    if (credentials === 'none') return null
+    const attempted = (caller: Caller | null) => {
+      if (caller === null) failedAttempts.wrongKey(address)
+      return caller
+    }
+    if (credentials === 'wrong') return attempted(null)
+    if (credentials.kind === 'session') {
+      if (!origin.knowsHost(headers)) throw new Forbidden()
+      return authenticator.session(credentials.cookie, true)
+    }
+    return whenKnown(authenticator.key(credentials.secret, arrival.isLocal), attempted)
+  }
+
+  async function actingAs(caller: Caller, subaccountId: string): Promise<Caller> {
+    if (caller.kind === 'domain' || caller.kind === 'public') throw new Forbidden()
+    const acting = await authenticator.subaccount(caller, subaccountId)
+    if (acting === null) throw new Forbidden()
+    return acting
+  }
+
+  function onBehalfOf(headers: IncomingHttpHeaders): string | undefined {
+    for (const name of onBehalfOfNames) if (headers[name]) return String(headers[name])
+    return undefined
+  }
+
+  return {
+    async authenticate(requirement, spec, exchange) {
+      const address = remote.address(exchange.arrival)
+      const found = callerOf(exchange, address)
+      const presented = isPending(found) ? await found : found
+      if (presented === null) {
+        await failedAttempts.delay(address)
+        throw new Unauthenticated()
+      }
+      exchange.setHeader(keyIdName, presented.keyId)
+      const allowed = authenticator.addressAllowed(presented, address)
+      if ((isPending(allowed) ? await allowed : allowed) !== true) {
+        throw spec.plainText401 === true ? new Unauthenticated('Forbidden') : new Forbidden()
+      }
+      authorize(presented, requirement, exchange.path)
+      const subaccountId = spec.onBehalfOf === 'argument' ? undefined : onBehalfOf(exchange.headers)
+      if (subaccountId === undefined || subaccountId === presented.accountId) return presented
+      return actingAs(presented, subaccountId)
+    },
+    async isStillAllowed({ auth }, { headers, path, arrival }) {
+      if (auth === 'public') return true
+      const credentials = credentialsOf(headers)
+      if (typeof credentials === 'string') return false
+      try {
+        const caller = await (credentials.kind === 'key'
+          ? authenticator.key(credentials.secret, arrival.isLocal)
+          : authenticator.session(credentials.cookie, false))
+        if (caller === null) return false
+        authorize(caller, auth, path)
+        return await authenticator.addressAllowed(caller, remote.address(arrival))
+      } catch {
+        return false
+      }
+    },
+    onBehalfOf,
+  }
 }

@@ -1,5 +1,5 @@
 /**
- * The rights table: which roles may call what. It is the source of the checks (auth.ts), of `x-rights` in the machine
+ * The rights table: which roles may call what. It is the source of the checks and of `x-rights` in the machine
  * description, of docs/rights.md and of the test that tries every operation in every role.
  */
 
@@ -11,7 +11,7 @@ export type Access = 'read' | 'write'
 export const USER_ROLES: readonly UserRole[] = ['basic', 'billing', 'support', 'developer', 'admin']
 
 /** Rows of the rights table. */
-export type Area = keyof typeof RIGHTS
+export type RightsArea = keyof typeof RIGHTS
 
 /** In the order of the columns. */
 export const ROLES = ['admin', 'developer', 'support', 'basic', 'sending', 'billing'] as const
@@ -54,7 +54,7 @@ export const RIGHTS = {
 export type Only = 'parent' | 'first' | 'itself' | 'machine' | 'user' | 'user-session'
 
 export interface Requirement {
-  area: Area
+  area: RightsArea
   /** POST queries of metrics, logs and tags are `read`. */
   access: Access
   /** Name of the path parameter that holds the domain; needed where domain keys are accepted. */
@@ -65,40 +65,11 @@ export interface Requirement {
   publicKey?: true
 }
 
-/** Whether the role has the right; `sending` has one right only, and `authorize` ties it to its domain. */
-export function mayAccess(role: Role, area: Area, access: Access): boolean {
-  const right: Right = RIGHTS[area][ROLES.indexOf(role)] as Right
-  return right.includes(access === 'read' ? 'R' : 'W')
-}
-
 /** The column of a role: its right in each area. */
-export function rightsOf(role: Role): Record<Area, Right> {
-  const areas = Object.keys(RIGHTS) as Area[]
+export function rightsOf(role: Role): Record<RightsArea, Right> {
+  const areas = Object.keys(RIGHTS) as RightsArea[]
   return Object.fromEntries(areas.map((area) => [area, RIGHTS[area][ROLES.indexOf(role)]])) as Record<
-    Area,
+    RightsArea,
     Right
   >
-}
-
-/** The rights of one operation, as `x-rights` of the machine description. */
-export interface DescribedRights {
-  area: Area
-  access: Access
-  roles: readonly Role[]
-  only?: Only
-  /** The public key is accepted besides. */
-  public_key?: true
-}
-
-export function describeRights({ area, access, domain, only, publicKey }: Requirement): DescribedRights {
-  // Sending keys are tied to the domain in the path, so without one they have no right.
-  const hasRight = (role: Role) =>
-    mayAccess(role, area, access) && (role !== 'sending' || domain !== undefined)
-  return {
-    area,
-    access,
-    roles: ROLES.filter(hasRight),
-    ...(only !== undefined && { only }),
-    ...(publicKey && { public_key: true as const }),
-  }
 }

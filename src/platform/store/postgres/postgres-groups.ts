@@ -13,6 +13,7 @@ import {
   type StatementResult,
   type Store,
   StoreUnavailable,
+  type WaitingUnit,
 } from '../store.ts'
 
 /** Units per group; a group that fails costs as many transactions. */
@@ -60,15 +61,9 @@ interface GroupParts {
   isConnectionFault(error: unknown): boolean
 }
 
-interface Job {
-  unit: readonly Statement[]
-  resolve(results: StatementResult[]): void
-  reject(error: unknown): void
-}
-
 export function createGroupCommit(parts: GroupParts): Store['commit'] {
-  const jobs: Job[] = []
-  const priorityJobs: Job[] = []
+  const jobs: WaitingUnit[] = []
+  const priorityJobs: WaitingUnit[] = []
   let running = 0
   /** When the first of the waiting units came; on `performance.now`. */
   let waitingSince = 0
@@ -102,13 +97,13 @@ export function createGroupCommit(parts: GroupParts): Store['commit'] {
     pump()
   }
 
-  async function commitGroup(group: readonly Job[]): Promise<void> {
+  async function commitGroup(group: readonly WaitingUnit[]): Promise<void> {
     if (group.length > 1 && (await commitTogether(group))) return
     for (const job of group) await commitAlone(job)
   }
 
   /** False if one of them may have failed by itself: then nothing was written. */
-  async function commitTogether(group: readonly Job[]): Promise<boolean> {
+  async function commitTogether(group: readonly WaitingUnit[]): Promise<boolean> {
     for (let tries = 1; ; tries++) {
       try {
         const results = await transact(parts, joined(group.map(({ unit }) => unit)))
@@ -125,7 +120,7 @@ export function createGroupCommit(parts: GroupParts): Store['commit'] {
     }
   }
 
-  async function commitAlone({ unit, resolve, reject }: Job): Promise<void> {
+  async function commitAlone({ unit, resolve, reject }: WaitingUnit): Promise<void> {
     for (let tries = 1; ; tries++) {
       try {
         const [results] = await transact(parts, apart(unit))

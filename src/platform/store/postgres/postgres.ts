@@ -10,12 +10,13 @@ import {
 } from 'kysely'
 import pg from 'pg'
 import { ChangeHub } from '../../../base/changes.ts'
-import { remember } from '../../../base/flow/remember.ts'
+import { remember } from '../../../base/flow/cache.ts'
 import { createEventBounds } from '../event-bounds.ts'
-import { databaseLeaseTimes, type LeaseTimes } from '../lease-times.ts'
 import { type BeforeMigrations, migrate, unmigrated } from '../migrate.ts'
 import type { Schema } from '../schema.ts'
 import {
+  databaseLeaseTimes,
+  type LeaseTimes,
   type SqlValue,
   StaleWrite,
   type Statement,
@@ -29,11 +30,11 @@ import { createGroupCommit } from './postgres-groups.ts'
 import {
   isReadOnly,
   NoWritableServer,
+  requireSessions,
   Servers,
   type WritableClient,
   WritablePool,
 } from './postgres-servers.ts'
-import { requireSessions } from './require-sessions.ts'
 
 /** Connections per process: enough that concurrent commits share the server's syncs. */
 const CONNECTIONS_MAX = 16

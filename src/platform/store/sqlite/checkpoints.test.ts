@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { diskFolder } from '../../../../test/support/memory-folder.ts'
-import { createCheckpoints } from './checkpoints.ts'
 import { openSqlite } from './sqlite.ts'
+import { createCheckpoints } from './writer.ts'
 
 const MB = 1024 * 1024
 

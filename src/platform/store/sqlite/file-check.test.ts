@@ -5,8 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { temporaryFolder } from '../../../../test/support/stores.ts'
 import type { StoreFault } from '../store.ts'
-import { describeFinding } from './damage.ts'
-import { startFileCheck } from './file-check.ts'
+import { describeFinding, startFileCheck } from './damage.ts'
 import { openSqlite } from './sqlite.ts'
 
 const PAGE_BYTES = 4096

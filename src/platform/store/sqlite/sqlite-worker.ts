@@ -5,11 +5,10 @@
  */
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
-import { remember } from '../../../base/flow/remember.ts'
+import { remember } from '../../../base/flow/cache.ts'
 import { collectAtRest } from '../../../base/process/rest-collection.ts'
-import { createUnpacker, type PackedUnits } from '../packed-units.ts'
 import type { Statement } from '../store.ts'
-import { AUTOCHECKPOINT_PAGES } from './checkpoints.ts'
+import { AUTOCHECKPOINT_PAGES, createUnpacker, type PackedUnits } from './writer.ts'
 
 export type WorkerRequest =
   | { kind: 'units'; units: PackedUnits }

@@ -21,16 +21,15 @@ import {
   SqliteQueryCompiler,
 } from 'kysely'
 import { ChangeHub } from '../../../base/changes.ts'
-import { PassingMap } from '../../../base/flow/passing.ts'
+import { PassingMap } from '../../../base/flow/cache.ts'
 import { type SqliteSizes, sizesFor } from '../../../base/process/memory-sizes.ts'
 import { DATABASE_FILE, refuseHalfRestored } from '../blobs/data-folder.ts'
-import { ownLeaseTimes } from '../lease-times.ts'
 import { checkLog } from '../log-check.ts'
 import { type BeforeMigrations, migrate, unmigrated } from '../migrate.ts'
-import { createPacker, type PackedUnits } from '../packed-units.ts'
 import type { Schema } from '../schema.ts'
 import {
   type DatabaseFiles,
+  ownLeaseTimes,
   type SqlValue,
   StaleWrite,
   type Statement,
@@ -39,11 +38,9 @@ import {
   StoreFault,
   StoreFull,
   StoreUnavailable,
+  type WaitingUnit,
 } from '../store.ts'
-import { type UnitJob, WriterQueue } from '../writer-queue.ts'
-import { AUTOCHECKPOINT_PAGES, type Checkpoints, createCheckpoints } from './checkpoints.ts'
-import { damaged, describeFinding } from './damage.ts'
-import { startFileCheck } from './file-check.ts'
+import { damaged, describeFinding, startFileCheck } from './damage.ts'
 import type {
   PackedResult,
   Role,
@@ -52,6 +49,14 @@ import type {
   WorkerReply,
   WorkerRequest,
 } from './sqlite-worker.ts'
+import {
+  AUTOCHECKPOINT_PAGES,
+  type Checkpoints,
+  createCheckpoints,
+  createPacker,
+  type PackedUnits,
+  WriterQueue,
+} from './writer.ts'
 
 export const LOCK_NAME = 'lock.db'
 const SQLITE_FULL = 13
@@ -454,7 +459,7 @@ const isAffected = (answer: Answer): answer is readonly number[] => typeof answe
 
 const NO_ROWS = Object.freeze([]) as unknown as Record<string, unknown>[]
 
-function settle(group: readonly UnitJob[], answer: Answer): void {
+function settle(group: readonly WaitingUnit[], answer: Answer): void {
   if (!isAffected(answer)) {
     for (const [index, job] of group.entries()) settleUnit(job, answer[index] as UnitReply)
     return
@@ -464,7 +469,7 @@ function settle(group: readonly UnitJob[], answer: Answer): void {
     job.resolve(job.unit.map(() => ({ rows: NO_ROWS, affected: answer[at++] as number })))
 }
 
-function settleUnit(job: UnitJob, reply: UnitReply): void {
+function settleUnit(job: WaitingUnit, reply: UnitReply): void {
   if ('results' in reply) job.resolve(resultsOf(reply))
   else if (reply.error.stale) {
     job.reject(new StaleWrite(job.unit[reply.error.stale.statement] as Statement, reply.error.stale.affected))

@@ -5,7 +5,7 @@
 import type { KeyObject } from 'node:crypto'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { PassingMap } from '../../../base/flow/passing.ts'
+import { PassingMap } from '../../../base/flow/cache.ts'
 import { sizesFor } from '../../../base/process/memory-sizes.ts'
 import { type Chunk, chunkSize, type MimeMessage } from '../../message/mime-message.ts'
 import { type SigningKey, type SigningOptions, signMessage } from '../sign.ts'

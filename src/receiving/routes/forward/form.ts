@@ -6,16 +6,16 @@
  */
 
 import { randomHex } from '../../../base/ids.ts'
+import { headerText } from '../../../mail/compose/headers.ts'
+import type { LargeTexts } from '../../../mail/compose/large-texts.ts'
+import { decodedLeaf, decodedText, mailTexts, type Utf8 } from '../../../mail/compose/mail-texts.ts'
 import {
   type MessageRecord,
   type MimeContent,
   mimeFiles,
   type StoredHeader,
   storedChunk,
-} from '../../../mail/compose/content.ts'
-import { headerText } from '../../../mail/compose/headers.ts'
-import type { LargeTexts } from '../../../mail/compose/large-texts.ts'
-import { decodedLeaf, decodedText, mailTexts, type Utf8 } from '../../../mail/stored/mail-texts.ts'
+} from '../../../mail/record/record.ts'
 import {
   encodeParts,
   encodeText,

@@ -8,7 +8,7 @@
 import type { Logger } from 'pino'
 import type { ByteBudget } from '../../../base/flow/byte-budget.ts'
 import type { Clock, Timer } from '../../../base/time/clock.ts'
-import type { MessageRecord } from '../../../mail/compose/content.ts'
+import type { MessageRecord } from '../../../mail/record/record.ts'
 import type { BlobStore } from '../../../platform/store/blobs/blobs.ts'
 import type { Store } from '../../../platform/store/store.ts'
 import { type Chunk, chunkSize, type LazyChunk, sliceChunk } from '../../../protocols/message/mime-message.ts'

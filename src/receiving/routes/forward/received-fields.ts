@@ -1,6 +1,6 @@
 /** The header of a received mail as it is kept: forged fields removed, those of the service on top (section 5). */
 import { formatRfc2822 } from '../../../base/time/dates.ts'
-import type { StoredHeader } from '../../../mail/compose/content.ts'
+import type { StoredHeader } from '../../../mail/record/record.ts'
 import { FORWARDED_SUFFIX, RECEIVED_SUFFIXES } from '../../../mail/request/options.ts'
 import type { RawHeader } from '../../../protocols/mime/split.ts'
 import type { MailVerdict } from '../mail-check.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { StoredHeader } from '../../../mail/compose/content.ts'
+import type { StoredHeader } from '../../../mail/record/record.ts'
 import { type Chunk, readChunk } from '../../../protocols/message/mime-message.ts'
 import { splitMessage } from '../../../protocols/mime/split.ts'
 import { wholeMessage } from './whole-message.ts'

@@ -3,7 +3,7 @@
  * other bytes, Django replaces them. So 8-bit content that is not UTF-8 is transfer-encoded; decoded it is unchanged.
  */
 import { isUtf8 } from 'node:buffer'
-import type { StoredHeader } from '../../../mail/compose/content.ts'
+import type { StoredHeader } from '../../../mail/record/record.ts'
 import {
   type Chunk,
   chunkSize,

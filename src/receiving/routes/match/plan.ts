@@ -2,7 +2,7 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../../../base/time/clock.ts'
 import { quotable } from '../../../base/values.ts'
-import type { MessageRecord, StoredHeader } from '../../../mail/compose/content.ts'
+import type { MessageRecord, StoredHeader } from '../../../mail/record/record.ts'
 import type { Statement } from '../../../platform/store/store.ts'
 import { bareAddress, type Mailbox, parseMailbox } from '../../../protocols/mime/address.ts'
 import { type EventMessage, type EventRecord, failedEvent } from '../../../watching/events/event.ts'

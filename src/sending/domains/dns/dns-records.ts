@@ -51,7 +51,7 @@ export interface StoredCheck {
 const MX_PRIORITY = 10
 
 /** What the records of a domain follow from. */
-export type RecordNames = Pick<Domain, 'name' | 'mailfromHost' | 'webPrefix'>
+type RecordNames = Pick<Domain, 'name' | 'mailfromHost' | 'webPrefix'>
 
 /** All records of a domain except those of its DKIM keys. */
 export function wantedRecords(domain: RecordNames, targets: DnsTargets): WantedRecord[] {

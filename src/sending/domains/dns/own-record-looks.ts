@@ -2,18 +2,20 @@
  * What DNS says of the operator's own records: looked up every ten minutes and when somebody has a domain checked, and kept
  * in memory, since every node that answers can ask for itself.
  */
+
 import { hostAddresses } from '../../../base/net/host-addresses.ts'
+import { MINUTE_MS } from '../../../base/time/durations.ts'
 import type { Core } from '../../../core.ts'
 import { createJob, type Job } from '../../../platform/jobs/job.ts'
 import { untilStopped } from './lookups.ts'
 import { checkOwnRecords, type OwnRecordCheck } from './own-records.ts'
 
-const LOOK_EVERY_MS = 10 * 60_000
+const LOOK_EVERY_MS = 10 * MINUTE_MS
 /** Name servers that do not answer must not hold up the check of a domain. */
 const WAIT_MAX_MS = 5_000
 
 export interface OwnRecordLooks {
-  /** Of the last look; empty before the first. */
+  /** Results of the last look; empty before the first. */
   last(): readonly OwnRecordCheck[]
   /** Looks again; resolves when that is done, or after a few seconds. Never rejects. */
   look(): Promise<void>

@@ -8,13 +8,14 @@
 import { isIP } from 'node:net'
 import { seenAddresses } from '../../../base/net/host-addresses.ts'
 import { canonicalIp } from '../../../base/net/ip.ts'
-import { type Config, isInternetName } from '../../../platform/config/config.ts'
+import type { Config } from '../../../platform/config/config.ts'
+import { isInternetName } from '../../../platform/config/listening.ts'
 import type { DnsAnswer, Resolver } from '../../../protocols/dns/resolver.ts'
 import { isSpfRecord } from '../../../protocols/dns/spf.ts'
 
-export type OwnPurpose = 'host' | 'mx-target' | 'tracking-target' | 'spf-include'
+type OwnPurpose = 'host' | 'mx-target' | 'tracking-target' | 'spf-include'
 
-export interface OwnRecord {
+interface OwnRecord {
   purpose: OwnPurpose
   name: string
   type: 'A' | 'AAAA' | 'CNAME' | 'TXT'
@@ -26,7 +27,7 @@ export interface OwnRecord {
  * `missing`: there is no such record, or none that can be used; `elsewhere`: it leads to other addresses than those of this
  * service; `unanswered`: DNS gave no answer.
  */
-export type OwnRecordState = 'valid' | 'missing' | 'elsewhere' | 'unanswered'
+type OwnRecordState = 'valid' | 'missing' | 'elsewhere' | 'unanswered'
 
 export interface OwnRecordCheck {
   /** What to publish for the name; the first one is enough. */
@@ -90,10 +91,10 @@ function spfRecord({ delivery, sourceAddresses }: Names, addresses: readonly str
   return `v=spf1 ${senders.map((ip) => `ip${isIP(ip)}:${ip}`).join(' ')} -all`
 }
 
-export interface OwnRecordParts {
+interface OwnRecordParts {
   resolver: Resolver
   config: Names
-  /** Of this machine. */
+  /** Addresses of this machine. */
   hostAddresses: readonly string[]
   /** Query the servers although the answers are cached. */
   fresh?: boolean

@@ -1,4 +1,5 @@
 /** Decides when a domain counts as verified, and when its records are checked again (domains.md rules 9-13). Pure. */
+import { DAY_MS, MINUTE_MS } from '../../../base/time/durations.ts'
 import type { StoredCheck } from './dns-records.ts'
 
 /** The result of one lookup: the record is valid, it is wrong, or DNS gave no answer. */
@@ -39,9 +40,6 @@ export function decidingVerdicts(keys: readonly KeyVerdict[]): Verdict[] {
   )
   return [best ?? 'wrong']
 }
-
-const MINUTE_MS = 60_000
-const DAY_MS = 24 * 60 * MINUTE_MS
 
 /**
  * When the next background check is due. Unverified: every 10 minutes for the first day, then hourly for a week,

@@ -33,7 +33,7 @@ export interface KeyParts {
   targets: DnsTargets
 }
 
-export interface NewKey {
+interface NewKey {
   authority: string
   selector: string
   algorithm: DkimAlgorithm
@@ -42,7 +42,7 @@ export interface NewKey {
   pair?: DkimKey
 }
 
-export const KEYS_PER_AUTHORITY_MAX = 3
+const KEYS_PER_AUTHORITY_MAX = 3
 
 const KEY_NOT_FOUND = 'domain key not found'
 const MANAGED = 'domain key is managed automatically'

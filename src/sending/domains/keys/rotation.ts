@@ -1,6 +1,8 @@
 /** Runs rotations (domain-keys.md rules 22-24); sender-security.ts decides which step is due. */
+
 import type { Logger } from 'pino'
 import { BadRequest } from '../../../base/process/errors.ts'
+import { MINUTE_MS } from '../../../base/time/durations.ts'
 import { createJob, type Job } from '../../../platform/jobs/job.ts'
 import type { SenderSecurityRow } from '../../../platform/store/schema.ts'
 import { checkDkim } from '../../../protocols/dns/record-data.ts'
@@ -17,9 +19,9 @@ import {
   spareSelector,
 } from './sender-security.ts'
 
-const LOOK_EVERY_MS = 60_000
+const LOOK_EVERY_MS = MINUTE_MS
 /** A zone that does not show the new key yet is queried again after this. */
-const READ_BACK_AGAIN_MS = 10 * 60_000
+const READ_BACK_AGAIN_MS = 10 * MINUTE_MS
 /** Rows read per query; each round visits all rows. */
 const BATCH = 200
 

@@ -45,7 +45,7 @@ import {
   renameSelector,
 } from './dkim-keys.ts'
 
-export interface KeyRouteParts extends KeyParts {
+interface KeyRouteParts extends KeyParts {
   baseUrl: string
 }
 

@@ -8,10 +8,12 @@
  * A rotation publishes a new key under the unused selector, reads it back through public DNS after an hour, and
  * only then signs with it. The replaced key stays published for seven days; until then the rotation is in progress.
  */
+
 import { randomInt } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import { newId } from '../../../base/ids.ts'
 import { BadRequest } from '../../../base/process/errors.ts'
+import { DAY_MS, HOUR_MS } from '../../../base/time/durations.ts'
 import type { DkimKeyRow, DomainRow, Schema, SenderSecurityRow } from '../../../platform/store/schema.ts'
 import type { Sealer } from '../../../platform/store/secrets/sealing.ts'
 import type { Domain } from '../domain.ts'
@@ -20,10 +22,9 @@ import { newDkimKeyRow } from './signing-keys.ts'
 export const MANAGED_SELECTORS = ['pdk1', 'pdk2'] as const
 export const DEFAULT_INTERVAL = '120d'
 const MANAGED_BITS = 2048
-const DAY_MS = 24 * 3_600_000
 const INTERVAL_MIN_MS = 5 * DAY_MS
 /** Longer than the TTL of the zone's records, so that no resolver still has the old key under the new selector. */
-export const PUBLISH_MS = 3_600_000
+export const PUBLISH_MS = HOUR_MS
 export const RETIRE_MS = 7 * DAY_MS
 
 export const securityState = ({ state }: SenderSecurityRow) => state as 'disabled' | 'wait_verify' | 'enabled'
@@ -185,7 +186,7 @@ export async function signOnlyWith(
 /** `<n>d` or `<n>h` in milliseconds. @throws BadRequest under five days, or for another form */
 export function parseInterval(text: string): number {
   const match = /^(\d{1,5})([dh])$/.exec(text)
-  const milliseconds = Number(match?.[1] ?? 0) * (match?.[2] === 'd' ? DAY_MS : 3_600_000)
+  const milliseconds = Number(match?.[1] ?? 0) * (match?.[2] === 'd' ? DAY_MS : HOUR_MS)
   if (milliseconds < INTERVAL_MIN_MS)
     throw new BadRequest('rotation_interval must be at least 5 days', { form: 'Reason' })
   return milliseconds

@@ -42,5 +42,5 @@ export async function lostReturnPaths(store: Store, mailHosts: readonly string[]
   return { domains: rows.length, count: lost.size, hosts: [...lost].slice(0, HOSTS_NAMED_MAX) }
 }
 
-/** Of "10 mx.example.org". */
+/** Reads "10 mx.example.org". */
 const exchangeOf = (text: string) => text.slice(text.indexOf(' ') + 1).toLowerCase()

@@ -9,8 +9,10 @@
  * The state is in the address book, so it is in memory here, outlives a restart, and reaches other processes. The decision
  * counts at once, before it is on disk.
  */
+
 import type { Logger } from 'pino'
 import type { Clock } from '../../../base/time/clock.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../base/time/durations.ts'
 import type { AddressBlocks } from '../../../mail/deliver/contract.ts'
 import type { LaneInfo } from '../../../mail/deliver/lanes/lanes.ts'
 import { backOffOf, type ShapingTable } from '../../../mail/deliver/shaping/shaping-table.ts'
@@ -44,7 +46,7 @@ export interface Blocks extends AddressBlocks, BlockStates {
   written(): Promise<void>
 }
 
-export interface BlockParts {
+interface BlockParts {
   store: Store
   known: KnownAddresses
   clock: Clock
@@ -56,24 +58,24 @@ export interface BlockParts {
 /** Accepted messages in a row that open it again. */
 export const PROBES_TO_OPEN = 5
 /** A probe of which nothing is heard, because its message was cancelled or put off, is forgotten. */
-const PROBE_MAX_MS = 60_000
+const PROBE_MAX_MS = MINUTE_MS
 /** A block this long after the last one is a new one, with the first pause. */
-const REMEMBERED_MS = 24 * 3_600_000
+const REMEMBERED_MS = DAY_MS
 /** Rows that are kept for that, and rows of addresses and sites that nobody sends to any more. */
-const CLEARED_KEPT_MS = 7 * 24 * 3_600_000
-const UNUSED_KEPT_MS = 30 * 24 * 3_600_000
+const CLEARED_KEPT_MS = 7 * DAY_MS
+const UNUSED_KEPT_MS = 30 * DAY_MS
 /** Pairs of address and site. Beyond that further ones are not closed: something else is wrong. */
 const BLOCKS_MAX = 10_000
 /** What waits is looked at again within this time: another address may be free by then. */
-const LOOK_AGAIN_MS = 3_600_000
+const LOOK_AGAIN_MS = HOUR_MS
 /** What waits is not all due at the same time. */
-const SPREAD_MS = 10 * 60_000
+const SPREAD_MS = 10 * MINUTE_MS
 const REPLY_LENGTH_MAX = 500
-const EVERY_MS = 60_000
-const REMOVE_EVERY_MS = 3_600_000
+const EVERY_MS = MINUTE_MS
+const REMOVE_EVERY_MS = HOUR_MS
 
 interface Probing {
-  /** Of the probe in progress, on the monotonic clock; null: none. */
+  /** Start of the probe in progress, on the monotonic clock; null: none. */
   begunAt: number | null
   accepted: number
   isOpening: boolean

@@ -8,9 +8,10 @@
  *    are enough.
  */
 
-import { remember } from '../../../base/flow/remember.ts'
+import { remember } from '../../../base/flow/cache.ts'
 import type { Clock } from '../../../base/time/clock.ts'
-import { providerOfDomain } from '../../../mail/deliver/connect/well-known-domains.ts'
+import { DAY_MS } from '../../../base/time/durations.ts'
+import { providerOfDomain } from '../../../mail/deliver/shaping/provider-names.ts'
 import type { ShapingTable } from '../../../mail/deliver/shaping/shaping-table.ts'
 import { rootDomainOf } from '../../domains/names/domain-names.ts'
 
@@ -19,9 +20,9 @@ export const REPLIES_TO_CLOSE = 3
 /** Pairs of address and site that are remembered. */
 const PAIRS_MAX = 10_000
 const ROOTS_MAX = 10_000
-const ANSWERED_WITHIN_MS = 24 * 3_600_000
+const ANSWERED_WITHIN_MS = DAY_MS
 
-export interface Evidence {
+interface Evidence {
   /** A message was not refused for its address. */
   answered(key: string, site: string, domain: string, isAccepted: boolean): void
   /**
@@ -32,7 +33,7 @@ export interface Evidence {
   forget(key: string): void
 }
 
-export interface EvidenceParts {
+interface EvidenceParts {
   clock: Clock
   shaping(): Pick<ShapingTable, 'isNamed' | 'siteOf'>
 }
@@ -40,7 +41,7 @@ export interface EvidenceParts {
 /** Replies in a row. */
 interface Row {
   replies: number
-  /** Of the provider's own domains. */
+  /** Replies for the provider's own domains. */
   own: number
   /** Other registrable domains. */
   roots: Set<string>

@@ -20,7 +20,7 @@ import { type DomainAddresses, presentDomain, setDomainAddresses } from './domai
 
 type Tx = Transaction<Schema>
 
-export interface DomainAddressParts {
+interface DomainAddressParts {
   known: KnownAddresses
   domains: DomainDirectory
   /** Addresses are used by a domain or pool now; may start their warm-up. */
@@ -28,7 +28,7 @@ export interface DomainAddressParts {
 }
 
 /** What takes the place of a linked pool; exactly one is given. */
-export interface PoolReplacement {
+interface PoolReplacement {
   ip: string | undefined
   poolId: string | undefined
 }

@@ -15,7 +15,7 @@ const ALIAS = '/v4/domains/{name}/ips' as const
 /** In place of an address: the linked pool. */
 const POOL = 'ip_pool'
 
-export interface DomainIpRouteParts {
+interface DomainIpRouteParts {
   known: KnownAddresses
   domains: DomainDirectory
   changes: DomainAddressChanges

@@ -10,7 +10,7 @@ import { inherited, poolNotFound } from '../rules.ts'
 import { type IpTasks, newReference } from '../tasks/tasks.ts'
 import { poolOf } from './pool-store.ts'
 
-export interface Delegation {
+interface Delegation {
   poolId: string
   subaccountId: string
 }
@@ -23,7 +23,7 @@ export interface Delegations {
   list(accountId: string): Promise<Delegation[]>
 }
 
-export interface DelegationParts {
+interface DelegationParts {
   store: Store
   clock: Clock
   known: KnownAddresses

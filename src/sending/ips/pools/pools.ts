@@ -24,7 +24,7 @@ import { linkedDomains, type PoolRow, poolOf, poolsOf } from './pool-store.ts'
 
 type Tx = Transaction<Schema>
 
-export interface PoolChange {
+interface PoolChange {
   name: string | undefined
   description: string | undefined
   addIps: readonly string[]
@@ -55,7 +55,7 @@ export interface Pools {
   ): Promise<string>
 }
 
-export interface PoolParts {
+interface PoolParts {
   store: Store
   clock: Clock
   known: KnownAddresses

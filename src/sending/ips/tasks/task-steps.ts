@@ -24,7 +24,7 @@ export interface StepParts {
   assigned(tx: Tx, accountId: string, ips: readonly string[]): Promise<void>
 }
 
-export interface StepContext {
+interface StepContext {
   tx: Tx
   /** That the task belongs to. */
   accountId: string

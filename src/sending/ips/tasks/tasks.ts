@@ -5,7 +5,8 @@
 import type { Logger } from 'pino'
 import { newId } from '../../../base/ids.ts'
 import type { Clock } from '../../../base/time/clock.ts'
-import { createJob, type Job } from '../../../platform/jobs/job.ts'
+import type { Job } from '../../../platform/jobs/job.ts'
+import { createTaskSteps, taskJob } from '../../../platform/jobs/stepped-task.ts'
 import type { IpTaskRow } from '../../../platform/store/schema.ts'
 import type { Store } from '../../../platform/store/store.ts'
 import type { Domain } from '../../domains/domain.ts'
@@ -13,9 +14,7 @@ import type { DomainDirectory } from '../../domains/names/directory.ts'
 import type { KnownAddresses } from '../known-addresses.ts'
 import { type StepParts, steps, type Task } from './task-steps.ts'
 
-/** How often to look for tasks that a process which died has left. */
-const LOOK_EVERY_MS = 15_000
-const RETRY_MS = 1_000
+const TABLE = { name: 'ip_tasks', key: 'id', open: 'TRUE', turn: 'updated_at', lease: null } as const
 
 export interface IpTasks {
   /** Begins it; resolves its reference id. */
@@ -23,10 +22,11 @@ export interface IpTasks {
   readonly job: Job
 }
 
-export interface TaskParts extends StepParts {
+interface TaskParts extends StepParts {
   store: Store
   clock: Clock
   log: Logger
+  owner: string
   known: KnownAddresses
   domains: DomainDirectory
 }
@@ -36,33 +36,8 @@ export const newReference = (clock: Clock): string => newId(clock.now())
 
 export function createIpTasks(parts: TaskParts): IpTasks {
   const { store, clock, log, known, domains } = parts
-  const job = createJob({
-    name: 'ip-tasks',
-    everyMs: LOOK_EVERY_MS,
-    retryMs: RETRY_MS,
-    scope: 'database',
-    async work() {
-      const row = await next()
-      if (row === undefined) return
-      try {
-        await runStep(row)
-      } catch (error) {
-        await postpone(row)
-        throw error
-      }
-      return 'more'
-    },
-  })
-
-  /** The one whose last step is longest ago. */
-  const next = () =>
-    store.db
-      .selectFrom('ip_tasks')
-      .selectAll()
-      .orderBy('updated_at')
-      .orderBy('id')
-      .limit(1)
-      .executeTakeFirst()
+  const { runOne } = createTaskSteps<IpTaskRow>(parts, TABLE, runStep)
+  const job = taskJob('ip-tasks', runOne, 'database')
 
   async function runStep(row: IpTaskRow): Promise<void> {
     const task = { kind: row.kind, ...(JSON.parse(row.params_json) as object) } as Task
@@ -72,12 +47,7 @@ export function createIpTasks(parts: TaskParts): IpTasks {
       const context = { tx, accountId: row.account_id, position: row.position, changed, skipped }
       const position = await steps(parts, task, context)
       if (position === null) await tx.deleteFrom('ip_tasks').where('id', '=', row.id).execute()
-      else
-        await tx
-          .updateTable('ip_tasks')
-          .set({ position, updated_at: Math.floor(clock.now()) })
-          .where('id', '=', row.id)
-          .execute()
+      else await tx.updateTable('ip_tasks').set({ position }).where('id', '=', row.id).execute()
       return position === null
     })
     for (const domain of changed) domains.changed(domain)
@@ -85,15 +55,6 @@ export function createIpTasks(parts: TaskParts): IpTasks {
     for (const domain of skipped)
       log.warn({ ...about, domain }, 'a domain keeps its IPs: it would have none left')
     if (isDone) log.info(about, 'a change of the IPs of domains is complete')
-  }
-
-  /** Others go first. */
-  async function postpone({ id }: IpTaskRow): Promise<void> {
-    await store.db
-      .updateTable('ip_tasks')
-      .set({ updated_at: Math.floor(clock.now()) })
-      .where('id', '=', id)
-      .execute()
   }
 
   return {

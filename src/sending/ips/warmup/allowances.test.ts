@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { createTestClock, type TestClock } from '../../../../test/support/clock.ts'
 import { eachStore } from '../../../../test/support/stores.ts'
+import { HOUR_MS } from '../../../base/time/durations.ts'
 import type { Allowed } from '../../../mail/deliver/contract.ts'
 import { insert, type Store } from '../../../platform/store/store.ts'
 import { openAddresses } from '../known-addresses.ts'
 import { createAllowances, type WarmupAllowances } from './allowances.ts'
-import { HOUR_MS, newProvider, newWarmup } from './plan.ts'
+import { newProvider, newWarmup } from './plan.ts'
 
 const IP = '192.0.2.1'
 const SITE = 'one'

@@ -9,7 +9,9 @@
  * 3. When the rows have none left, the address has no room for the provider until the next hour, or until its stage changes.
  * 4. What waits is spread over the hours to come, as many for each as it has room for.
  */
+
 import type { Clock } from '../../../base/time/clock.ts'
+import { HOUR_MS } from '../../../base/time/durations.ts'
 import type { Allowances, Allowed } from '../../../mail/deliver/contract.ts'
 import type { IpWarmupRow } from '../../../platform/store/schema.ts'
 import {
@@ -20,7 +22,7 @@ import {
   type Store,
 } from '../../../platform/store/store.ts'
 import type { AddressBook } from '../address-book.ts'
-import { HOUR_MS, hourlyLimit, hourOf, limitOf, newProvider, WINDOW_MS } from './plan.ts'
+import { hourlyLimit, hourOf, limitOf, newProvider, WINDOW_MS } from './plan.ts'
 
 export interface WarmupAllowances extends Allowances {
   /** `site` null: for some provider. */
@@ -33,7 +35,7 @@ export interface WarmupAllowances extends Allowances {
   close(): Promise<void>
 }
 
-export interface AllowanceParts {
+interface AllowanceParts {
   store: Store
   clock: Clock
   plan: readonly number[]

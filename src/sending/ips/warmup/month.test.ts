@@ -5,12 +5,13 @@ import { createTestClock } from '../../../../test/support/clock.ts'
 import { jobContext } from '../../../../test/support/job-context.ts'
 import { eventually } from '../../../../test/support/service.ts'
 import { eachStore } from '../../../../test/support/stores.ts'
+import { HOUR_MS } from '../../../base/time/durations.ts'
 import { createAccountDirectory } from '../../../people/accounts/account-directory.ts'
-import { noCounts } from '../../../watching/metrics/count/counters.ts'
-import type { Figures } from '../../../watching/metrics/figures/figures.ts'
+import { noCounts } from '../../../watching/metrics/counters.ts'
+import type { Figures } from '../../../watching/metrics/figures.ts'
 import { openAddresses } from '../known-addresses.ts'
 import { createAllowances } from './allowances.ts'
-import { HOUR_MS, historyOf, hourlyLimit } from './plan.ts'
+import { historyOf, hourlyLimit } from './plan.ts'
 import { createWarmups } from './warmups.ts'
 
 const IP = '192.0.2.1'
@@ -35,7 +36,7 @@ eachStore(
     const known = await openAddresses(store, clock, config, 'first')
     let day = 0
     const figures: Figures = {
-      async rows({ startMs, resolution }) {
+      async read({ startMs, resolution }) {
         if (resolution === 'month') return [{ values: [IP], counts: { ...noCounts(), delivered_smtp: 77 } }]
         assert.equal(startMs, clock.now() - DAY_MS)
         const bounced = day === BOUNCING ? 51 : 50

@@ -1,9 +1,9 @@
 /** The plan of a warm-up (ips-pools.md section 4). Pure; times are Unix milliseconds. */
+import { DAY_MS, HOUR_MS } from '../../../base/time/durations.ts'
 import type { IpWarmupProviderRow, IpWarmupRow } from '../../../platform/store/schema.ts'
 
-export const HOUR_MS = 3_600_000
 /** A stage lasts at least this long, and its limit counts in windows of it. */
-export const WINDOW_MS = 24 * HOUR_MS
+export const WINDOW_MS = DAY_MS
 
 /** Figures of an address over the last 24 hours. */
 export interface Reputation {
@@ -76,7 +76,7 @@ export const newWarmup = (ip: string, accountId: string, startVolume: number, no
   paused_at: null,
 })
 
-/** Of an address that has sent nothing to the provider. */
+/** State of an address that has sent nothing to the provider. */
 export const newProvider = (ip: string, provider: string, now: number): IpWarmupProviderRow => ({
   ...{ ip, provider, stage: 1, stage_started_at: now },
   ...{ window_used: 0, window_diverted: 0, wanted_before: 0, sent_before: 0 },

@@ -2,7 +2,7 @@
 import type { Transaction } from 'kysely'
 import type { Schema } from '../../../platform/store/schema.ts'
 
-/** Of one address, or of all of an account. */
+/** Removes the warm-up of one address, or of all of an account. */
 export async function removeWarmups(
   tx: Transaction<Schema>,
   of: { ip: string } | { accountId: string },

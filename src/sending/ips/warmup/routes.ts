@@ -18,7 +18,7 @@ const ONE = `${PATH}/{addr}` as const
 const OWN = '/sendwright/v1/ip-warmups/{addr}' as const
 const NONE = 'The address is not on warm-up'
 
-export interface WarmupRouteParts {
+interface WarmupRouteParts {
   warmups: Warmups
   plan: readonly number[]
   clock: Clock

@@ -1,13 +1,15 @@
 /** Warm-ups: start, pause, cancel, and the change of stages (ips-pools.md section 4). */
+
 import type { Transaction } from 'kysely'
 import type { Logger } from 'pino'
 import { BadRequest, NotFound } from '../../../base/process/errors.ts'
 import type { Clock } from '../../../base/time/clock.ts'
+import { MINUTE_MS } from '../../../base/time/durations.ts'
 import type { AccountDirectory } from '../../../people/accounts/account-directory.ts'
 import { createJob, type Job } from '../../../platform/jobs/job.ts'
 import type { IpWarmupProviderRow, IpWarmupRow, Schema } from '../../../platform/store/schema.ts'
 import type { Store } from '../../../platform/store/store.ts'
-import { countOf, type FigureRow, type Figures, rateOf } from '../../../watching/metrics/figures/figures.ts'
+import { countOf, type FigureRow, type Figures, rateOf } from '../../../watching/metrics/figures.ts'
 import type { Address, AddressBook } from '../address-book.ts'
 import type { KnownAddresses } from '../known-addresses.ts'
 import { noWarmAddress, ownAddress } from '../rules.ts'
@@ -45,7 +47,7 @@ export interface Warmups {
   readonly job: Job
 }
 
-export interface WarmupParts {
+interface WarmupParts {
   store: Store
   clock: Clock
   log: Logger
@@ -55,11 +57,11 @@ export interface WarmupParts {
   plan: readonly number[]
 }
 
-const LOOK_EVERY_MS = 60_000
+const LOOK_EVERY_MS = MINUTE_MS
 /** Judged in one run. */
 const BATCH = 100
 
-export const warmupNotFound = () => new NotFound('warmup not found')
+const warmupNotFound = () => new NotFound('warmup not found')
 
 export function createWarmups(parts: WarmupParts): Warmups {
   const { store, clock, known } = parts
@@ -232,7 +234,7 @@ function stagesJob(parts: WarmupParts): Job {
   return createJob({ name: 'ip-warmups', everyMs: LOOK_EVERY_MS, scope: 'database', work })
 }
 
-/** Of all accounts that may have sent from it. */
+/** Figures of all accounts that may have sent from it. */
 async function figuresOf(
   { accounts, figures }: WarmupParts,
   accountId: string,
@@ -241,7 +243,7 @@ async function figuresOf(
   endMs: number,
   resolution: 'hour' | 'month',
 ): Promise<FigureRow | undefined> {
-  const [row] = await figures.rows({
+  const [row] = await figures.read({
     accountIds: [accountId, ...(await accounts.childrenOf(accountId))],
     ...{ startMs, endMs, resolution, dimensions: ['ip'] },
     filter: [{ attribute: 'ip', comparator: '=', values: [ip] }],

@@ -2,9 +2,11 @@
  * Click targets that are too long for a link: stored before the message is sent, under an id derived from account
  * and URL, so that a retry and the next newsletter use the same row.
  */
+
 import { hash } from 'node:crypto'
 import { bytesToId } from '../../../base/ids.ts'
 import type { Clock } from '../../../base/time/clock.ts'
+import { DAY_MS } from '../../../base/time/durations.ts'
 import type { Statement, Store } from '../../../platform/store/store.ts'
 
 export interface StoredLinks {
@@ -16,7 +18,6 @@ export interface StoredLinks {
   removeOld(): Promise<void>
 }
 
-const DAY_MS = 86_400_000
 /** A link works for at least a year after sending (tracking.md rule 9), plus a month's margin. */
 const KEPT_MS = 400 * DAY_MS
 /** Ids that this process knows to be stored: about 5 MB. Evicting one costs a statement. */

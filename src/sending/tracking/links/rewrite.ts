@@ -16,7 +16,7 @@ import { type Edit, type Place, replaceAt } from './link-places.ts'
 import { findTextPlaces } from './text-links.ts'
 
 /** The tracking of one copy; all texts are final, with variables replaced. */
-export interface Wanted {
+interface Wanted {
   /** The texts differ from copy to copy, so caching them is not worthwhile. */
   personal: boolean
   clicks: 'no' | 'yes' | 'htmlonly'

@@ -6,7 +6,7 @@ import { UNPACKED_BYTES_MAX, UnpackFailure, unpacked } from '../../../sending/su
 
 const COLUMNS = ['email', 'email_address']
 /** No address is longer; the rest of a longer cell would not make it valid. */
-export const ADDRESS_LENGTH_MAX = 512
+const ADDRESS_LENGTH_MAX = 512
 
 interface Layout {
   column: number

@@ -1,17 +1,17 @@
 /** Links to the results of a job, signed, without a key (validation.md section 3 rules 6 and 7). */
+
 import type { Clock } from '../../../base/time/clock.ts'
-import { csvReply } from '../../../platform/http/answer/csv-reply.ts'
-import { Reply } from '../../../platform/http/answer/reply.ts'
+import { DAY_MS } from '../../../base/time/durations.ts'
+import { csvReply, Reply } from '../../../platform/http/answer/reply.ts'
 import type { ValidationJobRow } from '../../../platform/store/schema.ts'
-import type { Sealer } from '../../../platform/store/secrets/sealing.ts'
-import { readToken, signToken } from '../../../platform/store/secrets/signed-token.ts'
+import { readToken, type Sealer, signToken } from '../../../platform/store/secrets/sealing.ts'
 import type { Store } from '../../../platform/store/store.ts'
 import type { ValidationResult } from '../shapes.ts'
 import type { DownloadUrls } from './job.ts'
 import { resultsOf } from './job-store.ts'
 
 /** From each read of the job. */
-const LIVE_MS = 24 * 3_600_000
+const LIVE_MS = DAY_MS
 const PURPOSE = 'validation-download'
 const TOKEN_LENGTH_MAX = 200
 

@@ -12,17 +12,15 @@
  */
 import type { Logger } from 'pino'
 import { CsvSyntaxError } from '../../../base/csv.ts'
-import { newId } from '../../../base/ids.ts'
-import type { Clock } from '../../../base/time/clock.ts'
+import {
+  createTaskSteps,
+  type TaskParts,
+  type TaskSteps,
+  type TaskTable,
+} from '../../../platform/jobs/stepped-task.ts'
 import type { BlobStore } from '../../../platform/store/blobs/blobs.ts'
 import type { ValidationJobRow } from '../../../platform/store/schema.ts'
-import {
-  insertMany,
-  type SqlValue,
-  StaleWrite,
-  type Statement,
-  type Store,
-} from '../../../platform/store/store.ts'
+import { insertMany, type Statement } from '../../../platform/store/store.ts'
 import { UnpackFailure } from '../../../sending/suppressions/import-file.ts'
 import { usageStatements } from '../../../watching/metrics/usage.ts'
 import type { Counts } from '../shapes.ts'
@@ -30,17 +28,13 @@ import { usageOf } from '../usage.ts'
 import type { Validator } from '../validator.ts'
 import { addressesIn } from './address-file.ts'
 import { countsWith } from './job.ts'
-import { type Claimed, hashOf, knownHashes, nextAddresses, resultStatements } from './job-store.ts'
+import { hashOf, knownHashes, nextAddresses, resultStatements } from './job-store.ts'
 
-export interface StepParts {
-  store: Store
+interface StepParts extends TaskParts {
   blobs: BlobStore
-  clock: Clock
   log: Logger
   random: () => number
   validator: Validator
-  /** Names this process in leases. */
-  owner: string
   /** Statements of the notices about a finished job. */
   finished(job: ValidationJobRow): Promise<Statement[]>
   /** They are committed. */
@@ -64,74 +58,39 @@ const READ_TRIES_MAX = 5
 /** The file or list cannot be validated; trying again does not help. */
 class HopelessJob extends Error {}
 
-/** Claims a job and does one step of it. False: none is due. */
-export async function runStep(parts: StepParts, signal: AbortSignal): Promise<boolean> {
-  const job = await claim(parts)
-  if (!job) return false
-  try {
-    if (job.status === 'processing') await validateNext(parts, job, signal)
-    else await readAddresses(parts, job, signal)
-  } catch (error) {
-    // It was deleted, or its lease is another's.
-    if (error instanceof StaleWrite) return true
-    const isHopeless =
-      error instanceof HopelessJob || error instanceof CsvSyntaxError || error instanceof UnpackFailure
-    if (!isHopeless && (job.status === 'processing' || job.tries < READ_TRIES_MAX)) throw error
-    parts.log.warn({ err: error, job: job.id, list: job.list_id }, 'a validation job failed')
-    await fail(parts, job)
-  }
-  return true
+/** What a step works with. */
+interface Step extends StepParts {
+  tasks: TaskSteps<ValidationJobRow>
 }
 
-async function claim({ store, clock, owner }: StepParts): Promise<Claimed | null> {
-  const times = store.leaseTimes
-  const now = clock.now()
-  // On SQLite no other process can hold a lease, so those of an earlier run are void at once.
-  const foreign = store.kind === 'sqlite' ? ' OR lease_owner <> ?' : ''
-  const lock = store.kind === 'postgres' ? 'FOR UPDATE SKIP LOCKED' : ''
-  const sql = `UPDATE validation_jobs
-    SET lease_token = ?, lease_owner = ?, lease_until = ${times.sql}, tries = tries + 1
-    WHERE id = (SELECT id FROM validation_jobs WHERE status IN ('created', 'processing')
-      AND (lease_until <= ${times.sql}${foreign}) ORDER BY stepped_at, id LIMIT 1 ${lock})
-    RETURNING *`
-  const values: SqlValue[] = [newId(), owner, times.value(now, LEASE_MS), times.value(now, 0)]
-  if (foreign) values.push(owner)
-  const [result] = await store.commit([{ sql, values }])
-  return (result?.rows[0] as unknown as Claimed | undefined) ?? null
+const TABLE: TaskTable = {
+  ...{ name: 'validation_jobs', key: 'id', open: "task.status IN ('created', 'processing')" },
+  turn: 'stepped_at',
+  lease: { ms: LEASE_MS, check: 'lease_token', tries: 'tries' },
 }
 
-interface Progress
-  extends Pick<ValidationJobRow, 'status' | 'quantity' | 'read_up_to' | 'addresses' | 'done' | 'done_up_to'> {
-  counts_json: string
-  ended_at: number | null
-  blob: string | null
+export function createJobSteps(parts: StepParts): TaskSteps<ValidationJobRow> {
+  const tasks = createTaskSteps<ValidationJobRow>(
+    parts,
+    TABLE,
+    (job, signal) =>
+      job.status === 'processing' ? validateNext(step, job, signal) : readAddresses(step, job, signal),
+    async (job, error) => {
+      const isHopeless =
+        error instanceof HopelessJob || error instanceof CsvSyntaxError || error instanceof UnpackFailure
+      if (!isHopeless && (job.status === 'processing' || job.tries < READ_TRIES_MAX)) return false
+      parts.log.warn({ err: error, job: job.id, list: job.list_id }, 'a validation job failed')
+      const ended_at = Math.floor(parts.clock.now())
+      const failed = { status: 'failed', dropping: 1, ended_at, lease_token: null } as const
+      await tasks.commit(job, failed, [], 'release')
+      return true
+    },
+  )
+  const step: Step = { ...parts, tasks }
+  return tasks
 }
 
-/** Writes the progress of a step, and keeps or ends the lease. */
-function progressStatement(
-  { store, clock }: Pick<StepParts, 'store' | 'clock'>,
-  job: Claimed,
-  change: Partial<Progress>,
-  isOver: boolean,
-): Statement {
-  const times = store.leaseTimes
-  const columns = Object.keys(change)
-  const now = clock.now()
-  return {
-    sql: `UPDATE validation_jobs SET ${columns.map((name) => `${name} = ?`).join(', ')}${columns.length > 0 ? ',' : ''}
-      tries = 0, stepped_at = ?, lease_until = ${times.sql} WHERE id = ? AND lease_token = ?`,
-    values: [
-      ...(Object.values(change) as SqlValue[]),
-      Math.floor(now),
-      times.value(now, isOver ? 0 : LEASE_MS),
-      job.id,
-      job.lease_token,
-    ],
-    expectRows: 1,
-  }
-}
-
-async function readAddresses(parts: StepParts, job: Claimed, signal: AbortSignal): Promise<void> {
+async function readAddresses(parts: Step, job: ValidationJobRow, signal: AbortSignal): Promise<void> {
   if (job.kind === 'preview') return readSample(parts, job)
   const source =
     job.mailing_list_id === null ? fileRows(parts, job) : memberRows(parts, job.mailing_list_id, job)
@@ -153,7 +112,7 @@ interface SourceRow {
   place: string
 }
 
-async function* fileRows({ blobs }: StepParts, job: Claimed): AsyncGenerator<SourceRow> {
+async function* fileRows({ blobs }: StepParts, job: ValidationJobRow): AsyncGenerator<SourceRow> {
   const file = await blobs.read(job.blob as string)
   let skip = job.quantity
   for await (const address of addressesIn(file.open())) {
@@ -163,7 +122,11 @@ async function* fileRows({ blobs }: StepParts, job: Claimed): AsyncGenerator<Sou
 }
 
 /** Unsubscribed members too: they stay on the list. */
-async function* memberRows({ store }: StepParts, listId: string, job: Claimed): AsyncGenerator<SourceRow> {
+async function* memberRows(
+  { store }: StepParts,
+  listId: string,
+  job: ValidationJobRow,
+): AsyncGenerator<SourceRow> {
   for (let after = job.read_up_to; ; ) {
     const members = await store.db
       .selectFrom('list_members')
@@ -182,8 +145,8 @@ async function* memberRows({ store }: StepParts, listId: string, job: Claimed): 
 
 /** Adds those addresses that the job has not yet. With the last ones the job is in process. */
 async function storeRows(
-  parts: StepParts,
-  job: Claimed,
+  parts: Step,
+  job: ValidationJobRow,
   rows: readonly SourceRow[],
   isLast: boolean,
 ): Promise<void> {
@@ -202,15 +165,15 @@ async function storeRows(
     read_up_to: rows.at(-1)?.place ?? job.read_up_to,
     ...(isLast && { status: 'processing', blob: null }),
   }
-  const progress = progressStatement(parts, job, change, isLast)
-  await parts.store.commit([progress, ...insertMany('validation_addresses', added)])
-  if (isLast && job.blob !== null) await parts.blobs.remove(job.blob)
-  Object.assign(job, change)
+  const file = job.blob
+  const after = isLast ? 'release' : 'continue'
+  await parts.tasks.commit(job, change, insertMany('validation_addresses', added), after)
+  if (isLast && file !== null) await parts.blobs.remove(file)
 }
 
 /** Reservoir sampling: each row has the same chance to be among the 500, whatever their number. */
-async function readSample(parts: StepParts, job: Claimed): Promise<void> {
-  const { store, blobs, random } = parts
+async function readSample(parts: Step, job: ValidationJobRow): Promise<void> {
+  const { tasks, blobs, random } = parts
   const file = await blobs.read(job.blob as string)
   const sample: { no: number; address: string }[] = []
   let quantity = 0
@@ -233,14 +196,11 @@ async function readSample(parts: StepParts, job: Claimed): Promise<void> {
     result_json: null,
   }))
   // The file stays: the preview may be promoted.
-  const change = { quantity, addresses: added.length, status: 'processing' }
-  await store.commit([
-    progressStatement(parts, job, change, true),
-    ...insertMany('validation_addresses', added),
-  ])
+  const change = { quantity, addresses: added.length, status: 'processing' as const }
+  await tasks.commit(job, change, insertMany('validation_addresses', added), 'release')
 }
 
-async function validateNext(parts: StepParts, job: Claimed, signal: AbortSignal): Promise<void> {
+async function validateNext(parts: Step, job: ValidationJobRow, signal: AbortSignal): Promise<void> {
   const { store, clock, validator } = parts
   const size = Math.min(STEP_MAX, Math.max(1, Math.floor(job.addresses / 100)))
   const rows = await nextAddresses(store, job.id, job.done_up_to, size)
@@ -250,7 +210,8 @@ async function validateNext(parts: StepParts, job: Claimed, signal: AbortSignal)
     { providerLookup: true, network: job.tries <= LOOKUPS_MAX, asksServers: job.kind === 'bulk', signal },
   )
   const last = rows[results.length - 1]
-  if (rows.length > 0 && !last) return release(parts, job)
+  // Stopped before the first one is done. The try counts.
+  if (rows.length > 0 && !last) return
   const now = Math.floor(clock.now())
   const counts = countsWith(JSON.parse(job.counts_json) as Counts, results)
   const done = job.done + results.length
@@ -262,24 +223,11 @@ async function validateNext(parts: StepParts, job: Claimed, signal: AbortSignal)
     ...(isOver && { status: 'uploaded', ended_at: now }),
   }
   const way = job.mailing_list_id === null ? 'bulk' : 'list'
-  await store.commit([
-    progressStatement(parts, job, change, true),
+  const written = [
     ...resultStatements(rows, results),
     ...usageStatements(job.account_id, now, usageOf(results, [way])),
     ...(isOver ? await parts.finished({ ...job, ...change }) : []),
-  ])
+  ]
+  await parts.tasks.commit(job, change, written, 'release')
   if (isOver) parts.finishedCommitted()
-}
-
-/** After a stop in the middle of a step. The try counts. */
-async function release({ store, clock }: StepParts, job: Claimed): Promise<void> {
-  const times = store.leaseTimes
-  const sql = `UPDATE validation_jobs SET lease_until = ${times.sql} WHERE id = ? AND lease_token = ?`
-  await store.commit([{ sql, values: [times.value(clock.now(), 0), job.id, job.lease_token] }])
-}
-
-async function fail({ store, clock }: StepParts, job: Claimed): Promise<void> {
-  const sql = `UPDATE validation_jobs SET status = 'failed', dropping = 1, ended_at = ?, lease_token = NULL
-    WHERE id = ? AND lease_token = ?`
-  await store.commit([{ sql, values: [Math.floor(clock.now()), job.id, job.lease_token] }])
 }

@@ -13,18 +13,15 @@ import type { ValidationResult } from '../shapes.ts'
 
 export type JobKind = 'bulk' | 'preview'
 
-/** A job claimed by this process. */
-export type Claimed = ValidationJobRow & { lease_token: string }
-
 export const RUNNING = ['created', 'processing'] as const
 /** validation.md section 3 rule 4. */
 const RUNNING_MAX = 10
-/** Of an account, of any state: the disk holds their results for 30 days. */
+/** Jobs of an account, in any state: the disk holds their results for 30 days. */
 const JOBS_MAX = 1_000
 const ADDRESSES_MAX = 10_000_000
 
 /** `changed`: a statement of `also` did not find its row as expected. */
-export type Creation = 'created' | 'taken' | 'changed' | 'too-many-running' | 'too-many'
+type Creation = 'created' | 'taken' | 'changed' | 'too-many-running' | 'too-many'
 
 /** Inserts the job unless its name is taken or the account has enough. `also`: in the same transaction, before it. */
 export async function createJobRow(

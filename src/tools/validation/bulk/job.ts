@@ -1,7 +1,14 @@
 /** Lists of addresses that are validated in the background, and how the API shows them (validation.md sections 1 and 3). */
 import type { Of } from '../../../base/shape.ts'
 import type { ValidationJobRow } from '../../../platform/store/schema.ts'
-import { type Counts, type Job, type PREVIEW, RESULTS, RISKS, type ValidationResult } from '../shapes.ts'
+import {
+  type Counts,
+  type PREVIEW,
+  RESULTS,
+  RISKS,
+  type ValidationJob,
+  type ValidationResult,
+} from '../shapes.ts'
 
 const zeros = <K extends string>(names: readonly K[]) =>
   Object.fromEntries(names.map((name) => [name, 0])) as Record<K, number>
@@ -21,13 +28,13 @@ export function countsWith(before: Counts, results: readonly ValidationResult[])
 /** Where the files of a job are. */
 export type DownloadUrls = (job: ValidationJobRow) => { csv: string; json: string }
 
-export function jobView(row: ValidationJobRow, urls: DownloadUrls): Job {
+export function jobView(row: ValidationJobRow, urls: DownloadUrls): ValidationJob {
   return {
     id: row.list_id,
     created_at: seconds(row.created_at),
     quantity: row.quantity,
     records_processed: row.status === 'created' ? null : row.done,
-    status: row.status as Job['status'],
+    status: row.status as ValidationJob['status'],
     ...(row.status === 'uploaded' && {
       download_url: urls(row),
       summary: JSON.parse(row.counts_json) as Counts,

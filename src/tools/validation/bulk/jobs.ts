@@ -33,7 +33,7 @@ export interface Jobs {
   promote(accountId: string, listId: string): Promise<void>
 }
 
-export interface JobsParts {
+interface JobsParts {
   store: Store
   blobs: BlobStore
   clock: Clock

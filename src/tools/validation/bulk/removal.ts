@@ -1,13 +1,14 @@
 /** Removes the addresses and files of jobs that were canceled or deleted, that failed, or that are 30 days old. */
+import { DAY_MS } from '../../../base/time/durations.ts'
 import type { RowParts } from '../../../platform/store/account-rows.ts'
 import type { BlobStore } from '../../../platform/store/blobs/blobs.ts'
 import type { ValidationJobRow } from '../../../platform/store/schema.ts'
 import { removeAddresses } from './job-store.ts'
 
-export type RemovalParts = RowParts & { blobs: BlobStore }
+type RemovalParts = RowParts & { blobs: BlobStore }
 
 /** validation.md section 3 rule 9. */
-const KEPT_MS = 30 * 86_400_000
+const KEPT_MS = 30 * DAY_MS
 const JOBS_AT_A_TIME = 100
 
 /** Ends early when `signal` aborts; the next run continues. */

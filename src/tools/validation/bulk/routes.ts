@@ -26,7 +26,7 @@ import { jobView, previewView } from './job.ts'
 import { countJobs, type JobPage, listJobs } from './job-store.ts'
 import type { Jobs } from './jobs.ts'
 
-export interface BulkRouteParts extends DownloadParts {
+interface BulkRouteParts extends DownloadParts {
   jobs: Jobs
   lists: Pick<ListStore, 'byKey'>
   accounts: Pick<AccountDirectory, 'byId'>
@@ -269,7 +269,7 @@ function previewRoutes(parts: BulkRouteParts): Operation[] {
   ]
 }
 
-/** Of mailing lists: jobs with the list's address for an id. */
+/** Operations on mailing lists: jobs with the list's address for an id. */
 function listRoutes(parts: BulkRouteParts): Operation[] {
   const { jobs, lists } = parts
   const beforeBody = mayUse(parts)

@@ -3,6 +3,7 @@
  * for `sendwright doctor`. Looks only where mail goes to the recipients' own servers.
  */
 import { hostAddresses, seenAddresses } from '../../../base/net/host-addresses.ts'
+import { HOUR_MS } from '../../../base/time/durations.ts'
 import type { Config } from '../../../platform/config/config.ts'
 import type { Store } from '../../../platform/store/store.ts'
 import type { Resolver } from '../../../protocols/dns/resolver.ts'
@@ -21,7 +22,7 @@ export function addressNamesCheck(config: Config, store: Store, resolver: Resolv
   if (config.delivery.kind !== 'direct') return null
   const parts = { resolver, hostname: config.hostname, spfHost: config.dnsTargets.spfIncludeHost }
   const heloOf = new Map(config.sourceAddresses.map(({ ip, helo }) => [ip, helo]))
-  /** Of the last check that got an answer: DNS that does not answer says nothing new. */
+  /** Faults found by the last check that got an answer: DNS that does not answer says nothing new. */
   let known = new Map<string, readonly string[]>()
 
   async function look(ips: readonly string[]): Promise<Map<string, readonly string[]>> {
@@ -44,7 +45,7 @@ export function addressNamesCheck(config: Config, store: Store, resolver: Resolv
     comparator: '>=',
     limit: '1',
     dimension: 'ip',
-    everyMs: 3_600_000,
+    everyMs: HOUR_MS,
     async read(now) {
       const ips = seenAddresses(config.sourceAddresses, hostAddresses()).slice(0, ADDRESSES_MAX)
       known = await look(ips)

@@ -1,8 +1,7 @@
 /** Sending addresses that a provider blocks, and that others stand in for. */
+import { MINUTE_MS } from '../../../base/time/durations.ts'
 import type { Blocks } from '../../../sending/ips/blocks/blocks.ts'
 import type { OwnCheck } from './own-check.ts'
-
-const MINUTE_MS = 60_000
 
 export function blockedAddressesCheck(blocks: Pick<Blocks, 'list'>): OwnCheck {
   return {

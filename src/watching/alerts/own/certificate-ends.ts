@@ -1,12 +1,11 @@
 /** Certificates near their end: those of tracking hosts and of the service itself, and the file of the listeners. */
 import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
+import { DAY_MS, HOUR_MS } from '../../../base/time/durations.ts'
 import type { Config } from '../../../platform/config/config.ts'
 import type { CertificatesArea } from '../../../sending/certificates/area.ts'
 import { ENDS_SOON_MS, type EndingCertificate } from '../../../sending/certificates/certificates.ts'
 import type { OwnCheck } from './own-check.ts'
-
-const DAY_MS = 86_400_000
 
 export function certificateEndsCheck(
   { endingSoon }: Pick<CertificatesArea, 'endingSoon'>,
@@ -27,7 +26,7 @@ export function certificateEndsCheck(
     comparator: '<=',
     limit: String(ENDS_SOON_MS / DAY_MS),
     dimension: 'host',
-    everyMs: 3_600_000,
+    everyMs: HOUR_MS,
     async read(now) {
       const own = (await ofListeners(now)).map((one) => ({
         ...one,

@@ -1,16 +1,16 @@
 /** When the space for new mail will be used up, by the trend of the last hours. */
+import { HOUR_MS, MINUTE_MS } from '../../../base/time/durations.ts'
 import { trendPerMs } from '../../../base/time/trend.ts'
 import type { FreeSpace } from '../../../platform/store/blobs/free-space.ts'
 import type { OwnCheck } from './own-check.ts'
 
-export interface SpaceSample {
+interface SpaceSample {
   /** Unix milliseconds. */
   at: number
   freeBytes: number
 }
 
-const HOUR_MS = 3_600_000
-const EVERY_MS = 5 * 60_000
+const EVERY_MS = 5 * MINUTE_MS
 /** Long enough for the database's log to grow and shrink a few times, short enough to follow a change. */
 const WINDOW_MS = 6 * HOUR_MS
 /** Before that a trend says nothing. */
@@ -22,7 +22,7 @@ const MEGABYTE = 1024 * 1024
  * Hours until the floor is reached, by the line through the samples. 0: it is reached; null: the space does not shrink, or there
  * are too few samples.
  */
-export function hoursLeft(samples: readonly SpaceSample[], floorBytes: number): number | null {
+function hoursLeft(samples: readonly SpaceSample[], floorBytes: number): number | null {
   const [first, last] = [samples[0], samples.at(-1)]
   if (!first || !last) return null
   if (last.freeBytes <= floorBytes) return 0

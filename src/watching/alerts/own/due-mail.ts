@@ -1,9 +1,10 @@
 /** The oldest mail that is due and not being sent. */
+import { MINUTE_MS } from '../../../base/time/durations.ts'
 import type { Delivery } from '../../../mail/deliver/contract.ts'
 import type { Store } from '../../../platform/store/store.ts'
 import type { OwnCheck } from './own-check.ts'
 
-const LIMIT_MS = 60_000
+const LIMIT_MS = MINUTE_MS
 /** Deliveries of the engine that are looked at: those being handed over to slow servers are passed over. */
 const HELD_READ_MAX = 200
 
@@ -32,7 +33,7 @@ export function dueMailCheck(store: Store, delivery: Pick<Delivery, 'progressOf'
     comparator: '>',
     limit: String(LIMIT_MS / 1000),
     dimension: '',
-    everyMs: 60_000,
+    everyMs: MINUTE_MS,
     async read(now) {
       const found = await oldest(Math.floor(now) - LIMIT_MS - 1)
       if (!found) return []

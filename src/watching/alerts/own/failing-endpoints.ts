@@ -1,10 +1,10 @@
 /** Webhook endpoints that have failed for an hour. */
-import { loggableUrl } from '../../../base/net/loggable-url.ts'
+import { loggableUrl } from '../../../base/printable.ts'
+import { MINUTE_MS } from '../../../base/time/durations.ts'
 import type { WebhooksArea } from '../../webhooks/area.ts'
 import type { OwnCheck } from './own-check.ts'
 
 const LIMIT_MINUTES = 60
-const MINUTE_MS = 60_000
 
 export function failingEndpointsCheck({
   failingEndpoints,

@@ -3,17 +3,19 @@
  * job. Its hits are in the list of the first account, with the same notices as other alerts.
  */
 
+import { Forbidden } from '../../../base/process/errors.ts'
 import type { Of } from '../../../base/shape.ts'
 import type { Clock } from '../../../base/time/clock.ts'
+import { type Operation, operation } from '../../../platform/http/operation.ts'
 import { createJob, type Job } from '../../../platform/jobs/job.ts'
+import type { AlertHitRow } from '../../../platform/store/schema.ts'
 import { StaleWrite } from '../../../platform/store/store.ts'
-import { type Comparator, OWN_PREFIX } from '../alert.ts'
-import type { Hits } from '../hits.ts'
-import type { Finding } from '../judging.ts'
-import type { NoticeKind } from '../notice-texts.ts'
+import { type Comparator, hitView, OWN_PREFIX } from '../alert.ts'
+import type { Finding, Hits, NoticeKind } from '../hits.ts'
 import { type NoticeParts, noticesAbout } from '../notices.ts'
+import { READ, TAG } from '../routes.ts'
 import type { EventType } from '../settings.ts'
-import { CHANNELS, type OWN_CHECK_VIEW } from '../shapes.ts'
+import { CHANNELS, type OWN_CHECK_VIEW, OWN_CHECKS } from '../shapes.ts'
 
 export interface OwnCheck {
   /** In kebab-case; the name of its alert is `sendwright:<name>`. */
@@ -34,7 +36,7 @@ export interface OwnCheck {
   read(now: number): Promise<Required<Finding>[]>
 }
 
-export interface OwnCheckParts extends NoticeParts {
+interface OwnCheckParts extends NoticeParts {
   clock: Clock
   hits: Hits
   firstAccountId: string
@@ -79,7 +81,11 @@ export function ownCheckJob(parts: OwnCheckParts, check: OwnCheck): Job {
         ...(check.eventTypes && { eventTypes: check.eventTypes }),
       }
       try {
-        const changes = await hits.apply(source, findings, { now, notices: noticesAbout(parts, about) })
+        const changes = await hits.apply(source, findings, {
+          now,
+          also: [],
+          notices: noticesAbout(parts, about),
+        })
         if (changes.opened.length + changes.ended.length > 0) parts.changed()
       } catch (error) {
         // Another process has judged the same: the next check sees its hits.
@@ -87,4 +93,37 @@ export function ownCheckJob(parts: OwnCheckParts, check: OwnCheck): Job {
       }
     },
   })
+}
+
+interface OwnRouteParts {
+  checks: readonly OwnCheck[]
+  firstAccountId: string
+  /** Hits of the checks that last, oldest first. */
+  triggered(): Promise<AlertHitRow[]>
+}
+
+export function ownCheckRoutes({ checks, firstAccountId, triggered }: OwnRouteParts): Operation[] {
+  return [
+    operation({
+      method: 'GET',
+      path: '/sendwright/v1/alerts',
+      id: 'listOwnChecks',
+      tag: TAG,
+      summary: 'What the service checks of itself, and what is wrong now',
+      description: 'For the first account only.',
+      auth: { ...READ, only: 'first' },
+      answers: { 200: OWN_CHECKS },
+      async handler({ caller }) {
+        if (caller.accountId !== firstAccountId) throw new Forbidden()
+        const hits = Map.groupBy(await triggered(), ({ name }) => name)
+        return {
+          items: checks.map((check) => ({
+            ...ownCheckView(check),
+            interval_seconds: check.everyMs / 1000,
+            hits: (hits.get(alertName(check)) ?? []).map((hit) => hitView(hit, null)),
+          })),
+        }
+      },
+    }),
+  ]
 }

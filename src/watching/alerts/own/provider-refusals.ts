@@ -1,10 +1,11 @@
 /** A provider that refuses mail because of this host or its domains. */
+import { HOUR_MS, MINUTE_MS } from '../../../base/time/durations.ts'
 import type { BouncesArea } from '../../../receiving/bounces/area.ts'
 import type { OwnCheck } from './own-check.ts'
 
 /** A single one may be a mistake of the receiver. */
 const LIMIT = 5
-const WINDOW_MS = 3_600_000
+const WINDOW_MS = HOUR_MS
 
 export function providerRefusalsCheck({
   refusalsByProvider,
@@ -16,7 +17,7 @@ export function providerRefusalsCheck({
     comparator: '>=',
     limit: String(LIMIT),
     dimension: 'recipient_provider',
-    everyMs: 5 * 60_000,
+    everyMs: 5 * MINUTE_MS,
     async read(now) {
       const found = await refusalsByProvider(now - WINDOW_MS)
       return found

@@ -2,15 +2,16 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pino from 'pino'
 import { createTestClock } from '../../../../test/support/clock.ts'
+import { deliveredAt, eventStatement, idsOf, NOW_MS, request } from '../../../../test/support/events.ts'
 import { eventually } from '../../../../test/support/service.ts'
 import { eachStore } from '../../../../test/support/stores.ts'
+import { DAY_MS } from '../../../base/time/durations.ts'
 import { ConfigError, readConfig } from '../../../platform/config/config.ts'
 import type { Store } from '../../../platform/store/store.ts'
 import { indexEvents } from '../search/indexing.ts'
 import { createEventReader } from '../search/query.ts'
 import { settledPosition } from '../search/walk.ts'
-import { deliveredAt, eventStatement, idsOf, NOW_MS, request } from '../testing.ts'
-import { adoptCopiedEvents, createEventRetention, DAY_MS } from './event-retention.ts'
+import { adoptCopiedEvents, createEventRetention } from './event-retention.ts'
 
 /** A clock whose timers fire at once, so that a run completes. */
 function clockAt(nowMs: number) {

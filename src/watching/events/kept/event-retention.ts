@@ -9,30 +9,32 @@
  * Where events are in partitions by time (partitions.ts), a partition is dropped when all of it is too old. Until then its
  * rows stay, although no list shows them: only what is older by a whole partition is deleted row by row.
  */
+
 import type { Logger } from 'pino'
 import { pause } from '../../../base/flow/pause.ts'
 import type { Clock } from '../../../base/time/clock.ts'
-import { createJob, type Job } from '../../../platform/jobs/job.ts'
+import { DAY_MS, MINUTE_MS } from '../../../base/time/durations.ts'
+import { createJob } from '../../../platform/jobs/job.ts'
+import { inPortions, PORTION, type RowParts } from '../../../platform/store/account-rows.ts'
 import type { Statement, Store } from '../../../platform/store/store.ts'
 import { type EventFollower, followedPosition, isProcessed } from '../follower.ts'
 import type { CommitPosition } from '../search/page-request.ts'
 import type { EventPartitions } from './partitions.ts'
 
-export const DAY_MS = 86_400_000
 /** Kept by every installation, however little space is allowed (events.md rule 15). */
-export const RETENTION_DAYS_MIN = 3
+const RETENTION_DAYS_MIN = 3
 
 /** About 10 ms of work on either database. */
 const BATCH_ROWS = 500
 /** Between batches: retention occupies the writer for at most a tenth of the time. */
 const PAUSE_MS = 100
-const EVERY_MS = 10 * 60_000
+const EVERY_MS = 10 * MINUTE_MS
 /** Columns, index entries and tags of an event without its JSON; measured 330 to 450 bytes. */
 const ROW_OVERHEAD_BYTES = 400
 /** Rows from which the average size is estimated. */
 const SAMPLE_ROWS = 1000
 
-export interface RetentionParts {
+interface RetentionParts {
   store: Store
   clock: Clock
   log: Logger
@@ -45,15 +47,7 @@ export interface RetentionParts {
   partitions?: EventPartitions
 }
 
-export interface EventRetention {
-  /** Repairs what a copied database needs; to be called before anybody writes events. */
-  adopt(): Promise<void>
-  /** One complete run, unless `signal` aborts; resolves the number of events deleted. */
-  run(signal?: AbortSignal): Promise<number>
-  job: Job
-}
-
-export function createEventRetention(parts: RetentionParts): EventRetention {
+export function createEventRetention(parts: RetentionParts) {
   const { store, clock, log, followers = [], partitions } = parts
   const processedUpTo = async () => (followers.length > 0 ? followedPosition(store) : null)
 
@@ -87,7 +81,9 @@ export function createEventRetention(parts: RetentionParts): EventRetention {
   }
 
   return {
-    adopt: () => adoptCopiedEvents(store, followers),
+    /** Repairs what a copied database needs; to be called before anybody writes events. */
+    adopt: (): Promise<void> => adoptCopiedEvents(store, followers),
+    /** One complete run, unless `signal` aborts; resolves the number of events deleted. */
     run,
     job: createJob({
       name: 'event-retention',
@@ -104,7 +100,7 @@ const REMOVE_SEGMENTS: Statement = {
   values: [],
 }
 
-/** Of the `size` oldest rows, deletes those before `cutoffUs` and up to `processed`; resolves to their count. */
+/** Deletes those of the `size` oldest rows that are before `cutoffUs` and up to `processed`; resolves to their number. */
 async function deleteBatch(
   store: Store,
   cutoffUs: number,
@@ -186,4 +182,41 @@ export async function adoptCopiedEvents(
   }
   const move = `UPDATE event_followers SET tx = ${NEXT_TX}, seq = 0 WHERE tx >= ${NEXT_TX}`
   await store.commit([{ sql: move, values: [] }])
+}
+
+const NEWEST = '(SELECT max(seq) FROM events)'
+/** On PostgreSQL with the time, which names the partition. */
+const KEY = { sqlite: 'seq', postgres: 'seq, timestamp_us' } as const
+
+/**
+ * Removes the events of a closed account, whether followers have read them or not.
+ *
+ * On SQLite the newest row's number decides the next one, and cursors hold such numbers, so that row is emptied instead:
+ * retention deletes it when there are newer ones.
+ */
+export async function removeEventsOf(parts: RowParts, accountId: string, signal: AbortSignal): Promise<void> {
+  const { store } = parts
+  const kept = store.kind === 'sqlite' ? ` AND seq < ${NEWEST}` : ''
+  const key = KEY[store.kind]
+  const ofAccount = `SELECT ${key} FROM event_keys WHERE account_id = ?${kept} LIMIT ${PORTION}`
+  const sql = `DELETE FROM events WHERE (${key}) IN (${ofAccount})`
+  await inPortions(parts, sql, [accountId], signal)
+  await emptyNewest(store, accountId)
+}
+
+const IS_NEWEST = `seq = ${NEWEST} AND account_id = ?`
+const TAG_KEY = 'domain_name, tag, event, timestamp_us, seq'
+
+async function emptyNewest(store: Store, accountId: string): Promise<void> {
+  if (store.kind !== 'sqlite') return
+  const statements = [
+    `DELETE FROM event_tags WHERE (${TAG_KEY}) IN (
+      SELECT domain_name, value, event, timestamp_us, seq FROM events CROSS JOIN json_each(tags_json)
+      WHERE ${IS_NEWEST})`,
+    `UPDATE event_index SET account_id = '', domain_name = '', event = 'removed', message_id = NULL,
+      recipient_hash = NULL WHERE ${IS_NEWEST}`,
+    `UPDATE events SET id = 'removed-' || seq, account_id = '', domain_name = '', event = 'removed', recipient = NULL,
+      message_id = NULL, payload_json = '{}', tags_json = NULL, recipient_hash = NULL WHERE ${IS_NEWEST}`,
+  ].map((sql): Statement => ({ sql, values: [accountId] }))
+  await store.commit(statements)
 }

@@ -4,22 +4,29 @@ import { type TestContext, test } from 'node:test'
 import pg from 'pg'
 import pino from 'pino'
 import { createTestClock, type TestClock } from '../../../../test/support/clock.ts'
+import {
+  deliveredAt,
+  eventStatement,
+  eventStatements,
+  follow,
+  NOW_MS,
+  request,
+} from '../../../../test/support/events.ts'
 import { createMigratedDatabase } from '../../../../test/support/migrated.ts'
 import { createTestDatabase } from '../../../../test/support/postgres.ts'
 import { eventually } from '../../../../test/support/service.ts'
 import { temporaryFolder } from '../../../../test/support/stores.ts'
+import { DAY_MS } from '../../../base/time/durations.ts'
 import { folderPlace } from '../../../carry/migrate/blobs.ts'
+import { copyAll } from '../../../carry/migrate/migration.ts'
 import { openPostgresSource, openPostgresTarget } from '../../../carry/migrate/postgres-side.ts'
 import { openSqliteSource, openSqliteTarget } from '../../../carry/migrate/sqlite-side.ts'
-import { copyAll } from '../../../carry/migrate/migration.ts'
-import { ownLeaseTimes } from '../../../platform/store/lease-times.ts'
 import { readMigrations } from '../../../platform/store/migrate.ts'
 import { openPostgres } from '../../../platform/store/postgres/postgres.ts'
-import type { Store } from '../../../platform/store/store.ts'
+import { ownLeaseTimes, type Store } from '../../../platform/store/store.ts'
 import type { EventRecord } from '../event.ts'
 import { createEventReader } from '../search/query.ts'
-import { deliveredAt, eventStatement, eventStatements, follow, NOW_MS, request } from '../testing.ts'
-import { createEventRetention, DAY_MS } from './event-retention.ts'
+import { createEventRetention } from './event-retention.ts'
 import { createEventPartitions, partitionsOf, spanUs } from './partitions.ts'
 import { timeParts } from './time-parts.ts'
 

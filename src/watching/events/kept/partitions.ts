@@ -17,6 +17,7 @@ import { sql, type Transaction } from 'kysely'
 import type { Logger } from 'pino'
 import { pause } from '../../../base/flow/pause.ts'
 import type { Clock } from '../../../base/time/clock.ts'
+import { MINUTE_MS } from '../../../base/time/durations.ts'
 import { type Bounds, PARTITIONS_OF, parseBounds } from '../../../platform/store/event-bounds.ts'
 import { EVENT_PARTITIONS_LOCK } from '../../../platform/store/postgres/advisory-locks.ts'
 import type { Schema } from '../../../platform/store/schema.ts'
@@ -35,7 +36,7 @@ const REPAIRED_US = DAY_US
 /** Larger ones are checked without a lock. */
 const CHECKED_FROM_BYTES = 64_000_000
 /** A session that has done nothing in its transaction for so long may be ended. */
-const FORGOTTEN_MS = 10 * 60_000
+const FORGOTTEN_MS = 10 * MINUTE_MS
 /** Later events are the work of a wrong clock. They must not keep the partition open for ever. */
 const EVENTS_AHEAD_US = 30 * DAY_US
 /** Retention has about so many partitions. */
@@ -49,12 +50,12 @@ const VIOLATED = '23514'
 /** In the order in which writers of events lock them. */
 const TABLES = ['events', 'event_tags'] as const
 
-export interface Partition extends Bounds {
+interface Partition extends Bounds {
   /** Its tables are `events_SUFFIX` and `event_tags_SUFFIX`. */
   suffix: string
 }
 
-export interface PartitionParts {
+interface PartitionParts {
   store: Store
   clock: Clock
   log: Logger
@@ -66,24 +67,7 @@ export interface PartitionParts {
   forgottenMs?: number
 }
 
-export interface EventPartitions {
-  /** Takes back a bound that comes near; to be called before anybody writes events. */
-  repair(): Promise<void>
-  /** Adds a partition if it is time, and has the tables analysed once a day. */
-  advance(signal?: AbortSignal): Promise<void>
-  /**
-   * Drops the partitions that end at `cutoffUs` or before and whose events all followers have processed; resolves to
-   * their number. `isEmpty`: only those without rows.
-   */
-  drop(
-    cutoffUs: number,
-    processed: CommitPosition | null,
-    isEmpty: boolean,
-    signal?: AbortSignal,
-  ): Promise<number>
-  /** How much longer than their retention events may be kept, in microseconds; 0 without partitions. */
-  keptLongerUs(): Promise<number>
-}
+export type EventPartitions = ReturnType<typeof createEventPartitions>
 
 type Tx = Transaction<Schema>
 type Run = Pick<Store, 'db'>['db'] | Tx
@@ -96,7 +80,7 @@ const suffixOf = (fromUs: number) => new Date(fromUs / 1000).toISOString().slice
 const startName = (fromUs: number) => `starts_at_${fromUs}`
 const endName = (toUs: number) => `ends_at_${toUs}`
 
-export function createEventPartitions(parts: PartitionParts): EventPartitions {
+export function createEventPartitions(parts: PartitionParts) {
   const { store, clock, log } = parts
   const { partitionedFromBytes = PARTITIONED_FROM_BYTES, checkedFromBytes = CHECKED_FROM_BYTES } = parts
   const { forgottenMs = FORGOTTEN_MS } = parts
@@ -226,13 +210,24 @@ export function createEventPartitions(parts: PartitionParts): EventPartitions {
   }
 
   return {
-    repair: async () => (isUsed ? repair() : undefined),
-    async advance(signal) {
+    /** Takes back a bound that comes near; to be called before anybody writes events. */
+    repair: async (): Promise<void> => (isUsed ? repair() : undefined),
+    /** Adds a partition if it is time, and has the tables analysed once a day. */
+    async advance(signal?: AbortSignal): Promise<void> {
       if (!isUsed) return
       await advance(signal)
       if (!signal?.aborted) await analyse(store.db)
     },
-    async drop(cutoffUs, processed, isEmpty, signal) {
+    /**
+     * Drops the partitions that end at `cutoffUs` or before and whose events all followers have processed; resolves to
+     * their number. `isEmpty`: only those without rows.
+     */
+    async drop(
+      cutoffUs: number,
+      processed: CommitPosition | null,
+      isEmpty: boolean,
+      signal?: AbortSignal,
+    ): Promise<number> {
       let dropped = 0
       while (isUsed && !signal?.aborted) {
         const [oldest, next] = await partitionsOf(store.db)
@@ -258,7 +253,9 @@ export function createEventPartitions(parts: PartitionParts): EventPartitions {
       }
       return dropped
     },
-    keptLongerUs: async () => (isUsed && (await partitionsOf(store.db)).length > 1 ? span : 0),
+    /** How much longer than their retention events may be kept, in microseconds; 0 without partitions. */
+    keptLongerUs: async (): Promise<number> =>
+      isUsed && (await partitionsOf(store.db)).length > 1 ? span : 0,
   }
 }
 

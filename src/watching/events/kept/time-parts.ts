@@ -45,7 +45,7 @@ async function withoutFuture(store: Store, range: TimeRange): Promise<TimeRange>
 }
 
 /** The range within each of the partitions, in order of time. What is above the last bound is one. */
-export function splitAt(bounds: readonly number[], { lowUs, highUs }: TimeRange): TimeRange[] {
+function splitAt(bounds: readonly number[], { lowUs, highUs }: TimeRange): TimeRange[] {
   const starts = [lowUs, ...bounds.filter((bound) => bound > lowUs && bound <= highUs)]
   return starts.map((start, at) => {
     const next = starts[at + 1]

@@ -1,12 +1,11 @@
 /** Which branches of a plan to read first for a page over many of them. */
-import type { Store } from '../../../platform/store/store.ts'
-import type { Scan } from './key-search.ts'
-import type { Branch } from './plan.ts'
+import type { SqlValue, Store } from '../../../platform/store/store.ts'
+import { type Branch, type Key, keyOfRow, type Scan } from './plan.ts'
 
 /** Ranges of an owner and a name of event; those of tags have the tag as well. */
 export type OwnedBranch = Extract<Branch, { by: 'account' | 'event' | 'tag' }>
 /** With the time of its first event, in microseconds. */
-export type BranchHead = OwnedBranch & { headUs: number }
+type BranchHead = OwnedBranch & { headUs: number }
 
 export const isOwned = (branch: Branch | undefined): boolean =>
   branch?.by === 'account' || branch?.by === 'event' || branch?.by === 'tag'
@@ -89,4 +88,51 @@ function unindexedHeads(kind: OwnedBranch['by'], up: boolean): string {
       AND ${OWNER[kind]} IN (SELECT value FROM json_each(?)) AND event IN (SELECT value FROM json_each(?))
       ${isTag ? 'AND tags.value IN (SELECT value FROM json_each(?))' : ''}
     GROUP BY owner, event ${isTag ? ', tag' : ''}`
+}
+
+/** For an entry of a tag only the partition with the event is read, and no other index. */
+const TAGGED = 'event_tags AS k JOIN events ON events.seq = k.seq AND events.timestamp_us = k.timestamp_us'
+
+/** All branches are of one kind. In the order of the scan, `size` at most. `tx` is 0 in a descending list, which ends without it. */
+export async function lateralKeys(store: Store, scan: Scan): Promise<Key[]> {
+  const { lowUs, highUs, request, gap, start, scope, size } = scan
+  const branches = scan.plan.branches as readonly OwnedBranch[]
+  const kind = branches[0]?.by ?? 'account'
+  const isTag = kind === 'tag'
+  const direction = request.up ? 'ASC' : 'DESC'
+  const wanted = branches.map((branch) => ({
+    owner: ownerOf(branch),
+    event: branch.event,
+    tag: branch.by === 'tag' ? branch.tag : '',
+  }))
+  // Rows of events: their own, or those that a tag's entries point to.
+  const event = isTag ? 'events' : 'k'
+  const conditions = ['k.timestamp_us BETWEEN ? AND ?']
+  const values: SqlValue[] = [JSON.stringify(wanted), lowUs, highUs]
+  const add = (sql: string, ...more: SqlValue[]) => {
+    conditions.push(sql)
+    values.push(...more)
+  }
+  if (isTag) add('events.timestamp_us BETWEEN ? AND ?', lowUs, highUs)
+  if (gap?.in === 'settled') add(`(k.timestamp_us, k.seq) ${request.up ? '>=' : '<'} (?, ?)`, gap.us, gap.seq)
+  if (request.ascending) add(`(${event}.tx, ${event}.seq) < (?, ?)`, start.tx, start.seq)
+  // An array keeps the ranges in the order of their index, which a join with a list would not.
+  const list = 'ANY (ARRAY(SELECT json_array_elements_text(?::json)))'
+  if (kind !== 'account') add(`${event}.account_id || '' = ${list}`, JSON.stringify(scope.accountIds))
+  else if (scope.domainNames) add(`${event}.domain_name || '' = ${list}`, JSON.stringify(scope.domainNames))
+  // A descending list of accounts needs nothing but the index: each branch reads `size` entries, and most are not used.
+  const tx = request.ascending ? `${event}.tx` : '0 AS tx'
+  const rows = await store.read({
+    sql: `SELECT DISTINCT found.timestamp_us, found.seq, found.tx
+      FROM json_to_recordset(?::json) AS wanted(owner text, event text, tag text)
+      CROSS JOIN LATERAL (
+        SELECT k.timestamp_us, k.seq, ${tx}
+        FROM ${isTag ? TAGGED : 'events AS k'}
+        WHERE k.${OWNER[kind]} = wanted.owner AND k.event = wanted.event ${isTag ? 'AND k.tag = wanted.tag' : ''}
+          AND ${conditions.join(' AND ')}
+        ORDER BY k.timestamp_us ${direction}, k.seq ${direction} LIMIT ${size}) AS found
+      ORDER BY found.timestamp_us ${direction}, found.seq ${direction} LIMIT ${size}`,
+    values,
+  })
+  return rows.map(keyOfRow)
 }

@@ -7,12 +7,10 @@ import { type ExpressionBuilder, sql } from 'kysely'
 import type { EventSegmentRow, Schema } from '../../../platform/store/schema.ts'
 import type { Store } from '../../../platform/store/store.ts'
 import { type TimeRange, timeParts } from '../kept/time-parts.ts'
-import { branchHeads, isOwned } from './branch-heads.ts'
+import { branchHeads, isOwned, lateralKeys } from './branch-heads.ts'
 import { indexedUpTo } from './indexing.ts'
-import type { Key, KeySearch, Scan } from './key-search.ts'
-import { lateralKeys } from './lateral-keys.ts'
 import type { CommitPosition, Gap } from './page-request.ts'
-import type { Branch } from './plan.ts'
+import { type Branch, type Key, type KeySearch, keyOfRow, type Scan } from './plan.ts'
 
 /** More SELECTs in one statement cost more to prepare than a second statement. */
 const BRANCHES_PER_QUERY = 60
@@ -329,7 +327,7 @@ const atOrAbove = (store: Store, position: CommitPosition) =>
   sql<boolean>`${positionColumns(store)} >= ${positionValue(store, position)}`
 
 /** A search in a domain's events that became final since `start`, up to `settled`. */
-export type SinceScan = Scan & { domainName: string; settled: CommitPosition }
+type SinceScan = Scan & { domainName: string; settled: CommitPosition }
 
 /** Keys in commit order. */
 export async function sinceKeys(store: Store, scan: SinceScan): Promise<Key[]> {
@@ -349,11 +347,7 @@ export async function sinceKeys(store: Store, scan: SinceScan): Promise<Key[]> {
       ...[request.up ? 1 : 0, size],
     ],
   })
-  return rows.map((row) => ({
-    seq: Number(row['seq']),
-    tx: Number(row['tx']),
-    timestamp_us: Number(row['timestamp_us']),
-  }))
+  return rows.map(keyOfRow)
 }
 
 /** The same on SQLite. */

@@ -10,15 +10,12 @@
  * terms and depth are bounded, so neither can be made slow.
  */
 
-export type Term =
+type Term =
   /** `text` is in lower case, `raw` as written. */
   | { kind: 'word' | 'phrase'; text: string; raw: string }
   | { kind: 'compare'; operator: '>' | '<' | '>=' | '<=' | '='; value: number }
 
-export type Expression =
-  | Term
-  | { kind: 'not'; inner: Expression }
-  | { kind: 'and' | 'or'; parts: Expression[] }
+type Expression = Term | { kind: 'not'; inner: Expression } | { kind: 'and' | 'or'; parts: Expression[] }
 
 /** Far longer than real filters; a page token repeats the text and must fit into one path part. */
 const LENGTH_MAX = 1500
@@ -160,7 +157,7 @@ export function exactWords(expression: Expression, isWhole: (term: Term) => bool
 }
 
 /** How a field is compared (rules 11 and 12). */
-export type FieldKind = 'name' | 'address' | 'text' | 'tag' | 'number'
+type FieldKind = 'name' | 'address' | 'text' | 'tag' | 'number'
 
 const FIELDS = {
   event: 'name',
@@ -255,3 +252,43 @@ export const fold = (text: string): string => text.toLowerCase()
 
 /** A message id without its angle brackets. */
 export const bare = (text: string): string => text.replace(/^</, '').replace(/>$/, '')
+
+/** The values of an event's field that a filter is compared with. */
+function valuesOf(name: FieldName, payload: Record<string, unknown>): (string | number)[] {
+  const message = objectIn(payload, 'message')
+  const headers = objectIn(message, 'headers')
+  const scalars = (value: unknown) => listOf(value).filter(isPlain)
+  switch (name) {
+    case 'from':
+    case 'to':
+    case 'subject':
+    case 'message-id':
+      return scalars(headers[name])
+    case 'attachment':
+      return listOf(message['attachments']).flatMap((file) => scalars(objectIn({ file }, 'file')['filename']))
+    case 'size':
+      return scalars(message['size'])
+    case 'recipients':
+      return scalars(message['recipients'])
+    case 'list':
+      return scalars(objectIn(payload, 'mailing-list')['address'])
+    default:
+      return scalars(payload[name])
+  }
+}
+
+const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : [value])
+
+const isPlain = (value: unknown): value is string | number =>
+  typeof value === 'string' || typeof value === 'number'
+
+function objectIn(value: Record<string, unknown>, name: string): Record<string, unknown> {
+  const inner = value[name]
+  return typeof inner === 'object' && inner !== null ? (inner as Record<string, unknown>) : {}
+}
+
+/** Whether an event satisfies every filter. A deleted event (`''`) satisfies none. */
+export function passes(filters: readonly Filter[], event: string, payload: Record<string, unknown>): boolean {
+  if (event === '') return false
+  return filters.every((filter) => matches(filter, valuesOf(filter.name, payload)))
+}

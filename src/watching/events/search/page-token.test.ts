@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { request } from '../../../../test/support/events.ts'
 import { createSealer } from '../../../platform/store/secrets/sealing.ts'
-import { request } from '../testing.ts'
-import { openPage, sealPage } from './page-token.ts'
+import { openPage, sealPage } from './page-request.ts'
 
 const sealer = createSealer('a secret of at least 32 characters!!')
 const page = request({ filters: [['subject', '"ünï" OR <b>']], gap: { in: 'since', tx: 7, seq: 9 } })

@@ -5,8 +5,10 @@
  * Order of preference: message id, recipient, tag (with event), event, time. Lists of several domains have the events of
  * their accounts instead of time (`src/watching/logs`). Each value (or pair of tag and event) is a *branch*: one range of an index in order of time. The first rows of all branches are merged.
  */
+
 import { EVENT_NAMES, recipientHash } from '../event.ts'
 import { bare, evaluate, exactWords, type Filter, fold, isWholeAddress } from './filter.ts'
+import type { CommitPosition, Gap, PageRequest } from './page-request.ts'
 
 export type Branch =
   | { by: 'id'; id: string }
@@ -22,7 +24,7 @@ export interface Plan {
   branches: readonly Branch[]
   /** Conditions that every match satisfies, checked in addition to the branch; null: none. */
   events: readonly string[] | null
-  /** Of domain and recipient (`recipientHash`). */
+  /** Hashes of domain and recipient (`recipientHash`). */
   hashes: readonly number[] | null
 }
 
@@ -78,3 +80,30 @@ const unique = (values: string[]) => [...new Set(values)]
 
 /** Rows have recipients and tags in lower case, message ids as written. */
 const lowered = (values: string[] | null) => values && unique(values.map(fold))
+
+export interface KeySearch {
+  /** What the list is of; `domainNames` null: all domains of these accounts. */
+  scope: { accountIds: readonly string[]; domainNames: readonly string[] | null }
+  request: Pick<PageRequest, 'ascending' | 'up'>
+  plan: Plan
+  /** Microseconds, both inclusive. */
+  lowUs: number
+  highUs: number
+  /** Where the area *since* begins. */
+  start: CommitPosition
+}
+
+/** One read of an area: `size` keys after `gap`. */
+export type Scan = KeySearch & { gap: Gap | null; size: number }
+
+export interface Key {
+  seq: number
+  tx: number
+  timestamp_us: number
+}
+
+export const keyOfRow = (row: Record<string, unknown>): Key => ({
+  seq: Number(row['seq']),
+  tx: Number(row['tx']),
+  timestamp_us: Number(row['timestamp_us']),
+})

@@ -2,10 +2,6 @@ import assert from 'node:assert/strict'
 import { setImmediate as turn } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { eachIndexing } from '../../../../test/support/event-index.ts'
-import { eventually } from '../../../../test/support/service.ts'
-import type { Store } from '../../../platform/store/store.ts'
-import { type EventRecord, failedEvent } from '../event.ts'
-import { DAY_MS } from '../kept/event-retention.ts'
 import {
   DELIVERED,
   deliveredAt,
@@ -15,7 +11,11 @@ import {
   NOW_MS,
   request,
   testMessage,
-} from '../testing.ts'
+} from '../../../../test/support/events.ts'
+import { eventually } from '../../../../test/support/service.ts'
+import { DAY_MS } from '../../../base/time/durations.ts'
+import type { Store } from '../../../platform/store/store.ts'
+import { type EventRecord, failedEvent } from '../event.ts'
 import type { FieldName } from './filter.ts'
 import type { PageRequest } from './page-request.ts'
 import { createEventReader } from './query.ts'

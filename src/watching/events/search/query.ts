@@ -1,14 +1,20 @@
 /** Pages of the events of one domain (events.md): filters, links, and the walk between them (walk.ts). */
-import { createGate } from '../../../base/flow/gate.ts'
 import type { Of } from '../../../base/shape.ts'
 import type { Store } from '../../../platform/store/store.ts'
-import { passes } from '../fields.ts'
 import type { EVENT } from '../shapes.ts'
 import { settledKeys, sinceKeys } from './event-keys.ts'
-import { type Filter, parseFilter } from './filter.ts'
+import { type Filter, parseFilter, passes } from './filter.ts'
 import type { CommitPosition, Gap, PageRequest } from './page-request.ts'
 import { planOf } from './plan.ts'
-import { inOrder, keyPage, readPage, settledPosition, type Walk, type WalkedPage } from './walk.ts'
+import {
+  createSearches,
+  inOrder,
+  keyPage,
+  readPage,
+  settledPosition,
+  type Walk,
+  type WalkedPage,
+} from './walk.ts'
 
 export interface Page {
   items: Of<typeof EVENT>[]
@@ -16,39 +22,25 @@ export interface Page {
   links: Record<'first' | 'last' | 'next' | 'previous', PageRequest>
 }
 
-export interface EventReader {
-  /** @throws the signal's reason when the client has disconnected */
-  page(request: PageRequest, nowMs: number, signal?: AbortSignal): Promise<Page>
-  /** Whether the account has any event under this domain name. */
-  hasEvents(accountId: string, domainName: string): Promise<boolean>
-}
+export type EventReader = ReturnType<typeof createEventReader>
 
 /** Reads after which a search counts as long. */
 const SHORT_SEARCH_READS = 4
-/** Concurrent long searches, so that they leave capacity for other queries. */
-const LONG_SEARCHES_MAX = 2
-
 /** `retentionMs`: older events are not shown, even if they are not deleted yet. */
-export function createEventReader(store: Store, retentionMs: number): EventReader {
-  const gate = createGate(LONG_SEARCHES_MAX, Number.POSITIVE_INFINITY)
+export function createEventReader(store: Store, retentionMs: number) {
+  const searching = createSearches(SHORT_SEARCH_READS)
   return {
-    async page(request, nowMs, signal) {
-      let isLong = false
-      const pause = async (reads: number) => {
-        signal?.throwIfAborted()
-        if (reads < SHORT_SEARCH_READS || isLong) return
-        isLong = await gate.enter()
-      }
+    /** @throws the signal's reason when the client has disconnected */
+    async page(request: PageRequest, nowMs: number, signal?: AbortSignal): Promise<Page> {
       const lowestUs = Math.floor((nowMs - retentionMs) * 1000)
       const settled = await settledPosition(store)
-      const walk = walkOf(store, request, lowestUs, settled, pause)
-      try {
+      return searching(signal, async (pause) => {
+        const walk = walkOf(store, request, lowestUs, settled, pause)
         return pageOf(request, walk.start, await readPage(store, walk))
-      } finally {
-        if (isLong) gate.leave()
-      }
+      })
     },
-    async hasEvents(accountId, domainName) {
+    /** Whether the account has any event under this domain name. */
+    async hasEvents(accountId: string, domainName: string): Promise<boolean> {
       const row = await store.db
         .selectFrom('event_keys')
         .select('seq')

@@ -11,12 +11,13 @@
  */
 import { sql } from 'kysely'
 import type { MaybePromise } from '../../../base/flow/cache.ts'
+import { createGate } from '../../../base/flow/gate.ts'
 import type { Of } from '../../../base/shape.ts'
 import type { EventRow } from '../../../platform/store/schema.ts'
 import type { Store } from '../../../platform/store/store.ts'
 import type { EVENT } from '../shapes.ts'
-import type { Key } from './key-search.ts'
 import type { CommitPosition, Gap, PageRequest } from './page-request.ts'
+import type { Key } from './plan.ts'
 
 export interface KeyPage {
   /** In the order of the walk. */
@@ -27,7 +28,7 @@ export interface KeyPage {
   read: number
 }
 
-export type WalkRow = Key &
+type WalkRow = Key &
   Pick<EventRow, 'id' | 'account_id' | 'domain_name' | 'event' | 'recipient' | 'payload_json'>
 
 export interface Match {
@@ -45,7 +46,7 @@ export interface Walk {
   settled: CommitPosition
   /** About `size` keys of an area after `gap`. */
   keys(area: Gap['in'], gap: Gap | null, size: number): Promise<KeyPage>
-  /** Those of the rows that belong to the list. */
+  /** Returns the rows that belong to the list. */
   select(rows: readonly ReadRow[]): MaybePromise<readonly ReadRow[]>
   /** Called before each read; throws to end the walk. */
   pause(reads: number): Promise<void>
@@ -250,4 +251,26 @@ export async function settledPosition(store: Store): Promise<CommitPosition> {
     .select((eb) => eb.fn.max('seq').as('seq'))
     .executeTakeFirst()
   return { tx: 0, seq: Number(row?.seq ?? 0) + 1 }
+}
+
+/** Concurrent long searches, so that they leave capacity for other queries. */
+const LONG_SEARCHES_MAX = 2
+
+/** Runs searches with a `pause` that waits for its turn once a search has made `shortReads` reads. It throws when `signal` aborts. */
+export function createSearches(shortReads: number) {
+  const gate = createGate(LONG_SEARCHES_MAX, Number.POSITIVE_INFINITY)
+  return async <T>(
+    signal: AbortSignal | undefined,
+    run: (pause: Walk['pause']) => Promise<T>,
+  ): Promise<T> => {
+    let isLong = false
+    try {
+      return await run(async (reads) => {
+        signal?.throwIfAborted()
+        if (reads >= shortReads && !isLong) isLong = await gate.enter()
+      })
+    } finally {
+      if (isLong) gate.leave()
+    }
+  }
 }

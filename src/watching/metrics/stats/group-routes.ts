@@ -1,12 +1,14 @@
 /** Statistics over HTTP: filtered and grouped ones, and aggregates (tags-stats.md sections 1 and 4). */
 import { BadRequest } from '../../../base/process/errors.ts'
 import { invalidChoice, invalidFormat } from '../../../base/values.ts'
-import { csvReply, prefersCsv } from '../../../platform/http/answer/csv-reply.ts'
+import { csvReply, prefersCsv } from '../../../platform/http/answer/reply.ts'
 import { type Operation, operation } from '../../../platform/http/operation.ts'
 import { choiceParam, type InputOf, parsedParam, wordParam } from '../../../platform/http/request/inputs.ts'
 import type { Params } from '../../../platform/http/request/params.ts'
 import type { Caller } from '../../../platform/http/rights/auth.ts'
 import { ownDomain } from '../../../sending/domains/routes.ts'
+import type { Dimension, FilterEntry } from '../figures.ts'
+import { CSV, KNOWN_VALUES, sumsBy, TAG_SUMS } from '../shapes.ts'
 import {
   AGGREGATES,
   type Aggregate,
@@ -20,9 +22,7 @@ import {
   readAggregate,
   SUM_NAMES,
   type Sums,
-} from '../figures/aggregates.ts'
-import type { Dimension, FilterEntry } from '../figures/figures.ts'
-import { CSV, KNOWN_VALUES, sumsBy, TAG_SUMS } from '../shapes.ts'
+} from './aggregates.ts'
 import {
   COMMON,
   FOUND,

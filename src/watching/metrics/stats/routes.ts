@@ -1,21 +1,22 @@
 /** Statistics over HTTP: totals of account, domain and tag (tags-stats.md sections 1 and 4). */
 
+import type { CsvValue } from '../../../base/csv.ts'
 import { NotFound } from '../../../base/process/errors.ts'
 import type { Of } from '../../../base/shape.ts'
 import type { Clock } from '../../../base/time/clock.ts'
+import { isPlainObject } from '../../../base/values.ts'
 import type { Core } from '../../../core.ts'
-import { prefersCsv } from '../../../platform/http/answer/csv-reply.ts'
+import { csvReply, prefersCsv, type Reply } from '../../../platform/http/answer/reply.ts'
 import { type Operation, operation } from '../../../platform/http/operation.ts'
 import { type InputOf, textParam } from '../../../platform/http/request/inputs.ts'
 import type { Store } from '../../../platform/store/store.ts'
 import type { Domain } from '../../../sending/domains/domain.ts'
 import type { DomainDirectory } from '../../../sending/domains/names/directory.ts'
 import { ownDomain } from '../../../sending/domains/routes.ts'
-import { PROVIDERS, providerFilter } from '../figures/aggregates.ts'
-import type { Figures, FilterEntry } from '../figures/figures.ts'
+import type { Figures, FilterEntry } from '../figures.ts'
 import { CSV, STATS, TAG_STATS } from '../shapes.ts'
+import { PROVIDERS, providerFilter } from './aggregates.ts'
 import { equal, readStats, type Stats, type StatsScope } from './stats.ts'
-import { statsCsv } from './stats-csv.ts'
 import { STATS_PARAMS, statsQuery } from './stats-query.ts'
 
 export interface StatsRouteParts {
@@ -152,4 +153,22 @@ function tagFilters({ provider, device, country }: InputOf<typeof TAG_PARAMS>): 
     ...(device === undefined ? [] : [equal('device', device)]),
     ...(country === undefined ? [] : [equal('country', country)]),
   ]
+}
+
+/** One line per entry, one column per count. */
+function statsCsv({ stats }: Stats): Reply {
+  const lines = stats.map((entry) => new Map(cellsIn(entry, '')))
+  const head = [...(lines[0]?.keys() ?? ['time'])]
+  return csvReply(
+    'stats.csv',
+    head,
+    lines.map((line) => head.map((name) => line.get(name) ?? null)),
+  )
+}
+
+/** Members by path, such as `failed.permanent.bounce`. */
+function cellsIn(members: Record<string, unknown>, path: string): [string, CsvValue][] {
+  return Object.entries(members).flatMap(([name, value]): [string, CsvValue][] =>
+    isPlainObject(value) ? cellsIn(value, `${path}${name}.`) : [[path + name, value as CsvValue]],
+  )
 }

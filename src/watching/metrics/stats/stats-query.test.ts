@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { BadRequest } from '../../../base/process/errors.ts'
 import { readInputs } from '../../../platform/http/request/inputs.ts'
 import { Fields, Params, parseUrlencoded } from '../../../platform/http/request/params.ts'
-import { after, before, intervalsBetween, startOf, type Unit } from '../count/intervals.ts'
+import { after, before, intervalsBetween, startOf, type Unit } from '../intervals.ts'
 import { STATS_EVENTS, STATS_PARAMS, statsQuery } from './stats-query.ts'
 
 const NOW = Date.parse('2026-06-15T12:34:56.789Z')

@@ -1,5 +1,6 @@
 /** Reads the parameters of the statistics operations (tags-stats.md section 4). */
 import { BadRequest } from '../../../base/process/errors.ts'
+import { DAY_MS } from '../../../base/time/durations.ts'
 import { invalidChoice, invalidFormat } from '../../../base/values.ts'
 import {
   choiceParam,
@@ -11,8 +12,7 @@ import {
   wordParam,
 } from '../../../platform/http/request/inputs.ts'
 import type { Params } from '../../../platform/http/request/params.ts'
-import { DAY_MS } from '../../events/kept/event-retention.ts'
-import { before, intervalsBetween, startOf, UNITS, type Unit } from '../count/intervals.ts'
+import { before, intervalsBetween, parseDuration, startOf, TIME_END, UNITS, type Unit } from '../intervals.ts'
 
 export const STATS_EVENTS = [
   'accepted',
@@ -37,8 +37,6 @@ export interface StatsQuery {
 const DEFAULT_DAYS = 7
 /** Rule 4: two months by the hour. */
 const INTERVALS_MAX = 1500
-/** The response's date format has four-digit years only. */
-const TIME_END = Date.UTC(10_000, 0, 1)
 
 const EVENT = parsedParam('What to count; repeatable, or separated by commas', eventsOf, {
   required: true,
@@ -59,7 +57,7 @@ export const STATS_PARAMS = {
   event: EVENT,
   duration: wordParam(
     'Hours, days or calendar months before end, such as 24h, 30d, 3m; replaces start',
-    durationOf,
+    parseDuration,
   ),
   resolution: choiceParam('Length of the intervals, in UTC; default the unit of duration, else day', UNITS),
   end: parsedParam('Default now; the interval that contains it is included', timeOf, { type: 'date' }),
@@ -104,10 +102,4 @@ function timeOf(params: Params, name: string): number | undefined {
   const time = params.date(name)?.getTime()
   if (time !== undefined && time >= TIME_END) throw invalidFormat(name, params.text(name) ?? '')
   return time
-}
-
-function durationOf(text: string): { count: number; unit: Unit } {
-  const match = /^(\d{1,9})([hdm])$/.exec(text)
-  if (!match) throw invalidFormat('duration', text)
-  return { count: Number(match[1]), unit: { h: 'hour', d: 'day', m: 'month' }[match[2] as 'h'] as Unit }
 }

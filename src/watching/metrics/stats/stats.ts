@@ -3,9 +3,9 @@
 import { BadRequest } from '../../../base/process/errors.ts'
 import type { Of } from '../../../base/shape.ts'
 import { formatUtc } from '../../../base/time/dates.ts'
-import { type Counts, noCounts } from '../count/counters.ts'
-import { after } from '../count/intervals.ts'
-import type { Dimension, Figures, FilterEntry } from '../figures/figures.ts'
+import { type Counts, noCounts } from '../counters.ts'
+import type { Dimension, Figures, FilterEntry } from '../figures.ts'
+import { after } from '../intervals.ts'
 import type { STATS, STATS_ENTRY } from '../shapes.ts'
 import type { StatsEvent, StatsQuery } from './stats-query.ts'
 
@@ -30,7 +30,7 @@ export const equal = (attribute: FilterEntry['attribute'], ...values: string[]):
 /** One entry per interval. */
 export async function readStats(figures: Figures, scope: StatsScope, query: StatsQuery): Promise<Stats> {
   const { unit, start, end, events } = query
-  const rows = await figures.rows({ ...figureQuery(scope, query), dimensions: ['time'] })
+  const rows = await figures.read({ ...figureQuery(scope, query), dimensions: ['time'] })
   const counts = new Map(rows.map((row) => [Number(row.values[0]), row.counts]))
   const stats: Entry[] = []
   for (let at = start; at <= end; at = after(unit, at))
@@ -40,7 +40,7 @@ export async function readStats(figures: Figures, scope: StatsScope, query: Stat
 
 /** One entry for the whole range. */
 export async function readTotal(figures: Figures, scope: StatsScope, query: StatsQuery): Promise<Stats> {
-  const [row] = await figures.rows({ ...figureQuery(scope, query), dimensions: [] })
+  const [row] = await figures.read({ ...figureQuery(scope, query), dimensions: [] })
   return { ...headOf(query), stats: [entry(query.start, query.events, row?.counts ?? noCounts())] }
 }
 
@@ -51,7 +51,7 @@ export async function readGroups(
   query: StatsQuery,
   group: { type: string; dimension: Dimension; keyOf?(value: string): string },
 ): Promise<Stats> {
-  const rows = await figures.rows({ ...figureQuery(scope, query), dimensions: [group.dimension] })
+  const rows = await figures.read({ ...figureQuery(scope, query), dimensions: [group.dimension] })
   const found = new Map<string, Counts>()
   for (const { values, counts } of rows) {
     const value = values[0] as string

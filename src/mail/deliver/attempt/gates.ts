@@ -1,0 +1,94 @@
+/**
+ * The gates before an attempt: reasons to wait that no server has given. They are asked before a connection of the lane is
+ * taken, and once more when the message is prepared, since that may have taken long. The first closed one decides. A wait
+ * is no attempt.
+ *
+ * - account: it may not send. Its release finds what it holds again (claim/account-holds.ts).
+ * - pause: an operator has paused mail to the site, or to the domain.
+ * - block: the provider takes no mail from the lane's address; all that waits in the lane leaves it.
+ * - warm-up: the address may send so many messages an hour. A message takes one when it passes, so this gate is the last,
+ *   and is asked once.
+ */
+import { type MaybePromise, whenKnown } from '../../../base/flow/cache.ts'
+import { localFaultOf } from '../../../base/process/system-fault.ts'
+import type { ClaimedDelivery } from '../claim/queue.ts'
+import type { Allowed, DeliveryParts, NotTried, Prepared } from '../contract.ts'
+import { type LaneInfo, sourceIp } from '../lanes/lanes.ts'
+import { REASON_ACCOUNT_HELD, REASON_BLOCKED, REASON_PROVIDER_PAUSED, REASON_WARMUP } from './outcome.ts'
+
+export interface Wait {
+  /** As in the delivery's row. */
+  reason: string
+  /** What has to wait. A delivery that waits for its site or its lane does not if it has another lane by now. */
+  concerns: 'delivery' | 'site' | 'lane'
+  /** Unix milliseconds; at most the end of the window, `until`. Where room is limited, it is taken. */
+  dueAt(until: number): number
+}
+
+type GateParts = Pick<DeliveryParts, 'pauses' | 'blocks' | 'allowances'>
+
+/** Null: open. `prepared` is null before the message is prepared. */
+type Gate = (
+  parts: GateParts,
+  lane: LaneInfo,
+  delivery: ClaimedDelivery,
+  prepared: Prepared | null,
+) => Wait | null
+
+const GATES: readonly Gate[] = [
+  (_parts, _lane, _delivery, prepared) =>
+    prepared?.kind === 'held'
+      ? { reason: REASON_ACCOUNT_HELD, concerns: 'delivery', dueAt: (until) => until }
+      : null,
+  ({ pauses }, { site }, { recipient_domain }) =>
+    pauses.pauseOf(site, recipient_domain)
+      ? {
+          reason: REASON_PROVIDER_PAUSED,
+          concerns: 'site',
+          dueAt: () => pauses.nextLook(site, recipient_domain),
+        }
+      : null,
+  ({ blocks }, lane) => {
+    const ip = sourceIp(lane)
+    return ip !== null && blocks.isClosed(ip, lane.site)
+      ? { reason: REASON_BLOCKED, concerns: 'lane', dueAt: () => blocks.nextFree(ip, lane.site) }
+      : null
+  },
+]
+
+/** The first closed gate; null: all are open. */
+export function closedGate(
+  parts: GateParts,
+  lane: LaneInfo,
+  delivery: ClaimedDelivery,
+  prepared: Prepared | null,
+): Wait | null {
+  for (const gate of GATES) {
+    const wait = gate(parts, lane, delivery, prepared)
+    if (wait !== null) return wait
+  }
+  return null
+}
+
+/** Passes all gates, and takes what the last one has to give; null: nothing. Never rejects. */
+export function passGates(
+  parts: GateParts,
+  lane: LaneInfo,
+  delivery: ClaimedDelivery,
+): MaybePromise<Wait | NotTried | Allowed | null> {
+  const closed = closedGate(parts, lane, delivery, null)
+  const ip = sourceIp(lane)
+  if (closed !== null || ip === null) return closed
+  const { allowances } = parts
+  const taken = allowances.take(ip, lane.site)
+  if (taken === undefined) return null
+  const waits: Wait = {
+    reason: REASON_WARMUP,
+    concerns: 'site',
+    dueAt: (until) => allowances.nextFree(ip, lane.site, until),
+  }
+  const allowed = whenKnown(taken, (found) => found ?? waits)
+  return Promise.resolve(allowed).catch((error: unknown) => ({
+    localFault: localFaultOf(error) ?? 'the allowance of the sending address cannot be read',
+  }))
+}

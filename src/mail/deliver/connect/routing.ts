@@ -1,0 +1,385 @@
+/**
+ * Where a delivery goes: its lane, and the addresses to try with the TLS rules of each.
+ *
+ * - The lane is the source address and the site. A relay is one site; in direct mode the domain's MX hosts name the
+ *   site that it belongs to.
+ * - Addresses follow the order of the hosts (RFC 5321 §5.1). A source skips those that it could not reach lately, and
+ *   tries those that refused it last: a host that rejects one of our addresses may accept another.
+ * - A domain's hosts and their TLS rules are remembered for a short time.
+ */
+
+import { type Cache, createCache, type MaybePromise } from '../../../base/flow/cache.ts'
+import { type Cidr, classifyAddress, parseIp } from '../../../base/net/ip.ts'
+import type { Clock } from '../../../base/time/clock.ts'
+import { MINUTE_MS } from '../../../base/time/durations.ts'
+import { findMailHosts, type MailHost, type MxResult } from '../../../protocols/dns/mx.ts'
+import type { Resolver } from '../../../protocols/dns/resolver.ts'
+import type { StsPolicies } from '../../../protocols/mta-sts/policies.ts'
+import type { Prepared, Routed, TlsPolicy } from '../contract.ts'
+import { type LaneInfo, NO_SOURCE, type Source, sourceIp } from '../lanes/lanes.ts'
+import type { LaneLimits, ShapingTable } from '../shaping/shaping-table.ts'
+import { type HostTls, type HostTlsResult, receiverTls } from './receiver-tls.ts'
+import type { TlsCounts } from './tls-counts.ts'
+
+interface Destination {
+  found: MxResult
+  site: string
+  provider: string
+  limits: LaneLimits
+  /** TLS rules per host and sender's policy, looked up once while this is remembered. */
+  tls: Map<string, Promise<HostTlsResult>>
+}
+
+/** The resolver keeps answers for their TTL; this only saves the work of sorting hosts into sites. */
+const REMEMBER_MS = 30_000
+const DOMAINS_MAX = 20_000
+
+/** Where mail goes: to one server, or to the recipients' own. */
+export type NextHop =
+  | {
+      kind: 'relay'
+      host: string
+      port: number
+      auth: RelayLogin | null
+      /** At a time from one source; where a relay refuses some of them, pacing reduces their number. */
+      connections: number
+    }
+  | {
+      kind: 'direct'
+      port: number
+      resolver: Resolver
+      allow: readonly Cidr[]
+      /** Null: MTA-STS is not used. */
+      policies: StsPolicies | null
+    }
+
+interface RelayLogin {
+  user: string
+  password: string
+  /** The password is sent whatever the relay's certificate. */
+  allowUnverified?: boolean
+}
+
+export interface RoutingParts {
+  nextHop: NextHop
+  clock: Clock
+  random(): number
+  /**
+   * The address that a delivery is sent from, the same for all of a group at a time; null: the system's choice.
+   * `reaches`: whether the destination has an address that can be reached from that one.
+   */
+  sourceOf(
+    delivery: Routed,
+    reaches: (ip: string) => boolean,
+    site: string,
+  ): MaybePromise<Source | null | typeof NO_SOURCE>
+  /** Limits by provider. */
+  shaping(): ShapingTable
+  /** The limits of a site with an operator's orders over them. */
+  limitsOf(site: string, limits: LaneLimits): LaneLimits
+  tlsCounts: Pick<TlsCounts, 'record'>
+}
+
+/** What one attempt sends, and where. */
+export interface Attempt {
+  lane: LaneInfo
+  domain: string
+  /** Null with a relay. */
+  destination: Destination | null
+  provider: string
+  prepared: Extract<Prepared, { kind: 'send' }>
+  recipient: string
+  beforeFinalDot: () => Promise<void>
+}
+
+/** A host under the name that its certificate must have. */
+interface Host {
+  name: string
+  tlsRules(): HostTls | Promise<HostTlsResult>
+}
+
+/** One address to connect to. */
+export interface Target extends Host {
+  address: string
+}
+
+/** A relay is the operator's to load: only connections are bounded. */
+const relaySite = (connections: number): Pick<LaneInfo, 'site' | 'provider' | 'limits'> => ({
+  site: 'relay',
+  provider: 'Other',
+  limits: { connections, messagesPerConnection: 100, messagesPerSecond: null },
+})
+/** Addresses tried in one attempt: with half a minute for each it stays within minutes. */
+const ADDRESSES_PER_ATTEMPT_MAX = 8
+
+export class Routing {
+  /** Null with a relay. */
+  readonly destinations: Cache<Destination> | null
+  readonly #parts: RoutingParts
+  readonly #relay: ReturnType<typeof relaySite> | null
+  readonly #down: DownPaths
+
+  constructor(parts: RoutingParts) {
+    const { nextHop, clock, random } = parts
+    this.#parts = parts
+    this.#down = new DownPaths(clock)
+    this.#relay = nextHop.kind === 'relay' ? relaySite(nextHop.connections) : null
+    this.destinations =
+      nextHop.kind === 'relay'
+        ? null
+        : createCache({
+            clock,
+            ttlMs: REMEMBER_MS,
+            entriesMax: DOMAINS_MAX,
+            load: async (domain) => {
+              const { resolver, allow } = nextHop
+              const found = await findMailHosts(resolver, domain, { random, allow })
+              return destinationOf(domain, found, parts.shaping())
+            },
+          })
+  }
+
+  async laneOf(delivery: Routed): Promise<LaneInfo> {
+    const destination = (await this.destinations?.get(delivery.recipient_domain)) ?? null
+    // One of the two, by the kind of routing.
+    const { site, provider, limits } = (destination ?? this.#relay) as ReturnType<typeof relaySite>
+    const reaches = (ip: string) => this.#reaches(ip, destination)
+    const source = await this.#parts.sourceOf(delivery, reaches, site)
+    const from = source === NO_SOURCE ? NO_SOURCE : (source?.ip ?? 'any')
+    return { name: `${from}/${site}`, source, site, provider, limits: this.#parts.limitsOf(site, limits) }
+  }
+
+  /** The limits of a lane as they are now. */
+  limitsOf({ site }: LaneInfo): LaneLimits {
+    return this.#parts.limitsOf(site, this.#relay?.limits ?? this.#parts.shaping().limitsOf(site))
+  }
+
+  #reaches(ip: string, destination: Destination | null): boolean {
+    const { nextHop } = this.#parts
+    const from = parseIp(ip)?.family
+    if (nextHop.kind === 'relay') return (parseIp(nextHop.host)?.family ?? from) === from
+    if (destination?.found.kind !== 'hosts') return true
+    return destination.found.hosts.some(({ addresses }) => addresses.some(({ family }) => family === from))
+  }
+
+  /** The hosts of the best preference, whose open connections serve the attempt. */
+  preferredHosts(attempt: Attempt): Host[] {
+    const { nextHop } = this.#parts
+    if (nextHop.kind === 'relay') return [relayTarget(attempt, nextHop)]
+    if (attempt.destination?.found.kind !== 'hosts') return []
+    return preferred(attempt.destination.found.hosts).map((host) => ({
+      name: host.exchange,
+      tlsRules: () => this.#rulesOf(attempt, host),
+    }))
+  }
+
+  /**
+   * The addresses in the order to try them. Of those that refused us lately only one is tried, after all others: the one
+   * that did so first, as some attempt must find out that it has ended.
+   */
+  targetsOf(attempt: Attempt): Target[] {
+    const targets = this.#allTargets(attempt)
+    const refusedUntil = (target: Target) => this.#down.refusedUntil(pathOf(attempt, target))
+    const refusing = targets.filter((target) => refusedUntil(target) > 0)
+    if (refusing.length === 0) return targets
+    const [first] = refusing.sort((a, b) => refusedUntil(a) - refusedUntil(b))
+    return [...targets.filter((target) => !refusing.includes(target)), ...(first ? [first] : [])]
+  }
+
+  #allTargets(attempt: Attempt): Target[] {
+    const { nextHop } = this.#parts
+    if (nextHop.kind === 'relay') return [relayTarget(attempt, nextHop)]
+    if (attempt.destination?.found.kind !== 'hosts') return []
+    const source = sourceIp(attempt.lane)
+    const family = source === null ? undefined : parseIp(source)?.family
+    return attempt.destination.found.hosts
+      .flatMap((host) =>
+        host.addresses
+          .filter((address) => family === undefined || address.family === family)
+          .map(({ address }) => ({
+            address,
+            name: host.exchange,
+            tlsRules: () => this.#rulesOf(attempt, host),
+          })),
+      )
+      .slice(0, ADDRESSES_PER_ATTEMPT_MAX)
+  }
+
+  /** The TLS rules of a host in direct mode, looked up once while its destination is remembered. */
+  #rulesOf({ destination, domain, prepared }: Attempt, host: MailHost): HostTls | Promise<HostTlsResult> {
+    const { nextHop, clock } = this.#parts
+    if (nextHop.kind === 'relay' || !destination) return senderTls(prepared.tls)
+    if (prepared.tls.isTlsReport) return REPORT_TLS
+    const key = `${host.exchange} ${prepared.tls.required} ${prepared.tls.verify}`
+    const known = destination.tls.get(key)
+    if (known) return known
+    const rules = receiverTls(nextHop, clock, domain, host, senderTls(prepared.tls)).then((result) => {
+      if ('refused' in result) {
+        if (result.localFault !== undefined) destination.tls.delete(key)
+        else this.#reportRefused(domain, host, result)
+      }
+      return result
+    })
+    destination.tls.set(key, rules)
+    return rules
+  }
+
+  #reportRefused(
+    domain: string,
+    { exchange }: MailHost,
+    { policy, result }: Extract<HostTlsResult, { refused: string }>,
+  ): void {
+    const policyDomain = policy === 'tlsa' ? exchange : domain
+    // No connection was tried, so that no address was chosen.
+    const about = { recipientDomain: domain, sendingIp: '', policyDomain, policyType: policy }
+    this.#parts.tlsCounts.record({ ...about, mxHost: exchange, result })
+  }
+
+  /** Why the address is not tried from this source now; null: it is tried. */
+  downReason(attempt: Attempt, target: Target): string | null {
+    return this.#down.reason(pathOf(attempt, target))
+  }
+
+  /** It took a connection. */
+  reached(attempt: Attempt, target: Target): void {
+    this.#down.reached(pathOf(attempt, target))
+  }
+
+  /** It took no connection. */
+  unreachable(attempt: Attempt, target: Target, reason: string): void {
+    this.#down.unreachable(pathOf(attempt, target), reason)
+  }
+
+  /** A server answered there and took no mail. */
+  refused(attempt: Attempt, target: Target, reason: string): void {
+    this.#down.refused(pathOf(attempt, target), reason)
+  }
+}
+
+const relayTarget = ({ prepared }: Attempt, { host, auth }: Extract<NextHop, { kind: 'relay' }>): Target => ({
+  address: host,
+  name: host,
+  tlsRules: () => (auth ? relayTls(host, auth) : senderTls(prepared.tls)),
+})
+
+/** What can be down: the path from a source to an address. */
+const pathOf = ({ lane }: Attempt, { address }: Target) => `${sourceIp(lane) ?? 'any'} ${address}`
+
+/** Rules that no receiver has made. */
+const ownTls = (required: boolean, verify: boolean, key: string): HostTls => ({
+  ...{ required, verify, key },
+  judge: null,
+  policy: 'none',
+})
+
+/** The sender's policy alone (messages.md rule 36). */
+const senderTls = ({ required, verify }: TlsPolicy) => ownTls(required, verify, `${required} ${verify}`)
+
+/**
+ * For a relay that gets a password, whatever sender and recipient say: TLS whose certificate is for `host`, unless the
+ * operator accepts any certificate. A loopback address may do without TLS, never with a certificate that does not verify
+ * (protocols/smtp/client.ts).
+ */
+function relayTls(host: string, { allowUnverified = false }: RelayLogin): HostTls {
+  const isLocal = host === 'localhost' || classifyAddress(host) === 'loopback'
+  return ownTls(!isLocal, !isLocal && !allowUnverified, 'relay')
+}
+
+/**
+ * For TLS reports, whatever anybody's policy: they are about failures of these rules. The key is their own: sessions are
+ * reported when they are opened, and so other mail may not use one that was opened for a report, nor a report one that
+ * was opened for other mail.
+ */
+const REPORT_TLS = ownTls(false, false, 'report')
+
+function destinationOf(domain: string, found: MxResult, shaping: ShapingTable): Destination {
+  const tls: Destination['tls'] = new Map()
+  if (found.kind !== 'hosts') {
+    return { found, site: domain, provider: 'Other', limits: shaping.limitsOf(domain), tls }
+  }
+  const names = preferred(found.hosts).map(({ exchange }) => exchange.toLowerCase())
+  const [first = domain] = names
+  const known = shaping.siteOf(first)
+  return {
+    found,
+    site: known?.site ?? siteOfHosts(names),
+    provider: known?.displayName(domain, first) ?? 'Other',
+    limits: known?.limits ?? shaping.default,
+    tls,
+  }
+}
+
+/** The hosts of the best preference. */
+function preferred(hosts: readonly MailHost[]): MailHost[] {
+  return hosts.filter(({ preference }) => preference === hosts[0]?.preference)
+}
+
+/** All names of the best preference, so that a domain's hosts share their limits, and so do domains with the same hosts. */
+export function siteOfHosts(mxHosts: readonly string[]): string {
+  const names = [...mxHosts].sort()
+  const shown = names.slice(0, SITE_HOSTS_SHOWN).join(',')
+  return names.length > SITE_HOSTS_SHOWN ? `${shown},+${names.length - SITE_HOSTS_SHOWN}` : shown
+}
+
+const SITE_HOSTS_SHOWN = 3
+
+/** A path is down after this many failures to connect in a row: one may be chance. */
+const FAILURES_TO_DOWN = 3
+/** For this long a path that is down is not tried, and one that refused us is tried last. */
+const DOWN_MS = MINUTE_MS
+const PATHS_MAX = 10_000
+
+interface DownPath {
+  failures: number
+  until: number
+  reason: string
+  /** A server answered there and took no mail: a bad greeting, a refused EHLO. */
+  refused: boolean
+}
+
+/** Paths from a source to an address that took no connections, or no mail, lately. */
+class DownPaths {
+  private readonly clock: Clock
+  private readonly entries = new Map<string, DownPath>()
+
+  constructor(clock: Clock) {
+    this.clock = clock
+  }
+
+  /** Why the path is not tried now; null: it is. */
+  reason(path: string): string | null {
+    const entry = this.current(path)
+    return entry && entry.failures >= FAILURES_TO_DOWN ? entry.reason : null
+  }
+
+  /** Until when the path counts as one that refused us, on the monotonic clock; 0: it does not. */
+  refusedUntil(path: string): number {
+    const entry = this.current(path)
+    return entry?.refused ? entry.until : 0
+  }
+
+  unreachable(path: string, reason: string): void {
+    this.set(path, { failures: (this.entries.get(path)?.failures ?? 0) + 1, reason, refused: false })
+  }
+
+  /** Once is enough: such a path is not skipped, only tried last. */
+  refused(path: string, reason: string): void {
+    this.set(path, { failures: 0, reason, refused: true })
+  }
+
+  reached(path: string): void {
+    this.entries.delete(path)
+  }
+
+  private current(path: string): DownPath | null {
+    const entry = this.entries.get(path)
+    return entry && this.clock.monotonic() < entry.until ? entry : null
+  }
+
+  private set(path: string, entry: Omit<DownPath, 'until'>): void {
+    this.entries.delete(path)
+    this.entries.set(path, { ...entry, until: this.clock.monotonic() + DOWN_MS })
+    const oldest = this.entries.keys().next()
+    if (this.entries.size > PATHS_MAX && !oldest.done) this.entries.delete(oldest.value)
+  }
+}

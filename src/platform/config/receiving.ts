@@ -1,0 +1,64 @@
+/** Settings of received mail, and of what is checked about mail and addresses. */
+import { HOUR_MS } from '../../base/time/durations.ts'
+import { duration, flag, list, path, quoted, type Readers, withoutBrackets, zonesOrOff } from './parsers.ts'
+import { DEFAULT_RETRY_SCHEDULE_MS } from './sending.ts'
+
+/** Checks of files that settings name; each throws the fault. Without one the file is not checked. */
+export interface ConfigChecks {
+  bounceRules?(file: string): unknown
+}
+
+export type ReceivingConfig = ReturnType<typeof readReceiving>
+
+export function readReceiving({ setting, optional }: Readers, checks: ConfigChecks) {
+  return {
+    /** Waits after failed POSTs of received mail. */
+    inboundScheduleMs: setting('INBOUND_SCHEDULE', list(duration), () => DEFAULT_RETRY_SCHEDULE_MS),
+    /** Unknown networks have to send their first mail to routes twice. */
+    greylist: setting('GREYLIST', flag, () => false),
+    /** Domains that ask for them get reports about the TLS of mail to them. */
+    tlsReports: setting('TLS_REPORTS', flag, () => true),
+    /** The operator's test mailboxes (tools/placement/seeds.ts); null: none. */
+    placementSeedsFile: optional('PLACEMENT_SEEDS', path),
+    /** A copy that a test mailbox does not have after this time is missing. */
+    placementWaitMs: setting('PLACEMENT_WAIT', duration, () => HOUR_MS),
+    /** Validation asks receiving servers. Many networks forbid outgoing connections to port 25, and receivers dislike being asked. */
+    validationSmtpProbe: setting('VALIDATION_SMTP_PROBE', flag, () => false),
+    /** Scores received mail; null: the service's own checks do. */
+    spamScorer: optional('SPAM_SCORER', spamScorer),
+    /** With the own checks: points from which mail is spam. */
+    spamThreshold: setting('SPAM_THRESHOLD', spamPoints, () => 5),
+    /** With the own checks: DNS blocklists that clients are looked up in. */
+    spamDnsblZones: setting('SPAM_DNSBL_ZONES', zonesOrOff, () => []),
+    /** Mail that no route wants is accepted and dropped, instead of refused. */
+    acceptUnrouted: setting('ACCEPT_UNROUTED', flag, () => false),
+    /** The operator's rules for classifying replies, applied before ours; null: none. */
+    bounceRulesFile: optional('BOUNCE_RULES', (text) => {
+      const file = path(text)
+      checks.bounceRules?.(file)
+      return file
+    }),
+  }
+}
+
+const SPAM_PORTS = { 'rspamd:': 11_333, 'spamd:': 783 } as const
+
+function spamScorer(text: string): { kind: 'rspamd' | 'spamd'; host: string; port: number } {
+  const url = URL.parse(text)
+  const isKnown = url?.protocol === 'rspamd:' || url?.protocol === 'spamd:'
+  if (!url || !isKnown || !url.hostname || url.username || !['', '/'].includes(url.pathname))
+    throw new Error(`${quoted(text)} is not rspamd://host:port or spamd://host:port`)
+  const protocol = url.protocol as keyof typeof SPAM_PORTS
+  return {
+    kind: protocol === 'rspamd:' ? 'rspamd' : 'spamd',
+    host: withoutBrackets(url.hostname),
+    port: Number(url.port || SPAM_PORTS[protocol]),
+  }
+}
+
+function spamPoints(text: string): number {
+  const points = Number(text)
+  if (!/^\d+(?:\.\d+)?$/.test(text) || points <= 0 || points > 1_000)
+    throw new Error(`${quoted(text)} is not a number of points up to 1000`)
+  return points
+}

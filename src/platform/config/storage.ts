@@ -1,0 +1,105 @@
+/** Settings of this process: its roles, its secrets, where its data is and how long it is kept. */
+import { resolve } from 'node:path'
+import { MEMORY_KINDS, type MemoryKind } from '../../base/process/memory-sizes.ts'
+import { ROLES, type Role } from '../nodes/node.ts'
+import { serversOf } from '../store/database-url.ts'
+import {
+  byteCount,
+  list,
+  MEGABYTE,
+  megabytes,
+  oneOf,
+  path,
+  quoted,
+  type Readers,
+  secretText,
+  wholeNumber,
+} from './parsers.ts'
+
+export type StorageConfig = ReturnType<typeof readStorage>
+
+export function readStorage(readers: Readers) {
+  const { setting, optional, faults } = readers
+  /** What this process does for the installation. */
+  const roles = setting<readonly Role[]>('ROLES', rolesIn, () => ROLES)
+  const databaseUrl = optional('DATABASE_URL', (text) => {
+    serversOf(text)
+    return text
+  })
+  const blobs = readBlobs(readers)
+  // SQLite has one process.
+  if (databaseUrl === null && roles.length < ROLES.length)
+    faults.push(
+      'SENDWRIGHT_ROLES needs SENDWRIGHT_DATABASE_URL: SQLite has one process, which does everything',
+    )
+  if (databaseUrl === null && blobs !== null)
+    faults.push('SENDWRIGHT_BLOBS needs SENDWRIGHT_DATABASE_URL: with SQLite, files stay in the data folder')
+  return {
+    roles,
+    dataFolder: setting('DATA', path, () => resolve('data')),
+    /** What the process keeps in memory. The launcher sets it where memory is scarce, together with V8's limits. */
+    memory: setting<MemoryKind>('MEMORY', oneOf(MEMORY_KINDS), () => 'normal'),
+    databaseUrl,
+    /** Where blobs are; null: in the data folder. */
+    blobs,
+    apiKey: optional('API_KEY', secretText(16)),
+    secret: optional('SECRET', secretText(32)),
+    /** Days that events are kept, at least 3. */
+    eventRetentionDays: setting('EVENT_RETENTION_DAYS', wholeNumber(3, 3650, 'days'), () => 30),
+    /** Approximate space for events; null: no limit. Events of the last 3 days are always kept. */
+    eventRetentionBytes: optional('EVENT_RETENTION_MEGABYTES', megabytes),
+    /** Approximate space for stored messages; null: no limit. Finished ones are removed before their time, oldest first. */
+    messageRetentionBytes: optional('MESSAGE_RETENTION_MEGABYTES', megabytes),
+    /** Captured mail: days that it is kept, and the space that it may take. */
+    inboxRetentionDays: setting('INBOX_RETENTION_DAYS', wholeNumber(1, 3650, 'days'), () => 30),
+    inboxRetentionBytes: setting('INBOX_RETENTION_MEGABYTES', megabytes, () => 1_000_000_000),
+    /** Days that rows of the audit log are kept. */
+    auditRetentionDays: setting('AUDIT_RETENTION_DAYS', wholeNumber(30, 3650, 'days'), () => 400),
+    /** Below this much free space in the data folder nothing is accepted. */
+    freeSpaceMinBytes: setting('FREE_SPACE_MIN', byteCount, () => 100 * MEGABYTE),
+  }
+}
+
+/** `s3://bucket/prefix`, with the usual variables of S3 clients beside it. */
+function readBlobs({ optional, faults, env }: Readers) {
+  const place = optional('BLOBS', s3Place)
+  const endpoint = optional('BLOBS_ENDPOINT', serverUrl)
+  if (place === null) {
+    if (endpoint !== null) faults.push('SENDWRIGHT_BLOBS_ENDPOINT needs SENDWRIGHT_BLOBS')
+    return null
+  }
+  const accessKeyId = env['AWS_ACCESS_KEY_ID']?.trim() ?? ''
+  const secretAccessKey = env['AWS_SECRET_ACCESS_KEY']?.trim() ?? ''
+  if (accessKeyId === '' || secretAccessKey === '')
+    faults.push('SENDWRIGHT_BLOBS needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY')
+  const region = env['AWS_REGION']?.trim() || 'us-east-1'
+  return {
+    ...place,
+    endpoint: endpoint ?? `https://s3.${region}.amazonaws.com`,
+    region,
+    accessKeyId,
+    secretAccessKey,
+    sessionToken: env['AWS_SESSION_TOKEN']?.trim() || null,
+  }
+}
+
+function s3Place(text: string): { bucket: string; prefix: string } {
+  const [, bucket, rest = ''] =
+    /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([\w./-]{0,200}))?$/.exec(text) ?? []
+  if (bucket === undefined) throw new Error(`${quoted(text)} is not s3://bucket or s3://bucket/prefix`)
+  const prefix = rest.replace(/^\/+|\/+$/g, '')
+  return { bucket, prefix: prefix === '' ? '' : `${prefix}/` }
+}
+
+function serverUrl(text: string): string {
+  const url = URL.parse(text)
+  const isBare = url?.pathname === '/' && !url.search && !url.hash && !url.username
+  if (!url || !/^https?:$/.test(url.protocol) || !isBare)
+    throw new Error(`${quoted(text)} is not a server such as https://s3.example.com`)
+  return url.origin
+}
+
+function rolesIn(text: string): readonly Role[] {
+  const named = new Set(list(oneOf(ROLES))(text))
+  return ROLES.filter((role) => named.has(role))
+}

@@ -1,0 +1,153 @@
+/**
+ * Pages for people who follow a link in a mail, generated here as a whole: no script, no cookie, no external resources,
+ * readable on a phone, in light and dark. In English.
+ */
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { extname, join, relative, sep } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { type FixedAnswer, fixedAnswer } from './reply.ts'
+
+const STYLE = `:root{color-scheme:light dark;--ink:#1c1f23;--soft:#565d66;--page:#f4f5f7;--card:#fff;--line:#d9dde2;--main:#1d4ed8;--on:#fff}
+@media (prefers-color-scheme:dark){:root{--ink:#eceef1;--soft:#a9b1bb;--page:#16181c;--card:#212429;--line:#3a3f47;--main:#9db8ff;--on:#10131a}}
+*{box-sizing:border-box}
+body{margin:0;min-height:100vh;display:grid;place-items:center;padding:1.25rem;background:var(--page);color:var(--ink);font:1.0625rem/1.55 system-ui,sans-serif}
+main{width:100%;max-width:30rem;padding:1.75rem;background:var(--card);border:1px solid var(--line);border-radius:.75rem;overflow-wrap:anywhere}
+h1{margin:0 0 .75rem;font-size:1.5rem;line-height:1.25}
+p{margin:0 0 1.25rem}
+p:last-child{margin:0}
+.soft{color:var(--soft);font-size:.9375rem}
+button{width:100%;min-height:3rem;padding:.625rem 1rem;border:2px solid var(--main);border-radius:.5rem;background:var(--main);color:var(--on);font:inherit;font-weight:600;cursor:pointer}
+button.quiet{background:transparent;color:var(--main)}
+button:focus-visible{outline:3px solid var(--main);outline-offset:3px}
+form{margin:0 0 1.25rem}`
+
+const styleHash = createHash('sha256').update(STYLE).digest('base64')
+
+/** No script, no external resource, no framing; the one form posts to the page's own origin. */
+export const PAGE_POLICY = [
+  "default-src 'none'",
+  `style-src 'sha256-${styleHash}'`,
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+  "base-uri 'none'",
+].join('; ')
+
+/**
+ * A form with one button. Without an action attribute it posts to the address of the page itself.
+ * `action`: value of the field of that name.
+ */
+export const postButton = (label: string, { action, quiet = false }: { action: string; quiet?: boolean }) =>
+  `<form method="post"><input type="hidden" name="action" value="${action}"><button type="submit"${
+    quiet ? ' class="quiet"' : ''
+  }>${label}</button></form>`
+
+/** A page with a heading; `parts` are HTML. */
+export function smallPage(title: string, parts: readonly string[]): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+<meta name="referrer" content="no-referrer">
+<title>${title}</title>
+<style>${STYLE}</style>
+</head>
+<body>
+<main>
+<h1>${title}</h1>
+${parts.join('\n')}
+</main>
+</body>
+</html>
+`
+}
+
+const ESCAPES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+export const escapeHtml = (text: string) =>
+  text.replaceAll(/[&<>"']/g, (character) => ESCAPES[character] ?? '')
+
+/** A built dashboard has some dozens of files and a few megabytes; more is a wrong folder. */
+const FILES_MAX = 2_000
+const BYTES_MAX = 64 * 1024 * 1024
+const GZIP_FROM_BYTES = 1024
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.json': 'application/json; charset=utf-8',
+  '.webmanifest': 'application/manifest+json',
+  '.txt': 'text/plain; charset=utf-8',
+  '.md': 'text/plain; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.ico': 'image/x-icon',
+  '.webp': 'image/webp',
+  '.woff2': 'font/woff2',
+}
+
+/**
+ * Scripts only from our own files. Styles also inline: the component library sets them per element, and the
+ * sandboxed frame that shows a mail inherits this policy. Images from elsewhere only because a reader may ask
+ * for a mail's remote images; the frame's own policy forbids them until then.
+ */
+const DASHBOARD_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data: https: http:",
+  "connect-src 'self'",
+  "frame-src 'none'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+/**
+ * The dashboard's files, read once at start: what is not in the list does not exist, so no path of a
+ * request ever reaches the file system.
+ *
+ * Every file of `folder` by its URL path; `index.html` also as `/`. Files under `assets/` carry a hash in
+ * their name and may be cached for good. A folder that does not exist has no pages: the API works without.
+ * @throws Error for an unknown file type, an odd name, or a folder over the limits.
+ */
+export function readPages(folder: string): Map<string, FixedAnswer> {
+  const pages = new Map<string, FixedAnswer>()
+  let totalBytes = 0
+  if (!existsSync(folder)) return pages
+  for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
+    const file = join(folder, name)
+    if (!statSync(file).isFile()) continue
+    const path = `/${relative(folder, file).split(sep).join('/')}`
+    const type = TYPES[extname(file)]
+    if (type === undefined || !/^\/[\w./-]+$/.test(path)) throw new Error(`pages: cannot serve "${path}"`)
+    const bytes = readFileSync(file)
+    totalBytes += bytes.byteLength
+    if (pages.size >= FILES_MAX || totalBytes > BYTES_MAX) throw new Error(`pages: "${folder}" is too large`)
+    pages.set(path, pageOf(bytes, type, path.startsWith('/assets/')))
+  }
+  const index = pages.get('/index.html')
+  if (index !== undefined) pages.set('/', index)
+  return pages
+}
+
+function pageOf(bytes: Buffer, type: string, isHashed: boolean): FixedAnswer {
+  const isText = !type.startsWith('image/') && !type.startsWith('font/')
+  const headers = {
+    'content-type': type,
+    'cache-control': isHashed ? 'public, max-age=31536000, immutable' : 'no-cache',
+    'content-security-policy': DASHBOARD_POLICY,
+  }
+  // Compressed when asked for: for all pages it takes 60 ms, a fifth of a start, and most starts are not for the dashboard.
+  const isCompressed = isText && bytes.byteLength >= GZIP_FROM_BYTES
+  return fixedAnswer(bytes, headers, isCompressed ? { gzip: () => gzipSync(bytes) } : {})
+}
