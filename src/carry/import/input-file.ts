@@ -77,7 +77,7 @@ async function* bytesOf(path: string, onRead?: (bytes: number) => void): AsyncGe
 export async function* readRecords(
   { path, isJson }: InputFile,
   lists: readonly string[],
-  onRead?: (bytes: number) => void,
+  onRead: (bytes: number) => void,
 ): AsyncGenerator<InputRecord> {
   try {
     yield* isJson ? jsonRecords(path, lists, onRead) : csvRecords(path, onRead)
@@ -91,7 +91,7 @@ export async function* readRecords(
 async function* jsonRecords(
   path: string,
   lists: readonly string[],
-  onRead?: (bytes: number) => void,
+  onRead: (bytes: number) => void,
 ): AsyncGenerator<InputRecord> {
   for await (const { line, ...record } of readJsonRecords(bytesOf(path, onRead), lists))
     yield { place: `line ${line}`, ...record }
@@ -114,7 +114,7 @@ export async function csvHeader(path: string): Promise<{ columns: string[]; sepa
 /** Columns are compared without case, and without the characters that exports differ in: `Email Address`, `email_address`. */
 export const columnName = (text: string) => text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '')
 
-async function* csvRecords(path: string, onRead?: (bytes: number) => void): AsyncGenerator<InputRecord> {
+async function* csvRecords(path: string, onRead: (bytes: number) => void): AsyncGenerator<InputRecord> {
   const { separator } = await csvHeader(path)
   let header: string[] | null = null
   let row = 0

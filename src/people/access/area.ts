@@ -16,8 +16,11 @@ import { type Credentials, createCredentials } from '../keys/credentials.ts'
 import { keyRoutes } from '../keys/key-routes.ts'
 import { createFailedSignIns, type FailedSignIns } from '../sign-in/failed-sign-ins.ts'
 import { createLoginPlaces } from '../sign-in/login-places.ts'
-import { createPasswordGuard } from '../sign-in/password-guard.ts'
-import { createPasswordSignIn, type PasswordSignIn } from '../sign-in/password-sign-in.ts'
+import {
+  createPasswordGuard,
+  createPasswordSignIn,
+  type PasswordSignIn,
+} from '../sign-in/password-sign-in.ts'
 import { createSecondFactor, type SecondFactor } from '../sign-in/second-factor.ts'
 import { createSessionOpening, type SessionOpening } from '../sign-in/session-opening.ts'
 import { createSessions, type Sessions } from '../sign-in/sessions.ts'

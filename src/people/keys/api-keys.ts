@@ -243,7 +243,7 @@ export function createPublicKeys(store: Store, sealer: Sealer, clock: Clock): Pu
 }
 
 /** accounts.md section 4 rule 8. */
-export const EXPIRED_KEYS_KEPT_MS = 30 * DAY_MS
+const EXPIRED_KEYS_KEPT_MS = 30 * DAY_MS
 /** Removed at a time: each takes its sessions and links with it. */
 const STEP_ROWS = 500
 

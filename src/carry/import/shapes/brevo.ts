@@ -6,11 +6,11 @@
 import { booleanOf } from '../../../base/values.ts'
 import { type Entry, objectOf, textOf, Unreadable } from '../entry.ts'
 import { columnName } from '../input-file.ts'
-import { contactEntries } from './contacts.ts'
 import {
   addressIn,
   type Columns,
   columnsOf,
+  contactEntries,
   itemsOf,
   type Shape,
   type ShapeContext,

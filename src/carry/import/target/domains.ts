@@ -1,7 +1,15 @@
 import { type ApiClient, errorText, pathPart } from '../api-client.ts'
 import type { DomainEntry } from '../entry.ts'
-import { skippedItems } from './pages.ts'
-import { changed, existing, made, oneByOne, type Result, refused, type Writer } from './result.ts'
+import {
+  changed,
+  existing,
+  made,
+  oneByOne,
+  type Result,
+  refused,
+  skippedItems,
+  type Writer,
+} from './result.ts'
 
 /** More selectors than any service publishes for a domain. */
 const SELECTORS_TRIED_MAX = 100

@@ -1,8 +1,17 @@
 import { readJsonEntries } from '../../../sending/lists/bulk.ts'
 import { errorText, pathPart } from '../api-client.ts'
 import type { ListEntry, MemberEntry } from '../entry.ts'
-import { linkedItems, readOrFail } from './pages.ts'
-import { existing, made, oneByOne, type Result, refused, type Writer, type WriterParts } from './result.ts'
+import {
+  existing,
+  linkedItems,
+  made,
+  oneByOne,
+  type Result,
+  readOrFail,
+  refused,
+  type Writer,
+  type WriterParts,
+} from './result.ts'
 
 const ITEMS_PER_PAGE = 100
 /** So many are added before the call answers (docs/api/mailing-lists.md rule 9): what it answers is then the result. */

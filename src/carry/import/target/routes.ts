@@ -2,8 +2,16 @@ import { ActionSyntaxError, parseAction } from '../../../receiving/routes/action
 import { ExpressionSyntaxError, parseExpression } from '../../../receiving/routes/match/expression.ts'
 import { errorText } from '../api-client.ts'
 import type { RouteEntry } from '../entry.ts'
-import { skippedItems } from './pages.ts'
-import { existing, made, oneByOne, type Result, refused, type Writer, type WriterParts } from './result.ts'
+import {
+  existing,
+  made,
+  oneByOne,
+  type Result,
+  refused,
+  skippedItems,
+  type Writer,
+  type WriterParts,
+} from './result.ts'
 
 /** Routes have no name: one that is the same in all its fields exists. */
 export function createRouteWriter({ client, isDryRun }: WriterParts): Writer<RouteEntry> {

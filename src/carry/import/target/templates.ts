@@ -1,10 +1,10 @@
 import { compileProgram, TemplateFault } from '../../../sending/templates/program.ts'
 import { type ApiAnswer, errorText, pathPart } from '../api-client.ts'
 import type { TemplateEntry, TemplateVersion } from '../entry.ts'
-import { linkedItems } from './pages.ts'
 import {
   changed,
   existing,
+  linkedItems,
   made,
   oneByOne,
   type Result,

@@ -1,12 +1,12 @@
 import { type ApiAnswer, errorText, pathPart } from '../api-client.ts'
 import type { WebhookEntry } from '../entry.ts'
-import { readOrFail } from './pages.ts'
 import {
   changed,
   existing,
   made,
   oneByOne,
   type Result,
+  readOrFail,
   refused,
   type Writer,
   type WriterParts,

@@ -5,7 +5,6 @@ import { quotable } from '../../../base/values.ts'
 import type { MessageRecord, StoredHeader } from '../../../mail/record/record.ts'
 import type { Statement } from '../../../platform/store/store.ts'
 import { bareAddress, type Mailbox, parseMailbox } from '../../../protocols/mime/address.ts'
-import type { Domain } from '../../../sending/domains/domain.ts'
 import { type EventMessage, type EventRecord, failedEvent } from '../../../watching/events/event.ts'
 import type { EventRecorder } from '../../../watching/events/event-recorder.ts'
 import { storedEvent } from '../../../watching/events/later-events.ts'
@@ -25,7 +24,6 @@ export interface PlanParts {
 }
 
 interface PlannedMail {
-  domain: Domain
   routes: readonly CompiledRoute[]
   recipients: readonly Mailbox[]
   headers: readonly StoredHeader[]
