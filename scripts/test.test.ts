@@ -173,6 +173,16 @@ test('runs', () => {
   for (const word of ['after', 'cleaned']) assert.equal(trace.filter((line) => line === word).length, 6, word)
 })
 
+test('a file that leaves something open is named', async (context) => {
+  const { totals, printed } = await run(
+    context,
+    { 'src/open.test.ts': `${HEAD}test('passes', () => void setInterval(() => {}, 1_000))` },
+    { fileLimitMs: 6_000 },
+  )
+  assert.deepEqual(totals, { passed: 1, failed: 1, skipped: 0 })
+  assert.match(printed, /src\/open\.test\.ts: left something open/)
+})
+
 test('an error outside of all tests fails the file', async (context) => {
   const { totals, printed } = await run(context, {
     'src/late.test.ts': `${HEAD}test('passes', () => { setTimeout(() => { throw new Error('too late') }, 50) })

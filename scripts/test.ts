@@ -155,17 +155,17 @@ async function runFiles(files: string[], scratch: string, options: RunOptions): 
         note({ file, ...NOTHING_RUN, fault: `not run: ${stop.reason}` })
         continue
       }
-      const isAlone = OWN_PROCESS.test(readFileSync(join(options.root, file), 'utf8'))
-      const own = isAlone ? startProcess(scratch, options, running) : undefined
-      if (!isAlone) shared ??= startProcess(scratch, options, running)
-      const used = own ?? shared
-      if (used === undefined) continue
-      note(await used.run(file))
-      if (own) await end(own)
-      if (shared?.isSpent()) {
-        await end(shared)
-        shared = undefined
+      if (OWN_PROCESS.test(readFileSync(join(options.root, file), 'utf8'))) {
+        const own = startProcess(scratch, options, running)
+        note(await own.run(file))
+        await end(own)
+        continue
       }
+      shared ??= startProcess(scratch, options, running)
+      note(await shared.run(file))
+      if (!shared.isSpent()) continue
+      await end(shared)
+      shared = undefined
     }
     if (shared) await end(shared)
   }
@@ -268,18 +268,23 @@ function startProcess(
       const fault = timedOut
         ? `ran over ${seconds(fileLimitMs)}${openTests(all)}`
         : (faultOf(outcome, all) ?? answerFaults(answersFile))
-      const text = readFileSync(outputFile, 'utf8').slice(printedBefore).slice(-OUTPUT_SHOWN_CHARS)
+      const text = readFileSync(outputFile).subarray(printedBefore).toString().slice(-OUTPUT_SHOWN_CHARS)
       return { file, durationMs: performance.now() - begun, records: all, fault, output: text }
     },
     isSpent: () => outcome !== undefined || files.length >= FILES_PER_PROCESS || rssBytes > RSS_MAX_BYTES,
     async end() {
       if (outcome !== undefined) return undefined // with the file that ran
       child.disconnect()
-      const limit = setTimeout(() => killGroup(child), fileLimitMs)
+      let timedOut = false
+      const limit = setTimeout(() => {
+        timedOut = true
+        killGroup(child)
+      }, fileLimitMs)
       await ended
       clearTimeout(limit)
       removeFolder(home)
-      return outcome === (hasFailed ? 1 : 0) ? undefined : `their process ended with ${outcome}`
+      if (timedOut) return `left something open: their process did not end in ${seconds(fileLimitMs)}`
+      return outcome === 0 || (outcome === 1 && hasFailed) ? undefined : `their process ended with ${outcome}`
     },
   }
 }
