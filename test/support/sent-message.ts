@@ -1,7 +1,8 @@
 /** A sent message, inserted directly into a fresh database, to which opens, unsubscribes and complaints refer. */
+
 import { newId } from '../../src/base/ids.ts'
-import type { ListCopy } from '../../src/mail/compose/copy.ts'
-import type { RecipientVariables } from '../../src/mail/request/options.ts'
+import type { RecipientVariables } from '../../src/mail/record/options.ts'
+import type { ListCopy } from '../../src/mail/record/record.ts'
 import type { DeliveryState } from '../../src/platform/store/schema.ts'
 import { insert, type Store } from '../../src/platform/store/store.ts'
 import type { DomainDirectory } from '../../src/sending/domains/names/directory.ts'

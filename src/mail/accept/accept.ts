@@ -3,14 +3,15 @@
  *
  * 1. Everything that the decision needs to know is loaded (send-facts.ts).
  * 2. The message is rejected, or not: a pure function of draft, facts and time (decide.ts).
- * 3. Its bodies are stored; it gets its ids and header fields (new-record.ts).
+ * 3. Its bodies are stored; it gets its ids and header fields (rows.ts).
  * 4. It is composed once, to check that it can be and to know its size.
- * 5. Message, one delivery per recipient and their accepted events are committed together (acceptance-rows.ts). Posts to
+ * 5. Message, one delivery per recipient and their accepted events are committed together (rows.ts). Posts to
  *    mailing lists get a row each, for expansion after the answer.
- * 6. The deliveries enter the engine's slots, or the engine is notified (reservations.ts). Then the call is answered.
+ * 6. The deliveries enter the engine's slots, or the engine is notified. Then the call is answered.
  */
 
 import { type MaybePromise, whenKnown } from '../../base/flow/cache.ts'
+import { failPoint } from '../../base/flow/fail-point.ts'
 import { BadRequest } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
 import type { Clock } from '../../base/time/clock.ts'
@@ -18,43 +19,43 @@ import type { AccountDirectory } from '../../people/accounts/account-directory.t
 import type { CountedMail, MessageLimits } from '../../people/message-limits/limits.ts'
 import type { SandboxGate } from '../../people/sandbox/gate.ts'
 import type { HttpClient } from '../../platform/posts/http-client.ts'
+import type { FreeSpace } from '../../platform/store/blobs/free-space.ts'
+import type { DeliveryRow } from '../../platform/store/schema.ts'
 import { type Statement, type Store, StoreUnavailable } from '../../platform/store/store.ts'
 import type { Tracing } from '../../platform/traces/tracing.ts'
 import { messageSize } from '../../protocols/message/mime-message.ts'
 import { bareAddress } from '../../protocols/mime/address.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
 import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
+import type { Sources } from '../../sending/ips/source-addresses.ts'
+import type { ListDomains } from '../../sending/lists/list-domains.ts'
+import type { TemplateService } from '../../sending/templates/service.ts'
+import type { Habits } from '../../watching/events/habits.ts'
 import { type KnownTags, newTagStatements } from '../../watching/tags/known-tags.ts'
-import { type ComposedCopy, type CopyParts, type CopyTarget, composeCopy } from '../compose/copy.ts'
+import { type ComposedCopy, type CopyParts, composeCopy } from '../compose/copy.ts'
 import { headerText } from '../compose/headers.ts'
 import type { SecondaryKeys } from '../compose/secondary-keys.ts'
-import type { Delivery } from '../deliver/contract.ts'
+import type { Delivery, Reservation } from '../deliver/contract.ts'
 import { authorFault } from '../record/authors.ts'
-import type { MessageRecords } from '../record/message-records.ts'
-import type { MessageRecord } from '../record/record.ts'
+import type { CopyTarget, MessageRecord, MessageRecords } from '../record/record.ts'
+import { RenderError } from '../record/variables.ts'
 import type { Draft } from '../request/draft.ts'
 import type { QueueLimits } from '../stored/queue-limits.ts'
 import type { ACCEPTANCE } from '../stored/shapes.ts'
+import { type Accepted, decide } from './decide.ts'
+import type { ListExpander } from './list-recipients.ts'
 import {
   acceptedStatements,
   copyStatements,
   deliveryRows,
+  type MessageOrigin,
+  makeRecord,
+  messageStatement,
   type RowParts,
   sourceKeys,
-} from './acceptance-rows.ts'
-import {
-  type ListExpander,
-  type RecipientHabits,
-  RenderError,
-  type SourceChooser,
-  type TemplateChooser,
-} from './collaborators.ts'
-import { type Accepted, decide } from './decide.ts'
-import { type MessageOrigin, makeRecord } from './new-record.ts'
-import { reserveSlots } from './reservations.ts'
+  storeBody,
+} from './rows.ts'
 import { loadFacts } from './send-facts.ts'
-import { messageStatement, storeBody } from './stored-content.ts'
-import { traceAcceptance } from './traced-acceptance.ts'
 
 export interface Submission extends MessageOrigin {
   /** The span of the request; undefined or absent: it is not traced. */
@@ -70,16 +71,31 @@ export interface Submission extends MessageOrigin {
 
 export type Acceptance = Of<typeof ACCEPTANCE>
 
+/** The store as acceptance commits to it: nothing is taken in below the floor of free space. */
+export function acceptingStore(store: Store, space: Pick<FreeSpace, 'check'>): Store {
+  return {
+    ...store,
+    async commit(unit) {
+      space.check()
+      failPoint('accept-before-commit')
+      const results = await store.commit(unit)
+      failPoint('accept-after-commit')
+      return results
+    },
+  }
+}
+
 export interface AcceptParts extends CopyParts, RowParts {
   store: Store
   accounts: Pick<AccountDirectory, 'byId'>
   domains: DomainDirectory
   records: MessageRecords
   clock: Clock
-  templates: TemplateChooser
-  habits: RecipientHabits
-  sources: SourceChooser
+  templates: Pick<TemplateService, 'choose'>
+  habits: Habits
+  sources: Sources
   secondaryKeys: SecondaryKeys
+  listDomains: Pick<ListDomains, 'get'>
   lists: ListExpander
   sandbox: SandboxGate
   httpClient: Pick<HttpClient, 'fault'>
@@ -88,10 +104,12 @@ export interface AcceptParts extends CopyParts, RowParts {
   limits: MessageLimits
   /** Unverified domains may send (capture mode). */
   allowUnverified: boolean
+  /** The configured prefix and its aliases. */
+  headerPrefixes: readonly string[]
   engine: Pick<Delivery, 'reserve' | 'inserted' | 'wake' | 'wakeAt'>
-  tracing?: Tracing | undefined
+  tracing: Tracing | undefined
   /** Called for each message with the number of its copies, before these are made. */
-  accepted?(copies: number): void
+  accepted(copies: number): void
 }
 
 /**
@@ -112,9 +130,9 @@ async function accept(parts: AcceptParts, draft: Draft, submission: Submission):
   const decision = decide(draft, facts, now)
   if (decision.kind === 'rejected') throw decision.error
   const { direct, viaLists, newTags, lastDueAt } = decision
-  parts.tags.used(facts.domain, decision)
+  if (decision.tags.length > 0) parts.tags.used(facts.domain, decision)
   const record = await newRecord(parts, draft, decision, submission, now)
-  parts.accepted?.(draft.recipients.length)
+  parts.accepted(draft.recipients.length)
   const id = record.summary.messageIdTemplate ?? `<${record.messageId}>`
   const acceptance: Acceptance = { id, message: 'Queued. Thank you.' }
   const listPosts =
@@ -128,7 +146,7 @@ async function accept(parts: AcceptParts, draft: Draft, submission: Submission):
       message,
       ...copyStatements(record, parts, direct, rows, now),
       ...listPosts,
-      ...newTagStatements(facts.domain, newTags, now),
+      ...(newTags.length > 0 ? newTagStatements(facts.domain, newTags, now) : []),
       ...(submission.also?.(acceptance, lastDueAt) ?? []),
     ]
     await parts.limits.commit(countedMail(parts, record, decision), unit, (all) => parts.store.commit(all))
@@ -235,18 +253,96 @@ async function listPostStatements(
   { method, envelopeSender }: Submission,
   now: number,
 ): Promise<readonly Statement[]> {
-  const post = {
-    accountId: record.accountId,
-    ...(method === 'smtp'
-      ? { way: 'smtp' as const, envelopeSender: envelopeSender || null }
-      : { way: 'api' as const }),
-    messagePk: record.id,
-    headers: record.content.headers.map(([name, value]) => [name, value] as const),
-    lists: viaLists.map(({ recipient }) => recipient),
-    exclude: direct.map(({ recipient }) => bareAddress(recipient)),
-  }
-  const expansions = await parts.lists.expansionStatements(post, now)
+  const { accountId } = record
+  const headers = record.content.headers.map(([name, value]) => [name, value] as const)
+  const expansions = await parts.lists.expansionStatements(
+    {
+      post:
+        method === 'smtp'
+          ? { way: 'smtp', accountId, headers, envelopeSender: envelopeSender || null }
+          : { way: 'api', accountId, headers },
+      messagePk: record.id,
+      lists: viaLists.map(({ recipient }) => recipient),
+      exclude: direct.map(({ recipient }) => bareAddress(recipient)),
+    },
+    now,
+  )
   // Nothing is sent to the list's own address.
   const rows = deliveryRows(record, () => '', viaLists, now)
   return [...acceptedStatements(record, parts, viaLists, rows, now), ...expansions]
+}
+
+/** Exactly one of the two must be called. */
+export interface Reservations {
+  /** The rows are on disk. */
+  enter(): void
+  /** They are not; `mayExist`: the database went away before it answered, so they may be there all the same. */
+  cancel(mayExist: boolean): void
+}
+
+/** Turns rows that are due now into claimed ones, up to the slots that the engine has free. */
+export function reserveSlots(
+  engine: Pick<Delivery, 'reserve' | 'inserted' | 'wakeAt'>,
+  rows: readonly DeliveryRow[],
+): Reservations {
+  const reserved: { row: DeliveryRow; reservation: Reservation }[] = []
+  const queued: DeliveryRow[] = []
+  let firstDueAt = Number.POSITIVE_INFINITY
+  for (const row of rows) {
+    if (row.state !== 'queued') {
+      firstDueAt = Math.min(firstDueAt, row.due_at)
+      continue
+    }
+    const reservation = engine.reserve(row)
+    if (!reservation) {
+      queued.push(row)
+      continue
+    }
+    Object.assign(row, reservation.lease)
+    row.state = 'sending'
+    reserved.push({ row, reservation })
+  }
+  return {
+    enter() {
+      for (const { row, reservation } of reserved) reservation.enter(row)
+      if (queued.length > 0) engine.inserted(queued)
+      if (firstDueAt < Number.POSITIVE_INFINITY) engine.wakeAt(firstDueAt)
+    },
+    cancel(mayExist) {
+      for (const { row, reservation } of reserved) reservation.cancel(mayExist ? row : undefined)
+    },
+  }
+}
+
+/** @param accept stores the message with the given traceparent among its options */
+export async function traceAcceptance<Acceptance extends { id: string }>(
+  tracing: Tracing,
+  clock: Clock,
+  { domain, method, traceparent }: MessageOrigin & { traceparent?: string | undefined },
+  recipients: number,
+  accept: (traceparent: string) => Promise<Acceptance>,
+): Promise<Acceptance> {
+  const span = tracing.begin({
+    name: 'accept message',
+    // Of SMTP submission nothing comes before it.
+    kind: method === 'smtp' ? 'server' : 'internal',
+    parent: traceparent,
+    at: clock.now(),
+  })
+  const attributes = {
+    'sendwright.account.id': domain.accountId,
+    'sendwright.domain': domain.name,
+    'sendwright.method': method,
+    'sendwright.recipients': recipients,
+  }
+  try {
+    const acceptance = await accept(span.traceparent)
+    span.end(clock.now(), { ...attributes, 'messaging.message.id': acceptance.id.slice(1, -1) }, false)
+    return acceptance
+  } catch (error) {
+    // Its text may show addresses.
+    const type = error instanceof Error ? error.name : 'Error'
+    span.end(clock.now(), { ...attributes, 'error.type': type }, true)
+    throw error
+  }
 }

@@ -3,22 +3,33 @@
  * (send-facts.ts) and the time. The checks run in the contract's order (messages.md rule 1): of several faults the first
  * one answers. The last check, the size of the built message, needs the message itself (accept.ts).
  */
+import { type MaybePromise, whenKnown } from '../../base/flow/cache.ts'
 import { BadRequest, Forbidden, type ServiceError, TooManyRequests } from '../../base/process/errors.ts'
+import { DAY_MS } from '../../base/time/durations.ts'
 import { quotable } from '../../base/values.ts'
+import { maySend } from '../../people/accounts/account-directory.ts'
 import { limitReached } from '../../people/message-limits/limits.ts'
-import { addressKey } from '../../protocols/mime/address.ts'
+import { addressKey, type Mailbox } from '../../protocols/mime/address.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
-import { admitTags } from '../../watching/tags/known-tags.ts'
+import { type AdmittedTags, admitTags } from '../../watching/tags/known-tags.ts'
+import { LIFETIME_MS } from '../deliver/attempt/schedule.ts'
 import { foreignAuthor } from '../record/authors.ts'
+import type { MessageOptions, RecipientVariables } from '../record/options.ts'
+import type { ChosenTemplate, ListCopy } from '../record/record.ts'
 import type { Draft } from '../request/draft.ts'
 import { invalidArchive, invalidKey } from '../request/options.ts'
 import { QUEUE_DISABLED_REASON } from '../stored/queue-limits.ts'
-import type { NewCopy } from './acceptance-rows.ts'
-import type { ChosenTemplate } from './collaborators.ts'
-import type { SendFacts } from './send-facts.ts'
-import { dueTime } from './timing.ts'
+import type { SendFacts, SendFactsParts } from './send-facts.ts'
 
 export type Decision = Accepted | { kind: 'rejected'; error: ServiceError }
+
+export interface NewCopy {
+  recipient: Mailbox
+  /** Not null in batch and list mode. */
+  variables: RecipientVariables | null
+  due: DueTime
+  list: ListCopy | null
+}
 
 export interface Accepted {
   kind: 'accepted'
@@ -35,6 +46,8 @@ export interface Accepted {
   lastDueAt: number
 }
 
+const NO_TAGS: AdmittedTags = { tags: [], newTags: [] }
+
 /** Pure. */
 export function decide(draft: Draft, facts: SendFacts, now: number): Decision {
   const error = faultOf(draft, facts, now)
@@ -45,7 +58,7 @@ export function decide(draft: Draft, facts: SendFacts, now: number): Decision {
   return {
     kind: 'accepted',
     template: facts.template as ChosenTemplate | null, // a BadRequest was returned above
-    ...admitTags(draft.tags, facts.tags),
+    ...(draft.tags.length === 0 ? NO_TAGS : admitTags(draft.tags, facts.tags)),
     direct: hasLists ? copies.filter((copy) => !isList(copy)) : copies,
     // A list's own address gets no mail, so there is no copy that a batch's events could name.
     viaLists: hasLists ? copies.filter(isList).map((copy) => ({ ...copy, variables: null })) : [],
@@ -158,3 +171,28 @@ const sendingIpNotAllowed = (ip: string) =>
 
 const unknownPool = (id: string) =>
   new BadRequest(`${quotable(id)} is not a valid IP pool (value of 'o:sending-ip-pool')`)
+
+const SCHEDULE_DAYS_MAX = 7
+
+/** How far ahead a delivery time may lie (rule 41). */
+export const scheduleMaxMs = (domain: Domain) =>
+  domain.messageTtlSeconds > 0 ? domain.messageTtlSeconds * 1000 : SCHEDULE_DAYS_MAX * DAY_MS
+
+export interface DueTime {
+  dueAt: number
+  expiresAt: number
+}
+
+/** Due and end of one delivery; whole milliseconds. */
+export function dueTime(dueAt: number, options: MessageOptions): DueTime {
+  return { dueAt: Math.floor(dueAt), expiresAt: Math.floor(dueAt + (options.deliverWithinMs ?? LIFETIME_MS)) }
+}
+
+/** @throws Forbidden when the domain cannot send now (messages.md rule 9) */
+export const checkSender = (
+  { accounts, allowUnverified }: Pick<SendFactsParts, 'accounts' | 'allowUnverified'>,
+  domain: Domain,
+): MaybePromise<void> =>
+  whenKnown(accounts.byId(domain.accountId), (account) => {
+    checkMaySend(domain, { accountMaySend: maySend(account), allowUnverified })
+  })

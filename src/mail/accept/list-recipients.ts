@@ -1,20 +1,30 @@
 /** Mailing lists as sending uses them: which recipients are lists, and the copies of their members. */
-import { type MaybePromise, whenKnown } from '../../base/flow/cache.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import type { Statement, Store } from '../../platform/store/store.ts'
 import { addressKey, type Mailbox, parseMailbox } from '../../protocols/mime/address.ts'
 import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
-import { decidePost, type ListRecipient, listHeaders } from '../../sending/lists/expand.ts'
+import type { Sources } from '../../sending/ips/source-addresses.ts'
+import { decidePost, type ListRecipient, listHeaders, type Post } from '../../sending/lists/expand.ts'
 import { type Expansion, expansionStatement } from '../../sending/lists/expansion-job.ts'
-import type { ListDomains } from '../../sending/lists/list-domains.ts'
 import type { ListStore } from '../../sending/lists/store.ts'
-import type { MessageRecords } from '../record/message-records.ts'
-import type { MessageRecord } from '../record/record.ts'
-import { copyStatements, deliveryRows, type NewCopy, type RowParts, sourceKeys } from './acceptance-rows.ts'
-import type { ListExpander, RecipientHabits, SourceChooser } from './collaborators.ts'
-import { bestTimes, type DueTime, dueTime } from './timing.ts'
+import type { Habits } from '../../watching/events/habits.ts'
+import type { MessageRecord, MessageRecords } from '../record/record.ts'
+import { type DueTime, dueTime, type NewCopy } from './decide.ts'
+import { copyStatements, deliveryRows, type RowParts, sourceKeys } from './rows.ts'
+import { bestTimes } from './timing.ts'
 
-const NONE: ReadonlySet<string> = new Set()
+/** A message to lists. */
+interface ListPost {
+  post: Extract<Post, { accountId: string }>
+  /** Row id of the message. */
+  messagePk: string
+  lists: readonly Mailbox[]
+  /** Bare addresses that get a copy of their own. */
+  exclude: readonly string[]
+}
+
+/** Mailing lists among the recipients of a call (messages.md rule 8). */
+export type ListExpander = ReturnType<typeof createListExpander>
 
 /** Addresses in one query. */
 const KEYS_MAX = 500
@@ -22,44 +32,28 @@ const KEYS_MAX = 500
 export function createListExpander(parts: {
   store: Store
   lists: ListStore
-  listDomains: ListDomains
   domains: DomainDirectory
   wake(): void
-}): ListExpander {
-  const { store, lists, listDomains, domains } = parts
-
-  function among(
-    accountId: string,
-    names: ReadonlySet<string>,
-    recipients: readonly Mailbox[],
-  ): MaybePromise<ReadonlySet<string>> {
-    return recipients.some(({ domain }) => names.has(domain)) ? find(accountId, names, recipients) : NONE
-  }
-
-  async function find(
-    accountId: string,
-    names: ReadonlySet<string>,
-    recipients: readonly Mailbox[],
-  ): Promise<ReadonlySet<string>> {
-    const keys = recipients.filter(({ domain }) => names.has(domain)).map((mailbox) => addressKey(mailbox))
-    const found = new Set<string>()
-    for (let at = 0; at < keys.length; at += KEYS_MAX) {
-      const rows = await store.db
-        .selectFrom('lists')
-        .select('address_key')
-        .where('address_key', 'in', keys.slice(at, at + KEYS_MAX))
-        .where('account_id', '=', accountId)
-        .execute()
-      for (const row of rows) found.add(row.address_key)
-    }
-    return found
-  }
+}) {
+  const { store, lists, domains } = parts
 
   return {
-    listsAmong(accountId, recipients) {
-      return whenKnown(listDomains.get(accountId), (names) => among(accountId, names, recipients))
+    async listsAmong(accountId: string, recipients: readonly Mailbox[]): Promise<ReadonlySet<string>> {
+      const keys = recipients.map((mailbox) => addressKey(mailbox))
+      const found = new Set<string>()
+      for (let at = 0; at < keys.length; at += KEYS_MAX) {
+        const rows = await store.db
+          .selectFrom('lists')
+          .select('address_key')
+          .where('address_key', 'in', keys.slice(at, at + KEYS_MAX))
+          .where('account_id', '=', accountId)
+          .execute()
+        for (const row of rows) found.add(row.address_key)
+      }
+      return found
     },
-    async countMembers(accountId, addresses, upTo) {
+    /** Subscribed members of these lists: exact if more than `upTo` are on them, else members of any state. */
+    async countMembers(accountId: string, addresses: readonly Mailbox[], upTo: number): Promise<number> {
       const ids: string[] = []
       let members = 0
       for (const address of addresses) {
@@ -70,9 +64,13 @@ export function createListExpander(parts: {
       }
       return members <= upTo ? members : countSubscribed(store, ids, upTo + 1)
     },
-    async expansionStatements(post, now) {
+    /** Makes the expansion of a post durable, in the transaction of its message. */
+    async expansionStatements(
+      { post, messagePk, lists: addresses, exclude }: ListPost,
+      now: number,
+    ): Promise<readonly Statement[]> {
       const statements: Statement[] = []
-      for (const address of post.lists) {
+      for (const address of addresses) {
         const list = await lists.byKey(addressKey(address))
         const domain = list ? await domains.byName(list.domainName) : null
         // A domain that was deleted and created again may belong to another account: its keys are not the list's.
@@ -80,16 +78,12 @@ export function createListExpander(parts: {
         const verdict = await decidePost(lists, list, post)
         // Automatic mail, and mail that came through a list, is accepted but not distributed (mailing-lists.md rule 20).
         if (verdict.kind !== 'allowed') continue
-        const own = listHeaders(list, post)
-        statements.push(
-          expansionStatement(
-            { domainId: domain.id, messagePk: post.messagePk, list, headers: own, exclude: post.exclude },
-            now,
-          ),
-        )
+        const headers = listHeaders(list, post)
+        statements.push(expansionStatement({ domainId: domain.id, messagePk, list, headers, exclude }, now))
       }
       return statements
     },
+    /** Something to expand may have been committed. */
     wake: parts.wake,
   }
 }
@@ -118,8 +112,8 @@ async function countSubscribed(store: Store, listIds: readonly string[], max: nu
 export async function memberStatements(
   parts: RowParts & {
     records: MessageRecords
-    habits: RecipientHabits
-    sources: SourceChooser
+    habits: Habits
+    sources: Pick<Sources, 'keysFor'>
     domains: Pick<DomainDirectory, 'byId'>
     clock: Clock
   },

@@ -2,6 +2,7 @@
  * A message as it would be sent to its first recipient, without accepting it: nothing is stored, counted or queued. The
  * same steps as accept.ts, with the bodies in memory or in the request's own spool files.
  */
+
 import { newId } from '../../base/ids.ts'
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
 import { inPieces, type LazyChunk } from '../../protocols/message/mime-message.ts'
@@ -11,13 +12,11 @@ import { type ComposedCopy, type CopyParts, composeCopy } from '../compose/copy.
 import { type TextPart, textsOf } from '../compose/texts.ts'
 import { authorFault } from '../record/authors.ts'
 import type { MessageContent } from '../record/record.ts'
-import { CopyTooLarge } from '../record/variables.ts'
+import { CopyTooLarge, RenderError } from '../record/variables.ts'
 import type { Draft } from '../request/draft.ts'
-import { RenderError } from './collaborators.ts'
 import { type Accepted, decide } from './decide.ts'
-import { makeRecord } from './new-record.ts'
+import { makeRecord, storeBody } from './rows.ts'
 import { loadFacts, type SendFactsParts } from './send-facts.ts'
-import { storeBody } from './stored-content.ts'
 
 export interface PreviewParts extends SendFactsParts, CopyParts {}
 

@@ -16,6 +16,7 @@ import { readStructured } from '../../protocols/mime/parameters.ts'
 import { findLeaves, type MimeLeaf } from '../../protocols/mime/part-map.ts'
 import { type RawHeader, splitMessage, unfoldedValue } from '../../protocols/mime/split.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
+import type { Sources } from '../../sending/ips/source-addresses.ts'
 import { type AcceptedPost, expansionStatement } from '../../sending/lists/expansion-job.ts'
 import {
   acceptedEvent,
@@ -24,17 +25,16 @@ import {
   rejectedEvent,
 } from '../../watching/events/event.ts'
 import type { EventRecorder } from '../../watching/events/event-recorder.ts'
-import { eventMessage } from '../compose/copy.ts'
-import { headerText, newMessageId, readMessageId } from '../compose/headers.ts'
+import { headerText, newMessageId } from '../compose/headers.ts'
 import type { Delivery } from '../deliver/contract.ts'
+import { eventMessage } from '../record/event-message.ts'
+import { DEFAULT_OPTIONS } from '../record/options.ts'
 import type { IncomingContent, MessageContent, MessageRecord, StoredHeader } from '../record/record.ts'
+import { readMessageId } from '../record/variables.ts'
 import { readHead } from '../request/mime-source.ts'
-import { DEFAULT_OPTIONS } from '../request/options.ts'
-import { deliveryRows, sourceKeys } from './acceptance-rows.ts'
-import type { ListExpander, SourceChooser } from './collaborators.ts'
-import { attachmentsOf } from './new-record.ts'
-import { messageStatement, storeBody } from './stored-content.ts'
-import { dueTime } from './timing.ts'
+import { dueTime } from './decide.ts'
+import type { ListExpander } from './list-recipients.ts'
+import { attachmentsOf, deliveryRows, messageStatement, sourceKeys, storeBody } from './rows.ts'
 
 /** A mail as it came. */
 export interface ReadMail {
@@ -98,7 +98,7 @@ export interface ReceivedMailParts {
   blobs: BlobStore
   clock: Clock
   recorder: EventRecorder
-  sources: Pick<SourceChooser, 'keysFor'>
+  sources: Pick<Sources, 'keysFor'>
   storageUrl: string
   engine: Pick<Delivery, 'wake'>
   limits: MessageLimits

@@ -3,9 +3,8 @@ import { test } from 'node:test'
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import { parseMailbox } from '../../protocols/mime/address.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
+import { DEFAULT_OPTIONS } from '../record/options.ts'
 import type { Draft } from '../request/draft.ts'
-import { DEFAULT_OPTIONS } from '../request/options.ts'
-import { NO_HABITS, NO_LISTS } from './collaborators.ts'
 import { loadFacts, type SendFactsParts } from './send-facts.ts'
 
 const DOMAIN = { id: 'd1', accountId: 'a1', name: 'example.com', type: 'custom' } as Domain
@@ -29,9 +28,9 @@ const partsOf = (changes: Partial<SendFactsParts> = {}): SendFactsParts => ({
   secondaryKeys: { find: () => assert.fail('no key requested') },
   templates: { choose: () => assert.fail('no template requested') },
   tags: { known: () => ({ unknown: new Set(), newMax: 0 }) },
-  lists: NO_LISTS,
+  listDomains: { get: () => new Set() },
+  lists: { listsAmong: () => assert.fail('no lists') },
   habits: {
-    ...NO_HABITS,
     timeZones: () => assert.fail('no time zone requested'),
     bestTimes: () => assert.fail('no time requested'),
   },
@@ -49,9 +48,11 @@ test('facts that have to be loaded are waited for together', async () => {
   const from = ['a@example.com', 'b@other.example', 'c@nowhere.example'].map(parseMailbox)
   const template = { name: 'x', version: null, text: false, variables: {} }
   const chosen = { name: 'x', version: 'v1', source: '', headers: {} }
+  const version = { id: 'i', tag: 'v1', engine: 'handlebars', content: '', headers: {} } as const
+  const found = { templateName: 'x', version, source: { key: 'k', content: '', headers: {} } }
   const parts = partsOf({
     queueLimits: { disabledUntil: async () => 7 },
-    templates: { choose: async () => chosen },
+    templates: { choose: async () => found },
   })
   const facts = await loadFacts(parts, { ...DRAFT, from, template }, DOMAIN, 0)
   assert.deepEqual([facts.queueDisabledUntil, facts.template], [7, chosen])

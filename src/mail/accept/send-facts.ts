@@ -11,23 +11,21 @@ import { type AccountDirectory, maySend } from '../../people/accounts/account-di
 import type { MessageLimits } from '../../people/message-limits/limits.ts'
 import type { SandboxGate } from '../../people/sandbox/gate.ts'
 import { type HttpClient, storedUrlFault } from '../../platform/posts/http-client.ts'
-import { bareAddress } from '../../protocols/mime/address.ts'
+import { bareAddress, type Mailbox } from '../../protocols/mime/address.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
 import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
-import type { KnownTags, TagFacts } from '../../watching/tags/known-tags.ts'
+import type { Sources } from '../../sending/ips/source-addresses.ts'
+import type { ListDomains } from '../../sending/lists/list-domains.ts'
+import type { TemplateService } from '../../sending/templates/service.ts'
+import type { Habits } from '../../watching/events/habits.ts'
+import { ALL_KNOWN, type KnownTags, type TagFacts } from '../../watching/tags/known-tags.ts'
 import type { SecondaryKeys } from '../compose/secondary-keys.ts'
 import { foreignDomain } from '../record/authors.ts'
+import type { ChosenTemplate } from '../record/record.ts'
 import type { Draft } from '../request/draft.ts'
 import type { TemplateRequest } from '../request/options.ts'
 import type { QueueLimits } from '../stored/queue-limits.ts'
-import type {
-  ChosenTemplate,
-  ListExpander,
-  RecipientHabits,
-  SourceChooser,
-  TemplateChooser,
-} from './collaborators.ts'
-import { bestTimes, hasOwnTimes } from './timing.ts'
+import { bestTimes } from './timing.ts'
 
 export interface SendFacts {
   /** The sending domain as it is now: reading a large request takes minutes. */
@@ -68,12 +66,16 @@ export interface SendFactsParts {
   queueLimits: Pick<QueueLimits, 'disabledUntil'>
   limits: Pick<MessageLimits, 'refuses'>
   sandbox: SandboxGate
-  sources: Pick<SourceChooser, 'mayUse' | 'hasPool'>
+  sources: Pick<Sources, 'mayUse' | 'hasPool'>
   secondaryKeys: Pick<SecondaryKeys, 'find'>
-  templates: TemplateChooser
+  templates: Pick<TemplateService, 'choose'>
   tags: Pick<KnownTags, 'known'>
-  lists: Pick<ListExpander, 'listsAmong'>
-  habits: RecipientHabits
+  listDomains: Pick<ListDomains, 'get'>
+  lists: {
+    /** The address keys among the recipients that are lists of the account. */
+    listsAmong(accountId: string, recipients: readonly Mailbox[]): Promise<ReadonlySet<string>>
+  }
+  habits: Habits
   httpClient: Pick<HttpClient, 'fault'>
 }
 
@@ -96,11 +98,11 @@ export function loadFacts(
     domain.type !== 'sandbox' || parts.sandbox.mayReceive(domain, recipients),
     secondaryDkim === null || keyExists(parts.secondaryKeys, domain.accountId, secondaryDkim),
     template && chosenTemplate(parts.templates, domain, template),
-    parts.tags.known(domain, draft.tags),
-    parts.lists.listsAmong(domain.accountId, recipients),
-    hasOwnTimes(options)
-      ? bestTimes(parts.habits, domain, recipients.map(bareAddress), options, start)
-      : NO_TIMES,
+    draft.tags.length === 0 ? ALL_KNOWN : parts.tags.known(domain, draft.tags),
+    listsAmong(parts, domain.accountId, recipients),
+    options.optimizeHours === null && options.localMinute === null
+      ? NO_TIMES
+      : bestTimes(parts.habits, domain, recipients.map(bareAddress), options, start),
     archiveTo === null || mayArchive(parts.httpClient, archiveTo),
   ])
   return whenKnown(
@@ -139,6 +141,22 @@ export function loadFacts(
 }
 
 const NO_TIMES: ReadonlyMap<string, number> = new Map()
+const NO_LISTS: ReadonlySet<string> = new Set()
+
+/** Most accounts have no lists, or not at the domains of a message's recipients. */
+const listsAmong = (
+  { listDomains, lists }: SendFactsParts,
+  accountId: string,
+  recipients: readonly Mailbox[],
+): MaybePromise<ReadonlySet<string>> =>
+  whenKnown(listDomains.get(accountId), (names) =>
+    recipients.some(({ domain }) => names.has(domain))
+      ? lists.listsAmong(
+          accountId,
+          recipients.filter(({ domain }) => names.has(domain)),
+        )
+      : NO_LISTS,
+  )
 
 const mayArchive = async (client: SendFactsParts['httpClient'], url: string): Promise<boolean> =>
   (await storedUrlFault(client, url)) === null
@@ -156,12 +174,17 @@ const keyExists = async (
 ): Promise<boolean> => (await keys.find(accountId, name)) !== null
 
 /** That there is no such template is a fact too: an earlier check may reject the message for another reason. */
-const chosenTemplate = (
-  templates: TemplateChooser,
+async function chosenTemplate(
+  templates: SendFactsParts['templates'],
   domain: Domain,
-  request: TemplateRequest,
-): Promise<ChosenTemplate | BadRequest> =>
-  templates.choose(domain, request).catch((error: unknown) => {
+  { name, version }: TemplateRequest,
+): Promise<ChosenTemplate | BadRequest> {
+  try {
+    const found = await templates.choose(domain.accountId, domain.name, name, version ?? undefined)
+    const { tag, content, headers } = found.version
+    return { name: found.templateName, version: tag, source: content, headers }
+  } catch (error) {
     if (error instanceof BadRequest) return error
     throw error
-  })
+  }
+}

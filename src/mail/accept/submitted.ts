@@ -1,17 +1,12 @@
 /** Accepting mail from SMTP submission. */
+
 import { Forbidden } from '../../base/process/errors.ts'
 import type { Chunk } from '../../protocols/message/mime-message.ts'
 import type { Mailbox } from '../../protocols/mime/address.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
 import { readSubmittedMime } from '../request/send-request.ts'
 import { type AcceptParts, acceptMessage } from './accept.ts'
-import { checkSender } from './check-sender.ts'
-import { scheduleMaxMs } from './timing.ts'
-
-export interface SubmittedParts extends AcceptParts {
-  /** The configured prefix and its aliases. */
-  headerPrefixes: readonly string[]
-}
+import { checkSender, scheduleMaxMs } from './decide.ts'
 
 export interface Submitted {
   raw: Chunk
@@ -35,7 +30,7 @@ export async function submittingDomain(parts: AcceptParts, login: { domainId: st
  * @throws BadRequest, Forbidden, TooManyRequests with the texts of messages.md; then nothing was stored
  */
 export async function acceptSubmitted(
-  parts: SubmittedParts,
+  parts: AcceptParts,
   { raw, recipients, login, remoteAddress, envelopeSender }: Submitted,
 ): Promise<{ messageId: string }> {
   const domain = await submittingDomain(parts, login)

@@ -1,50 +1,25 @@
-/** When a message is due: delivery time, its end, and each recipient's own best time (messages.md rules 40 to 46). */
-
+/** Each recipient's own time of delivery (messages.md rules 44 to 46). */
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import { addressKey } from '../../protocols/mime/address.ts'
-import type { Domain } from '../../sending/domains/domain.ts'
-import { LIFETIME_MS } from '../deliver/attempt/schedule.ts'
-import type { MessageOptions } from '../request/options.ts'
-import type { RecipientHabits, SendingDomain } from './collaborators.ts'
-
-const HOUR_MS = 3_600_000
-const DAY_MS = 24 * HOUR_MS
-const MINUTE_MS = 60_000
-const SCHEDULE_DAYS_MAX = 7
-
-/** How far ahead a delivery time may lie (rule 41). */
-export const scheduleMaxMs = (domain: Domain) =>
-  domain.messageTtlSeconds > 0 ? domain.messageTtlSeconds * 1000 : SCHEDULE_DAYS_MAX * DAY_MS
-
-export interface DueTime {
-  dueAt: number
-  expiresAt: number
-}
-
-/** Due and end of one delivery; whole milliseconds. */
-export function dueTime(dueAt: number, options: MessageOptions): DueTime {
-  return { dueAt: Math.floor(dueAt), expiresAt: Math.floor(dueAt + (options.deliverWithinMs ?? LIFETIME_MS)) }
-}
-
-/** Each recipient has a time of their own (messages.md rules 44, 45). */
-export const hasOwnTimes = ({ optimizeHours, localMinute }: MessageOptions): boolean =>
-  optimizeHours !== null || localMinute !== null
+import type { Habits } from '../../watching/events/habits.ts'
+import type { MessageOptions } from '../record/options.ts'
 
 /** Per address key when the copy is due; those missing are due at `start`. */
 export async function bestTimes(
-  habits: RecipientHabits,
-  domain: SendingDomain,
+  habits: Habits,
+  domain: Parameters<Habits['bestTimes']>[0],
   addresses: readonly string[],
   options: MessageOptions,
   start: number,
 ): Promise<ReadonlyMap<string, number>> {
-  if (!hasOwnTimes(options)) return new Map()
+  const { optimizeHours, localMinute: minute } = options
   const keys = addresses.map((address) => addressKey(address))
-  if (options.optimizeHours !== null) {
-    const window = { from: start, to: start + options.optimizeHours * HOUR_MS }
+  if (optimizeHours !== null) {
+    const window = { from: start, to: start + optimizeHours * HOUR_MS }
     return habits.bestTimes(domain, keys, window)
   }
+  if (minute === null) return new Map()
   const zones = await habits.timeZones(domain, keys)
-  const minute = options.localMinute as number
   return new Map([...zones].map(([key, zone]) => [key, nextLocalTime(start, minute, zone)]))
 }
 

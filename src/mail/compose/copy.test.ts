@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { grownOldMb } from '../../../test/support/process-memory.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
+import { acceptedMessage } from '../record/event-message.ts'
 import type { MessageRecord } from '../record/record.ts'
-import { acceptedMessage, type CopyParts, composeCopy } from './copy.ts'
+import { type CopyParts, composeCopy } from './copy.ts'
 import { createLargeTexts } from './large-texts.ts'
 
 const record = (number: number) =>

@@ -1,14 +1,33 @@
-/** The header fields of a mail: from a draft at acceptance, and what each copy adds. */
-
+/** The header fields of a mail: those of the message, from a draft at acceptance, and those of each copy. */
 import { randomHex } from '../../base/ids.ts'
 import { formatRfc2822 } from '../../base/time/dates.ts'
-import { formatMailbox, type Mailbox } from '../../protocols/mime/address.ts'
+import { AddressSyntaxError, addressKey, formatMailbox, type Mailbox } from '../../protocols/mime/address.ts'
 import { headerField, isUniqueField } from '../../protocols/mime/header.ts'
-import { authorsText, needsSender } from '../record/authors.ts'
-import type { StoredHeader } from '../record/record.ts'
-import { type Lookup, substitute } from '../record/variables.ts'
+import { HEADER_LIMITS } from '../../protocols/mime/split.ts'
+import type { Rendered } from '../../sending/templates/render-messages.ts'
+import { authorsText, needsSender, readAuthors } from '../record/authors.ts'
+import type { MessageOptions } from '../record/options.ts'
+import {
+  type CopyTarget,
+  isForward,
+  type ListCopy,
+  type MessageContent,
+  type MessageRecord,
+  type StoredHeader,
+} from '../record/record.ts'
+import {
+  CopyTooLarge,
+  hasVariable,
+  type Lookup,
+  messageIdOfCopy,
+  RenderError,
+  readMessageId,
+  substitute,
+  usesRecipient,
+} from '../record/variables.ts'
 import type { Draft } from '../request/draft.ts'
-import type { MessageOptions } from '../request/options.ts'
+import { FORWARDED_SUFFIX } from '../request/options.ts'
+import type { Tracking } from './tracker.ts'
 
 /**
  * `YYYYMMDDhhmmss.<16 hex digits>@<domain>`, UTC, without angle brackets (messages.md rule 3). The first three digits
@@ -36,19 +55,6 @@ const stampOf = perSecond((date) => date.toISOString().replace(/\D/g, '').slice(
 /** A date field has whole seconds. */
 const dateFieldOf = perSecond(formatRfc2822)
 const deliverByOf = perSecond(formatRfc2822)
-
-/** A given Message-Id without its brackets, or null if it is not valid (RFC 5322 §3.6.4). */
-export function readMessageId(value: string): string | null {
-  const match = /^\s*<?([^\s<>@\p{Cc}]{1,512}@[^\s<>@\p{Cc}]{1,512})>?\s*$/u.exec(value)
-  return match?.[1] ?? null
-}
-
-/**
- * The Message-Id of one copy of a batch whose field has recipient variables, without its brackets; null if it is not
- * valid with their values.
- */
-export const messageIdOfCopy = (template: string, lookup: Lookup): string | null =>
-  readMessageId(substitute(template, lookup))
 
 export function findHeader(headers: readonly StoredHeader[], name: string): StoredHeader | undefined {
   for (const header of headers) {
@@ -174,3 +180,190 @@ function isEmpty(variables: object): boolean {
 
 export const isSuppressed = (suffix: string, suppressed: MessageOptions['suppressHeaders']) =>
   suppressed === 'all' || suppressed.includes(suffix.toLowerCase())
+
+/**
+ * The Message-Id that the variables give this copy of a batch; null: it has the call's, as copies of a list do.
+ * @throws RenderError when it is invalid, or another copy of the call has it
+ */
+export function ownMessageId(record: MessageRecord, target: CopyTarget, lookup: Lookup): string | null {
+  const { content, summary } = record
+  const template = summary.messageIdTemplate
+  if (template === undefined || !content.batch || target.list || !target.recipient) return null
+  const id = messageIdOfCopy(template, lookup)
+  if (id === null) throw new RenderError('The variables make no valid Message-Id')
+  const { repeatedIds = {} } = content
+  if (Object.hasOwn(repeatedIds, id) && repeatedIds[id] !== addressKey(target.recipient)) {
+    throw new RenderError('Another copy of this call has the same Message-Id')
+  }
+  return id
+}
+
+/** What the fields of a copy are made from, besides the message. */
+export interface FieldInputs {
+  rendered: Pick<Rendered, 'headers'> | null
+  /** May add fields, also where it leaves the texts as they are. */
+  addsFields: Tracking | null
+  /** All variables of texts and header fields; null: there are none. */
+  lookup: Lookup | null
+  /** Those of the fields that a list adds. */
+  fieldLookup: Lookup | null
+}
+
+/**
+ * The mail's own fields for this copy, without those under the service's prefix. `usesVariable`: an unsubscribe variable
+ * is in its texts; `ownId`: as of `ownMessageId`; `author`: as in ComposedCopy.
+ */
+export function copyHeaders(
+  record: MessageRecord,
+  target: CopyTarget,
+  { lookup, fieldLookup, rendered, addsFields }: FieldInputs,
+  usesVariable: boolean,
+  ownId: string | null,
+): { headers: StoredHeader[]; author: string | null } {
+  const { content, domainName } = record
+  const headers: StoredHeader[] = lookup
+    ? content.headers.map((field) => {
+        if (field[0].toLowerCase() === 'message-id') return ownId === null ? field : [field[0], `<${ownId}>`]
+        const value = substitute(field[1], lookup)
+        return value === field[1] ? field : [field[0], value]
+      })
+    : [...content.headers]
+  if (content.batch && target.recipient) setOnlyRecipient(headers, content, target.recipient)
+  for (const [name, value] of rendered ? Object.entries(rendered.headers) : []) {
+    const shown = lookup ? substitute(value, lookup) : value
+    if (headerText(headers, name.toLowerCase()).trim() === '') setHeader(headers, [name, shown])
+  }
+  if (isForward(record, target)) return { headers, author: null }
+  const author = content.incoming ? null : setAuthor(headers, record)
+  if (headerText(headers, 'from').trim() === '') setHeader(headers, ['From', `postmaster@${domainName}`])
+  if (content.incoming) addMissing(headers, record)
+  if (target.list) setListHeaders(headers, target.list, fieldLookup)
+  if (addsFields && !findHeader(headers, 'list-unsubscribe')) {
+    headers.push(...addsFields.headers(usesVariable).map(([name, value]): StoredHeader => [name, value]))
+  }
+  return { headers, author }
+}
+
+/** Writes a From that variables or a template made in the one form that all programs read alike; null: it is the message's. */
+function setAuthor(headers: StoredHeader[], { content, domainName }: MessageRecord): string | null {
+  const field = findHeader(headers, 'from')
+  if (field === undefined || field[1].trim() === '') return null
+  const isGiven = field === findHeader(content.headers, 'from')
+  if (isGiven && !hasVariable(field[1])) return null
+  const authors = authorsIn(field[1])
+  if (authors === null || isGiven) return field[1]
+  const text = authorsText(authors)
+  setHeader(headers, ['From', text])
+  const isOurs = content.kind === 'parts'
+  if (isOurs && needsSender(authors, domainName) && !findHeader(headers, 'sender'))
+    headers.push(senderField(domainName))
+  return text
+}
+
+/** Null: it names none. */
+function authorsIn(text: string): Mailbox[] | null {
+  try {
+    return readAuthors(text)
+  } catch (error) {
+    if (error instanceof AddressSyntaxError) return null
+    throw error
+  }
+}
+
+/** Fields that a stranger's mail may lack, and that every mail must have or should have (RFC 5322 §3.6). */
+function addMissing(headers: StoredHeader[], { createdAt, messageId }: MessageRecord): void {
+  if (!findHeader(headers, 'date')) headers.push(['Date', formatRfc2822(new Date(createdAt))])
+  if (!findHeader(headers, 'message-id')) headers.push(['Message-Id', `<${messageId}>`])
+}
+
+/** mailing-lists.md rules 17 to 19. */
+function setListHeaders(headers: StoredHeader[], { remove, add }: ListCopy, lookup: Lookup | null): void {
+  const removed = new Set(remove)
+  const kept = headers.filter(([name]) => !removed.has(name.toLowerCase()))
+  // Only this one has variables: others may show what a stranger has written.
+  const isVariable = (name: string) => name === 'List-Unsubscribe'
+  const own = add.map(
+    ([name, value]): StoredHeader => [name, lookup && isVariable(name) ? substitute(value, lookup) : value],
+  )
+  headers.splice(0, headers.length, ...kept, ...own)
+}
+
+/** In batch mode To is the one recipient, unless a MIME message sets it by a variable, and there is no Cc (rule 22). */
+function setOnlyRecipient(headers: StoredHeader[], content: MessageContent, recipient: Mailbox): void {
+  const isOwn = content.kind === 'mime' && usesRecipient(headerText(content.headers, 'to'))
+  if (!isOwn) setHeader(headers, ['To', formatMailbox(recipient)])
+  const cc = headers.findIndex(([name]) => name.toLowerCase() === 'cc')
+  if (cc >= 0) headers.splice(cc, 1)
+}
+
+const CONTENT_FIELD = /^(?:content-type|content-transfer-encoding|mime-version)$/i
+const VERSION_NAME = 'mime-version'
+const MIME_VERSION = /^mime-version[ \t]*:/i
+
+/** @throws CopyTooLarge */
+export function sendableField(field: StoredHeader, utf8: boolean): string {
+  if (field[1].length > HEADER_LIMITS.bytes)
+    throw new CopyTooLarge(`Header ${field[0]} is too large, max size is 1MB`)
+  return rawField(field, utf8)
+}
+
+const isVersion = (name: string) => name.length === VERSION_NAME.length && name.toLowerCase() === VERSION_NAME
+
+/**
+ * Fields as sent: a re-encoded MIME message gets new content fields, `contentFields`. `frame`: what the copies of the message
+ * share.
+ */
+export function rawFields(
+  frame: { rawField(field: StoredHeader): string },
+  headers: readonly StoredHeader[],
+  contentFields: readonly string[] | null,
+  utf8: boolean,
+  asItCame: boolean,
+): string[] {
+  const own = contentFields ?? []
+  const raw: string[] = []
+  let versioned = asItCame || own.some((field) => MIME_VERSION.test(field))
+  for (const field of headers) {
+    if (contentFields !== null && CONTENT_FIELD.test(field[0])) continue
+    raw.push(utf8 ? sendableField(field, utf8) : frame.rawField(field))
+    versioned ||= isVersion(field[0])
+  }
+  if (!versioned) raw.push('Mime-Version: 1.0')
+  raw.push(...own)
+  return raw
+}
+
+/** What a forwarded copy has before the fields of the received mail. */
+export function traceFields(
+  prefix: string,
+  { incoming }: MessageContent,
+  { delivery, recipient, list }: CopyTarget,
+): string[] {
+  if (!incoming || !delivery || !recipient || list) return []
+  const routes = incoming.forwardedBy[addressKey(recipient)] ?? []
+  return [...routes.map((id) => `${prefix}${FORWARDED_SUFFIX}: ${id}`), ...incoming.forwardFields]
+}
+
+/** Fields that a list and tracking may add to a copy of a message that was within the limits. */
+const ADDED_FIELDS_MAX = 50
+const ADDED_BYTES_MAX = 65_536
+
+/** @throws CopyTooLarge for a header that receivers, our own inbox among them, would not accept */
+export function withinLimits(headers: string[], { delivery }: CopyTarget): string[] {
+  const { fields, bytes } = HEADER_LIMITS
+  if (headers.length > fields + (delivery ? ADDED_FIELDS_MAX : 0))
+    throw new CopyTooLarge(`Too many header fields, max is ${fields}`)
+  let sizeBytes = 0
+  // Other than ASCII is rare, and its length in UTF-16 is close enough.
+  for (const header of headers) sizeBytes += header.length + 2
+  if (sizeBytes > bytes + (delivery ? ADDED_BYTES_MAX : 0))
+    throw new CopyTooLarge('Header is too large, max size is 1MB')
+  return headers
+}
+
+/** True if any address in the text needs SMTPUTF8 (RFC 6531): a local part that is not ASCII. */
+export function needsUtf8(text: string): boolean {
+  return NOT_ASCII.test(text) && text.split(/[\s<>",]+/).some(isUtf8Address)
+}
+
+const isUtf8Address = (word: string) => NOT_ASCII.test(word.slice(0, Math.max(0, word.lastIndexOf('@'))))

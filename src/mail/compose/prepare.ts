@@ -24,32 +24,30 @@ import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
 import { returnPathHost } from '../../sending/domains/names/name-owner.ts'
 import type { StoppingList, SuppressionCheck } from '../../sending/suppressions/check.ts'
 import type { EventMessage, MessageSummary } from '../../watching/events/event.ts'
-import { RenderError } from '../accept/collaborators.ts'
 import { CODE_TEST_MODE, CONTENT_MISSING, type Outcome } from '../deliver/attempt/outcome.ts'
 import { deliveryToken, type ReturnPathMac, returnPathOf } from '../deliver/attempt/return-path.ts'
 import type { ClaimedDelivery } from '../deliver/claim/queue.ts'
 import { type Prepared, Unprepared } from '../deliver/contract.ts'
 import { authorFault } from '../record/authors.ts'
-import type { MessageRecords } from '../record/message-records.ts'
-import type { MessageRecord } from '../record/record.ts'
-import { CopyTooLarge } from '../record/variables.ts'
-import type { RecipientVariables } from '../request/options.ts'
-import type { ArchiveNotes } from '../stored/archive.ts'
-import type { AttemptsInProgress } from '../stored/in-progress.ts'
+import { knownMessage } from '../record/event-message.ts'
+import type { RecipientVariables } from '../record/options.ts'
 import {
-  type Copy,
-  type CopyParts,
   type CopyTarget,
   isForward,
-  knownMessage,
   type ListCopy,
-  makeCopy,
-} from './copy.ts'
+  type MessageRecord,
+  type MessageRecords,
+} from '../record/record.ts'
+import { CopyTooLarge, RenderError } from '../record/variables.ts'
+import type { ArchiveNotes } from '../stored/archive.ts'
+import type { AttemptsInProgress } from '../stored/in-progress.ts'
+import { type Copy, type CopyParts, makeCopy } from './copy.ts'
 import { isSuppressed } from './headers.ts'
 import { type SecondaryKeys, secondaryKey } from './secondary-keys.ts'
 import { isSignature } from './texts.ts'
 
 export interface PrepareParts extends CopyParts {
+  store: Store
   records: MessageRecords
   accounts: Pick<AccountDirectory, 'byId'>
   domains: DomainDirectory
@@ -85,7 +83,7 @@ const isMissingFile = (error: unknown) => (error as NodeJS.ErrnoException | null
 
 /** The message as its events name it, from what is left of it: its content is not read. */
 export async function describeDelivery(
-  parts: PrepareParts & { store: Store },
+  parts: PrepareParts,
   delivery: ClaimedDelivery,
 ): Promise<EventMessage> {
   const row = await parts.store.db
@@ -295,4 +293,21 @@ async function keysFor(parts: PrepareParts, record: MessageRecord, domain: Domai
     ...keys.filter((key) => key.algorithm === 'ed25519'),
     ...(second ? [second] : []),
   ]
+}
+
+/** The body of a delivery as it was sent; null when its message is gone. The same delivery has the same bytes each time. */
+export async function bodyOfDelivery(
+  parts: PrepareParts,
+  deliveryId: string,
+): Promise<MimeMessage['body'] | null> {
+  const delivery = await parts.store.db
+    .selectFrom('deliveries')
+    .selectAll()
+    .where('id', '=', deliveryId)
+    .executeTakeFirst()
+  const record = delivery ? await parts.records.byId(delivery.message_pk) : null
+  const domain = delivery ? await parts.domains.byId(delivery.domain_id) : null
+  if (!delivery || !record || !domain) return null
+  const { message } = await makeCopy(parts, record, domain, targetOf(delivery, parts.returnPathMac))
+  return message.body
 }

@@ -1,8 +1,11 @@
 /** The second signature of a message (messages.md rule 37). */
 import { createPublicKey } from 'node:crypto'
 import type { SigningKey } from '../../protocols/dkim/sign.ts'
+import type { Resolver } from '../../protocols/dns/resolver.ts'
 import type { SigningKeys } from '../../sending/domains/keys/signing-keys.ts'
-import type { KeyName, MessageOptions } from '../request/options.ts'
+import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
+import { isProven, ownerOf } from '../../sending/domains/names/name-owner.ts'
+import type { KeyName, MessageOptions } from '../record/options.ts'
 
 export interface SecondaryKeys {
   /** The active key of that name if the account owns it, else null. */
@@ -33,27 +36,26 @@ export async function secondaryKey(
 /** Finds keys among the account's own domains, and their names in DNS. */
 export function createSecondaryKeys(parts: {
   signingKeys: SigningKeys
-  ownsAuthority(accountId: string, authority: string): Promise<boolean>
-  /** Whether another account has proven the name to be its own. */
-  isForeign(accountId: string, name: string): Promise<boolean>
-  /** TXT texts at a name; empty when there are none or DNS does not answer. */
-  txt(name: string): Promise<readonly string[]>
+  domains: DomainDirectory
+  resolver: Resolver
 }): SecondaryKeys {
+  const { signingKeys, domains, resolver } = parts
   return {
     async find(accountId, { domain, selector }) {
-      if (!(await parts.ownsAuthority(accountId, domain))) return null
-      const active = await parts.signingKeys.active(domain)
+      if ((await domains.byName(domain))?.accountId !== accountId) return null
+      const active = await signingKeys.active(domain)
       return active.find((key) => key.selector.toLowerCase() === selector) ?? null
     },
     async isPublished(accountId, { domain, selector }, key) {
-      if (await parts.isForeign(accountId, domain)) return false
-      const texts = await parts.txt(`${selector}._domainkey.${domain}`)
+      const owner = await ownerOf(domains, domain)
+      if (owner !== null && isProven(owner) && owner.accountId !== accountId) return false
+      const { records } = await resolver.query(`${selector}._domainkey.${domain}`, 'TXT')
       const own = createPublicKey(key.privateKey)
       const der = own.export({ type: 'spki', format: 'der' }).toString('base64')
       // RFC 8463 §4: Ed25519 keys are published bare, without the SubjectPublicKeyInfo around them.
       const bare =
         key.algorithm === 'ed25519' ? Buffer.from(der, 'base64').subarray(-32).toString('base64') : der
-      return texts.some((text) => {
+      return records.some((text) => {
         const published = /(?:^|;)\s*p=([^;]*)/.exec(text)?.[1]?.replace(/\s/g, '')
         return published === der || published === bare
       })

@@ -1,8 +1,9 @@
 /**
  * The texts of a content that a copy may change, and how changed ones are put back: for a message of parts its text, html
- * and AMP; for a MIME message the text parts in it, found by their offsets and decoded.
+ * and AMP; for a MIME message the text parts in it, found by their offsets and decoded. `Frame` keeps what all copies of a
+ * message have in common.
  */
-import { type MaybePromise, whenKnown } from '../../base/flow/cache.ts'
+import { allKnown, Lazy, type MaybePromise, whenKnown } from '../../base/flow/cache.ts'
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
 import {
   type Chunk,
@@ -16,14 +17,20 @@ import { makeFit } from '../../protocols/mime/downgrade.ts'
 import type { MimeLeaf } from '../../protocols/mime/part-map.ts'
 import { splitMessage } from '../../protocols/mime/split.ts'
 import type { EncodedText } from '../../protocols/mime/transfer-encoding.ts'
+import type { Rendered } from '../../sending/templates/render-messages.ts'
 import {
+  attach,
   fileChunk,
   type MessageContent,
+  type MessageRecord,
   type MimeContent,
   type PartsContent,
   type StoredFile,
+  type StoredHeader,
   storedChunk,
 } from '../record/record.ts'
+import { type CutText, cutText, usesUnsubscribe } from '../record/variables.ts'
+import { sendableField } from './headers.ts'
 import { contentIds } from './inline-files.ts'
 import type { LargeTexts } from './large-texts.ts'
 
@@ -206,4 +213,151 @@ function contentFields(given: readonly string[], leaf: MimeLeaf, encoding: strin
   const flowed = given.some((raw) => /^content-type[ \t]*:/i.test(raw) && /format\s*=\s*"?flowed/i.test(raw))
   const format = flowed ? '; format=flowed' : ''
   return [`Content-Type: ${leaf.type}; charset=utf-8${format}`, `Content-Transfer-Encoding: ${encoding}`]
+}
+
+/** Longer texts are searched for variables in each copy. */
+const CUT_CHARS_MAX = 256 * 1024
+/** So are texts with more than 16 variables and one per 256 characters: each piece takes about a hundred bytes. */
+const CUTS_FREE = 16
+const CHARS_PER_CUT = 256
+/** Batches often have one or two recipients: these are composed directly. */
+const MERGED_FROM = 3
+
+/** A message of which copies are made by filling in values (batch/merge.ts). */
+interface Merged {
+  fill(values: readonly (readonly string[])[]): Composed | null
+}
+
+type Merging = (
+  texts: readonly TextPart[],
+  cuts: readonly CutText[],
+  files: EncodedFiles,
+  seed: string,
+) => Merged | null
+
+export interface FrameParts {
+  blobs: BlobStore
+  largeTexts: LargeTexts
+}
+
+/** What all copies of a message share, kept as long as the record is remembered. */
+export class Frame {
+  readonly #record: MessageRecord
+  readonly #blobs: BlobStore
+  readonly #largeTexts: LargeTexts
+  readonly #texts: Lazy<readonly TextPart[]>
+  readonly #files: Lazy<EncodedFiles>
+  readonly #plain: Lazy<Composed>
+  /** Undefined: not tried yet. */
+  #cuts: readonly CutText[] | null | undefined
+  #merge: Merged | null | undefined
+  /** Copies with values of their own so far. */
+  #filled = 0
+  #usesVariable: boolean | null = null
+  /** Fields that are the same in all copies, as they are sent. */
+  readonly #raw = new Map<StoredHeader, string>()
+
+  constructor(record: MessageRecord, { blobs, largeTexts }: FrameParts) {
+    this.#record = record
+    this.#blobs = blobs
+    this.#largeTexts = largeTexts
+    const { content } = record
+    this.#texts = new Lazy(() => textsOf(content, blobs, largeTexts))
+    this.#files = new Lazy(() => encodeFiles(content, blobs))
+    this.#plain = new Lazy(() => this.#composePlain())
+  }
+
+  texts(): MaybePromise<readonly TextPart[]> {
+    return this.#texts.get()
+  }
+
+  withContentIds(rendered: Rendered): MaybePromise<Rendered> {
+    const { content } = this.#record
+    if (content.kind === 'mime' || content.files.length === 0) return rendered
+    const html = this.#largeTexts.withContentIds(rendered.html, content.files)
+    return whenKnown(html, (value) => ({ ...rendered, html: value }))
+  }
+
+  /** The message as its sender wrote it. */
+  plain(): MaybePromise<Composed> {
+    return this.#plain.get()
+  }
+
+  #composePlain(): MaybePromise<Composed> {
+    const { content } = this.#record
+    if (content.kind === 'mime') return composeMime(content, [], this.#blobs, this.#largeTexts)
+    return whenKnown(allKnown([this.#texts.get(), this.#files.get()]), ([texts, files]) =>
+      this.#composeParts(texts, files),
+    )
+  }
+
+  #composeParts(texts: readonly TextPart[], files: EncodedFiles): MaybePromise<Composed> {
+    const encoded = allKnown(texts.map(({ value }) => this.#largeTexts.encode(value)))
+    return whenKnown(encoded, (all) => composeParts(texts, files, this.#record.id, all))
+  }
+
+  async compose(texts: readonly TextPart[]): Promise<Composed> {
+    const { content } = this.#record
+    if (content.kind === 'parts') return this.#composeParts(texts, await this.#files.get())
+    const given = await this.texts()
+    const differing = texts.filter((part, index) => part.value !== given[index]?.value)
+    return composeMime(content, differing, this.#blobs, this.#largeTexts)
+  }
+
+  /** Its texts, cut at their variables; null: the pieces would take too much memory. */
+  cuts(texts: readonly TextPart[]): readonly CutText[] | null {
+    if (this.#cuts === undefined) this.#cuts = cutTexts(texts)
+    return this.#cuts
+  }
+
+  /** One copy with these values for the texts' variables; null: it has to be composed. */
+  async fill(
+    cuts: readonly CutText[],
+    values: readonly (readonly string[])[],
+    merge: Merging,
+  ): Promise<Composed | null> {
+    const { content, id } = this.#record
+    if (content.kind !== 'parts' || ++this.#filled < MERGED_FROM) return null
+    if (this.#merge === undefined) {
+      const [texts, files] = [await this.#texts.get(), await this.#files.get()]
+      // Other copies may have waited too.
+      if (this.#merge === undefined) this.#merge = merge(texts, cuts, files, id)
+      if (this.#merge) this.#plain.forget()
+    }
+    return this.#merge?.fill(values) ?? null
+  }
+
+  /** Its texts or header fields contain an unsubscribe variable. */
+  usesVariable(): MaybePromise<boolean> {
+    if (this.#usesVariable !== null) return this.#usesVariable
+    const inHeaders = this.#record.content.headers.some(([, value]) => usesUnsubscribe(value))
+    const look = (texts: readonly TextPart[]) => {
+      this.#usesVariable = inHeaders || texts.some(({ value }) => usesUnsubscribe(value))
+      return this.#usesVariable
+    }
+    return whenKnown(this.#texts.get(), look)
+  }
+
+  /** A field as it is sent in ASCII; one of the record's own is written once for all copies. */
+  rawField(field: StoredHeader): string {
+    const known = this.#raw.get(field)
+    if (known !== undefined) return known
+    const raw = sendableField(field, false)
+    if (this.#record.content.headers.includes(field)) this.#raw.set(field, raw)
+    return raw
+  }
+}
+
+function cutTexts(texts: readonly TextPart[]): CutText[] | null {
+  const characters = texts.reduce((sum, { value }) => sum + value.length, 0)
+  if (characters > CUT_CHARS_MAX) return null
+  const cuts = texts.map(({ value }) => cutText(value))
+  const count = cuts.reduce((sum, { names }) => sum + names.length, 0)
+  return count > CUTS_FREE + characters / CHARS_PER_CUT ? null : cuts
+}
+
+const FRAME = Symbol('frame')
+
+export function frameOf(record: MessageRecord & { [FRAME]?: Frame }, parts: FrameParts): Frame {
+  return record[FRAME] ?? attach(record, FRAME, new Frame(record, parts))
 }

@@ -1,9 +1,11 @@
 /** Builds the delivery engine: where mail goes, what it is made of, and what its outcome writes. */
+
 import type { Core } from '../../core.ts'
 import { connectSmtp } from '../../protocols/smtp/client.ts'
 import type { CaptureListener } from '../../receiving/inbox/capture-listener.ts'
 import type { Sources } from '../../sending/ips/source-addresses.ts'
 import { bounceConsequences } from '../../sending/suppressions/automatic.ts'
+import { describeDelivery, type PrepareParts, prepareDelivery } from '../compose/prepare.ts'
 import { transcriptStatement } from '../deliver/attempt/transcripts.ts'
 import { createQueue } from '../deliver/claim/queue.ts'
 import { createStoredPolicies } from '../deliver/connect/receiver-tls.ts'
@@ -16,10 +18,9 @@ import type { SlowDown } from '../deliver/lanes/pacing.ts'
 import type { Overrides } from '../deliver/overrides/overrides.ts'
 import type { Shaping } from '../deliver/shaping/shaping.ts'
 import { acrossNodes } from './across-nodes.ts'
-import type { Sending } from './sending.ts'
 
 export interface EngineUses {
-  sending: Sending
+  preparing: PrepareParts
   sources: Sources
   allowances: DeliveryParts['allowances']
   blocks: DeliveryParts['blocks']
@@ -36,9 +37,10 @@ const SLOWED = 'lane-slowed'
 /** `stop` waits for the attempts in flight. */
 export function startEngine(
   core: Core,
-  { sending, sources, allowances, blocks, judge, capture, shaping, overrides }: EngineUses,
+  { preparing, sources, allowances, blocks, judge, capture, shaping, overrides }: EngineUses,
 ): { delivery: Delivery; stop(): Promise<void> } {
   const { config, clock, random, log, store, space, recorder, leaseOwner, nodes } = core
+  const { records, inProgress, archive } = preparing
   const tlsCounts = createTlsCounts(store, clock)
   const transport = createTransport({
     nextHop: nextHopOf(core, capture),
@@ -61,13 +63,17 @@ export function startEngine(
     blocks,
     pauses: overrides,
     poolOf: sources.poolOf,
-    prepare: sending.prepare,
-    describe: sending.describe,
-    requeued: sending.requeued,
-    consequences: (claimed, events, outcome, suppression) => [
-      ...sending.consequences(claimed, events, outcome, suppression),
-      ...bounceConsequences(claimed, events, outcome, suppression),
-    ],
+    prepare: (claimed) => prepareDelivery(preparing, claimed),
+    describe: (claimed) => describeDelivery(preparing, claimed),
+    requeued: (claimed) => inProgress.end(claimed),
+    consequences(claimed, events, outcome, suppression) {
+      inProgress.end(claimed)
+      if (claimed.list_json === null) records.ended(claimed.message_pk)
+      return [
+        ...archive.statements(claimed, events, clock.now()),
+        ...bounceConsequences(claimed, events, outcome, suppression),
+      ]
+    },
     keepTranscript: (claimed, result) => transcriptStatement(config.transcripts, claimed, result),
     isCurrent: () => nodes.isCurrent(),
     share: () => nodes.deliveryShare(),

@@ -2,6 +2,7 @@
  * Every field of the two send operations with what it does to the mail that a receiving server gets. A field
  * of the specification without an entry here fails the last test.
  */
+
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -12,7 +13,7 @@ import { eventStatement, testMessage } from '../../../test/support/events.ts'
 import { eventually, startTestService, type TestService } from '../../../test/support/service.ts'
 import { createSink, type Sink, type SinkMessage } from '../../../test/support/smtp-sink.ts'
 import { clickedEvent } from '../../watching/events/later-events.ts'
-import type { TemplateChooser, TemplateRenderer } from '../accept/collaborators.ts'
+import type { SendingOverrides } from './area.ts'
 
 type Form = Parameters<TestService['send']>[0]
 
@@ -21,22 +22,28 @@ let service: TestService
 let count = 0
 const ends: (() => Promise<void> | void)[] = []
 
-const templates: TemplateChooser & TemplateRenderer = {
-  choose: async (_domain, { name, version }) => ({
-    name,
-    version: version ?? 'active',
-    source: '<p>{{greeting}}</p>',
-    headers: {
-      From: 'Template <template@example.com>',
-      Subject: 'From the template',
-      'Reply-To': 'r@example.com',
+/** Of templates whose content is the tag of their version. */
+const templates: Required<Pick<SendingOverrides, 'templates' | 'renderer'>> = {
+  templates: {
+    async choose(_account, _domain, name, tag = 'active') {
+      const headers = {
+        From: 'Template <template@example.com>',
+        Subject: 'From the template',
+        'Reply-To': 'r@example.com',
+      }
+      const source = { key: tag, content: tag, headers }
+      return { templateName: name, version: { ...source, id: tag, tag, engine: 'handlebars' }, source }
     },
-  }),
-  render: async (_account, { version, headers }, variables, { text }) => ({
-    html: `<p>${version} ${JSON.stringify(variables)}</p>`,
-    text: text ? 'made from the template' : null,
-    headers,
-  }),
+  },
+  renderer: {
+    render: async ({ template: { content, headers }, variables, text }) => ({
+      kind: 'rendered',
+      html: `<p>${content} ${JSON.stringify(variables)}</p>`,
+      text: text ? 'made from the template' : null,
+      headers,
+      missing: [],
+    }),
+  },
 }
 
 before(async (t) => {
@@ -52,7 +59,7 @@ before(async (t) => {
       SENDWRIGHT_IPS: '127.0.0.2,127.0.0.3,127.0.0.4=shared',
       SENDWRIGHT_TRACKING_URL: 'https://t.example',
     },
-    { sending: { templates, renderer: templates } },
+    { sending: templates },
   )
 })
 

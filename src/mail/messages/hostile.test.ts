@@ -1,4 +1,5 @@
 /** What a caller may put into any field must not become structure of the mail, nor stop the service. */
+
 import assert from 'node:assert/strict'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { test } from 'node:test'
@@ -9,10 +10,8 @@ import { Fields, Params, type UploadedFile } from '../../platform/http/request/p
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
 import { messageBytes } from '../../protocols/message/mime-message.ts'
 import { AddressSyntaxError, parseAddressList } from '../../protocols/mime/address.ts'
-import type { Domain } from '../../sending/domains/domain.ts'
-import { domainOfRow, newDomainRow } from '../../sending/domains/domain.ts'
-import { NO_TRACKER } from '../accept/collaborators.ts'
-import { storeBody } from '../accept/stored-content.ts'
+import { type Domain, domainOfRow, newDomainRow } from '../../sending/domains/domain.ts'
+import { storeBody } from '../accept/rows.ts'
 import { makeCopy } from '../compose/copy.ts'
 import { mailHeaders } from '../compose/headers.ts'
 import { createLargeTexts } from '../compose/large-texts.ts'
@@ -88,7 +87,7 @@ async function built(draft: Draft): Promise<Buffer> {
     blobs: noBlobs,
     largeTexts: createLargeTexts(),
     renderer: { render: () => assert.fail() },
-    tracker: NO_TRACKER,
+    tracker: { trackingOf: () => null },
     headerPrefix: 'X-Service-',
     storageUrl: '',
   }

@@ -2,6 +2,7 @@
  * Sending a stored message again (M4, messages.md rule 53): the same mail with the same Message-Id to other envelope
  * recipients, stored as a message of its own, which is kept as long as its own deliveries.
  */
+
 import { newId } from '../../base/ids.ts'
 import { chunkSize, messageSize, readChunk, readChunks } from '../../protocols/message/mime-message.ts'
 import { bareAddress, type Mailbox, parseAddressList } from '../../protocols/mime/address.ts'
@@ -13,16 +14,12 @@ import {
   unfoldedValue,
 } from '../../protocols/mime/split.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
-import type { Acceptance, AcceptParts, Submission } from '../accept/accept.ts'
-import { copyStatements, deliveryRows, sourceKeys } from '../accept/acceptance-rows.ts'
-import { checkSender } from '../accept/check-sender.ts'
-import { limitFault, queueFault, sandboxFault } from '../accept/decide.ts'
-import { messageStatement, storeBody } from '../accept/stored-content.ts'
-import { dueTime } from '../accept/timing.ts'
-import { traceAcceptance } from '../accept/traced-acceptance.ts'
+import { type Acceptance, type AcceptParts, type Submission, traceAcceptance } from '../accept/accept.ts'
+import { checkSender, dueTime, limitFault, queueFault, sandboxFault } from '../accept/decide.ts'
+import { copyStatements, deliveryRows, messageStatement, sourceKeys, storeBody } from '../accept/rows.ts'
 import { authorFault } from '../record/authors.ts'
+import { DEFAULT_OPTIONS } from '../record/options.ts'
 import type { MessageContent, MessageRecord, StoredHeader } from '../record/record.ts'
-import { DEFAULT_OPTIONS } from '../request/options.ts'
 import { type Stored, type StoredParts, storedCopy } from './stored-message.ts'
 
 /** @throws Forbidden, TooManyRequests as for any other message, BadRequest for one without a readable author */

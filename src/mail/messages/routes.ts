@@ -1,4 +1,5 @@
 /** Sending and stored messages over HTTP (messages.md M1 to M5). */
+
 import { isPending, type MaybePromise, whenKnown } from '../../base/flow/cache.ts'
 import { NotFound } from '../../base/process/errors.ts'
 import { either, media } from '../../base/shape.ts'
@@ -17,10 +18,10 @@ import type { Params } from '../../platform/http/request/params.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
 import { type Acceptance, type AcceptParts, acceptMessage, type Submission } from '../accept/accept.ts'
-import { checkSender } from '../accept/check-sender.ts'
-import { scheduleMaxMs } from '../accept/timing.ts'
-import { type Draft, draftBytes } from '../request/draft.ts'
+import { checkSender, scheduleMaxMs } from '../accept/decide.ts'
+import type { Draft } from '../request/draft.ts'
 import {
+  draftBytes,
   type RequestFacts,
   readMimeRequest,
   readRecipients,
@@ -90,8 +91,6 @@ export const SEND_PARAMS = {
 }
 
 export interface MessageRouteParts extends AcceptParts {
-  /** The configured prefix and its aliases. */
-  headerPrefixes: readonly string[]
   limiter: Limiter
 }
 

@@ -17,22 +17,23 @@ import type { MimeLeaf } from '../../protocols/mime/part-map.ts'
 import { DELIVERED_HEADER_LIMITS, splitMessage, unfoldedValue } from '../../protocols/mime/split.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
 import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
-import { RenderError } from '../accept/collaborators.ts'
-import { type Copy, type CopyParts, type CopyTarget, makeCopy } from '../compose/copy.ts'
+import { type Copy, type CopyParts, makeCopy } from '../compose/copy.ts'
 import { contentIds } from '../compose/inline-files.ts'
 import { mailTexts, type Utf8 } from '../compose/mail-texts.ts'
 import { targetOf } from '../compose/prepare.ts'
 import { EMPTY_TEXTS } from '../compose/stored-view.ts'
 import { kindOfLeaf, type TextKind } from '../compose/texts.ts'
-import type { MessageRecords } from '../record/message-records.ts'
 import {
+  type CopyTarget,
   fileChunk,
   isInline,
   type MessageRecord,
+  type MessageRecords,
   type MimeContent,
   mimeFiles,
   storedChunk,
 } from '../record/record.ts'
+import { RenderError } from '../record/variables.ts'
 import { jsonStream } from './json-stream.ts'
 
 export interface StoredParts extends CopyParts {

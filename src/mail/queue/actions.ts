@@ -9,9 +9,9 @@ import { BadRequest } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { quotable } from '../../base/values.ts'
 import { type SqlValue, StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
+import type { Sources } from '../../sending/ips/source-addresses.ts'
 import { type EventMessage, rejectedEvent } from '../../watching/events/event.ts'
 import type { EventRecorder } from '../../watching/events/event-recorder.ts'
-import type { SourceChooser } from '../accept/collaborators.ts'
 import { STATE_OF_ID } from '../deliver/claim/queue.ts'
 import type { Delivery } from '../deliver/contract.ts'
 import type { ACTIONS, ActionResult } from './shapes.ts'
@@ -37,7 +37,7 @@ export interface ActionParts {
   recorder: EventRecorder
   /** The message as its events name it; null when it is gone. */
   messageOf(id: string): Promise<EventMessage | null>
-  sources: Pick<SourceChooser, 'hasPool' | 'keysFor'>
+  sources: Pick<Sources, 'hasPool' | 'keysFor'>
   firstAccountId: string
 }
 

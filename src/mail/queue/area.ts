@@ -1,8 +1,9 @@
 /** The queue as operators see and change it. */
+
 import type { Area } from '../../area.ts'
 import type { Core } from '../../core.ts'
-import { eventMessage } from '../compose/copy.ts'
 import type { MessagesArea } from '../messages/area.ts'
+import { eventMessage } from '../record/event-message.ts'
 import { overrideRoutes } from './override-routes.ts'
 import { queueRoutes } from './routes.ts'
 import { shapingRoutes } from './shaping-routes.ts'
@@ -10,7 +11,7 @@ import { createQueueTotals } from './totals.ts'
 
 export function queueApiArea(
   core: Core,
-  { delivery, sending, sources, shaping, siteOverrides: overrides, blocks }: MessagesArea,
+  { delivery, records, sources, shaping, siteOverrides: overrides, blocks }: MessagesArea,
 ): Area {
   const { config, store, clock, recorder } = core
   return {
@@ -24,7 +25,7 @@ export function queueApiArea(
         recorder,
         totals: createQueueTotals(store, delivery, clock, blocks, overrides),
         messageOf: async (id) => {
-          const record = await sending.records.byId(id)
+          const record = await records.byId(id)
           return record && eventMessage(record, config.storageUrl, record.id, record.summary)
         },
         sources,

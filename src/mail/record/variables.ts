@@ -5,11 +5,12 @@
  * the unsubscribe variables in every mode. A variable without a value stays as written. Values are inserted as they
  * are, without escaping, and are not searched again.
  */
+
 import { setImmediate } from 'node:timers/promises'
 import type { MaybePromise } from '../../base/flow/cache.ts'
 import { BadRequest } from '../../base/process/errors.ts'
 import { bareAddress, formatMailbox, type Mailbox } from '../../protocols/mime/address.ts'
-import type { RecipientVariables } from '../request/options.ts'
+import type { RecipientVariables } from './options.ts'
 
 export const UNSUBSCRIBE_VARIABLES = [
   'unsubscribe_url',
@@ -192,3 +193,21 @@ export const either =
     }
     return null
   }
+
+/** A given Message-Id without its brackets, or null if it is not valid (RFC 5322 §3.6.4). */
+export function readMessageId(value: string): string | null {
+  const match = /^\s*<?([^\s<>@\p{Cc}]{1,512}@[^\s<>@\p{Cc}]{1,512})>?\s*$/u.exec(value)
+  return match?.[1] ?? null
+}
+
+/**
+ * The Message-Id of one copy of a batch whose field has recipient variables, without its brackets; null if it is not
+ * valid with their values.
+ */
+export const messageIdOfCopy = (template: string, lookup: Lookup): string | null =>
+  readMessageId(substitute(template, lookup))
+
+/** Rendering failed for the variables at hand: too deep, too long, too slow (templates.md rule 25). */
+export class RenderError extends Error {
+  override name = 'RenderError'
+}

@@ -1,8 +1,10 @@
 /** A message as requested: read and checked, not yet accepted. HTTP parts, MIME and SMTP all become a draft. */
-import { type Chunk, chunkSize } from '../../protocols/message/mime-message.ts'
+
+import type { Chunk } from '../../protocols/message/mime-message.ts'
 import type { Mailbox } from '../../protocols/mime/address.ts'
+import type { MessageOptions, RecipientVariables } from '../record/options.ts'
 import type { MimeSource } from './mime-source.ts'
-import type { MessageOptions, RecipientVariables, TemplateRequest } from './options.ts'
+import type { TemplateRequest } from './options.ts'
 
 export interface Draft {
   /** Header From; empty if the template may give one. */
@@ -35,13 +37,6 @@ export type DraftBody =
       files: readonly DraftFile[]
     }
   | { kind: 'mime'; source: MimeSource }
-
-/** Size for the rate limit, in bytes: a MIME message as received, else its texts and files before encoding. */
-export function draftBytes({ body }: Pick<Draft, 'body'>): number {
-  if (body.kind === 'mime') return chunkSize(body.source.chunk)
-  const texts = [body.text, body.html, body.amp].map((text) => Buffer.byteLength(text ?? ''))
-  return [...texts, ...body.files.map(({ chunk }) => chunkSize(chunk))].reduce((sum, size) => sum + size, 0)
-}
 
 export interface DraftFile {
   disposition: 'inline' | 'attachment'

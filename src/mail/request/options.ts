@@ -10,48 +10,12 @@ import { isGoZeroTime, parseDate } from '../../base/time/dates.ts'
 import { booleanOf, invalidChoice, invalidFormat, isPlainObject, quotable } from '../../base/values.ts'
 import { addressKey } from '../../protocols/mime/address.ts'
 import { cleanTags } from '../../watching/tags/clean-tags.ts'
-
-/** The message's own settings; null: the domain's. Stored with the message. */
-export interface MessageOptions {
-  dkim: boolean
-  secondaryDkim: KeyName | null
-  secondaryDkimPublic: KeyName | null
-  testMode: boolean
-  trackClicks: boolean | 'htmlonly' | null
-  trackOpens: boolean | null
-  pixelAtTop: boolean | null
-  /** Add List-Unsubscribe; absent in messages of versions that did not know it. */
-  listUnsubscribe?: boolean | null
-  requireTls: boolean | null
-  skipVerification: boolean | null
-  sendingIp: string | null
-  sendingIpPool: string | null
-  /** Unix milliseconds. */
-  deliveryTime: number | null
-  deliverWithinMs: number | null
-  /** Send-time optimisation: the window in hours. */
-  optimizeHours: number | null
-  /** Time-zone optimisation: minutes after local midnight. */
-  localMinute: number | null
-  archiveTo: string | null
-  /** Lower-case names without the prefix, or all of them. */
-  suppressHeaders: 'all' | readonly string[]
-  /** Only of the service's own mail, see `TlsPolicy`. */
-  isTlsReport?: true
-  /** The span of its acceptance; absent: the message is not traced. Never from the sender. */
-  traceparent?: string
-}
-
-/** A DKIM key as callers name it: `domain/selector`. */
-export interface KeyName {
-  domain: string
-  selector: string
-  /** As it was written, for error texts. */
-  given: string
-}
-
-/** Of one recipient, by name. */
-export type RecipientVariables = Readonly<Record<string, unknown>>
+import {
+  DEFAULT_OPTIONS,
+  type KeyName,
+  type MessageOptions,
+  type RecipientVariables,
+} from '../record/options.ts'
 
 export interface TemplateRequest {
   /** Name or id. */
@@ -61,28 +25,6 @@ export interface TemplateRequest {
   text: boolean
   variables: Record<string, unknown>
 }
-
-/** Shared by all messages without options. */
-export const DEFAULT_OPTIONS: MessageOptions = Object.freeze({
-  dkim: true,
-  secondaryDkim: null,
-  secondaryDkimPublic: null,
-  testMode: false,
-  trackClicks: null,
-  trackOpens: null,
-  pixelAtTop: null,
-  listUnsubscribe: null,
-  requireTls: null,
-  skipVerification: null,
-  sendingIp: null,
-  sendingIpPool: null,
-  deliveryTime: null,
-  deliverWithinMs: null,
-  optimizeHours: null,
-  localMinute: null,
-  archiveTo: null,
-  suppressHeaders: [],
-})
 
 /** All options of one message. */
 export interface ReadOptions {

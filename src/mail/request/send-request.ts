@@ -4,10 +4,11 @@
  * (messages.md rule 1): from; to, cc, bcc; subject; content; option size; option values. The first fault
  * answers, with the contract's text.
  */
+
 import { BadRequest } from '../../base/process/errors.ts'
 import { quotable } from '../../base/values.ts'
 import type { Params, UploadedFile } from '../../platform/http/request/params.ts'
-import type { Chunk } from '../../protocols/message/mime-message.ts'
+import { type Chunk, chunkSize } from '../../protocols/message/mime-message.ts'
 import {
   AddressSyntaxError,
   addressKey,
@@ -365,4 +366,11 @@ function optionsOf(params: Params): GivenOptions | null {
 function headersOf(name: string, values: readonly string[]): { name: string; value: string }[] {
   if (!isHeaderName(name)) throw new BadRequest(`Header name must be pure ASCII: ${quotable(name)}`)
   return values.map((value) => ({ name, value }))
+}
+
+/** Size for the rate limit, in bytes: a MIME message as received, else its texts and files before encoding. */
+export function draftBytes({ body }: Pick<Draft, 'body'>): number {
+  if (body.kind === 'mime') return chunkSize(body.source.chunk)
+  const texts = [body.text, body.html, body.amp].map((text) => Buffer.byteLength(text ?? ''))
+  return [...texts, ...body.files.map(({ chunk }) => chunkSize(chunk))].reduce((sum, size) => sum + size, 0)
 }

@@ -1,10 +1,11 @@
 /** Facts that only the delivered event of a copy has: time, sending address, provider, headers, key. */
+
 import { sql } from 'kysely'
 import type { DeliveryRow, PastDeliveryRow } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
 import { recipientHash } from '../../watching/events/event.ts'
 import { toRecipients } from '../../watching/events/search/indexing.ts'
-import type { ListCopy } from '../compose/copy.ts'
+import type { ListCopy } from '../record/record.ts'
 
 export interface DeliveredFacts {
   /** Unix milliseconds. */

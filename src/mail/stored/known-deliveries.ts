@@ -3,14 +3,16 @@
  * what `past-deliveries.ts` kept of them. This is the file to begin with in this folder: what is kept after acceptance,
  * for callers (scheduled.ts), for retries (in-progress.ts) and for later events.
  */
+
 import { ID_PATTERN } from '../../base/ids.ts'
 import type { DeliveryRow, DeliveryState } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
 import { parseMailbox } from '../../protocols/mime/address.ts'
 import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
 import type { EventMessage, MessageSummary } from '../../watching/events/event.ts'
-import { knownMessage, type ListCopy, messageIdsOf } from '../compose/copy.ts'
-import type { RecipientVariables } from '../request/options.ts'
+import { knownMessage, messageIdsOf } from '../record/event-message.ts'
+import type { RecipientVariables } from '../record/options.ts'
+import type { ListCopy } from '../record/record.ts'
 import { type DeliveredFacts, deliveredFacts, factsOfPast } from './delivered-facts.ts'
 
 export interface KnownDelivery {

@@ -12,7 +12,7 @@ import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
 import type { MessageRow } from '../../platform/store/schema.ts'
 import { type Store, StoreFull } from '../../platform/store/store.ts'
 import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
-import type { MessageRecords } from '../record/message-records.ts'
+import type { MessageRecords } from '../record/record.ts'
 import type { PastDeliveries, RemovedSummary } from './past-deliveries.ts'
 
 export interface Retention {

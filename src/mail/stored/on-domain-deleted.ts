@@ -3,6 +3,7 @@
  * are removed, a batch at a time. Events stay until their retention ends.
  */
 
+import type { Clock } from '../../base/time/clock.ts'
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
 import type { DeliveryRow, MessageRow } from '../../platform/store/schema.ts'
 import { StaleWrite, type Store } from '../../platform/store/store.ts'
@@ -11,11 +12,10 @@ import { NotYet, type OnDomainDeleted } from '../../sending/domains/deletion.ts'
 import { endExpansionsOf } from '../../sending/lists/expansion-job.ts'
 import { type EventMessage, rejectedEvent } from '../../watching/events/event.ts'
 import type { EventRecorder } from '../../watching/events/event-recorder.ts'
-import { knownMessage, type ListCopy } from '../compose/copy.ts'
 import { STATE_OF_ID } from '../deliver/claim/queue.ts'
-import type { MessageRecords } from '../record/message-records.ts'
-import type { MessageRecord } from '../record/record.ts'
-import type { RecipientVariables } from '../request/options.ts'
+import { knownMessage } from '../record/event-message.ts'
+import type { RecipientVariables } from '../record/options.ts'
+import type { ListCopy, MessageRecord, MessageRecords } from '../record/record.ts'
 
 /** Per transaction: short enough not to delay mail of other domains. */
 const BATCH = 200
@@ -31,7 +31,7 @@ export function removeMail(parts: {
   records: MessageRecords
   storageUrl: string
   recorder: EventRecorder
-  now: () => number
+  clock: Clock
 }): OnDomainDeleted {
   const { store, blobs } = parts
   return async (domain) => {
@@ -96,7 +96,8 @@ export function removeMail(parts: {
       values: [row.id, row.state],
       expectRows: 1,
     }
-    const event = record && rejectedEvent(aboutOf(record, row), 'The domain was deleted', '', parts.now())
+    const event =
+      record && rejectedEvent(aboutOf(record, row), 'The domain was deleted', '', parts.clock.now())
     await store
       .commit(event ? [remove, ...parts.recorder.statements([event])] : [remove])
       .catch((error: unknown) => {

@@ -2,11 +2,12 @@
  * Deliveries of removed messages: a few facts of each are kept, because opens, complaints and late bounces arrive days
  * later. They are written in the transaction that removes the delivery, a chunk at a time.
  */
+
 import type { Clock } from '../../base/time/clock.ts'
 import type { DeliveryRow, MessageRow, PastDeliveryRow } from '../../platform/store/schema.ts'
 import { insertMany, type Statement, type Store } from '../../platform/store/store.ts'
 import type { MessageSummary } from '../../watching/events/event.ts'
-import { messageIdsOf } from '../compose/copy.ts'
+import { messageIdsOf } from '../record/event-message.ts'
 import { deliveredFacts, type ShownHeaders } from './delivered-facts.ts'
 import { DELIVERY_COLUMNS } from './known-deliveries.ts'
 

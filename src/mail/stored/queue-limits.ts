@@ -44,8 +44,8 @@ interface Counted {
 const latest = ({ disabledUntil }: Counted): number =>
   Math.max(disabledUntil.regular ?? 0, disabledUntil.scheduled ?? 0)
 
-export function createQueueLimits(parts: { store: Store; clock: Clock; max?: number }): QueueLimits {
-  const { store, clock, max = QUEUED_MESSAGES_MAX } = parts
+export function createQueueLimits(parts: { store: Store; clock: Clock; max: number }): QueueLimits {
+  const { store, clock, max } = parts
   const known = new Map<string, Counted>()
   const counting = new Map<string, Promise<Counted>>()
 

@@ -141,11 +141,3 @@ export const limitReached = (domainName: string) =>
   new Forbidden(
     `Domain ${domainName} is not allowed to send: The custom message limit for this month has been reached.`,
   )
-
-/** Nothing is limited: for areas that are left out. */
-export const NO_LIMITS: MessageLimits = {
-  refuses: () => false,
-  commit: (_mail, unit, commit) => commit(unit),
-  statements: () => [],
-  changed() {},
-}

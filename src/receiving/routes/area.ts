@@ -18,7 +18,7 @@ import { createSpamScorer } from './spam/scoring.ts'
 import { createKnownRoutes, createRouteStore } from './store.ts'
 
 interface RoutesUses {
-  messages: Pick<MessagesArea, 'received' | 'sending' | 'largeTexts'>
+  messages: Pick<MessagesArea, 'accept' | 'received' | 'records' | 'largeTexts'>
   lists: Pick<ListsArea, 'store' | 'listDomains'>
   signingKeys: SigningKeys
   queue: PostQueue
@@ -35,7 +35,7 @@ export function routesArea(core: Core, { messages, lists, signingKeys, queue }: 
   const posts = createRoutePosts({
     ...core,
     queue,
-    records: messages.sending.records,
+    records: messages.records,
     largeTexts: messages.largeTexts,
     storageUrl,
     scheduleMs: config.inboundScheduleMs,
@@ -57,7 +57,7 @@ export function routesArea(core: Core, { messages, lists, signingKeys, queue }: 
       lists: createListPosts({
         ...core,
         ...{ lists: lists.store, listDomains: lists.listDomains, headerPrefix },
-        queueLimits: messages.sending.accept.queueLimits,
+        queueLimits: messages.accept.queueLimits,
         unlimited: config.rateLimit === null,
       }),
       greylist: config.greylist ? greylist : null,

@@ -2,10 +2,11 @@
  * Posts to mailing lists by mail from outside (mailing-lists.md rules 14 to 20). The author is the mailbox in From, and
  * counts only as far as the author's domain is proven to have sent the mail.
  */
+
 import { createHash } from 'node:crypto'
 import type { Clock } from '../../base/time/clock.ts'
 import type { ReceivedPost } from '../../mail/accept/received-mail.ts'
-import { readMessageId } from '../../mail/compose/headers.ts'
+import { readMessageId } from '../../mail/record/variables.ts'
 import type { QueueLimits } from '../../mail/stored/queue-limits.ts'
 import { type AccountDirectory, maySend } from '../../people/accounts/account-directory.ts'
 import {

@@ -9,7 +9,7 @@ export interface TemplateSource {
   headers: Readonly<Record<string, string>>
 }
 
-interface Rendered {
+export interface Rendered {
   kind: 'rendered'
   html: string
   /** Null unless requested. */

@@ -2,7 +2,7 @@
 
 import type { Area } from '../../area.ts'
 import type { Core } from '../../core.ts'
-import type { Tracker } from '../../mail/accept/collaborators.ts'
+import type { Tracker } from '../../mail/compose/tracker.ts'
 import type { KnownDeliveries } from '../../mail/stored/known-deliveries.ts'
 import { createJob } from '../../platform/jobs/job.ts'
 import { removeRowsInPass } from '../../platform/store/account-rows.ts'

@@ -4,8 +4,9 @@
  *
  * With everything off and no variable in the message there is no `Tracking`, and the copy is unchanged.
  */
+
 import { type MaybePromise, whenKnown } from '../../base/flow/cache.ts'
-import type { TrackedCopy, Tracker, Tracking } from '../../mail/accept/collaborators.ts'
+import type { TrackedCopy, Tracker, Tracking } from '../../mail/compose/tracker.ts'
 import { substitute, UNSUBSCRIBE_VARIABLES, type UnsubscribeVariable } from '../../mail/record/variables.ts'
 import { trackingHost } from '../domains/dns/dns-records.ts'
 import type { Domain } from '../domains/domain.ts'

@@ -1,11 +1,12 @@
 /** Inbox placement: test messages to the operator's own mailboxes at receivers, and where they end up. */
+
 import type { Area } from '../../area.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
 import type { Core } from '../../core.ts'
 import type { AcceptParts } from '../../mail/accept/accept.ts'
-import type { Tracker } from '../../mail/accept/collaborators.ts'
 import { type PreviewParts, previewMessage } from '../../mail/accept/preview.ts'
+import type { Tracker } from '../../mail/compose/tracker.ts'
 import { createJob } from '../../platform/jobs/job.ts'
 import { bareAddress } from '../../protocols/mime/address.ts'
 import { createOutgoingScorer, type OutgoingScorer } from '../../receiving/routes/spam/outgoing-score.ts'

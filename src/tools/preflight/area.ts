@@ -1,13 +1,14 @@
 /** Checks of a message before it is sent: nothing is sent, stored or fetched. */
+
 import type { Area } from '../../area.ts'
 import { Turns } from '../../base/flow/gate.ts'
 import { NotFound } from '../../base/process/errors.ts'
 import type { Core } from '../../core.ts'
 import { MESSAGE_BYTES_MAX } from '../../mail/accept/accept.ts'
-import type { Tracker } from '../../mail/accept/collaborators.ts'
+import { scheduleMaxMs } from '../../mail/accept/decide.ts'
 import { type PreviewedCopy, type PreviewParts, previewMessage } from '../../mail/accept/preview.ts'
-import { scheduleMaxMs } from '../../mail/accept/timing.ts'
 import { headerText } from '../../mail/compose/headers.ts'
+import type { Tracker } from '../../mail/compose/tracker.ts'
 import { SEND_PARAMS } from '../../mail/messages/routes.ts'
 import { type MessageContent, mimeFiles } from '../../mail/record/record.ts'
 import type { Draft } from '../../mail/request/draft.ts'

@@ -34,6 +34,8 @@ const ZONE = {
   postgres: "payload_json::json -> 'geolocation' ->> 'timezone'",
 } as const
 
+export type Habits = ReturnType<typeof createHabits>
+
 export function createHabits({ store, clock }: { store: Store; clock: Clock }) {
   const { kind } = store
 

@@ -24,7 +24,7 @@ export interface TagFacts {
   newMax: number
 }
 
-interface AdmittedTags {
+export interface AdmittedTags {
   /** Tags that the message may carry. */
   tags: readonly string[]
   /** The new ones among them. */
@@ -54,7 +54,8 @@ const REMEMBER_MS = MINUTE_MS
 const COUNT_MS = 10_000
 const COUNTS_MAX = 10_000
 
-const ALL_KNOWN: TagFacts = { unknown: new Set(), newMax: 0 }
+/** None is new. */
+export const ALL_KNOWN: TagFacts = { unknown: new Set(), newMax: 0 }
 
 interface Remembered {
   keys: Set<string>
@@ -134,14 +135,12 @@ export function createKnownTags(parts: {
   return {
     /** Facts about the tags of a message. */
     known(domain: TagDomain, tags: readonly string[]): MaybePromise<TagFacts> {
-      if (tags.length === 0) return ALL_KNOWN
       const known = rememberedOf(domain.id)?.keys
       const keys = tags.map((tag) => tag.toLowerCase()).filter((key) => !known?.has(key))
       return keys.length === 0 ? ALL_KNOWN : lookUp(domain, keys)
     },
     /** A message with these tags is about to be stored. New ones count towards the limits. */
     used(domain: TagDomain, { tags, newTags }: AdmittedTags): void {
-      if (tags.length === 0) return
       lastSeen.used(domain, tags)
       if (newTags.length === 0) return
       for (const name of [`domain_id ${domain.id}`, `account_id ${domain.accountId}`]) {
@@ -183,7 +182,6 @@ export function newTagStatements(
   tags: readonly string[],
   now: number,
 ): Statement[] {
-  if (tags.length === 0) return []
   const seen = Math.floor(now)
   const sorted = tags.toSorted((a, b) => (a.toLowerCase() < b.toLowerCase() ? -1 : 1))
   const common = sorted.map((tag) => ({

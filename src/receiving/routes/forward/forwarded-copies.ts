@@ -7,10 +7,11 @@
  * 2. `claim` returns the destinations that have no copy yet, and statements that record them. They join the transaction
  *    that stores the mail, and fail it if another one has recorded the same copy meanwhile.
  */
+
 import { createHash } from 'node:crypto'
 import type { Clock } from '../../../base/time/clock.ts'
 import type { ReadMail } from '../../../mail/accept/received-mail.ts'
-import { readMessageId } from '../../../mail/compose/headers.ts'
+import { readMessageId } from '../../../mail/record/variables.ts'
 import { createJob, type Job } from '../../../platform/jobs/job.ts'
 import { insertMany, type Statement, type Store } from '../../../platform/store/store.ts'
 import { type Chunk, chunkSize, scanChunks, sliceChunk } from '../../../protocols/message/mime-message.ts'

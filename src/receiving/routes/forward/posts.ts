@@ -2,13 +2,13 @@
  * POSTs of received mail (routes-inbound.md sections 6 to 9): a row of `route_posts` for what is to be posted, and a row of
  * the queue (src/platform/posts) that names it. Both end together, with the event of the last attempt.
  */
+
 import { STATUS_CODES } from 'node:http'
 import { newId } from '../../../base/ids.ts'
 import { VERSION } from '../../../base/process/version.ts'
-import { eventMessage } from '../../../mail/compose/copy.ts'
 import { CODE_TOO_OLD } from '../../../mail/deliver/attempt/outcome.ts'
-import type { MessageRecords } from '../../../mail/record/message-records.ts'
-import type { MessageRecord } from '../../../mail/record/record.ts'
+import { eventMessage } from '../../../mail/record/event-message.ts'
+import type { MessageRecord, MessageRecords } from '../../../mail/record/record.ts'
 import type { Attempt, PostKind } from '../../../platform/posts/post-attempts.ts'
 import type { PostQueue } from '../../../platform/posts/post-queue.ts'
 import { laneOf } from '../../../platform/posts/post-rows.ts'

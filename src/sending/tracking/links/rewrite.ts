@@ -9,8 +9,9 @@
  * 65 to 95 µs, the rest 70 to 80 µs, of which 21 tokens are 63 µs. Copies of a batch without variables cost
  * only the rest.
  */
+
 import type { MaybePromise } from '../../../base/flow/cache.ts'
-import type { TrackedParts } from '../../../mail/accept/collaborators.ts'
+import type { TrackedParts } from '../../../mail/compose/tracker.ts'
 import { AT_ONCE_CHARS_MAX, findHtmlPlaces, findHtmlPlacesInSteps, type HtmlPlaces } from './html-links.ts'
 import { type Edit, type Place, replaceAt } from './link-places.ts'
 import { findTextPlaces } from './text-links.ts'
