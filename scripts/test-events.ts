@@ -1,13 +1,13 @@
 /**
- * The reporter inside each test process: one line of JSON per test, read by `scripts/test.ts`.
+ * The reporter inside each test process: sends one record per test to `scripts/test.ts`, and one at the end of each file.
  *
  * Suites and tests that fail only because one of their parts failed are left out: the part is reported.
  */
 import { inspect } from 'node:util'
 
 export type TestRecord =
-  /** Written last: without it the process ended before its tests had. */
-  | { kind: 'complete' }
+  /** A file ended. Without it the process ended before its tests had. */
+  | { kind: 'complete'; rssBytes: number }
   /** A test began; without a later record of that name the process ended in it. */
   | { kind: 'begun'; name: string }
   | { kind: 'passed'; name: string }
@@ -29,17 +29,37 @@ interface TestEvent {
   }
 }
 
+/** Removed from the process: programs under test take its presence for a parent of their own. */
+const send = process.send?.bind(process)
+delete process.send
+
+const report = (record: TestRecord) => void send?.(record)
+
+/** Each file is a suite at the top (test-process.ts). */
 export default async function* testRecords(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
   const path: string[] = []
+  const suites = new Set<string>()
+  const uncaught: string[] = []
+  process.on('uncaughtExceptionMonitor', (error) => uncaught.push(describe(error)))
   for await (const event of events) {
-    if (event.type === 'test:dequeue' && event.data.type !== 'suite')
-      yield line({ kind: 'begun', name: event.data.name })
-    if (event.type === 'test:start') path.splice(event.data.nesting, Infinity, event.data.name)
+    const { nesting, name } = event.data
+    // Its own type is the one of its parent (Node 24.21).
+    if (event.type === 'test:enqueue' && event.data.type === 'suite') suites.add(name)
+    if (event.type === 'test:dequeue' && !suites.has(name)) report({ kind: 'begun', name })
+    if (event.type === 'test:start') path.splice(nesting, Infinity, name)
     if (event.type !== 'test:pass' && event.type !== 'test:fail') continue
-    const record = toRecord(event, [...path.slice(0, event.data.nesting), event.data.name].join(' > '))
-    if (record) yield line(record)
+    // At the top: it cannot be loaded, or one of its hooks failed.
+    const parts = nesting === 0 ? ['the file itself'] : [...path.slice(1, nesting), name]
+    const record = toRecord(event, parts.join(' > '))
+    if (record) report(record)
+    if (nesting > 0) continue
+    // Set by node:test for an error that belongs to no running test.
+    if (process.exitCode !== undefined)
+      report({ kind: 'failed', name: 'outside of its tests', line: 0, error: uncaught.join('\n') })
+    process.exitCode = undefined
+    uncaught.length = 0
+    report({ kind: 'complete', rssBytes: process.memoryUsage.rss() })
   }
-  yield line({ kind: 'complete' })
 }
 
 function toRecord({ type, data }: TestEvent, name: string): TestRecord | undefined {
@@ -63,8 +83,4 @@ function describe(error: unknown): string {
     .split('\n')
     .filter((row) => !/^\s+at .*\(?node:internal\//.test(row))
     .join('\n')
-}
-
-function line(record: TestRecord): string {
-  return `${JSON.stringify(record)}\n`
 }

@@ -18,6 +18,7 @@ async function run(
   const totals = await runTests({
     root,
     filters: [],
+    slow: false,
     fileLimitMs: 30_000,
     skippedIsFailed: false,
     print: (text) => {
@@ -51,12 +52,12 @@ test('a parent of a failed part is not counted as well', async (context) => {
 })
 
 const FAULTS: [name: string, source: string, said: RegExp][] = [
-  ['does not parse', 'const = 1', /process ended with 1/],
+  ['does not parse', 'const = 1', /FAILED the file itself[\s\S]*SyntaxError/],
   ['holds no test', 'export const nothing = 1', /holds no test/],
   [
     'leaves in the middle with a good exit code',
     `${HEAD}test('before', () => {})\ntest('leaves', async () => { await null; process.exit(0) })`,
-    /ended before its tests/,
+    /process ended with 0 before its tests/,
   ],
   [
     'is killed',
@@ -131,6 +132,66 @@ test('filters choose files by a part of their path', async (context) => {
   assert.match(none.printed, /No test file matches nowhere/)
 })
 
+test('slow files run on their own, or where they are named', async (context) => {
+  const passing = `${HEAD}test('passes', () => {})`
+  const files = { 'src/quick.test.ts': passing, 'src/slow.test.ts': `// Slow: it takes a month.\n${passing}` }
+  const namesOf = ({ printed }: { printed: string }) =>
+    [...printed.matchAll(/^ok {3}(\S+)/gm)].map((match) => match[1]).sort()
+  assert.deepEqual(namesOf(await run(context, files)), ['src/quick.test.ts'])
+  assert.deepEqual(namesOf(await run(context, files, { slow: true })), ['src/slow.test.ts'])
+  assert.deepEqual(namesOf(await run(context, files, { filters: ['src/'] })), [
+    'src/quick.test.ts',
+    'src/slow.test.ts',
+  ])
+})
+
+test('files share a process, each with its own hooks and folder, and one that asks for it has its own', async (context) => {
+  const file = (head: string) => `${head}\n${HEAD}import { after } from 'node:test'
+import { appendFileSync, existsSync, mkdirSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+let ready = false
+before((t) => {
+  mkdirSync(tmpdir() + '/mine')
+  t.after(() => appendFileSync('trace', 'cleaned\\n'))
+  ready = true
+})
+after(() => appendFileSync('trace', 'after\\n'))
+test('runs', () => {
+  assert.ok(ready && existsSync(tmpdir() + '/mine'))
+  appendFileSync('trace', process.pid + '\\n')
+})`
+  const files = Object.fromEntries(['a', 'b', 'c', 'd', 'e'].map((name) => [`src/${name}.test.ts`, file('')]))
+  const { totals, root, printed } = await run(context, {
+    ...files,
+    'src/own.test.ts': file('// Own process: it says so.'),
+  })
+  assert.deepEqual(totals, { passed: 6, failed: 0, skipped: 0 }, printed)
+  const trace = readFileSync(join(root, 'trace'), 'utf8').trim().split('\n')
+  const processes = trace.filter((line) => /^\d+$/.test(line))
+  assert.equal(processes.length, 6)
+  assert.ok(new Set(processes).size < 6, 'none is shared')
+  for (const word of ['after', 'cleaned']) assert.equal(trace.filter((line) => line === word).length, 6, word)
+})
+
+test('a file that leaves something open is named', async (context) => {
+  const { totals, printed } = await run(
+    context,
+    { 'src/open.test.ts': `${HEAD}test('passes', () => void setInterval(() => {}, 1_000))` },
+    { fileLimitMs: 6_000 },
+  )
+  assert.deepEqual(totals, { passed: 1, failed: 1, skipped: 0 })
+  assert.match(printed, /src\/open\.test\.ts: left something open/)
+})
+
+test('an error outside of all tests fails the file', async (context) => {
+  const { totals, printed } = await run(context, {
+    'src/late.test.ts': `${HEAD}test('passes', () => { setTimeout(() => { throw new Error('too late') }, 50) })
+test('waits', () => new Promise((done) => setTimeout(done, 200)))`,
+  })
+  assert.ok(totals.failed > 0, printed)
+  assert.match(printed, /too late/)
+})
+
 test('a stopped run names the files that it did not run', async (context) => {
   const { totals, printed } = await run(
     context,
@@ -144,7 +205,6 @@ test('a stopped run names the files that it did not run', async (context) => {
 test('temporary files of tests are removed with the run', async (context) => {
   const { root } = await run(context, {
     'src/a.test.ts': `${HEAD}import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 test('leaves a folder', () => writeFileSync('where', mkdtempSync(tmpdir() + '/left-')))`,
   })
   assert.ok(!existsSync(readFileSync(join(root, 'where'), 'utf8')))

@@ -1,11 +1,13 @@
 /**
- * Runs the tests: every `*.test.ts` below the folders named here, or those whose path contains one of the
- * arguments (`npm test -- src/protocols/mime dkim/sign`).
+ * Runs the tests: every `*.test.ts` below the folders named here but the slow ones, with `--slow` those alone; or those whose
+ * path contains one of the arguments, slow or not (`npm test -- src/protocols/mime dkim/sign`). A file is slow that says why in a line
+ * `// Slow: ...`.
  *
- * 1. One PostgreSQL for the whole run, unless SENDWRIGHT_TEST_POSTGRES names one already.
- * 2. One process per file, a few at a time, each in a process group of its own with a time limit, its
- *    temporary files in a folder that is removed afterwards. Processes that a file leaves running are killed.
- *    The folders are in memory where that has room (test/support/memory-folder.ts): SQLite syncs each commit.
+ * 1. The dashboard is built, and one PostgreSQL started for the whole run, unless SENDWRIGHT_TEST_POSTGRES names one already.
+ * 2. A few processes, each in a process group of its own, run the files one after another (test-process.ts). A file that
+ *    says why in a line `// Own process: ...` has one to itself. Each has a time limit, and its temporary files in a folder
+ *    that is removed afterwards. What a process leaves running is killed with it. The folders are in memory where
+ *    that has room (test/support/memory-folder.ts): SQLite syncs each commit.
  * 3. Failures as they occur, a summary, and as the last line `N passed, N failed`.
  *
  * A file that dies, hangs or holds no test counts as one failure. A skipped test is named loudly, and
@@ -21,14 +23,16 @@ import {
   openSync,
   readFileSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
-import { basename, join, relative, resolve } from 'node:path'
+import { join, relative, resolve } from 'node:path'
 import { killGroup } from '../test/support/kill-group.ts'
 import { memoryFolder } from '../test/support/memory-folder.ts'
 import { type PostgresCluster, startPostgres } from '../test/support/postgres.ts'
 import type { TestRecord } from './test-events.ts'
+import type { Order } from './test-process.ts'
 
 /** Most files wait for sockets, databases and browsers at times, so three run well on two cores; memory limits the rest. */
 const FILES_AT_A_TIME = Math.min(4, availableParallelism() + 1)
@@ -36,6 +40,15 @@ const FILES_AT_A_TIME = Math.min(4, availableParallelism() + 1)
 const FILE_LIMIT_MS = 240_000
 /** A run is to take less than twenty minutes with installing and checking; on a slow machine it may take three times as long. */
 const RUN_LIMIT_MS = 60 * 60_000
+/** With more threads for collection and compilation, those of several processes only wait for each other. */
+const V8_FLAGS = ['--v8-pool-size=1']
+/** Modules of test files and leavings of their tests stay in its memory. */
+const FILES_PER_PROCESS = 60
+const RSS_MAX_BYTES = 1024 ** 3
+/** A file says so, with its reason, if its tests would disturb others or be disturbed. */
+const OWN_PROCESS = /^\/\/ Own process: ./m
+/** A file says so, with its reason, if it is not about what most changes of code can break. */
+const SLOW = /^\/\/ Slow: ./m
 /** Only the end of a file's output is printed with its failures. */
 const OUTPUT_SHOWN_CHARS = 4_000
 const SLOWEST_SHOWN = 10
@@ -52,11 +65,14 @@ interface FileResult {
   output: string
 }
 
+const NOTHING_RUN = { durationMs: 0, records: [], output: '' }
+
 export interface RunOptions {
   /** The folder that holds `src`, `test` and so on. */
   root: string
-  /** Parts of paths; empty: every file. */
+  /** Parts of paths; empty: every file that is slow, or every other one. */
   filters: string[]
+  slow: boolean
   fileLimitMs: number
   skippedIsFailed: boolean
   /** Takes one or more lines, without the last line end. */
@@ -101,12 +117,13 @@ function scratchInMemory(): string | undefined {
   return undefined
 }
 
-function findFiles({ root, filters }: RunOptions): string[] {
+function findFiles({ root, filters, slow }: RunOptions): string[] {
   const ignored = (path: string) => /(^|\/)(node_modules|dist)$/.test(path)
   const files = FOLDERS.flatMap((folder) =>
     globSync(`${folder}/**/*.test.ts`, { cwd: root, exclude: ignored }).sort(),
   )
-  if (filters.length === 0) return files
+  if (filters.length === 0)
+    return files.filter((file) => SLOW.test(readFileSync(join(root, file), 'utf8')) === slow)
   /** A path below the root, seen from here, becomes one seen from the root; anything else is a part of a path. */
   const fromRoot = (filter: string) => {
     const path = relative(root, resolve(filter))
@@ -122,42 +139,73 @@ async function runFiles(files: string[], scratch: string, options: RunOptions): 
   const results: FileResult[] = []
   const running = new Set<ChildProcess>()
   stop.addEventListener('abort', () => running.forEach(killGroup))
+  const note = (result: FileResult) => {
+    results.push(result)
+    print(describeResult(result))
+  }
+  const end = async (shared: TestProcess) => {
+    const fault = await shared.end()
+    if (fault !== undefined) note({ file: shared.files.join(', '), ...NOTHING_RUN, fault })
+  }
   const waiting = [...files]
   const worker = async () => {
+    let shared: TestProcess | undefined
     for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
-      const result = stop.aborted
-        ? { file, durationMs: 0, records: [], fault: `not run: ${stop.reason}`, output: '' }
-        : await runFile(file, scratch, options, running)
-      results.push(result)
-      print(describeResult(result))
+      if (stop.aborted) {
+        note({ file, ...NOTHING_RUN, fault: `not run: ${stop.reason}` })
+        continue
+      }
+      if (OWN_PROCESS.test(readFileSync(join(options.root, file), 'utf8'))) {
+        const own = startProcess(scratch, options, running)
+        note(await own.run(file))
+        await end(own)
+        continue
+      }
+      shared ??= startProcess(scratch, options, running)
+      note(await shared.run(file))
+      if (!shared.isSpent()) continue
+      await end(shared)
+      shared = undefined
     }
+    if (shared) await end(shared)
   }
   await Promise.all(Array.from({ length: FILES_AT_A_TIME }, worker))
   return results
 }
 
-/** Runs one file to its end or its limit; `running` holds its process meanwhile. */
-async function runFile(
-  file: string,
+interface TestProcess {
+  /** That it has run so far. */
+  files: readonly string[]
+  /** Runs one file to its end or its limit. */
+  run(file: string): Promise<FileResult>
+  /** Whether another file needs another process: this one is gone, or has grown. */
+  isSpent(): boolean
+  /** Resolves when it has ended, with how it failed to. */
+  end(): Promise<string | undefined>
+}
+
+/** `running` holds it until its end. */
+function startProcess(
   scratch: string,
   { root, fileLimitMs }: RunOptions,
   running: Set<ChildProcess>,
-): Promise<FileResult> {
-  const folder = mkdtempSync(join(scratch, 'file-'))
-  chmodSync(folder, 0o711)
-  const recordsFile = join(folder, 'records')
-  const outputFile = join(folder, 'output')
-  const answersFile = join(scratch, `answers-${basename(folder)}`)
+): TestProcess {
+  const home = makeFolder(scratch, 'process-')
+  const outputFile = join(home, 'output')
+  const answersFile = join(home, 'answers')
   const output = openSync(outputFile, 'w')
-  const reporter = join(import.meta.dirname, 'test-events.ts')
-  const flags = [`--test-reporter=${reporter}`, `--test-reporter-destination=${recordsFile}`]
-  // The variable is node's own: set when this run is itself under test, it would overrule our reporter.
+  const [reporter, program] = ['test-events.ts', 'test-process.ts'].map((name) =>
+    join(import.meta.dirname, name),
+  )
   const env = {
     ...process.env,
-    TMPDIR: folder,
+    TMPDIR: home,
+    // For what outlasts a file (test/support/browser.ts).
+    SENDWRIGHT_TEST_HOME: home,
     SENDWRIGHT_TEST_DISK: tmpdir(),
-    // Shared by all files: without it loading the sources takes half a second of processor time in each.
+    // Shared by all processes: without it loading the sources takes half a second of processor time in each.
     NODE_COMPILE_CACHE: join(scratch, 'compile-cache'),
+    // The variable is node's own: set when this run is itself under test, it would overrule our reporter.
     NODE_TEST_CONTEXT: undefined,
     // Every answer that a test sees is compared with what its operation declares.
     NODE_OPTIONS: `--import=${ANSWER_SHAPES}`,
@@ -165,25 +213,87 @@ async function runFile(
     // Databases with today's schema, for all files (test/support/migrated.ts).
     SENDWRIGHT_TEST_TEMPLATES: scratch,
   }
-  const begun = performance.now()
-  const child = spawn(process.execPath, [...flags, file], {
+  const child = spawn(process.execPath, [`--test-reporter=${reporter}`, ...V8_FLAGS, program ?? ''], {
     cwd: root,
     env,
-    stdio: ['ignore', output, output],
+    stdio: ['ignore', output, output, 'ipc'],
     detached: true, // a group of its own, killed as a whole
   })
   closeSync(output)
   running.add(child)
-  const { end, timedOut } = await endOf(child, fileLimitMs)
-  running.delete(child)
-  killGroup(child)
-  const records = readRecords(recordsFile)
-  const text = readFileSync(outputFile, 'utf8').slice(-OUTPUT_SHOWN_CHARS)
-  removeFolder(folder)
-  const fault = timedOut
-    ? `ran over ${seconds(fileLimitMs)}${openTests(records)}`
-    : (faultOf(end, records) ?? answerFaults(answersFile))
-  return { file, durationMs: performance.now() - begun, records, fault, output: text }
+  let outcome: number | string | undefined
+  const ended = endOf(child).then((end) => {
+    outcome = end
+    running.delete(child)
+    killGroup(child)
+  })
+  const files: string[] = []
+  let rssBytes = 0
+  let hasFailed = false
+
+  async function records(
+    file: string,
+    folder: string,
+  ): Promise<{ records: TestRecord[]; timedOut: boolean }> {
+    const records: TestRecord[] = []
+    let timedOut = false
+    const complete = new Promise<void>((done) => {
+      child.on('message', (record: TestRecord) => {
+        records.push(record)
+        if (record.kind === 'complete') done()
+      })
+    })
+    const limit = setTimeout(() => {
+      timedOut = true
+      killGroup(child)
+    }, fileLimitMs)
+    child.send({ file: resolve(root, file), folder } satisfies Order, () => {})
+    await Promise.race([complete, ended])
+    clearTimeout(limit)
+    child.removeAllListeners('message')
+    return { records, timedOut }
+  }
+
+  return {
+    files,
+    async run(file) {
+      const begun = performance.now()
+      const printedBefore = statSync(outputFile).size
+      const folder = makeFolder(scratch, 'file-')
+      files.push(file)
+      const { records: all, timedOut } = await records(file, folder)
+      for (const record of all) if (record.kind === 'complete') rssBytes = record.rssBytes
+      hasFailed ||= all.some(({ kind }) => kind === 'failed')
+      removeFolder(folder)
+      const fault = timedOut
+        ? `ran over ${seconds(fileLimitMs)}${openTests(all)}`
+        : (faultOf(outcome, all) ?? answerFaults(answersFile))
+      const text = readFileSync(outputFile).subarray(printedBefore).toString().slice(-OUTPUT_SHOWN_CHARS)
+      return { file, durationMs: performance.now() - begun, records: all, fault, output: text }
+    },
+    isSpent: () => outcome !== undefined || files.length >= FILES_PER_PROCESS || rssBytes > RSS_MAX_BYTES,
+    async end() {
+      if (outcome !== undefined) return undefined // with the file that ran
+      child.disconnect()
+      let timedOut = false
+      const limit = setTimeout(() => {
+        timedOut = true
+        killGroup(child)
+      }, fileLimitMs)
+      await ended
+      clearTimeout(limit)
+      removeFolder(home)
+      if (timedOut) return `left something open: their process did not end in ${seconds(fileLimitMs)}`
+      return outcome === 0 || (outcome === 1 && hasFailed) ? undefined : `their process ended with ${outcome}`
+    },
+  }
+}
+
+/** A database server may run as another user below it. */
+function makeFolder(parent: string, prefix: string): string {
+  const folder = mkdtempSync(join(parent, prefix))
+  chmodSync(folder, 0o711)
+  return folder
 }
 
 function removeFolder(folder: string): void {
@@ -194,29 +304,22 @@ function removeFolder(folder: string): void {
   }
 }
 
-/** How the process ended: an exit code, the name of a signal, or the error that kept it from starting. */
-async function endOf(
-  child: ChildProcess,
-  limitMs: number,
-): Promise<{ end: number | string; timedOut: boolean }> {
-  let timedOut = false
-  const limit = setTimeout(() => {
-    timedOut = true
-    killGroup(child)
-  }, limitMs)
+/** How a process ended: an exit code, the name of a signal, or the error that kept it from starting. */
+async function endOf(child: ChildProcess): Promise<number | string> {
+  const disconnected = new Promise((done) => child.once('disconnect', done))
   const end = await new Promise<number | string>((done) => {
     child.once('error', (error) => done(error.message))
     child.once('exit', (code, signal) => done(code ?? signal ?? 'unknown'))
   })
-  clearTimeout(limit)
-  return { end, timedOut }
+  // Its last records may still be on their way.
+  if (child.connected) await disconnected
+  return end
 }
 
-function faultOf(end: number | string, records: TestRecord[]): string | undefined {
-  const failed = records.some(({ kind }) => kind === 'failed')
-  if (end !== 0 && !(end === 1 && failed)) return `process ended with ${end}${openTests(records)}`
-  if (records.length === 0) return 'holds no test, or ended before its tests'
-  if (!records.some(({ kind }) => kind === 'complete')) return `ended before its tests${openTests(records)}`
+/** `end`: how the process ended, if it has. */
+function faultOf(end: number | string | undefined, records: TestRecord[]): string | undefined {
+  if (!records.some(({ kind }) => kind === 'complete'))
+    return `process ended with ${end} before its tests${openTests(records)}`
   if (ended(records).length === 0) return 'holds no test'
   return undefined
 }
@@ -225,6 +328,7 @@ function faultOf(end: number | string, records: TestRecord[]): string | undefine
 function answerFaults(file: string): string | undefined {
   if (!existsSync(file)) return undefined
   const faults = new Set(readFileSync(file, 'utf8').trimEnd().split('\n'))
+  rmSync(file)
   return `answers outside of their shapes:\n    ${[...faults].join('\n    ')}`
 }
 
@@ -241,13 +345,6 @@ function openTests(records: TestRecord[]): string {
     record.kind === 'begun' && !done.has(record.name) ? [`"${record.name}"`] : [],
   )
   return open.length > 0 ? ` in ${open.join(', ')}` : ''
-}
-
-function readRecords(file: string): TestRecord[] {
-  if (!existsSync(file)) return []
-  const lines = readFileSync(file, 'utf8').split('\n')
-  lines.pop() // empty, or cut short when the process was killed
-  return lines.map((line) => JSON.parse(line) as TestRecord)
 }
 
 function count(results: FileResult[], skippedIsFailed: boolean): Totals {
@@ -296,6 +393,11 @@ function indent(text: string): string {
   return text.replaceAll(/^(?=.)/gm, '    ')
 }
 
+/** Once before all tests: a service cannot start while one of them builds it. A build that fails is named by those that need it. */
+function buildDashboard(): void {
+  spawnSync(process.execPath, [join(import.meta.dirname, 'build-web.mjs')], { stdio: 'inherit' })
+}
+
 /** Passes the server to the test files in the environment. Without one, those that need it fail with a message. */
 async function offerPostgres(): Promise<PostgresCluster | undefined> {
   if (process.env['SENDWRIGHT_TEST_POSTGRES']) return undefined
@@ -309,15 +411,17 @@ async function offerPostgres(): Promise<PostgresCluster | undefined> {
   }
 }
 
-async function main(filters: string[]): Promise<number> {
+async function main(words: string[]): Promise<number> {
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     process.on(signal, () => stop.abort(`stopped by ${signal}`))
   const limit = setTimeout(() => stop.abort(`the run took over ${seconds(RUN_LIMIT_MS)}`), RUN_LIMIT_MS)
+  buildDashboard()
   const cluster = await offerPostgres()
   const { passed, failed } = await runTests({
     root: resolve(import.meta.dirname, '..'),
-    filters,
+    filters: words.filter((word) => word !== '--slow'),
+    slow: words.includes('--slow'),
     fileLimitMs: FILE_LIMIT_MS,
     skippedIsFailed: process.env['CI'] === 'true',
     print: console.log,

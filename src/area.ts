@@ -12,7 +12,7 @@ import type { EventInterest } from './watching/events/event.ts'
 import type { EventFollower } from './watching/events/follower.ts'
 
 export interface Area {
-  /** Of the HTTP API. */
+  /** Operations of the HTTP API. */
   operations?: readonly Operation[]
   /** Started when the service listens, stopped before any area is. */
   jobs?: readonly Job[]

@@ -11,7 +11,7 @@ import { openShaping } from './mail/deliver/shaping/shaping.ts'
 import { type MessagesArea, messagesArea, type SendingOverrides } from './mail/messages/area.ts'
 import { queueApiArea } from './mail/queue/area.ts'
 import { createKnownDeliveries } from './mail/stored/known-deliveries.ts'
-import { type AccountsArea, accountsArea } from './people/accounts/area.ts'
+import { type AccountsArea, accountsArea } from './people/access/area.ts'
 import type { Keys } from './people/keys/api-keys.ts'
 import { limitNoticesArea, messageLimitsArea } from './people/message-limits/area.ts'
 import { oidcArea } from './people/oidc/area.ts'
@@ -55,13 +55,13 @@ interface AreaParts {
   systemClock: Clock
   isExempt: ((address: string) => boolean) | undefined
   sending: SendingOverrides
-  /** Of alerts on rates; undefined: those that are counted. */
+  /** Figures that alerts on rates are judged by; undefined: the counted ones. */
   figures: Figures | undefined
   /** Further areas, for tests. */
   further: readonly ((core: Core) => Area | Promise<Area>)[]
 }
 
-/** Those that the listeners need by name. */
+/** Areas that the listeners need by name. */
 interface NamedAreas {
   accounts: AccountsArea
   certificates: CertificatesArea

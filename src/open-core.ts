@@ -10,8 +10,8 @@ import { bodiesBytes, memoryBytes, sizesFor } from './base/process/memory-sizes.
 import { VERSION } from './base/process/version.ts'
 import { type Clock, createSteadyClock, systemClock } from './base/time/clock.ts'
 import type { Core } from './core.ts'
+import { ensureFirstAccount, type FirstAccount } from './people/access/first-start.ts'
 import { createAccountDirectory } from './people/accounts/account-directory.ts'
-import { ensureFirstAccount, type FirstAccount } from './people/accounts/first-start.ts'
 import { createKeys, type Keys } from './people/keys/api-keys.ts'
 import type { Config } from './platform/config/config.ts'
 import {
@@ -47,7 +47,7 @@ export interface CoreOverrides {
   random?: () => number
   /** Free bytes of the disk that the data folder is on. */
   freeBytes?: () => Promise<number>
-  /** Of the machine, or of the control group. */
+  /** Memory of the machine, or of the control group. */
   memoryBytes?: number
   /** Default: none is lost. */
   lostLogLines?: () => number
@@ -62,7 +62,7 @@ interface OpenCore {
   interests: EventInterest[]
   keys: Keys
   first: FirstAccount
-  /** Of the sealed values, for backups. */
+  /** Secret of the sealed values, for backups. */
   secret: string
 }
 
@@ -144,8 +144,8 @@ async function tracingOf(
   log: Logger,
   instance: string,
   open: Closers,
-): Promise<Tracing | null> {
-  if (traces === null) return null
+): Promise<Tracing | undefined> {
+  if (traces === null) return undefined
   const { openTracing } = await import('./platform/traces/open-telemetry.ts')
   const tracing = openTracing({ ...traces, instance, log })
   open.push(() => tracing.close())

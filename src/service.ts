@@ -7,7 +7,7 @@ import type { Core } from './core.ts'
 import { createHttp } from './http-listeners.ts'
 import type { SendingOverrides } from './mail/messages/area.ts'
 import { type Closers, type CoreOverrides, openCore } from './open-core.ts'
-import type { FirstAccount } from './people/accounts/first-start.ts'
+import type { FirstAccount } from './people/access/first-start.ts'
 import type { Sessions } from './people/sign-in/sessions.ts'
 import type { Config } from './platform/config/config.ts'
 import type { Operation } from './platform/http/operation.ts'
@@ -19,9 +19,9 @@ import type { Figures } from './watching/metrics/figures.ts'
 export interface Service {
   /** Port of the HTTP listener, also when the configured one was 0. */
   port: number
-  /** Of the HTTPS listener; null where that is off. */
+  /** Port of the HTTPS listener; null where that is off. */
   httpsPort: number | null
-  /** Of the SMTP listener, 0 without the role `smtp`; with TLS from the first byte null where that is off. */
+  /** Port of the SMTP listener, 0 without the role `smtp`; with TLS from the first byte null where that is off. */
   smtp: { port: number; implicitTlsPort: number | null }
   first: FirstAccount
   sessions: Sessions

@@ -5,14 +5,18 @@ import { createFaultLog } from './base/process/fault-log.ts'
 import type { Core } from './core.ts'
 import { acceptSubmitted, submittingDomain } from './mail/accept/submitted.ts'
 import type { MessagesArea } from './mail/messages/area.ts'
+import type { AccountsArea } from './people/access/area.ts'
 import { isClosed, maySend } from './people/accounts/account-directory.ts'
-import type { AccountsArea } from './people/accounts/area.ts'
 import { createLoginPlaces } from './people/sign-in/login-places.ts'
 import { createLoginGuard } from './receiving/sessions/login-guard.ts'
 import { type AddressReader, createReception, type MailReader } from './receiving/sessions/reception.ts'
 import { Refusal } from './receiving/sessions/replies.ts'
 import { type SessionParts, SMTP_LIMITS } from './receiving/sessions/session.ts'
-import { type SmtpListener, startSmtpListener } from './receiving/sessions/smtp-listener.ts'
+import {
+  SMTP_CONNECTIONS_MAX,
+  type SmtpListener,
+  startSmtpListener,
+} from './receiving/sessions/smtp-listener.ts'
 import { createSubmission } from './receiving/sessions/submission.ts'
 import { createTlsIdentity } from './receiving/sessions/tls-identity.ts'
 import type { CertificatesArea } from './sending/certificates/area.ts'
@@ -21,7 +25,7 @@ interface SmtpUses {
   accounts: AccountsArea
   certificates: Pick<CertificatesArea, 'mailContexts'>
   messages: MessagesArea
-  /** Of all areas. */
+  /** Readers of all areas. */
   readers: readonly AddressReader[]
   mailReader: MailReader | undefined
   /** Whether mail to that host is for this service. */
@@ -39,6 +43,7 @@ export function startSmtp(core: Core, uses: SmtpUses): Promise<SmtpListener> {
     port: config.smtpPort,
     implicitTlsPort: config.smtpsPort,
     connectionsPerAddressMax: config.smtpConnectionsPerIpMax,
+    connectionsMax: SMTP_CONNECTIONS_MAX,
     session: {
       hostname: config.hostname,
       limits: {
@@ -74,6 +79,7 @@ export function startSmtp(core: Core, uses: SmtpUses): Promise<SmtpListener> {
         limiter,
         submit: (mail) => acceptSubmitted(accept, mail),
       }),
+      greeting: null,
       reception: createReception({
         readers,
         mailReader,

@@ -6,13 +6,17 @@ import { Marked, type Token, type Tokens } from 'marked'
 
 /** Files below `docs/` without `.md`, in the order of the list. */
 export const GUIDES: readonly { group: string; files: readonly string[] }[] = [
-  { group: 'Begin', files: ['quick-start', 'how-it-works', 'install', 'going-live', 'moving-in'] },
-  { group: 'Send and receive', files: ['clients', 'templates', 'webhooks', 'receiving', 'ci'] },
+  { group: 'Begin', files: ['quick-start', 'how-it-works', 'install', 'going-live', 'first-ip'] },
+  {
+    group: 'Connect and move',
+    files: ['ghost', 'applications', 'clients', 'leave-mailgun', 'moving-in', 'relay'],
+  },
+  { group: 'Send and receive', files: ['templates', 'webhooks', 'receiving', 'ci'] },
   {
     group: 'Run',
     files: [
-      ...['operations', 'troubleshooting', 'settings', 'backup', 'upgrading', 'scaling', 'warm-up'],
-      ...['shaping', 'security'],
+      ...['operations', 'troubleshooting', 'settings', 'backup', 'upgrading', 'sizing', 'scaling', 'warm-up'],
+      ...['shaping', 'subaccounts', 'security', 'gdpr'],
     ],
   },
   {

@@ -9,7 +9,6 @@ import { PRIVATE_UMASK } from '../platform/store/blobs/private-files.ts'
 import { SecretFault } from '../platform/store/secrets/secret-file.ts'
 import { StoreUnavailable, UnknownSchema } from '../platform/store/store.ts'
 import { COMMANDS } from './commands.ts'
-import { watchOutput } from './local/output-faults.ts'
 import { CommandError, didYouMean, overview } from './usage.ts'
 
 /** Faults of the machine, the settings or the call, whose message says what to do. */
@@ -55,4 +54,20 @@ function faultText(error: unknown): string {
   if (error instanceof StoreUnavailable) return error.detail
   if (EXPECTED.some((type) => error instanceof type)) return (error as Error).message
   return systemFault(error) ?? (error as Error).stack ?? String(error)
+}
+
+/**
+ * Lets a command run to its end when its output cannot be written. Who reads standard output may stop early, as `head`
+ * does: that is no fault. Any other error, such as a full disk, is reported, and makes the exit code 1 in place of 0.
+ */
+function watchOutput(): void {
+  // There is nowhere left to report it.
+  process.stderr.on('error', () => {})
+  process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
+    if (code === 'EPIPE') return
+    process.stderr.write(`Cannot write the output: ${message}\n`)
+    process.once('exit', () => {
+      process.exitCode ||= 1
+    })
+  })
 }

@@ -32,7 +32,7 @@ interface Limits {
   file: string | null
   /** Null: the service does not run, or another file was checked. */
   loaded_at: string | null
-  /** Of a file that changed after it was loaded. */
+  /** Set for a file that changed after it was loaded. */
   faults: string[]
   default: LimitsView
   providers: (LimitsView & { site: string; mx: readonly string[] })[]

@@ -1,4 +1,5 @@
 /** `sendwright backup`, `verify` and `restore` as separate processes. R14 does it ten times under load. */
+// Slow: it starts and ends whole processes, again and again.
 import assert from 'node:assert/strict'
 import { appendFile, mkdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,4 +1,5 @@
 /** Processes over one PostgreSQL database whose clocks differ: none takes over what another one holds. */
+// Slow: it sets the clocks of whole processes apart.
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'

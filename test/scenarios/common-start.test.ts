@@ -1,4 +1,5 @@
 /** Several processes over one PostgreSQL database: which may start, and simultaneous starts. */
+// Slow: it starts several whole processes on one database, and ends some.
 import assert from 'node:assert/strict'
 import { access, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -2,6 +2,7 @@
  * Statistics are exact after any number of `kill -9`: one event changes each counter once (tags-stats.md section 6). The
  * drill `counters` kills more often, at other moments.
  */
+// Slow: it kills processes of the service, again and again.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { killWhileCounting } from '../support/counters-kill.ts'

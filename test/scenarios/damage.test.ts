@@ -1,4 +1,5 @@
 /** Database files damaged from outside: what the service and the command line report, and what they stop. */
+// Slow: it damages the databases of whole processes.
 import assert from 'node:assert/strict'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'

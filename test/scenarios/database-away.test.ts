@@ -2,6 +2,7 @@
  * R10, short: PostgreSQL stops under two nodes for longer than a node may be silent, and comes back; then it stops for good,
  * and its standby is promoted.
  */
+// Slow: it stops the database under a whole process.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -130,6 +130,7 @@ test('every command of the documents runs', async (t) => {
     SENDWRIGHT_DNS: `${dns.host}:${dns.port}`,
     SENDWRIGHT_ALLOW_NETWORKS: '127.0.0.0/8',
   })
+  const created = await service.call('POST', '/v5/accounts/subaccounts', { form: { name: 'a customer' } })
   const database = await createTestDatabase('documents')
   t.after(() => database.drop())
   const { body: sent } = await service.send({})
@@ -142,6 +143,7 @@ test('every command of the documents runs', async (t) => {
     KEY: service.key,
     URL: service.url,
     DOMAIN: service.domain,
+    SUBACCOUNT: created.body.subaccount.id,
     SENDWRIGHT_HOST: service.config.host,
     SENDWRIGHT_DATA: service.config.dataFolder,
   }

@@ -1,4 +1,5 @@
 /** R2 and R12, short: the process dies at each step of a delivery, and is stopped in an orderly way under load. */
+// Slow: it kills processes of the service, again and again.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'

@@ -1,4 +1,5 @@
 /** A disk that fills up, and has space again after deletions. R6 does the same on a small file system. */
+// Slow: it fills the disk under whole processes.
 import assert from 'node:assert/strict'
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,4 +1,5 @@
 /** Health is answered while what the service stores on hangs. */
+// Slow: it freezes the database of a whole process.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { post } from '../support/crash-rig.ts'

@@ -2,6 +2,7 @@
  * Bodies that are small on the wire and expensive in memory or processing. Each is refused without blocking the main
  * thread, while another client gets its responses, and leaves nothing behind.
  */
+// Slow: it sends a whole process more than anyone does, and measures it meanwhile.
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { after, before, type TestContext, test } from 'node:test'

@@ -1,4 +1,5 @@
 /** JSON for every operation that expands, nests deeply, or does not end. */
+// Slow: it sends a whole process more than anyone does, and measures it meanwhile.
 import { gzipSync } from 'node:zlib'
 import { JSON_TYPE, type Target, testEveryOperation } from '../support/hostile-operations.ts'
 

@@ -2,6 +2,7 @@
  * Short texts of strangers that took seconds to read: header fields, the first line of a mail, commands, and the texts that
  * other servers answer with. The main thread never works on one of them for long.
  */
+// Slow: it sends a whole process more than anyone does, and measures it meanwhile.
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'

@@ -1,4 +1,5 @@
 /** Forms for every operation: with many parts, long names, binary bytes, and wrong framing. */
+// Slow: it sends a whole process more than anyone does, and measures it meanwhile.
 import { FORM, type Target, testEveryOperation } from '../support/hostile-operations.ts'
 
 const MULTIPART = 'multipart/form-data; boundary=b'

@@ -1,6 +1,7 @@
 /**
  * One large mail of a stranger, of a shape that is slow to read, to routes that post it: other calls go on.
  */
+// Slow: it sends a whole process more than anyone does, and measures it meanwhile.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createFormSink } from '../support/form-sink.ts'

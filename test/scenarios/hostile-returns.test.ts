@@ -1,4 +1,5 @@
 /** Mail to a return path that is slow to read: large, or texts made for the expressions that read bounces. */
+// Slow: it sends a whole process more than anyone does, and measures it meanwhile.
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'

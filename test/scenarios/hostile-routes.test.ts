@@ -1,4 +1,5 @@
 /** Patterns of routes that are made to take long, and mail for them: the bound is for each mail, and other calls go on. */
+// Slow: it sends a whole process more than anyone does, and measures it meanwhile.
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'

@@ -1,4 +1,5 @@
 /** With little memory large bodies wait, and are refused if that takes too long; small ones never wait. */
+// Slow: it sends a whole process more than anyone does, and measures it meanwhile.
 import assert from 'node:assert/strict'
 import { readdir, stat } from 'node:fs/promises'
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'

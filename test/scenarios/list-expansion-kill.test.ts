@@ -1,3 +1,4 @@
+// Slow: it kills processes of the service, again and again.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openSqlite } from '../../src/platform/store/sqlite/sqlite.ts'

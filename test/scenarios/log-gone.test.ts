@@ -1,4 +1,5 @@
 /** A log that cannot be written: the service works on, and SIGTERM ends it as ever. */
+// Slow: it kills processes of the service, again and again.
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'

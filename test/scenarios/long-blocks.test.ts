@@ -2,6 +2,7 @@
  * Large mail designed to be slow, sent through the service and read: the main thread never works on it for long
  * without a break, so that other calls are answered meanwhile.
  */
+// Slow: it sends a whole process more than anyone does, and measures it meanwhile.
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'

@@ -1,4 +1,5 @@
 /** The connection to PostgreSQL breaks after a commit was done and before its answer arrived. */
+// Slow: it kills processes of the service, again and again.
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { createMigratedDatabase } from '../support/migrated.ts'

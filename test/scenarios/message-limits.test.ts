@@ -1,4 +1,5 @@
 /** A monthly message limit is exact under parallel requests, with several processes, and after kill -9. */
+// Slow: it kills processes of the service, again and again.
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { openPostgres } from '../../src/platform/store/postgres/postgres.ts'

@@ -1,4 +1,5 @@
 /** `sendwright migrate` as a separate process: to PostgreSQL and back, cut off in the middle, and refused. */
+// Slow: it moves whole installations between both databases.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

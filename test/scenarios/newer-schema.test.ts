@@ -1,4 +1,5 @@
 /** Nodes of one release work on the schema of the next one. */
+// Slow: it starts several whole processes on one database, and ends some.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { call, testNodes } from '../support/nodes.ts'

@@ -1,4 +1,5 @@
 /** What is changed on one node is in force on the others when the change is answered. */
+// Slow: it starts several whole processes on one database, and ends some.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { post, queueTotals } from '../support/crash-rig.ts'

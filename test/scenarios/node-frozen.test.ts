@@ -1,4 +1,5 @@
 /** A process on PostgreSQL that stands still for longer than it may be silent, and wakes up. */
+// Slow: it starts several whole processes on one database, and ends some.
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { judge, post, queueTotals } from '../support/crash-rig.ts'

@@ -1,4 +1,5 @@
 /** Actions on the queue and dropped queues reach what another node holds in memory. */
+// Slow: it starts several whole processes on one database, and ends some.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { judge, post, queueTotals } from '../support/crash-rig.ts'

@@ -1,4 +1,5 @@
 /** What the nodes of an installation divide among themselves: roles, addresses, limits. */
+// Slow: it starts several whole processes on one database, and ends some.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'

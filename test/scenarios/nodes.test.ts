@@ -1,4 +1,5 @@
 /** Processes on one PostgreSQL: each knows the others, and what a dead one held goes to them. */
+// Slow: it starts several whole processes on one database, and ends some.
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { judge, post, queueTotals } from '../support/crash-rig.ts'

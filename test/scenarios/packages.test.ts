@@ -1,4 +1,5 @@
 /** The program as it is released: made from this tree, and started as its unit says. */
+// Slow: it builds the packages of a release and starts the program in one.
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,3 +1,4 @@
+// Slow: it starts and ends whole processes, again and again.
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { test } from 'node:test'

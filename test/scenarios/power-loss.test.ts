@@ -1,4 +1,5 @@
 /** R4, short: acknowledged messages survive a power loss. */
+// Slow: it kills processes of the service, again and again.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { losePower } from '../support/power-loss-rig.ts'

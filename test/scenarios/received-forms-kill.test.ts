@@ -1,4 +1,5 @@
 /** Forms of large mail: after failed attempts, and after `kill -9`, each URL gets the same. */
+// Slow: it kills processes of the service, again and again.
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'

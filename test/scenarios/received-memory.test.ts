@@ -1,4 +1,5 @@
 /** One large mail of a stranger to many URLs: what the service holds grows neither with the mail nor with their number. */
+// Slow: it sends a whole process more than anyone does, and measures it meanwhile.
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,5 @@
 /** R18: when deferred mail is retried, and when it is given up. */
+// Slow: it steps a clock through days of attempts.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createTestClock } from '../support/clock.ts'

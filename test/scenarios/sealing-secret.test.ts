@@ -1,4 +1,5 @@
 /** The secret that encrypted the stored keys: a start without it, or with another one, is refused. */
+// Slow: it starts and ends whole processes, again and again.
 import assert from 'node:assert/strict'
 import { access, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,4 +1,5 @@
 /** Clients that hold connections and unread responses: memory of the process, and other calls meanwhile. */
+// Slow: it sends a whole process more than anyone does, and measures it meanwhile.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createConnection, type Socket } from 'node:net'

@@ -1,4 +1,5 @@
 /** R3, short: no 200 and no 250 is sent before a successful sync that covers its rows. */
+// Slow: it traces the system calls of whole processes.
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,4 +1,5 @@
 /** Data folders of earlier releases are brought up to date without a loss. */
+// Slow: it starts and ends whole processes, again and again.
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'

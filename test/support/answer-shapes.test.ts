@@ -75,6 +75,7 @@ test('the runner fails a file whose answers differ from their shapes, and says h
   const totals = await runTests({
     root: plantFiles(context, { 'src/good.test.ts': source(good), 'src/bad.test.ts': source(bad) }),
     filters: [],
+    slow: false,
     fileLimitMs: 60_000,
     skippedIsFailed: true,
     print: (text) => void printed.push(text),

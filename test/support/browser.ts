@@ -23,7 +23,7 @@ import {
 import { tmpdir } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { type Browser, chromium } from 'playwright-core'
+import { type Browser, type BrowserContext, chromium } from 'playwright-core'
 
 /** Unpacking takes 2 s of one core; a busy machine may need many times as long, a broken one for ever. */
 const UNPACK_LIMIT_MS = 120_000
@@ -59,11 +59,54 @@ export class NoBrowserFound extends Error {
   override name = 'NoBrowserFound'
 }
 
+let shared: Promise<Browser> | undefined
+
 /**
- * Starts a browser; the caller closes it (`await browser.close()`).
+ * A browser; the caller closes it (`await browser.close()`). In a run of `npm test` it is one of its process, which ends
+ * with that: closing it closes the contexts that were made by this caller, the only state that its pages have.
  * @throws NoBrowserFound when none is installed or the one from npm does not run here.
  */
 export async function launchBrowser(): Promise<Browser> {
+  const home = process.env['SENDWRIGHT_TEST_HOME']
+  if (!home) return startBrowser()
+  shared ??= startShared(home)
+  return borrow(await shared)
+}
+
+async function startShared(home: string): Promise<Browser> {
+  const ownFolder = process.env['TMPDIR']
+  // That of the test file is removed before the browser ends.
+  process.env['TMPDIR'] = home
+  try {
+    const browser = await startBrowser()
+    process.once('disconnect', () => browser.close())
+    browser.once('disconnected', () => {
+      shared = undefined
+    })
+    return browser
+  } catch (error) {
+    shared = undefined
+    throw error
+  } finally {
+    process.env['TMPDIR'] = ownFolder
+  }
+}
+
+function borrow(browser: Browser): Browser {
+  const contexts: BrowserContext[] = []
+  const own: Pick<Browser, 'newContext' | 'newPage' | 'close'> = {
+    async newContext(options) {
+      const context = await browser.newContext(options)
+      contexts.push(context)
+      return context
+    },
+    newPage: async (options) => (await own.newContext(options)).newPage(),
+    close: async () => void (await Promise.all(contexts.splice(0).map((context) => context.close()))),
+  }
+  return Object.assign(Object.create(browser), own) as Browser
+}
+
+async function startBrowser(): Promise<Browser> {
   const { executablePath, environment } = findSystemBrowser() ?? (await packagedBrowser())
   const env = { ...definedEnvironment(), ...environment }
   return chromium.launch({ executablePath, args: FLAGS, env, headless: true, timeout: START_LIMIT_MS })

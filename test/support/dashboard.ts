@@ -11,7 +11,7 @@
  *     }
  */
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
+import { type SpawnSyncReturns, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import axe from 'axe-core'
@@ -49,13 +49,15 @@ export interface Dashboard {
   sound(page: Page): Promise<void>
 }
 
+let built: SpawnSyncReturns<string> | undefined
+
 /** Starts a service with the built dashboard, and a browser; both end with the test. `env`: settings of the service. */
 export async function startDashboard(
   t: Pick<TestContext, 'after'>,
   env: Record<string, string> = {},
 ): Promise<Dashboard> {
   // Fast if the dashboard is built already, as after an install.
-  const built = spawnSync(process.execPath, [join(ROOT, 'scripts/build-web.mjs')], { encoding: 'utf8' })
+  built ??= spawnSync(process.execPath, [join(ROOT, 'scripts/build-web.mjs')], { encoding: 'utf8' })
   assert.equal(built.status, 0, built.stderr)
   const [browser, service] = await Promise.all([launchBrowser(), startTestService(t, env)])
   t.after(() => browser.close())

@@ -47,9 +47,12 @@ export const TEST_KEY = 'test-key-0123456789abcdef'
 
 let started = 0
 
+/** No file needs as many at a time; files that share a process come round to those of files that have ended. */
+const ADDRESSES_MAX = 250
+
 /** An address in 127.0.0.0/8 that no other test uses, so that fixed ports never collide. */
 export function ownAddress(): string {
-  started += 1
+  started = (started % ADDRESSES_MAX) + 1
   const { pid } = process
   return `127.${1 + (pid % 200)}.${Math.floor(pid / 200) % 250}.${started}`
 }

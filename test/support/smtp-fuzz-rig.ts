@@ -2,14 +2,10 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import pino from 'pino'
-import { createFaultLog } from '../../src/base/process/fault-log.ts'
-import { systemClock } from '../../src/base/time/clock.ts'
 import { openBlobs } from '../../src/platform/store/blobs/blobs.ts'
 import { Refusal } from '../../src/receiving/sessions/replies.ts'
 import { type MailTransaction, SMTP_LIMITS } from '../../src/receiving/sessions/session.ts'
-import { startSmtpListener } from '../../src/receiving/sessions/smtp-listener.ts'
-import { createTlsIdentity } from '../../src/receiving/sessions/tls-identity.ts'
-import { ownAddress } from './service.ts'
+import { startTestListener } from './test-listener.ts'
 
 export interface FuzzRig {
   host: string
@@ -27,7 +23,6 @@ export interface FuzzRig {
 
 export async function startFuzzRig(folder: string): Promise<FuzzRig> {
   const blobs = await openBlobs(folder)
-  const host = ownAddress()
   const faults: string[] = []
   const stream = {
     write(line: string) {
@@ -48,36 +43,20 @@ export async function startFuzzRig(folder: string): Promise<FuzzRig> {
       return '250 2.0.0 Queued'
     },
   })
-  const listener = await startSmtpListener({
-    host,
-    port: 0,
-    implicitTlsPort: null,
-    connectionsPerAddressMax: 1_000,
-    session: {
-      hostname: 'smtp.example.com',
+  const listener = await startTestListener(
+    folder,
+    {
       limits: { ...SMTP_LIMITS, sizeBytesMax: 100_000, recipientsMax: 5, messagesMax: 20, idleMs: 5_000 },
-      authWithoutTls: () => true,
-      secureContext: createTlsIdentity({
-        files: null,
-        dataFolder: folder,
-        hostname: 'smtp.example.com',
-        minVersion: 'TLSv1.2',
-        clock: systemClock,
-        log,
-      }),
       authenticate: async (login, password) =>
         login === 'u' && password === 'p' ? { login, accountId: 'a', domainId: 'd', changedAt: 1 } : null,
-      loginFailed: async () => {},
       submission: async ({ login }) => transaction(login.login === 'u'),
-      reception: null,
       blobs,
-      clock: systemClock,
       log,
-      faults: createFaultLog(systemClock),
     },
-  })
+    { implicitTlsPort: null },
+  )
   return {
-    host,
+    host: listener.host,
     port: listener.port,
     faults,
     get taken() {

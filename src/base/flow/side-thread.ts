@@ -28,7 +28,7 @@ interface SideThread<Functions extends SideFunctions> {
 }
 
 export interface SideThreadOptions {
-  /** Of one call. Default 60 s: the longest one measured takes three on a free processor. */
+  /** Time for one call. Default 60 s: the longest one measured takes three on a free processor. */
   callMsMax?: number
   /** Idle time after which the thread ends; default 10 s. */
   idleMs?: number

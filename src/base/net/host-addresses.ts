@@ -12,7 +12,7 @@ export function seenAddresses(configured: readonly { ip: string }[], ofHost: rea
   return configured.length > 0 ? configured.map(({ ip }) => ip) : ofHost.filter(isPublicAddress)
 }
 
-/** Those of the addresses that a socket of this host can be bound to. */
+/** The addresses that a socket of this host can be bound to. */
 export async function bindable(addresses: readonly string[]): Promise<string[]> {
   const results = await Promise.all(addresses.map(canBind))
   return addresses.filter((_, at) => results[at])

@@ -1,6 +1,6 @@
 /**
  * What the process reserves or keeps, by `SENDWRIGHT_MEMORY` (decision 147). V8's own limits have to be there before Node
- * starts; `bin/node-settings.sh` has them. Large bodies have a bound of their own (memory.ts).
+ * starts; `bin/node-settings.sh` has them. Large bodies have a bound of their own.
  */
 import { availableParallelism, totalmem } from 'node:os'
 
@@ -80,7 +80,7 @@ const BODIES_BYTES_MIN = 40 * MB
 /** More at a time is no faster. */
 const BODIES_BYTES_MAX = 1_024 * MB
 
-/** Of the machine, or of the control group that the process is in. */
+/** Memory of the machine, or of the control group that the process is in. */
 export function memoryBytes(): number {
   const total = totalmem()
   const group = process.constrainedMemory()

@@ -21,7 +21,7 @@ export interface Backups {
   stop(): Promise<void>
 }
 
-export interface BackupParts {
+interface BackupParts {
   dataFolder: string
   secret: string
   version: string

@@ -26,7 +26,7 @@ export interface ApiAnswer {
   text: string
 }
 
-export interface ApiCall {
+interface ApiCall {
   json?: unknown
   form?: Record<string, string | readonly string[]>
 }
@@ -37,8 +37,6 @@ export class ApiUnavailable extends Error {}
 export interface ApiClient {
   /** Where it calls, for messages; without a key. */
   readonly origin: string
-  /** Calls that were repeated because the server asked for it, or did not answer. */
-  readonly waits: number
   /**
    * Resolves to any answer except 429 and 5xx, which are repeated, as are lost connections. A POST carries an
    * Idempotency-Key, so that a repetition of it has no second effect. A path with a part `.` or `..`, which a foreign name may
@@ -64,7 +62,6 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
   const { url, key, fetch = globalThis.fetch, onWait, wait = sleep } = options
   const base = baseOf(url)
   const authorization = `Basic ${Buffer.from(`api:${key}`).toString('base64')}`
-  let waits = 0
 
   async function call(method: string, path: string, given: ApiCall = {}): Promise<ApiAnswer> {
     const target = base + path
@@ -79,7 +76,6 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
       if (attempt === ATTEMPTS_MAX)
         throw new ApiUnavailable(`${base} does not answer ${method} ${path}: ${outcome.reason}`)
       const waitMs = outcome.askedMs ?? Math.min(WAIT_MAX_MS, WAIT_FIRST_MS * 2 ** (attempt - 1))
-      waits++
       onWait?.(outcome.reason, waitMs)
       await wait(waitMs)
     }
@@ -87,9 +83,6 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
 
   return {
     origin: base,
-    get waits() {
-      return waits
-    },
     call,
   }
 }

@@ -9,7 +9,6 @@ function clientOf(answers: Record<string, unknown>): ApiClient & { paths: string
   const paths: string[] = []
   return {
     origin: 'http://source.example',
-    waits: 0,
     paths,
     async call(_, path): Promise<ApiAnswer> {
       paths.push(path)

@@ -39,7 +39,7 @@ const MEMBERS_PER_PAGE = 100
 /** Each needs several calls of its own: the journal should not fall far behind. */
 const DOMAINS_PER_PAGE = 20
 const TEMPLATES_PER_PAGE = 10
-/** Of one template, in characters; a service allows 40 versions of a megabyte. Those of a page are held. */
+/** Characters of one template's versions; a service allows 40 of a megabyte. The versions of a page are held. */
 const VERSIONS_LENGTH_MAX = 48 * 2 ** 20
 /** All names are held. */
 const DOMAINS_MAX = 100_000
@@ -49,7 +49,7 @@ const ROUTES_MAX = 100_000
 const SECTIONS_OF_DOMAIN = 6
 const OTHER_SECTIONS = 5
 
-export interface ApiSourceOptions {
+interface ApiSourceOptions {
   /** Only these domains, what belongs to them, and lists at them. Empty: everything. */
   domains: readonly string[]
   kinds: ReadonlySet<Kind>

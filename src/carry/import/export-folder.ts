@@ -9,7 +9,7 @@ import type { Source } from './source.ts'
 /** The folder has something in it already. */
 export class FolderInUse extends Error {}
 
-export interface ExportOptions {
+interface ExportOptions {
   folder: string
   onPage?(fraction: number): void
   onRemark?(remark: Remark): void

@@ -3,9 +3,9 @@
  * are held. Names inside of it never become paths.
  */
 import { createReadStream } from 'node:fs'
-import { open, stat } from 'node:fs/promises'
-import { createGunzip } from 'node:zlib'
+import { stat } from 'node:fs/promises'
 import { CsvSyntaxError, readCsv, type Separator } from '../../base/csv.ts'
+import { UnpackFailure, unpacked } from '../../base/flow/unpacked.ts'
 import { JsonFileError, readJsonRecords } from './json-records.ts'
 
 /** Unpacked; a file of ten million contacts is about a gigabyte. Gzip packs zeros a thousandfold. */
@@ -45,43 +45,26 @@ export async function inputFile(path: string): Promise<InputFile> {
 }
 
 async function beginningOf(path: string): Promise<string> {
-  for await (const piece of bytesOf(path)) return piece.toString('utf8', 0, 4_096)
+  for await (const piece of bytesOf(path)) return Buffer.from(piece.subarray(0, 4_096)).toString()
   return ''
 }
 
 /** The content, unpacked. @throws InputFileError */
-async function* bytesOf(path: string, onRead?: (bytes: number) => void): AsyncGenerator<Buffer> {
-  const packed = await isGzip(path)
+async function* bytesOf(path: string, onRead?: (bytes: number) => void): AsyncGenerator<Uint8Array> {
   const file = createReadStream(path, { highWaterMark: PIECE_BYTES })
-  let total = 0
   let reported = 0
   try {
-    const content = packed ? file.pipe(createGunzip()) : file
-    file.once('error', (error) => content.destroy(error))
-    for await (const piece of content as AsyncIterable<Buffer>) {
-      total += piece.length
-      if (total > UNPACKED_BYTES_MAX)
-        throw new InputFileError(`${path} has more than ${UNPACKED_BYTES_MAX} bytes unpacked`)
+    for await (const piece of unpacked(file, UNPACKED_BYTES_MAX)) {
       onRead?.(file.bytesRead - reported)
       reported = file.bytesRead
       yield piece
     }
   } catch (error) {
-    if (error instanceof InputFileError) throw error
-    throw new InputFileError(`${path}: ${(error as Error).message}`)
+    if (!(error instanceof UnpackFailure)) throw new InputFileError(`${path}: ${(error as Error).message}`)
+    if (error.cause instanceof Error) throw new InputFileError(`${path}: ${error.cause.message}`)
+    throw new InputFileError(`${path} has more than ${UNPACKED_BYTES_MAX} bytes unpacked`)
   } finally {
     file.destroy()
-  }
-}
-
-/** RFC 1952 §2.3.1. */
-async function isGzip(path: string): Promise<boolean> {
-  const handle = await open(path)
-  try {
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(2), 0, 2, 0)
-    return bytesRead === 2 && buffer[0] === 0x1f && buffer[1] === 0x8b
-  } finally {
-    await handle.close()
   }
 }
 
@@ -94,7 +77,7 @@ async function isGzip(path: string): Promise<boolean> {
 export async function* readRecords(
   { path, isJson }: InputFile,
   lists: readonly string[],
-  onRead?: (bytes: number) => void,
+  onRead: (bytes: number) => void,
 ): AsyncGenerator<InputRecord> {
   try {
     yield* isJson ? jsonRecords(path, lists, onRead) : csvRecords(path, onRead)
@@ -108,7 +91,7 @@ export async function* readRecords(
 async function* jsonRecords(
   path: string,
   lists: readonly string[],
-  onRead?: (bytes: number) => void,
+  onRead: (bytes: number) => void,
 ): AsyncGenerator<InputRecord> {
   for await (const { line, ...record } of readJsonRecords(bytesOf(path, onRead), lists))
     yield { place: `line ${line}`, ...record }
@@ -131,7 +114,7 @@ export async function csvHeader(path: string): Promise<{ columns: string[]; sepa
 /** Columns are compared without case, and without the characters that exports differ in: `Email Address`, `email_address`. */
 export const columnName = (text: string) => text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '')
 
-async function* csvRecords(path: string, onRead?: (bytes: number) => void): AsyncGenerator<InputRecord> {
+async function* csvRecords(path: string, onRead: (bytes: number) => void): AsyncGenerator<InputRecord> {
   const { separator } = await csvHeader(path)
   let header: string[] | null = null
   let row = 0

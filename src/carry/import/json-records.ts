@@ -51,7 +51,7 @@ class RecordScanner {
   #inString = false
   #isEscaped = false
   #line = 1
-  /** Of the outermost object: its last string, the last name, and the member whose list of records is open. */
+  /** State of the outermost object: its last string, the last name, and the member whose list of records is open. */
   #lastString = ''
   #key = ''
   #member = ''

@@ -4,7 +4,7 @@ import type { Counts, Journal, Remark, Totals } from './journal.ts'
 import type { Source } from './source.ts'
 import type { Target } from './target/target.ts'
 
-export interface RunParts {
+interface RunParts {
   source: Source
   target: Target
   /** Null in a dry run. */

@@ -9,7 +9,7 @@ export type Converted = { text: string; fault: null } | { text: null; fault: str
 const converted = (text: string): Converted => ({ text, fault: null })
 const failed = (fault: string): Converted => ({ text: null, fault })
 
-export const UNSUBSCRIBE_URL = '%unsubscribe_url%'
+const UNSUBSCRIBE_URL = '%unsubscribe_url%'
 const UNSUBSCRIBE_LINK = `<a href="${UNSUBSCRIBE_URL}">Unsubscribe</a>`
 
 /** An expression without braces inside, plain or raw. Text literals with braces in them are left to the compiler. */

@@ -3,7 +3,7 @@
  * a table that a later migration adds is copied without being named anywhere. One that only one of the databases has, or
  * whose columns differ, has to be explained in `MADE_ANEW`; else nothing is copied, and a test fails.
  */
-import { type ColumnType, TransferError } from './values.ts'
+import { type ColumnType, MigrationError } from './values.ts'
 
 export interface Column {
   name: string
@@ -51,7 +51,7 @@ export interface TablePlan {
 
 /**
  * Every table of both databases, those that others refer to first.
- * @throws TransferError if their tables or columns differ
+ * @throws MigrationError if their tables or columns differ
  */
 export function planOf(source: Catalog, target: Catalog): TablePlan[] {
   const faults: string[] = []
@@ -61,7 +61,7 @@ export function planOf(source: Catalog, target: Catalog): TablePlan[] {
     if (!from || !to) faults.push(`Table ${name} is only in the ${from ? 'source' : 'target'}.`)
     else faults.push(...differences(from, to))
   }
-  if (faults.length > 0) throw new TransferError(`Cannot copy: ${faults.join(' ')}`)
+  if (faults.length > 0) throw new MigrationError(`Cannot copy: ${faults.join(' ')}`)
   return inOrder([...target.values()].filter(({ name }) => !Object.hasOwn(MADE_ANEW, name))).map(planTable)
 }
 
@@ -85,7 +85,7 @@ function planTable({ name, columns, key, identity }: Table): TablePlan {
   return { name, columns, order, orderAt, hasKey: key.length > 0, identity }
 }
 
-/** By name, but after all tables that it refers to. @throws TransferError if tables refer to each other in a circle */
+/** By name, but after all tables that it refers to. @throws MigrationError if tables refer to each other in a circle */
 function inOrder(tables: readonly Table[]): Table[] {
   const waiting = new Map(
     tables.toSorted((a, b) => (a.name < b.name ? -1 : 1)).map((table) => [table.name, table]),
@@ -93,7 +93,7 @@ function inOrder(tables: readonly Table[]): Table[] {
   const ordered: Table[] = []
   while (waiting.size > 0) {
     const next = [...waiting.values()].find(({ refersTo }) => !refersTo.some((name) => waiting.has(name)))
-    if (!next) throw new TransferError(`Tables refer to each other: ${[...waiting.keys()].join(', ')}.`)
+    if (!next) throw new MigrationError(`Tables refer to each other: ${[...waiting.keys()].join(', ')}.`)
     waiting.delete(next.name)
     ordered.push(next)
   }

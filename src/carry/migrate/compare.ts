@@ -1,7 +1,7 @@
 /** Compares both sides row by row in the order of their keys, with a digest of each. */
 import type { TablePlan } from './catalog.ts'
 import { createSourceReader } from './event-order.ts'
-import { batches, countRows, createReader, keyOf, newDigest, type Reader } from './reading.ts'
+import { batches, countRows, createReader, keyOfRow, newDigest, type Reader } from './reading.ts'
 import type { Side } from './side.ts'
 import { addRow, compareKeys, fitting, hasNul, isSameRow, type Row, withoutNul } from './values.ts'
 
@@ -20,7 +20,7 @@ export interface Comparison {
   notes: string[]
 }
 
-/** The row that the target is to have. `onNul`: called with the column of each text that is changed. @throws TransferError */
+/** The row that the target is to have. `onNul`: called with the column of each text that is changed. @throws MigrationError */
 export function expectedRow(
   table: TablePlan,
   row: Row,
@@ -55,7 +55,7 @@ export async function compareTable(
   const rows = { source: 0, target: 0 }
   let [a, b] = [await from.next(), await to.next()]
   while (a || b) {
-    const order = !a ? 1 : !b ? -1 : compareKeys(keyOf(table, a), keyOf(table, b))
+    const order = !a ? 1 : !b ? -1 : compareKeys(keyOfRow(table, a), keyOfRow(table, b))
     if (order < 0 && a) found.missing.add(() => describeKey(table, a as Row))
     if (order > 0 && b) found.extra.add(() => describeKey(table, b as Row))
     if (order === 0 && a && b && !isSameRow(a, b))

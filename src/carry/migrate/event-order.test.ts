@@ -4,9 +4,9 @@ import { test } from 'node:test'
 import { createTestDatabase } from '../../../test/support/postgres.ts'
 import { temporaryFolder } from '../../../test/support/stores.ts'
 import { folderPlace } from './blobs.ts'
+import { copyAll } from './migration.ts'
 import { openPostgresSource, openPostgresTarget } from './postgres-side.ts'
 import { openSqliteTarget } from './sqlite-side.ts'
-import { copyAll } from './transfer.ts'
 
 test('events keep the order of their commits, and followers what they have passed', async (t) => {
   const database = await createTestDatabase()

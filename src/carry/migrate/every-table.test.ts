@@ -10,10 +10,10 @@ import { BLOB_COLUMNS } from '../../platform/store/blobs/blobs.ts'
 import { openInstallation } from '../../platform/store/installation.ts'
 import { folderPlace } from './blobs.ts'
 import { type Catalog, MADE_ANEW, planOf } from './catalog.ts'
+import { copyAll, type MigrationResult } from './migration.ts'
 import { openPostgresSource, openPostgresTarget } from './postgres-side.ts'
 import type { Source, Target } from './side.ts'
 import { openSqliteSource, openSqliteTarget } from './sqlite-side.ts'
-import { copyAll, type TransferResult } from './transfer.ts'
 
 /** A data folder with rows in every table. */
 async function filledFolder(t: TestContext): Promise<{ folder: string; tables: string[] }> {
@@ -37,7 +37,7 @@ async function testUrl(t: TestContext): Promise<string> {
   return database.url
 }
 
-async function move(source: Source, target: Target, folder: string): Promise<TransferResult> {
+async function move(source: Source, target: Target, folder: string): Promise<MigrationResult> {
   try {
     return await copyAll({ source, target, blobs: { from: folderPlace(folder), to: null } }, () => {})
   } finally {

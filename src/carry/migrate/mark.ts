@@ -8,7 +8,7 @@ import { readMigrations } from '../../platform/store/migrate.ts'
 import { TABLE_KINDS } from '../../tools/system/sizes/table-kinds.ts'
 import { MADE_ANEW } from './catalog.ts'
 import type { Side, Writer } from './side.ts'
-import { TransferError } from './values.ts'
+import { MigrationError } from './values.ts'
 
 export interface Mark {
   /** Identifies the source. */
@@ -24,7 +24,7 @@ export interface Mark {
 
 export const newestSchema = (): number => readMigrations('sqlite').at(-1)?.version ?? 0
 
-/** @throws TransferError unless the source has the schema of this program, and something to copy */
+/** @throws MigrationError unless the source has the schema of this program, and something to copy */
 export async function identify(source: Side): Promise<string> {
   const catalog = await source.catalog()
   const versions = catalog?.has('schema_versions')
@@ -37,14 +37,14 @@ export async function identify(source: Side): Promise<string> {
       newest > newestSchema()
         ? 'Use the version of Sendwright that it belongs to.'
         : 'Start and stop the service of this version once; that brings it up to date.'
-    throw new TransferError(
+    throw new MigrationError(
       `Cannot copy ${source.name}: it has schema version ${newest}, this program has ${newestSchema()}. ${remedy}`,
     )
   }
   const [secret] = await source.query(`SELECT value FROM installation WHERE name = '${SECRET_MARK}'`)
-  if (!secret) throw new TransferError(`There is nothing to copy: no service has used ${source.name}.`)
+  if (!secret) throw new MigrationError(`There is nothing to copy: no service has used ${source.name}.`)
   if (await readMark(source))
-    throw new TransferError(`Cannot copy ${source.name}: it is itself a copy that did not end.`)
+    throw new MigrationError(`Cannot copy ${source.name}: it is itself a copy that did not end.`)
   return createHash('sha256')
     .update(secret[0] as Uint8Array)
     .digest('hex')
@@ -66,10 +66,7 @@ export const removeMark = (writer: Writer): Promise<void> =>
   writer.run(`DELETE FROM installation WHERE name = '${COPY_MARK}'`)
 
 /** `filled`: by a service, or by a copy that is complete. `table`: the first one that has rows. */
-export type TargetState =
-  | { kind: 'empty' }
-  | { kind: 'begun'; mark: Mark }
-  | { kind: 'filled'; table: string }
+type TargetState = { kind: 'empty' } | { kind: 'begun'; mark: Mark } | { kind: 'filled'; table: string }
 
 /** Tables that hold rows before any service has used them: those of a few fixed rows. */
 const FIXED: ReadonlySet<string> = new Set(
@@ -78,13 +75,13 @@ const FIXED: ReadonlySet<string> = new Set(
   ),
 )
 
-/** @throws TransferError if there are tables of something else */
+/** @throws MigrationError if there are tables of something else */
 export async function stateOf(target: Side): Promise<TargetState> {
   const catalog = await target.catalog()
   if (!catalog) return { kind: 'empty' }
   if (!catalog.has('schema_versions')) {
     const [name] = catalog.keys()
-    throw new TransferError(
+    throw new MigrationError(
       `Cannot copy to ${target.name}: it holds other tables, such as "${name}". Give it a database of its own.`,
     )
   }

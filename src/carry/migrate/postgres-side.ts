@@ -9,7 +9,7 @@ import { DISK_FULL, isConnectionFault } from '../../platform/store/postgres/post
 import { StoreFull, StoreUnavailable } from '../../platform/store/store.ts'
 import type { Catalog, Column, Table, TablePlan } from './catalog.ts'
 import type { Side, Source, Target, Writer } from './side.ts'
-import { type ColumnType, type Row, TransferError, type Value } from './values.ts'
+import { type ColumnType, MigrationError, type Row, type Value } from './values.ts'
 
 const TYPES: Readonly<Record<string, ColumnType>> = {
   bigint: 'integer',
@@ -34,12 +34,12 @@ interface Connection extends Side {
   client: pg.Client
 }
 
-/** Reads as of the moment of its opening. @throws TransferError if the database is being copied, StoreUnavailable */
+/** Reads as of the moment of its opening. @throws MigrationError if the database is being copied, StoreUnavailable */
 export async function openPostgresSource(url: string): Promise<Source> {
   const { client, ...side } = await connect(url)
   if ((await side.catalog()) === null) {
     await client.end()
-    throw new TransferError(`There is nothing to copy: ${side.name} holds no tables.`)
+    throw new MigrationError(`There is nothing to copy: ${side.name} holds no tables.`)
   }
   await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
   return {
@@ -112,10 +112,10 @@ async function connect(url: string): Promise<Connection> {
     await client.query('SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0')
     const { rows } = await client.query('SELECT pg_try_advisory_lock($1) AS free', [COPY_LOCK])
     if (rows[0].free !== true)
-      throw new TransferError(`Another process is copying ${name}. Wait until it ends.`)
+      throw new MigrationError(`Another process is copying ${name}. Wait until it ends.`)
   } catch (error) {
     await client.end().catch(() => {})
-    if (error instanceof TransferError) throw error
+    if (error instanceof MigrationError) throw error
     throw new StoreUnavailable(`Cannot reach ${name}: ${(error as Error).message}`, { cause: error })
   }
   const query = async (sql: string, values: Row = []): Promise<Value[][]> => {
@@ -234,7 +234,7 @@ function writing(client: pg.Client): Writer {
         .catch((error: Error & { code?: string }) => {
           // Data exceptions, and violated constraints.
           if (!/^2[23]/.test(error.code ?? '')) throw error
-          throw new TransferError(`Cannot copy rows of table ${name}: PostgreSQL says "${error.message}".`, {
+          throw new MigrationError(`Cannot copy rows of table ${name}: PostgreSQL says "${error.message}".`, {
             cause: error,
           })
         })

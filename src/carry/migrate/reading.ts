@@ -5,7 +5,7 @@ import { MARK_TABLE, type TablePlan } from './catalog.ts'
 import type { Side } from './side.ts'
 import { type Row, sizeOf, type Value } from './values.ts'
 
-export interface Batch {
+interface Batch {
   rows: Row[]
   /** Where the next batch begins; null: this was the last one. */
   place: Value[] | null
@@ -34,11 +34,11 @@ export function createReader(side: Side, table: TablePlan): Reader {
     const sql = `${from} ${place ? after : ''} ORDER BY ${order} LIMIT ${rowsMax}`
     const rows = await side.query(sql, place ?? [])
     const last = rows.at(-1)
-    return { rows, place: rows.length < rowsMax || !last ? null : keyOf(table, last) }
+    return { rows, place: rows.length < rowsMax || !last ? null : keyOfRow(table, last) }
   }
 }
 
-export const keyOf = ({ orderAt }: TablePlan, row: Row): Value[] => orderAt.map((at) => row[at] as Value)
+export const keyOfRow = ({ orderAt }: TablePlan, row: Row): Value[] => orderAt.map((at) => row[at] as Value)
 
 export async function countRows(side: Side, table: TablePlan): Promise<number> {
   const [row] = await side.query(`SELECT count(*) FROM ${table.name} WHERE ${condition(table)}`)

@@ -11,7 +11,7 @@ import { type SqlValue, type Statement, type StatementResult, StoreFull } from '
 import { indexEvents } from '../../watching/events/search/indexing.ts'
 import type { Catalog, Column, Table } from './catalog.ts'
 import type { Source, Target, Writer } from './side.ts'
-import { type ColumnType, type Row, TransferError, type Value } from './values.ts'
+import { type ColumnType, MigrationError, type Row, type Value } from './values.ts'
 
 const TYPES: Readonly<Record<string, ColumnType>> = {
   INTEGER: 'integer',
@@ -20,10 +20,10 @@ const TYPES: Readonly<Record<string, ColumnType>> = {
   BLOB: 'blob',
 }
 
-/** Opens the database of a data folder for reading. @throws TransferError, StoreUnavailable, StoreFault */
+/** Opens the database of a data folder for reading. @throws MigrationError, StoreUnavailable, StoreFault */
 export function openSqliteSource(folder: string): Source {
   const file = join(folder, DATABASE_FILE)
-  if (!existsSync(file)) throw new TransferError(`There is nothing to copy: "${folder}" holds no database.`)
+  if (!existsSync(file)) throw new MigrationError(`There is nothing to copy: "${folder}" holds no database.`)
   refuseHalfRestored(folder)
   const lock = lockFolder(folder)
   try {
@@ -43,13 +43,13 @@ export function openSqliteSource(folder: string): Source {
   }
 }
 
-/** Nothing is created before `prepare`. @throws TransferError if the folder holds something else */
+/** Nothing is created before `prepare`. @throws MigrationError if the folder holds something else */
 export function openSqliteTarget(folder: string): Target {
   const file = join(folder, DATABASE_FILE)
   const exists = existsSync(file)
   // A copy that was killed at its very beginning leaves the lock's file.
   if (!exists && existsSync(folder) && readdirSync(folder).some((name) => !name.startsWith(LOCK_NAME)))
-    throw new TransferError(`Cannot copy to "${folder}": the folder is not empty.`)
+    throw new MigrationError(`Cannot copy to "${folder}": the folder is not empty.`)
   refuseHalfRestored(folder)
   let lock = exists ? lockFolder(folder) : null
   // Without a file an empty database stands in for it.
@@ -103,7 +103,7 @@ export function openSqliteTarget(folder: string): Target {
       await indexEvents(storeOf(database))
       const [broken] = database.prepare('PRAGMA foreign_key_check').all()
       if (broken)
-        throw new TransferError(
+        throw new MigrationError(
           `A row of ${broken['table']} refers to one of ${broken['parent']} that is not there.`,
         )
       execute('PRAGMA synchronous = FULL')

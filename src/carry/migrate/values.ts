@@ -9,7 +9,7 @@ export type Row = readonly Value[]
 export type ColumnType = 'integer' | 'real' | 'text' | 'blob' | 'other'
 
 /** Something stands in the way of the copy; the message is for the operator: whole sentences. */
-export class TransferError extends Error {}
+export class MigrationError extends Error {}
 
 const NUL = '\0'
 /** What the service itself stores in PostgreSQL, whose texts cannot hold NUL. */
@@ -18,7 +18,7 @@ const INSTEAD_OF_NUL = '\ufffd'
 /**
  * The value that a column of this type holds once `value` is copied into it. SQLite holds a value of any type in any
  * column, PostgreSQL does not. `column` is for the message.
- * @throws TransferError if it would not be the same value
+ * @throws MigrationError if it would not be the same value
  */
 export function fitting(value: Value, type: ColumnType, column: string): Value {
   if (value === null) return null
@@ -38,7 +38,7 @@ export function fitting(value: Value, type: ColumnType, column: string): Value {
       if (value instanceof Uint8Array) return value
       break
   }
-  throw new TransferError(
+  throw new MigrationError(
     `Cannot copy ${column}: a row has ${describe(value)} in a column for ${NAMES[type]}.`,
   )
 }
@@ -60,7 +60,7 @@ export const hasNul = (value: Value): value is string => typeof value === 'strin
 
 export const withoutNul = (text: string): string => text.replaceAll(NUL, INSTEAD_OF_NUL)
 
-export function isSame(a: Value, b: Value): boolean {
+function isSame(a: Value, b: Value): boolean {
   if (a instanceof Uint8Array) return b instanceof Uint8Array && Buffer.compare(a, b) === 0
   return a === b || (typeof a === 'number' && Number.isNaN(a) && Number.isNaN(b as number))
 }
@@ -107,7 +107,7 @@ export function sizeOf(row: Row): number {
   return bytes
 }
 
-/** Of a key, as JSON can hold it. */
+/** A key as JSON can hold it. */
 export const packed = (key: Row): string[] =>
   key.map((value) => {
     if (typeof value === 'bigint') return `i${value}`

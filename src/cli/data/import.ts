@@ -60,7 +60,7 @@ const SHAPES: Readonly<Record<string, Shape>> = {
   brevo: BREVO,
 }
 
-/** Those that are not files of one service. */
+/** Sources other than files of one service. */
 const OTHER_SOURCES = ['mailgun', 'folder']
 
 const OPTIONS = {

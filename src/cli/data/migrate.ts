@@ -3,20 +3,20 @@ import { existsSync, readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { isAbsolute } from 'node:path'
 import { type BlobPlace, folderPlace, s3Place } from '../../carry/migrate/blobs.ts'
-import { openPostgresSource, openPostgresTarget } from '../../carry/migrate/postgres-side.ts'
-import type { Source, Target } from '../../carry/migrate/side.ts'
-import { openSqliteSource, openSqliteTarget } from '../../carry/migrate/sqlite-side.ts'
 import {
   compareAll,
   copyAll,
+  type Migration,
+  type MigrationResult,
   type OnProgress,
   type Preview,
   type Progress,
   preview,
-  type TransferRequest,
-  type TransferResult,
-} from '../../carry/migrate/transfer.ts'
-import { TransferError } from '../../carry/migrate/values.ts'
+} from '../../carry/migrate/migration.ts'
+import { openPostgresSource, openPostgresTarget } from '../../carry/migrate/postgres-side.ts'
+import type { Source, Target } from '../../carry/migrate/side.ts'
+import { openSqliteSource, openSqliteTarget } from '../../carry/migrate/sqlite-side.ts'
+import { MigrationError } from '../../carry/migrate/values.ts'
 import { type Config, readConfig } from '../../platform/config/config.ts'
 import { createS3Client } from '../../platform/store/blobs/s3-client.ts'
 import { readSecret, SecretFault, secretFile } from '../../platform/store/secrets/secret-file.ts'
@@ -65,7 +65,7 @@ export async function migrateCommand(args: string[]): Promise<void> {
     }
   } catch (error) {
     bar?.clear()
-    const expected = [TransferError, SecretFault, StoreUnavailable, StoreFull, UnknownSchema].some(
+    const expected = [MigrationError, SecretFault, StoreUnavailable, StoreFull, UnknownSchema].some(
       (type) => error instanceof type,
     )
     if (!expected) throw error
@@ -132,17 +132,17 @@ function targetOf(text: string): Arguments['to'] {
   throw new Error('The new database is postgres://USER@HOST/DATABASE or sqlite:/FOLDER')
 }
 
-/** Of the source. Settings for the nodes to be are allowed beside a source that is SQLite. */
+/** Settings of the source. Settings for the nodes to be are allowed beside a source that is SQLite. */
 function sourceConfig(to: Arguments['to']): Config {
   if (process.env['SENDWRIGHT_DATABASE_URL'] || !('postgres' in to)) return readConfig(settings())
   const { SENDWRIGHT_BLOBS: _, SENDWRIGHT_BLOBS_ENDPOINT: __, SENDWRIGHT_ROLES: ___, ...env } = settings()
   return readConfig(env)
 }
 
-async function open(config: Config, to: Arguments['to']): Promise<TransferRequest> {
+async function open(config: Config, to: Arguments['to']): Promise<Migration> {
   const { databaseUrl, dataFolder } = config
   if (databaseUrl === null && 'folder' in to)
-    throw new TransferError('Source and target are both SQLite: use `sendwright backup` and `restore`.')
+    throw new MigrationError('Source and target are both SQLite: use `sendwright backup` and `restore`.')
   const files = folderPlace(dataFolder)
   // Before anything is opened: settings may be wrong.
   const shared =
@@ -180,7 +180,7 @@ async function copySecret({ secret, dataFolder }: Config, folder: string): Promi
     await writeFile(file, `${own}\n`, { mode: 0o600, flush: true, flag: 'wx' })
 }
 
-function print(json: boolean, result: Preview | TransferResult, lines: (result: Preview) => string[]): void {
+function print(json: boolean, result: Preview | MigrationResult, lines: (result: Preview) => string[]): void {
   const text = json ? JSON.stringify(result) : lines(result as Preview).join('\n')
   process.stdout.write(`${text}\n`)
 }
@@ -188,7 +188,7 @@ function print(json: boolean, result: Preview | TransferResult, lines: (result: 
 const thousands = (count: number) => count.toLocaleString('en-US')
 const megabytes = (bytes: number) => `${(bytes / 1024 / 1024).toFixed(1)} MB`
 
-function previewLines({ source, target, blobs }: TransferRequest, to: Arguments['to']) {
+function previewLines({ source, target, blobs }: Migration, to: Arguments['to']) {
   return ({ schema, state, tables, files }: Preview): string[] => {
     const rows = tables.reduce((sum, table) => sum + table.rows, 0)
     return [
@@ -210,7 +210,7 @@ const largest = (tables: Preview['tables']): string =>
     .map(({ name, rows }) => `${name} (${thousands(rows)})`)
     .join(', ')
 
-const lost = ({ missing }: TransferResult['files']): string[] =>
+const lost = ({ missing }: MigrationResult['files']): string[] =>
   missing.length > 0
     ? [
         `${missing.length} files that rows name are not there: they were lost before, or are in the data folder of another node.`,
@@ -218,9 +218,9 @@ const lost = ({ missing }: TransferResult['files']): string[] =>
     : []
 
 function resultLines(
-  result: TransferResult,
+  result: MigrationResult,
   mode: Mode,
-  { source, target }: TransferRequest,
+  { source, target }: Migration,
   config: Config,
   to: Arguments['to'],
 ): string[] {
@@ -245,7 +245,7 @@ function resultLines(
   return lines
 }
 
-const failure = (mode: Mode, { target }: TransferRequest): string =>
+const failure = (mode: Mode, { target }: Migration): string =>
   mode === 'check'
     ? 'They are not equal.'
     : `The copy is not equal to its source, so no service starts on it. Empty ${target.name} and run the command again.`

@@ -15,7 +15,7 @@ const LARGE_BATCH = 100
 /** The last copies of a batch are in flight for some seconds, with a slow relay for minutes. */
 const QUIET_MS = 60_000
 
-export interface HeapGrowth {
+interface HeapGrowth {
   /** A message with this many copies was accepted. */
   accepted(copies: number): void
   stop(): void

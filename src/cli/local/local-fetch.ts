@@ -9,7 +9,7 @@ import type { Config } from '../../platform/config/config.ts'
 import { socketFile, socketPath } from '../../platform/http/listening/local-socket.ts'
 import { secretFile } from '../../platform/store/secrets/secret-file.ts'
 
-export type Fetch = (url: string, init?: RequestInit) => Promise<Response>
+type Fetch = (url: string, init?: RequestInit) => Promise<Response>
 
 /** Base of the URLs of calls; the name stands for the socket, and is never looked up. */
 export const LOCAL_BASE = 'http://localhost'

@@ -14,8 +14,8 @@ import { readSecret } from '../../platform/store/secrets/secret-file.ts'
 import { CommandError } from '../usage.ts'
 import { LOCAL_BASE, localFetch } from './local-fetch.ts'
 
-/** Of `import` and `export`. */
-export interface ServiceOptions {
+/** Options that `import` and `export` share. */
+interface ServiceOptions {
   /** Its base URL; undefined: the service on this machine. */
   service?: string | undefined
   'key-file'?: string | undefined

@@ -1,7 +1,7 @@
 /** The answers of `sendwright setup`: from flags, from questions, and from the present settings. */
 
 import { printableLine } from '../../base/printable.ts'
-import { checkChosen } from '../../people/users/chosen-password.ts'
+import { checkChosen } from '../../people/sign-in/chosen-password.ts'
 import { readConfig } from '../../platform/config/config.ts'
 import { parsePlainMailbox } from '../../protocols/mime/address.ts'
 import { hostNameOf } from '../../sending/domains/names/domain-names.ts'
@@ -48,7 +48,7 @@ const OPTIONS = {
   json: { type: 'boolean' },
 } as const
 
-export type Flags = ReturnType<typeof readFlags>
+type Flags = ReturnType<typeof readFlags>
 
 /** @throws CommandError for arguments that are wrong by themselves */
 export function readFlags(args: string[]) {

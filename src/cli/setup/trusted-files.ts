@@ -12,7 +12,7 @@ const EVERYONE_WRITES = 0o002
 const STICKY = 0o1000
 
 export interface Rights {
-  /** Of this process. */
+  /** The user of this process. */
   userId: number | undefined
   /** The service's user by what root has set; null: not known. */
   serviceUserId: number | null

@@ -74,6 +74,16 @@ export interface AttemptResult {
   transcript: { startedAt: number; lines: TranscriptEntry[] } | null
 }
 
+/** The result of an attempt in which no message was sent. */
+export const unsent = (
+  outcome: Outcome,
+  known: Pick<AttemptResult, 'provider' | 'attempted'> & Partial<AttemptResult>,
+): AttemptResult => ({
+  outcome,
+  ...{ mxHost: null, sendingIp: null, tls: null, verified: null, utf8: null, sessionMs: 0, transcript: null },
+  ...known,
+})
+
 /** Nothing was tried: this machine is short of something, such as open files. Not an attempt, and says nothing about the peer. */
 export interface NotTried {
   localFault: string

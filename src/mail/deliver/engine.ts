@@ -70,7 +70,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
   async function giveBackAll(): Promise<void> {
     await holding.giveBack()
     await claiming.settled()
-    await attempting.prepared()
+    await attempting.preparing.ended()
     await holding.giveBack()
   }
 
@@ -113,7 +113,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     slowDown: (lane, why, how) => holding.lanes.slowDown(lane, { at: clock.monotonic(), why, how }),
     leasesLost: () => holding.leasesLost(),
     async stop(drainMs) {
-      admission.stop()
+      admission.stopping = true
       claiming.stop()
       for (const timer of periodic) timer.cancel()
       await holding.giveBack()
@@ -123,8 +123,8 @@ export function createDelivery(parts: DeliveryParts): Delivery {
       })
       const drained = async () => {
         await giveBackAll()
-        await holding.routed()
-        await attempting.ended()
+        await holding.routing.ended()
+        await attempting.running.ended()
       }
       await Promise.race([drained(), tooLong])
       timer?.cancel()

@@ -1,4 +1,5 @@
 /** A batch to thousands of domains keeps neither the fresh mail of its own account nor that of others waiting. */
+// Slow: it delivers to thousands of domains.
 import assert from 'node:assert/strict'
 import { DELIVERED, fakeTransport } from '../../../test/support/fake-transport.ts'
 import { seededEngine, seedQueue } from '../../../test/support/seed-queue.ts'

@@ -16,7 +16,7 @@ import type { Delivery } from '../deliver/contract.ts'
 import type { ACTIONS, ActionResult } from './shapes.ts'
 import { laneNames, type QueueTotals } from './totals.ts'
 
-export type QueueAction = (typeof ACTIONS)[number]
+type QueueAction = (typeof ACTIONS)[number]
 
 export interface QueueFilter {
   domain: string | undefined
@@ -44,7 +44,7 @@ export interface ActionParts {
 const CHUNK = 500
 
 /** What to do; `move` with its target. */
-export type Order = { action: Exclude<QueueAction, 'move'> } | { action: 'move'; pool: string }
+type Order = { action: Exclude<QueueAction, 'move'> } | { action: 'move'; pool: string }
 
 /** `accountId` null: of all accounts. @throws BadRequest for `move` to a pool that is not there */
 export async function runAction(

@@ -4,7 +4,6 @@ import type { Area } from '../../area.ts'
 import type { Core } from '../../core.ts'
 import type { MessagesArea } from '../messages/area.ts'
 import { eventMessage } from '../record/event-message.ts'
-import { overrideRoutes } from './override-routes.ts'
 import { queueRoutes } from './routes.ts'
 import { shapingRoutes } from './shaping-routes.ts'
 import { createQueueTotals } from './totals.ts'
@@ -16,8 +15,7 @@ export function queueApiArea(
   const { config, store, clock, recorder } = core
   return {
     operations: [
-      ...shapingRoutes({ shaping, overrides, firstAccountId: core.firstAccountId }),
-      ...overrideRoutes({ overrides, clock, firstAccountId: core.firstAccountId }),
+      ...shapingRoutes({ shaping, overrides, clock, firstAccountId: core.firstAccountId }),
       ...queueRoutes({
         store,
         delivery,

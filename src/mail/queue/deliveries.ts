@@ -10,7 +10,7 @@ import { reasonOf } from './reasons.ts'
 import type { DeliveryView, Transcript } from './shapes.ts'
 import { sharedLane } from './shared-lanes.ts'
 
-export interface DeliveryViewParts {
+interface DeliveryViewParts {
   store: Store
   delivery: Delivery
   clock: Clock

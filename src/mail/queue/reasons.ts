@@ -8,14 +8,8 @@ import {
   REASON_PROVIDER_PAUSED,
   REASON_WARMUP,
 } from '../deliver/attempt/outcome.ts'
-import type { LaneState } from '../deliver/contract.ts'
+import type { Delivery, LaneState } from '../deliver/contract.ts'
 import type { DeliveryReason } from './shapes.ts'
-
-/** Progress of a delivery that this process holds. */
-export interface Progress {
-  lane: LaneState | null
-  begun: boolean
-}
 
 const quoted = (text: string | null) => (text ? `"${text}"` : 'no text')
 const at = (ms: number) => new Date(ms).toISOString()
@@ -23,7 +17,7 @@ const at = (ms: number) => new Date(ms).toISOString()
 /** `lane`: the last lane of mail from this sending domain to this destination. */
 export function reasonOf(
   row: DeliveryRow,
-  progress: Progress | null,
+  progress: ReturnType<Delivery['progressOf']>,
   lane: LaneState | null,
   now: number,
 ): DeliveryReason {
@@ -50,6 +44,20 @@ export function reasonOf(
   }
 }
 
+/** Reasons to wait that no server has given, until the delivery is due. */
+const UNTIL_DUE: Readonly<Record<string, (row: DeliveryRow) => string>> = {
+  [REASON_LOCAL_FAULT]: ({ due_at, attempts, last_reply }) => {
+    const why = attempts === 0 && last_reply ? `: ${last_reply}` : ''
+    return `This machine could not try it${why}; it is tried again at ${at(due_at)}, and no attempt is counted.`
+  },
+  [REASON_WARMUP]: ({ due_at }) =>
+    `Its sending address is on warm-up and has no room before ${at(due_at)}; no attempt is counted.`,
+  [REASON_BLOCKED]: ({ due_at }) =>
+    `The provider blocks every address that it may leave from. It is looked at again at ${at(due_at)}; no attempt is counted.`,
+  [REASON_PROVIDER_PAUSED]: ({ due_at }) =>
+    `The operator has paused mail to its destination. It is looked at again at ${at(due_at)}, or as soon as the pause ends; no attempt is counted.`,
+}
+
 function waiting(row: DeliveryRow, lane: LaneState | null, now: number, answer: string): DeliveryReason {
   if (row.reason === REASON_ACCOUNT_HELD)
     return {
@@ -57,23 +65,8 @@ function waiting(row: DeliveryRow, lane: LaneState | null, now: number, answer: 
       sentence: `Its subaccount may not send; it waits for that to change, until its window ends at ${at(row.expires_at)}.`,
     }
   if (row.reason === 'paused') return { code: 'paused', sentence: 'It is paused until somebody resumes it.' }
-  if (row.due_at > now && row.reason === REASON_LOCAL_FAULT) {
-    const why = row.attempts === 0 && row.last_reply ? `: ${row.last_reply}` : ''
-    const sentence = `This machine could not try it${why}; it is tried again at ${at(row.due_at)}, and no attempt is counted.`
-    return { code: REASON_LOCAL_FAULT, sentence }
-  }
-  if (row.due_at > now && row.reason === REASON_WARMUP) {
-    const sentence = `Its sending address is on warm-up and has no room before ${at(row.due_at)}; no attempt is counted.`
-    return { code: REASON_WARMUP, sentence }
-  }
-  if (row.due_at > now && row.reason === REASON_BLOCKED) {
-    const sentence = `The provider blocks every address that it may leave from. It is looked at again at ${at(row.due_at)}; no attempt is counted.`
-    return { code: REASON_BLOCKED, sentence }
-  }
-  if (row.due_at > now && row.reason === REASON_PROVIDER_PAUSED) {
-    const sentence = `The operator has paused mail to its destination. It is looked at again at ${at(row.due_at)}, or as soon as the pause ends; no attempt is counted.`
-    return { code: REASON_PROVIDER_PAUSED, sentence }
-  }
+  const sentenceOf = row.due_at > now ? UNTIL_DUE[row.reason] : undefined
+  if (sentenceOf) return { code: row.reason, sentence: sentenceOf(row) }
   if (row.due_at > now && row.attempts > 0) {
     if (row.due_at >= row.expires_at) {
       const sentence = `No further attempt fits before its window ends at ${at(row.expires_at)}; the last answer was ${answer}.`

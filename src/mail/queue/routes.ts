@@ -20,7 +20,7 @@ import {
   TRANSCRIPTS,
 } from './shapes.ts'
 
-export interface QueueRouteParts extends ActionParts {
+interface QueueRouteParts extends ActionParts {
   baseUrl: string
   /** The operator's: its callers see and change the queues of all accounts. */
   firstAccountId: string

@@ -1,23 +1,70 @@
-/** The limits per provider that are in force in this process (own-operations.md section 3). */
-import { Forbidden } from '../../base/process/errors.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
-import type { Overrides } from '../deliver/overrides/overrides.ts'
-import type { Shaping } from '../deliver/shaping/shaping.ts'
-import { backOffOf, type LaneLimits } from '../deliver/shaping/shaping-table.ts'
-import { overrideView } from './override-routes.ts'
-import { SHAPING, type ShapingView } from './shapes.ts'
+/**
+ * The limits per provider that are in force in this process, and an operator's orders over them: a pause, and other limits
+ * (own-operations.md section 3). For the first account only.
+ */
 
-export interface ShapingRouteParts {
+import { BadRequest, Forbidden, NotFound } from '../../base/process/errors.ts'
+import { message } from '../../base/shape.ts'
+import type { Clock } from '../../base/time/clock.ts'
+import { DAY_MS } from '../../base/time/durations.ts'
+import { invalidFormat } from '../../base/values.ts'
+import { type Operation, operation } from '../../platform/http/operation.ts'
+import { dateParam, integerParam, wordParam } from '../../platform/http/request/inputs.ts'
+import type { Caller } from '../../platform/http/rights/auth.ts'
+import { NO_RATE, type Override, type Overrides } from '../deliver/overrides/overrides.ts'
+import type { Shaping } from '../deliver/shaping/shaping.ts'
+import { CONNECTIONS_MAX, rateOf } from '../deliver/shaping/shaping-file.ts'
+import { backOffOf, type LaneLimits } from '../deliver/shaping/shaping-table.ts'
+import { ORDER, SHAPING, type ShapingView, type SiteOrder } from './shapes.ts'
+
+interface ShapingRouteParts {
   shaping: Shaping
-  overrides: Pick<Overrides, 'list'>
+  overrides: Overrides
+  clock: Clock
   firstAccountId: string
 }
 
-export function shapingRoutes({ shaping, overrides, firstAccountId }: ShapingRouteParts): Operation[] {
+const SHAPING_PATH = '/sendwright/v1/shaping'
+const PATH = `${SHAPING_PATH}/{site}` as const
+const TAG = 'Queue'
+const WRITE = { area: 'domains', access: 'write', only: 'first' } as const
+/** The name of a site has up to three host names. */
+const SITE_LENGTH_MAX = 800
+const REASON_LENGTH_MAX = 1_000
+/** An order for longer than this has no end. */
+const UNTIL_MAX_MS = 366 * DAY_MS
+const UNTIL = dateParam('When it ends by itself, within a year; without it somebody ends it')
+const ENDED = { 200: message('success', 'Ended'), 404: 'There is no such order' } as const
+
+export function shapingRoutes({ shaping, overrides, clock, firstAccountId }: ShapingRouteParts): Operation[] {
+  /** @throws Forbidden for anyone but the operator */
+  function checkCaller({ accountId }: Caller): void {
+    if (accountId !== firstAccountId) throw new Forbidden()
+  }
+
+  /** @throws Forbidden @throws BadRequest */
+  function siteFor(caller: Caller, site: string): string {
+    checkCaller(caller)
+    const name = site.toLowerCase()
+    if (name === '' || name.length > SITE_LENGTH_MAX || /[\p{Cc}\s]/u.test(name))
+      throw invalidFormat('site', site.slice(0, SITE_LENGTH_MAX))
+    return name
+  }
+
+  /** @throws BadRequest */
+  function untilOf(date: Date | undefined): number | null {
+    if (date === undefined) return null
+    const until = date.getTime()
+    const now = clock.now()
+    if (until <= now || until > now + UNTIL_MAX_MS)
+      throw new BadRequest('until must be in the future, and within a year')
+    return until
+  }
+
   return [
     operation({
       method: 'GET',
-      path: '/sendwright/v1/shaping',
+      path: SHAPING_PATH,
       id: 'readShaping',
       tag: 'Queue',
       summary: 'The limits per provider in force, and the faults of a file that is not',
@@ -25,12 +72,116 @@ export function shapingRoutes({ shaping, overrides, firstAccountId }: ShapingRou
       auth: { area: 'account', access: 'read', only: 'first' },
       answers: { 200: SHAPING },
       async handler({ caller }) {
-        if (caller.accountId !== firstAccountId) throw new Forbidden()
+        checkCaller(caller)
         return { ...shapingView(shaping), overrides: overrides.list().map(overrideView) }
+      },
+    }),
+    operation({
+      method: 'PUT',
+      path: `${PATH}/pause`,
+      id: 'pauseSite',
+      audit: { given: ['reason', 'until'] },
+      tag: TAG,
+      summary: 'Send nothing to a provider, now and later, until that is ended',
+      description:
+        'What is accepted meanwhile waits, too. `site` is as in the lanes, or the domain of recipients. For the first account only.',
+      auth: WRITE,
+      params: { reason: wordParam('For the others; at most 1000 characters', shortReason), until: UNTIL },
+      answers: { 200: ORDER },
+      async handler({ input, path, caller, log }) {
+        const site = siteFor(caller, path.site)
+        const { reason = '', until } = input()
+        const override = await overrides.pause(site, { reason, until: untilOf(until) })
+        log.info({ site, reason }, 'mail to a site is paused')
+        return overrideView(override)
+      },
+    }),
+    operation({
+      method: 'DELETE',
+      path: `${PATH}/pause`,
+      id: 'resumeSite',
+      tag: TAG,
+      summary: 'Send to a provider again, at once',
+      description: 'For the first account only.',
+      auth: WRITE,
+      answers: ENDED,
+      async handler({ path, caller }) {
+        const site = siteFor(caller, path.site)
+        if (!(await overrides.resume(site))) throw new NotFound('mail to this site is not paused')
+        return { message: 'success' }
+      },
+    }),
+    operation({
+      method: 'PUT',
+      path: `${PATH}/limits`,
+      id: 'setSiteLimits',
+      audit: { given: ['connections', 'rate', 'until'] },
+      tag: TAG,
+      summary: 'Order other limits for a provider than those of the shaping',
+      description:
+        'They hold for each source address at once, over a changed shaping file and a restart. For the first account only.',
+      auth: WRITE,
+      params: {
+        connections: integerParam(
+          `At a time from one address, 1 to ${CONNECTIONS_MAX}; without it as shaped`,
+          { min: 1, max: CONNECTIONS_MAX },
+        ),
+        rate: wordParam(
+          `Messages in a time, such as \`300/1m\`, or \`${NO_RATE}\`; without it as shaped`,
+          knownRate,
+        ),
+        until: UNTIL,
+      },
+      answers: { 200: ORDER },
+      async handler({ input, path, caller, log }) {
+        const site = siteFor(caller, path.site)
+        const { connections = null, rate = null, until } = input()
+        if (connections === null && rate === null) throw new BadRequest('give connections, rate, or both')
+        const override = await overrides.setLimits(site, { connections, rate, until: untilOf(until) })
+        log.info({ site, connections, rate }, 'limits of a site are ordered')
+        return overrideView(override)
+      },
+    }),
+    operation({
+      method: 'DELETE',
+      path: `${PATH}/limits`,
+      id: 'resetSiteLimits',
+      tag: TAG,
+      summary: 'Return to the limits of the shaping',
+      description: 'For the first account only.',
+      auth: WRITE,
+      answers: ENDED,
+      async handler({ path, caller }) {
+        const site = siteFor(caller, path.site)
+        if (!(await overrides.resetLimits(site))) throw new NotFound('no limits are ordered for this site')
+        return { message: 'success' }
       },
     }),
   ]
 }
+
+function shortReason(text: string, name: string): string {
+  if (text.length > REASON_LENGTH_MAX) throw invalidFormat(name, text)
+  return text
+}
+
+function knownRate(text: string, name: string): string {
+  if (text !== NO_RATE && rateOf(text) === undefined) throw invalidFormat(name, text)
+  return text
+}
+
+const timeView = (ms: number) => new Date(ms).toISOString()
+const endView = (ms: number | null) => (ms === null ? null : timeView(ms))
+
+export const overrideView = ({ site, pause, limits }: Override): SiteOrder => ({
+  site,
+  pause: pause && { reason: pause.reason, since: timeView(pause.since), until: endView(pause.until) },
+  limits: limits && {
+    connections: limits.connections,
+    rate: limits.rate,
+    until: endView(limits.until),
+  },
+})
 
 function shapingView(shaping: Shaping): Omit<ShapingView, 'overrides'> {
   const table = shaping.current()
@@ -38,7 +189,7 @@ function shapingView(shaping: Shaping): Omit<ShapingView, 'overrides'> {
   return {
     version: table.version,
     file,
-    loaded_at: new Date(loadedAt).toISOString(),
+    loaded_at: timeView(loadedAt),
     faults,
     default: siteView(table.default),
     providers: table.sites.map(({ site, mx, limits }) => ({ site, mx, ...siteView(limits) })),

@@ -6,13 +6,12 @@ import type { Blocks } from '../../sending/ips/blocks/blocks.ts'
 import { blockView } from '../../sending/ips/operator-routes.ts'
 import type { Delivery, LaneState } from '../deliver/contract.ts'
 import type { Overrides } from '../deliver/overrides/overrides.ts'
-import { overrideView } from './override-routes.ts'
 import type { LaneView, QueueDomains } from './shapes.ts'
-import { limitsView } from './shaping-routes.ts'
+import { limitsView, overrideView } from './shaping-routes.ts'
 import { sharedBlock, sharedLane, sharedOverride } from './shared-lanes.ts'
 
 /** Waiting deliveries of one sending domain to one recipient domain from one source. */
-export interface GroupTotal {
+interface GroupTotal {
   accountId: string
   domainId: string
   domainName: string
@@ -27,15 +26,7 @@ export interface GroupTotal {
   oldestDueAt: number
 }
 
-export interface QueueTotals {
-  /** `accountId` null: of all accounts. */
-  groups(accountId: string | null): Promise<GroupTotal[]>
-  /** Drops cached counts. */
-  forget(): void
-  /** For one account without what others' mail on the same lanes says (shared-lanes.ts). */
-  lanes(accountId: string | null): Promise<LaneView[]>
-  domains(accountId: string | null): Promise<QueueDomains>
-}
+export type QueueTotals = ReturnType<typeof createQueueTotals>
 
 const GROUPS = (account: string) => `SELECT d.account_id, d.domain_id, d.recipient_domain, d.source_key,
     count(*) AS queued,
@@ -58,18 +49,21 @@ export function createQueueTotals(
   clock: Clock,
   blocks: Pick<Blocks, 'find'>,
   overrides: Pick<Overrides, 'find'>,
-): QueueTotals {
+) {
   const remembered: Cache<GroupTotal[]> = createCache({
     clock,
     ttlMs: REMEMBER_MS,
     entriesMax: ACCOUNTS_MAX,
     load: (key) => loadGroups(store, clock, key === '' ? null : key),
   })
-  const groups: QueueTotals['groups'] = async (accountId) => remembered.get(accountId ?? '')
+  /** `accountId` null: of all accounts. */
+  const groups = async (accountId: string | null) => remembered.get(accountId ?? '')
   return {
     groups,
+    /** Drops cached counts. */
     forget: () => remembered.forget(),
-    async lanes(accountId) {
+    /** For one account without what others' mail on the same lanes says (shared-lanes.ts). */
+    async lanes(accountId: string | null): Promise<LaneView[]> {
       const total = await groups(accountId)
       const names = await laneNames(delivery, total)
       const known = new Map(delivery.lanes().map((lane) => [lane.info.name, lane]))
@@ -83,7 +77,7 @@ export function createQueueTotals(
         return view({ name, site, provider }, laneGroups, known.get(name), { blocks, overrides })
       })
     },
-    async domains(accountId) {
+    async domains(accountId: string | null): Promise<QueueDomains> {
       const total = await groups(accountId)
       return {
         sending: domainViews(total, ({ domainName }) => domainName),

@@ -4,10 +4,10 @@ import type { Clock } from '../../base/time/clock.ts'
 import type { AccountRow } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
 
-export type AccountStatus = 'open' | 'disabled' | 'closed'
+type AccountStatus = 'open' | 'disabled' | 'closed'
 
 /** accounts.md section 3, with the defaults of rule 7. */
-export const FEATURE_DEFAULTS = {
+const FEATURE_DEFAULTS = {
   email_preview: false,
   inbox_placement: false,
   sending: true,

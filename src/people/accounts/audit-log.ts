@@ -8,9 +8,11 @@
  *
  * Rows past the retention are removed, oldest first.
  */
+
 import type { Logger } from 'pino'
 import { newId } from '../../base/ids.ts'
 import type { Clock } from '../../base/time/clock.ts'
+import { DAY_MS, HOUR_MS } from '../../base/time/durations.ts'
 import type { AuditEntry, AuditLog as CallLog } from '../../platform/http/rights/audit.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
@@ -25,12 +27,12 @@ export interface Actor {
 }
 
 /** `action`: `<noun>.<verb>`, such as `bounces.add`; `subject`: what was changed, such as the domain. */
-export interface Change {
+interface Change {
   action: string
   subject: string
   /** Stored as JSON; the caller limits its size and omits secrets. */
   detail: unknown
-  /** Of the response; null: not known yet. Default 200. */
+  /** Status of the response; null: not known yet. Default 200. */
   status?: number | null
 }
 
@@ -65,12 +67,11 @@ export function auditRow({ caller, remoteAddress, requestId }: Actor, change: Ch
   }
 }
 
-const DAY_MS = 86_400_000
-const REMOVE_EVERY_MS = 3_600_000
+const REMOVE_EVERY_MS = HOUR_MS
 /** Rows removed at a time, so that other writes are not delayed long. */
 const REMOVE_ROWS = 500
 
-export interface AuditLogParts {
+interface AuditLogParts {
   store: Store
   clock: Clock
   log: Logger

@@ -1,7 +1,8 @@
 /** How often something may happen within an hour, for each key such as a client's address. In memory. */
-import type { Clock } from '../../base/time/clock.ts'
 
-const HOUR_MS = 3_600_000
+import type { Clock } from '../../base/time/clock.ts'
+import { HOUR_MS } from '../../base/time/durations.ts'
+
 /** Keys that are remembered; beyond it the one with the oldest request is forgotten. */
 const KEYS_MAX = 5_000
 

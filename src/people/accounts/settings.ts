@@ -9,7 +9,7 @@ import { type InputOf, integerParam, wordParam } from '../../platform/http/reque
 import { StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
 import { type AccountDirectory, isAccountName } from './account-directory.ts'
 
-export interface AccountSettingsParts {
+interface AccountSettingsParts {
   store: Store
   clock: Clock
   accounts: Pick<AccountDirectory, 'changed'>

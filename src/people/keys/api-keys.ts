@@ -62,7 +62,7 @@ const SECRET_LENGTH_MAX = 256
 
 export function createKeys(store: Store, sealer: Sealer, clock: Clock): Keys {
   const compute = (secret: string) => sealer.mac('api-key', secret).toString('hex')
-  /** Of valid secrets: a client sends the same one thousands of times a second. */
+  /** Digests of valid secrets: a client sends the same one thousands of times a second. */
   const digests = new Map<string, string>()
   const digest = (secret: string) => digests.get(secret) ?? compute(secret)
   const byDigest: Cache<ApiKeyRow | null> = createCache({
@@ -243,7 +243,7 @@ export function createPublicKeys(store: Store, sealer: Sealer, clock: Clock): Pu
 }
 
 /** accounts.md section 4 rule 8. */
-export const EXPIRED_KEYS_KEPT_MS = 30 * DAY_MS
+const EXPIRED_KEYS_KEPT_MS = 30 * DAY_MS
 /** Removed at a time: each takes its sessions and links with it. */
 const STEP_ROWS = 500
 

@@ -16,8 +16,8 @@ import type { CredentialRow } from '../../platform/store/schema.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
 import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
 import { ownDomain } from '../../sending/domains/routes.ts'
-import { CREDENTIAL, SHOWN_ONCE } from '../accounts/shapes.ts'
 import type { Credentials } from './credentials.ts'
+import { CREDENTIAL, SHOWN_ONCE } from './shapes.ts'
 
 const TAG = 'Credentials'
 const READ = { area: 'keys', access: 'read' } as const

@@ -11,7 +11,7 @@ import type { SystemLoginWrite } from '../../sending/domains/create-domain.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
 import { DECOY_HASH, hashPassword, verifyPassword } from '../sign-in/passwords.ts'
 
-export interface NewCredential {
+interface NewCredential {
   /** Local part or full address. */
   login: string
   /** Absent: one is generated. */
@@ -192,7 +192,7 @@ export function createCredentials(store: Store, sealer: Sealer, clock: Clock): C
   }
 }
 
-export const systemLogin = (domain: Pick<Domain, 'name'>) => `postmaster@${domain.name}`
+const systemLogin = (domain: Pick<Domain, 'name'>) => `postmaster@${domain.name}`
 
 /** The full address of a login given as local part or address, in lower case. @throws BadRequest */
 function loginOf(domain: Domain, given: string): string {

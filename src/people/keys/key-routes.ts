@@ -9,8 +9,7 @@ import { type Operation, operation } from '../../platform/http/operation.ts'
 import { type InputOf, integerParam, textParam, wordParam } from '../../platform/http/request/inputs.ts'
 import type { Role } from '../../platform/http/rights/rights.ts'
 import type { ApiKeyRow } from '../../platform/store/schema.ts'
-import { API_KEY, NEW_API_KEY } from '../accounts/shapes.ts'
-import type { UserDirectory } from '../users/directory.ts'
+import type { UserDirectory } from '../accounts/user-directory.ts'
 import {
   disabledReason,
   KEY_KINDS,
@@ -20,6 +19,7 @@ import {
   type NewKey,
   type PublicKeys,
 } from './api-keys.ts'
+import { API_KEY, NEW_API_KEY } from './shapes.ts'
 
 const TAG = 'Account'
 const READ = { area: 'keys', access: 'read' } as const
@@ -29,10 +29,10 @@ const MESSAGE = text('What was done')
 const DAY_SECONDS = 86_400
 /** A hundred years. */
 const LIFETIME_SECONDS_MAX = 36_525 * DAY_SECONDS
-/** Of each free text of a key: the list shows all of them on one page. */
+/** Characters of each free text of a key: the list shows all of them on one page. */
 const TEXT_LENGTH_MAX = 255
 
-export interface KeyRouteParts {
+interface KeyRouteParts {
   keys: Keys
   publicKeys: PublicKeys
   userDirectory: Pick<UserDirectory, 'read'>

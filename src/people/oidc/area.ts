@@ -1,7 +1,7 @@
 /** Signing in to the dashboard with an OpenID Connect provider (decision 65). */
 import type { Area } from '../../area.ts'
 import type { Core } from '../../core.ts'
-import type { AccountsArea } from '../accounts/area.ts'
+import type { AccountsArea } from '../access/area.ts'
 import type { SystemMail } from '../users/mails.ts'
 import { createAttempts } from './attempts.ts'
 import { createLinking } from './linking.ts'

@@ -12,7 +12,7 @@ import type { Statement } from '../../platform/store/store.ts'
 export interface Attempt {
   state: string
   nonce: string
-  /** Of PKCE, RFC 7636 §4.1. */
+  /** Code verifier of PKCE, RFC 7636 §4.1. */
   verifier: string
   /** Unix milliseconds. */
   expiresAt: number

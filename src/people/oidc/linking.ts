@@ -12,7 +12,7 @@ import type { OidcConfig } from '../../platform/config/watching.ts'
 import type { UserRole } from '../../platform/http/rights/rights.ts'
 import { insert, StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
 import { auditStatement } from '../accounts/audit-log.ts'
-import { emailOf, type User, type UserDirectory } from '../users/directory.ts'
+import { emailOf, type User, type UserDirectory } from '../accounts/user-directory.ts'
 import { providerLinkedMail, type SystemMail } from '../users/mails.ts'
 import {
   becomeMaster,
@@ -31,7 +31,7 @@ export interface Linking {
   signIn(identity: Identity, completion: readonly Statement[], visitor: Visitor): Promise<User>
 }
 
-export interface LinkingParts {
+interface LinkingParts {
   oidc: OidcConfig
   store: Store
   clock: Clock

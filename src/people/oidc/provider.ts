@@ -44,7 +44,7 @@ const FAILURE_MS = 5_000
 /** Clocks of provider and service may differ by this much. */
 const TOLERANCE_SECONDS = 30
 
-export interface ProviderParts {
+interface ProviderParts {
   oidc: OidcConfig
   redirectUri: string
   fetch: ProviderFetch['fetch']

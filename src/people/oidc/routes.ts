@@ -26,7 +26,7 @@ const ANSWER = {
 }
 const RETRY_SECONDS = 10
 
-export interface OidcRouteParts {
+interface OidcRouteParts {
   /** Null: the operator has named no provider. */
   signIn: OidcSignIn | null
   attempts: Attempts

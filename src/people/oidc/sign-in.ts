@@ -7,15 +7,15 @@
 import { networkOf } from '../../base/net/ip.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { HourlyQuota } from '../accounts/hourly-quota.ts'
+import type { User } from '../accounts/user-directory.ts'
 import type { SignInContext } from '../sign-in/session-opening.ts'
-import type { User } from '../users/directory.ts'
 import type { Attempt, Attempts } from './attempts.ts'
 import type { Linking } from './linking.ts'
 import type { Provider } from './provider.ts'
 import { SignInRefused } from './refused.ts'
 
 export interface OidcSignIn {
-  /** Of the button: "Sign in with <label>". */
+  /** Text of the button: "Sign in with <label>". */
   readonly label: string
   /** Where the browser is to go, and the attempt for its cookie. @throws SignInRefused */
   begin(): Promise<{ url: string; attempt: Attempt }>
@@ -28,7 +28,7 @@ const PER_NETWORK_MAX = 1_000
 const AT_A_TIME_MAX = 50
 const BUSY = 'Too many people are signing in. Try again in a few minutes'
 
-export interface OidcSignInParts {
+interface OidcSignInParts {
   label: string
   provider: Provider
   attempts: Attempts

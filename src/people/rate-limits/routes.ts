@@ -25,7 +25,7 @@ const LIMIT = named('AccountRateLimit', 'A rate limit of an account', {
   is_default: flag('The general limit applies'),
 })
 
-export interface RateLimitRouteParts {
+interface RateLimitRouteParts {
   accountLimits: AccountLimits
   limits: Readonly<Record<LimitName, LimitSetting>>
   accounts: AccountDirectory

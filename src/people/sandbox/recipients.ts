@@ -6,19 +6,21 @@
  * Mails to strangers are limited per account and per address, in the database, so that neither a restart nor another
  * process forgets them.
  */
+
 import { randomBytes } from 'node:crypto'
 import { BadRequest, TooManyRequests } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
 import type { Clock } from '../../base/time/clock.ts'
+import { DAY_MS } from '../../base/time/durations.ts'
 import type { SandboxRecipientRow } from '../../platform/store/schema.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
 import { StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
 import { type Actor, auditStatement } from '../accounts/audit-log.ts'
 import type { SANDBOX_RECIPIENT } from '../accounts/shapes.ts'
-import { emailOf } from '../users/directory.ts'
+import { emailOf } from '../accounts/user-directory.ts'
 import type { SystemMail } from '../users/mails.ts'
 
-export type SandboxRecipient = Of<typeof SANDBOX_RECIPIENT>
+type SandboxRecipient = Of<typeof SANDBOX_RECIPIENT>
 
 export interface SandboxRecipients {
   /** Oldest first. */
@@ -33,15 +35,14 @@ export interface SandboxRecipients {
   confirm(token: string, visitor: Omit<Actor, 'caller'>): Promise<string | null>
 }
 
-const DAY_MS = 86_400_000
-export const RECIPIENTS_MAX = 5
+const RECIPIENTS_MAX = 5
 const LINK_DAYS = 7
 const MAILS_PER_ACCOUNT_MAX = 20
 const MAILS_PER_ADDRESS_MAX = 3
 const TOKEN_BYTES = 32
 const TOKEN_PATTERN = /^[A-Za-z0-9_-]{43}$/
 
-export interface SandboxRecipientParts {
+interface SandboxRecipientParts {
   store: Store
   sealer: Sealer
   clock: Clock

@@ -5,16 +5,18 @@
  * address, way and login, and then written: one row each for the most frequent groups, and one row for the sum of
  * the rest. A day adds at most ROWS_PER_DAY_MAX rows of the first kind and 1,440 of the second, about 1 MB.
  */
+
 import type { Logger } from 'pino'
 import { networkOf } from '../../base/net/ip.ts'
 import type { Clock, Timer } from '../../base/time/clock.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
+import { DAY_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import type { Statement, Store } from '../../platform/store/store.ts'
 import { auditStatement } from '../accounts/audit-log.ts'
 
-export type SignInWay = 'api' | 'session' | 'link' | 'smtp' | 'password' | 'oidc'
+type SignInWay = 'api' | 'session' | 'link' | 'smtp' | 'password' | 'oidc'
 
-export interface FailedSignIn {
+interface FailedSignIn {
   remoteAddress: string
   way: SignInWay
   /** The login that was tried, if one of that name exists; never text from a stranger. */
@@ -29,14 +31,13 @@ export interface FailedSignIns {
   close(): Promise<void>
 }
 
-const COUNT_FOR_MS = 60_000
+const COUNT_FOR_MS = MINUTE_MS
 /** Groups counted separately within a minute, about 300 kB; further failures are only summed. */
 const GROUPS_MAX = 1_000
 /** Groups that get their own row, per minute. */
 const ROWS_PER_MINUTE_MAX = 20
 /** Groups that get their own row, per day, so that a long attack from many addresses stays small. */
 const ROWS_PER_DAY_MAX = 2_000
-const DAY_MS = 86_400_000
 
 interface Group {
   accountId: string
@@ -48,7 +49,7 @@ interface Group {
   lastAt: number
 }
 
-export interface FailedSignInParts {
+interface FailedSignInParts {
   store: Store
   clock: Clock
   log: Logger

@@ -5,6 +5,7 @@
 
 import { remember } from '../../base/flow/cache.ts'
 import type { Clock } from '../../base/time/clock.ts'
+import { DAY_MS } from '../../base/time/durations.ts'
 import type { Store } from '../../platform/store/store.ts'
 
 export interface LoginPlaces {
@@ -13,7 +14,6 @@ export interface LoginPlaces {
   note(login: string, network: string): Promise<void>
 }
 
-const DAY_MS = 24 * 3_600_000
 /** A network is forgotten when the login was not used there for this long. */
 const KNOWN_FOR_MS = 90 * DAY_MS
 /** A network in use is written again once a day. */

@@ -3,7 +3,7 @@
 import type { Context } from '../../platform/http/operation.ts'
 import { cookieValue, SESSION_COOKIE } from '../../platform/http/rights/auth.ts'
 import type { AuditLog } from '../accounts/audit-log.ts'
-import type { User } from '../users/directory.ts'
+import type { User } from '../accounts/user-directory.ts'
 import type { OpenedSession, SessionSource, Sessions } from './sessions.ts'
 
 export type SignInContext = Pick<

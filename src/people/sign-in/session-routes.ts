@@ -13,7 +13,7 @@ import type { Sessions } from './sessions.ts'
 const PATH = '/sendwright/v1/sessions'
 const TAG = 'Account'
 
-export interface SessionRouteParts {
+interface SessionRouteParts {
   sessions: Sessions
   accounts: Pick<AccountDirectory, 'byId'>
   firstAccountId: string

@@ -5,11 +5,13 @@
  * A session has the rights that its user or key has at the time of each request, and ends with that user or key. Sessions
  * and links without either are the operator's: they were created on the machine itself.
  */
+
 import { randomBytes } from 'node:crypto'
 import { type Kysely, sql } from 'kysely'
 import { randomHex } from '../../base/ids.ts'
 import { NotFound, Unauthenticated } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
+import { DAY_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import type { Role } from '../../platform/http/rights/rights.ts'
 import type { AccountSettingsRow, Schema, SessionRow } from '../../platform/store/schema.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
@@ -22,20 +24,20 @@ export interface SessionSource {
   user?: SessionUser
 }
 
-export interface SessionUser {
+interface SessionUser {
   id: string
   /** When the user was authenticated: a session of an older epoch has ended (users/users.ts). */
   epoch: number
 }
 
-export interface Session extends SessionSource {
+interface Session extends SessionSource {
   /** Shown in lists; not a secret. */
   id: string
   role: Role
 }
 
 /** The client that signs in, shown in the list of sessions. */
-export interface Browser {
+interface Browser {
   remoteAddress: string
   userAgent: string
 }
@@ -58,7 +60,7 @@ export interface Sessions {
   /** `isUse`: a request of the browser, which postpones the end for lack of use. Default true. */
   find(secret: string, isUse?: boolean): Promise<Session | null>
   close(secret: string): Promise<void>
-  /** Of an account, newest first, without expired ones. */
+  /** Sessions of an account, newest first, without expired ones. */
   list(accountId: string): Promise<SessionRow[]>
   /** @throws NotFound */
   end(accountId: string, id: string): Promise<void>
@@ -66,8 +68,7 @@ export interface Sessions {
   endAll(accountId: string, exceptId: string | null): Promise<number>
 }
 
-const LINK_LIFETIME_MS = 30 * 60_000
-const DAY_MS = 24 * 3_600_000
+const LINK_LIFETIME_MS = 30 * MINUTE_MS
 /** Unless the account has set another. */
 const SESSION_LIFETIME_MS = 14 * DAY_MS
 /** Ends a user's session without use, unless the account has set another time. Other sessions have no such default. */
@@ -84,7 +85,7 @@ const LINKS_PER_SOURCE_MAX = 20
  * How often a session's last use is written: reads must not become writes. With a short time-out it is a tenth of that,
  * so a session ends at most that much too early.
  */
-const LAST_USED_STEP_MS = 5 * 60_000
+const LAST_USED_STEP_MS = 5 * MINUTE_MS
 const LAST_USED_STEPS = 10
 const USER_AGENT_LENGTH_MAX = 256
 
@@ -94,7 +95,7 @@ export function createSessions(store: Store, sealer: Sealer, clock: Clock): Sess
   const nowMs = () => Math.floor(clock.now())
 
   // They stay until the transaction ends: on PostgreSQL they could be deleted before the row that refers to them is inserted.
-  const keyOf = (tx: Kysely<Schema>, id: string): Promise<SourceKey | undefined> =>
+  const sourceKey = (tx: Kysely<Schema>, id: string): Promise<SourceKey | undefined> =>
     tx
       .selectFrom('api_keys')
       .select(['account_id', 'kind', 'role', 'disabled_reason', 'expires_at'])
@@ -122,7 +123,7 @@ export function createSessions(store: Store, sealer: Sealer, clock: Clock): Sess
         expires_at: now + LINK_LIFETIME_MS,
       }
       await store.transaction(async (tx) => {
-        const key = source.keyId === null ? null : await keyOf(tx, source.keyId)
+        const key = source.keyId === null ? null : await sourceKey(tx, source.keyId)
         const user = source.user === undefined ? null : await userOf(tx, source.user.id)
         if (key === undefined || user === undefined) throw new Unauthenticated()
         await tx.deleteFrom('login_links').where('expires_at', '<=', now).execute()
@@ -148,7 +149,7 @@ export function createSessions(store: Store, sealer: Sealer, clock: Clock): Sess
       const now = nowMs()
       return store.transaction(async (tx) => {
         // Not from the cache of keys: on another node this key may have been deleted.
-        const key = source.keyId === null ? null : await keyOf(tx, source.keyId)
+        const key = source.keyId === null ? null : await sourceKey(tx, source.keyId)
         const user = source.user === undefined ? null : await userOf(tx, source.user.id)
         const role = key === undefined || user === undefined ? null : rightsOf(source, key, user, now)
         if (role === null || (await isClosed(tx, source))) return null

@@ -6,7 +6,7 @@
 import type { Area } from '../../area.ts'
 import type { Core } from '../../core.ts'
 import { removeIndexedRows } from '../../platform/store/account-rows.ts'
-import type { AccountsArea } from '../accounts/area.ts'
+import type { AccountsArea } from '../access/area.ts'
 import type { SystemMail } from './mails.ts'
 import { ownUserRoutes } from './own-routes.ts'
 import { publicUserRoutes } from './public-routes.ts'

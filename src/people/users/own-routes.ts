@@ -8,11 +8,11 @@ import { jsonReply } from '../../platform/http/answer/reply.ts'
 import { type Context, type Operation, operation } from '../../platform/http/operation.ts'
 import type { InputOf } from '../../platform/http/request/inputs.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'
+import type { User, UserDirectory } from '../accounts/user-directory.ts'
+import type { PasswordSignIn } from '../sign-in/password-sign-in.ts'
+import { NEW_PASSWORD, secretParam } from '../sign-in/proof-params.ts'
+import type { SecondFactor } from '../sign-in/second-factor.ts'
 import { type SessionOpening, sessionCookie } from '../sign-in/session-opening.ts'
-import type { User, UserDirectory } from './directory.ts'
-import type { PasswordSignIn } from './password-sign-in.ts'
-import { NEW_PASSWORD, secretParam } from './proof-params.ts'
-import type { SecondFactor } from './second-factor.ts'
 import { RECOVERY_CODES, TOTP_SECRET } from './shapes.ts'
 import type { Users } from './users.ts'
 
@@ -25,7 +25,7 @@ const PROOF = {
   code: secretParam('Of the authenticator app, or a recovery code; required if the user has an app'),
 }
 
-export interface OwnRouteParts {
+interface OwnRouteParts {
   userDirectory: UserDirectory
   users: Users
   secondFactor: SecondFactor

@@ -6,11 +6,11 @@ import type { FailedAttempts } from '../../platform/http/limits/failed-attempts.
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import { textParam } from '../../platform/http/request/inputs.ts'
 import { cookieValue, SESSION_COOKIE } from '../../platform/http/rights/auth.ts'
+import type { User } from '../accounts/user-directory.ts'
 import type { FailedSignIns } from '../sign-in/failed-sign-ins.ts'
+import { NEW_PASSWORD, TOKEN } from '../sign-in/proof-params.ts'
 import { type SessionOpening, type SignInContext, sessionCookie } from '../sign-in/session-opening.ts'
 import type { Sessions } from '../sign-in/sessions.ts'
-import type { User } from './directory.ts'
-import { NEW_PASSWORD, TOKEN } from './proof-params.ts'
 import type { ResetRequests } from './reset-requests.ts'
 import type { Users, Visitor } from './users.ts'
 
@@ -20,7 +20,7 @@ const REQUESTED = 'If there is a user with this address, a mail with a link has 
 const BY_LINK = { token: TOKEN, password: NEW_PASSWORD }
 const LINK_ERRORS = { 404: 'Used, or too old', 429: TOO_MANY } as const
 
-export interface PublicUserRouteParts {
+interface PublicUserRouteParts {
   users: Users
   resets: ResetRequests
   sessions: Sessions

@@ -10,7 +10,7 @@ import { TooManyRequests, TooManyWaiting } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { auditStatement } from '../accounts/audit-log.ts'
 import { HourlyQuota } from '../accounts/hourly-quota.ts'
-import type { UserDirectory } from './directory.ts'
+import type { UserDirectory } from '../accounts/user-directory.ts'
 import { resetMail, type SystemMail } from './mails.ts'
 import type { UserTokens } from './user-tokens.ts'
 import type { Visitor } from './users.ts'
@@ -22,7 +22,7 @@ export interface ResetRequests {
   stop(): Promise<void>
 }
 
-export interface ResetRequestParts {
+interface ResetRequestParts {
   clock: Clock
   log: Logger
   userDirectory: Pick<UserDirectory, 'byEmail'>

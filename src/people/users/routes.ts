@@ -1,6 +1,6 @@
 /** Users of an account over HTTP (accounts.md section 7). */
 import { Forbidden } from '../../base/process/errors.ts'
-import { described, integer, list, message, object } from '../../base/shape.ts'
+import { described, integer, list, message, type Of, object } from '../../base/shape.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import {
   choiceParam,
@@ -9,14 +9,13 @@ import {
   skipParam,
   textParam,
 } from '../../platform/http/request/inputs.ts'
-import { USER_ROLES } from '../../platform/http/rights/rights.ts'
+import { USER_ROLES, type UserRole } from '../../platform/http/rights/rights.ts'
 import { SUCCESS } from '../accounts/shapes.ts'
+import { isActive, type User, type UserDirectory } from '../accounts/user-directory.ts'
 import { requireLocalKey } from '../keys/api-keys.ts'
-import type { UserDirectory } from './directory.ts'
-import type { SecondFactor } from './second-factor.ts'
+import type { SecondFactor } from '../sign-in/second-factor.ts'
 import { USER } from './shapes.ts'
 import type { Users } from './users.ts'
-import { userView } from './view.ts'
 
 const TAG = 'Users'
 const PATH = '/v5/users'
@@ -27,7 +26,7 @@ const EMAIL = textParam('Receives the invitation', { required: true })
 const NAME = textParam('Shown in lists', { required: true })
 const LIMIT_MAX = 1_000
 
-export interface UserRouteParts {
+interface UserRouteParts {
   userDirectory: UserDirectory
   users: Users
   secondFactor: SecondFactor
@@ -200,4 +199,40 @@ function adminRoute(users: Users): Operation {
       return userView(await users.createAdmin(caller.accountId, input()))
     },
   })
+}
+
+type UserView = Of<typeof USER>
+
+/** `2022-12-20T16:52:01.892000`, UTC without a zone. */
+const timestamp = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString().replace('Z', '000'))
+
+/** A user in responses. */
+function userView(user: User): UserView {
+  const [local = '', domain = ''] = user.email.split('@')
+  return {
+    id: user.id,
+    activated: isActive(user),
+    name: user.name,
+    is_disabled: user.is_disabled === 1,
+    email: user.email,
+    email_details: {
+      address: user.email,
+      is_valid: true,
+      parts: { domain, local_part: local, display_name: user.name },
+    },
+    role: user.role as UserRole,
+    account_id: user.account_id,
+    opened_ip: user.opened_ip ?? '',
+    is_master: user.is_master === 1,
+    metadata: {},
+    tfa_enabled: user.totp_sealed !== null,
+    tfa_active: user.totp_sealed !== null,
+    tfa_created_at: timestamp(user.totp_created_at),
+    password_updated_at: timestamp(user.password_updated_at),
+    preferences: { time_zone: 'UTC', time_format: '24h', programming_language: 'curl' },
+    auth: { method: user.auth_method === 'oidc' ? 'oidc' : 'password' },
+    github_user_id: null,
+    salesforce_user_id: null,
+    migration_status: 'done',
+  }
 }

@@ -14,7 +14,7 @@ import {
   signIn,
 } from '../../../test/support/users.ts'
 import { fromBase32 } from '../../base/base32.ts'
-import { totpCode, totpStep } from './totp.ts'
+import { totpCode, totpStep } from '../sign-in/totp.ts'
 
 const ME = '/sendwright/v1/me'
 const NEW_PASSWORD = 'another staple entirely'

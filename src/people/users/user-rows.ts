@@ -2,7 +2,7 @@
 import { randomHex } from '../../base/ids.ts'
 import type { UserRole } from '../../platform/http/rights/rights.ts'
 import { insert, type Statement } from '../../platform/store/store.ts'
-import type { User } from './directory.ts'
+import type { User } from '../accounts/user-directory.ts'
 
 /** More than any team; a list of all of them is still one page. */
 export const USERS_PER_ACCOUNT_MAX = 1_000

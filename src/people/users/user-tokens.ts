@@ -2,12 +2,14 @@
  * Tokens in the links of invitations and password resets: 256 random bits, stored only as a keyed digest. Each is valid
  * once, until it expires.
  */
+
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../base/time/clock.ts'
+import { DAY_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
 import { insert, type Statement, type Store } from '../../platform/store/store.ts'
 
-export type TokenPurpose = 'invitation' | 'reset'
+type TokenPurpose = 'invitation' | 'reset'
 
 export interface UserTokens {
   readonly invitationDays: number
@@ -23,8 +25,6 @@ export interface UserTokens {
   consume(purpose: TokenPurpose, token: string): Statement
 }
 
-const DAY_MS = 24 * 3_600_000
-const MINUTE_MS = 60_000
 /** accounts.md section 7 rule 4. */
 const INVITATION_DAYS = 7
 const RESET_MINUTES = 60

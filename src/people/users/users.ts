@@ -12,8 +12,8 @@ import { invalidFormat } from '../../base/values.ts'
 import type { UserRole } from '../../platform/http/rights/rights.ts'
 import { StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
 import { type Actor, auditStatement } from '../accounts/audit-log.ts'
-import { checkChosen, hashChosen } from './chosen-password.ts'
-import { emailOf, isActive, type User, type UserDirectory } from './directory.ts'
+import { emailOf, isActive, type User, type UserDirectory } from '../accounts/user-directory.ts'
+import { checkChosen, hashChosen } from '../sign-in/chosen-password.ts'
 import { invitationMail, passwordAllowedMail, passwordChangedMail, type SystemMail } from './mails.ts'
 import {
   becomeMaster,
@@ -28,13 +28,13 @@ import {
 } from './user-rows.ts'
 import type { UserTokens } from './user-tokens.ts'
 
-export interface NewUser {
+interface NewUser {
   email: string
   name: string
   role: UserRole
 }
 
-export interface UserChanges {
+interface UserChanges {
   name?: string | undefined
   role?: UserRole | undefined
   isDisabled?: boolean | undefined
@@ -72,7 +72,7 @@ export type Visitor = Pick<Actor, 'remoteAddress' | 'requestId'>
 
 const LINK_VOID = 'This link has been used or is too old'
 
-export interface UsersParts {
+interface UsersParts {
   store: Store
   clock: Clock
   userDirectory: UserDirectory

@@ -50,7 +50,7 @@ export function readListening(readers: Readers) {
       () => 1_000,
     ),
     /**
-     * Of one client address, on each HTTP listener; trusted proxies are exempt. A program that sends a batch with one call
+     * Connections of one client address on each HTTP listener; trusted proxies are exempt. A program that sends a batch with one call
      * per message, all at once, opens as many.
      */
     httpConnectionsPerIpMax: setting(

@@ -61,13 +61,13 @@ function readOidc({ setting, optional, faults }: Readers) {
   const oidc = {
     /** Null: a public client, which has only PKCE. */
     clientSecret: optional('OIDC_CLIENT_SECRET', secretText(1)),
-    /** Of the button: "Sign in with <label>". */
+    /** Text of the button: "Sign in with <label>". */
     label: setting('OIDC_LABEL', buttonLabel, () => 'single sign-on'),
     /** Separated by blanks. */
     scopes: setting('OIDC_SCOPES', scopes, () => 'openid email profile'),
     /** Only addresses in these domains may sign in; null: in any. */
     domains: typeof domains === 'string' ? null : domains,
-    /** Of users that are created when they sign in for the first time; null: only invited users may. */
+    /** Role of users that are created when they sign in for the first time; null: only invited users may. */
     newUserRole: optional('OIDC_NEW_USER_ROLE', oneOf(USER_ROLES)),
     /** The claim that names the roles of a user; null: roles are set here. */
     roleClaim: optional('OIDC_ROLE_CLAIM', claimName),
@@ -112,7 +112,7 @@ function readTraces({ setting, optional, faults }: Readers) {
   // Traces have a path below the base address of a collector (OTLP 1.0, "OTLP/HTTP Request").
   const url = optional('OTLP_ENDPOINT', (text) => `${baseUrl(text)}/v1/traces`)
   const headers = optional('OTLP_HEADERS', headerFields)
-  /** Of the traces that begin here, 0 to 1. */
+  /** Share of the traces that begin here, 0 to 1. */
   const share = setting(
     'OTLP_SAMPLING',
     (text) => millionths(text) / 1_000_000,

@@ -45,7 +45,7 @@ export class Exchange {
   /** operationId; undefined for pages and unknown paths. */
   operation: string | undefined = undefined
   status = 200
-  /** Of this request, once its caller is known; undefined: it is not traced. */
+  /** Span of this request, once its caller is known; undefined: it is not traced. */
   span: TraceSpan | undefined = undefined
   /** By `performance.now()`. */
   readonly startedAt = performance.now()

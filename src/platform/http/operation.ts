@@ -250,7 +250,7 @@ const MORE = '...'
 
 interface KnownNames {
   names: ReadonlySet<string>
-  /** Of names that end as the caller likes: `h:<name>` is declared, `h:X-Any` is known. */
+  /** Beginnings of names that end as the caller likes: `h:<name>` is declared, `h:X-Any` is known. */
   prefixes: readonly string[]
 }
 

@@ -2,10 +2,10 @@
  * A periodic job: work that an area repeats at an interval, one run at a time in a process.
  *
  * Most jobs are for the database as a whole, such as removing old rows. Those run in one process at a time, under a
- * lease (job-lease.ts), and the time of the next run survives restarts. Other jobs run in several: because they claim
+ * lease, and the time of the next run survives restarts. Other jobs run in several: because they claim
  * the rows that they work on, or because they look after the memory of their process.
  *
- * The area makes the job and keeps it to wake it; the runner (job-runner.ts) starts and stops all of them.
+ * The area makes the job and keeps it to wake it; the runner starts and stops all of them.
  */
 
 import type { Logger } from 'pino'
@@ -188,7 +188,7 @@ class PeriodicJob implements Job {
     }
   }
 
-  /** Of failures in a row with the same message only the first is logged. */
+  /** Logs only the first of several failures in a row with the same message. */
   #ended({ clock, log }: JobContext, error: unknown): void {
     const text = error === null ? null : String(error instanceof Error ? error.message : error)
     const known = this.#lastError
@@ -215,7 +215,7 @@ export interface JobReport {
   /** Null: not yet, by the process that reports, or for jobs of the database by any. */
   lastStartedAt: number | null
   lastEndedAt: number | null
-  /** Of the last run, if it failed. */
+  /** Why the last run failed; null: it did not. */
   lastError: string | null
 }
 

@@ -21,7 +21,7 @@ interface AnnouncementParts {
 export interface Announcements extends ChangeCarrier {
   /** A notification has arrived on either channel. */
   received(payload: string): void
-  /** Those that were waited for may be gone. */
+  /** Processes that were waited for may be gone. */
   othersChanged(): void
 }
 

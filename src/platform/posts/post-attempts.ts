@@ -33,7 +33,7 @@ export interface PreparedPost {
   totalMs?: number
   /** Pauses in milliseconds, each after the previous attempt; empty: one attempt only. */
   retryScheduleMs: readonly number[]
-  /** Of the span that led to the POST; undefined or absent: its span begins a trace. */
+  /** Names the span that led to the POST; undefined or absent: its span begins a trace. */
   traceparent?: string | undefined
   /** Statements for the transaction that ends the attempt. */
   record(attempt: Attempt): Statement[]
@@ -57,7 +57,7 @@ interface PostAttemptParts {
   log: Logger
   kinds: ReadonlyMap<string, PostKind>
   rows: PostRows
-  tracing?: Tracing | undefined
+  tracing: Tracing | undefined
   /** Schedules a retry that is due before the next discovery. */
   retryIn(lane: Lane, waitMs: number): void
   /** Aborts when the queue stops. */

@@ -86,6 +86,8 @@ async function rig(
     ...options.kind,
   }
   const queue = createPostQueue({
+    tracing: undefined,
+    isOff: false,
     store,
     client,
     clock,

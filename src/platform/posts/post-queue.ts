@@ -25,9 +25,9 @@ interface PostQueueParts {
   log: Logger
   /** Identifies this process among those that share the database. */
   owner: string
-  tracing?: Tracing | undefined
+  tracing: Tracing | undefined
   /** Other processes make the POSTs. */
-  isOff?: boolean
+  isOff: boolean
 }
 
 export interface PostQueue {
@@ -49,7 +49,7 @@ const HINT_MS = 100
 const LANES_IN_HINT_MAX = 100
 
 export function createPostQueue(parts: PostQueueParts): PostQueue {
-  const { store, client, clock, log, owner, tracing, isOff = false } = parts
+  const { store, client, clock, log, owner, tracing, isOff } = parts
   const { changes } = store
   const kinds = new Map<string, PostKind>()
   const stopping = new AbortController()

@@ -36,7 +36,7 @@ export interface EventBounds {
 
 interface Known {
   begun: readonly number[]
-  /** Of all partitions, in order. */
+  /** Object ids of all partitions, in order. */
   oids: readonly number[]
   later: { oids: readonly number[]; fromUs: number } | null
 }

@@ -128,6 +128,13 @@ export interface Store {
   close(): Promise<void>
 }
 
+/** As `Store.statement`. */
+export function statementOf(query: Compilable, expectRows?: number): Statement {
+  const { sql, parameters } = query.compile()
+  const statement: Statement = { sql, values: parameters as readonly SqlValue[] }
+  return expectRows === undefined ? statement : { ...statement, expectRows }
+}
+
 /** Columns of the rows last inserted into a table, and the texts of its statements by number of rows. */
 interface InsertTexts {
   columns: readonly string[]

@@ -28,10 +28,10 @@ import { VERSION } from '../../base/process/version.ts'
 import { readTraceparent, type SpanCounts, type SpanKind, type Tracing, traceparentOf } from './tracing.ts'
 
 interface TracingOptions {
-  /** Of the collector's traces: with `/v1/traces`. */
+  /** Address of the collector for traces, with `/v1/traces`. */
   url: string
   headers: Readonly<Record<string, string>>
-  /** Of the traces that begin here, 0 to 1; those of a caller are sampled as the caller says. */
+  /** Share of the traces that begin here, 0 to 1; a trace of a caller is sampled as the caller says. */
   share: number
   /** Names this process. */
   instance: string

@@ -27,7 +27,7 @@ export type IssueOutcome =
   | { kind: 'failed'; why: string; retryAfterMs: number }
 
 /** The account with one authority, stored by the caller. */
-export interface AcmeAccount {
+interface AcmeAccount {
   /** PKCS #8, PEM, P-256. */
   key: string
   /** Null: not registered with the authority yet. */
@@ -48,15 +48,9 @@ export interface AcmeAccounts {
 }
 
 /** Publishes the token's response at /.well-known/acme-challenge/{token}. */
-export type Publish = (token: string, answer: string) => Promise<void>
+type Publish = (token: string, answer: string) => Promise<void>
 
-export interface Issuer {
-  /**
-   * Orders a certificate; `publish` is awaited before the authority is notified. Does not reject for failures of
-   * the authority or the network. @throws when `signal` aborts, and what `publish` or the accounts throw
-   */
-  issue(host: string, publish: Publish, signal: AbortSignal): Promise<IssueOutcome>
-}
+export type Issuer = ReturnType<typeof createIssuer>
 
 /** Authorities answer within seconds; a validation may take a minute. */
 const ORDER_MAX_MS = 5 * MINUTE_MS
@@ -75,7 +69,7 @@ export function createIssuer(options: {
   accounts: AcmeAccounts
   clock: Clock
   exchange?: AcmeExchange
-}): Issuer {
+}) {
   const { directory, accounts, clock, exchange = exchangeOverHttp } = options
 
   async function order(host: string, publish: Publish, signal: AbortSignal): Promise<IssueOutcome> {
@@ -109,7 +103,11 @@ export function createIssuer(options: {
   }
 
   return {
-    async issue(host, publish, signal) {
+    /**
+     * Orders a certificate; `publish` is awaited before the authority is notified. Does not reject for failures of
+     * the authority or the network. @throws when `signal` aborts, and what `publish` or the accounts throw
+     */
+    async issue(host: string, publish: Publish, signal: AbortSignal): Promise<IssueOutcome> {
       const deadline = new AbortController()
       const timer = clock.setTimer(ORDER_MAX_MS, () => deadline.abort())
       try {

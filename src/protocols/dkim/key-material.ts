@@ -21,8 +21,8 @@ export class DkimKeyError extends Error {
 }
 
 /** Signers must use at least 1024 bits (RFC 8301 §3.2); above 4096 the record and the signature cost too much. */
-export const RSA_BITS_MIN = 1024
-export const RSA_BITS_MAX = 4096
+const RSA_BITS_MIN = 1024
+const RSA_BITS_MAX = 4096
 
 /** An RSA-4096 key in PKCS #8 PEM is about 3,300 characters; the rest is room for comments around it. */
 const PEM_LENGTH_MAX = 8192

@@ -31,8 +31,6 @@ export interface SigningKey {
 export interface SigningOptions {
   /** `t=`, cut to whole seconds. */
   signedAt: Date
-  /** Names to sign where present, in lower case, in the order of `h=`; `list-*` means all that begin so. */
-  headerNames?: readonly string[]
 }
 
 /**
@@ -51,8 +49,11 @@ const CLOSED_NAMES = [
   'content-transfer-encoding',
   'reply-to',
 ]
-/** Servers on the way may add list fields, and Sender, Resent and trace fields, which are not signed (RFC 6376 §5.4.1). */
-const DEFAULT_HEADER_NAMES = [...CLOSED_NAMES, 'list-*']
+/**
+ * Signed where present. Servers on the way may add such fields, and Sender, Resent and trace fields, which are not signed
+ * (RFC 6376 §5.4.1).
+ */
+const LIST_FIELDS = 'list-'
 
 /** Lines of the field stay within this where a fold is possible (RFC 5322 §2.1.1). */
 const LINE_LENGTH = 76
@@ -105,7 +106,7 @@ function unsignedFields(
   keys: readonly SigningKey[],
   options: SigningOptions,
 ): { key: SigningKey; field: string; text: string }[] {
-  const selection = selectionOf(headers, options.headerNames ?? DEFAULT_HEADER_NAMES)
+  const selection = selectionOf(headers)
   let canonical = ''
   for (const { place, name } of selection.fields)
     canonical += `${name}:${canonicalValue(headers[place] as string)}\r\n`
@@ -141,24 +142,22 @@ const selections = new Map<string, Selection>()
 const SELECTIONS_MAX = 1_000
 const SELECTION_CHARS_MAX = 1_000
 
-function selectionOf(headers: readonly string[], wanted: readonly string[]): Selection {
+function selectionOf(headers: readonly string[]): Selection {
   let written = ''
   for (const field of headers) {
     assert(isFolded(field), 'header field with a line end that is not a fold')
     const colon = field.indexOf(':')
     written += colon > 0 ? field.slice(0, colon + 1) : ':'
   }
-  if (wanted !== DEFAULT_HEADER_NAMES || written.length > SELECTION_CHARS_MAX) return select(headers, wanted)
-  return (
-    selections.get(written) ?? remember(selections, SELECTIONS_MAX, ownText(written), select(headers, wanted))
-  )
+  if (written.length > SELECTION_CHARS_MAX) return select(headers)
+  return selections.get(written) ?? remember(selections, SELECTIONS_MAX, ownText(written), select(headers))
 }
 
 /**
  * A name that is listed n times means its last n instances counted upwards (RFC 6376 §5.4.2), so instances are chosen
  * from the bottom.
  */
-function select(headers: readonly string[], wanted: readonly string[]): Selection {
+function select(headers: readonly string[]): Selection {
   const places = new Map<string, number[]>()
   for (const [place, field] of headers.entries()) {
     // A line that is no field cannot be named.
@@ -171,7 +170,8 @@ function select(headers: readonly string[], wanted: readonly string[]): Selectio
   }
   const names: string[] = []
   const fields: { place: number; name: string }[] = []
-  for (const name of new Set(wanted.flatMap((pattern) => expandName(pattern, places)))) {
+  const ofList = [...places.keys()].filter((name) => name.startsWith(LIST_FIELDS))
+  for (const name of [...CLOSED_NAMES, ...ofList]) {
     for (const place of places.get(name) ?? []) {
       names.push(name)
       fields.push({ place, name })
@@ -179,11 +179,6 @@ function select(headers: readonly string[], wanted: readonly string[]): Selectio
     if (CLOSED_NAMES.includes(name)) names.push(name)
   }
   return { names, fields }
-}
-
-function expandName(pattern: string, present: ReadonlyMap<string, unknown>): string[] {
-  if (!pattern.endsWith('*')) return [pattern]
-  return [...present.keys()].filter((name) => name.startsWith(pattern.slice(0, -1)))
 }
 
 function nameOf(field: string): string {

@@ -11,7 +11,7 @@ const DNS_PORT = 53
 const SERVERS_MAX = 4 // two nearly always suffice, four allow for broken ones
 const LABELS_MAX = 10 // levels above the name; hostile names have 127 labels
 
-export interface Authority {
+interface Authority {
   /** The zone that holds the name. */
   zone: string
   /** Addresses of its servers; usable as `servers` of a separate resolver. Never empty. */

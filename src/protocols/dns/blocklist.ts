@@ -5,7 +5,7 @@ import type { Resolver } from './resolver.ts'
 type Asker = Pick<Resolver, 'query'>
 
 /** `silent`: the answer says nothing about the address or domain. */
-export interface BlocklistAnswer {
+interface BlocklistAnswer {
   kind: 'listed' | 'not-listed' | 'silent'
   /** The address or domain. */
   subject: string

@@ -1,22 +1,11 @@
 import type { Clock } from '../../base/time/clock.ts'
 
-interface Entry<T> {
-  value: T
-  expiresAtMs: number
-}
-
-export interface TtlCache<T> {
-  /** The value and its remaining seconds, or undefined when it is unknown or expired. */
-  get(key: string): { value: T; ttlSeconds: number } | undefined
-  /** Caches `value`; with `ttlSeconds` 0 it only removes the present one. */
-  set(key: string, value: T, ttlSeconds: number): void
-}
-
 /** Caches values for their TTL, by the monotonic clock; over `entriesMax` the least recently used one is evicted. */
-export function createTtlCache<T>(entriesMax: number, clock: Clock): TtlCache<T> {
-  const entries = new Map<string, Entry<T>>() // a Map keeps insertion order: the first is the oldest
+export function createTtlCache<T>(entriesMax: number, clock: Clock) {
+  const entries = new Map<string, { value: T; expiresAtMs: number }>() // in order of use: the first is the oldest
   return {
-    get(key) {
+    /** The value and its remaining seconds, or undefined when it is unknown or expired. */
+    get(key: string): { value: T; ttlSeconds: number } | undefined {
       const entry = entries.get(key)
       if (entry === undefined) return undefined
       entries.delete(key)
@@ -25,7 +14,8 @@ export function createTtlCache<T>(entriesMax: number, clock: Clock): TtlCache<T>
       entries.set(key, entry)
       return { value: entry.value, ttlSeconds: Math.ceil(remainingMs / 1000) }
     },
-    set(key, value, ttlSeconds) {
+    /** Caches `value`; with `ttlSeconds` 0 it only removes the present one. */
+    set(key: string, value: T, ttlSeconds: number): void {
       entries.delete(key)
       if (ttlSeconds <= 0) return
       entries.set(key, { value, expiresAtMs: clock.monotonic() + ttlSeconds * 1000 })

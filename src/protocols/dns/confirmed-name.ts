@@ -6,7 +6,7 @@ import { isDefinite, type Resolver } from './resolver.ts'
 /** Names of one address that are looked at. */
 const NAMES_MAX = 4
 
-export interface ConfirmedName {
+interface ConfirmedName {
   /** '' without one. */
   name: string
   /** Why there is no such name, for a person; null: there is one. */

@@ -17,13 +17,13 @@ import type { MxData } from './packet.ts'
 import { type DnsAnswer, isDefinite, type Resolver } from './resolver.ts'
 
 /** Big providers publish up to seven; a hundred MX records must not cause two hundred queries. */
-export const MAIL_HOSTS_MAX = 16
+const MAIL_HOSTS_MAX = 16
 /** Hosts looked up at once: a domain whose hosts' names are never answered must not take many queries from others. */
 const HOSTS_AT_A_TIME = 4
 /** Per family. Enough to get past dead ones; Postfix tries five in all. */
-export const ADDRESSES_PER_HOST_MAX = 4
+const ADDRESSES_PER_HOST_MAX = 4
 
-export interface MailAddress {
+interface MailAddress {
   address: string
   family: 4 | 6
 }
@@ -53,7 +53,7 @@ export type MxResult =
   /** DNS gave no answer; retry later. `localFault`: no query was sent, because nothing could leave this machine. */
   | { kind: 'temporary'; reason: string; localFault?: string }
 
-export interface MailHostOptions {
+interface MailHostOptions {
   /** A number from 0 up to 1, as Math.random gives it. */
   random: () => number
   /** Networks that may be reached although they are not public. */

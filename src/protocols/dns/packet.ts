@@ -43,7 +43,7 @@ export interface TlsaData {
   matchingType: number
   certificate: Uint8Array
 }
-export interface SoaData {
+interface SoaData {
   primary: string
   serial: number
   /** TTL of negative answers, seconds. RFC 2308 §4. */

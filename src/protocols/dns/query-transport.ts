@@ -13,7 +13,7 @@ export interface ServerAddress {
   port: number
 }
 
-/** Of one query: each is a socket, and another chance for who guesses an answer. */
+/** Exchanges of one query: each is a socket, and another chance for who guesses an answer. */
 export const EXCHANGES_MAX = 2
 
 /** The exchanges of one query, which all end with it. A further one ends the oldest as a time-out. */

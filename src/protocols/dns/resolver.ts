@@ -38,7 +38,7 @@ import {
   type ServerAddress,
 } from './query-transport.ts'
 
-export type DnsFailureKind = 'servfail' | 'refused' | 'timeout' | 'malformed'
+type DnsFailureKind = 'servfail' | 'refused' | 'timeout' | 'malformed'
 
 export interface DnsAnswer<T extends DnsType = DnsType> {
   kind: 'records' | 'nodata' | 'nxdomain' | DnsFailureKind
@@ -64,7 +64,7 @@ export interface DnsAnswer<T extends DnsType = DnsType> {
 export const isDefinite = ({ kind }: Pick<DnsAnswer, 'kind'>) =>
   kind === 'records' || kind === 'nodata' || kind === 'nxdomain'
 
-export interface QueryOptions {
+interface QueryOptions {
   /** Query the servers even if the answer is cached; the new answer is cached. */
   fresh?: boolean
   /** Ends this caller's wait; the query itself continues for others that share it. */

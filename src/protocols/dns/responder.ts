@@ -28,10 +28,7 @@ export interface ZoneData {
   lookUp(name: string): Promise<readonly string[] | null>
 }
 
-export interface Responder {
-  port: number
-  close(): Promise<void>
-}
+export type Responder = Awaited<ReturnType<typeof startResponder>>
 
 const TTL_SECONDS = 300 // a changed key is visible soon; rotation waits far longer
 const QUERY_BYTES_MAX = 1024 // a question and an OPT record fit in 300
@@ -45,10 +42,7 @@ const RCODE = { ok: 0, format: 1, failure: 2, noName: 3, notImplemented: 4, refu
 const BIND_ATTEMPTS = 20 // for port 0: the UDP port with the number of the TCP port may be in use
 
 /** Listens on UDP and TCP. Rejects when the address or port is not available. */
-export async function startResponder(
-  address: { host: string; port: number },
-  data: ZoneData,
-): Promise<Responder> {
+export async function startResponder(address: { host: string; port: number }, data: ZoneData) {
   const connections = new Set<Socket>()
   let open = 0
 
@@ -81,7 +75,7 @@ export async function startResponder(
   const port = await listen(tcp, udp, address)
   return {
     port,
-    async close() {
+    async close(): Promise<void> {
       for (const socket of connections) socket.destroy()
       const closed = [once(tcp, 'close'), once(udp, 'close')]
       tcp.close()

@@ -118,7 +118,7 @@ export function spfFault(terms: readonly SpfTerm[]): string | null {
 
 const isModifier = (term: SpfTerm, name: string) => term.kind === 'modifier' && term.name === name
 
-export interface SpfLookups {
+interface SpfLookups {
   /** 'error' is a permerror for receivers; 'temporary': DNS did not answer all queries. */
   kind: 'ok' | 'error' | 'temporary'
   /** Lookups counted; counting ends at 41. */

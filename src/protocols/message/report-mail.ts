@@ -62,3 +62,17 @@ function decode(content: Uint8Array): string {
 export class NoReport extends Error {
   override name = 'NoReport'
 }
+
+const ORIGINAL_TYPES = new Set([
+  'message/rfc822',
+  'text/rfc822-headers',
+  'message/rfc822-headers',
+  'message/global',
+  'message/global-headers',
+])
+
+/** Header of the mail that a report is about, as far as it returns it; empty: nothing of it. */
+export function originalHeaders(mail: ReportMail): ReportMail['headers'] {
+  const part = mail.parts.find(({ type }) => ORIGINAL_TYPES.has(type))
+  return part ? (readFieldBlocks(part.content, 1)[0] ?? []) : []
+}

@@ -204,7 +204,7 @@ async function fitMessage(content: Chunk, need: Need, nested: number): Promise<E
   return { encoding: '7bit', chunks: [Buffer.from(`${fields.join('\r\n')}\r\n\r\n`), ...inner.body] }
 }
 
-/** Of a multipart: its label, when its parts have no 8-bit bytes any more. Null: the fields are right. */
+/** The fields of a multipart with its new label, when its parts have no 8-bit bytes any more. Null: the fields are right. */
 function topFields(headers: readonly RawHeader[], need: Need): string[] | null {
   const label = headers.find(({ name }) => ENCODING_FIELD.test(name))
   if (need !== 'seven-bit' || !label || !/^(?:8bit|binary)$/i.test(label.value)) return null

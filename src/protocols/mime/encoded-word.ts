@@ -4,7 +4,7 @@ import { decodeCharset } from './charset.ts'
 import { blankControls } from './quoted/text-safety.ts'
 
 /** Most characters of one encoded word, RFC 2047 §2. */
-export const ENCODED_WORD_MAX = 75
+const ENCODED_WORD_MAX = 75
 const PREFIX_Q = '=?utf-8?Q?'
 const PREFIX_B = '=?utf-8?B?'
 const OVERHEAD = PREFIX_Q.length + 2
@@ -15,7 +15,7 @@ export const ENCODED_WORD_MIN = OVERHEAD + 12
 const DECODED_MAX = 131_072
 
 /** The position of an encoded word decides which characters Q may keep, RFC 2047 §5. */
-export type WordContext = 'text' | 'phrase'
+type WordContext = 'text' | 'phrase'
 
 const SAFE_IN_PHRASE = asciiSet('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!*+-/')
 const SAFE_IN_TEXT = asciiSet(
@@ -48,7 +48,7 @@ export function withoutRawBytes(text: string): string {
 const WORD = /=\?([^?\s*]{1,60})(?:\*[^?\s]{0,60})?\?([bq])\?([^?]*)\?=/gi
 const BLANKS = /^[ \t\r\n]*$/
 
-/** Of one text; words of further ones are read as if theirs were unknown. To find that out takes 10 µs for each. */
+/** Character sets of one text; words of further ones are read as if theirs were unknown. To find that out takes 10 µs for each. */
 const CHARSETS_MAX = 20
 
 interface Word {

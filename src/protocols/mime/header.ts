@@ -42,7 +42,7 @@ const UNFOLDED_MAX = 78
 const PIECE_BYTES_MAX = 900
 /** Header names leave room for a value on their line; the longest registered one has about 60. */
 const NAME_MAX = 76
-/** Of a whole header block, and so of each field: 1,000 recipients with names take about half of it. */
+/** Bytes of a whole header block, and so of each field: 1,000 recipients with names take about half of it. */
 export const HEADER_BYTES_MAX = 1_048_576
 /** More blanks in a row than this are cut: a line must not consist of blanks alone (RFC 5322 §3.2.2). */
 const BLANKS_MAX = 32
@@ -105,7 +105,7 @@ function isCanonicalMailbox(text: string): boolean {
 }
 
 /** Builds an address field from parsed addresses; see headerField. */
-export function addressField(
+function addressField(
   name: string,
   items: readonly (Mailbox | AddressGroup)[],
   options: HeaderOptions = {},

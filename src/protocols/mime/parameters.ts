@@ -95,7 +95,7 @@ export const formatContentType = ({ type, parameters }: ContentType): string =>
     ...parameters.map(([name, value]) => `${name}=${TOKEN.test(value) ? value : quoteValue(value)}`),
   ].join('; ')
 
-/** Of a content type as formatContentType writes it: what is before its parameters. */
+/** What a content type as formatContentType writes it has before its parameters. */
 export const mediaType = (contentType: string): string => contentType.split(';', 1)[0] as string
 
 function readParameter(text: string): Parameter | null {

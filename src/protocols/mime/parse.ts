@@ -28,7 +28,7 @@ import {
 } from './split.ts'
 import { decodeContent } from './transfer-encoding.ts'
 
-export type ParsedAttachment = {
+type ParsedAttachment = {
   /** '' if the part has no name. May hold any character but controls: never use it as a path. */
   filename: string
   contentType: string

@@ -65,7 +65,7 @@ export async function findLeaves(headers: readonly RawHeader[], body: Chunk): Pr
 
 export interface InspectedBody {
   leaves: MimeLeaf[]
-  /** Those with bytes above 127 in their content. */
+  /** Leaves with bytes above 127 in their content. */
   eightBit: ReadonlySet<MimeLeaf>
   /** Text between contents (headers of parts, delimiters, preambles) has such bytes, or a line that is too long. */
   outside: { eightBit: boolean; longLine: boolean }
@@ -117,7 +117,7 @@ class Scanner {
   #at = 0
   /** Bytes of the line end before the present line. */
   #lineEndBytes = 0
-  /** Of the leaf: bytes of its line ends, and "=" at the end of its last line that is not empty. */
+  /** Bytes of the leaf's line ends, and "=" at the end of its last line that is not empty. */
   #breakBytes = 0
   #padding = 0
   /** The last bytes of the previous piece, for a line end that is split between two. */

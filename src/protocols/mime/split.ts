@@ -18,14 +18,14 @@ export class MimeSyntaxError extends Error {
  */
 export type RawHeader = { name: string; raw: string; value: string }
 
-export interface HeaderLimits {
+interface HeaderLimits {
   fields: number
   bytes: number
 }
 
-/** Of a received message. As Haraka; real mail has fewer than a hundred fields. */
+/** Limits of a received message. As Haraka; real mail has fewer than a hundred fields. */
 export const HEADER_LIMITS: HeaderLimits = { fields: 1_000, bytes: HEADER_BYTES_MAX }
-/** Of a message within those limits that is delivered: with signatures and the fields of lists and servers. */
+/** Limits of a message within those that is delivered: with signatures and the fields of lists and servers. */
 export const DELIVERED_HEADER_LIMITS: HeaderLimits = { fields: 1_100, bytes: HEADER_BYTES_MAX + 131_072 }
 
 const [TAB, LF, CR, SPACE] = [0x09, 0x0a, 0x0d, 0x20]

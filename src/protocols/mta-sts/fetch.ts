@@ -8,7 +8,7 @@ import type { IncomingMessage } from 'node:http'
 import { request } from 'node:https'
 import { isIPv6 } from 'node:net'
 
-export interface FetchOptions {
+interface FetchOptions {
   /** Addresses of a host that may be connected to; rejects or returns none if there are none. */
   addressesOf(host: string): Promise<readonly string[]>
   /** Default 443. */

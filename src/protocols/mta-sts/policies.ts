@@ -21,7 +21,7 @@ export interface StoredPolicy {
   expiresAt: number
 }
 
-export interface PolicyParts {
+interface PolicyParts {
   clock: Clock
   /** TXT records of a name; null: DNS gave no answer. */
   txt(name: string): Promise<readonly string[] | null>

@@ -13,7 +13,7 @@
  * caller may connect again with `tls: 'none'`. A server that just does not offer STARTTLS, or refuses it with a reply, is
  * used in plain text on the same connection.
  */
-import { connect as connectTcp, isIP, type Socket } from 'node:net'
+import { connect as connectTcp, isIP } from 'node:net'
 import type { ConnectionOptions, TLSSocket } from 'node:tls'
 import { type Clock, systemClock } from '../../base/time/clock.ts'
 import { Channel, type TranscriptEntry } from './channel.ts'
@@ -62,7 +62,7 @@ export interface TlsOptions
   judge?: (evidence: TlsEvidence) => string | null
 }
 
-export interface Credentials {
+interface Credentials {
   user: string
   password: string
   /** Send the password whatever the server's certificate. By default only over TLS that verifies. */
@@ -90,7 +90,9 @@ export async function connectSmtp(options: ConnectOptions): Promise<SmtpConnecti
     throw new SmtpFailure('ehlo', { reason: 'address', message })
   }
   const clock = options.clock ?? systemClock
-  const channel = new Channel(openSocket(options), {
+  const { host, port, localAddress: source } = options
+  const socket = connectTcp({ host, port, ...(source !== undefined && { localAddress: source }) })
+  const channel = new Channel(socket, {
     clock,
     transcript: options.transcript,
     signal: options.signal,
@@ -112,11 +114,6 @@ export async function connectSmtp(options: ConnectOptions): Promise<SmtpConnecti
     tls: opening.tls,
   }
   return new SmtpConnection(channel, peer, timeouts, clock)
-}
-
-function openSocket(options: ConnectOptions): Socket {
-  const { host, port, localAddress } = options
-  return connectTcp({ host, port, ...(localAddress === undefined ? {} : { localAddress }) })
 }
 
 async function open(opening: Opening): Promise<void> {

@@ -10,7 +10,7 @@ const LF = 10
 const CR = 13
 const DOT = 46
 
-export type DataProgress =
+type DataProgress =
   | { kind: 'more' }
   /** The content is complete; bytes from `next` on belong to the dialogue. */
   | { kind: 'end'; next: number }

@@ -10,7 +10,7 @@ import { SmtpFailure } from './failure.ts'
 const ADDRESS_BYTES_MAX = 512
 
 /** Bounds one pipelined write to about 100 KB; servers need to take only 100 (RFC 5321 §4.5.3.1.8). */
-export const RECIPIENTS_MAX = 1000
+const RECIPIENTS_MAX = 1000
 
 /**
  * `local@domain` with the local part bare or quoted. Control characters, C1 included, and angle brackets are rejected

@@ -17,7 +17,7 @@ const LF = 10
 const CR = 13
 
 /** Why a dialogue has ended. `stopping` and `crowded` end it only while the client is idle. */
-export type ClosedReason = 'gone' | 'timeout' | 'stopping' | 'crowded'
+type ClosedReason = 'gone' | 'timeout' | 'stopping' | 'crowded'
 
 /** The dialogue is over. */
 export class ChannelClosed extends Error {
@@ -30,7 +30,7 @@ export class ChannelClosed extends Error {
   }
 }
 
-export type Line = { kind: 'line'; line: Buffer } | { kind: 'too-long' } | { kind: 'bare-lf' }
+type Line = { kind: 'line'; line: Buffer } | { kind: 'too-long' } | { kind: 'bare-lf' }
 
 export class ServerChannel {
   #socket: Socket
@@ -45,19 +45,19 @@ export class ServerChannel {
   #idleSinceMs: number | null = null
   /** Ends the wait in progress. */
   #wake: (() => void) | null = null
-  readonly #onData = (bytes: Buffer) => {
-    this.#held = this.#held.length > 0 ? Buffer.concat([this.#held, bytes]) : bytes
-    if (this.#held.length >= HELD_BYTES_MAX) this.#socket.pause()
-    this.#wake?.()
-  }
-  readonly #onEnd = () => {
-    this.#ended = true
-    this.#wake?.()
-  }
-  readonly #onDrain = () => this.#wake?.()
-  readonly #onClose = () => {
-    this.#gone = true
-    this.#wake?.()
+  readonly #listeners = {
+    data: (bytes: Buffer) => {
+      this.#held = this.#held.length > 0 ? Buffer.concat([this.#held, bytes]) : bytes
+      if (this.#held.length >= HELD_BYTES_MAX) this.#socket.pause()
+      this.#wake?.()
+    },
+    end: () => {
+      this.#ended = true
+      this.#wake?.()
+    },
+    drain: () => this.#wake?.(),
+    close: () => this.#closed(),
+    error: () => this.#closed(),
   }
 
   constructor(socket: Socket, clock: Clock) {
@@ -152,17 +152,8 @@ export class ServerChannel {
     while (this.#socket.writableNeedDrain) await this.#wait(until)
   }
 
-  /** The service stops: an idle client's wait ends now, another's at its next command. */
-  stop(): void {
-    this.#leave('stopping')
-  }
-
-  /** Another client needs the connection slot: an idle client's wait ends now. */
-  makeRoom(): void {
-    this.#leave('crowded')
-  }
-
-  #leave(why: 'stopping' | 'crowded'): void {
+  /** The service stops, or another client needs the slot: an idle client's wait ends now, another's at its next command. */
+  leave(why: 'stopping' | 'crowded'): void {
     this.#leaving = why
     this.#wake?.()
   }
@@ -233,22 +224,17 @@ export class ServerChannel {
     if (this.#gone) throw new ChannelClosed('gone')
   }
 
+  #closed(): void {
+    this.#gone = true
+    this.#wake?.()
+  }
+
   #attach(): void {
-    this.#socket
-      .on('data', this.#onData)
-      .on('end', this.#onEnd)
-      .on('drain', this.#onDrain)
-      .on('close', this.#onClose)
-      .on('error', this.#onClose)
+    for (const [event, listener] of Object.entries(this.#listeners)) this.#socket.on(event, listener)
   }
 
   #detach(): void {
-    this.#socket
-      .off('data', this.#onData)
-      .off('end', this.#onEnd)
-      .off('drain', this.#onDrain)
-      .off('close', this.#onClose)
-      .off('error', this.#onClose)
+    for (const [event, listener] of Object.entries(this.#listeners)) this.#socket.off(event, listener)
     // The TLS socket reports errors of the socket below as well.
     this.#socket.on('error', () => {})
   }

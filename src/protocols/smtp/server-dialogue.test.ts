@@ -9,6 +9,7 @@ const OPTIONS: DialogueOptions = {
   recipientsMax: 3,
   authWithoutTls: false,
   loginRequired: true,
+  startTls: true,
 }
 
 type Where = 'plain' | 'tls' | 'in' | 'mail' | 'utf8' | 'rcpt'

@@ -22,8 +22,8 @@ export interface DialogueOptions {
   authWithoutTls: boolean
   /** Clients must log in before MAIL. */
   loginRequired: boolean
-  /** Default true: STARTTLS is offered on a connection without TLS. */
-  startTls?: boolean
+  /** STARTTLS is offered on a connection without TLS. */
+  startTls: boolean
 }
 
 export type Step =
@@ -164,10 +164,6 @@ export class ServerDialogue {
     return this.#loggedIn || !this.#options.loginRequired
   }
 
-  get #startTlsOffered(): boolean {
-    return this.#options.startTls ?? true
-  }
-
   get #authOffered(): boolean {
     return this.#secure || this.#options.authWithoutTls
   }
@@ -180,7 +176,7 @@ export class ServerDialogue {
       '8BITMIME',
       'SMTPUTF8',
       'ENHANCEDSTATUSCODES',
-      ...(this.#startTlsOffered && !this.#secure ? ['STARTTLS'] : []),
+      ...(this.#options.startTls && !this.#secure ? ['STARTTLS'] : []),
       ...(this.#authOffered ? ['AUTH PLAIN LOGIN'] : []),
     ]
     return lines.map((line, index) => `250${index < lines.length - 1 ? '-' : ' '}${line}`).join('\r\n')
@@ -188,7 +184,7 @@ export class ServerDialogue {
 
   #startTls(): Step {
     if (this.#secure) return bad(`${STATUS.badSequence} TLS is already on`)
-    return this.#startTlsOffered ? { kind: 'starttls' } : bad(`${STATUS.notOffered} STARTTLS is not offered`)
+    return this.#options.startTls ? { kind: 'starttls' } : bad(`${STATUS.notOffered} STARTTLS is not offered`)
   }
 
   #authenticate(mechanism: string, initial: string | null): Step {

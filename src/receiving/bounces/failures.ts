@@ -4,7 +4,7 @@
  */
 
 import type { Failure, Judge } from '../../mail/deliver/attempt/outcome.ts'
-import { commitInChunks } from '../../platform/store/chunks.ts'
+import { commitInChunks } from '../../platform/store/commits.ts'
 import type { ClassifiedFailureRow } from '../../platform/store/schema.ts'
 import { insertMany, type Statement, type Store } from '../../platform/store/store.ts'
 import { type EventRecord, tagsJson } from '../../watching/events/event.ts'

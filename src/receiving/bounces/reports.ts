@@ -10,11 +10,17 @@
  * Left out: delays, successes, `not-spam`, reports on deliveries that have failed already or are unknown.
  */
 
+import type { Logger } from 'pino'
 import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
-import { type ReturnPathMac, readDeliveryToken } from '../../mail/deliver/attempt/return-path.ts'
+import {
+  deliveryOfReturnPath,
+  type ReturnPathMac,
+  readDeliveryToken,
+} from '../../mail/deliver/attempt/return-path.ts'
 import type { KnownDeliveries, KnownDelivery } from '../../mail/stored/known-deliveries.ts'
-import { StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
+import { commitUnlessStale } from '../../platform/store/commits.ts'
+import type { Statement, Store } from '../../platform/store/store.ts'
 import type { ReportMail } from '../../protocols/message/report-mail.ts'
 import { type FeedbackReport, readFeedbackReport } from '../../protocols/reports/arf/report.ts'
 import { isVague } from '../../protocols/reports/dsn/codes.ts'
@@ -23,6 +29,8 @@ import { readFirstDsn } from '../../protocols/reports/dsn/report.ts'
 import { addBounce, addComplaint } from '../../sending/suppressions/automatic.ts'
 import { type EventRecord, type EventRecorder, failedEvent } from '../../watching/events/event.ts'
 import { complainedEvent } from '../../watching/events/later-events.ts'
+import type { AddressReader, ReceivedMail } from '../sessions/reception.ts'
+import { Refusal } from '../sessions/replies.ts'
 import type { Classification, FailureText } from './classify.ts'
 
 /** The result for one mail; for the log and for tests. */
@@ -99,7 +107,7 @@ export function createReports(parts: ReportsParts) {
   }
 
   /** False: this report was counted before, or enough others were. */
-  async function write(
+  function write(
     delivery: KnownDelivery,
     kind: 'bounce' | 'complaint',
     status: string,
@@ -122,13 +130,7 @@ export function createReports(parts: ReportsParts) {
       sql: 'DELETE FROM delivery_reports WHERE created_at < ?',
       values: [now - REMEMBER_MS],
     }
-    try {
-      await store.commit([mark, forget, ...entry, ...parts.recorder.statements([event])])
-      return true
-    } catch (error) {
-      if (error instanceof StaleWrite) return false
-      throw error
-    }
+    return commitUnlessStale(store, [mark, forget, ...entry, ...parts.recorder.statements([event])])
   }
 
   return {
@@ -263,4 +265,38 @@ function deliveryIn({ originalMailFrom, original }: FeedbackReport, mac: ReturnP
     }
   }
   return null
+}
+
+/** Local part of the address for feedback loops. Not abuse@, which people read. */
+const FEEDBACK_LOCAL = 'fbl'
+
+interface ReportAddressParts {
+  reports: Reports
+  mac: ReturnPathMac
+  /** Whether mail for this host, in lower case, is the service's own. */
+  isOwnHost(host: string): Promise<boolean>
+  log: Logger
+}
+
+/**
+ * The addresses of returned mail, for reception (src/receiving/sessions):
+ *
+ *     bounce+<token>@<any host>   the return path of one delivery
+ *     fbl@<host of ours>          where feedback loops send complaints
+ *
+ * An authentic token is enough whatever the host: the return-path host of a domain may have changed since the mail
+ * was sent.
+ */
+export function reportAddresses({ reports, mac, isOwnHost, log }: ReportAddressParts): AddressReader {
+  const receive = (deliveryId: string | null) => async (mail: ReceivedMail) => {
+    const verdict = await reports.take(await mail.mails(), deliveryId)
+    log.info({ deliveryId, verdict, remoteAddress: mail.remoteAddress }, 'mail came back')
+    if (verdict === 'too-early') throw new Refusal('451 4.4.5 Try again later')
+  }
+  return async ({ local, domain }) => {
+    const deliveryId = deliveryOfReturnPath(`${local}@${domain}`, mac)
+    if (deliveryId !== null) return { subject: `return path ${deliveryId}`, receive: receive(deliveryId) }
+    const feedback = local.toLowerCase() === FEEDBACK_LOCAL && (await isOwnHost(domain))
+    return feedback ? { subject: null, receive: receive(null) } : null
+  }
 }

@@ -29,7 +29,7 @@ import { type Payload, readPayload } from './payload.ts'
 import { keepReport } from './store.ts'
 import { subjectOf, summaryOf } from './summary.ts'
 
-export interface ReportAddressParts {
+interface ReportAddressParts {
   store: Store
   clock: Clock
   log: Logger

@@ -15,8 +15,8 @@ import { isPacked, PACKED_BYTES_MAX, unpacked } from './unpack.ts'
 
 export type Payload = { type: 'dmarc'; report: AggregateReport } | { type: 'tls'; report: TlsReport }
 
-/** Of all parts of a mail together. */
-export const UNPACKED_BYTES_MAX = 20_000_000
+/** Unpacked bytes of all parts of a mail together. */
+const UNPACKED_BYTES_MAX = 20_000_000
 /** JSON is parsed at once, in 50 ms then. */
 const JSON_BYTES_MAX = 4_000_000
 /** Parts that are looked at: an explanation, a signature, the report. */

@@ -32,7 +32,7 @@ import {
   readTotals,
 } from './store.ts'
 
-export interface ReportRouteParts {
+interface ReportRouteParts {
   store: Store
   domains: DomainDirectory
   clock: Clock

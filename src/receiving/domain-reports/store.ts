@@ -24,9 +24,9 @@ export interface ReportFilter {
 
 export type ReportPage = { name: 'first' | 'last' } | { name: 'next' | 'previous'; pivot: string }
 
-/** Of one domain whose period begins on one day. A busy domain gets reports from about 200 receivers. */
+/** Reports of one domain whose period begins on one day. A busy domain gets reports from about 200 receivers. */
 const REPORTS_PER_DAY_MAX = { authenticated: 500, forged: 50 }
-/** Of one domain, type and day; the rest is `other`. A year of them is summed up for one request. */
+/** Names of one domain, type and day; the rest is `other`. A year of them is summed up for one request. */
 const NAMES_PER_DAY_MAX = 200
 const OTHER = 'other'
 const CHUNK = 1_000
@@ -87,7 +87,7 @@ async function knownNames(store: Store, { domain, summary }: KeptReport): Promis
   return new Set(rows.map((row) => String(row['name'])))
 }
 
-/** Those with the most messages keep their name while the day has room. */
+/** Names with the most messages keep their name while the day has room. */
 function bounded(names: ReadonlyMap<string, Sums>, known: ReadonlySet<string>): Map<string, Sums> {
   const kept = new Map<string, Sums>()
   let room = NAMES_PER_DAY_MAX - known.size

@@ -29,7 +29,7 @@ export interface ReportSummary {
   names: ReadonlyMap<string, Sums>
 }
 
-/** Of one report; 100 reports make a page. */
+/** Rows of one report; 100 reports make a page. */
 const SHOWN_ROWS = 20
 const NO_SUMS: Sums = { passed: 0, failed: 0, quarantined: 0, rejected: 0 }
 

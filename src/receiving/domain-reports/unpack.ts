@@ -10,7 +10,7 @@ import { isZip, readZip } from './zip.ts'
 /** As sent; Gmail's reports about busy domains have 100 KB. */
 export const PACKED_BYTES_MAX = 2_000_000
 const LAYERS_MAX = 2
-/** Of one gzip file: programs that pack in blocks make one for 64 KB. */
+/** Members of one gzip file: programs that pack in blocks make one for 64 KB. */
 const MEMBERS_MAX = 1_000
 const PIECE_BYTES = 65_536
 

@@ -4,7 +4,7 @@
  */
 import { NoReport } from '../../protocols/message/report-mail.ts'
 
-export interface ZipEntry {
+interface ZipEntry {
   deflated: boolean
   content: Buffer
 }

@@ -12,7 +12,7 @@ import { createInbox, type MailOwner } from './inbox.ts'
 import { createMailReader } from './large-mail.ts'
 import { inboxRoutes } from './routes.ts'
 
-export interface InboxArea extends Area {
+interface InboxArea extends Area {
   /** Null: mail is not captured. */
   capture: CaptureListener | null
 }

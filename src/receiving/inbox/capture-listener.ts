@@ -28,7 +28,7 @@ export interface CaptureListener {
   close(): Promise<void>
 }
 
-export interface CaptureParts {
+interface CaptureParts {
   /** Resolves once the mail is on disk; the final dot is answered after it. */
   receive(mail: CapturedMail): Promise<void>
   faults: Faults
@@ -61,6 +61,7 @@ export async function startCaptureListener(parts: CaptureParts): Promise<Capture
     port: 0,
     implicitTlsPort: null,
     connectionsPerAddressMax: SMTP_CONNECTIONS_MAX,
+    connectionsMax: SMTP_CONNECTIONS_MAX,
     session: captureSession(parts, password),
   })
   return {
@@ -98,6 +99,7 @@ function captureSession(parts: CaptureParts, password: string): SessionParts {
     },
     // The engine has reserved memory for what it delivers here (mail/deliver/connect/transport.ts).
     blobs: null,
+    largeBodies: null,
     clock,
     log,
     faults: createFaultLog(clock),

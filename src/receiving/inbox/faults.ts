@@ -14,7 +14,7 @@ import { DELAY_MS_MAX, type FAULT, STAGES } from './shapes.ts'
 
 export type FaultStage = (typeof STAGES)[number]
 /** At `connect` no recipient is known yet, so it must be `*`. */
-export type Fault = Of<typeof FAULT>
+type Fault = Of<typeof FAULT>
 
 export interface Faults {
   list(): Promise<readonly Fault[]>

@@ -1,9 +1,11 @@
 /** Captured mail: stored as it arrived, listed newest first, parsed when it is read. */
+
 import { EventEmitter, on } from 'node:events'
 import type { Kysely, SelectQueryBuilder } from 'kysely'
 import { newId } from '../../base/ids.ts'
 import { NotFound } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
+import { DAY_MS } from '../../base/time/durations.ts'
 import type { IdPage } from '../../platform/http/request/paging.ts'
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
 import type { InboxRow, Schema } from '../../platform/store/schema.ts'
@@ -15,7 +17,7 @@ import type { CapturedMail } from './capture-listener.ts'
 import type { MailReader } from './large-mail.ts'
 import { type InboxItem, itemOf, type ListedRow, type ShownFile } from './view.ts'
 
-export interface InboxFilter {
+interface InboxFilter {
   to?: string | undefined
   from?: string | undefined
   subject?: string | undefined
@@ -56,7 +58,7 @@ export interface MailOwner {
   restricted: boolean
 }
 
-export interface InboxParts {
+interface InboxParts {
   store: Store
   blobs: BlobStore
   clock: Clock
@@ -70,7 +72,6 @@ export interface InboxParts {
 const RAW_IN_ROW_MAX_BYTES = 256 * 1024
 /** Deleted in one transaction: it blocks the writer for some milliseconds, and a full disk has room for little more. */
 const CLEAR_ROWS = 200
-const DAY_MS = 86_400_000
 /** The newest mail that is beyond so many bytes, counted from the newest one. */
 const BEYOND = `SELECT id FROM (SELECT id, sum(size_bytes) OVER (ORDER BY id DESC) AS total FROM inbox) AS summed
   WHERE total > ? ORDER BY id DESC LIMIT 1`

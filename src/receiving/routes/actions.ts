@@ -6,7 +6,7 @@ import { TEXT_LENGTH_MAX } from './match/expression.ts'
 import type { Captures } from './match/pattern.ts'
 
 /** A URL or an address as written, with references to captures. */
-export type Destination = { kind: 'url' | 'address'; text: string }
+type Destination = { kind: 'url' | 'address'; text: string }
 
 export type Action =
   | { kind: 'forward'; to: readonly Destination[] }

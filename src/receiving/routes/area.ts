@@ -17,7 +17,7 @@ import { createRoutes } from './service.ts'
 import { createSpamScorer } from './spam/scoring.ts'
 import { createKnownRoutes, createRouteStore } from './store.ts'
 
-export interface RoutesUses {
+interface RoutesUses {
   messages: Pick<MessagesArea, 'accept' | 'received' | 'records' | 'largeTexts'>
   lists: Pick<ListsArea, 'store' | 'listDomains'>
   signingKeys: SigningKeys

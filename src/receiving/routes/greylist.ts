@@ -2,10 +2,12 @@
  * Greylisting (RFC 6647): the first mail of an unknown network has to be sent again after a minute, which programs that
  * send spam from other people's machines often do not do. A network that came back once is known from then on.
  */
+
 import { createHash } from 'node:crypto'
 import { isIPv4 } from 'node:net'
 import { networksOf } from '../../base/net/ip.ts'
 import type { Clock } from '../../base/time/clock.ts'
+import { DAY_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import {
   createRateLimiter,
   DEFAULT_LIMITS,
@@ -29,8 +31,6 @@ export interface Greylist {
   job: Job
 }
 
-const MINUTE_MS = 60_000
-const DAY_MS = 24 * 60 * MINUTE_MS
 const WAIT_MS = MINUTE_MS
 /** Servers give up after some days, but nearly all have come back within one. */
 const REPEATED_WITHIN_MS = DAY_MS

@@ -34,7 +34,7 @@ import { lendsTo } from './forward/lent-names.ts'
 import { OWN_HOPS_MAX } from './forward/received-fields.ts'
 import type { AuthorCheck } from './mail-check.ts'
 
-export interface ListPostParts {
+interface ListPostParts {
   lists: Pick<ListStore, 'byKey' | 'byId' | 'member' | 'hasHeaderId'>
   listDomains: Pick<ListDomains, 'get'>
   domains: Pick<DomainDirectory, 'byName'>
@@ -47,7 +47,7 @@ export interface ListPostParts {
 }
 
 /** A mail to the address of a list. */
-export interface PostedMail {
+interface PostedMail {
   headers: readonly RawHeader[]
   /** '' is `<>`. */
   sender: string
@@ -132,7 +132,7 @@ export function createListPosts(parts: ListPostParts): ListPosts {
       const remove = [...own.remove, `${parts.headerPrefix}Incoming`.toLowerCase()]
       return {
         kind: 'allowed',
-        post: { list, headers: { ...own, remove }, key: keyOf(author, mail.headers) },
+        post: { list, headers: { ...own, remove }, key: postKey(author, mail.headers) },
       }
     },
   }
@@ -167,7 +167,7 @@ function originOf({ domain }: Mailbox, check: AuthorCheck): 'proven' | 'unproven
  * have the same owner. So From must not be of another owner who has mail that is not proven refused; and of the same owner
  * only if that has sent the mail, as the list would else vouch for a forged author.
  */
-export function rewritesFrom(
+function rewritesFrom(
   domain: Pick<Domain, 'name' | 'dkimAuthority'>,
   { author, origin }: Pick<InboundPost, 'author' | 'origin'>,
   { policy, isStrict }: Pick<AuthorCheck, 'policy' | 'isStrict'>,
@@ -180,7 +180,7 @@ export function rewritesFrom(
 }
 
 /** Null: the mail has no Message-Id. */
-function keyOf(author: Mailbox, headers: readonly RawHeader[]): string | null {
+function postKey(author: Mailbox, headers: readonly RawHeader[]): string | null {
   const field = headers.find(({ name }) => name.toLowerCase() === 'message-id')
   const id = field ? readMessageId(field.value) : null
   if (id === null) return null

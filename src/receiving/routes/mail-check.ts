@@ -13,7 +13,7 @@ import type { RawHeader } from '../../protocols/mime/split.ts'
 import { unverifiableReason } from '../../protocols/mime/verifiable.ts'
 import { rootDomainOf } from '../../sending/domains/names/domain-names.ts'
 
-export interface CheckedMail {
+interface CheckedMail {
   chunk: Chunk
   headers: readonly RawHeader[]
   /** Envelope sender. */
@@ -63,7 +63,7 @@ const TIME_MAX_MS = 15_000
 const LOOKUPS_MAX = 60
 /** Each is a hash of the whole body. */
 const SIGNATURES_MAX = 10
-/** Of a TXT record: mailauth's time grows with its square. Keys and SPF records have below 2,000 characters. */
+/** Characters of a TXT record: mailauth's time grows with its square. Keys and SPF records have below 2,000 characters. */
 const TXT_LENGTH_MAX = 8_192
 
 export function createMailCheck(parts: {

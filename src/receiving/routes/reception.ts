@@ -30,6 +30,7 @@ import { MimeSyntaxError } from '../../protocols/mime/split.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
 import type { SigningKeys } from '../../sending/domains/keys/signing-keys.ts'
 import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
+import { ownerOf } from '../../sending/domains/names/name-owner.ts'
 import type { List } from '../../sending/lists/list.ts'
 import type { MailPlace, MailReader, WholeMail } from '../sessions/reception.ts'
 import { Refusal } from '../sessions/replies.ts'
@@ -49,12 +50,11 @@ import type { MailCheck, MailVerdict } from './mail-check.ts'
 import { firstRouteFor, recipientCost } from './match/evaluate.ts'
 import { PatternWork, TooMuchWork, type WorkTurns } from './match/pattern-work.ts'
 import { type Plan, type PlanParts, planFor } from './match/plan.ts'
-import { receivingDomain } from './receiving-domain.ts'
 import type { SpamScorer } from './spam/scoring.ts'
 import type { SpamScore } from './spam/spam-score.ts'
 import type { KnownRoutes } from './store.ts'
 
-export interface RouteReceptionParts extends Pick<PlanParts, 'posts' | 'recorder'> {
+interface RouteReceptionParts extends Pick<PlanParts, 'posts' | 'recorder'> {
   known: KnownRoutes
   domains: DomainDirectory
   accounts: AccountDirectory
@@ -205,11 +205,9 @@ async function receive(
   const headers = keptFields(mail.headers, facts, verdict)
   if (spam?.isSpam && domain.spamAction === 'block')
     return dropSpam(parts, { domain, mail, headers, envelopeSender: sender, remoteAddress, recipients }, spam)
-  const plan = await planFor(parts, { domain, routes, recipients, headers, trace, work }).catch(
-    (error: unknown) => {
-      throw tooCostly(parts, domain, error)
-    },
-  )
+  const plan = await planFor(parts, { routes, recipients, headers, trace, work }).catch((error: unknown) => {
+    throw tooCostly(parts, domain, error)
+  })
   if (post?.kind === 'dropped')
     parts.log.info(
       { list: list?.address, sender, remoteAddress, reason: post.reason },
@@ -391,4 +389,18 @@ const routedAs = (plan: Plan, mailbox: Mailbox) =>
 async function sealingKeyOf({ signingKeys }: RouteReceptionParts, domain: Domain) {
   const keys = await signingKeys.active(domain.dkimAuthority)
   return keys.find(({ algorithm }) => algorithm === 'rsa') ?? null
+}
+
+/**
+ * The domain that receives mail for a host (routes-inbound.md section 5 rule 1): the host itself, else the nearest verified
+ * domain above it, if that has `wildcard`. A name that somebody has claimed below it, and not proven, takes nothing from it.
+ * Null: none.
+ */
+async function receivingDomain(
+  domains: Pick<DomainDirectory, 'byName'>,
+  host: string,
+): Promise<Domain | null> {
+  const owner = await ownerOf(domains, host)
+  if (owner === null || owner.name === host || owner.wildcard) return owner
+  return domains.byName(host)
 }

@@ -47,7 +47,7 @@ export interface Routes {
   match(accountId: string, address: string): Promise<Route>
 }
 
-export interface RoutesParts {
+interface RoutesParts {
   table: RouteStore
   known: KnownRoutes
   client: Pick<HttpClient, 'fault'>
@@ -56,7 +56,7 @@ export interface RoutesParts {
 }
 
 const ACTIONS_MAX = 20
-/** Of one route: each is called for each mail. */
+/** Destinations of one route: each is called for each mail. */
 const DESTINATIONS_MAX = 20
 /** Instructions of the patterns of all routes of an account: a hundred for each of a thousand routes. */
 const PATTERNS_MAX = 100_000

@@ -8,7 +8,7 @@ import { insert, type Statement, type Store } from '../../platform/store/store.t
 import { type CompiledRoute, compileRoute, type Route } from './match/route.ts'
 
 const PURPOSE = 'route-actions'
-/** Of one account: all of them are evaluated for each mail. */
+/** Routes of one account: all of them are evaluated for each mail. */
 export const ROUTES_MAX = 1_000
 
 export interface RouteStore {

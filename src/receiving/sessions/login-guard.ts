@@ -17,7 +17,7 @@ import type { SmtpLogin } from './session.ts'
 
 const DELAY_MS = 1_000
 
-export interface LoginGuardParts {
+interface LoginGuardParts {
   attempts: FailedAttempts
   places: KnownPlaces
   /** Null: wrong. @throws TooManyWaiting when too many passwords wait to be checked */
@@ -25,14 +25,7 @@ export interface LoginGuardParts {
   clock: Clock
 }
 
-export interface LoginGuard {
-  /** Null: wrong, and counted. @throws Refusal when it was not checked */
-  authenticate(login: string, password: string, remoteAddress: string): Promise<SmtpLogin | null>
-  /** Resolves when the reply to a wrong login may be sent. */
-  loginFailed(remoteAddress: string, login: string): Promise<void>
-}
-
-export function createLoginGuard({ attempts, places, check, clock }: LoginGuardParts): LoginGuard {
+export function createLoginGuard({ attempts, places, check, clock }: LoginGuardParts) {
   // At most one attempt waits per connection.
   const guard = createGuessingGuard(attempts, places)
   const delay = () => pause(clock, DELAY_MS)
@@ -47,7 +40,8 @@ export function createLoginGuard({ attempts, places, check, clock }: LoginGuardP
   }
 
   return {
-    async authenticate(user, password, address) {
+    /** Null: wrong, and counted. @throws Refusal when it was not checked */
+    async authenticate(user: string, password: string, address: string): Promise<SmtpLogin | null> {
       const checked = async () => {
         const found = await check(user, password, address)
         // Within the turn: attempts that wait for theirs then find the place known.
@@ -58,7 +52,8 @@ export function createLoginGuard({ attempts, places, check, clock }: LoginGuardP
         throw await refusalOf(error)
       })
     },
-    async loginFailed(address, login) {
+    /** Resolves when the reply to a wrong login may be sent. */
+    async loginFailed(address: string, login: string): Promise<void> {
       await delay()
       await attempts.delay(address, login)
     },

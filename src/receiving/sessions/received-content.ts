@@ -9,7 +9,7 @@ import { DataReader } from '../../protocols/smtp/data-reader.ts'
 import type { ServerChannel } from '../../protocols/smtp/server-channel.ts'
 import { Refusal } from './replies.ts'
 
-export interface Content {
+interface Content {
   chunk: Chunk
   /** Removes spooled bytes, even if they have been kept meanwhile. */
   discard(): Promise<void>
@@ -19,16 +19,19 @@ export interface Content {
 
 export interface ContentLimits {
   sizeBytesMax: number
-  /** For all of it. */
-  deadlineMs: number
-  /** Between two pieces. */
+  /** For all of a content. */
+  contentMs: number
+  /** Between two pieces of it, or two commands. */
   idleMs: number
-  /** Received fields that content is refused for. */
+  /** Content with this many Received fields is in a loop. */
   hopsMax: number
-  /** Content after this many bytes is read and dropped; absent: none is. */
-  keepBytesMax?: number
-  /** For large content; absent: without a limit. */
-  largeBodies?: ByteBudget | undefined
+}
+
+interface ContentOptions extends ContentLimits {
+  /** Content after this many bytes is read and dropped; null: none is. */
+  keepBytesMax: number | null
+  /** Memory for large content; null: without a limit. */
+  largeBodies: ByteBudget | null
 }
 
 /** Most mail is smaller. A thousand connections hold 64 MB at the most. */
@@ -51,7 +54,7 @@ export async function readContent(
   channel: ServerChannel,
   spool: Pick<BlobStore, 'spool'> | null,
   now: () => number,
-  limits: ContentLimits,
+  limits: ContentOptions,
 ): Promise<Content> {
   const incoming = new IncomingContent(channel, now, limits)
   try {
@@ -87,7 +90,7 @@ async function collect(
 class IncomingContent {
   readonly #channel: ServerChannel
   readonly #now: () => number
-  readonly #limits: ContentLimits
+  readonly #limits: ContentOptions
   readonly #reader = new DataReader()
   readonly #until: number
   readonly #ready: Uint8Array[] = []
@@ -97,11 +100,11 @@ class IncomingContent {
   #headDone = false
   #memory: Release | null = null
 
-  constructor(channel: ServerChannel, now: () => number, limits: ContentLimits) {
+  constructor(channel: ServerChannel, now: () => number, limits: ContentOptions) {
     this.#channel = channel
     this.#now = now
     this.#limits = limits
-    this.#until = now() + limits.deadlineMs
+    this.#until = now() + limits.contentMs
   }
 
   /** Received fields in the header block. */
@@ -130,7 +133,7 @@ class IncomingContent {
   /** Nothing more is read meanwhile. @throws Refusal */
   async #takeMemory(): Promise<void> {
     const { largeBodies } = this.#limits
-    if (largeBodies === undefined) return
+    if (largeBodies === null) return
     this.#memory = await largeBodies.take(STREAMED_BYTES, MEMORY_WAIT_MS)
     if (this.#memory === null)
       throw new Refusal(`${STATUS.busy} Too many large messages at once, try again later`)
@@ -142,8 +145,7 @@ class IncomingContent {
 
   /** The part of the piece counted last that is within `keepBytesMax`. */
   #kept(piece: Uint8Array): Uint8Array {
-    const { keepBytesMax = Infinity } = this.#limits
-    const over = Math.max(0, this.#sizeBytes - keepBytesMax)
+    const over = Math.max(0, this.#sizeBytes - (this.#limits.keepBytesMax ?? Infinity))
     return over === 0 ? piece : piece.subarray(0, Math.max(0, piece.byteLength - over))
   }
 

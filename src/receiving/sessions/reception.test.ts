@@ -1,20 +1,14 @@
 /** Reception over real sockets, with addresses that only note what they get. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import pino from 'pino'
-import { ownAddress } from '../../../test/support/service.ts'
+import { createTestClock } from '../../../test/support/clock.ts'
 import { openDialogue, plainLogin } from '../../../test/support/smtp-dialogue.ts'
 import { temporaryFolder } from '../../../test/support/stores.ts'
-import { createFaultLog } from '../../base/process/fault-log.ts'
-import { systemClock } from '../../base/time/clock.ts'
-import { openBlobs } from '../../platform/store/blobs/blobs.ts'
+import { startTestListener } from '../../../test/support/test-listener.ts'
 import { StoreFull, StoreUnavailable } from '../../platform/store/store.ts'
 import { chunkSize } from '../../protocols/message/mime-message.ts'
 import { createReception, type ReceivedMail, type ServiceAddress } from './reception.ts'
 import { Refusal } from './replies.ts'
-import { SMTP_LIMITS } from './session.ts'
-import { startSmtpListener } from './smtp-listener.ts'
-import { createTlsIdentity } from './tls-identity.ts'
 
 interface Taken {
   address: string
@@ -45,41 +39,20 @@ async function startRig(t: TestContext, { unlimited = true } = {}) {
           receive: receive(address),
         }
       : null
-  const log = pino({ level: 'silent' })
-  const host = ownAddress()
-  const listener = await startSmtpListener({
-    host,
-    port: 0,
-    implicitTlsPort: 0,
-    connectionsPerAddressMax: 100,
-    session: {
-      hostname: 'mx.own.example',
-      limits: { ...SMTP_LIMITS, messagesMax: 1_000, idleMs: 20_000 },
-      authWithoutTls: () => true,
-      secureContext: createTlsIdentity({
-        files: null,
-        dataFolder: folder,
-        hostname: 'mx.own.example',
-        minVersion: 'TLSv1.2',
-        clock: systemClock,
-        log,
-      }),
-      authenticate: async () => ({ login: 'x', accountId: 'a', domainId: 'd', changedAt: 1 }),
-      loginFailed: async () => {},
-      submission: async () => ({ finish: async () => '250 2.0.0 Submitted' }),
-      reception: createReception({
-        readers: [async () => null, async ({ local, domain }) => known(`${local}@${domain}`)],
-        isOwnDomain: async (domain) => domain === 'own.example',
-        clock: systemClock,
-        unlimited,
-      }),
-      blobs: await openBlobs(folder),
-      clock: systemClock,
-      log,
-      faults: createFaultLog(systemClock),
-    },
+  const listener = await startTestListener(folder, {
+    hostname: 'mx.own.example',
+    authenticate: async () => ({ login: 'x', accountId: 'a', domainId: 'd', changedAt: 1 }),
+    reception: createReception({
+      readers: [async () => null, async ({ local, domain }) => known(`${local}@${domain}`)],
+      mailReader: undefined,
+      isOwnDomain: async (domain) => domain === 'own.example',
+      isSuspended: async () => false,
+      clock: createTestClock(),
+      unlimited,
+    }),
   })
   t.after(() => listener.close(5_000))
+  const { host } = listener
   const open = async (port = listener.port, implicitTls = false) => {
     const client = await openDialogue(t, { host, port, implicitTls })
     await client.reply()

@@ -101,11 +101,11 @@ interface OpenMail {
 
 export interface ReceptionParts {
   readers: readonly AddressReader[]
-  mailReader?: MailReader | undefined
+  mailReader: MailReader | undefined
   /** Whether the domain is the service's own; decides which reply an unknown address gets. */
   isOwnDomain(domain: string): Promise<boolean>
-  /** Its mail is to be sent again later: the account of the domain is disabled. In lower case. Default: none is. */
-  isSuspended?(domain: string): Promise<boolean>
+  /** Its mail is to be sent again later: the account of the domain is disabled. In lower case. */
+  isSuspended(domain: string): Promise<boolean>
   clock: Clock
   /** True: no limits (`SENDWRIGHT_RATE_LIMIT=off`). */
   unlimited: boolean
@@ -119,15 +119,15 @@ const HEAD_BYTES_MAX = 262_144
 /** Mails of one network (IPv4 address, IPv6 /64); a large provider sends about ten thousand reports a day. */
 const MAILS: LimitSetting = { count: 600, windowMs: MINUTE_MS }
 /**
- * Of those, mails to addresses without a token: anyone can send them, and reading a hostile one blocks the main thread
+ * How many of them may go to addresses without a token: anyone can send them, and reading a hostile one blocks the main thread
  * for up to a tenth of a second.
  */
 const OPEN_MAILS: LimitSetting = { count: 120, windowMs: MINUTE_MS }
-/** Of those, mails with large contents to unpack: a hostile one takes half a second of the main thread, in slices. */
+/** How many of them may have large contents to unpack: a hostile one takes half a second of the main thread, in slices. */
 const LARGE_MAILS: LimitSetting = { count: 30, windowMs: MINUTE_MS }
 /** Unknown recipients of one network until it is disconnected: genuine reports have none. */
 const UNKNOWN_RECIPIENTS: LimitSetting = { count: 100, windowMs: MINUTE_MS }
-/** Of a whole mail; servers must take that many (RFC 5321 §4.5.3.1.8). */
+/** Recipients of a whole mail; servers must take that many (RFC 5321 §4.5.3.1.8). */
 const MAIL_RECIPIENTS_MAX = 100
 /** Mails for one delivery: a bounce, a complaint, and a few notices of delays. */
 const MAILS_PER_SUBJECT: LimitSetting = { count: 20, windowMs: HOUR_MS }
@@ -205,7 +205,7 @@ export function createReception(
       },
       async recipient(mailbox) {
         const folded = { ...mailbox, domain: mailbox.domain.toLowerCase() }
-        if (await parts.isSuspended?.(folded.domain))
+        if (await parts.isSuspended(folded.domain))
           throw new Refusal(`${STATUS.suspended} The account of this domain is disabled, try again later`)
         const address = await addressOf(folded)
         if (!address) return takePlace(folded)

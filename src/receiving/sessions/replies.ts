@@ -51,14 +51,8 @@ export function replyLine(code: string, text: string): string {
   )
 }
 
-export interface ErrorReply {
-  reply: string
-  closes: boolean
-  /** True: not caused by the client; log it with its cause. */
-  ourFault: boolean
-}
-
-export function replyTo(error: unknown): ErrorReply {
+/** `ourFault`: not caused by the client; to be logged with its cause. */
+export function replyTo(error: unknown) {
   if (error instanceof Refusal) return { reply: error.reply, closes: error.closes, ourFault: false }
   if (error instanceof StoreFull) return refused(`${STATUS.storageFull} Insufficient Storage`, true)
   const code = error instanceof ServiceError && CODE_OF.find(([type]) => error instanceof type)?.[1]
@@ -66,4 +60,4 @@ export function replyTo(error: unknown): ErrorReply {
   return refused(replyLine(code, (error as ServiceError).message), error instanceof InsufficientStorage)
 }
 
-const refused = (reply: string, ourFault: boolean): ErrorReply => ({ reply, closes: false, ourFault })
+const refused = (reply: string, ourFault: boolean) => ({ reply, closes: false, ourFault })

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import pino from 'pino'
 import { createTestClock } from '../../../test/support/clock.ts'
-import { eventually, ownAddress } from '../../../test/support/service.ts'
+import { eventually } from '../../../test/support/service.ts'
 import { type Dialogue, openDialogue, plainLogin } from '../../../test/support/smtp-dialogue.ts'
 import { temporaryFolder } from '../../../test/support/stores.ts'
+import { startTestListener } from '../../../test/support/test-listener.ts'
 import {
   BadRequest,
   Forbidden,
@@ -18,7 +18,6 @@ import {
   TooManyRequests,
   Unavailable,
 } from '../../base/process/errors.ts'
-import { createFaultLog } from '../../base/process/fault-log.ts'
 import { type Clock, systemClock } from '../../base/time/clock.ts'
 import { createRateLimiter, DEFAULT_LIMITS } from '../../platform/http/limits/rate-limit.ts'
 import { openBlobs } from '../../platform/store/blobs/blobs.ts'
@@ -26,9 +25,8 @@ import { StoreFull, StoreUnavailable } from '../../platform/store/store.ts'
 import { readChunks } from '../../protocols/message/mime-message.ts'
 import { bareAddress } from '../../protocols/mime/address.ts'
 import { type SessionLimits, type SessionParts, SMTP_LIMITS, type SmtpLogin } from './session.ts'
-import { type ListenerOptions, startSmtpListener } from './smtp-listener.ts'
+import type { ListenerOptions } from './smtp-listener.ts'
 import { createSubmission, type SubmissionParts, type SubmittedMail } from './submission.ts'
-import { createTlsIdentity } from './tls-identity.ts'
 
 const LOGIN: SmtpLogin = { login: 'bob@mg.example.com', accountId: 'a', domainId: 'd', changedAt: 1 }
 const DOMAIN = 'mg.example.com'
@@ -64,25 +62,11 @@ async function startRig(t: TestContext, options: RigOptions = {}): Promise<Rig> 
   const blobs = await openBlobs(folder)
   const taken: Taken[] = []
   const failedLogins: string[] = []
-  const log = pino({ level: 'silent' })
-  const host = ownAddress()
-  const listener = await startSmtpListener({
-    host,
-    port: 0,
-    implicitTlsPort: 0,
-    connectionsPerAddressMax: 100,
-    session: {
-      hostname: 'smtp.example.com',
+  const listener = await startTestListener(
+    folder,
+    {
       limits: { ...SMTP_LIMITS, messagesMax: 1_000, idleMs: 20_000, ...options.limits },
       authWithoutTls: () => options.authWithoutTls ?? true,
-      secureContext: createTlsIdentity({
-        files: null,
-        dataFolder: folder,
-        hostname: 'smtp.example.com',
-        minVersion: 'TLSv1.2',
-        clock: systemClock,
-        log,
-      }),
       authenticate: async (user, password) => (user === LOGIN.login && password === PASSWORD ? LOGIN : null),
       loginFailed: async (address) => void failedLogins.push(address),
       submission: createSubmission({
@@ -104,18 +88,16 @@ async function startRig(t: TestContext, options: RigOptions = {}): Promise<Rig> 
       reception: options.reception ?? null,
       blobs,
       clock: options.clock ?? systemClock,
-      log,
-      faults: createFaultLog(systemClock),
     },
-    ...options.listener,
-  })
+    { connectionsPerAddressMax: 100, ...options.listener },
+  )
   let stopped: Promise<void> | null = null
   const stop = () => {
     stopped ??= listener.close(5_000)
     return stopped
   }
   t.after(stop)
-  const { port, implicitTlsPort } = listener
+  const { host, port, implicitTlsPort } = listener
   return {
     host,
     port,

@@ -22,7 +22,7 @@ import { AddressSyntaxError, type Mailbox, parseMailbox } from '../../protocols/
 import { STATUS } from '../../protocols/smtp/codes.ts'
 import { ChannelClosed, type ServerChannel } from '../../protocols/smtp/server-channel.ts'
 import { LONG_LINE_BYTES_MAX, ServerDialogue, type Step } from '../../protocols/smtp/server-dialogue.ts'
-import { readContent } from './received-content.ts'
+import { type ContentLimits, readContent } from './received-content.ts'
 import { Refusal, replyTo } from './replies.ts'
 
 /** The account and domain of an authenticated login. */
@@ -50,7 +50,7 @@ export interface ReceptionOpening {
   remoteAddress: string
   /** The name that the client gave at EHLO or HELO. */
   helo: string
-  /** Of the transaction's Received field, e.g. `ESMTPS`. */
+  /** As in the transaction's Received field, e.g. `ESMTPS`. */
   protocol: string
 }
 
@@ -75,8 +75,8 @@ export interface SessionParts {
   authWithoutTls(remoteAddress: string): boolean
   /** Null: no STARTTLS. */
   secureContext: (() => SecureContext) | null
-  /** Resolves with the first line; a Refusal replaces it and ends the connection. Absent: the usual greeting. */
-  greeting?(): Promise<string>
+  /** Resolves with the first line; a Refusal replaces it and ends the connection. Null: the usual greeting. */
+  greeting: (() => Promise<string>) | null
   /** Null for every wrong login, after the same time whatever is wrong. @throws Refusal when it was not checked */
   authenticate(user: string, password: string, remoteAddress: string): Promise<SmtpLogin | null>
   /** Resolves when the reply to a failed login may be sent. */
@@ -87,22 +87,17 @@ export interface SessionParts {
   reception: ((opening: ReceptionOpening) => Promise<MailTransaction>) | null
   /** For large content; null: all content stays in memory. */
   blobs: Pick<BlobStore, 'spool'> | null
-  /** Memory for content that does not stay small; absent: without a limit. */
-  largeBodies?: ByteBudget
+  /** Memory for content that does not stay small; null: without a limit. */
+  largeBodies: ByteBudget | null
   clock: Clock
   log: Logger
   /** Limits how many faults are logged. */
   faults: FaultLog
 }
 
-export interface SessionLimits {
-  sizeBytesMax: number
+export interface SessionLimits extends ContentLimits {
   recipientsMax: number
   messagesMax: number
-  idleMs: number
-  contentMs: number
-  /** Content with this many Received fields is in a loop. */
-  hopsMax: number
 }
 
 /** Limits of the contract that cannot be configured; content as SIZE counts it. */
@@ -128,7 +123,7 @@ export async function serveClient(
   remoteAddress: string,
   parts: SessionParts,
   implicitTls: boolean,
-  loggedIn: () => void = () => {},
+  loggedIn: () => void,
 ): Promise<void> {
   try {
     if (implicitTls) await secure(channel, parts)
@@ -215,7 +210,9 @@ class Session {
 
   async #greet(): Promise<void> {
     const { hostname, greeting } = this.#parts
-    const line = await this.#tried(async () => (await greeting?.()) ?? `220 ${hostname} ESMTP Sendwright`)
+    const line = await this.#tried(
+      async () => (greeting && (await greeting())) ?? `220 ${hostname} ESMTP Sendwright`,
+    )
     if (line === undefined) this.#closing = true
     else this.#channel.reply(line)
   }
@@ -323,13 +320,9 @@ class Session {
     const { limits, blobs, clock } = this.#parts
     const reply = await this.#tried(async () => {
       const content = await readContent(this.#channel, blobs, () => clock.monotonic(), {
-        sizeBytesMax: limits.sizeBytesMax,
-        deadlineMs: limits.contentMs,
-        idleMs: limits.idleMs,
-        hopsMax: limits.hopsMax,
-        ...(handler.keepBytesMax === undefined
-          ? { largeBodies: this.#parts.largeBodies }
-          : { keepBytesMax: handler.keepBytesMax }),
+        ...limits,
+        keepBytesMax: handler.keepBytesMax ?? null,
+        largeBodies: handler.keepBytesMax === undefined ? this.#parts.largeBodies : null,
       })
       let stored = false
       try {

@@ -14,22 +14,14 @@ export interface ListenerOptions {
   /** TLS from the first byte; null: none. */
   implicitTlsPort: number | null
   connectionsPerAddressMax: number
-  /** Of all addresses; default `SMTP_CONNECTIONS_MAX`. */
-  connectionsMax?: number
+  /** From all addresses together. */
+  connectionsMax: number
   session: SessionParts
 }
 
-export interface SmtpListener {
-  port: number
-  implicitTlsPort: number | null
-  /**
-   * Accepts no more clients, sends 421 to idle ones, and lets messages in progress finish for at most `drainMs`; then the
-   * remaining connections are closed.
-   */
-  close(drainMs: number): Promise<void>
-}
+export type SmtpListener = Awaited<ReturnType<typeof startSmtpListener>>
 
-/** Of all addresses together; about 10 KB each in plain text, 60 KB with TLS. */
+/** Connections of a listener; about 10 KB each in plain text, 60 KB with TLS. */
 export const SMTP_CONNECTIONS_MAX = 5_000
 const TOO_MANY = `${STATUS.enough} Too many connections\r\n`
 /**
@@ -41,7 +33,7 @@ const IDLE_WHEN_FULL_MS = 1_000
 const LEAVING_MAX = 500
 
 /** @throws CannotListen */
-export async function startSmtpListener(options: ListenerOptions): Promise<SmtpListener> {
+export async function startSmtpListener(options: ListenerOptions) {
   const clients = new Clients(options)
   const servers: Server[] = []
   const listen = async (port: number, implicitTls: boolean) => {
@@ -61,7 +53,11 @@ export async function startSmtpListener(options: ListenerOptions): Promise<SmtpL
     return {
       port,
       implicitTlsPort: implicitTlsPort === null ? null : await listen(implicitTlsPort, true),
-      async close(drainMs) {
+      /**
+       * Accepts no more clients, sends 421 to idle ones, and lets messages in progress finish for at most `drainMs`; then
+       * the remaining connections are closed.
+       */
+      async close(drainMs: number): Promise<void> {
         const closed = Promise.all(servers.map(closeServer))
         await clients.drain(drainMs)
         await closed
@@ -116,7 +112,7 @@ class Clients {
 
   /** Whether one more may connect; if necessary the anonymous client that has been idle for longest is closed. */
   #hasRoom(): boolean {
-    const { connectionsMax = SMTP_CONNECTIONS_MAX, session } = this.#options
+    const { connectionsMax, session } = this.#options
     if (this.#running.size - this.#leaving.size < connectionsMax) return true
     let longest: ServerChannel | null = null
     let sinceMs = session.clock.monotonic() - IDLE_WHEN_FULL_MS
@@ -127,7 +123,7 @@ class Clients {
       sinceMs = idleSinceMs
     }
     if (longest === null) return false
-    longest.makeRoom()
+    longest.leave('crowded')
     this.#anonymous.delete(longest)
     this.#leaving.add(longest)
     if (this.#leaving.size > LEAVING_MAX) this.#leaving.values().next().value?.destroy()
@@ -136,7 +132,7 @@ class Clients {
 
   async drain(drainMs: number): Promise<void> {
     this.#stopping = true
-    for (const channel of this.#running.keys()) channel.stop()
+    for (const channel of this.#running.keys()) channel.leave('stopping')
     const timer = this.#options.session.clock.setTimer(drainMs, () => {
       for (const channel of this.#running.keys()) channel.destroy()
     })

@@ -1,7 +1,6 @@
 /** The CSV file of an import: unpacking, its header, and storing it. */
-import { pipeline } from 'node:stream/promises'
-import { createGunzip } from 'node:zlib'
 import { CsvSyntaxError, readCsv } from '../../base/csv.ts'
+import { once, UnpackFailure, unpacked } from '../../base/flow/unpacked.ts'
 import { BadRequest } from '../../base/process/errors.ts'
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
 import type { Chunk } from '../../protocols/message/mime-message.ts'
@@ -12,55 +11,6 @@ export const UNPACKED_BYTES_MAX = 250 * 1024 * 1024
 
 /** Index by name of column. */
 export type Columns = ReadonlyMap<string, number>
-
-/** The file cannot be unpacked; retrying does not help. */
-export class UnpackFailure extends Error {}
-
-/**
- * The bytes of a file, unpacked if it is gzip. @throws UnpackFailure for broken gzip data, or over `bytesMax`
- */
-export async function* unpacked(
-  bytes: AsyncIterable<Uint8Array>,
-  bytesMax: number,
-): AsyncGenerator<Uint8Array> {
-  const iterator = bytes[Symbol.asyncIterator]()
-  const first = await iterator.next()
-  if (first.done) return
-  const whole = rejoin(first.value, iterator)
-  const [byte1, byte2] = first.value
-  if (byte1 === 0x1f && byte2 === 0x8b) yield* gunzipped(whole, bytesMax)
-  else yield* whole
-}
-
-async function* rejoin(first: Uint8Array, rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
-  try {
-    yield first
-    yield* { [Symbol.asyncIterator]: () => rest }
-  } finally {
-    await rest.return?.()
-  }
-}
-
-async function* gunzipped(packed: AsyncIterable<Uint8Array>, bytesMax: number): AsyncGenerator<Uint8Array> {
-  const gunzip = createGunzip()
-  const piping = pipeline(packed, gunzip).catch(() => {}) // the loop below sees the same error
-  let size = 0
-  try {
-    for await (const chunk of gunzip as AsyncIterable<Buffer>) {
-      size += chunk.byteLength
-      if (size > bytesMax) {
-        throw new UnpackFailure(`The file unpacks to more than ${bytesMax} bytes`)
-      }
-      yield chunk
-    }
-  } catch (error) {
-    if (error instanceof UnpackFailure) throw error
-    throw new UnpackFailure('The file cannot be unpacked', { cause: error })
-  } finally {
-    gunzip.destroy()
-    await piping
-  }
-}
 
 /** @throws BadRequest when the header lacks every column that a row needs */
 export async function checkHeader(traits: KindTraits, file: Chunk): Promise<void> {
@@ -92,8 +42,4 @@ export async function storeFile(blobs: BlobStore, file: Chunk): Promise<string> 
   if (!(file instanceof Uint8Array)) return blobs.keep(file)
   const spooled = await blobs.spool(once(file))
   return blobs.keep(spooled.chunk)
-}
-
-async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes
 }

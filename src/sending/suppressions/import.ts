@@ -10,6 +10,7 @@
  */
 import type { Logger } from 'pino'
 import { CsvSyntaxError, readCsv, withoutGuard } from '../../base/csv.ts'
+import { UnpackFailure, unpacked } from '../../base/flow/unpacked.ts'
 import { newId } from '../../base/ids.ts'
 import { BadRequest } from '../../base/process/errors.ts'
 import { type Actor, auditStatement } from '../../people/accounts/audit-log.ts'
@@ -27,7 +28,7 @@ import { insert } from '../../platform/store/store.ts'
 import type { Chunk } from '../../protocols/message/mime-message.ts'
 import type { Domain } from '../domains/domain.ts'
 import { type GivenRecord, type NewRecord, readRecord } from './given-records.ts'
-import { type Columns, checkHeader, columnsOf, storeFile, UnpackFailure, unpacked } from './import-file.ts'
+import { type Columns, checkHeader, columnsOf, storeFile } from './import-file.ts'
 import { traitsOf } from './kinds.ts'
 import { addStatements, overTagLimit } from './store.ts'
 

@@ -1,4 +1,5 @@
 /** 500 hostile templates through the API (R40): none reaches anything, each is stopped, others are served. */
+// Slow: it renders five hundred hostile templates, many up to their time limit.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'

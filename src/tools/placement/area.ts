@@ -20,7 +20,7 @@ import type { TestParts } from './tests.ts'
 const KEPT_MS = 90 * DAY_MS
 const REMOVE_EVERY_MS = 3_600_000
 
-export interface PlacementUses {
+interface PlacementUses {
   accept: AcceptParts
   /** Stores nothing. */
   tracker: Tracker

@@ -29,7 +29,7 @@ const RESPONSE_LIMITS = {
   maxResponseSize: 4 * HEADER_BYTES_MAX,
   maxResponseTokens: 10_000,
 }
-/** Of all responses of one look: folders, identifiers and a few headers. The client holds each list as a whole. */
+/** Bytes of all responses of one look: folders, identifiers and a few headers. The client holds each list as a whole. */
 const RECEIVED_BYTES_MAX = 2 * 1024 * 1024
 const RECEIVED_CHECK_MS = 20
 /** How Gmail sorts the inbox; searched by its own extension, X-GM-RAW. */
@@ -103,7 +103,7 @@ export function problemOf(error: unknown, { host, port, user }: Seed): string {
   return sentence.replaceAll(/[\r\n]+/g, ' ').slice(0, PROBLEM_LENGTH_MAX)
 }
 
-/** Of node's TLS. */
+/** Error codes of Node's TLS. */
 const CERTIFICATE_CODES =
   /^(?:CERT_|ERR_TLS_CERT|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_(?:GET|VERIFY|DECRYPT|DECODE)|HOSTNAME_MISMATCH|INVALID_CA)/
 

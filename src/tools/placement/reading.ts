@@ -11,7 +11,7 @@ import { type FoundCopy, findCopies, problemOf } from './mailbox.ts'
 import type { Seeds } from './seeds.ts'
 import { seedsOf } from './store.ts'
 
-export interface ReadingParts {
+interface ReadingParts {
   store: Store
   clock: Clock
   log: Logger

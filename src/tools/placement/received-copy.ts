@@ -2,7 +2,7 @@
 import { isIP } from 'node:net'
 import { type AddressKind, classifyAddress } from '../../base/net/ip.ts'
 
-export interface HeaderField {
+interface HeaderField {
   name: string
   value: string
 }
@@ -22,13 +22,13 @@ export const NO_FACTS: CopyFacts = { originating_ip: '', dkim: '', spf: '', dmar
 const SHOWN =
   /^(authentication-results|arc-authentication-results|received-spf|received|x-spam.*|x-forefront-antispam-report|x-microsoft-antispam.*|x-ymail.*|x-apple-.*|list-unsubscribe|feedback-id|message-id)$/i
 const SHOWN_MAX = 20
-/** Of a field as it is kept: a result has those of up to 100 copies. */
+/** Characters of a field that are kept: a result has those of up to 100 copies. */
 const VALUE_LENGTH_MAX = 500
-/** Of a field that is read. */
+/** Characters of a field that are read. */
 const READ_LENGTH_MAX = 2_000
 
 /** The fields of a header in their order, unfolded. */
-export function fieldsOf(header: string): HeaderField[] {
+function fieldsOf(header: string): HeaderField[] {
   const lines = header.replace(/\r?\n(?=[ \t])/g, '').split(/\r?\n/)
   return lines.flatMap((line) => {
     const colon = line.indexOf(':')

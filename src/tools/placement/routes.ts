@@ -53,7 +53,7 @@ import {
 import { runTest, type TestParts } from './tests.ts'
 import { listView, type ResultList, sharingView, testView } from './view.ts'
 
-export interface PlacementRouteParts extends TestParts {
+interface PlacementRouteParts extends TestParts {
   store: Store
   clock: Clock
   seeds: Seeds
@@ -456,7 +456,7 @@ async function sharedView({ lists, store }: PlacementRouteParts, row: PlacementT
   return { ...testView(row, seeds, { row: list, view: goneList(row) }, 'shared'), AccountID: '' }
 }
 
-/** Of a result whose list was deleted or is not shown: clients read these dates. */
+/** Stands for a list that was deleted or is not shown: clients read these dates. */
 function goneList({ list_id, created_at }: PlacementTestRow): GoneList {
   const at = formatRfc3339(new Date(Number(created_at)))
   return { Id: list_id, kid: list_id, created_at: at, updated_at: at, last_result_at: at, Seeds: null }

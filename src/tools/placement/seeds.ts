@@ -35,12 +35,12 @@ export interface Seed {
 
 export interface Seeds {
   all: readonly Seed[]
-  /** Of the file, Unix milliseconds. */
+  /** Last change of the file, Unix milliseconds. */
   changedAt: number
 }
 
 /** The file has faults; the text names them. */
-export class SeedFileError extends Error {
+class SeedFileError extends Error {
   override name = 'SeedFileError'
 }
 
@@ -60,7 +60,7 @@ export function loadSeeds(file: string | null): Seeds {
 }
 
 /** @throws SeedFileError */
-export function readSeeds(text: string): Seed[] {
+function readSeeds(text: string): Seed[] {
   let document: unknown
   try {
     document = JSON.parse(text)
@@ -132,7 +132,7 @@ const partsOf = (list: string) =>
     .map((part) => part.trim())
     .filter(Boolean)
 
-/** Those that both filters name; an empty one names all. */
+/** Seeds that both filters name; an empty filter names all. */
 export function chosenSeeds(seeds: Seeds, seedFilter: string, providerFilter: string): Seed[] {
   const [addresses, providers] = [partsOf(seedFilter), partsOf(providerFilter)]
   return seeds.all.filter(

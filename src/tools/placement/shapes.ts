@@ -126,7 +126,7 @@ const SEED_RESULT = object('The copy of one seed', {
 })
 
 export type ResultView = Of<typeof RESULT>
-export const RESULT = named('PlacementResult', 'Where the copies of a test were seen', {
+const RESULT = named('PlacementResult', 'Where the copies of a test were seen', {
   Id: RESULT_ID,
   rid: RESULT_ID,
   result_id: RESULT_ID,

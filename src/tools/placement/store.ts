@@ -12,20 +12,20 @@ export interface Listing {
   to: number
 }
 
-export interface ListFilter extends Listing {
+interface ListFilter extends Listing {
   name: string | undefined
 }
 
-export interface TestFilter extends Listing {
+interface TestFilter extends Listing {
   sender: string | undefined
   subject: string | undefined
-  /** Of a seed. */
+  /** Provider of a seed. */
   provider: string | undefined
-  /** Of a seed list. */
+  /** Address of a seed list. */
   targetEmail: string | undefined
 }
 
-export interface Page<T> {
+interface Page<T> {
   rows: T[]
   total: number
 }

@@ -34,7 +34,7 @@ export interface TestParts {
   accept: AcceptParts
   seeds: Seeds
   lists: SeedLists
-  /** Of the message; null: no scorer is set. Stores nothing. */
+  /** Scores the message; null: no scorer is set. Stores nothing. */
   score: ((draft: Draft, domain: Domain) => Promise<SpamScore | null>) | null
   /** A test waits to be read. */
   wake(): void
@@ -42,7 +42,7 @@ export interface TestParts {
 
 /** Tests of an account that are not complete: each costs a message and looks into every mailbox. */
 const OPEN_MAX = 10
-/** Of an account; results are kept for 90 days. */
+/** Tests of an account; results are kept for 90 days. */
 const TESTS_MAX = 2_000
 const SUBJECT_LENGTH_MAX = 998
 

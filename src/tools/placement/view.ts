@@ -8,7 +8,7 @@ import type { Counts, ResultView, SeedListView, SeedResult, SeedView, Sharing } 
 
 const date = (ms: number) => formatRfc3339(new Date(Number(ms)))
 
-export function countsOf(provider: string, seeds: readonly PlacementSeedRow[]): Counts {
+function countsOf(provider: string, seeds: readonly PlacementSeedRow[]): Counts {
   const number = (matches: (seed: PlacementSeedRow) => boolean) => seeds.filter(matches).length
   const categories: Record<string, number> = { primary: 0, promotions: 0, updates: 0 }
   for (const { category } of seeds)

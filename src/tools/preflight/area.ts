@@ -28,7 +28,7 @@ import { type AuthenticationFacts, type ContentFacts, judgeMessage } from './che
 import { noLinks, placeholdersIn, readHtml, readPlain } from './read-texts.ts'
 import { MESSAGE_CHECK } from './shapes.ts'
 
-export interface PreflightUses {
+interface PreflightUses {
   accept: PreviewParts & { headerPrefixes: readonly string[] }
   /** Stores nothing. */
   tracker: Tracker

@@ -6,14 +6,14 @@ import type { HtmlFacts, LinksFound } from './read-texts.ts'
 import type { MESSAGE_CHECK } from './shapes.ts'
 
 type Checks = Of<typeof MESSAGE_CHECK>
-export type Check = Checks['checks'][number]
+type Check = Checks['checks'][number]
 
 export interface AuthenticationFacts extends Pick<SenderFacts, 'spf' | 'dkim' | 'dmarc'> {
   domain: string
   isSandbox: boolean
   /** Domains in From, lower case. */
   authors: readonly string[]
-  /** Of the return path. */
+  /** The domain of the return path. */
   returnPath: string
   /** `d=` of our signature; null: the message asks for none. */
   signer: string | null
@@ -37,7 +37,7 @@ export interface ContentFacts {
 }
 
 /** Undefined: no scorer is set; null: it gave no score. */
-export type SpamFacts = { score: number; isSpam: boolean } | null | undefined
+type SpamFacts = { score: number; isSpam: boolean } | null | undefined
 
 export interface MessageFacts {
   refusal: string | null

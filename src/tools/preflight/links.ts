@@ -9,7 +9,7 @@ import { isPublicAddress } from '../../base/net/ip.ts'
 export type LinkKind = 'ok' | 'empty' | 'broken' | 'private' | 'address' | 'insecure' | 'other'
 
 /** Longer ones break in mail programs and proxies. */
-export const LINK_CHARS_MAX = 8_192
+const LINK_CHARS_MAX = 8_192
 
 const OTHER_SCHEMES = /^(?:mailto|tel|sms|geo|webcal|cid):./i
 /** Names that are never in public DNS: RFC 6761, RFC 6762, RFC 8375, RFC 9476 and the reserved `internal`. */

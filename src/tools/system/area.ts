@@ -16,7 +16,7 @@ import { openFilesNeeded, readOpenFiles } from './open-files.ts'
 import { systemRoutes } from './routes.ts'
 import { createSizes } from './sizes/sizes.ts'
 
-export interface SystemUses {
+interface SystemUses {
   bounces: BouncesArea
   certificates: CertificatesArea
   alerts: Pick<AlertsArea, 'triggeredOwn'>

@@ -5,12 +5,14 @@
  * blocklists) matters only when mail is delivered to the recipients' own servers: in the other modes no other host
  * is queried.
  */
+
 import { X509Certificate } from 'node:crypto'
 import { readFile, statfs } from 'node:fs/promises'
 import { connect, isIP } from 'node:net'
 import { seenAddresses } from '../../base/net/host-addresses.ts'
 import { parseCidr } from '../../base/net/ip.ts'
 import type { Of } from '../../base/shape.ts'
+import { DAY_MS } from '../../base/time/durations.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { OWN_BLOBS } from '../../platform/nodes/node.ts'
 import { exposedFiles, exposureSentence, readableByAll } from '../../platform/store/blobs/private-files.ts'
@@ -62,9 +64,9 @@ export interface CheckParts {
   clockStepMs(): number | null
   /** What receivers refuse because of this host or its domains, most frequent first; null: unknown. */
   recentRefusals(): Promise<Refusal[] | null>
-  /** Of the running service; absent, or null: unknown. */
+  /** Reported by the running service; absent, or null: unknown. */
   openFiles?(): Promise<{ limit: number; open: number; needed: number } | null>
-  /** Of the running service: how many other processes share the database; absent: unknown. */
+  /** How many other processes share the running service's database; absent: unknown. */
   otherNodes?(): number
   /** Unix milliseconds. */
   now(): number
@@ -81,7 +83,6 @@ const ADDRESSES_MAX = 32
 const CERTIFICATE_WARN_DAYS = 14
 const OPEN_FILES_WARN_SHARE = 0.9
 const CLOCK_STEP_MIN_MS = 5_000
-const DAY_MS = 86_400_000
 const MEGABYTE = 1024 * 1024
 
 const ok = (sentence: string) => ({ state: 'ok', sentence }) as const
@@ -239,7 +240,7 @@ async function checkCertificate(parts: CheckParts): Promise<Finding> {
   return days < CERTIFICATE_WARN_DAYS ? warning(`${left}. Renew it.`) : ok(`${left}.`)
 }
 
-/** Of the service's own names, ordered by ACME. */
+/** Certificates of the service's own names, ordered by ACME. */
 async function checkOrderedCertificates({ config, ownCertificates, now }: CheckParts): Promise<Finding> {
   const names = config.acme?.ownHosts.join(', ')
   const states = await ownCertificates?.()

@@ -15,11 +15,11 @@ import type { StoredKind } from './sizes/table-kinds.ts'
 
 const STARTED_AT = Date.now()
 
-export interface SystemParts {
+interface SystemParts {
   jobs(): Promise<JobReport[]>
   alerts(): Promise<AlertHitRow[]>
   sizes(): Promise<SizesReport | null>
-  /** Of one account, or of all. */
+  /** For one account, or for all. */
   queue(accountId: string | null): Promise<QueueCounts>
 }
 

@@ -13,7 +13,7 @@ import { SMTP_CONNECTIONS_MAX } from '../../receiving/sessions/smtp-listener.ts'
 /** Node itself, database, log, threads, listeners: about 60 after a start; plus files being read and webhooks. */
 const OTHERS = 500
 
-export type OpenFilesConfig = Pick<Config, 'delivery' | 'relayConnections' | 'sourceAddresses' | 'httpsPort'>
+type OpenFilesConfig = Pick<Config, 'delivery' | 'relayConnections' | 'sourceAddresses' | 'httpsPort'>
 
 /** Open files with every connection that the settings allow. */
 export function openFilesNeeded(config: OpenFilesConfig): number {

@@ -11,7 +11,7 @@ import { CHECK, SYSTEM } from './shapes.ts'
 /** The checks query other hosts: results are repeated for this long, with the `checked_at` of their run. */
 const KEPT_MS = 30_000
 
-export interface SystemRouteParts {
+interface SystemRouteParts {
   describe(caller: Pick<Caller, 'accountId' | 'role'>): Promise<Of<typeof SYSTEM>>
   /** Never rejects. Callers at the same time share one run. */
   check(): Promise<CheckResult[]>

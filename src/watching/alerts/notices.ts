@@ -1,7 +1,7 @@
 /**
  * Notices about hits (alerts.md rules 5, 6, 9 to 11). Each is a row, written in the transaction that changes its hit, so
- * that there is exactly one for each target, also after a crash. Mail is sent by a job (mail-notices.ts), webhooks and
- * Slack by the queue of POSTs (post-notices.ts).
+ * that there is exactly one for each target, also after a crash. Mail is sent by a job, webhooks and Slack by the
+ * queue of POSTs (notice-sending.ts).
  */
 
 import { Lazy } from '../../base/flow/cache.ts'
@@ -10,7 +10,7 @@ import { loggableUrl } from '../../base/printable.ts'
 import type { Of } from '../../base/shape.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
-import type { UserDirectory } from '../../people/users/directory.ts'
+import type { UserDirectory } from '../../people/accounts/user-directory.ts'
 import { laneOf, type NewPost } from '../../platform/posts/post-rows.ts'
 import type { AlertHitRow, AlertNoticeRow } from '../../platform/store/schema.ts'
 import { insertMany, type Statement } from '../../platform/store/store.ts'

@@ -36,7 +36,7 @@ export interface Request<D extends string, A extends string, M extends string, U
 }
 
 /** What an operation serves. */
-export interface RequestRules<D extends string, A extends string, M extends string, U extends Unit> {
+interface RequestRules<D extends string, A extends string, M extends string, U extends Unit> {
   dimensions: readonly D[]
   dimensionsMax: number
   /** The dimension that is time; items are in its order by default. */

@@ -22,6 +22,7 @@ import type { TlsReportMail } from '../../mail/messages/system-mail.ts'
 import type { PostKind } from '../../platform/posts/post-attempts.ts'
 import type { PostQueue } from '../../platform/posts/post-queue.ts'
 import { laneOf } from '../../platform/posts/post-rows.ts'
+import { commitUnlessStale } from '../../platform/store/commits.ts'
 import { insert, StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
 import type { Resolver } from '../../protocols/dns/resolver.ts'
 import { AddressSyntaxError, bareAddress, parseMailbox } from '../../protocols/mime/address.ts'
@@ -185,7 +186,8 @@ async function reportDomain(
       await handOver(parts, { day, domain, id, content, receiver, at })
     log.info({ day, domain, receivers: receivers.length }, 'TLS report')
   }
-  await writeOnce(store, [rowOf({ day, domain, uri: '', id, content: null }, clock.now())])
+  // Another process may have written the row before.
+  await commitUnlessStale(store, [rowOf({ day, domain, uri: '', id, content: null }, clock.now())])
 }
 
 const rowOf = (
@@ -194,15 +196,6 @@ const rowOf = (
 ): Statement => {
   const { sql, values } = insert('tls_reports', { ...row, created_at: Math.floor(now) })
   return { sql: `${sql} ON CONFLICT DO NOTHING`, values, expectRows: 1 }
-}
-
-/** Does nothing if the row was written before. */
-async function writeOnce(store: Store, statements: readonly Statement[]): Promise<void> {
-  try {
-    await store.commit(statements)
-  } catch (error) {
-    if (!(error instanceof StaleWrite)) throw error
-  }
 }
 
 interface HandOver {
@@ -233,11 +226,15 @@ async function handOver(
     const row = rowOf({ day, domain, uri: receiver.uri, id: rowId, content }, now)
     const { target: url } = receiver
     const post = { kind: POST_KIND, accountId: firstAccountId, url, lane: laneOf(url), subject: rowId }
-    return writeOnce(store, [row, ...posts.statements([post])])
+    await commitUnlessStale(store, [row, ...posts.statements([post])])
+    return
   }
   const to = addressOf(receiver.target)
   const row = rowOf({ day, domain, uri: receiver.uri, id: rowId, content: null }, now)
-  if (to === null) return writeOnce(store, [row])
+  if (to === null) {
+    await commitUnlessStale(store, [row])
+    return
+  }
   try {
     await sendMime(to, (from) => reportMail({ from, to, domain, submitter: hostname, day, id, content }), [
       row,

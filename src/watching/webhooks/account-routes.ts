@@ -22,7 +22,7 @@ import {
   UNKNOWN,
   WEBHOOK_POST,
 } from './shapes.ts'
-import { checkUrl, ONE_URL, TYPES } from './url-params.ts'
+import { checkUrl, ONE_URL, TYPES } from './types.ts'
 
 const PATH = '/v1/webhooks'
 const ONE = `${PATH}/{webhook_id}` as const

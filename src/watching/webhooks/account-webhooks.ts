@@ -6,9 +6,8 @@ import type { Clock } from '../../base/time/clock.ts'
 import type { AccountWebhookRow, Schema } from '../../platform/store/schema.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
 import type { Store } from '../../platform/store/store.ts'
-import { tooMany, URLS_PER_TYPE_MAX } from './domain-webhooks.ts'
 import type { Registry } from './registry.ts'
-import type { WebhookType } from './types.ts'
+import { tooMany, URLS_PER_TYPE_MAX, type WebhookType } from './types.ts'
 import { fullUrl, maskedUrl, openUserInfo, sealUserInfo } from './webhook-url.ts'
 
 interface AccountWebhook {

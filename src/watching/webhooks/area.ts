@@ -10,10 +10,9 @@ import { attemptRoutes } from './attempt-routes.ts'
 import { createAttemptLog } from './attempts.ts'
 import { domainWebhookRoutes } from './domain-routes.ts'
 import { createDomainWebhooks, removeDomainWebhooks } from './domain-webhooks.ts'
-import { failingEndpoints } from './failing-endpoints.ts'
 import { createRegistry, type Registry } from './registry.ts'
 import { signingKeyRoutes } from './signing-key.ts'
-import { createWebhookKind, createWebhooks, WEBHOOK } from './webhooks.ts'
+import { createWebhookKind, createWebhooks, failingEndpoints, WEBHOOK } from './webhooks.ts'
 
 /** A POST that is cut off is repeated after the next start, under the same event id. */
 const DRAIN_MS = 3_000

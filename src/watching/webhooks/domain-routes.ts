@@ -15,8 +15,17 @@ import {
   WEBHOOK_POST,
   WEBHOOK_TESTED,
 } from './shapes.ts'
-import { WEBHOOK_TYPES, type WebhookType, webhookType } from './types.ts'
-import { checkUrl, checkUrls, missing, ONE_URL, TYPES, URLS } from './url-params.ts'
+import {
+  checkUrl,
+  checkUrls,
+  missing,
+  ONE_URL,
+  TYPES,
+  URLS,
+  WEBHOOK_TYPES,
+  type WebhookType,
+  webhookType,
+} from './types.ts'
 import { maskedUrl } from './webhook-url.ts'
 import type { Webhooks } from './webhooks.ts'
 

@@ -5,11 +5,8 @@ import type { Schema } from '../../platform/store/schema.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
 import type { Statement, Store } from '../../platform/store/store.ts'
 import type { Registry } from './registry.ts'
-import { WEBHOOK_TYPES, type WebhookType } from './types.ts'
+import { tooMany, URLS_PER_TYPE_MAX, WEBHOOK_TYPES, type WebhookType } from './types.ts'
 import { fullUrl, maskedUrl, openUserInfo, sealUserInfo } from './webhook-url.ts'
-
-/** Separately for the domain and for the account (rule 3). */
-export const URLS_PER_TYPE_MAX = 3
 
 export interface DomainName {
   accountId: string
@@ -21,9 +18,6 @@ type WebhookList = Partial<Record<WebhookType, { urls: string[] }>>
 
 /** URLs are passed and returned with their user info. Two that differ only in its secret part are the same webhook. */
 export type DomainWebhooks = ReturnType<typeof createDomainWebhooks>
-
-export const tooMany = () =>
-  new BadRequest(`a maximum of ${URLS_PER_TYPE_MAX} urls is allowed per event type`, { form: 'Reason' })
 
 export function createDomainWebhooks(store: Store, sealer: Sealer, registry: Registry) {
   const read = (db: Pick<Transaction<Schema>, 'selectFrom'>, domain: DomainName) =>

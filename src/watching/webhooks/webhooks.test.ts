@@ -45,6 +45,8 @@ async function startNode(store: Store, clock: TestClock) {
   const common = { store, sealer, registry, clock, headerPrefix: 'X-Service-' }
   const kind = createWebhookKind({ ...common, scheduleMs: SCHEDULE, retryDelivered: true, isTracing: false })
   const queue: PostQueue = createPostQueue({
+    tracing: undefined,
+    isOff: false,
     store,
     client,
     clock,

@@ -1,6 +1,6 @@
 /** The clients: where their code is from, and how each sends the mail. */
 import { execFile } from 'node:child_process'
-import { readFile, writeFile } from 'node:fs/promises'
+import { copyFile, readFile, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -41,6 +41,8 @@ const N8N_STAND_INS = {
   'n8n-workflow':
     "module.exports = { NodeConnectionTypes: { Main: 'main' }, NodeApiError: class extends Error { constructor(node, cause) { super(cause.message, { cause }) } } }",
 }
+/** What Supabase Auth sends with, in the version of its go.mod. */
+const GOMAIL = 'gopkg.in/gomail.v2 v2.0.0-20160411212932-81ebce5c23df'
 const TRANSPORT = 'nodemailer-mailgun-transport@2.1.5'
 
 const attachments = [{ filename: MAIL.file.name, content: MAIL.file.content }]
@@ -140,6 +142,17 @@ export const CLIENTS: Readonly<Record<string, Client>> = {
     version: () => debianVersion('wordpress'),
     async send(reach, folder) {
       await run('php', [program('wordpress.php'), await writeJob(reach, folder)])
+    },
+  },
+  supabase: {
+    version: async () => GOMAIL,
+    async send(reach, folder) {
+      const job = await writeJob(reach, folder)
+      await writeFile(join(folder, 'go.mod'), `module supabase\n\ngo 1.21\n\nrequire ${GOMAIL}\n`)
+      await copyFile(program('supabase.go'), join(folder, 'main.go'))
+      // Without the sending's authority, which the module proxy's certificate is not from.
+      await exec('go', ['build', '-mod=mod', '.'], { cwd: folder, timeout: INSTALL_MAX_MS })
+      await run('env', [`SSL_CERT_FILE=${reach.authorityFile}`, join(folder, 'supabase'), job])
     },
   },
   swaks: {

@@ -27,7 +27,7 @@ $options = [
 add_filter('pre_option', fn ($none, $name) => $options[$name] ?? '', 10, 2);
 add_filter('http_request_args', fn ($args) => [...$args, 'sslcertificates' => $job['authorityFile']]);
 
-// What docs/clients.md tells users to install.
+// What docs/applications.md tells users to install.
 add_filter('pre_http_request', function ($answer, $options, $url) use ($job) {
     $ours = preg_replace('#^https://api(\.eu)?\.mailgun\.net/#', "https://$job[https]/", $url);
     return $ours === $url ? $answer : wp_remote_request($ours, $options);

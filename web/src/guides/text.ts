@@ -10,8 +10,9 @@ export const TEXT = {
   all: 'All guides',
   goals: [
     ['Send the first mail', 'quick-start'],
-    ['Change an application over', 'clients'],
-    ['Migrate from another service', 'moving-in'],
+    ['Connect an application', 'applications'],
+    ['Send Ghost newsletters', 'ghost'],
+    ['Leave Mailgun', 'leave-mailgun'],
     ['Deliver to real recipients', 'going-live'],
     ['Get events as webhooks', 'webhooks'],
     ['Find out what is wrong', 'troubleshooting'],

@@ -6,11 +6,11 @@
 import { booleanOf } from '../../../base/values.ts'
 import { type Entry, objectOf, textOf, Unreadable } from '../entry.ts'
 import { columnName } from '../input-file.ts'
-import { contactEntries } from './contacts.ts'
 import {
   addressIn,
   type Columns,
   columnsOf,
+  contactEntries,
   itemsOf,
   type Shape,
   type ShapeContext,
@@ -30,7 +30,7 @@ const BLOCKLIST_COLUMNS = [
   'emailsubscriptionstatus',
 ]
 /** The value of `--blocklist-column` for a file in which nobody is blocked. */
-export const NO_COLUMN = 'none'
+const NO_COLUMN = 'none'
 const BLOCKED_WORDS = ['blocklisted', 'blacklisted', 'unsubscribed', 'blocked']
 const FREE_WORDS = ['subscribed', 'nevertold', 'never subscribed', 'not blocklisted']
 const COMPLAINT_CODES = ['contactFlaggedAsSpam']

@@ -5,10 +5,10 @@
 import { type Entry, type Item, neededText, objectOf, textOf, Unreadable } from '../entry.ts'
 import type { InputRecord } from '../input-file.ts'
 import { fromSendgrid } from '../template-syntax.ts'
-import { contactEntries } from './contacts.ts'
 import {
   addressIn,
   columnsOf,
+  contactEntries,
   itemsOf,
   itemsOrReason,
   replyCode,

@@ -111,7 +111,7 @@ export function itemsOrReason(record: InputRecord, kind: Kind, name: unknown, re
 }
 
 /** One version of a template, in the syntax of its service. */
-export interface ForeignVersion {
+interface ForeignVersion {
   tag: string
   comment: string
   active: boolean
@@ -147,4 +147,39 @@ export function templateItem(
     return { place, entry: null, kind: 'template', name: names.name, reason }
   }
   return { place, notes, entry: { kind: 'template', domain, ...names, versions: taken } }
+}
+
+/** Columns that are not variables of a member: its address, its name, and numbers of the other service. */
+const OWN_COLUMNS = new Set(['email', 'emailaddress', 'firstname', 'lastname', 'contactid', 'id'])
+
+/** A row of contacts as a member of the list that the caller named; nothing without one. */
+export function contactEntries(
+  row: Record<string, unknown>,
+  address: string,
+  {
+    list,
+    subscribed,
+    leftOut = [],
+  }: Pick<ShapeContext, 'list'> & { subscribed: boolean; leftOut?: string[] },
+): Entry[] {
+  if (list === null) return []
+  const columns = columnsOf(row)
+  const name = [
+    textIn(columns, 'firstname', 'prenom', 'vorname'),
+    textIn(columns, 'lastname', 'nom', 'nachname'),
+  ]
+  const vars = Object.entries(row).filter(([column, text]) => {
+    const short = columnName(column)
+    return text !== '' && !OWN_COLUMNS.has(short) && !leftOut.includes(short)
+  })
+  return [
+    {
+      kind: 'member',
+      list,
+      address,
+      name: name.filter((part) => part !== '').join(' '),
+      vars: Object.fromEntries(vars),
+      subscribed,
+    },
+  ]
 }

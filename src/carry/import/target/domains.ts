@@ -1,14 +1,21 @@
 import { type ApiClient, errorText, pathPart } from '../api-client.ts'
 import type { DomainEntry } from '../entry.ts'
-import { readOrFail } from './pages.ts'
-import { changed, existing, made, type Result, refused } from './result.ts'
+import {
+  changed,
+  existing,
+  made,
+  oneByOne,
+  type Result,
+  refused,
+  skippedItems,
+  type Writer,
+} from './result.ts'
 
-const DOMAINS_PER_PAGE = 1_000
 /** More selectors than any service publishes for a domain. */
 const SELECTORS_TRIED_MAX = 100
 
-export interface DomainWriter {
-  write(entries: readonly DomainEntry[]): Promise<Result[]>
+interface DomainWriter {
+  write: Writer<DomainEntry>
   has(name: string): Promise<boolean>
   /** Zone-file text of the domains made since the last call. */
   takeZones(): string[]
@@ -20,13 +27,9 @@ export function createDomainWriter(client: ApiClient, isDryRun: boolean): Domain
 
   async function loadNames(): Promise<Set<string>> {
     const names = new Set<string>()
-    for (let skip = 0; ; ) {
-      const { items } = await readOrFail(client, `/v4/domains?limit=${DOMAINS_PER_PAGE}&skip=${skip}`)
-      const found = items as { name: string }[]
-      if (found.length === 0) return names
-      for (const { name } of found) names.add(name.toLowerCase())
-      skip += found.length
-    }
+    for await (const { name } of skippedItems<{ name: string }>(client, '/v4/domains'))
+      names.add(name.toLowerCase())
+    return names
   }
 
   const names = () => {
@@ -55,20 +58,13 @@ export function createDomainWriter(client: ApiClient, isDryRun: boolean): Domain
   }
 
   return {
-    async write(entries) {
-      const results: Result[] = []
-      for (const entry of entries) {
-        const all = await names()
-        if (all.has(entry.name)) {
-          results.push(existing)
-          continue
-        }
-        const result = isDryRun ? made : await makeDomain(entry)
-        if (result.outcome !== 'refused') all.add(entry.name)
-        results.push(result)
-      }
-      return results
-    },
+    write: oneByOne(async (entry) => {
+      const all = await names()
+      if (all.has(entry.name)) return existing
+      const result = isDryRun ? made : await makeDomain(entry)
+      if (result.outcome !== 'refused') all.add(entry.name)
+      return result
+    }),
     has: async (name) => (await names()).has(name.toLowerCase()),
     takeZones() {
       const taken = zones

@@ -1,8 +1,17 @@
 import { readJsonEntries } from '../../../sending/lists/bulk.ts'
 import { errorText, pathPart } from '../api-client.ts'
 import type { ListEntry, MemberEntry } from '../entry.ts'
-import { linkedItems, readOrFail } from './pages.ts'
-import { existing, made, type Result, refused, type Writer, type WriterParts } from './result.ts'
+import {
+  existing,
+  linkedItems,
+  made,
+  oneByOne,
+  type Result,
+  readOrFail,
+  refused,
+  type Writer,
+  type WriterParts,
+} from './result.ts'
 
 const ITEMS_PER_PAGE = 100
 /** So many are added before the call answers (docs/api/mailing-lists.md rule 9): what it answers is then the result. */
@@ -10,7 +19,7 @@ const MEMBERS_PER_CALL = 100
 /** Members that a dry run holds of a list; those beyond count as new. */
 const HELD_MAX = 500_000
 
-export interface ListWriter {
+interface ListWriter {
   write: Writer<ListEntry>
   /** Entries of one list. */
   writeMembers: Writer<MemberEntry>
@@ -18,7 +27,7 @@ export interface ListWriter {
 
 export function createListWriter({ client, isDryRun, hasDomain }: WriterParts): ListWriter {
   let known: Promise<Set<string>> | null = null
-  /** Of a dry run: members of the list that was last asked for. */
+  /** Members of the list that was last asked for; in a dry run only. */
   let held: { list: string; members: Set<string> } | null = null
   /** Members of the list that was written last, as the service counts them. */
   let counted: { list: string; count: number } | null = null
@@ -138,11 +147,7 @@ export function createListWriter({ client, isDryRun, hasDomain }: WriterParts): 
   }
 
   return {
-    async write(entries) {
-      const results: Result[] = []
-      for (const entry of entries) results.push(await makeList(entry))
-      return results
-    },
+    write: oneByOne(makeList),
     writeMembers,
   }
 }

@@ -2,10 +2,16 @@ import { ActionSyntaxError, parseAction } from '../../../receiving/routes/action
 import { ExpressionSyntaxError, parseExpression } from '../../../receiving/routes/match/expression.ts'
 import { errorText } from '../api-client.ts'
 import type { RouteEntry } from '../entry.ts'
-import { readOrFail } from './pages.ts'
-import { existing, made, type Result, refused, type Writer, type WriterParts } from './result.ts'
-
-const ROUTES_PER_PAGE = 1_000
+import {
+  existing,
+  made,
+  oneByOne,
+  type Result,
+  refused,
+  skippedItems,
+  type Writer,
+  type WriterParts,
+} from './result.ts'
 
 /** Routes have no name: one that is the same in all its fields exists. */
 export function createRouteWriter({ client, isDryRun }: WriterParts): Writer<RouteEntry> {
@@ -13,18 +19,13 @@ export function createRouteWriter({ client, isDryRun }: WriterParts): Writer<Rou
 
   async function loadRoutes(): Promise<Set<string>> {
     const routes = new Set<string>()
-    for (let skip = 0; ; ) {
-      const { items } = await readOrFail(client, `/v3/routes?limit=${ROUTES_PER_PAGE}&skip=${skip}`)
-      const found = items as RouteEntry[]
-      if (found.length === 0) return routes
-      for (const route of found) routes.add(keyOf(route))
-      skip += found.length
-    }
+    for await (const route of skippedItems<RouteEntry>(client, '/v3/routes')) routes.add(fieldsKey(route))
+    return routes
   }
 
   async function write(entry: RouteEntry): Promise<Result> {
     known ??= await loadRoutes()
-    if (known.has(keyOf(entry))) return existing
+    if (known.has(fieldsKey(entry))) return existing
     const fault = faultOf(entry)
     if (fault !== null) return refused(fault)
     if (!isDryRun) {
@@ -33,18 +34,14 @@ export function createRouteWriter({ client, isDryRun }: WriterParts): Writer<Rou
       const answer = await client.call('POST', '/v3/routes', { form })
       if (answer.status !== 200) return refused(errorText(answer))
     }
-    known.add(keyOf(entry))
+    known.add(fieldsKey(entry))
     return made
   }
 
-  return async (entries) => {
-    const results: Result[] = []
-    for (const entry of entries) results.push(await write(entry))
-    return results
-  }
+  return oneByOne(write)
 }
 
-const keyOf = ({ priority, description, expression, actions }: RouteEntry) =>
+const fieldsKey = ({ priority, description, expression, actions }: RouteEntry) =>
   JSON.stringify([priority, description, expression, actions])
 
 function faultOf({ expression, actions }: RouteEntry): string | null {

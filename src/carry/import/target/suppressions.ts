@@ -3,8 +3,7 @@ import { ALL_MAIL, type NewRecord, readRecord } from '../../../sending/suppressi
 import { RECORDS_PER_CALL_MAX } from '../../../sending/suppressions/service.ts'
 import { errorText, pathPart } from '../api-client.ts'
 import { SUPPRESSION_PATHS, type SuppressionEntry, type SuppressionEntryKind } from '../entry.ts'
-import { linkedItems } from './pages.ts'
-import { existing, made, type Result, refused, type Writer, type WriterParts } from './result.ts'
+import { existing, linkedItems, made, type Result, refused, type Writer, type WriterParts } from './result.ts'
 
 /** Records of a list that are held to know what exists, some 50 MB. Those beyond are written again. */
 const HELD_MAX = 500_000
@@ -17,7 +16,7 @@ export function createSuppressionWriter({
   isDryRun,
   hasDomain,
 }: WriterParts): Writer<SuppressionEntry> {
-  /** Of the domain that was last asked for: a page may have records of several lists. */
+  /** Lists of the domain that was last asked for: a page may have records of several lists. */
   let held: { domain: string; lists: Map<SuppressionEntryKind, Held> } | null = null
 
   async function recordsOf(domain: string, kind: SuppressionEntryKind): Promise<Held> {

@@ -26,7 +26,7 @@ import { createSuppressionWriter } from './suppressions.ts'
 import { createTemplateWriter } from './templates.ts'
 import { createWebhookWriter } from './webhooks.ts'
 
-export interface Taken {
+interface Taken {
   counts: [kind: Kind, outcome: Outcome][]
   remarks: Remark[]
   /** DNS records of new domains, as zone-file text. */

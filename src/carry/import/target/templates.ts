@@ -1,15 +1,24 @@
 import { compileProgram, TemplateFault } from '../../../sending/templates/program.ts'
 import { type ApiAnswer, errorText, pathPart } from '../api-client.ts'
 import type { TemplateEntry, TemplateVersion } from '../entry.ts'
-import { linkedItems } from './pages.ts'
-import { changed, existing, made, type Result, refused, type Writer, type WriterParts } from './result.ts'
+import {
+  changed,
+  existing,
+  linkedItems,
+  made,
+  oneByOne,
+  type Result,
+  refused,
+  type Writer,
+  type WriterParts,
+} from './result.ts'
 
 const TEMPLATES_PER_PAGE = 100
 
 export function createTemplateWriter({ client, isDryRun, hasDomain }: WriterParts): Writer<TemplateEntry> {
   /** Names at the service in lower case, of the domain or account that was last asked for. */
   let scope: { path: string; names: Set<string> } | null = null
-  /** Of this run: names that differ in case only are one name here. */
+  /** Names of this run by their lower case: names that differ in case only are one here. */
   const given = new Map<string, string>()
 
   async function namesAt(path: string): Promise<Set<string>> {
@@ -109,11 +118,7 @@ export function createTemplateWriter({ client, isDryRun, hasDomain }: WriterPart
     return count
   }
 
-  return async (entries) => {
-    const results: Result[] = []
-    for (const entry of entries) results.push(await write(entry))
-    return results
-  }
+  return oneByOne(write)
 }
 
 /** `isFurther`: of a template that has a version; the first one is active in any case. */

@@ -1,7 +1,16 @@
 import { type ApiAnswer, errorText, pathPart } from '../api-client.ts'
 import type { WebhookEntry } from '../entry.ts'
-import { readOrFail } from './pages.ts'
-import { changed, existing, made, type Result, refused, type Writer, type WriterParts } from './result.ts'
+import {
+  changed,
+  existing,
+  made,
+  oneByOne,
+  type Result,
+  readOrFail,
+  refused,
+  type Writer,
+  type WriterParts,
+} from './result.ts'
 
 interface AccountWebhook {
   webhook_id: string
@@ -58,14 +67,9 @@ export function createWebhookWriter({ client, isDryRun, hasDomain }: WriterParts
     return answer.status < 300 ? made : refused(errorText(answer))
   }
 
-  return async (entries) => {
-    const results: Result[] = []
-    for (const entry of entries)
-      results.push(
-        entry.domain === null ? await writeOfAccount(entry) : await writeOfDomain(entry.domain, entry),
-      )
-    return results
-  }
+  return oneByOne((entry) =>
+    entry.domain === null ? writeOfAccount(entry) : writeOfDomain(entry.domain, entry),
+  )
 }
 
 const pathOf = (domain: string) => `/v3/domains/${pathPart(domain)}/webhooks`

@@ -30,6 +30,7 @@ import {
   type Prepared,
   type SiteAnswer,
   Unprepared,
+  unsent,
 } from '../contract.ts'
 import { type Admission, type Holding, InFlight, STORE_RETRY_MS } from '../lanes/holding.ts'
 import { type HeldDelivery, type Lane, NO_SOURCE, sourceIp, windowOf } from '../lanes/lanes.ts'
@@ -60,7 +61,7 @@ interface Progress {
   /** Null until the message is prepared. */
   about: EventMessage | null
   facts: AttemptFacts
-  /** Of the message as it was sent; null: it was not sent. */
+  /** Size of the message as it was sent; null: it was not. */
   sizeBytes: number | null
   traceparent: string | undefined
 }
@@ -91,9 +92,9 @@ export class Attempting {
   readonly #parts: AttemptingParts
   readonly #finalDots: FinalDots
   /** Attempts begun and not ended. */
-  readonly #running = new InFlight()
+  readonly running = new InFlight()
   /** Deliveries being prepared, until they use a connection or wait for one. */
-  readonly #preparing = new InFlight()
+  readonly preparing = new InFlight()
   /** When each local fault was logged last, and how many deliveries have met it since. */
   readonly #localFaults = new Map<string, { loggedAt: number; deliveries: number }>()
   /** Outcomes that are tried every minute, by delivery; each resolves when it is not tried any more. */
@@ -128,16 +129,6 @@ export class Attempting {
     if (waitMs > 0) this.#advanceLater(lane, waitMs)
   }
 
-  /** Resolves when nothing is being prepared: then each delivery uses a connection, or waits for one. */
-  async prepared(): Promise<void> {
-    await this.#preparing.ended()
-  }
-
-  /** Resolves when no attempt is running. */
-  async ended(): Promise<void> {
-    await this.#running.ended()
-  }
-
   #advanceLater(lane: Lane, ms: number): void {
     lane.timer?.cancel()
     // Whole milliseconds: a rest below the clock's precision would fire without end.
@@ -150,7 +141,7 @@ export class Attempting {
     const window = windowOf(held.account, lane, now)
     window.busy++
     lane.running++
-    this.#running.begin()
+    this.running.begin()
     try {
       const entry = passGates(delivery, lane.info, held.delivery)
       await whenKnown(entry, (passed) => this.#attempt(lane, held, dot, passed))
@@ -163,7 +154,7 @@ export class Attempting {
       void this.#remove(held)
       onEnded(lane, held.delivery.domain_id)
       this.advance(lane)
-      this.#running.end()
+      this.running.end()
     }
   }
 
@@ -249,7 +240,7 @@ export class Attempting {
   /** What to send, on a connection of the lane (`begun`), or an outcome without one; null: given back meanwhile. */
   async #prepareAndConnect(lane: Lane, held: HeldDelivery): Promise<Prepared | null> {
     const { clock, prepare } = this.#parts.delivery
-    this.#preparing.begin()
+    this.preparing.begin()
     let prepared: Prepared
     let connection: Promise<boolean>
     let since: number
@@ -259,7 +250,7 @@ export class Attempting {
       since = clock.monotonic()
       connection = lane.acquireConnection(held, clock)
     } finally {
-      this.#preparing.end()
+      this.preparing.end()
     }
     if (!(await connection)) return null
     held.begun = true
@@ -401,7 +392,7 @@ export class Attempting {
     })
     // Nothing may come between an outcome and its record.
     if (tracing !== undefined && traceparent !== undefined)
-      traceAttempt(tracing, { delivery, lane: lane.info.name, result, sizeBytes, traceparent, at })
+      traceAttempt(tracing, delivery, lane.info.name, result, { sizeBytes, traceparent, at })
   }
 
   /**
@@ -477,22 +468,9 @@ const prefetchMax = ({ pace }: Lane, now: number) =>
 
 class LeaseLost extends Error {}
 
-/** An outcome that no server was asked for. */
-function decided({ provider }: HeldDelivery, outcome: Outcome): AttemptResult {
-  return {
-    outcome,
-    // Test mode and suppression stand in for an attempt and are numbered like one.
-    attempted: outcome.kind !== 'deferred',
-    mxHost: null,
-    sendingIp: null,
-    provider,
-    tls: null,
-    verified: null,
-    utf8: null,
-    sessionMs: 0,
-    transcript: null,
-  }
-}
+/** An outcome that no server was asked for. Test mode and suppression stand in for an attempt and are numbered like one. */
+const decided = ({ provider }: HeldDelivery, outcome: Outcome): AttemptResult =>
+  unsent(outcome, { provider, attempted: outcome.kind !== 'deferred' })
 
 /** The outcome of the last attempt, for a delivery whose window ended while it waited. */
 function lastFailure(delivery: ClaimedDelivery): Outcome {

@@ -29,7 +29,7 @@ export type Outcome =
 export const CODE_TEST_MODE = 650
 export const CODE_TOO_OLD = 602
 export const CODE_CONNECTION = 499
-export const CODE_NO_MX = 498
+const CODE_NO_MX = 498
 export const CODE_NO_TLS = 680
 /** The message could not be prepared on this server, so no other was asked. */
 export const CODE_UNPREPARED = 690

@@ -12,7 +12,7 @@ const ID_BYTES = 16
 const MAC_BYTES = 8
 const TOKEN_LENGTH = 39
 
-export const BOUNCE_PREFIX = 'bounce+'
+const BOUNCE_PREFIX = 'bounce+'
 
 /** HMAC under a key of this purpose. */
 export type ReturnPathMac = (data: Uint8Array) => Uint8Array

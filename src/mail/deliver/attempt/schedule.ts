@@ -11,7 +11,7 @@ const JITTER = 0.05
 const CUT_MAX = 0.1
 const BEFORE_END_MS = 1_000
 
-export type NextStep =
+type NextStep =
   | { kind: 'retry'; at: number }
   /** No further attempt fits; the delivery fails when its window ends. */
   | { kind: 'wait-for-end'; at: number }

@@ -4,21 +4,14 @@ import type { ClaimedDelivery } from '../claim/queue.ts'
 import type { AttemptResult } from '../contract.ts'
 import type { Outcome } from './outcome.ts'
 
-export interface TracedAttempt {
-  delivery: ClaimedDelivery
-  /** Its name. */
-  lane: string
-  result: AttemptResult
-  /** Of the message as it was sent; null: it was not sent. */
-  sizeBytes: number | null
-  /** Of the span to continue. */
-  traceparent: string
-  /** When the result was known, in Unix milliseconds. */
-  at: number
-}
-
-export function traceAttempt(tracing: Tracing, attempt: TracedAttempt): void {
-  const { delivery, lane, result, sizeBytes, traceparent, at } = attempt
+/** `sizeBytes` null: the message was not sent. `traceparent`: the span to continue. `at`: when the result was known. */
+export function traceAttempt(
+  tracing: Tracing,
+  delivery: ClaimedDelivery,
+  lane: string,
+  result: AttemptResult,
+  { sizeBytes, traceparent, at }: { sizeBytes: number | null; traceparent: string; at: number },
+): void {
   const { outcome, mxHost, sendingIp, tls, verified } = result
   const began = at - result.sessionMs
   const span = tracing.begin({

@@ -270,10 +270,10 @@ export class Claiming {
     const { lanes } = holding
     const due = await queue.due(NEWEST_MAX, now, 'newest')
     if (clock.monotonic() >= this.#nextScanAt) await this.#scanGroups(now)
-    const seenOf = countBy(seen, (row) => lanes.group(row))
+    const seenOf = Map.groupBy(seen, (row) => lanes.group(row))
     for (const group of lanes.takeGroupsToRefill(clock.monotonic(), GROUPS_PER_ROUND)) {
       const room = lanes.roomFor(group, clock.monotonic())
-      if ((seenOf.get(group) ?? 0) >= room) continue
+      if ((seenOf.get(group)?.length ?? 0) >= room) continue
       const found = await queue.dueOf(group.key, room, now)
       lanes.setBacklog(group, found.length === room || this.#insertedDuringPoll.has(group))
       due.push(...found)
@@ -291,15 +291,6 @@ export class Claiming {
     const ended = clock.monotonic()
     this.#nextScanAt = ended + Math.max(SCAN_EVERY_MS, SCAN_COST_FACTOR * (ended - begun))
   }
-}
-
-function countBy<Row, Key>(rows: readonly Row[], keyOf: (row: Row) => Key): Map<Key, number> {
-  const counts = new Map<Key, number>()
-  for (const row of rows) {
-    const key = keyOf(row)
-    counts.set(key, (counts.get(key) ?? 0) + 1)
-  }
-  return counts
 }
 
 function distinct(rows: readonly DueDelivery[]): DueDelivery[] {

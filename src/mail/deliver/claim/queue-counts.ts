@@ -4,7 +4,7 @@ import { remember } from '../../../base/flow/cache.ts'
 import type { Clock } from '../../../base/time/clock.ts'
 import type { Store } from '../../../platform/store/store.ts'
 
-export type WaitingState = 'scheduled' | 'queued' | 'sending'
+type WaitingState = 'scheduled' | 'queued' | 'sending'
 export type QueueCounts = Readonly<Record<WaitingState, number>>
 
 /**

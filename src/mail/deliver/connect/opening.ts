@@ -27,7 +27,7 @@ export interface OpeningParts {
   connect: (options: ConnectOptions) => Promise<SmtpConnection>
 }
 
-export type Opened =
+type Opened =
   | HeldConnection
   | { outcome: Outcome; transcript: AttemptResult['transcript'] }
   /** A fault of this machine, perhaps: says nothing about the peer. */
@@ -103,7 +103,7 @@ export class Opener {
     failPoint('connect-before')
     const connection = await this.#parts.connect(this.#optionsFor(attempt, target, rules, mode, transcript))
     failPoint('connect-after')
-    this.#routing.reached(attempt, target)
+    this.#routing.down.reached(attempt, target)
     return { connection, name: target.name, openedAt: this.#parts.clock.monotonic(), transcript, used: 0 }
   }
 
@@ -132,10 +132,10 @@ export class Opener {
   }
 
   #noteFailure(attempt: Attempt, target: Target, failure: SmtpFailure): void {
-    if (failure.stage === 'connect') this.#routing.unreachable(attempt, target, failure.message)
+    if (failure.stage === 'connect') this.#routing.down.unreachable(attempt, target, failure.message)
     // Another message may need no TLS, or have other rules for it.
-    else if (isTlsFault(failure)) this.#routing.reached(attempt, target)
-    else this.#routing.refused(attempt, target, failure.message)
+    else if (isTlsFault(failure)) this.#routing.down.reached(attempt, target)
+    else this.#routing.down.refused(attempt, target, failure.message)
   }
 
   #report({ domain, lane }: Attempt, { name }: Target, { policy }: HostTls, result: string): void {

@@ -117,12 +117,12 @@ export class Routing {
   readonly destinations: Cache<Destination> | null
   readonly #parts: RoutingParts
   readonly #relay: ReturnType<typeof relaySite> | null
-  readonly #down: DownPaths
+  readonly down: DownPaths
 
   constructor(parts: RoutingParts) {
     const { nextHop, clock, random } = parts
     this.#parts = parts
-    this.#down = new DownPaths(clock)
+    this.down = new DownPaths(clock)
     this.#relay = nextHop.kind === 'relay' ? relaySite(nextHop.connections) : null
     this.destinations =
       nextHop.kind === 'relay'
@@ -166,11 +166,11 @@ export class Routing {
   preferredHosts(attempt: Attempt): Host[] {
     const { nextHop } = this.#parts
     if (nextHop.kind === 'relay') return [relayTarget(attempt, nextHop)]
-    if (attempt.destination?.found.kind !== 'hosts') return []
-    return preferred(attempt.destination.found.hosts).map((host) => ({
-      name: host.exchange,
-      tlsRules: () => this.#rulesOf(attempt, host),
-    }))
+    return preferred(hostsOf(attempt)).map((host) => this.#hostOf(attempt, host))
+  }
+
+  #hostOf(attempt: Attempt, host: MailHost): Host {
+    return { name: host.exchange, tlsRules: () => this.#rulesOf(attempt, host) }
   }
 
   /**
@@ -179,7 +179,7 @@ export class Routing {
    */
   targetsOf(attempt: Attempt): Target[] {
     const targets = this.#allTargets(attempt)
-    const refusedUntil = (target: Target) => this.#down.refusedUntil(pathOf(attempt, target))
+    const refusedUntil = (target: Target) => this.down.refusedUntil(attempt, target)
     const refusing = targets.filter((target) => refusedUntil(target) > 0)
     if (refusing.length === 0) return targets
     const [first] = refusing.sort((a, b) => refusedUntil(a) - refusedUntil(b))
@@ -189,18 +189,13 @@ export class Routing {
   #allTargets(attempt: Attempt): Target[] {
     const { nextHop } = this.#parts
     if (nextHop.kind === 'relay') return [relayTarget(attempt, nextHop)]
-    if (attempt.destination?.found.kind !== 'hosts') return []
     const source = sourceIp(attempt.lane)
-    const family = source === null ? undefined : parseIp(source)?.family
-    return attempt.destination.found.hosts
+    const from = source === null ? undefined : parseIp(source)?.family
+    return hostsOf(attempt)
       .flatMap((host) =>
         host.addresses
-          .filter((address) => family === undefined || address.family === family)
-          .map(({ address }) => ({
-            address,
-            name: host.exchange,
-            tlsRules: () => this.#rulesOf(attempt, host),
-          })),
+          .filter(({ family }) => from === undefined || family === from)
+          .map(({ address }) => ({ address, ...this.#hostOf(attempt, host) })),
       )
       .slice(0, ADDRESSES_PER_ATTEMPT_MAX)
   }
@@ -234,27 +229,11 @@ export class Routing {
     const about = { recipientDomain: domain, sendingIp: '', policyDomain, policyType: policy }
     this.#parts.tlsCounts.record({ ...about, mxHost: exchange, result })
   }
-
-  /** Why the address is not tried from this source now; null: it is tried. */
-  downReason(attempt: Attempt, target: Target): string | null {
-    return this.#down.reason(pathOf(attempt, target))
-  }
-
-  /** It took a connection. */
-  reached(attempt: Attempt, target: Target): void {
-    this.#down.reached(pathOf(attempt, target))
-  }
-
-  /** It took no connection. */
-  unreachable(attempt: Attempt, target: Target, reason: string): void {
-    this.#down.unreachable(pathOf(attempt, target), reason)
-  }
-
-  /** A server answered there and took no mail. */
-  refused(attempt: Attempt, target: Target, reason: string): void {
-    this.#down.refused(pathOf(attempt, target), reason)
-  }
 }
+
+/** None with a relay, and where the domain has none. */
+const hostsOf = ({ destination }: Attempt): readonly MailHost[] =>
+  destination?.found.kind === 'hosts' ? destination.found.hosts : []
 
 const relayTarget = ({ prepared }: Attempt, { host, auth }: Extract<NextHop, { kind: 'relay' }>): Target => ({
   address: host,
@@ -339,47 +318,50 @@ interface DownPath {
 
 /** Paths from a source to an address that took no connections, or no mail, lately. */
 class DownPaths {
-  private readonly clock: Clock
-  private readonly entries = new Map<string, DownPath>()
+  readonly #clock: Clock
+  readonly #entries = new Map<string, DownPath>()
 
   constructor(clock: Clock) {
-    this.clock = clock
+    this.#clock = clock
   }
 
-  /** Why the path is not tried now; null: it is. */
-  reason(path: string): string | null {
-    const entry = this.current(path)
+  /** Why the address is not tried from this source now; null: it is. */
+  reason(attempt: Attempt, target: Target): string | null {
+    const entry = this.#current(attempt, target)
     return entry && entry.failures >= FAILURES_TO_DOWN ? entry.reason : null
   }
 
   /** Until when the path counts as one that refused us, on the monotonic clock; 0: it does not. */
-  refusedUntil(path: string): number {
-    const entry = this.current(path)
+  refusedUntil(attempt: Attempt, target: Target): number {
+    const entry = this.#current(attempt, target)
     return entry?.refused ? entry.until : 0
   }
 
-  unreachable(path: string, reason: string): void {
-    this.set(path, { failures: (this.entries.get(path)?.failures ?? 0) + 1, reason, refused: false })
+  /** It took no connection. */
+  unreachable(attempt: Attempt, target: Target, reason: string): void {
+    const path = pathOf(attempt, target)
+    this.#set(path, { failures: (this.#entries.get(path)?.failures ?? 0) + 1, reason, refused: false })
   }
 
-  /** Once is enough: such a path is not skipped, only tried last. */
-  refused(path: string, reason: string): void {
-    this.set(path, { failures: 0, reason, refused: true })
+  /** A server answered there and took no mail. Once is enough: such a path is not skipped, only tried last. */
+  refused(attempt: Attempt, target: Target, reason: string): void {
+    this.#set(pathOf(attempt, target), { failures: 0, reason, refused: true })
   }
 
-  reached(path: string): void {
-    this.entries.delete(path)
+  /** It took a connection. */
+  reached(attempt: Attempt, target: Target): void {
+    this.#entries.delete(pathOf(attempt, target))
   }
 
-  private current(path: string): DownPath | null {
-    const entry = this.entries.get(path)
-    return entry && this.clock.monotonic() < entry.until ? entry : null
+  #current(attempt: Attempt, target: Target): DownPath | null {
+    const entry = this.#entries.get(pathOf(attempt, target))
+    return entry && this.#clock.monotonic() < entry.until ? entry : null
   }
 
-  private set(path: string, entry: Omit<DownPath, 'until'>): void {
-    this.entries.delete(path)
-    this.entries.set(path, { ...entry, until: this.clock.monotonic() + DOWN_MS })
-    const oldest = this.entries.keys().next()
-    if (this.entries.size > PATHS_MAX && !oldest.done) this.entries.delete(oldest.value)
+  #set(path: string, entry: Omit<DownPath, 'until'>): void {
+    this.#entries.delete(path)
+    this.#entries.set(path, { ...entry, until: this.#clock.monotonic() + DOWN_MS })
+    const oldest = this.#entries.keys().next()
+    if (this.#entries.size > PATHS_MAX && !oldest.done) this.#entries.delete(oldest.value)
   }
 }

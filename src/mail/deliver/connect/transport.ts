@@ -29,7 +29,7 @@ import {
   outcomeOfMx,
   outcomeOfReply,
 } from '../attempt/outcome.ts'
-import type { AttemptResult, NotTried, Transport } from '../contract.ts'
+import { type AttemptResult, type NotTried, type Transport, unsent } from '../contract.ts'
 import { NO_SOURCE, sourceIp } from '../lanes/lanes.ts'
 import { ConnectionPool, type HeldConnection } from './connection-pool.ts'
 import { Opener, type OpeningParts } from './opening.ts'
@@ -58,11 +58,11 @@ export function createTransport(parts: TransportParts): Transport {
 
   async function send(attempt: Attempt): Promise<AttemptResult | NotTried> {
     const { destination, domain } = attempt
-    if (attempt.lane.source === NO_SOURCE) return unsent(attempt, noSendingIp())
+    if (attempt.lane.source === NO_SOURCE) return notSent(attempt, noSendingIp())
     if (destination && destination.found.kind !== 'hosts') {
       const { found } = destination
       if (found.kind !== 'temporary' || found.localFault === undefined)
-        return unsent(attempt, outcomeOfMx(found, domain))
+        return notSent(attempt, outcomeOfMx(found, domain))
       routing.destinations?.forget(domain)
       return { localFault: found.localFault }
     }
@@ -94,7 +94,7 @@ export function createTransport(parts: TransportParts): Transport {
       const result = await sendToHost(attempt, target, failures)
       if (result) return result
     }
-    return failures.result() ?? unsent(attempt, connectionFailure('no address to connect to'))
+    return failures.result() ?? notSent(attempt, connectionFailure('no address to connect to'))
   }
 
   /** Null: the next address is to be tried; why this one failed is in `failures`. */
@@ -103,15 +103,15 @@ export function createTransport(parts: TransportParts): Transport {
     target: Target,
     failures: Failures,
   ): Promise<AttemptResult | NotTried | null> {
-    const downReason = routing.downReason(attempt, target)
+    const downReason = routing.down.reason(attempt, target)
     if (downReason !== null) {
       const outcome = connectionFailure(`${downReason} (not tried again within a minute)`)
-      return failures.add(unsent(attempt, outcome, target.name))
+      return failures.add(notSent(attempt, outcome, target.name))
     }
     const rules = await target.tlsRules()
     if ('refused' in rules) {
       if (rules.localFault !== undefined) return { localFault: rules.localFault }
-      return failures.add(unsent(attempt, noTls(rules.refused), target.name))
+      return failures.add(notSent(attempt, noTls(rules.refused), target.name))
     }
     const key = keyOf(target.name, rules)
     const reused = await transactOnIdle(attempt, key)
@@ -121,11 +121,11 @@ export function createTransport(parts: TransportParts): Transport {
     if ('cause' in opened) return failures.addLocal(opened.cause)
     if ('outcome' in opened) {
       const { outcome, transcript } = opened
-      return failures.add({ ...unsent(attempt, outcome, target.name), transcript })
+      return failures.add({ ...notSent(attempt, outcome, target.name), transcript })
     }
     const { result, left } = await transact(attempt, opened, key)
     if (!left || 'localFault' in result) return result
-    routing.refused(attempt, target, 'the connection was closed')
+    routing.down.refused(attempt, target, 'the connection was closed')
     return failures.add(result)
   }
 
@@ -271,11 +271,8 @@ function hopeOf({ outcome }: AttemptResult): number {
 const keyOf = (host: string, { key }: HostTls) => `${host} ${key}`
 
 /** An outcome before any message was sent. */
-const unsent = (attempt: Attempt, outcome: Outcome, mxHost: string | null = null): AttemptResult => ({
-  ...{ outcome, mxHost, attempted: true, provider: attempt.provider },
-  sendingIp: sourceIp(attempt.lane),
-  ...{ tls: null, verified: null, utf8: null, sessionMs: 0, transcript: null },
-})
+const notSent = ({ lane, provider }: Attempt, outcome: Outcome, mxHost: string | null = null) =>
+  unsent(outcome, { mxHost, provider, attempted: true, sendingIp: sourceIp(lane) })
 
 function resultOf(
   { provider }: Attempt,

@@ -63,7 +63,7 @@ export class InFlight {
 
 /** Whether deliveries may be taken in and attempts may begin. */
 export class Admission {
-  #stopping = false
+  stopping = false
   #pauses = 0
   #unwritten = 0
   readonly #mayClaim: DeliveryParts['mayClaim']
@@ -72,13 +72,9 @@ export class Admission {
     this.#mayClaim = mayClaim
   }
 
-  get stopping(): boolean {
-    return this.#stopping
-  }
-
   /** Stopping or paused: the end of the pause wakes the engine. */
   get closed(): boolean {
-    return this.#stopping || this.#pauses > 0
+    return this.stopping || this.#pauses > 0
   }
 
   /** An outcome could not be written, or nothing may be claimed; may have passed after STORE_RETRY_MS. */
@@ -87,11 +83,7 @@ export class Admission {
   }
 
   get mayBegin(): boolean {
-    return !this.#stopping && this.#unwritten === 0
-  }
-
-  stop(): void {
-    this.#stopping = true
+    return !this.stopping && this.#unwritten === 0
   }
 
   pause(): void {
@@ -132,7 +124,7 @@ export class Holding {
   /** Slots of deliveries that are being inserted or claimed. */
   #reserved = 0
   /** Deliveries whose lane is being looked up. */
-  readonly #routing = new InFlight()
+  readonly routing = new InFlight()
   /** Until when, on the monotonic clock, all leases have been renewed. */
   #renewedUntil = 0
   /** How often all leases were lost: what was claimed before the last time is lost as well. */
@@ -238,7 +230,7 @@ export class Holding {
   async #route(held: HeldDelivery): Promise<void> {
     const { transport, admission, log, onWaiting, onGivenBack } = this.#parts
     const { delivery, group, account } = held
-    this.#routing.begin()
+    this.routing.begin()
     try {
       const info = await transport.laneOf(delivery)
       // Given back meanwhile, and maybe claimed again.
@@ -258,7 +250,7 @@ export class Holding {
       log.error({ err: error, delivery: delivery.id }, 'cannot find the lane of a delivery')
       if (held.lane === null && this.#isHeld(held)) this.remove(held)
     } finally {
-      this.#routing.end()
+      this.routing.end()
     }
   }
 
@@ -323,11 +315,6 @@ export class Holding {
     const notHeld = ids.filter((id) => !this.#held.has(id))
     await this.#parts.queue.release(notHeld, this.#parts.clock.now())
     for (const id of ids) this.#doubtful.delete(id)
-  }
-
-  /** Resolves when no lane is being looked up. */
-  async routed(): Promise<void> {
-    await this.#routing.ended()
   }
 
   /** False: another process may have it, so it must not be handed over. */

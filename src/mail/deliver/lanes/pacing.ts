@@ -19,7 +19,7 @@ const RATE_MIN_PER_SECOND = 0.1
 /** Time constant of the measured throughput. */
 const MEASURED_OVER_MS = 2_000
 
-export interface PaceState {
+interface PaceState {
   connections: number
   messagesPerSecond: number | null
   /** Time left until the set limits apply again; 0 when they do. */

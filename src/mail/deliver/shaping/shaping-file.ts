@@ -205,29 +205,23 @@ class Reader {
 
   #shape(path: string, given: Record<string, unknown>): GivenShape {
     const shape: GivenShape = {}
-    const at = (name: string) => (path === '' ? name : `${path}.${name}`)
-    const member = <T>(name: string, read: (path: string, value: unknown) => T | undefined) =>
-      given[name] === undefined ? undefined : read(at(name), given[name])
-    const span = (min: number) => (where: string, value: unknown) => this.#span(where, value, min)
-    const set = <K extends keyof GivenShape>(key: K, value: GivenShape[K] | undefined) => {
+    const take = <K extends keyof GivenShape>(
+      key: K,
+      name: string,
+      read: (path: string, value: unknown) => GivenShape[K] | undefined,
+    ) => {
+      const value = given[name] === undefined ? undefined : read(`${path}.${name}`, given[name])
       if (value !== undefined) shape[key] = value
     }
-    set(
-      'connections',
-      member('connections', (where, value) => this.#count(where, value, CONNECTIONS_MAX)),
-    )
-    set(
-      'messagesPerConnection',
-      member('messages_per_connection', (where, value) => this.#count(where, value, MESSAGES_MAX)),
-    )
-    if (given['rate'] !== undefined) set('messagesPerSecond', this.#rate(at('rate'), given['rate']))
-    set('recoveryMs', member('recovery', span(MINUTE_MS)))
-    set('blockedPauseMs', member('blocked_pause', span(MINUTE_MS)))
-    set('blockedPauseMaxMs', member('blocked_pause_max', span(MINUTE_MS)))
-    set(
-      'replies',
-      member('replies', (where, value) => this.#replies(where, value)),
-    )
+    const count = (max: number) => (at: string, value: unknown) => this.#count(at, value, max)
+    const span = (at: string, value: unknown) => this.#span(at, value)
+    take('connections', 'connections', count(CONNECTIONS_MAX))
+    take('messagesPerConnection', 'messages_per_connection', count(MESSAGES_MAX))
+    take('messagesPerSecond', 'rate', (at, value) => this.#rate(at, value))
+    take('recoveryMs', 'recovery', span)
+    take('blockedPauseMs', 'blocked_pause', span)
+    take('blockedPauseMaxMs', 'blocked_pause_max', span)
+    take('replies', 'replies', (at, value) => this.#replies(at, value))
     return shape
   }
 
@@ -280,9 +274,9 @@ class Reader {
     return undefined
   }
 
-  #span(path: string, value: unknown, min: number): number | undefined {
+  #span(path: string, value: unknown): number | undefined {
     const ms = typeof value === 'string' ? msOf(value) : Number.NaN
-    if (ms >= min && ms <= PAUSE_MAX_MS) return ms
+    if (ms >= MINUTE_MS && ms <= PAUSE_MAX_MS) return ms
     this.fault(path, 'must be a time from "1m" to "30d"')
     return undefined
   }

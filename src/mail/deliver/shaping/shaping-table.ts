@@ -1,7 +1,6 @@
 /** The limits of all sites, as they are looked up for each destination. Pure. */
 
 import { readFileSync } from 'node:fs'
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../base/time/durations.ts'
 import { displayNameOf } from './provider-names.ts'
 import {
   type BackOff,
@@ -25,7 +24,7 @@ export interface LaneLimits {
 }
 
 /** A provider: mail hosts that share one set of limits. */
-export interface Site {
+interface Site {
   /** Part of lane names. */
   site: string
   /** Host names; each stands for itself and all below it. */
@@ -36,7 +35,7 @@ export interface Site {
 }
 
 export interface ShapingTable {
-  /** Of our file, then of the operator's if there is one: "2026-11-24" or "2026-11-24+acme-3". */
+  /** That of our file, then that of the operator's if there is one: "2026-11-24" or "2026-11-24+acme-3". */
   version: string
   /** For sites that no file names. */
   default: LaneLimits
@@ -45,7 +44,7 @@ export interface ShapingTable {
   siteOf(mxHost: string): Site | null
   /** Whether a file names the site. */
   isNamed(site: string): boolean
-  /** Of a site by its name, known or not. */
+  /** The limits of a site by its name, known or not. */
   limitsOf(site: string): LaneLimits
 }
 
@@ -67,7 +66,8 @@ export function shippedShaping(): ShapingTable {
 
 /** Our file, with an operator's over it. */
 export function shapingTable(ours: ShapingFile, theirs: ShapingFile | null): ShapingTable {
-  const common = withDefaults(over(ours.default, theirs?.default))
+  // Our file's default says everything.
+  const common = over(ours.default, theirs?.default) as WholeShape
   const taken = new Set([...(theirs?.providers.values() ?? [])].flatMap(({ mx = [] }) => mx))
   const names = new Set([...(theirs?.providers.keys() ?? []), ...ours.providers.keys()])
   const sites = [...names].map((site): Site => {
@@ -112,17 +112,6 @@ export function tableOf(version: string, common: LaneLimits, sites: readonly Sit
 }
 
 type WholeShape = Required<Omit<GivenShape, 'name' | 'mx'>>
-
-/** Ours says everything; these are only for its type. */
-const withDefaults = (given: GivenShape): WholeShape => ({
-  connections: given.connections ?? 1,
-  messagesPerConnection: given.messagesPerConnection ?? 1,
-  messagesPerSecond: given.messagesPerSecond ?? null,
-  recoveryMs: given.recoveryMs ?? 15 * MINUTE_MS,
-  blockedPauseMs: given.blockedPauseMs ?? HOUR_MS,
-  blockedPauseMaxMs: given.blockedPauseMaxMs ?? DAY_MS,
-  replies: given.replies ?? [],
-})
 
 function limitsOf(common: WholeShape, given: GivenShape): LaneLimits {
   const shape = { ...common, ...given }

@@ -28,7 +28,7 @@ export interface ServerEvent {
 export type Content =
   | { kind: 'json'; body: unknown }
   | { kind: 'bytes'; chunk: Chunk; contentType: string }
-  /** Of unknown length; a break in it ends the connection. */
+  /** A body of unknown length; a break in it ends the connection. */
   | { kind: 'stream'; source: AsyncIterable<Uint8Array>; contentType: string }
   | { kind: 'events'; events: AsyncIterable<ServerEvent> }
   | { kind: 'fixed'; answer: FixedAnswer }

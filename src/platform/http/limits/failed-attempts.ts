@@ -25,10 +25,10 @@ const PER_DAY = 50
 /** The next two networks around an address, as multiples of its budget. */
 const NETWORK_FACTOR = 3
 const WIDE_FACTOR = 9
-/** Of one login, tried from anywhere. Beyond it passwords are still checked: refusing them would lock out its owner. */
+/** Factor of one login, tried from anywhere. Beyond it passwords are still checked: refusing them would lock out its owner. */
 const LOGIN_FACTOR = 9
 /**
- * Of one login from a network where it succeeded before. Its owner may share that network with an attacker: a small
+ * Factor of one login from a network where it succeeded before. Its owner may share that network with an attacker: a small
  * budget would let the attacker lock out the owner, no budget would let passwords be found.
  */
 const KNOWN_PLACE_FACTOR = 20

@@ -150,7 +150,7 @@ export interface IdempotentCall {
   /** The API key, or the user of a session, that the call's key belongs to; null: the account. */
   owner: string | null
   key: string
-  /** Of method, path and everything the request carries; kept in memory only. */
+  /** Digest of method, path and everything the request carries; kept in memory only. */
   digest: string
   /** The operation commits the record itself. */
   joins: boolean

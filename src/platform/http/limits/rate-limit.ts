@@ -213,7 +213,7 @@ const recipientHeaders = (grant: Grant): Record<string, string> => ({
   'x-recipient-reset': String(grant.resetAt),
 })
 
-/** Those whose subject is the account. */
+/** Limits whose subject is the account. */
 export const ACCOUNT_LIMITS = [
   'sending',
   'sending-recipients',

@@ -26,7 +26,7 @@ import {
 
 /** One bucket's part of an exchange. */
 interface LeaseRequest {
-  /** Of the request, for its result: an idle bucket may be returned while it is used again. */
+  /** Number of the request, for its result: an idle bucket may be returned while it is used again. */
   id: number
   bucket: string
   /** Tokens of a full bucket. */
@@ -75,7 +75,7 @@ const TRIES_MAX = 5
 class Bucket {
   readonly name: string
   setting: LimitSetting
-  /** Of `lease`; below 0 it is spent on credit. */
+  /** Unspent tokens of `lease`; below 0 they are spent on credit. */
   tokens = 0
   /** What the shared bucket counts as held by this process. */
   lease = 0

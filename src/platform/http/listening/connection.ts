@@ -291,9 +291,9 @@ export class Connection<R extends InFlight> {
 }
 
 export interface ConnectionLimits {
-  /** Of one client: an IPv4 address, or an IPv6 network of 64 bits. Default: any number. */
+  /** Connections of one client: an IPv4 address, or an IPv6 network of 64 bits. Default: any number. */
   perClientMax?: number | undefined
-  /** Of all clients; default `HTTP_CONNECTIONS_MAX`. */
+  /** Connections of all clients; default `HTTP_CONNECTIONS_MAX`. */
   max?: number
   /** Proxies, as addresses or CIDR networks: they bring the connections of many clients, so only `max` limits them. */
   proxies?: readonly string[]

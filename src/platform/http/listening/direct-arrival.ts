@@ -19,7 +19,7 @@ import { type Connection, Connections, type InFlight } from './connection.ts'
 /** A body up to this size is read as a whole, which costs less than reading it chunk by chunk. */
 const SMALL_BODY_MAX_BYTES = 128 * 1024
 /**
- * Of all bodies that are announced or held as a whole until the answer has left, on one listener; beyond it they stay
+ * Bytes of all bodies that are announced or held as a whole until the answer has left, on one listener; beyond it they stay
  * streams, which are read after the login.
  */
 const COLLECTED_MAX_BYTES = 32 * 1024 * 1024
@@ -158,7 +158,7 @@ export class DirectArrival implements Arrival, InFlight {
   readonly isLocal: boolean
   readonly #response: ServerResponse
   readonly #connection: Connection<DirectArrival>
-  /** Of a streamed answer. */
+  /** Source of a streamed answer. */
   #source: Readable | null = null
   #ended = false
   #onEnd: (() => void)[] = []

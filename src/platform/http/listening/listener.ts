@@ -4,9 +4,8 @@
  * Node's parser or by `framingFault`.
  */
 import { once } from 'node:events'
-import type { Server } from 'node:http'
 import { createServer as createHttpsServer, type ServerOptions } from 'node:https'
-import type { AddressInfo, ListenOptions, Socket } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import type { SecureContextOptions } from 'node:tls'
 import { JSON_TYPE } from './arrival.ts'
 import { admitConnections, type ConnectionLimits } from './connection.ts'
@@ -54,12 +53,6 @@ export interface Listener {
   cut(): void
 }
 
-/** A listener at a path of the file system instead of a port. */
-export interface LocalListener extends Omit<Listener, 'listen'> {
-  /** @throws the system's error if it cannot be */
-  listen(path: string): Promise<void>
-}
-
 export interface ListenerOptions {
   deadlines?: Deadlines | undefined
   connections?: ConnectionLimits | undefined
@@ -71,43 +64,17 @@ export interface TlsOptions {
   follow?(apply: (options: SecureContextOptions) => void): void
 }
 
-/** A listener on this thread, with `tls` over TLS. */
+/**
+ * A listener on this thread, with `tls` over TLS. One that `isLocal` has clients on this machine, and listens at a path of the
+ * file system.
+ */
 export function createListener(
-  options: ListenerOptions & { tls?: TlsOptions | undefined },
+  options: ListenerOptions & { tls?: TlsOptions; isLocal?: boolean },
   handle: (arrival: DirectArrival) => void,
-): Listener {
-  const { server, close, cut } = createHttpServer(options, false, handle)
-  return {
-    async listen(port, host) {
-      await opened(server, { port, host })
-      return (server.address() as AddressInfo).port
-    },
-    close,
-    cut,
-  }
-}
-
-/** A listener for clients on this machine. Its arrivals are local. */
-export function createLocalListener(
-  options: Omit<ListenerOptions, 'connections'>,
-  handle: (arrival: DirectArrival) => void,
-): LocalListener {
-  const { server, close, cut } = createHttpServer(options, true, handle)
-  return { listen: (path) => opened(server, { path }), close, cut }
-}
-
-async function opened(server: Server, where: ListenOptions): Promise<void> {
-  const listening = once(server, 'listening') // rejects on 'error'
-  server.listen(where)
-  await listening
-}
-
-function createHttpServer(
-  options: ListenerOptions & { tls?: TlsOptions | undefined },
-  isLocal: boolean,
-  handle: (arrival: DirectArrival) => void,
-): { server: Server } & Pick<Listener, 'close' | 'cut'> {
-  const { deadlines = {}, connections = {}, tls } = options
+): Omit<Listener, 'listen'> & {
+  listen(...where: [port: number, host: string] | [path: string]): Promise<number>
+} {
+  const { deadlines = {}, connections = {}, tls, isLocal = false } = options
   const limits = {
     headersTimeout: deadlines.headersMs ?? HEADERS_DEADLINE_MS,
     requestTimeout: deadlines.requestMs ?? REQUEST_DEADLINE_MS,
@@ -128,7 +95,12 @@ function createHttpServer(
   server.on('clientError', (error, socket) => answerUnparsable(error, socket as Socket, intake))
   const admission = admitConnections(server, connections, tls === undefined)
   return {
-    server,
+    async listen(...where) {
+      const listening = once(server, 'listening') // rejects on 'error'
+      server.listen(...(where as [number, string]))
+      await listening
+      return isLocal ? 0 : (server.address() as AddressInfo).port
+    },
     async close() {
       if (!server.listening) return
       const ended = once(server, 'close')

@@ -29,7 +29,7 @@ export interface ListenersOptions {
   /** The listener without TLS has a thread of its own. */
   thread: boolean
   deadlines: Deadlines
-  /** Of one client, on each listener; trusted proxies may have any number. */
+  /** Connections of one client on each listener; trusted proxies may have any number. */
   connectionsPerClientMax: number
   /** Addresses and networks whose X-Forwarded-For and -Proto count. */
   trustedProxies: readonly string[]

@@ -5,11 +5,11 @@
 import { chmodSync, closeSync, constants, lstatSync, openSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Arrival } from './arrival.ts'
-import { createLocalListener, type Deadlines, type LocalListener } from './listener.ts'
+import { createListener, type Deadlines, type Listener } from './listener.ts'
 
 const NAME = 'service.sock'
 const MODE = 0o600
-/** Of `sun_path` without its final NUL, on the system with the smallest one. */
+/** Length of `sun_path` without its final NUL, on the system with the smallest one. */
 const PATH_MAX_BYTES = 103
 
 interface SocketPath {
@@ -34,7 +34,7 @@ export function socketPath(dataFolder: string): SocketPath {
   return { path: `/proc/self/fd/${folder}/${NAME}`, release: () => closeSync(folder) }
 }
 
-interface SocketListener extends Omit<LocalListener, 'listen'> {
+interface SocketListener extends Omit<Listener, 'listen'> {
   /**
    * The data folder must be locked for this process: what lies there was left by one that was killed.
    * @throws the system's error if it cannot be opened, or an error that says what lies there
@@ -47,7 +47,7 @@ export function createSocketListener(
   deadlines: Deadlines,
   handle: (arrival: Arrival) => void,
 ): SocketListener {
-  const listener = createLocalListener({ deadlines }, handle)
+  const listener = createListener({ deadlines, isLocal: true }, handle)
   let socket: SocketPath | null = null
   const release = () => {
     socket?.release()

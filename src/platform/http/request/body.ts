@@ -21,11 +21,11 @@ import { type FileSpool, Uploads } from './uploads.ts'
 import { ByteBlocks, readUrlencoded } from './urlencoded.ts'
 
 export interface BodyLimit {
-  /** Of the whole body, decompressed. */
+  /** Limit of the whole body, decompressed. */
   bytes: number
-  /** Of one file in it. */
+  /** Limit of one file in it. */
   fileBytes?: number
-  /** Of a JSON body; default JSON_BYTES_MAX, and never more than `bytes`. */
+  /** Limit of a JSON body; default JSON_BYTES_MAX, and never more than `bytes`. */
   jsonBytes?: number
   /** Text of the 413. */
   message: string

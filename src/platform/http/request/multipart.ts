@@ -100,7 +100,7 @@ function createForm(contentType: string): BusboyInstance {
 interface PartTypes {
   /** As sent; null: none. */
   type: string | null
-  /** Of a text value; a name of the Encoding Standard. */
+  /** Charset of a text value; a name of the Encoding Standard. */
   charset: string
 }
 

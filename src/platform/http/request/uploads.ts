@@ -34,7 +34,7 @@ interface FileHead {
 }
 
 interface UploadLimits {
-  /** Of one file; undefined: only the request's own limit. */
+  /** Limit of one file; undefined: only the request's own limit. */
   fileBytes?: number | undefined
   /** Text of the 413 for a file over it. */
   message: string

@@ -22,7 +22,6 @@ export interface AuditEntry {
 }
 
 export interface AuditOutcome {
-  /** Of the answer. */
   status: number
   made: Readonly<Record<string, string | number>>
 }
@@ -37,7 +36,7 @@ export interface AuditLog {
   open(entry: AuditEntry): Promise<(outcome: AuditOutcome) => Promise<void>>
 }
 
-/** Of one parameter. */
+/** Values of one parameter. */
 const VALUES_MAX = 20
 const VALUE_LENGTH_MAX = 256
 const NAME_LENGTH_MAX = 64

@@ -29,13 +29,13 @@ export interface Caller {
   role: Role
   /** `user`, `domain` and `web` keys, the public validation key, or a dashboard session. */
   kind: 'user' | 'domain' | 'web' | 'public' | 'session'
-  /** Of a session: the key that opened it; null: it is a user's or the operator's. */
+  /** The key that opened a session; null: the session is a user's or the operator's. */
   sessionKeyId?: string | null
   /** The user that the session or key belongs to. */
   userId?: string
-  /** Of a user's session: the user and epoch that it was opened with, for links that it creates. */
+  /** The user and epoch that a user's session was opened with, for links that it creates. */
   sessionUser?: { id: string; epoch: number }
-  /** Of a domain key: the one domain it may send for. */
+  /** The one domain that a domain key may send for. */
   domain?: string
   /** Set while a parent account acts as this subaccount. */
   parentAccountId?: string

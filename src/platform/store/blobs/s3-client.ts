@@ -37,7 +37,7 @@ export interface S3Client {
 const RETRY_AFTER_MS = [200, 1_000] as const
 /** Without a byte from the server, or to it. */
 const SILENT_MAX_MS = 30_000
-/** Of an error's body, which says what is wrong. */
+/** Part of an error's body that is read, to say what is wrong. */
 const ERROR_CHARS_MAX = 300
 const EMPTY_HASH = createHash('sha256').digest('hex')
 

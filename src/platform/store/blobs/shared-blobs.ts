@@ -16,7 +16,7 @@ import { BLOB_FOLDER } from './data-folder.ts'
 import type { S3Client } from './s3-client.ts'
 
 interface SharedBlobParts {
-  /** Of the data folder `folder`. */
+  /** Blobs of the data folder `folder`. */
   files: BlobStore
   folder: string
   client: S3Client

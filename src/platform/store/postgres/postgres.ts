@@ -1,13 +1,6 @@
 /** The shared store: PostgreSQL 15 or newer. Commits are synchronous; waiting units share one (postgres-groups.ts). */
 import { createHash } from 'node:crypto'
-import {
-  type Compilable,
-  type DatabaseConnection,
-  type Driver,
-  Kysely,
-  PostgresDialect,
-  PostgresDriver,
-} from 'kysely'
+import { type DatabaseConnection, type Driver, Kysely, PostgresDialect, PostgresDriver } from 'kysely'
 import pg from 'pg'
 import { ChangeHub } from '../../../base/changes.ts'
 import { remember } from '../../../base/flow/cache.ts'
@@ -24,6 +17,7 @@ import {
   StoreBusy,
   StoreFull,
   StoreUnavailable,
+  statementOf,
 } from '../store.ts'
 import { COPY_LOCK, MIGRATION_LOCK } from './advisory-locks.ts'
 import { createGroupCommit } from './postgres-groups.ts'
@@ -96,7 +90,7 @@ export async function openPostgres(
     read: (statement) => read(pool, statement),
     transaction: (run) => db.transaction().execute(run),
     eventBounds: createEventBounds((sql, values = []) => read(pool, { sql, values })),
-    statement: toPostgresStatement,
+    statement: statementOf,
     fault: () => null,
     endUnanswered: (server) => pool.endUnanswered(server),
     ping: async () => (await pool.query('SELECT 1')).rowCount === 1,
@@ -236,12 +230,6 @@ function named(text: string): { text: string; name?: string } {
   const name = createHash('sha256').update(text).digest('base64url')
   names.set(text, name)
   return { text, name }
-}
-
-function toPostgresStatement(query: Compilable, expectRows?: number): Statement {
-  const { sql, parameters } = query.compile()
-  const statement: Statement = { sql, values: parameters as readonly SqlValue[] }
-  return expectRows === undefined ? statement : { ...statement, expectRows }
 }
 
 export function isConnectionFault(error: unknown): boolean {

@@ -1,6 +1,6 @@
 /**
  * One SQLite connection in its own worker thread. The store runs two: the writer, and a reader, which sees only committed
- * data and also checkpoints (checkpoints.ts). A group of units is one transaction with one sync (group commit). If a unit
+ * data and also checkpoints (writer.ts). A group of units is one transaction with one sync (group commit). If a unit
  * fails, the group is run again with each unit in its own savepoint.
  */
 import { DatabaseSync, type StatementSync } from 'node:sqlite'

@@ -10,7 +10,6 @@ import { DatabaseSync } from 'node:sqlite'
 import { promisify } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import {
-  type Compilable,
   type CompiledQuery,
   type DatabaseConnection,
   type Driver,
@@ -38,6 +37,7 @@ import {
   StoreFault,
   StoreFull,
   StoreUnavailable,
+  statementOf,
   type WaitingUnit,
 } from '../store.ts'
 import { damaged, describeFinding, startFileCheck } from './damage.ts'
@@ -384,7 +384,7 @@ function createSqliteStore(parts: StoreParts): Store {
       return result?.rows ?? []
     },
     transaction: (run) => db.transaction().execute(run),
-    statement: (query, expectRows) => toStatement(query, expectRows),
+    statement: statementOf,
     fault: () => faults.first,
     files: databaseFiles(),
     async ping() {
@@ -442,12 +442,6 @@ const MEASURE =
   'SELECT page_size, page_count, freelist_count FROM pragma_page_size, pragma_page_count, pragma_freelist_count'
 /** Written to the log per page: the page at its new position, and a share of the pages that point to it; measured. */
 const SHRINK_BYTES_PER_PAGE = 5 * 1024
-
-function toStatement(query: Compilable, expectRows?: number): Statement {
-  const { sql, parameters } = query.compile()
-  const statement: Statement = { sql, values: parameters as readonly SqlValue[] }
-  return expectRows === undefined ? statement : { ...statement, expectRows }
-}
 
 function rowsOf(answer: Answer): number {
   if (isAffected(answer)) return answer.reduce((sum, affected) => sum + affected, 0)

@@ -154,7 +154,7 @@ export interface PackedUnits {
   values: SqlValue[]
   /** Pairs of index in `values` and length, in order, for each value that is bytes. */
   slices: number[]
-  /** Those bytes, concatenated. */
+  /** The bytes of these values, concatenated. */
   bytes: ArrayBuffer
   /** Texts without a number of their own; numbered from -1 downwards in this packet only. */
   rare: string[]

@@ -9,15 +9,11 @@ import { PassingMap } from '../../../base/flow/cache.ts'
 import { sizesFor } from '../../../base/process/memory-sizes.ts'
 import { type Chunk, chunkSize, type MimeMessage } from '../../message/mime-message.ts'
 import { type SigningKey, type SigningOptions, signMessage } from '../sign.ts'
-import type { SigningReply, SigningRequest } from './signing-messages.ts'
+import type { SigningReply, SigningRequest } from './signing-thread.ts'
 
-export interface Signers {
-  /** As `signMessage`. */
-  sign(message: MimeMessage, keys: readonly SigningKey[], options: SigningOptions): Promise<string[]>
-  close(): Promise<void>
-}
+export type Signers = ReturnType<typeof createSigners>
 
-export interface SignersOptions {
+interface SignersOptions {
   /** Threads and the young generation of each; default: those of a machine with enough memory. */
   threads?: number
   youngMb?: number
@@ -34,7 +30,7 @@ const BODY_BYTES_MAX = 256 * 1024
 /** Keys that a thread holds; beyond it all are dropped, and sent again. */
 const KEYS_MAX = 10_000
 
-export function createSigners(options: SignersOptions = {}): Signers {
+export function createSigners(options: SignersOptions = {}) {
   const { signing } = sizesFor('normal')
   const { threads = signing.threads, youngMb = signing.youngMb } = options
   const { startAt = START_AT, onError = () => {} } = options
@@ -59,8 +55,12 @@ export function createSigners(options: SignersOptions = {}): Signers {
     }
   }
 
-  async function sign(...[message, keys, signing]: Parameters<Signers['sign']>): Promise<string[]> {
-    const inThread = keys.length > 0 && running.length > 0 && signing.headerNames === undefined
+  async function sign(
+    message: MimeMessage,
+    keys: readonly SigningKey[],
+    signing: SigningOptions,
+  ): Promise<string[]> {
+    const inThread = keys.length > 0 && running.length > 0
     const body = inThread ? bodyBytes(message.body) : null
     if (!body) return signMessage(message, keys, signing)
     const thread = running.reduce((least, other) => (other.pending < least.pending ? other : least))
@@ -68,17 +68,18 @@ export function createSigners(options: SignersOptions = {}): Signers {
   }
 
   return {
-    async sign(message, keys, signing) {
-      if (bodySize(message.body) > BODY_BYTES_MAX) return signMessage(message, keys, signing)
+    /** As `signMessage`. */
+    async sign(...given: Parameters<typeof sign>): Promise<string[]> {
+      if (bodySize(given[0].body) > BODY_BYTES_MAX) return signMessage(...given)
       pending++
       if (all.length === 0 && pending >= startAt && !closed) start()
       try {
-        return await sign(message, keys, signing)
+        return await sign(...given)
       } finally {
         pending--
       }
     },
-    async close() {
+    async close(): Promise<void> {
       closed = true
       running = []
       await Promise.all(all.map((thread) => thread.close()))

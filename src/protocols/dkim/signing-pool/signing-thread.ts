@@ -2,7 +2,25 @@
 import { parentPort } from 'node:worker_threads'
 import { collectAtRest } from '../../../base/process/rest-collection.ts'
 import { type SigningKey, signMessageSync } from '../sign.ts'
-import type { SigningJob, SigningReply, SigningRequest } from './signing-messages.ts'
+
+/** A key crosses once; jobs refer to it by its number. */
+export type SigningRequest =
+  | { kind: 'key'; number: number; key: SigningKey }
+  | { kind: 'forget-keys' }
+  | SigningJob
+
+interface SigningJob {
+  kind: 'job'
+  id: number
+  /** Unix milliseconds. */
+  signedAt: number
+  body: Uint8Array
+  keys: readonly number[]
+  headers: readonly string[]
+}
+
+/** The DKIM-Signature fields of a job, or why there are none. */
+export type SigningReply = { id: number; fields: string[] } | { id: number; failure: string }
 
 const keys = new Map<number, SigningKey>()
 

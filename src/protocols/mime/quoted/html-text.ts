@@ -29,7 +29,7 @@ const SHAPING = new Set(
   `a address article aside blockquote br dd div dl dt footer form h1 h2 h3 h4 h5 h6 header hr li main nav ol p pre
   section table tbody td tfoot th thead tr ul`.split(/\s+/),
 )
-/** Of those, the ones without an end tag. */
+/** Elements without an end tag. */
 const VOID = new Set(['br', 'hr'])
 
 const convert = compile({
@@ -60,7 +60,7 @@ export function htmlToText(html: string): string {
 }
 
 /** A part of the HTML; `end` is behind its last character. */
-export interface Range {
+interface Range {
   start: number
   end: number
 }

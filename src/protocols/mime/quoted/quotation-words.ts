@@ -12,7 +12,7 @@ const WROTE = word(
   napisał[aeo]?|pisze|napsala?|napísala?|napisala?|napisao|написал[аи]?|писал[аи]?|пишет|написав|пише|написа|kirjoitti|kirjutas|
   rakstīja|parašė|rašė|yazdı|írta|a scris|έγραψε|đã viết|menulis|כתב|כתבה|كتب`.replace(/\s*\n\s*/g, ''),
 )
-/** Of these, the ones after which name and address may follow: "Am 1. Juni schrieb Ann:". */
+/** Words of the above after which name and address may follow: "Am 1. Juni schrieb Ann:". */
 const WROTE_BEFORE_NAME = word(
   'schrieb|schreef|heeft|geschreven|skrev|napsala?|napísala?|napisał[aeo]?|pisze|написала?|kirjoitti|írta|כתב|כתבה|كتب',
 )

@@ -5,28 +5,19 @@
  * The complainant is often redacted, so no address is read: the returned message names its delivery by fields that the
  * service wrote, which the caller checks.
  */
-import { fieldOf, type ReportMail, readFieldBlocks } from '../../message/report-mail.ts'
+import { fieldOf, originalHeaders, type ReportMail, readFieldBlocks } from '../../message/report-mail.ts'
 
 /** RFC 5965 §3.1, §7.3; other words are `other`. Only `not-spam` is positive. */
-export type FeedbackType = 'abuse' | 'fraud' | 'virus' | 'not-spam' | 'opt-out' | 'auth-failure' | 'other'
+type FeedbackType = 'abuse' | 'fraud' | 'virus' | 'not-spam' | 'opt-out' | 'auth-failure' | 'other'
 
 export interface FeedbackReport {
   type: FeedbackType
   /** Envelope sender of the reported mail, if given, without angle brackets. */
   originalMailFrom: string | null
-  /** IP address that it was sent from, if given. */
-  sourceIp: string | null
   /** Header of the reported mail, as far as it was returned. */
   original: ReportMail['headers']
 }
 
-const ORIGINAL_TYPES = new Set([
-  'message/rfc822',
-  'text/rfc822-headers',
-  'message/rfc822-headers',
-  'message/global',
-  'message/global-headers',
-])
 const TYPES: readonly FeedbackType[] = ['abuse', 'fraud', 'virus', 'not-spam', 'opt-out', 'auth-failure']
 
 /** Reads a mail as a report; null: it is none. Linear in its input; never throws. */
@@ -46,13 +37,7 @@ function report(
   original: ReportMail['headers'],
 ): FeedbackReport {
   const address = fieldOf(fields, 'original-mail-from').replace(/[<>\s]/g, '')
-  const ip = /^[\da-f.:]+/i.exec(fieldOf(fields, 'source-ip'))?.[0]
-  return { type, originalMailFrom: address === '' ? null : address, sourceIp: ip ?? null, original }
-}
-
-function originalHeaders(mail: ReportMail): ReportMail['headers'] {
-  const part = mail.parts.find(({ type }) => ORIGINAL_TYPES.has(type))
-  return part ? (readFieldBlocks(part.content, 1)[0] ?? []) : []
+  return { type, originalMailFrom: address === '' ? null : address, original }
 }
 
 /** JMRP: "complaint about message from 192.0.2.1" with the mail attached, which Microsoft's hosts have marked. */

@@ -8,7 +8,7 @@
 import { Parser } from 'htmlparser2'
 import { NoReport } from '../../message/report-mail.ts'
 
-export type Disposition = 'none' | 'quarantine' | 'reject'
+type Disposition = 'none' | 'quarantine' | 'reject'
 
 export interface AggregateRow {
   sourceIp: string
@@ -39,14 +39,14 @@ export interface AggregateReport {
   rows: AggregateRow[]
 }
 
-export const ROWS_MAX = 10_000
+const ROWS_MAX = 10_000
 /** Real ones have 6 levels. Closing an element costs as much as it is deep. */
 const DEPTH_MAX = 20
 /** Elements around the report; a page of HTML has more before long. */
 const AROUND_MAX = 3
 /** Elements and pieces of text. 10,000 rows with all that the format knows have half of it; so many take 250 ms. */
 const PIECES_MAX = 1_000_000
-/** Of one value; longer ones are cut. */
+/** Characters of one value; longer ones are cut. */
 const VALUE_CHARS_MAX = 255
 /** Results and reasons of one row; further ones are ignored. */
 const RESULTS_MAX = 4

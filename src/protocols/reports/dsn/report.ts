@@ -8,17 +8,17 @@
  * Left out: which delivery the report is about. Its content can be forged; only the address that it was sent to can be
  * trusted.
  */
-import { fieldOf, type ReportMail, readFieldBlocks } from '../../message/report-mail.ts'
+import { fieldOf, originalHeaders, type ReportMail, readFieldBlocks } from '../../message/report-mail.ts'
 import { codesIn, isVague, statusOf } from './codes.ts'
 import { type DsnAction, type DsnRecipient, tidy } from './recipient.ts'
 import { type ReportText, readReportText, readTextReport } from './text-report.ts'
 
-export interface DsnReport {
+interface DsnReport {
   recipients: readonly DsnRecipient[]
   reportingMta: string | null
   /** Header of the returned message, unfolded; empty if nothing of it was returned. */
   original: ReportMail['headers']
-  /** Of the returned message, without angle brackets; null: not known. */
+  /** Message-ID of the returned message, without angle brackets; null: not known. */
   messageId: string | null
 }
 
@@ -31,13 +31,6 @@ const STATUS_CHARS_MAX = 600
 const EXPLAINED_MAX = 5
 
 const STATUS_TYPES = new Set(['message/delivery-status', 'message/global-delivery-status'])
-const ORIGINAL_TYPES = new Set([
-  'message/rfc822',
-  'text/rfc822-headers',
-  'message/rfc822-headers',
-  'message/global',
-  'message/global-headers',
-])
 
 /** Reads a mail as a report; null: it is none (a reply, a vacation notice, ...). Linear in its input; never throws. */
 export function readDsn(mail: ReportMail): DsnReport | null {
@@ -64,11 +57,6 @@ export function readFirstDsn(mails: readonly ReportMail[]): DsnReport | null {
     first ??= report
   }
   return first
-}
-
-function originalHeaders(mail: ReportMail): ReportMail['headers'] {
-  const part = mail.parts.find(({ type }) => ORIGINAL_TYPES.has(type))
-  return part ? (readFieldBlocks(part.content, 1)[0] ?? []) : []
 }
 
 type Found = { recipients: DsnRecipient[]; reportingMta: string | null }

@@ -32,7 +32,7 @@ import { type DsnAction, type DsnRecipient, type RefusedCommand, tidy } from './
 /** The part of a text that is read; reasons come before the copy of the message. */
 const TEXT_CHARS_MAX = 20_000
 const LINES_MAX = 400
-/** Of header fields. */
+/** Characters of a header field. */
 const FIELD_CHARS_MAX = 1_000
 /** Lines of one reply, or of the words in place of one. */
 const REPLY_LINES_MAX = 12
@@ -259,7 +259,7 @@ const isField = (lines: readonly string[], at: number) =>
   /^(?:to|cc) ?:/i.test(lines[at] as string) &&
   lines.slice(Math.max(0, at - 2), at + 3).some((line) => /^(?:subject|sent|date|from) ?:/i.test(line))
 
-export interface Said {
+interface Said {
   /** '' if nothing is found. */
   diagnostic: string
   /** Host that said it; null: not named. */

@@ -32,7 +32,7 @@ export interface TlsReport {
   policies: TlsPolicyResult[]
 }
 
-export const FAILURES_MAX = 10_000
+const FAILURES_MAX = 10_000
 const POLICIES_MAX = 1_000
 const VALUE_CHARS_MAX = 255
 /** Sessions of one number: sums stay exact. */

@@ -13,7 +13,7 @@ export interface ReportedPolicy {
   failures: readonly Omit<TlsFailure, 'reason'>[]
 }
 
-export interface ReportAbout {
+interface ReportAbout {
   organization: string
   contact: string
   id: string
@@ -65,7 +65,7 @@ export function reportFilename(submitter: string, domain: string, day: string, i
   return `${submitter}!${domain}!${begin}!${begin + 86_399}!${id}.json.gz`
 }
 
-export interface ReportMail {
+interface ReportMail {
   from: string
   to: string
   /** Whose sessions are reported. */

@@ -24,7 +24,7 @@ export interface PostedFormParts extends FormParts {
   log: Logger
   /** A form that was not used for so long is removed: longer than any pause between two attempts. */
   idleMs: number
-  /** Of all files. */
+  /** Bytes of all files. */
   bytesMax?: number
 }
 
@@ -45,7 +45,7 @@ export interface PostedForms {
 const SMALL_BYTES_MAX = 64 * 1024
 /** Some dozens of the largest messages that wait for receivers which are down. */
 const BYTES_MAX = 1_000_000_000
-/** Of a file that is being sent. */
+/** Bytes in memory of a file that is being sent. */
 const STREAMED_BYTES = 512 * 1024
 /** For a message while its form is made: a part may be decoded as a whole. */
 const MAKING_FACTOR = 2
@@ -91,7 +91,7 @@ export function createPostedForms(parts: PostedFormParts): PostedForms {
     }
   }
 
-  /** Those of other kinds waited for the same end. */
+  /** Forms of other kinds waited for the same end. */
   function removeAll(messageId: string): void {
     for (const [key, one] of kept) if (one.messageId === messageId && one.users === 0) void remove(key, one)
   }

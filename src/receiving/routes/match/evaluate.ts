@@ -13,7 +13,7 @@ export type Step =
   /** A destination that cannot be used with what was captured; `text` as written. */
   | { kind: 'unusable'; text: string; route: Route }
 
-export interface Evaluation {
+interface Evaluation {
   /** In order, each destination once (rule 4). */
   steps: readonly Step[]
   /** Routes that matched, in order. */
@@ -77,7 +77,7 @@ export const recipientCost = (routes: readonly CompiledRoute[], { length }: stri
 function distinct(steps: readonly Step[]): Step[] {
   const seen = new Set<string>()
   return steps.filter((step) => {
-    const key = keyOf(step)
+    const key = stepKey(step)
     if (key === null) return true
     if (seen.has(key)) return false
     seen.add(key)
@@ -85,7 +85,7 @@ function distinct(steps: readonly Step[]): Step[] {
   })
 }
 
-function keyOf(step: Step): string | null {
+function stepKey(step: Step): string | null {
   switch (step.kind) {
     case 'store':
       return 'store'

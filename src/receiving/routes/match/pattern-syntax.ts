@@ -4,7 +4,7 @@ export class PatternSyntaxError extends Error {
   override name = 'PatternSyntaxError'
 }
 
-export interface Translated {
+interface Translated {
   text: string
   /** At least about as many instructions as RE2 makes of it; lower bounds of repeats count fully. */
   size: number
@@ -28,7 +28,7 @@ class Translator {
   #text = ''
   /** Sizes of the open groups, outermost first. */
   readonly #sizes = [0]
-  /** Of what a repeat would apply to. */
+  /** Size of what a repeat would apply to. */
   #lastSize = 0
 
   constructor(source: string) {

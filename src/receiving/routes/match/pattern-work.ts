@@ -11,7 +11,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 const WORK_MAX = 10_000_000
 /** Without a break: 40 ms. A single match may take 100. */
 const WORK_PER_TURN = 200_000
-/** Of any match, however short. */
+/** Work of any match, however short. */
 const MATCH_COST = 100
 /** Compiling a pattern, which is needed before some matches, takes as long as this many characters. */
 const COMPILED_LENGTH = 60

@@ -6,7 +6,6 @@ import { quotable } from '../../../base/values.ts'
 import type { MessageRecord, StoredHeader } from '../../../mail/record/record.ts'
 import type { Statement } from '../../../platform/store/store.ts'
 import { bareAddress, type Mailbox, parseMailbox } from '../../../protocols/mime/address.ts'
-import type { Domain } from '../../../sending/domains/domain.ts'
 import {
   type EventMessage,
   type EventRecord,
@@ -29,8 +28,7 @@ export interface PlanParts {
   log: Logger
 }
 
-export interface PlannedMail {
-  domain: Domain
+interface PlannedMail {
   routes: readonly CompiledRoute[]
   recipients: readonly Mailbox[]
   headers: readonly StoredHeader[]
@@ -40,14 +38,14 @@ export interface PlannedMail {
 }
 
 export interface Plan {
-  /** Those that a route wants. */
+  /** Recipients that a route wants. */
   recipients: { mailbox: Mailbox; routes: readonly unknown[] }[]
   forwards: { mailbox: Mailbox; routeId: string }[]
   /** Everything besides the message, its deliveries and its accepted events. `refused`: forwards that are not made. */
   statements(about: EventMessage, record: MessageRecord, refused: Readonly<Plan['forwards']>): Statement[]
 }
 
-/** Of one recipient: an account may have a thousand routes with twenty destinations each. */
+/** Steps for one recipient: an account may have a thousand routes with twenty destinations each. */
 const STEPS_MAX = 100
 
 /** A destination that gets nothing, for its event. */

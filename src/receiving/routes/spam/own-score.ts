@@ -9,7 +9,7 @@ import type { RawHeader } from '../../../protocols/mime/split.ts'
 import type { MailVerdict } from '../mail-check.ts'
 import type { ScoredMail, SpamScore } from './spam-score.ts'
 
-export interface OwnScoreParts {
+interface OwnScoreParts {
   resolver: Pick<Resolver, 'query'>
   /** DNS blocklists that the client's address is looked up in. */
   zones: readonly string[]

@@ -1,4 +1,5 @@
 /** A month of an address on warm-up, by a clock that is stepped hour by hour. */
+// Slow: it steps a clock through a month.
 import assert from 'node:assert/strict'
 import pino from 'pino'
 import { createTestClock } from '../../../../test/support/clock.ts'

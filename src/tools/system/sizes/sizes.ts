@@ -2,9 +2,11 @@
  * How much space each kind of data takes, how fast it grows, and when the disk will be full (own-operations.md section
  * 6). A job measures at intervals and keeps samples; a request reads only those.
  */
+
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { createSideThread } from '../../../base/flow/side-thread.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../base/time/durations.ts'
 import { type Sample, trendPerMs } from '../../../base/time/trend.ts'
 import type { Core } from '../../../core.ts'
 import { createJob, type Job } from '../../../platform/jobs/job.ts'
@@ -20,7 +22,7 @@ export interface SizesReport {
   disk: { freeBytes: number; growthPerDay: number | null; fullAt: number | null }
 }
 
-export interface Sizes {
+interface Sizes {
   job: Job
   /** Null: nothing was measured yet. */
   read(): Promise<SizesReport | null>
@@ -29,11 +31,9 @@ export interface Sizes {
 
 type Measured = Map<SizeKind, { bytes: number; rows: number }>
 
-const HOUR_MS = 3_600_000
-const DAY_MS = 24 * HOUR_MS
 /** Measuring reads the whole database: it takes at most this share of the time, but happens once a day at least. */
 const TIME_SHARE = 0.005
-const MEASURE_MS_MAX = 10 * 60_000
+const MEASURE_MS_MAX = 10 * MINUTE_MS
 const SAMPLES_KEPT_MS = 60 * DAY_MS
 /** The trend: long enough for a week's rhythm, short enough to follow a change. */
 const TREND_MS = 14 * DAY_MS
@@ -51,7 +51,8 @@ const POSTGRES_SIZES = `SELECT coalesce(parents.relname, tables.relname) AS name
 
 const NEWEST = 'SELECT max(at) AS at FROM size_samples WHERE node = ?'
 
-export function createSizes({ store, config, clock, space }: Core, node = hostname()): Sizes {
+export function createSizes({ store, config, clock, space }: Core): Sizes {
+  const node = hostname()
   const thread = createSideThread<typeof SIZE_FUNCTIONS>(join(import.meta.dirname, 'sizes-thread.ts'), {
     callMsMax: MEASURE_MS_MAX,
   })

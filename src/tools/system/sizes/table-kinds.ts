@@ -7,7 +7,7 @@
  * `age`: rows are removed when they are old. `work`: when what they stand for is done. `owned`: when somebody deletes
  * what they belong to, such as a domain, a list or a user; their number is chosen by people. `fixed`: a few rows.
  */
-export type Bound = 'age' | 'work' | 'owned' | 'fixed'
+type Bound = 'age' | 'work' | 'owned' | 'fixed'
 
 export const TABLE_KINDS = {
   messages: {

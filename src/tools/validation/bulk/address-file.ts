@@ -1,8 +1,9 @@
 /** The file of a job: CSV, plain or gzip, with a column of addresses (validation.md section 3 rule 1). */
 import { CsvSyntaxError, readCsv } from '../../../base/csv.ts'
+import { once, UnpackFailure, unpacked } from '../../../base/flow/unpacked.ts'
 import { BadRequest } from '../../../base/process/errors.ts'
 import type { Chunk } from '../../../protocols/message/mime-message.ts'
-import { UNPACKED_BYTES_MAX, UnpackFailure, unpacked } from '../../../sending/suppressions/import-file.ts'
+import { UNPACKED_BYTES_MAX } from '../../../sending/suppressions/import-file.ts'
 
 const COLUMNS = ['email', 'email_address']
 /** No address is longer; the rest of a longer cell would not make it valid. */
@@ -54,7 +55,3 @@ export async function* addressesIn(
 
 /** PostgreSQL stores no NUL. */
 const cellText = (cell: string) => cell.trim().slice(0, ADDRESS_LENGTH_MAX).replaceAll('\0', '\ufffd')
-
-async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes
-}

@@ -12,6 +12,7 @@
  */
 import type { Logger } from 'pino'
 import { CsvSyntaxError } from '../../../base/csv.ts'
+import { UnpackFailure } from '../../../base/flow/unpacked.ts'
 import {
   createTaskSteps,
   type TaskParts,
@@ -21,7 +22,6 @@ import {
 import type { BlobStore } from '../../../platform/store/blobs/blobs.ts'
 import type { ValidationJobRow } from '../../../platform/store/schema.ts'
 import { insertMany, type Statement } from '../../../platform/store/store.ts'
-import { UnpackFailure } from '../../../sending/suppressions/import-file.ts'
 import { usageStatements } from '../../../watching/metrics/usage.ts'
 import type { Counts } from '../shapes.ts'
 import { usageOf } from '../usage.ts'

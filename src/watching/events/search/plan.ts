@@ -1,5 +1,5 @@
 /**
- * Chooses the index for a query. Every filter is finally applied to every event that was read (`fields.ts`); the plan only
+ * Chooses the index for a query. Every filter is finally applied to every event that was read (`passes`); the plan only
  * chooses the smallest part of an index that contains all matches.
  *
  * Order of preference: message id, recipient, tag (with event), event, time. Lists of several domains have the events of

@@ -4,9 +4,10 @@
  */
 import type { Statement, Store } from '../../../platform/store/store.ts'
 import type { PagedFigures } from '../figures.ts'
-import { countArchived } from './archived.ts'
+import { type ArchivedCopy, countArchived } from './archived.ts'
 import { createFigures } from './figure-reader.ts'
 import { keepPacks, SmallPacks } from './packing.ts'
+import type { DayOfScope } from './packs.ts'
 import { placesOf, startPacks, unmoved } from './places.ts'
 import { removeFiguresOf, removeOldCounters } from './removal.ts'
 import { rollUp } from './roll-up.ts'
@@ -14,7 +15,7 @@ import { Scopes } from './scopes.ts'
 import { type Addition, createTally } from './tally.ts'
 
 /** Hands in what a step counts. `add` returns how many rows the step writes so far. */
-export type Step = (add: (addition: Addition) => number) => Promise<void>
+type Step = (add: (addition: Addition) => number) => Promise<void>
 
 export type FigureStore = ReturnType<typeof createFigureStore>
 
@@ -22,7 +23,7 @@ export function createFigureStore(store: Store) {
   const scopes = new Scopes(store)
   const smallPacks = new SmallPacks()
   /** Packs of the last step, until it is known whether it was committed. */
-  let packed: Parameters<typeof smallPacks.note>[0] = []
+  let packed: DayOfScope[] = []
   const settle = () => {
     smallPacks.note(packed)
     packed = []
@@ -60,8 +61,7 @@ export function createFigureStore(store: Store) {
     },
 
     /** See archived.ts. */
-    countArchived: (copy: Parameters<typeof countArchived>[1], removal: Statement) =>
-      countArchived(store, copy, removal, scopes),
+    countArchived: (copy: ArchivedCopy, removal: Statement) => countArchived(store, copy, removal, scopes),
 
     /** Makes longer units of what is over, and removes what is too old. `now`: Unix milliseconds. */
     async keep(now: number, signal: AbortSignal): Promise<void> {

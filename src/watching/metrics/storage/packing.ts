@@ -7,7 +7,8 @@
  */
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { DAY_MS, HOUR_MS } from '../../../base/time/durations.ts'
-import { type SqlValue, StaleWrite, type Statement, type Store } from '../../../platform/store/store.ts'
+import { commitUnlessStale } from '../../../platform/store/commits.ts'
+import type { SqlValue, Statement, Store } from '../../../platform/store/store.ts'
 import { COUNTERS, type Counts, type FigureValues, VALUE_NAMES } from '../counters.ts'
 import { startOf, UNITS, type Unit } from '../intervals.ts'
 import { ROW_KEY, WAIT_FOR_COUNTING } from './figure-rows.ts'
@@ -169,7 +170,7 @@ export class SmallPacks {
       statements = []
       bytes = 0
     }
-    await commitUnlessStale(store, statements)
+    if (statements.length > 0) await commitUnlessStale(store, statements)
   }
 }
 
@@ -178,7 +179,7 @@ async function mergeSmall(store: Store, day: DayOfScope): Promise<void> {
   for (;;) {
     const found = await mergingOf(store, day, SMALL)
     if (!found) return
-    await commitUnlessStale(store, found.statements)
+    if (found.statements.length > 0) await commitUnlessStale(store, found.statements)
     if (found.isAll) return
   }
 }
@@ -226,7 +227,8 @@ async function lengthen(store: Store, { scope, unit, longer, before }: Lengtheni
     if (!first) return
     const start = startOf(longer, first.start)
     const parts = fitting(all.filter((part) => startOf(longer, part.start) === start))
-    await commitUnlessStale(store, await replacing(store, { scope, unit, parts, longer, start }))
+    const statements = await replacing(store, { scope, unit, parts, longer, start })
+    if (statements.length > 0) await commitUnlessStale(store, statements)
   }
 }
 
@@ -281,15 +283,6 @@ async function replacing(
   for (const row of rows) await merged.addPack(row['packed'] as Uint8Array)
   const removal = { sql: `DELETE ${of}`, values, expectRows: parts.length }
   return [removal, ...(await merged.statements({ scope, unit: longer, start }))]
-}
-
-async function commitUnlessStale(store: Store, statements: Statement[]): Promise<void> {
-  if (statements.length === 0) return
-  try {
-    await store.commit(statements)
-  } catch (error) {
-    if (!(error instanceof StaleWrite)) throw error
-  }
 }
 
 /** Sums of entries. */

@@ -1,7 +1,7 @@
 /** Removes expired counters (tags-stats.md section 6), and those of deleted domains and accounts. */
 
 import { DAY_MS } from '../../../base/time/durations.ts'
-import { commitInChunks } from '../../../platform/store/chunks.ts'
+import { commitInChunks } from '../../../platform/store/commits.ts'
 import type { Statement, Store } from '../../../platform/store/store.ts'
 import { followedPosition } from '../../events/follower.ts'
 import { UNIQUE_FOR_MS } from '../unique-visits.ts'

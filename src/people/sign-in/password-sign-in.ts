@@ -8,16 +8,21 @@
 
 import { BadRequest, Unauthenticated } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
-import type { GuessingGuard } from '../../platform/http/limits/failed-attempts.ts'
+import {
+  createGuessingGuard,
+  type FailedAttempts,
+  type GuessingGuard,
+} from '../../platform/http/limits/failed-attempts.ts'
 import type { Store } from '../../platform/store/store.ts'
-import type { FailedSignIns } from '../sign-in/failed-sign-ins.ts'
+import { emailOf, type User, type UserDirectory } from '../accounts/user-directory.ts'
 import { verifyChosen } from './chosen-password.ts'
-import { emailOf, type User, type UserDirectory } from './directory.ts'
+import type { FailedSignIns } from './failed-sign-ins.ts'
+import type { LoginPlaces } from './login-places.ts'
 import type { SecondFactor } from './second-factor.ts'
 
 export interface GivenProof {
   password: string
-  /** Of the authenticator app, or a recovery code. */
+  /** Code of the authenticator app, or a recovery code. */
   code: string | undefined
 }
 
@@ -31,7 +36,7 @@ export interface PasswordSignIn {
   prove(user: User, proof: GivenProof, address: string): Promise<void>
 }
 
-export interface PasswordSignInParts {
+interface PasswordSignInParts {
   store: Store
   clock: Clock
   userDirectory: Pick<UserDirectory, 'byEmail'>
@@ -106,6 +111,22 @@ export function createPasswordSignIn(parts: PasswordSignInParts): PasswordSignIn
       if (verdict === 'wrong-password') throw new BadRequest('The password is wrong')
       if (verdict === 'wrong-code') throw new BadRequest('The code is wrong, or was used before')
       if (verdict === 'code-missing') throw new BadRequest('Missing mandatory parameter: code')
+    },
+  }
+}
+
+/** Per /20: about half a second of work. */
+const WAITING_MAX = 20
+
+/** Limits guessing of users' passwords by the rules of `failed-attempts.ts`, and delays the responses to failures. */
+export function createPasswordGuard(attempts: FailedAttempts, places: LoginPlaces): GuessingGuard {
+  const guard = createGuessingGuard(attempts, places, WAITING_MAX)
+  return {
+    ...guard,
+    async run(address, login, check) {
+      const found = await guard.run(address, login, check)
+      if (found === null) await attempts.delay(address, login)
+      return found
     },
   }
 }

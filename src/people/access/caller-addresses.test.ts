@@ -8,8 +8,8 @@ import { openDialogue, plainLogin } from '../../../test/support/smtp-dialogue.ts
 import { eachStore } from '../../../test/support/stores.ts'
 import { activeUser, as } from '../../../test/support/users.ts'
 import { createAccountDirectory } from '../accounts/account-directory.ts'
-import { createAllowedCallers } from '../accounts/authenticator.ts'
-import { createCallerAddressStore } from './store.ts'
+import { createAllowedCallers } from './authenticator.ts'
+import { createCallerAddressStore } from './caller-address-store.ts'
 
 const PATH = '/v2/ip_whitelist'
 const OWN_ADDRESS = { message: 'the change would block your own address' }

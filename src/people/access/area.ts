@@ -5,31 +5,34 @@ import type { Core } from '../../core.ts'
 import { createFailedAttempts, type FailedAttempts } from '../../platform/http/limits/failed-attempts.ts'
 import type { Authenticator } from '../../platform/http/rights/auth.ts'
 import { removeIndexedRows } from '../../platform/store/account-rows.ts'
-import { callerAddressRoutes } from '../caller-addresses/routes.ts'
-import { createCallerAddressStore } from '../caller-addresses/store.ts'
+import { accountFeatureRoutes } from '../accounts/account-features.ts'
+import { type AuditLog, createAuditLog } from '../accounts/audit-log.ts'
+import { auditRoutes } from '../accounts/audit-routes.ts'
+import { createAccountSettings, settingsRoutes } from '../accounts/settings.ts'
+import { createUserDirectory, type UserDirectory } from '../accounts/user-directory.ts'
 import { createPublicKeys, type Keys, keyRetention, localKey, removeSendingKeys } from '../keys/api-keys.ts'
 import { credentialRoutes } from '../keys/credential-routes.ts'
 import { type Credentials, createCredentials } from '../keys/credentials.ts'
 import { keyRoutes } from '../keys/key-routes.ts'
 import { createFailedSignIns, type FailedSignIns } from '../sign-in/failed-sign-ins.ts'
 import { createLoginPlaces } from '../sign-in/login-places.ts'
+import {
+  createPasswordGuard,
+  createPasswordSignIn,
+  type PasswordSignIn,
+} from '../sign-in/password-sign-in.ts'
+import { createSecondFactor, type SecondFactor } from '../sign-in/second-factor.ts'
 import { createSessionOpening, type SessionOpening } from '../sign-in/session-opening.ts'
 import { createSessions, type Sessions } from '../sign-in/sessions.ts'
-import { createUserDirectory, type UserDirectory } from '../users/directory.ts'
-import { createPasswordGuard } from '../users/password-guard.ts'
-import { createPasswordSignIn, type PasswordSignIn } from '../users/password-sign-in.ts'
-import { createSecondFactor, type SecondFactor } from '../users/second-factor.ts'
-import { accountFeatureRoutes } from './account-features.ts'
-import { type AuditLog, createAuditLog } from './audit-log.ts'
-import { auditRoutes } from './audit-routes.ts'
 import {
   type AllowedCallers,
   auditedAttempts,
   createAllowedCallers,
   createAuthenticator,
 } from './authenticator.ts'
+import { callerAddressRoutes } from './caller-address-routes.ts'
+import { createCallerAddressStore } from './caller-address-store.ts'
 import { accountRoutes } from './routes.ts'
-import { createAccountSettings, settingsRoutes } from './settings.ts'
 
 export interface AccountsArea extends Area {
   sessions: Sessions
@@ -41,7 +44,7 @@ export interface AccountsArea extends Area {
   audit: AuditLog
   allowedCallers: AllowedCallers
   failedSignIns: FailedSignIns
-  /** Of logins by SMTP and sign-ins with a password. */
+  /** Failed logins by SMTP and sign-ins with a password. */
   failedAttempts: FailedAttempts
   /** The same, for HTTP: each is noted in the audit log as well. */
   failedCalls: FailedAttempts

@@ -5,13 +5,15 @@
  * has a limited number of attempts, from however many addresses. Recovery codes have 80 bits and are always checked, so
  * that the owner cannot be locked out.
  */
+
 import { randomBytes } from 'node:crypto'
 import { fromBase32, toBase32 } from '../../base/base32.ts'
 import { BadRequest, TooManyRequests } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
+import { DAY_MS } from '../../base/time/durations.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
 import { insertMany, StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
-import type { User } from './directory.ts'
+import type { User } from '../accounts/user-directory.ts'
 import { matchingStep, newTotpSecret, otpauthUrl, totpText } from './totp.ts'
 
 export interface SecondFactor {
@@ -30,7 +32,6 @@ const ISSUER = 'Sendwright'
 const PURPOSE = 'totp'
 const CODES = 10
 const CODE_BYTES = 10
-const DAY_MS = 24 * 3_600_000
 /**
  * Codes of the app that are checked within a day: from networks where the user has not signed in before, and in all. At
  * any time three in a million are right.

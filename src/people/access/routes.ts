@@ -7,17 +7,17 @@ import type { FailedAttempts } from '../../platform/http/limits/failed-attempts.
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import { textParam } from '../../platform/http/request/inputs.ts'
 import { type Caller, cookieValue, SESSION_COOKIE } from '../../platform/http/rights/auth.ts'
+import type { AccountDirectory } from '../accounts/account-directory.ts'
+import type { AuditLog } from '../accounts/audit-log.ts'
+import type { AccountSettings } from '../accounts/settings.ts'
 import { type Keys, LOCAL_KEY_ID } from '../keys/api-keys.ts'
 import type { FailedSignIns } from '../sign-in/failed-sign-ins.ts'
+import type { GivenProof, PasswordSignIn } from '../sign-in/password-sign-in.ts'
+import { secretParam } from '../sign-in/proof-params.ts'
 import { type SessionOpening, type SignInContext, sessionCookie } from '../sign-in/session-opening.ts'
 import { sessionRoutes } from '../sign-in/session-routes.ts'
 import type { SessionSource, Sessions } from '../sign-in/sessions.ts'
-import type { GivenProof, PasswordSignIn } from '../users/password-sign-in.ts'
-import { secretParam } from '../users/proof-params.ts'
-import type { AccountDirectory } from './account-directory.ts'
-import type { AuditLog } from './audit-log.ts'
 import { type AllowedCallers, isBoundToAddresses } from './authenticator.ts'
-import type { AccountSettings } from './settings.ts'
 
 const TAG = 'Account'
 const NOT_SIGNED_IN = object('Not signed in', {
@@ -29,7 +29,7 @@ const SIGNED_OUT = object('Signed out', {
   logout_redirect_url: optional(text('Where the browser goes next; present if the account has set it')),
 })
 
-export interface AccountRouteParts {
+interface AccountRouteParts {
   keys: Keys
   audit: Pick<AuditLog, 'record'>
   failedSignIns: Pick<FailedSignIns, 'note'>

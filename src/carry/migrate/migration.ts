@@ -16,9 +16,9 @@ import { createSourceReader } from './event-order.ts'
 import { identify, type Mark, newestSchema, removeMark, stateOf, writeMark } from './mark.ts'
 import { batches, condition, countRows } from './reading.ts'
 import type { Side, Source, Target } from './side.ts'
-import { packed, TransferError, unpacked } from './values.ts'
+import { MigrationError, packed, unpacked } from './values.ts'
 
-export interface TransferRequest {
+export interface Migration {
   source: Source
   target: Target
   /** `to` null: files stay where they are, and the copy uses them there. */
@@ -39,7 +39,7 @@ export interface Progress {
 
 export type OnProgress = (progress: Progress) => void
 
-export interface TransferResult {
+export interface MigrationResult {
   ok: boolean
   schema: number
   /** Rows that this call copied; fewer than there are after an interruption. */
@@ -47,7 +47,7 @@ export interface TransferResult {
   copySeconds: number
   compareSeconds: number
   tables: TableResult[]
-  /** Of events, which the target makes from the rows. */
+  /** Tags of events, which the target makes from the rows. */
   tags: TableResult
   files: BlobResult
   /** One sentence each. */
@@ -62,8 +62,8 @@ export interface Preview {
   files: BlobResult
 }
 
-/** Copies and compares. @throws TransferError, StoreUnavailable, StoreFull, UnknownSchema */
-export async function copyAll(request: TransferRequest, onProgress: OnProgress): Promise<TransferResult> {
+/** Copies and compares. @throws MigrationError, StoreUnavailable, StoreFull, UnknownSchema */
+export async function copyAll(request: Migration, onProgress: OnProgress): Promise<MigrationResult> {
   const { source, target, blobs } = request
   const { mark } = await admit(request)
   await target.prepare()
@@ -84,13 +84,14 @@ export async function copyAll(request: TransferRequest, onProgress: OnProgress):
   return { ...compared, copiedRows, copySeconds }
 }
 
-/** Compares what is there. @throws TransferError if somebody uses one of them, StoreUnavailable */
-export async function compareAll(request: TransferRequest, onProgress: OnProgress): Promise<TransferResult> {
+/** Compares what is there. @throws MigrationError if somebody uses one of them, StoreUnavailable */
+export async function compareAll(request: Migration, onProgress: OnProgress): Promise<MigrationResult> {
   const { source, target } = request
   await identify(source)
   await refuseUsed(source, target)
   const state = await stateOf(target)
-  if (state.kind === 'empty') throw new TransferError(`There is nothing to compare: ${target.name} is empty.`)
+  if (state.kind === 'empty')
+    throw new MigrationError(`There is nothing to compare: ${target.name} is empty.`)
   const result = await compare(request, await planFor(request), onProgress)
   if (state.kind === 'filled') return result
   const differences = [
@@ -101,7 +102,7 @@ export async function compareAll(request: TransferRequest, onProgress: OnProgres
 }
 
 /** What a copy would do; writes nothing. @throws as `copyAll` */
-export async function preview(request: TransferRequest): Promise<Preview> {
+export async function preview(request: Migration): Promise<Preview> {
   const { source, blobs } = request
   const { mark } = await admit(request)
   const catalog = await source.catalog()
@@ -113,18 +114,18 @@ export async function preview(request: TransferRequest): Promise<Preview> {
 }
 
 /** Whether the copy may be made, and how far it is. */
-async function admit({ source, target }: TransferRequest): Promise<{ mark: Mark }> {
+async function admit({ source, target }: Migration): Promise<{ mark: Mark }> {
   const identity = await identify(source)
   await refuseUsed(source, target)
   const state = await stateOf(target)
   if (state.kind === 'filled')
-    throw new TransferError(
+    throw new MigrationError(
       `Cannot copy to ${target.name}: it is not empty, table ${state.table} has rows. Give the copy an empty database or folder.`,
     )
   if (state.kind === 'empty')
     return { mark: { source: identity, schema: newestSchema(), done: [], table: null, place: null } }
   if (state.mark.source !== identity || state.mark.schema !== newestSchema())
-    throw new TransferError(
+    throw new MigrationError(
       `Cannot continue the copy in ${target.name}: it was begun ${state.mark.source === identity ? `with schema version ${state.mark.schema}` : 'from another installation'}. Empty it first.`,
     )
   return { mark: state.mark }
@@ -133,18 +134,18 @@ async function admit({ source, target }: TransferRequest): Promise<{ mark: Mark 
 async function refuseUsed(...sides: Side[]): Promise<void> {
   for (const side of sides) {
     const reason = await side.usedBy()
-    if (reason !== null) throw new TransferError(reason)
+    if (reason !== null) throw new MigrationError(reason)
   }
 }
 
-async function planFor({ source, target }: TransferRequest): Promise<TablePlan[]> {
+async function planFor({ source, target }: Migration): Promise<TablePlan[]> {
   const [from, to] = [await source.catalog(), await target.catalog()]
   return planOf(from ?? new Map(), to ?? new Map())
 }
 
 /** Resolves to the number of copied rows. */
 async function copyTables(
-  { source, target }: TransferRequest,
+  { source, target }: Migration,
   plan: readonly TablePlan[],
   begun: Mark,
   onProgress: OnProgress,
@@ -192,10 +193,10 @@ async function countAll(side: Side, plan: readonly TablePlan[]) {
 }
 
 async function compare(
-  { source, target, blobs }: TransferRequest,
+  { source, target, blobs }: Migration,
   plan: readonly TablePlan[],
   onProgress: OnProgress,
-): Promise<TransferResult> {
+): Promise<MigrationResult> {
   const startedAt = performance.now()
   const { total } = await countAll(source, plan)
   let done = 0

@@ -10,7 +10,7 @@ export interface CallerAddress {
   description: string
 }
 
-export const CALLER_ADDRESSES_MAX = 200
+const CALLER_ADDRESSES_MAX = 200
 
 export interface CallerAddressStore {
   /** Oldest first. */

@@ -14,7 +14,7 @@ export interface FirstAccount {
   newApiKey: string | null
 }
 
-export interface FirstStartParts {
+interface FirstStartParts {
   store: Store
   sealer: Sealer
   keys: Keys

@@ -9,9 +9,9 @@ import { flagParam, parsedParam, wordParam } from '../../platform/http/request/i
 import type { Params } from '../../platform/http/request/params.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'
 import type { AccountDirectory } from '../accounts/account-directory.ts'
-import { type AllowedCallers, entriesAllow, isBoundToAddresses } from '../accounts/authenticator.ts'
 import { CALLER_ADDRESSES } from '../accounts/shapes.ts'
-import type { CallerAddress, CallerAddressStore } from './store.ts'
+import { type AllowedCallers, entriesAllow, isBoundToAddresses } from './authenticator.ts'
+import type { CallerAddress, CallerAddressStore } from './caller-address-store.ts'
 
 const DESCRIPTION_LENGTH_MAX = 255
 const COMMON = { path: '/v2/ip_whitelist', tag: 'Account' } as const
@@ -24,7 +24,7 @@ const DESCRIPTION = parsedParam('Free text', descriptionOf)
 const FORCE = flagParam('Also if the calling address can then call no more', { default: false })
 const LISTED = { 200: CALLER_ADDRESSES } as const
 
-export interface CallerAddressParts {
+interface CallerAddressParts {
   stored: CallerAddressStore
   allowed: AllowedCallers
   accounts: Pick<AccountDirectory, 'byId'>

@@ -2,7 +2,7 @@
 
 import { createGate } from '../../base/flow/gate.ts'
 import { BadRequest, TooManyWaiting } from '../../base/process/errors.ts'
-import { DECOY_HASH, hashPassword, verifyPassword } from '../sign-in/passwords.ts'
+import { DECOY_HASH, hashPassword, verifyPassword } from './passwords.ts'
 
 /** At the rate that guessing is limited to (decision 50), twelve random characters are out of reach. */
 const LENGTH_MIN = 12

@@ -11,13 +11,13 @@ import { anyCidrContains, type Cidr, parseCidr } from '../../base/net/ip.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import type { FailedAttempts } from '../../platform/http/limits/failed-attempts.ts'
 import type { Authenticator, Caller } from '../../platform/http/rights/auth.ts'
-import type { CallerAddressStore } from '../caller-addresses/store.ts'
+import { ACCOUNT_ID, type AccountDirectory, isClosed } from '../accounts/account-directory.ts'
 import { isPublicKey, type Keys, LOCAL_KEY_ID, type PublicKeys } from '../keys/api-keys.ts'
 import type { FailedSignIns } from '../sign-in/failed-sign-ins.ts'
 import type { Sessions } from '../sign-in/sessions.ts'
-import { ACCOUNT_ID, type AccountDirectory, isClosed } from './account-directory.ts'
+import type { CallerAddressStore } from './caller-address-store.ts'
 
-export interface AuthenticatorParts {
+interface AuthenticatorParts {
   accounts: Pick<AccountDirectory, 'byId'>
   keys: Keys
   publicKeys: PublicKeys

@@ -1,0 +1,40 @@
+/**
+ * Runs test files one after another, as `scripts/test.ts` orders them: loading and warming up the sources takes more
+ * processor time than the tests of most files. Each file is a suite, so that its hooks are its own; test-events.ts
+ * reports its end. It ends once the runner has disconnected and no file has left anything open.
+ */
+import { flushCompileCache } from 'node:module'
+import { after, describe, type SuiteContext } from 'node:test'
+import { pathToFileURL } from 'node:url'
+
+/** `folder`: for the temporary files of this test file. */
+export interface Order {
+  file: string
+  folder: string
+}
+
+type Cleanup = () => unknown
+
+process.on('message', ({ file, folder }: Order) => {
+  process.env['TMPDIR'] = folder
+  describe(file, async (suite) => {
+    const cleanups = collectCleanups(suite)
+    await import(pathToFileURL(file).href)
+    after(async () => {
+      for (const cleanup of cleanups) await cleanup()
+    })
+    // For the services that its tests start, and for the other processes.
+    flushCompileCache()
+  })
+})
+
+/** A hook of a file that is run by node itself receives the context of a test, whose `after` it may call. */
+function collectCleanups(suite: SuiteContext): readonly Cleanup[] {
+  const cleanups: Cleanup[] = []
+  Object.defineProperty(Object.getPrototypeOf(suite), 'after', {
+    value: (cleanup: Cleanup) => cleanups.push(cleanup),
+    configurable: true,
+    writable: true,
+  })
+  return cleanups
+}
