@@ -8,7 +8,7 @@ import type { Operation } from './platform/http/operation.ts'
 import type { Job } from './platform/jobs/job.ts'
 import type { AddressReader, MailReader } from './receiving/sessions/reception.ts'
 import type { Domain } from './sending/domains/domain.ts'
-import type { EventInterest } from './watching/events/event-recorder.ts'
+import type { EventInterest } from './watching/events/event.ts'
 import type { EventFollower } from './watching/events/follower.ts'
 
 export interface Area {

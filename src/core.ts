@@ -1,4 +1,5 @@
 /** What every area is built from. Types only; `open-core.ts` opens it. */
+
 import type { Logger } from 'pino'
 import type { ByteBudget } from './base/flow/byte-budget.ts'
 import type { Cidr } from './base/net/ip.ts'
@@ -16,7 +17,7 @@ import type { Store } from './platform/store/store.ts'
 import type { Tracing } from './platform/traces/tracing.ts'
 import type { Resolver } from './protocols/dns/resolver.ts'
 import type { DomainDirectory } from './sending/domains/names/directory.ts'
-import type { EventRecorder } from './watching/events/event-recorder.ts'
+import type { EventRecorder } from './watching/events/event.ts'
 
 export interface Core {
   config: Config

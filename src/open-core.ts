@@ -1,4 +1,5 @@
 /** Opens what every area is built from: files, database, DNS, the first account. */
+
 import { hostname, uptime } from 'node:os'
 import type { Logger } from 'pino'
 import { createByteBudget } from './base/flow/byte-budget.ts'
@@ -38,7 +39,7 @@ import { createResolver } from './protocols/dns/resolver.ts'
 import { systemServers } from './protocols/dns/system-servers.ts'
 import { createSandbox } from './sending/domains/create-domain.ts'
 import { createDomainDirectory } from './sending/domains/names/directory.ts'
-import { createEventRecorder, type EventInterest } from './watching/events/event-recorder.ts'
+import { createEventRecorder, type EventInterest } from './watching/events/event.ts'
 
 /** What tests replace. */
 export interface CoreOverrides {

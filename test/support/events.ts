@@ -1,13 +1,14 @@
 /** Test helpers: messages, events and page requests with defaults. */
+
 import type { Statement } from '../../src/platform/store/store.ts'
-import type {
-  AttemptFacts,
-  EventMessage,
-  EventRecord,
-  MessageSummary,
+import {
+  type AttemptFacts,
+  createEventRecorder,
+  deliveredEvent,
+  type EventMessage,
+  type EventRecord,
+  type MessageSummary,
 } from '../../src/watching/events/event.ts'
-import { deliveredEvent } from '../../src/watching/events/event.ts'
-import { createEventRecorder } from '../../src/watching/events/event-recorder.ts'
 import type { PageRequest } from '../../src/watching/events/search/page-request.ts'
 import type { EventReader, Page } from '../../src/watching/events/search/query.ts'
 

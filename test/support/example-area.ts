@@ -41,13 +41,14 @@ export async function exampleArea({ store, clock, domains }: Core): Promise<Area
         },
       }),
     ],
-    withEvents: (events) =>
-      events
-        .filter(({ event }) => event === 'delivered')
-        .map(({ domainName, timestampUs }) => ({
+    withEvents: {
+      of: ['delivered'],
+      rows: (events) =>
+        events.map(({ domainName, timestampUs }) => ({
           sql: 'INSERT INTO example_deliveries VALUES (?, ?)',
           values: [domainName, Math.floor(timestampUs / 1000)],
         })),
+    },
     async domainDeleted({ name }) {
       await store.commit([{ sql: 'DELETE FROM example_deliveries WHERE domain_name = ?', values: [name] }])
     },

@@ -108,8 +108,8 @@ export interface AcceptParts extends CopyParts, RowParts {
   headerPrefixes: readonly string[]
   engine: Pick<Delivery, 'reserve' | 'inserted' | 'wake' | 'wakeAt'>
   tracing: Tracing | undefined
-  /** Called for each message with the number of its copies, before these are made. */
-  accepted(copies: number): void
+  /** Called for each message with the number of its copies, before these are made. Null: nobody wants to know. */
+  accepted: ((copies: number) => void) | null
 }
 
 /**
@@ -132,7 +132,7 @@ async function accept(parts: AcceptParts, draft: Draft, submission: Submission):
   const { direct, viaLists, newTags, lastDueAt } = decision
   if (decision.tags.length > 0) parts.tags.used(facts.domain, decision)
   const record = await newRecord(parts, draft, decision, submission, now)
-  parts.accepted(draft.recipients.length)
+  parts.accepted?.(draft.recipients.length)
   const id = record.summary.messageIdTemplate ?? `<${record.messageId}>`
   const acceptance: Acceptance = { id, message: 'Queued. Thank you.' }
   const listPosts =

@@ -21,10 +21,10 @@ import { type AcceptedPost, expansionStatement } from '../../sending/lists/expan
 import {
   acceptedEvent,
   type EventMessage,
+  type EventRecorder,
   type MessageSummary,
   rejectedEvent,
 } from '../../watching/events/event.ts'
-import type { EventRecorder } from '../../watching/events/event-recorder.ts'
 import { headerText, newMessageId } from '../compose/headers.ts'
 import type { Delivery } from '../deliver/contract.ts'
 import { eventMessage } from '../record/event-message.ts'

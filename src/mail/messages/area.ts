@@ -80,7 +80,8 @@ export interface MessagesUses {
 
 /** What the process wants to know of sending, and what tests replace. */
 export type SendingOverrides = Partial<
-  Pick<AcceptParts, 'templates' | 'renderer' | 'tracker' | 'habits' | 'accepted'> & {
+  Pick<AcceptParts, 'templates' | 'renderer' | 'tracker' | 'habits'> & {
+    accepted: NonNullable<AcceptParts['accepted']>
     /** Deliveries that one queue of a domain may hold. */
     queuedMax: number
   }
@@ -112,7 +113,7 @@ export async function messagesArea(
     ...preparing,
     ...{ sources, limits, recorder, engine: delivery, store: acceptingStore(store, core.space) },
     habits: overrides.habits ?? createHabits({ store, clock }),
-    accepted: overrides.accepted ?? (() => {}),
+    accepted: overrides.accepted ?? null,
   }
   const expansions = expansionsOf(core, uses.lists, accepting)
   const { listDomains, store: lists } = uses.lists
@@ -223,7 +224,7 @@ function expansionsOf(
     async insertDeliveries(expansion, members) {
       const counting = await parts.limits.statements(expansion.accountId, members.length)
       if (counting === null) return null
-      parts.accepted(members.length)
+      parts.accepted?.(members.length)
       return [...(await memberStatements(parts, expansion, members)), ...counting]
     },
     inserted: () => parts.engine.wake(),

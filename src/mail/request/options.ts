@@ -172,8 +172,8 @@ export function readOptions(
   values: OptionValues,
   prefixes: readonly string[],
   limits: { now: number; scheduleMaxMs: number },
-): ReadOptions {
-  if (values.size === 0) return noOptions()
+): Readonly<ReadOptions> {
+  if (values.size === 0) return NO_OPTIONS
   const reader = new ValueReader(values)
   const tracking = reader.word('o:tracking')
   const clicks = reader.word('o:tracking-clicks')
@@ -214,14 +214,14 @@ export function readOptions(
   }
 }
 
-/** Of a message without options, as most are. */
-const noOptions = (): ReadOptions => ({
+/** What a message without options has, as most are. */
+export const NO_OPTIONS: Readonly<ReadOptions> = {
   options: DEFAULT_OPTIONS,
   tags: [],
   headerVariables: {},
   template: null,
   recipientVariables: null,
-})
+}
 
 class ValueReader {
   readonly #values: OptionValues

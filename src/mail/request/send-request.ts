@@ -26,6 +26,7 @@ import { type ReadMime, readMimeSource } from './mime-source.ts'
 import {
   checkOptionSize,
   mergeValues,
+  NO_OPTIONS,
   OPTION_FIELDS,
   type ReadOptions,
   readOptions,
@@ -127,7 +128,7 @@ export async function readSubmittedMime(
   }
 }
 
-const commonOptions = ({ tags, template, recipientVariables, options }: ReadOptions) => ({
+const commonOptions = ({ tags, template, recipientVariables, options }: Readonly<ReadOptions>) => ({
   tags,
   template,
   recipientVariables,
@@ -278,10 +279,13 @@ function readFieldOptions(
 ): {
   mail: [string, string][]
   variables: Record<string, string>
-  read: ReadOptions
+  read: Readonly<ReadOptions>
   unknown: readonly string[]
 } {
-  const { fields, headers, variables, bytes } = optionsOf(params) ?? NO_OPTIONS
+  const given = optionsOf(params)
+  if (given === null && mime.values.size === 0)
+    return { mail: [], variables: {}, read: NO_OPTIONS, unknown: mime.unknown }
+  const { fields, headers, variables, bytes } = given ?? NOTHING_GIVEN
   checkOptionSize(bytes + mime.optionBytes)
   if (headers.length === 0 && mime.values.size === 0) {
     const read = readOptions(fields, facts.prefixes, facts)
@@ -338,7 +342,7 @@ interface GivenOptions {
   bytes: number
 }
 
-const NO_OPTIONS: Readonly<GivenOptions> = { fields: new Map(), headers: [], variables: [], bytes: 0 }
+const NOTHING_GIVEN: Readonly<GivenOptions> = { fields: new Map(), headers: [], variables: [], bytes: 0 }
 
 const COUNTED = /^[ohvt]:/
 

@@ -60,9 +60,12 @@ export function bouncesArea(core: Core, { known, isOwnHost }: BouncesUses): Boun
         work: (signal) => removeOldFailures(store, clock.now() - keepMs, signal),
       }),
     ],
-    withEvents(events) {
-      logRefusals(events)
-      return failureStatements(rules, events)
+    withEvents: {
+      of: ['failed'],
+      rows(events) {
+        logRefusals(events)
+        return failureStatements(rules, events)
+      },
     },
     addresses: reportAddresses({ reports, mac, isOwnHost, log }),
     domainDeleted: (domain) => removeFailuresOf(store, domain),

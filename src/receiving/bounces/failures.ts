@@ -23,7 +23,7 @@ export function createJudge(rules: RuleSet): Judge {
 
 /**
  * The rows of failed events, for the transaction that writes them; events without a classification (suppressed
- * recipients, everything but `failed`) have none. Late bounces are handled the same way.
+ * recipients) have none. Late bounces are handled the same way.
  */
 export function failureStatements(rules: RuleSet, events: readonly EventRecord[]): Statement[] {
   const rows = events.flatMap((event) => rowOf(rules, event) ?? [])
@@ -32,10 +32,10 @@ export function failureStatements(rules: RuleSet, events: readonly EventRecord[]
 
 function rowOf(
   { byId }: RuleSet,
-  { accountId, domainName, event, timestampUs, payload }: EventRecord,
+  { accountId, domainName, timestampUs, payload }: EventRecord,
 ): Omit<ClassifiedFailureRow, 'id'> | null {
   const ruleId = payload['i-classification-rule-id']
-  if (event !== 'failed' || typeof ruleId !== 'string') return null
+  if (typeof ruleId !== 'string') return null
   const { id, entity, category, critical } = byId.get(ruleId) ?? UNCLASSIFIED
   const status = payload['delivery-status'] as Record<string, unknown>
   const envelope = payload['envelope'] as Record<string, unknown> | undefined

@@ -1,4 +1,5 @@
 /** What a report does to its delivery, on both databases; the forms of reports are tested in src/protocols/reports/dsn. */
+
 import assert from 'node:assert/strict'
 import { createTestClock } from '../../../test/support/clock.ts'
 import { NOW_MS, testMessage } from '../../../test/support/events.ts'
@@ -12,8 +13,7 @@ import { deliveryToken, returnPathOf } from '../../mail/deliver/attempt/return-p
 import type { KnownDelivery } from '../../mail/stored/known-deliveries.ts'
 import { createSealer } from '../../platform/store/secrets/sealing.ts'
 import { insert, type Store, StoreUnavailable } from '../../platform/store/store.ts'
-import type { EventRecord } from '../../watching/events/event.ts'
-import { createEventRecorder } from '../../watching/events/event-recorder.ts'
+import { createEventRecorder, type EventRecord } from '../../watching/events/event.ts'
 import { readReportMail } from '../sessions/read-report-mail.ts'
 import { classify } from './classify.ts'
 import { createReports } from './reports.ts'
@@ -62,9 +62,12 @@ function rigOf(store: Store, found: Partial<KnownDelivery> | null = {}) {
     classify: (failure) => classify(rules, failure),
     clock,
     recorder: createEventRecorder([
-      (events) => {
-        notified.push(...events)
-        return []
+      {
+        of: null,
+        rows(events) {
+          notified.push(...events)
+          return []
+        },
       },
     ]),
   })

@@ -24,10 +24,10 @@ export function domainReportsArea(core: Core): Area {
         work: (signal) => removeOldReports(store, clock.now() - KEPT_MS, signal),
       }),
     ],
-    withEvents: (events) =>
-      events
-        .filter(({ event }) => event === 'complained')
-        .flatMap(({ id, domainName, timestampUs, payload }) =>
+    withEvents: {
+      of: ['complained'],
+      rows: (events) =>
+        events.flatMap(({ id, domainName, timestampUs, payload }) =>
           complaintStatements(
             id,
             domainName,
@@ -35,6 +35,7 @@ export function domainReportsArea(core: Core): Area {
             Math.floor(timestampUs / 1000),
           ),
         ),
+    },
     addresses: reportAddresses({ ...core, check, hostname }),
     domainDeleted: ({ id }) => removeReportsOf(store, id),
   }

@@ -141,6 +141,8 @@ export function createSources(parts: SourceParts): Sources {
         const key = `${REQUESTED}${canonicalIp(requested.ip) ?? requested.ip}`
         return () => key
       }
+      // No process has an address to choose.
+      if (!isConfigured && parts.othersHave === undefined && requested.pool === null) return () => ''
       const own = { ...sender, accountId: ownerOf(sender.accountId) }
       const { length } = setFor(book(), own, requested).filter(isLive)
       if (requested.pool === null && length < 2) return () => ''

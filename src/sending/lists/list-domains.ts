@@ -18,7 +18,7 @@ const REMEMBER_MS = 5_000
 const ACCOUNTS_MAX = 10_000
 
 export function createListDomains(store: Store, clock: Clock): ListDomains {
-  const cache = createCache<ReadonlySet<string>>({
+  return createCache<ReadonlySet<string>>({
     clock,
     ttlMs: REMEMBER_MS,
     entriesMax: ACCOUNTS_MAX,
@@ -33,5 +33,4 @@ export function createListDomains(store: Store, clock: Clock): ListDomains {
       return new Set(rows.map((row) => row.domain_name))
     },
   })
-  return { get: (accountId) => cache.get(accountId), forget: (accountId) => cache.forget(accountId) }
 }

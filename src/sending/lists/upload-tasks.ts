@@ -10,7 +10,7 @@ import {
 } from '../../platform/jobs/stepped-task.ts'
 import type { ListUploadRow } from '../../platform/store/schema.ts'
 import { insert, type Statement } from '../../platform/store/store.ts'
-import type { EventRecorder } from '../../watching/events/event-recorder.ts'
+import type { EventRecorder } from '../../watching/events/event.ts'
 import { type EntriesPlan, type Entry, planEntries } from './bulk.ts'
 import type { List } from './list.ts'
 import { listUploadedEvent, type UploadFacts } from './list-events.ts'

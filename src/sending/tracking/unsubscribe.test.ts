@@ -1,4 +1,5 @@
 /** Unsubscribing and its undoing, on both databases: what changes, which events are written, and how often. */
+
 import assert from 'node:assert/strict'
 import { createTestClock } from '../../../test/support/clock.ts'
 import { createTestList } from '../../../test/support/lists.ts'
@@ -6,8 +7,7 @@ import { SENT_AT, SENT_FROM, storeSent, TEST_DOMAINS } from '../../../test/suppo
 import { eachStore } from '../../../test/support/stores.ts'
 import { createKnownDeliveries } from '../../mail/stored/known-deliveries.ts'
 import type { Store } from '../../platform/store/store.ts'
-import type { EventRecord } from '../../watching/events/event.ts'
-import { createEventRecorder } from '../../watching/events/event-recorder.ts'
+import { createEventRecorder, type EventRecord } from '../../watching/events/event.ts'
 import { createListStore } from '../lists/store.ts'
 import { addUnsubscribe } from '../suppressions/automatic.ts'
 import { findRecord } from '../suppressions/store.ts'
@@ -39,9 +39,12 @@ function rigOf(store: Store) {
     known: createKnownDeliveries({ store, domains: TEST_DOMAINS, storageUrl: 'https://s.example.net' }),
     clock,
     recorder: createEventRecorder([
-      (events) => {
-        outbox.push(...events)
-        return []
+      {
+        of: null,
+        rows(events) {
+          outbox.push(...events)
+          return []
+        },
       },
     ]),
   })

@@ -14,7 +14,7 @@ import type { KnownDeliveries, KnownDelivery } from '../../mail/stored/known-del
 import type { UnsubscribeTagRow } from '../../platform/store/schema.ts'
 import { StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
 import { addressKey } from '../../protocols/mime/address.ts'
-import type { EventRecorder } from '../../watching/events/event-recorder.ts'
+import type { EventRecorder } from '../../watching/events/event.ts'
 import { unsubscribedEvent, type Visit } from '../../watching/events/later-events.ts'
 import type { DomainDirectory } from '../domains/names/directory.ts'
 import { unsubscribeMember } from '../lists/service.ts'

@@ -5,11 +5,12 @@
  * its last moments, never mail or a decision of a recipient. So redirects work while the database is away; their
  * events are retried for half a minute. A stop waits for writes in progress.
  */
+
 import type { Logger } from 'pino'
 import type { Clock, Timer } from '../../base/time/clock.ts'
 import type { KnownDeliveries } from '../../mail/stored/known-deliveries.ts'
 import type { Store } from '../../platform/store/store.ts'
-import type { EventRecorder } from '../../watching/events/event-recorder.ts'
+import type { EventRecorder } from '../../watching/events/event.ts'
 import { type ClientInfo, clickedEvent, openedEvent, type Visit } from '../../watching/events/later-events.ts'
 import { arrivedWithDelivery, type Behaviour, createBehaviour } from './behaviour.ts'
 import { clientInfo } from './client-info.ts'

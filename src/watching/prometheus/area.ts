@@ -52,10 +52,7 @@ export function prometheusArea(core: Core, { delivery, alerts, jobs }: Prometheu
   return {
     answered,
     operations: [scrapeOperation(firstAccountId, registry.contentType, scrape)],
-    withEvents(events) {
-      recorded(events)
-      return []
-    },
+    withEvents: { of: null, rows: recorded },
     stop: () => registry.clear(),
   }
 }

@@ -68,13 +68,14 @@ export function createInstruments({ tracing, lostLogLines }: Pick<Core, 'tracing
       const known = METHODS.has(method) ? method : 'other'
       requestsOf(operation, known, String(status)).observe(durationMs / 1000)
     },
-    recorded(written: readonly EventRecord[]): void {
+    recorded(written: readonly EventRecord[]): [] {
       for (const { event, payload } of written) {
         const provider = textOf(payload['recipient-provider'])
         eventsOf(event, textOf(payload['severity']), textOf(payload['reason']), provider).inc()
         const seconds = sessionSeconds(payload['delivery-status'])
         if (seconds !== null) sessionsOf(event, provider).observe(seconds)
       }
+      return []
     },
   }
 }

@@ -58,7 +58,7 @@ export async function webhooksArea(core: Core): Promise<WebhooksArea> {
       ...signingKeyRoutes({ store, sealer }),
     ],
     jobs: [attempts.job],
-    withEvents: (events) => webhooks.outboxStatements(events),
+    withEvents: { of: null, rows: webhooks.outboxStatements },
     async domainDeleted(domain) {
       await store.commit(removeDomainWebhooks(domain))
       await registry.refresh()

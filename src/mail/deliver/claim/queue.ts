@@ -11,8 +11,7 @@ import { newId } from '../../../base/ids.ts'
 import { MINUTE_MS } from '../../../base/time/durations.ts'
 import type { DeliveryRow, DeliveryState } from '../../../platform/store/schema.ts'
 import type { SqlValue, Statement, Store } from '../../../platform/store/store.ts'
-import type { EventRecord } from '../../../watching/events/event.ts'
-import type { EventRecorder } from '../../../watching/events/event-recorder.ts'
+import type { EventRecord, EventRecorder } from '../../../watching/events/event.ts'
 
 /** How long a claim holds without renewal; a lost process's deliveries wait at most this long. */
 export const LEASE_MS = MINUTE_MS

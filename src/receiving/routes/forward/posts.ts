@@ -20,9 +20,9 @@ import {
   deliveredEvent,
   type EventMessage,
   type EventRecord,
+  type EventRecorder,
   failedEvent,
 } from '../../../watching/events/event.ts'
-import type { EventRecorder } from '../../../watching/events/event-recorder.ts'
 import { postedEvent } from '../../../watching/events/later-events.ts'
 import { readSigningKey } from '../../../watching/webhooks/signing-key.ts'
 import { bareUrl, basicAuthorization, maskedUrl, userInfoOf } from '../../../watching/webhooks/webhook-url.ts'
