@@ -23,8 +23,7 @@ import type { Domain } from '../domains/domain.ts'
 import { type DomainDirectory, ownDomain } from '../domains/names/directory.ts'
 import type { GivenRecord } from './given-records.ts'
 import { KINDS, type KindTraits } from './kinds.ts'
-import type { Suppressions } from './service.ts'
-import type { PageQuery } from './store.ts'
+import type { PageQuery, Suppressions } from './service.ts'
 
 interface SuppressionRouteParts {
   suppressions: Suppressions
