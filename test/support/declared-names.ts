@@ -16,8 +16,10 @@ export const readingDeclaredNames = (spec: Operation): Operation => ({
       if (isDeclaredName(spec, name) || listed.has(name)) return
       throw new Error(`${spec.id} reads "${name}" and does not declare it`)
     }
-    const { params } = context
-    const names = params.names()
+    // A view of its own: calls without parameters share one object.
+    const params: typeof context.params = Object.create(context.params)
+    Object.assign(context, { params })
+    const names = Object.getPrototypeOf(params).names()
     params.names = () => {
       for (const name of names) listed.add(name)
       return names
