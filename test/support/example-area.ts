@@ -5,7 +5,7 @@ import { integer, object } from '../../src/base/shape.ts'
 import type { Core } from '../../src/core.ts'
 import { operation } from '../../src/platform/http/operation.ts'
 import { createJob } from '../../src/platform/jobs/job.ts'
-import { ownDomain } from '../../src/sending/domains/routes.ts'
+import { ownDomain } from '../../src/sending/domains/names/directory.ts'
 
 const TABLE = 'CREATE TABLE IF NOT EXISTS example_deliveries (domain_name TEXT, delivered_at BIGINT)'
 const KEEP_MS = 86_400_000

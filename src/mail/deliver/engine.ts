@@ -28,7 +28,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     admission,
     onWaiting(lane, group) {
       attempting.advance(lane)
-      claiming.refillGroup(group)
+      if (holding.lanes.hasBacklog(group)) claiming.refillGroup(group)
     },
     onFree: (lane) => claiming.refill(lane),
     onGivenBack: () => claiming.wake(),

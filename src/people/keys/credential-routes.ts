@@ -14,8 +14,7 @@ import {
 } from '../../platform/http/request/inputs.ts'
 import type { CredentialRow } from '../../platform/store/schema.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
-import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
-import { ownDomain } from '../../sending/domains/routes.ts'
+import { type DomainDirectory, ownDomain } from '../../sending/domains/names/directory.ts'
 import type { Credentials } from './credentials.ts'
 import { CREDENTIAL, SHOWN_ONCE } from './shapes.ts'
 

@@ -113,15 +113,19 @@ export function createDispatch(parts: DispatchParts): Dispatch {
           })
         : NO_CONTENT
       uploads = body.uploads
-      const params = new Params({
-        query: queryOf(exchange.url),
-        body: body.fields,
-        document: body.document,
-        files: uploads?.files ?? NONE,
-        fileDigests: uploads?.digests ?? NONE,
-      })
+      const query = queryOf(exchange.url)
+      const params =
+        body === NO_CONTENT && query === NO_FIELDS
+          ? NO_PARAMS
+          : new Params({
+              query,
+              body: body.fields,
+              document: body.document,
+              files: uploads?.files ?? NONE,
+              fileDigests: uploads?.digests ?? NONE,
+            })
       // Pages and links for everybody have no account, and get names from whatever decorates links.
-      const ignored = caller === null ? NONE : unknownNames(spec, params)
+      const ignored = caller === null || params === NO_PARAMS ? NONE : unknownNames(spec, params)
       if (caller !== null && ignored.length > 0) {
         if (await parts.isStrict(caller.accountId)) throw unknownParameters(spec, ignored)
         exchange.setHeader(ignoredName, ignored.join(', '))
@@ -190,6 +194,8 @@ async function memoryFor(
 
 const NO_FIELDS = new Fields()
 const NO_CONTENT = { fields: NO_FIELDS, document: undefined, uploads: null }
+/** Most calls that read one thing have none. */
+const NO_PARAMS = new Params({ query: NO_FIELDS, body: NO_FIELDS })
 
 /** Without one there is nothing to read, unless its form is prescribed. */
 const hasBody = (spec: Operation, { body }: Arrival): boolean =>

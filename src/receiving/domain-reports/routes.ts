@@ -14,14 +14,13 @@ import {
 import { pageName, pivotPaging } from '../../platform/http/request/paging.ts'
 import type { DomainReportRow } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
-import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
+import { type DomainDirectory, ownDomain } from '../../sending/domains/names/directory.ts'
 import {
   DMARC_REPORTS_LOCAL,
   dmarcAdvice,
   TLS_REPORTS_LOCAL,
   tlsReportAdvice,
 } from '../../sending/domains/names/report-addresses.ts'
-import { ownDomain } from '../../sending/domains/routes.ts'
 import { REPORTS, type ReportItem, type Totals, TYPES } from './shapes.ts'
 import {
   dayOf,

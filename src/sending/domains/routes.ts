@@ -5,7 +5,6 @@ import { textReply } from '../../platform/http/answer/reply.ts'
 import { type Limiter, limitExceeded } from '../../platform/http/limits/rate-limit.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import { flagParam } from '../../platform/http/request/inputs.ts'
-import type { Caller } from '../../platform/http/rights/auth.ts'
 import { createDomain } from './create-domain.ts'
 import { type DeletionParts, deleteDomain } from './deletion.ts'
 import type { OwnRecordLooks } from './dns/own-record-looks.ts'
@@ -13,7 +12,7 @@ import { readDnsState, type VerificationParts, verifyDomain } from './dns/verifi
 import { zoneText } from './dns/zone.ts'
 import type { Domain } from './domain.ts'
 import { LIST_PARAMS, listDomains } from './domain-list.ts'
-import type { DomainDirectory } from './names/directory.ts'
+import { ownDomain } from './names/directory.ts'
 import { createInputs, updateInputs } from './settings.ts'
 import { DOMAIN_CHANGED, DOMAIN_DNS, DOMAIN_LIST, DOMAIN_READ } from './shapes.ts'
 import { type UpdateParts, updateDomain } from './update-domain.ts'
@@ -195,13 +194,6 @@ function ownRoutes(parts: DomainRouteParts): Operation[] {
       },
     }),
   ]
-}
-
-/** The caller's domain of that name. @throws NotFound with the text of domain operations */
-export async function ownDomain(domains: DomainDirectory, caller: Caller, name: string): Promise<Domain> {
-  const domain = await domains.byName(name)
-  if (!domain || domain.accountId !== caller.accountId) throw new NotFound('Domain not found')
-  return domain
 }
 
 async function answerWith(parts: DomainRouteParts, domain: Domain, message: string) {

@@ -14,7 +14,7 @@ import type { Domain } from '../domains/domain.ts'
 import { addBounce } from './automatic.ts'
 import { createImports } from './import.ts'
 import { policyStatements } from './policy.ts'
-import { listRecords } from './store.ts'
+import { listRecords } from './service.ts'
 
 const DOMAIN = { id: 'd1', accountId: 'a1', name: 'example.com' } as Domain
 const ACTOR = {

@@ -14,7 +14,15 @@ import {
   COMPLAINT,
   UNSUBSCRIBE,
 } from './shapes.ts'
-import type { StoredRecord } from './store.ts'
+
+export interface StoredRecord {
+  address: string
+  code: string
+  detail: string
+  tags: readonly string[]
+  /** Unix milliseconds. */
+  createdAt: number
+}
 
 /** `V`, `A`, `R`: a record, the answer to adding one, the answer to removing one. */
 export interface KindTraits<V = unknown, A = unknown, R = unknown> {

@@ -8,8 +8,7 @@ import { type Operation, operation } from '../../platform/http/operation.ts'
 import { given, integerParam } from '../../platform/http/request/inputs.ts'
 import type { Statement, Store } from '../../platform/store/store.ts'
 import type { Domain } from '../domains/domain.ts'
-import type { DomainDirectory } from '../domains/names/directory.ts'
-import { ownDomain } from '../domains/routes.ts'
+import { type DomainDirectory, ownDomain } from '../domains/names/directory.ts'
 import { SUPPRESSION_POLICY } from './shapes.ts'
 
 type SuppressionPolicy = Of<typeof SUPPRESSION_POLICY>

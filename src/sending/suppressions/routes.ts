@@ -20,12 +20,10 @@ import type { Access } from '../../platform/http/rights/rights.ts'
 import type { SuppressionKind } from '../../platform/store/schema.ts'
 import type { Chunk } from '../../protocols/message/mime-message.ts'
 import type { Domain } from '../domains/domain.ts'
-import type { DomainDirectory } from '../domains/names/directory.ts'
-import { ownDomain } from '../domains/routes.ts'
+import { type DomainDirectory, ownDomain } from '../domains/names/directory.ts'
 import type { GivenRecord } from './given-records.ts'
 import { KINDS, type KindTraits } from './kinds.ts'
-import type { Suppressions } from './service.ts'
-import type { PageQuery } from './store.ts'
+import type { PageQuery, Suppressions } from './service.ts'
 
 interface SuppressionRouteParts {
   suppressions: Suppressions

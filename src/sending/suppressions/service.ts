@@ -1,9 +1,9 @@
-/** The rules of the lists: validation, and the audit row of each change. */
+/** Reading the lists, and the rules of changes: validation, and the audit row of each. */
 
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { type Actor, auditStatement } from '../../people/accounts/audit-log.ts'
-import type { SuppressionKind } from '../../platform/store/schema.ts'
+import type { SuppressionKind, SuppressionRow } from '../../platform/store/schema.ts'
 import { StaleWrite, type Store } from '../../platform/store/store.ts'
 import { addressKey } from '../../protocols/mime/address.ts'
 import type { Domain } from '../domains/domain.ts'
@@ -14,18 +14,24 @@ import {
   readRecord,
   TAGS_PER_UNSUBSCRIBE_MAX,
 } from './given-records.ts'
-import { traitsOf } from './kinds.ts'
+import { type StoredRecord, traitsOf } from './kinds.ts'
 import {
   addStatements,
   clearStatements,
-  findRecord,
-  listRecords,
   overTagLimit,
-  type PageQuery,
   removeStatements,
   removeTagStatements,
-  type StoredRecord,
 } from './store.ts'
+
+export interface PageQuery {
+  direction: 'forward' | 'backward'
+  /** Only addresses after it in that direction; undefined: from that end. */
+  pivot: string | undefined
+  /** Only addresses that begin with it; '' matches all. */
+  prefix: string
+  limit: number
+  now: number
+}
 
 export const RECORDS_PER_CALL_MAX = 1000
 
@@ -128,3 +134,77 @@ async function checkTagLimit(store: Store, domain: Domain, records: readonly New
     `Cannot add tags to the unsubscribe of "${over}": it would have more than ${TAGS_PER_UNSUBSCRIBE_MAX}`,
   )
 }
+
+/** The last code point, which no address contains: greater than every text that begins with the prefix. */
+const AFTER_ALL = '\u{10ffff}'
+
+/** One page in the order of the addresses, whichever the direction of reading: a range of the primary key. */
+export async function listRecords(
+  store: Store,
+  domainId: string,
+  kind: SuppressionKind,
+  { direction, pivot, prefix, limit, now }: PageQuery,
+): Promise<StoredRecord[]> {
+  let rows = store.db
+    .selectFrom('suppressions')
+    .selectAll()
+    .where('domain_id', '=', domainId)
+    .where('kind', '=', kind)
+    .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', Math.floor(now))]))
+    .orderBy('address', direction === 'forward' ? 'asc' : 'desc')
+    .limit(limit)
+  if (prefix !== '') rows = rows.where('address', '>=', prefix).where('address', '<', prefix + AFTER_ALL)
+  if (pivot !== undefined) rows = rows.where('address', direction === 'forward' ? '>' : '<', pivot)
+  const found = await rows.execute()
+  if (direction === 'backward') found.reverse()
+  return kind === 'unsubscribes' ? withTags(store, domainId, found) : found.map((row) => recordOf(row, []))
+}
+
+export async function findRecord(
+  store: Store,
+  domainId: string,
+  kind: SuppressionKind,
+  address: string,
+  now: number,
+): Promise<StoredRecord | null> {
+  const rows = await store.db
+    .selectFrom('suppressions')
+    .selectAll()
+    .where('domain_id', '=', domainId)
+    .where('kind', '=', kind)
+    .where('address', '=', address)
+    .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', Math.floor(now))]))
+    .execute()
+  const records = kind === 'unsubscribes' ? await withTags(store, domainId, rows) : undefined
+  return records?.[0] ?? (rows[0] ? recordOf(rows[0], []) : null)
+}
+
+async function withTags(store: Store, domainId: string, rows: SuppressionRow[]): Promise<StoredRecord[]> {
+  const first = rows.at(0)?.address
+  const last = rows.at(-1)?.address
+  if (first === undefined || last === undefined) return []
+  const tags = await store.db
+    .selectFrom('unsubscribe_tags')
+    .select(['address', 'tag'])
+    .where('domain_id', '=', domainId)
+    .where('address', '>=', first)
+    .where('address', '<=', last)
+    .orderBy('address')
+    .orderBy('tag_key')
+    .execute()
+  const byAddress = Map.groupBy(tags, ({ address }) => address)
+  return rows.map((row) =>
+    recordOf(
+      row,
+      (byAddress.get(row.address) ?? []).map(({ tag }) => tag),
+    ),
+  )
+}
+
+const recordOf = (row: SuppressionRow, tags: readonly string[]): StoredRecord => ({
+  address: row.address,
+  code: row.code,
+  detail: row.detail,
+  tags,
+  createdAt: row.created_at,
+})

@@ -3,19 +3,16 @@ import { test } from 'node:test'
 import { eachStore } from '../../../test/support/stores.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import type { SuppressionKind } from '../../platform/store/schema.ts'
-import type { Store } from '../../platform/store/store.ts'
-import { StaleWrite } from '../../platform/store/store.ts'
+import { StaleWrite, type Store } from '../../platform/store/store.ts'
 import { addBounce, addComplaint, addUnsubscribe, type Bounce } from './automatic.ts'
 import { createSuppressionCheck, decide, type Hit } from './check.ts'
 import type { NewRecord } from './given-records.ts'
+import { findRecord, listRecords, type PageQuery } from './service.ts'
 import {
   addStatements,
   clearStatements,
   domainStatements,
-  findRecord,
-  listRecords,
   overTagLimit,
-  type PageQuery,
   removeStatements,
   removeTagStatements,
 } from './store.ts'

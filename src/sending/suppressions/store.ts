@@ -1,9 +1,9 @@
 /**
- * The lists in SQL. A record is a row of `suppressions`; the tags of an unsubscribe are in `unsubscribe_tags`.
+ * Changes of the lists in SQL. A record is a row of `suppressions`; the tags of an unsubscribe are in `unsubscribe_tags`.
  * Every change of an unsubscribe first writes its row in `suppressions`, which locks it, so that two concurrent
  * changes leave either a record with its tags or neither.
  */
-import type { SuppressionKind, SuppressionRow } from '../../platform/store/schema.ts'
+import type { SuppressionKind } from '../../platform/store/schema.ts'
 import type { SqlValue, Statement, Store } from '../../platform/store/store.ts'
 import { ALL_MAIL, type NewRecord, TAGS_PER_UNSUBSCRIBE_MAX } from './given-records.ts'
 
@@ -13,100 +13,8 @@ export interface ListOwner {
   accountId: string
 }
 
-export interface StoredRecord {
-  address: string
-  code: string
-  detail: string
-  tags: readonly string[]
-  /** Unix milliseconds. */
-  createdAt: number
-}
-
-export interface PageQuery {
-  direction: 'forward' | 'backward'
-  /** Only addresses after it in that direction; undefined: from that end. */
-  pivot: string | undefined
-  /** Only addresses that begin with it; '' matches all. */
-  prefix: string
-  limit: number
-  now: number
-}
-
 /** Rows per INSERT: with nine values each they stay below SQLite's limit of 32,766. */
 const ROWS_PER_STATEMENT_MAX = 1000
-/** The last code point, which no address contains: greater than every text that begins with the prefix. */
-const AFTER_ALL = '\u{10ffff}'
-
-/** One page in the order of the addresses, whichever the direction of reading: a range of the primary key. */
-export async function listRecords(
-  store: Store,
-  domainId: string,
-  kind: SuppressionKind,
-  { direction, pivot, prefix, limit, now }: PageQuery,
-): Promise<StoredRecord[]> {
-  let rows = store.db
-    .selectFrom('suppressions')
-    .selectAll()
-    .where('domain_id', '=', domainId)
-    .where('kind', '=', kind)
-    .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', Math.floor(now))]))
-    .orderBy('address', direction === 'forward' ? 'asc' : 'desc')
-    .limit(limit)
-  if (prefix !== '') rows = rows.where('address', '>=', prefix).where('address', '<', prefix + AFTER_ALL)
-  if (pivot !== undefined) rows = rows.where('address', direction === 'forward' ? '>' : '<', pivot)
-  const found = await rows.execute()
-  if (direction === 'backward') found.reverse()
-  return kind === 'unsubscribes' ? withTags(store, domainId, found) : found.map((row) => recordOf(row, []))
-}
-
-export async function findRecord(
-  store: Store,
-  domainId: string,
-  kind: SuppressionKind,
-  address: string,
-  now: number,
-): Promise<StoredRecord | null> {
-  const rows = await store.db
-    .selectFrom('suppressions')
-    .selectAll()
-    .where('domain_id', '=', domainId)
-    .where('kind', '=', kind)
-    .where('address', '=', address)
-    .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', Math.floor(now))]))
-    .execute()
-  const records = kind === 'unsubscribes' ? await withTags(store, domainId, rows) : undefined
-  return records?.[0] ?? (rows[0] ? recordOf(rows[0], []) : null)
-}
-
-async function withTags(store: Store, domainId: string, rows: SuppressionRow[]): Promise<StoredRecord[]> {
-  const first = rows.at(0)?.address
-  const last = rows.at(-1)?.address
-  if (first === undefined || last === undefined) return []
-  const tags = await store.db
-    .selectFrom('unsubscribe_tags')
-    .select(['address', 'tag'])
-    .where('domain_id', '=', domainId)
-    .where('address', '>=', first)
-    .where('address', '<=', last)
-    .orderBy('address')
-    .orderBy('tag_key')
-    .execute()
-  const byAddress = Map.groupBy(tags, ({ address }) => address)
-  return rows.map((row) =>
-    recordOf(
-      row,
-      (byAddress.get(row.address) ?? []).map(({ tag }) => tag),
-    ),
-  )
-}
-
-const recordOf = (row: SuppressionRow, tags: readonly string[]): StoredRecord => ({
-  address: row.address,
-  code: row.code,
-  detail: row.detail,
-  tags,
-  createdAt: row.created_at,
-})
 
 /**
  * Adds records given by a caller, or updates existing ones: a bounce gets the new code, text and time, an allowlist

@@ -10,7 +10,7 @@ import type { Store } from '../../platform/store/store.ts'
 import { createEventRecorder, type EventRecord } from '../../watching/events/event.ts'
 import { createListStore } from '../lists/store.ts'
 import { addUnsubscribe } from '../suppressions/automatic.ts'
-import { findRecord } from '../suppressions/store.ts'
+import { findRecord } from '../suppressions/service.ts'
 import type { Unsubscription } from './links/tokens.ts'
 import { createUnsubscriber, type Visitor } from './unsubscribe.ts'
 

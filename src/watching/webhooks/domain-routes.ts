@@ -4,8 +4,7 @@ import { type Operation, operation } from '../../platform/http/operation.ts'
 import { otherParam, parsedParam } from '../../platform/http/request/inputs.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'
 import type { HttpClient } from '../../platform/posts/http-client.ts'
-import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
-import { ownDomain } from '../../sending/domains/routes.ts'
+import { type DomainDirectory, ownDomain } from '../../sending/domains/names/directory.ts'
 import type { DomainWebhooks } from './domain-webhooks.ts'
 import {
   DOMAIN_WEBHOOKS,

@@ -69,7 +69,6 @@ export function createRegistry(store: Store, sealer: Sealer, clock: Clock, log: 
 
   function targets(accountId: string, domainName: string, type: WebhookType): readonly Target[] {
     const { domains, accounts, parents } = snapshot
-    if (domains.size + accounts.size === 0) return NO_TARGETS
     const parent = parents.get(accountId)
     const lists = [
       domains.get(`${accountId} ${domainName} ${type}`),
@@ -89,6 +88,8 @@ export function createRegistry(store: Store, sealer: Sealer, clock: Clock, log: 
     targets(accountId, domainName, type).find((target) => target.url === url)
 
   return {
+    /** Nothing is registered in any account. */
+    isEmpty: () => snapshot.domains.size + snapshot.accounts.size === 0,
     /** The distinct URLs of the domain, the account and its parent (rule 11). */
     targets,
     /** The target of one masked URL, or null. Queries the database before returning null: another node may have added it. */

@@ -166,6 +166,7 @@ export function createWebhooks(parts: WebhooksParts) {
   return {
     /** Inserts the POSTs for these events, for the transaction of the events; uses only registrations in memory. */
     outboxStatements(events: readonly EventRecord[]): Statement[] {
+      if (registry.isEmpty()) return []
       const posts = events.flatMap((event) => {
         const type = typeOfEvent(event.event, event.payload)
         if (type === null) return []

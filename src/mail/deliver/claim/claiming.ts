@@ -137,10 +137,10 @@ export class Claiming {
     else this.wake()
   }
 
-  /** Polls if the group, whose lane has just been found, has a backlog and may have more. */
+  /** Polls if the group, which has a backlog and whose lane has just been found, may have more. */
   refillGroup(group: Group): void {
     const { holding, clock } = this.#parts
-    if (holding.lanes.hasBacklog(group) && holding.lanes.needsRefill(group, clock.monotonic())) this.wake()
+    if (holding.lanes.needsRefill(group, clock.monotonic())) this.wake()
   }
 
   /** Resolves when the poll in progress has ended. */

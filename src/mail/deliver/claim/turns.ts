@@ -3,7 +3,7 @@
  * became due last and what became due first take turns: a message alone passes a batch of thousands to other domains.
  */
 import { type Group, type Lane, type Lanes, mayEnterFullLane, windowOf } from '../lanes/lanes.ts'
-import type { AccountLoad, Window } from './account-load.ts'
+import type { AccountLoad, Window } from '../lanes/pacing.ts'
 import type { DueDelivery } from './queue.ts'
 
 interface Pending {

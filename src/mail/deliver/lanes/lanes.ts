@@ -9,17 +9,16 @@
  * - A lane in which no attempt has ended lately is stalled. Once half of what this process may hold is in use
  *   (`crowded`), or half of what its account may begin, a stalled lane holds one delivery until that has ended: so many
  *   sources times dead destinations leave room for others.
- * - Accounts take turns (claim/turns.ts), and each begins a limited number of deliveries (claim/account-load.ts).
+ * - Accounts take turns (claim/turns.ts), and each begins a limited number of deliveries (pacing.ts).
  * - A sending domain that has nothing in a full lane may still add one delivery to it, so that the thousands of
  *   another domain delay it by one turn.
  */
 
 import { PassingMap, remember } from '../../../base/flow/cache.ts'
 import type { Clock, Timer } from '../../../base/time/clock.ts'
-import { AccountLoad, type Window } from '../claim/account-load.ts'
 import type { ClaimedDelivery, DueDelivery, DueGroup } from '../claim/queue.ts'
 import type { LaneLimits } from '../shaping/shaping-table.ts'
-import { type LimitShare, Pace, type SlowDown } from './pacing.ts'
+import { AccountLoad, type LimitShare, Pace, type SlowDown, type Window } from './pacing.ts'
 
 /** An address that mail is sent from. */
 export interface Source {

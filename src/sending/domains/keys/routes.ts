@@ -21,8 +21,8 @@ import type { DkimKeyRow } from '../../../platform/store/schema.ts'
 import { chunkSize, readChunks } from '../../../protocols/message/mime-message.ts'
 import { keyCheckOf, recordView, shownSelector, wantedKeyRecord } from '../dns/dns-records.ts'
 import { readDnsState } from '../dns/verification.ts'
+import { ownDomain } from '../names/directory.ts'
 import { hostNameOf, selectorOf } from '../names/domain-names.ts'
-import { ownDomain } from '../routes.ts'
 import {
   AUTHORITY_CHANGED,
   AUTHORITY_KEYS,

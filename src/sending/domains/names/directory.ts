@@ -1,7 +1,9 @@
 /** Domains by name, for hot paths: cached for a few seconds, invalidated when they change. */
 import { domainToASCII } from 'node:url'
 import { type Cache, createCache, type MaybePromise } from '../../../base/flow/cache.ts'
+import { NotFound } from '../../../base/process/errors.ts'
 import type { Clock } from '../../../base/time/clock.ts'
+import type { Caller } from '../../../platform/http/rights/auth.ts'
 import type { Store } from '../../../platform/store/store.ts'
 import { type Domain, domainOfRow } from '../domain.ts'
 
@@ -45,6 +47,13 @@ export function createDomainDirectory(store: Store, clock: Clock): DomainDirecto
       ids.forget(id)
     },
   }
+}
+
+/** The caller's domain of that name. @throws NotFound with the text of domain operations */
+export async function ownDomain(domains: DomainDirectory, caller: Caller, name: string): Promise<Domain> {
+  const domain = await domains.byName(name)
+  if (!domain || domain.accountId !== caller.accountId) throw new NotFound('Domain not found')
+  return domain
 }
 
 const STORED_NAME = /^[a-z0-9.-]{1,253}$/

@@ -6,7 +6,7 @@ import { type Operation, operation } from '../../../platform/http/operation.ts'
 import { choiceParam, type InputOf, parsedParam, wordParam } from '../../../platform/http/request/inputs.ts'
 import type { Params } from '../../../platform/http/request/params.ts'
 import type { Caller } from '../../../platform/http/rights/auth.ts'
-import { ownDomain } from '../../../sending/domains/routes.ts'
+import { ownDomain } from '../../../sending/domains/names/directory.ts'
 import type { Dimension, FilterEntry } from '../figures.ts'
 import { CSV, KNOWN_VALUES, sumsBy, TAG_SUMS } from '../shapes.ts'
 import {
