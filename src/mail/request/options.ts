@@ -30,7 +30,7 @@ export interface TemplateRequest {
 export interface ReadOptions {
   options: MessageOptions
   tags: string[]
-  /** Of `X-Service-Variables` headers alone; `v:` fields override them. */
+  /** Variables of `X-Service-Variables` headers; `v:` fields override them. */
   headerVariables: Record<string, unknown>
   template: TemplateRequest | null
   recipientVariables: Map<string, RecipientVariables> | null
