@@ -1,7 +1,7 @@
 /**
  * What processes on one database tell each other: that a cached value has changed, that mail is due, that held mail must
  * be given back. Parts announce and follow by topic and know nothing of the way between processes, which
- * `nodes/` attaches. Without one (SQLite) an announcement reaches nobody.
+ * `platform/nodes/` attaches. Without one (SQLite) an announcement reaches nobody.
  */
 
 /** `text`: what was announced; null: announcements may have been missed. `from`: the node that announced it. */

@@ -36,7 +36,7 @@ export interface Accepted {
   template: ChosenTemplate | null
   /** Tags that the message carries. */
   tags: readonly string[]
-  /** Tags that the domain has not used before. */
+  /** The tags among them that the domain has not used before. */
   newTags: readonly string[]
   /** Recipients that get a copy. */
   direct: readonly NewCopy[]

@@ -34,9 +34,9 @@ interface MailTexts {
   strippedHtml: Utf8
 }
 
-/** Limit of plain text and of html: a million characters, which are searched for quotations, in base64 and three bytes each. */
+/** Longest plain text, and longest html, that is read as a whole: a million characters, which quotations are searched in, in base64 and three bytes each. */
 const WHOLE_BYTES_MAX = 4_000_000
-/** Plain text is made from so much of html that is not read as a whole. */
+/** Beginning of longer html that plain text is made from. */
 const HTML_CHARS_MAX = 500_000
 
 /** Leaves of `body` in order; those of a kind are joined by line ends. Without plain ones the text is made from the html. */

@@ -22,7 +22,7 @@ let service: TestService
 let count = 0
 const ends: (() => Promise<void> | void)[] = []
 
-/** The content of each template is the tag of its version. */
+/** Templates whose content is the tag of their version. */
 const templates: Required<Pick<SendingOverrides, 'templates' | 'renderer'>> = {
   templates: {
     async choose(_account, _domain, name, tag = 'active') {
