@@ -69,7 +69,7 @@ export function rightsPage({ paths }: Description): string {
   const open = operations.filter(({ rights }) => 'public' in rights)
   const lines = [
     HEAD,
-    `| RightsArea | ${ROLES.join(' | ')} |`,
+    `| Area | ${ROLES.join(' | ')} |`,
     `|---|${'---|'.repeat(ROLES.length)}`,
     ...table,
     '',

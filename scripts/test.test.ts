@@ -205,6 +205,7 @@ test('a stopped run names the files that it did not run', async (context) => {
 test('temporary files of tests are removed with the run', async (context) => {
   const { root } = await run(context, {
     'src/a.test.ts': `${HEAD}import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 test('leaves a folder', () => writeFileSync('where', mkdtempSync(tmpdir() + '/left-')))`,
   })
   assert.ok(!existsSync(readFileSync(join(root, 'where'), 'utf8')))

@@ -38,10 +38,10 @@ import type { Order } from './test-process.ts'
 const FILES_AT_A_TIME = Math.min(4, availableParallelism() + 1)
 /** The longest files take 40 s: only a hang reaches it, also on a machine that is five times slower. */
 const FILE_LIMIT_MS = 240_000
+/** From the last test of a process to its end: a fraction of a second, if nothing is left open. */
+const END_LIMIT_MS = 30_000
 /** A run is to take less than twenty minutes with installing and checking; on a slow machine it may take three times as long. */
 const RUN_LIMIT_MS = 60 * 60_000
-/** With more threads for collection and compilation, those of several processes only wait for each other. */
-const V8_FLAGS = ['--v8-pool-size=1']
 /** Modules of test files and leavings of their tests stay in its memory. */
 const FILES_PER_PROCESS = 60
 const RSS_MAX_BYTES = 1024 ** 3
@@ -190,6 +190,7 @@ function startProcess(
   { root, fileLimitMs }: RunOptions,
   running: Set<ChildProcess>,
 ): TestProcess {
+  const endLimitMs = Math.min(END_LIMIT_MS, fileLimitMs)
   const home = makeFolder(scratch, 'process-')
   const outputFile = join(home, 'output')
   const answersFile = join(home, 'answers')
@@ -213,7 +214,7 @@ function startProcess(
     // Databases with today's schema, for all files (test/support/migrated.ts).
     SENDWRIGHT_TEST_TEMPLATES: scratch,
   }
-  const child = spawn(process.execPath, [`--test-reporter=${reporter}`, ...V8_FLAGS, program ?? ''], {
+  const child = spawn(process.execPath, [`--test-reporter=${reporter}`, program ?? ''], {
     cwd: root,
     env,
     stdio: ['ignore', output, output, 'ipc'],
@@ -279,11 +280,11 @@ function startProcess(
       const limit = setTimeout(() => {
         timedOut = true
         killGroup(child)
-      }, fileLimitMs)
+      }, endLimitMs)
       await ended
       clearTimeout(limit)
       removeFolder(home)
-      if (timedOut) return `left something open: their process did not end in ${seconds(fileLimitMs)}`
+      if (timedOut) return `left something open: their process did not end in ${seconds(endLimitMs)}`
       return outcome === 0 || (outcome === 1 && hasFailed) ? undefined : `their process ended with ${outcome}`
     },
   }

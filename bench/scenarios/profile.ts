@@ -174,6 +174,6 @@ function placeOf(url: string): string {
 /** `src/protocols/smtp`, `node_modules/kysely`, `node:internal`. */
 function moduleOf(place: string): string {
   if (place.startsWith('node:')) return place.split('/').slice(0, 2).join('/')
-  const depth = place.startsWith('node_modules/@') ? 3 : 2
+  const depth = place.startsWith('node_modules/@') || place.startsWith('src/') ? 3 : 2
   return place.split('/').slice(0, depth).join('/')
 }

@@ -25,7 +25,7 @@ export function Shell() {
 
 const NO_SECTIONS: readonly Section[] = []
 
-/** Of a page that is shown without a session: links to other pages load the dashboard anew. */
+/** Frames a page that is shown without a session: links to other pages load the dashboard anew. */
 function OpenShell() {
   const [isHelpOpen, setHelpOpen] = useState(false)
   const openHelp = useCallback(() => setHelpOpen(true), [])

@@ -9,7 +9,7 @@ export const PAGES_MAX = 100_000
 /** The entries of a page are held together. */
 const TOO_LONG = `cannot be read: a page has more than ${PAGE_ITEMS_MAX} entries`
 
-interface ApiReader {
+export interface ApiReader {
   /** @throws Unreadable for anything but 200, ApiUnavailable if the key is refused */
   read(path: string): Promise<Record<string, unknown>>
   /** As itemOf, for an entry that takes calls of its own. */

@@ -19,7 +19,16 @@ import {
   webhookEntry,
   webhooksByUrl,
 } from './api-entries.ts'
-import { createApiReader, isList, objectsOf, PAGES_MAX, queryOf, refused, unreadable } from './api-reader.ts'
+import {
+  type ApiReader,
+  createApiReader,
+  isList,
+  objectsOf,
+  PAGES_MAX,
+  queryOf,
+  refused,
+  unreadable,
+} from './api-reader.ts'
 import {
   type Item,
   itemOf,
@@ -62,20 +71,6 @@ export function createApiSource(client: ApiClient, { domains, kinds }: ApiSource
 
   const { read, loadedItem, linkedSection, wholeSection } = createApiReader(client)
 
-  async function* domainNames(): AsyncGenerator<Record<string, unknown>[]> {
-    for (let skip = 0; skip < DOMAINS_MAX; ) {
-      const answer = await client.call('GET', `/v4/domains?limit=${DOMAINS_PER_PAGE}&skip=${skip}&sort=name`)
-      if (!isList(answer, 'items'))
-        throw new ApiUnavailable(
-          `${client.origin} does not list its domains: ${answer.status} ${errorText(answer)}`,
-        )
-      const found = objectsOf(answer.body?.['items'])
-      if (found.length === 0) return
-      yield found
-      skip += found.length
-    }
-  }
-
   async function domainItem(found: Record<string, unknown>): Promise<Item> {
     const name = textOf(found['name'])
     const path = `/v4/domains/${pathPart(name)}`
@@ -93,7 +88,7 @@ export function createApiSource(client: ApiClient, { domains, kinds }: ApiSource
     id: 'domains',
     async *pages(cursor) {
       let taken = Number(cursor ?? 0)
-      for await (const found of skipping(domainNames(), taken)) {
+      for await (const found of skipping(domainNames(client), taken)) {
         const items: Item[] = []
         for (const one of found) if (isWanted(textOf(one['name']))) items.push(await domainItem(one))
         taken += found.length
@@ -120,32 +115,9 @@ export function createApiSource(client: ApiClient, { domains, kinds }: ApiSource
       const name = textOf(given)
       const place = `${path}/${pathPart(name)}`
       return loadedItem('template', `GET ${place}`, name, async () =>
-        templateEntry({ domain, name, description, versions: await versionsOf(place) }),
+        templateEntry({ domain, name, description, versions: await versionsOf(read, place) }),
       )
     })
-  }
-
-  /** With their content, in the order in which they were made. @throws Unreadable */
-  async function versionsOf(path: string): Promise<TemplateVersion[]> {
-    const versions: TemplateVersion[] = []
-    let length = 0
-    let query = '?limit=100'
-    for (let page = 0; page < PAGES_MAX; page++) {
-      const { template, paging } = await read(`${path}/versions${query}`)
-      const found = objectsOf((template as Record<string, unknown> | undefined)?.['versions'])
-      for (const { tag } of found) {
-        const answer = await read(`${path}/versions/${pathPart(textOf(tag))}`)
-        const version = versionOf((answer['template'] as Record<string, unknown> | undefined)?.['version'])
-        versions.push(version)
-        length += JSON.stringify(version).length
-        if (versions.length > VERSIONS_MAX || length > VERSIONS_LENGTH_MAX)
-          throw new Unreadable('has more versions, or longer ones, than a service allows')
-      }
-      const next = queryOf((paging as Record<string, unknown> | undefined)?.['next'])
-      if (found.length === 0 || next === null || next === query) return versions
-      query = next
-    }
-    return versions
   }
 
   function* sectionsOf(domain: string): Generator<Section> {
@@ -211,7 +183,7 @@ export function createApiSource(client: ApiClient, { domains, kinds }: ApiSource
 
   async function* all(): AsyncGenerator<Section> {
     const names: string[] = []
-    for await (const found of domainNames())
+    for await (const found of domainNames(client))
       for (const one of found)
         if (one['type'] !== 'sandbox' && isWanted(textOf(one['name']))) names.push(textOf(one['name']))
     knownSections = names.length * SECTIONS_OF_DOMAIN + OTHER_SECTIONS
@@ -235,6 +207,43 @@ export function createApiSource(client: ApiClient, { domains, kinds }: ApiSource
     },
     progress: (done) => Math.min(1, done / knownSections),
   }
+}
+
+async function* domainNames(client: ApiClient): AsyncGenerator<Record<string, unknown>[]> {
+  for (let skip = 0; skip < DOMAINS_MAX; ) {
+    const answer = await client.call('GET', `/v4/domains?limit=${DOMAINS_PER_PAGE}&skip=${skip}&sort=name`)
+    if (!isList(answer, 'items'))
+      throw new ApiUnavailable(
+        `${client.origin} does not list its domains: ${answer.status} ${errorText(answer)}`,
+      )
+    const found = objectsOf(answer.body?.['items'])
+    if (found.length === 0) return
+    yield found
+    skip += found.length
+  }
+}
+
+/** The versions of the template at `path` with their content, oldest first. @throws Unreadable */
+async function versionsOf(read: ApiReader['read'], path: string): Promise<TemplateVersion[]> {
+  const versions: TemplateVersion[] = []
+  let length = 0
+  let query = '?limit=100'
+  for (let page = 0; page < PAGES_MAX; page++) {
+    const { template, paging } = await read(`${path}/versions${query}`)
+    const found = objectsOf((template as Record<string, unknown> | undefined)?.['versions'])
+    for (const { tag } of found) {
+      const answer = await read(`${path}/versions/${pathPart(textOf(tag))}`)
+      const version = versionOf((answer['template'] as Record<string, unknown> | undefined)?.['version'])
+      versions.push(version)
+      length += JSON.stringify(version).length
+      if (versions.length > VERSIONS_MAX || length > VERSIONS_LENGTH_MAX)
+        throw new Unreadable('has more versions, or longer ones, than a service allows')
+    }
+    const next = queryOf((paging as Record<string, unknown> | undefined)?.['next'])
+    if (found.length === 0 || next === null || next === query) return versions
+    query = next
+  }
+  return versions
 }
 
 const kindOf = (id: string) => (id === 'domains' ? 'domain' : id.split(' ')[0]) as Kind

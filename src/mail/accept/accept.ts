@@ -60,7 +60,7 @@ import { loadFacts } from './send-facts.ts'
 export interface Submission extends MessageOrigin {
   /** The span of the request; undefined or absent: it is not traced. */
   traceparent?: string | undefined
-  /** Of SMTP submission; empty: the null sender. */
+  /** MAIL FROM of SMTP submission; empty: the null sender. */
   envelopeSender?: string
   /**
    * Statements to commit with the message, which make the call repeatable. `keepUntil`: when the last delivery is due,
@@ -225,7 +225,7 @@ function isAuthorOfAll({ content }: MessageRecord, { template, viaLists }: Accep
   return ofTemplate !== undefined && !/\{\{|%/.test(ofTemplate)
 }
 
-/** Of size 0 where the template fails. @throws BadRequest where SMTP rejects that */
+/** Size 0 where the template fails. @throws BadRequest where SMTP rejects that */
 async function rendered(
   parts: AcceptParts,
   record: MessageRecord,

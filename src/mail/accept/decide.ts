@@ -34,9 +34,9 @@ export interface NewCopy {
 export interface Accepted {
   kind: 'accepted'
   template: ChosenTemplate | null
-  /** Those that the message carries. */
+  /** Tags that the message carries. */
   tags: readonly string[]
-  /** Those of them that the domain has not used before. */
+  /** The tags among them that the domain has not used before. */
   newTags: readonly string[]
   /** Recipients that get a copy. */
   direct: readonly NewCopy[]

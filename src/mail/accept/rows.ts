@@ -304,7 +304,7 @@ export function acceptedStatements(
   return recorder.statements(events)
 }
 
-/** Of a message from the domain; null: it is gone. */
+/** Source keys of a message from the domain; null: the domain is gone. */
 export function sourceKeys(
   { sources }: { sources: Pick<Sources, 'keysFor'> },
   { accountId, options }: MessageRecord,

@@ -205,7 +205,7 @@ export interface FieldInputs {
   addsFields: Tracking | null
   /** All variables of texts and header fields; null: there are none. */
   lookup: Lookup | null
-  /** Those of the fields that a list adds. */
+  /** Variables of the fields that a list adds. */
   fieldLookup: Lookup | null
 }
 

@@ -14,7 +14,7 @@ export type NamedFile = Pick<StoredFile, 'disposition' | 'filename'>
 const SAME_IN_ALL_FORMS = /^[\w.@!$*+=~^{|}/;:,-]+$/
 /** References that are read in one html part, which takes 30 ms if all are as long as they may be. */
 const REFERENCES_MAX = 500
-/** Of one reference; a file name has 255 bytes, each of which may be written with six characters. */
+/** Longest reference; a file name has 255 bytes, each of which may be written with six characters. */
 const REFERENCE_CHARS_MAX = 2_000
 
 /** One for each file; null for those that are not inline. All are different; the first file of a name can have the name. */
@@ -59,7 +59,7 @@ export function withContentIds(html: string, files: readonly NamedFile[]): strin
 /** Whether `withContentIds` would look for references to these. */
 export const hasMadeIds = (files: readonly NamedFile[]): boolean => madeIds(files).size > 0
 
-/** Those that are not the file's name, by that name. */
+/** Content-Ids that differ from the file's name, by that name. */
 function madeIds(files: readonly NamedFile[]): Map<string, string> {
   const ids = contentIds(files)
   const made = new Map<string, string>()

@@ -34,9 +34,9 @@ interface MailTexts {
   strippedHtml: Utf8
 }
 
-/** Of plain text, and of html: a million characters, which quotations are searched in, in base64 and three bytes each. */
+/** Longest plain text, and longest html, that is read as a whole: a million characters, which quotations are searched in, in base64 and three bytes each. */
 const WHOLE_BYTES_MAX = 4_000_000
-/** Of html that is not read as a whole: what plain text is made from. */
+/** Beginning of longer html that plain text is made from. */
 const HTML_CHARS_MAX = 500_000
 
 /** Leaves of `body` in order; those of a kind are joined by line ends. Without plain ones the text is made from the html. */

@@ -109,7 +109,7 @@ export async function describeDelivery(
   return knownMessage(message, parts.storageUrl, recipient, delivery, variables, list)
 }
 
-/** Of a message whose row is gone. */
+/** The summary of a message whose row is gone. */
 const unknownSummary = ({ recipient, recipient_header: to }: ClaimedDelivery): MessageSummary => ({
   from: '',
   to,

@@ -19,7 +19,7 @@ const rowsOf = (store: Store) =>
     .orderBy('id')
     .execute()
 
-/** Of one address that is on warm-up. */
+/** One address is on warm-up. */
 function transportOf(answer: () => Promise<Outcome>) {
   const transport = fakeTransport(5, answer)
   const { laneOf } = transport

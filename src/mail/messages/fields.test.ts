@@ -22,7 +22,7 @@ let service: TestService
 let count = 0
 const ends: (() => Promise<void> | void)[] = []
 
-/** Of templates whose content is the tag of their version. */
+/** Templates whose content is the tag of their version. */
 const templates: Required<Pick<SendingOverrides, 'templates' | 'renderer'>> = {
   templates: {
     async choose(_account, _domain, name, tag = 'active') {

@@ -39,7 +39,7 @@ export interface KeyName {
   given: string
 }
 
-/** Of one recipient, by name. */
+/** Variables of one recipient, by name. */
 export type RecipientVariables = Readonly<Record<string, unknown>>
 
 /** Shared by all messages without options. */

@@ -292,7 +292,7 @@ export function createMessageRecords(store: Store, blobs: BlobStore, bytesMax: n
     remembered.delete(id)
   }
 
-  /** Those requested in the same turn of the event loop are read together. */
+  /** Messages requested in the same turn of the event loop are read together. */
   const load = (id: string) =>
     new Promise<MessageRecord | null>((resolve, reject) => {
       waiting.push({ id, resolve, reject })

@@ -7,6 +7,7 @@
 import { ForeignJsonError, parseForeignJson } from '../../base/foreign-json.ts'
 import { BadRequest } from '../../base/process/errors.ts'
 import { isGoZeroTime, parseDate } from '../../base/time/dates.ts'
+import { HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import { booleanOf, invalidChoice, invalidFormat, isPlainObject, quotable } from '../../base/values.ts'
 import { addressKey } from '../../protocols/mime/address.ts'
 import { cleanTags } from '../../watching/tags/clean-tags.ts'
@@ -30,7 +31,7 @@ export interface TemplateRequest {
 export interface ReadOptions {
   options: MessageOptions
   tags: string[]
-  /** Of `X-Service-Variables` headers alone; `v:` fields override them. */
+  /** Variables of `X-Service-Variables` headers alone; `v:` fields override them. */
   headerVariables: Record<string, unknown>
   template: TemplateRequest | null
   recipientVariables: Map<string, RecipientVariables> | null
@@ -155,8 +156,6 @@ export function checkOptionSize(bytes: number): void {
   }
 }
 
-const MINUTE_MS = 60_000
-const HOUR_MS = 60 * MINUTE_MS
 const WITHIN_MIN_MS = 5 * MINUTE_MS
 const WITHIN_MAX_MS = 24 * HOUR_MS
 const OPTIMIZE_HOURS_MIN = 24

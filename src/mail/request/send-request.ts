@@ -334,9 +334,9 @@ function joinRepeated(headers: readonly { name: string; value: string }[]): [str
 interface GivenOptions {
   /** Values of `o:` fields and their like. */
   fields: Map<string, readonly string[]>
-  /** Those of `h:`. */
+  /** Values of `h:` fields. */
   headers: { name: string; value: string }[]
-  /** Those of `v:`. */
+  /** Values of `v:` fields. */
   variables: [name: string, value: string][]
   /** Names and values of o:, h:, v: and t: fields together. */
   bytes: number

@@ -41,7 +41,7 @@ const CLOCK_SET_MS = 3_600_000
 type FactsOf = Pick<DeliveryRow, 'id' | 'message_pk' | 'recipient' | 'list_json' | 'state' | 'updated_at'>
 
 interface FactsMessage {
-  /** Of all copies: one, unless each has its own (`messageIdsOf`, copy.ts). */
+  /** Message-Ids of all copies: one, unless each has its own (`messageIdsOf`, event-message.ts). */
   messageIds: readonly string[]
   domainName: string
   createdAt: number

@@ -4,6 +4,7 @@
  */
 
 import type { Clock } from '../../base/time/clock.ts'
+import { DAY_MS } from '../../base/time/durations.ts'
 import type { DeliveryRow, MessageRow, PastDeliveryRow } from '../../platform/store/schema.ts'
 import { insertMany, type Statement, type Store } from '../../platform/store/store.ts'
 import type { MessageSummary } from '../../watching/events/event.ts'
@@ -15,7 +16,6 @@ import { DELIVERY_COLUMNS } from './known-deliveries.ts'
 const CHUNK = 500
 /** Late complaints and bounces arrive within weeks; events of a delivery are kept as long as it is known. */
 const KEEP_DAYS_MIN = 60
-const DAY_MS = 86_400_000
 
 export type RemovedSummary = ShownHeaders & Pick<MessageSummary, 'messageIdTemplate'>
 

@@ -61,7 +61,7 @@ interface Planned {
   status?: number
   action: string
   subject: string
-  /** Of `detail.given`. */
+  /** Members of `detail.given`. */
   given?: Record<string, unknown>
 }
 
@@ -754,7 +754,7 @@ function templateCalls(scope: 'domain' | 'account'): Planned[] {
   ]
 }
 
-/** Of validation and inbox placement. */
+/** Changes by validation and inbox placement. */
 function validationCalls(): Planned[] {
   const file = new File([`email\n${PLANTED}@example.org\n`], 'addresses.csv', { type: 'text/csv' })
   const bulk = '/v4/address/validate/bulk/audited'

@@ -8,7 +8,7 @@ import { dueNotices, notifiedStatement } from './store.ts'
 
 const EVERY_MS = 60_000
 const NOTICES_PER_STEP = 50
-/** Of one account; a mail has one transaction for all. */
+/** Admins of one account that get a mail; it has one transaction for all. */
 const ADMINS_MAX = 100
 
 export function createNotices(parts: { store: Store; log: Logger; sendMail: SystemMail }): Job {

@@ -13,7 +13,7 @@ const TAG = 'Message limits'
 const OWN = '/v5/accounts/limit/custom/monthly'
 const OF_SUBACCOUNT = '/v5/accounts/subaccounts/{subaccount_id}/limit/custom/monthly'
 
-/** Of an account; a subaccount may have less. */
+/** The least limit of an account; a subaccount may have less. */
 const ACCOUNT_MIN = 1_000
 const ID_PATTERN = /^[0-9a-f]{24}$/
 const FORBIDDEN = 'Forbidden - user does not have permission to view this resource'

@@ -56,17 +56,6 @@ export function createLinking(parts: LinkingParts): Linking {
     return row === undefined ? null : userDirectory.byId(row.user_id)
   }
 
-  /** True: the user is linked with somebody else at this provider. */
-  async function isLinked(user: User, issuer: string): Promise<boolean> {
-    const row = await store.db
-      .selectFrom('user_identities')
-      .select('subject')
-      .where('user_id', '=', user.id)
-      .where('issuer', '=', issuer)
-      .executeTakeFirst()
-    return row !== undefined
-  }
-
   function checkDomain(email: string): void {
     const domain = email.slice(email.lastIndexOf('@') + 1)
     if (oidc.domains !== null && !oidc.domains.includes(domain))
@@ -94,17 +83,7 @@ export function createLinking(parts: LinkingParts): Linking {
       last_sign_in_at: nowMs(),
       session_epoch: user.session_epoch + Number(isFirst),
     }
-    const update: Statement = {
-      sql: `UPDATE users SET role = ?, auth_method = 'oidc', last_sign_in_at = ?, session_epoch = ?, password_hash = NULL,
-        password_updated_at = NULL, totp_sealed = NULL, totp_pending_sealed = NULL, totp_created_at = NULL
-        WHERE id = ? AND is_disabled = 0 AND session_epoch = ? AND auth_method = ? AND role = ? AND is_master = ?`,
-      values: [
-        ...[role, after.last_sign_in_at, after.session_epoch, user.id],
-        ...[user.session_epoch, user.auth_method, user.role, user.is_master],
-      ],
-      expectRows: 1,
-    }
-    return { after, update }
+    return { after, update: enteringUpdate(user, after) }
   }
 
   async function enter(
@@ -118,7 +97,7 @@ export function createLinking(parts: LinkingParts): Linking {
     await store.commit([
       ...completion,
       update,
-      ...(after.role === user.role ? [] : [auditOf(user, 'user.change', detail, visitor)]),
+      ...(after.role === user.role ? [] : [auditOf(user, 'user.change', detail, visitor, clock.now())]),
     ])
     return after
   }
@@ -130,7 +109,7 @@ export function createLinking(parts: LinkingParts): Linking {
     visitor: Visitor,
   ): Promise<User> {
     const { issuer } = identity
-    if (await isLinked(user, issuer))
+    if (await isLinked(store.db, user, issuer))
       throw new SignInRefused(`The user ${user.email} is linked with another account of ${oidc.label}`)
     const { after, update } = entering(user, identity)
     const { opened_ip: openedIp = null } = user
@@ -142,15 +121,15 @@ export function createLinking(parts: LinkingParts): Linking {
         values: [openedIp ?? visitor.remoteAddress, user.id],
       },
       { sql: 'DELETE FROM recovery_codes WHERE user_id = ?', values: [user.id] },
-      // Of the provider that the operator used before.
+      // From the provider that the operator used before.
       {
         sql: 'DELETE FROM user_identities WHERE user_id = ? AND issuer <> ?',
         values: [user.id, issuer],
       },
-      identityRow(after, identity),
+      identityRow(after, identity, nowMs()),
       becomeMaster(after),
       ...ending(user.id),
-      auditOf(user, 'user.link-provider', { issuer, role: after.role }, visitor),
+      auditOf(user, 'user.link-provider', { issuer, role: after.role }, visitor, clock.now()),
     ])
     if (user.password_hash !== null) {
       // The user is linked already, whether this succeeds or not.
@@ -182,26 +161,11 @@ export function createLinking(parts: LinkingParts): Linking {
     await store.commit([
       ...completion,
       insertUser(user),
-      identityRow(user, identity),
+      identityRow(user, identity, now),
       becomeMaster(user),
-      auditOf(user, 'user.create', { by: 'oidc', role }, visitor),
+      auditOf(user, 'user.create', { by: 'oidc', role }, visitor, now),
     ])
     return user
-  }
-
-  function identityRow(user: User, { issuer, subject }: Identity): Statement {
-    const { sql, values } = insert('user_identities', {
-      issuer,
-      subject,
-      user_id: user.id,
-      linked_at: nowMs(),
-    })
-    return { sql: `${sql} ON CONFLICT DO NOTHING`, values, expectRows: 1 }
-  }
-
-  function auditOf(user: User, action: string, detail: unknown, visitor: Visitor): Statement {
-    const caller = { accountId: user.account_id, keyId: '', userId: user.id }
-    return auditStatement({ caller, ...visitor }, { action, subject: user.id, detail }, clock.now())
   }
 
   async function resolve(
@@ -227,4 +191,42 @@ export function createLinking(parts: LinkingParts): Linking {
         throw error
       }),
   }
+}
+
+/** Changes the row of `user` to `after`; fails the unit if it was changed meanwhile. */
+const enteringUpdate = (user: User, after: User): Statement => ({
+  sql: `UPDATE users SET role = ?, auth_method = 'oidc', last_sign_in_at = ?, session_epoch = ?, password_hash = NULL,
+    password_updated_at = NULL, totp_sealed = NULL, totp_pending_sealed = NULL, totp_created_at = NULL
+    WHERE id = ? AND is_disabled = 0 AND session_epoch = ? AND auth_method = ? AND role = ? AND is_master = ?`,
+  values: [
+    ...[after.role, after.last_sign_in_at, after.session_epoch, user.id],
+    ...[user.session_epoch, user.auth_method, user.role, user.is_master],
+  ],
+  expectRows: 1,
+})
+
+/** True: the user is linked with somebody else at this provider. */
+async function isLinked(db: Store['db'], user: User, issuer: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('user_identities')
+    .select('subject')
+    .where('user_id', '=', user.id)
+    .where('issuer', '=', issuer)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+function identityRow(user: User, { issuer, subject }: Identity, now: number): Statement {
+  const { sql, values } = insert('user_identities', {
+    issuer,
+    subject,
+    user_id: user.id,
+    linked_at: now,
+  })
+  return { sql: `${sql} ON CONFLICT DO NOTHING`, values, expectRows: 1 }
+}
+
+function auditOf(user: User, action: string, detail: unknown, visitor: Visitor, now: number): Statement {
+  const caller = { accountId: user.account_id, keyId: '', userId: user.id }
+  return auditStatement({ caller, ...visitor }, { action, subject: user.id, detail }, now)
 }

@@ -94,22 +94,6 @@ export function createSessions(store: Store, sealer: Sealer, clock: Clock): Sess
     sealer.mac(purpose, token).toString('hex')
   const nowMs = () => Math.floor(clock.now())
 
-  // They stay until the transaction ends: on PostgreSQL they could be deleted before the row that refers to them is inserted.
-  const sourceKey = (tx: Kysely<Schema>, id: string): Promise<SourceKey | undefined> =>
-    tx
-      .selectFrom('api_keys')
-      .select(['account_id', 'kind', 'role', 'disabled_reason', 'expires_at'])
-      .where('id', '=', id)
-      .$if(store.kind === 'postgres', (query) => query.forKeyShare())
-      .executeTakeFirst()
-  const userOf = (tx: Kysely<Schema>, id: string): Promise<SourceUser | undefined> =>
-    tx
-      .selectFrom('users')
-      .select(['account_id', 'role', 'is_disabled', 'session_epoch'])
-      .where('id', '=', id)
-      .$if(store.kind === 'postgres', (query) => query.forKeyShare())
-      .executeTakeFirst()
-
   return {
     async createLink(source) {
       const token = randomBytes(TOKEN_BYTES).toString('base64url')
@@ -123,8 +107,7 @@ export function createSessions(store: Store, sealer: Sealer, clock: Clock): Sess
         expires_at: now + LINK_LIFETIME_MS,
       }
       await store.transaction(async (tx) => {
-        const key = source.keyId === null ? null : await sourceKey(tx, source.keyId)
-        const user = source.user === undefined ? null : await userOf(tx, source.user.id)
+        const { key, user } = await ownersOf(tx, store.kind, source)
         if (key === undefined || user === undefined) throw new Unauthenticated()
         await tx.deleteFrom('login_links').where('expires_at', '<=', now).execute()
         await makeRoom(tx, 'login_links', source, LINKS_PER_SOURCE_MAX)
@@ -149,8 +132,7 @@ export function createSessions(store: Store, sealer: Sealer, clock: Clock): Sess
       const now = nowMs()
       return store.transaction(async (tx) => {
         // Not from the cache of keys: on another node this key may have been deleted.
-        const key = source.keyId === null ? null : await sourceKey(tx, source.keyId)
-        const user = source.user === undefined ? null : await userOf(tx, source.user.id)
+        const { key, user } = await ownersOf(tx, store.kind, source)
         const role = key === undefined || user === undefined ? null : rightsOf(source, key, user, now)
         if (role === null || (await isClosed(tx, source))) return null
         const { lifetimeMs: ofAccountMs } = timesOf(source.user !== undefined, await settingsOf(tx, source))
@@ -303,6 +285,27 @@ interface SourceUser {
   role: string | null
   is_disabled: number | null
   session_epoch: number | null
+}
+
+/**
+ * The key and the user of a source; null: it has none, undefined: deleted. On PostgreSQL they are locked until the transaction
+ * ends: else they could be deleted before the row that refers to them is inserted.
+ */
+async function ownersOf(tx: Kysely<Schema>, kind: Store['kind'], { keyId, user }: SessionSource) {
+  const key = tx
+    .selectFrom('api_keys')
+    .select(['account_id', 'kind', 'role', 'disabled_reason', 'expires_at'])
+    .where('id', '=', keyId)
+    .$if(kind === 'postgres', (query) => query.forKeyShare())
+  const owner = tx
+    .selectFrom('users')
+    .select(['account_id', 'role', 'is_disabled', 'session_epoch'])
+    .where('id', '=', user?.id ?? null)
+    .$if(kind === 'postgres', (query) => query.forKeyShare())
+  return {
+    key: keyId === null ? null : await key.executeTakeFirst(),
+    user: user === undefined ? null : await owner.executeTakeFirst(),
+  }
 }
 
 /** The role that a session of this source has now; null: it has ended. `key` and `user` null: the operator. */

@@ -160,21 +160,7 @@ export function userRoutes({ userDirectory, users, secondFactor }: UserRoutePart
         return { success: true }
       },
     }),
-    operation({
-      method: 'DELETE',
-      path: `${OWN_PATH}/totp`,
-      id: 'removeUserTotp',
-      audit: { action: 'user.remove-totp' },
-      tag: TAG,
-      summary: 'Remove the authenticator app of a user who has lost it',
-      auth: WRITE,
-      answers: { 200: USER },
-      async handler({ path, caller }) {
-        const user = await userDirectory.read(caller.accountId, path.user_id)
-        await secondFactor.remove(user.id)
-        return userView(await userDirectory.read(caller.accountId, path.user_id))
-      },
-    }),
+    totpRoute(userDirectory, secondFactor),
   ]
 }
 
@@ -197,6 +183,24 @@ function adminRoute(users: Users): Operation {
     async handler({ input, caller }) {
       requireLocalKey(caller)
       return userView(await users.createAdmin(caller.accountId, input()))
+    },
+  })
+}
+
+function totpRoute(userDirectory: UserDirectory, secondFactor: SecondFactor): Operation {
+  return operation({
+    method: 'DELETE',
+    path: `${OWN_PATH}/totp`,
+    id: 'removeUserTotp',
+    audit: { action: 'user.remove-totp' },
+    tag: TAG,
+    summary: 'Remove the authenticator app of a user who has lost it',
+    auth: WRITE,
+    answers: { 200: USER },
+    async handler({ path, caller }) {
+      const user = await userDirectory.read(caller.accountId, path.user_id)
+      await secondFactor.remove(user.id)
+      return userView(await userDirectory.read(caller.accountId, path.user_id))
     },
   })
 }

@@ -108,9 +108,7 @@ export function createUsers({ store, clock, userDirectory, tokens, sendMail, pub
       password_hash: await hashChosen(password),
       password_updated_at: now,
     }
-    await store.commit([insertUser(row), becomeMaster(row)]).catch((error: unknown) => {
-      throw error instanceof StaleWrite ? taken(email) : error
-    })
+    await store.commit([insertUser(row), becomeMaster(row)]).catch(whenStale(() => taken(email)))
     return (await byId(row.id)) ?? row
   }
 
@@ -118,22 +116,20 @@ export function createUsers({ store, clock, userDirectory, tokens, sendMail, pub
     const { name, role } = user
     const email = await checkNew(accountId, user)
     const row = newUser({ accountId, email, name, role }, nowMs())
-    const made = tokens.make('invitation', row.id)
-    await sendMail(invitationMail(email, linkTo('invitation', made.token), tokens.invitationDays), [
-      insertUser(row),
-      ...made.statements,
-    ]).catch((error: unknown) => {
-      throw error instanceof StaleWrite ? taken(email) : error
-    })
+    await sendLink(invitationMail, row, [insertUser(row)]).catch(whenStale(() => taken(email)))
     return row
   }
 
-  async function sendInvitation({ id, email }: User): Promise<void> {
+  /** Sends a link that lets the user choose a password; `before`: statements of the same unit. */
+  async function sendLink(
+    mail: typeof invitationMail,
+    { id, email }: Pick<User, 'id' | 'email'>,
+    before: readonly Statement[],
+  ): Promise<void> {
     const { token, statements } = tokens.make('invitation', id)
-    await sendMail(invitationMail(email, linkTo('invitation', token), tokens.invitationDays), statements)
+    const text = mail(email, `${publicUrl}/#invitation=${token}`, tokens.invitationDays)
+    await sendMail(text, [...before, ...statements])
   }
-
-  const linkTo = (purpose: 'invitation' | 'reset', token: string) => `${publicUrl}/#${purpose}=${token}`
 
   /** The owner of a link sets the password, in one unit: the row of the link makes sure that it works once. */
   async function setByLink(
@@ -165,9 +161,7 @@ export function createUsers({ store, clock, userDirectory, tokens, sendMail, pub
         ...ending(user.id),
         auditStatement({ caller, ...visitor }, change, now),
       ])
-      .catch((error: unknown) => {
-        throw error instanceof StaleWrite ? new NotFound(LINK_VOID) : error
-      })
+      .catch(whenStale(() => new NotFound(LINK_VOID)))
     if (!isFirst) await notify(user)
     return (await byId(user.id)) ?? user
   }
@@ -184,32 +178,26 @@ export function createUsers({ store, clock, userDirectory, tokens, sendMail, pub
       const user = await read(accountId, id)
       if (isActive(user)) throw new BadRequest('The user is active already')
       if (user.is_disabled === 1) throw new BadRequest('The user is disabled')
-      await sendInvitation(user)
+      await sendLink(invitationMail, user, [])
       return user
     },
     async resendActivation(accountId) {
       const { rows } = await userDirectory.list(accountId, { limit: USERS_PER_ACCOUNT_MAX, skip: 0 })
       if (rows.some(isActive)) return
       const admin = rows.find(({ role, is_disabled }) => role === 'admin' && is_disabled === 0)
-      if (admin !== undefined) await sendInvitation(admin)
+      if (admin !== undefined) await sendLink(invitationMail, admin, [])
     },
-    async change(accountId, id, { name, role, isDisabled }) {
+    async change(accountId, id, changes) {
+      const { name, role, isDisabled } = changes
       const user = await read(accountId, id)
       if (name === undefined && role === undefined && isDisabled === undefined)
         throw new BadRequest('Either `name`, `role` or `is_disabled` must be provided to update the user.')
       if (name !== undefined) checkName(name)
-      const staysMaster = (role ?? 'admin') === 'admin' && isDisabled !== true
-      const update: Statement = {
-        sql: `UPDATE users SET name = COALESCE(?, name), role = COALESCE(?, role), is_disabled = COALESCE(?, is_disabled)
-          WHERE id = ? ${staysMaster ? '' : 'AND is_master = 0'}`,
-        values: [name ?? null, role ?? null, isDisabled === undefined ? null : Number(isDisabled), user.id],
-        expectRows: 1,
-      }
       const ends =
         isDisabled === true
           ? [raiseEpoch(user.id), ...ending(user.id), disableKeys(user.id, 'user disabled')]
           : []
-      await store.commit([update, ...ends]).catch(masterStays)
+      await store.commit([updateOf(user.id, changes), ...ends]).catch(masterStays)
       return read(accountId, id)
     },
     async remove(accountId, id) {
@@ -235,9 +223,7 @@ export function createUsers({ store, clock, userDirectory, tokens, sendMail, pub
           },
           ...ending(user.id),
         ])
-        .catch((error: unknown) => {
-          throw error instanceof StaleWrite ? new Forbidden() : error
-        })
+        .catch(whenStale(() => new Forbidden()))
       await notify(user)
       return (await byId(user.id)) ?? user
     },
@@ -248,23 +234,31 @@ export function createUsers({ store, clock, userDirectory, tokens, sendMail, pub
       const user = await read(accountId, id)
       if (user.auth_method !== 'oidc') throw new BadRequest('The user signs in with a password already')
       if (user.is_disabled === 1) throw new BadRequest('The user is disabled')
-      const made = tokens.make('invitation', user.id)
-      const link = linkTo('invitation', made.token)
-      await sendMail(passwordAllowedMail(user.email, link, tokens.invitationDays), [
-        ...leaveProvider(user.id),
-        ...ending(user.id),
-        ...made.statements,
-      ])
+      await sendLink(passwordAllowedMail, user, [...leaveProvider(user.id), ...ending(user.id)])
       return read(accountId, id)
     },
   }
 }
 
-function masterStays(error: unknown): never {
-  if (error instanceof StaleWrite)
-    throw new BadRequest('The master user stays an admin and cannot be disabled or removed')
-  throw error
+/** Affects no row where the change is not for the master user. */
+function updateOf(id: string, { name, role, isDisabled }: UserChanges): Statement {
+  const staysMaster = (role ?? 'admin') === 'admin' && isDisabled !== true
+  return {
+    sql: `UPDATE users SET name = COALESCE(?, name), role = COALESCE(?, role), is_disabled = COALESCE(?, is_disabled)
+      WHERE id = ? ${staysMaster ? '' : 'AND is_master = 0'}`,
+    values: [name ?? null, role ?? null, isDisabled === undefined ? null : Number(isDisabled), id],
+    expectRows: 1,
+  }
 }
+
+/** For `catch` of a unit: throws `refusal` in place of StaleWrite. */
+const whenStale = (refusal: () => Error) => (error: unknown) => {
+  throw error instanceof StaleWrite ? refusal() : error
+}
+
+const masterStays = whenStale(
+  () => new BadRequest('The master user stays an admin and cannot be disabled or removed'),
+)
 
 const taken = (email: string) => new BadRequest(`A user with the address "${email}" exists already`)
 

@@ -200,20 +200,12 @@ export function createResolver(options: ResolverOptions): Resolver {
           learn(server, result)
           return 'ended' as const
         })
-        const result = await Promise.race([answered.promise, within(timeoutMs * 2 ** attempt, ended)])
+        const result = await Promise.race([answered.promise, within(clock, timeoutMs * 2 ** attempt, ended)])
         if (typeof result === 'object') return result
         if (result === 'timeout') learn(server, readOutcome({ kind: 'timeout' }, server))
       }
     }
     return last
-  }
-
-  /** What `promise` resolves to, or `timeout` after `ms`. */
-  function within<T>(ms: number, promise: Promise<T>): Promise<T | 'timeout'> {
-    return new Promise((resolve) => {
-      const timer = clock.setTimer(ms, () => resolve('timeout'))
-      promise.then(resolve).finally(() => timer.cancel())
-    })
   }
 
   /** Queries one server: UDP, without EDNS if it does not support it, over TCP if the reply does not fit. */
@@ -306,6 +298,14 @@ function toServer(server: ServerAddress, trustAd: boolean): Server {
   const label = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
   const trusted = trustAd || classifyAddress(host) === 'loopback'
   return { host, port, label, trusted, backOffUntilMs: Number.NEGATIVE_INFINITY }
+}
+
+/** What `promise` resolves to, or `timeout` after `ms`. */
+function within<T>(clock: Clock, ms: number, promise: Promise<T>): Promise<T | 'timeout'> {
+  return new Promise((resolve) => {
+    const timer = clock.setTimer(ms, () => resolve('timeout'))
+    promise.then(resolve).finally(() => timer.cancel())
+  })
 }
 
 /** Interprets the outcome of one exchange. */

@@ -63,7 +63,7 @@ export interface Transaction {
   beforeFinalDot?: (() => Promise<void>) | undefined
 }
 
-interface TransactionResult {
+export interface TransactionResult {
   /** One per recipient, in the order given. */
   recipients: { address: string; reply: SmtpReply }[]
   /**

@@ -124,18 +124,7 @@ export function createEnrolments(parts: EnrolmentParts): Enrolments {
     about: { reason: string; figures: FiguresOfRow; initiatedBy: string },
   ): Promise<void> {
     const { domain_id: domainId, owner_id: ownerId, account_id: accountId } = row
-    await tx
-      .updateTable('domains')
-      .set((eb) => ({
-        dynamic_pool_id: eb
-          .selectFrom('dynamic_pools')
-          .select('dynamic_pools.id')
-          .where('dynamic_pools.account_id', '=', ownerId)
-          .where('band', '=', to),
-      }))
-      .where('id', '=', domainId)
-      .where('dynamic_pool_id', 'is not', null)
-      .execute()
+    await setBand(tx, row, to)
     const { accountName } = await namesOf(accountId)
     const change = { domainId, domainName: row.name, accountId, accountName, ownerId, ...about }
     await recordChange(tx, { ...change, from: row.band as Band, to }, now())
@@ -157,12 +146,7 @@ export function createEnrolments(parts: EnrolmentParts): Enrolments {
       if (replacement.ips.length > 0 === (replacement.poolId !== undefined))
         throw new BadRequest('exactly one of replacement_ip and replacement_pool_id must be provided')
       await known.change(async (tx) => {
-        const row = await tx
-          .deleteFrom('dynamic_pool_domains')
-          .where('domain_id', '=', domain.id)
-          .returningAll()
-          .executeTakeFirst()
-        if (row === undefined) throw notEnrolled()
+        const row = await deleteEnrolled(tx, domain.id)
         const present = await presentDomain(tx, domain)
         const settings = await replacementFor(tx, known.book(), present.accountId, replacement)
         await tx.updateTable('domains').set({ dynamic_pool_id: null }).where('id', '=', present.id).execute()
@@ -214,18 +198,11 @@ export function createEnrolments(parts: EnrolmentParts): Enrolments {
       const present = { band: row.band as Band, cleanChecks: Number(row.clean_checks) }
       const { band, cleanChecks } = moved(present, verdict.band, config)
       await store.transaction(async (tx) => {
-        const updated = await tx
-          .updateTable('dynamic_pool_domains')
-          .set({
-            ...{ band, clean_checks: cleanChecks, ...columnsOf(figures) },
-            next_check_at: nextCheckAt(row.domain_id, now(), config.intervalMs),
-          })
-          .where('domain_id', '=', row.domain_id)
-          .where('is_pinned', '=', 0)
-          .where('band', '=', row.band)
-          .where('next_check_at', '=', row.next_check_at)
-          .executeTakeFirst()
-        if (Number(updated.numUpdatedRows) === 0 || band === row.band) return
+        const columns = {
+          ...{ band, clean_checks: cleanChecks, ...columnsOf(figures) },
+          next_check_at: nextCheckAt(row.domain_id, now(), config.intervalMs),
+        }
+        if (!(await writeCheck(tx, row, columns)) || band === row.band) return
         await move(tx, row, band, {
           ...{ reason: verdict.reason, figures: columnsOf(figures), initiatedBy: SYSTEM },
         })
@@ -240,6 +217,50 @@ const columnsOf = ({ processed, bounced, delivered, complained }: DomainFigures)
   bounce_ppm: ratePpm(bounced, processed),
   complaint_ppm: ratePpm(complained, delivered),
 })
+
+/** @throws BadRequest when the domain is not enrolled */
+async function deleteEnrolled(tx: Tx, domainId: string): Promise<DynamicPoolDomainRow> {
+  const row = await tx
+    .deleteFrom('dynamic_pool_domains')
+    .where('domain_id', '=', domainId)
+    .returningAll()
+    .executeTakeFirst()
+  if (row === undefined) throw notEnrolled()
+  return row
+}
+
+/** Lets an enrolled domain send from the pool of band `to`. */
+async function setBand(tx: Tx, row: DynamicPoolDomainRow, to: Band): Promise<void> {
+  await tx
+    .updateTable('domains')
+    .set((eb) => ({
+      dynamic_pool_id: eb
+        .selectFrom('dynamic_pools')
+        .select('dynamic_pools.id')
+        .where('dynamic_pools.account_id', '=', row.owner_id)
+        .where('band', '=', to),
+    }))
+    .where('id', '=', row.domain_id)
+    .where('dynamic_pool_id', 'is not', null)
+    .execute()
+}
+
+/** False: the domain was checked, pinned or removed since `row` was read. */
+async function writeCheck(
+  tx: Tx,
+  row: DynamicPoolDomainRow,
+  columns: Partial<DynamicPoolDomainRow>,
+): Promise<boolean> {
+  const updated = await tx
+    .updateTable('dynamic_pool_domains')
+    .set(columns)
+    .where('domain_id', '=', row.domain_id)
+    .where('is_pinned', '=', 0)
+    .where('band', '=', row.band)
+    .where('next_check_at', '=', row.next_check_at)
+    .executeTakeFirst()
+  return Number(updated.numUpdatedRows) > 0
+}
 
 /** Rule 4. @throws NotFound, BadRequest */
 async function replacementFor(

@@ -49,7 +49,7 @@ interface Settings {
   diverted?: string[]
   /** What the provider does with an address; default: it takes its mail. */
   blocked?: Readonly<Record<string, 'closed' | 'probing'>>
-  /** Those whose probe is in progress. */
+  /** Addresses whose probe is in progress. */
   probed?: readonly string[]
 }
 

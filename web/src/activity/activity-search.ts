@@ -73,7 +73,7 @@ function sought(text: string, field: Field): LogFilter {
   return condition(field, isExact ? '=' : 'contains', value)
 }
 
-/** Of these events machines write many: image proxies and scanners of links. */
+/** Machines cause many of these events: image proxies and scanners of links. */
 export const isVisit = (event: string | undefined) => event === 'opened' || event === 'clicked'
 
 /** Events and the metrics whose events they are. */

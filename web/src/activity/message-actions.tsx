@@ -23,7 +23,7 @@ import { MESSAGE_TEXT as TEXT } from './text.ts'
 export function MessageActions(props: {
   id: string
   head: LogItem
-  /** Those on the page. */
+  /** The deliveries on the page. */
   deliveries: readonly DeliveryView[]
   isStored: boolean
 }) {

@@ -2,7 +2,7 @@ import { searchTexts } from '../shared/search-texts.ts'
 
 /** Search parameters of the page about receivers. */
 export interface ReceiversSearch {
-  /** Of reports; absent: all. */
+  /** The type of reports; absent: all. */
   type?: string
   at?: string
 }

@@ -56,7 +56,7 @@ interface DescribedOperation {
     required?: boolean
     content: Readonly<Record<string, { schema: Schema }>>
   }
-  /** Those that many operations share are in the components. */
+  /** Responses that many operations share are in the components. */
   responses: Readonly<Record<string, DescribedResponse | { $ref: string }>>
 }
 

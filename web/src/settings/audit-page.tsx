@@ -118,7 +118,7 @@ function By(props: {
   return <Doer name={keys ? TEXT.byDeletedKey : TEXT.byKey} more={key_id} only={{ key_id }} />
 }
 
-/** Of the commands that run on the service's machine. */
+/** The key of commands that run on the service's machine. */
 const LOCAL_KEY = 'local'
 
 /** `only`: the filter that shows what they did; its value is the id. */

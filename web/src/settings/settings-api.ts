@@ -27,7 +27,7 @@ export const keysQuery = queryOptions({
 export interface NewKey {
   role: KeyRole
   description: string
-  /** Of a sending key. */
+  /** Used for a sending key only. */
   domain: string
   /** Seconds; '' never ends. */
   expiration: string

@@ -23,7 +23,7 @@ export interface Column<Row> {
   sorted?: 'ascending' | 'descending'
 }
 
-/** Of the column of a row's buttons. */
+/** The column of a row's buttons. */
 export const BUTTONS = { header: TEXT.change, align: 'end', isButtons: true } as const
 
 interface DataTableProps<Row> {

@@ -27,7 +27,7 @@ interface Row {
   value: string | undefined
   shown: string
   figures: Figures
-  /** Of the span before, if compared. */
+  /** Figures of the span before, if compared. */
   before: Figures | undefined
 }
 

@@ -20,7 +20,7 @@ export type EventType = (typeof EVENT_TYPES)[number]
 export interface Webhook {
   url: string
   types: readonly string[]
-  /** Of webhooks of the account. */
+  /** Only webhooks of the account have one. */
   id?: string
 }
 

@@ -14,7 +14,7 @@ import type { ByteBudget } from '../../../base/flow/byte-budget.ts'
 import { failPoint } from '../../../base/flow/fail-point.ts'
 import { localFaultOf, shortageOf } from '../../../base/process/shortage.ts'
 import { CODE } from '../../../protocols/smtp/codes.ts'
-import type { SmtpConnection } from '../../../protocols/smtp/connection.ts'
+import type { SmtpConnection, Transaction, TransactionResult } from '../../../protocols/smtp/connection.ts'
 import { needs8bit } from '../../../protocols/smtp/envelope.ts'
 import { SmtpFailure } from '../../../protocols/smtp/failure.ts'
 import {
@@ -132,29 +132,13 @@ export function createTransport(parts: TransportParts): Transport {
   /** One message on an open connection, which is put into the pool under `key` or closed. */
   async function transact(attempt: Attempt, held: HeldConnection, key: string): Promise<Transacted> {
     const { connection } = held
-    const { prepared, recipient } = attempt
     const startedAt = clock.now()
     try {
-      const content = await contentFor(prepared, connection)
-      if (content === null) {
-        const result = resultOf(attempt, held, startedAt, notConvertible())
-        keep(attempt, held, key)
-        return { result, left: false }
-      }
-      const sent = await connection.send({
-        returnPath: prepared.returnPath,
-        recipients: [recipient],
-        ...withSource(content, prepared.sourceHeader, connection.localAddress),
-        utf8: prepared.utf8,
-        beforeFinalDot: async () => {
-          await attempt.beforeFinalDot()
-          failPoint('dot-before')
-        },
-      })
-      const reply = sent.data ?? sent.recipients[0]?.reply
-      const outcome = reply
-        ? outcomeOfReply(reply, reply === sent.data)
-        : connectionFailure('no answer to the recipient')
+      const content = await contentFor(attempt.prepared, connection)
+      const outcome =
+        content === null
+          ? notConvertible()
+          : outcomeOfSent(await connection.send(transactionOf(attempt, content, connection)))
       const result = resultOf(attempt, held, startedAt, outcome)
       keep(attempt, held, key)
       return { result, left: false }
@@ -312,6 +296,28 @@ async function contentFor(
   const { message, utf8, toSevenBit } = prepared
   const asIs = extensions.has('8BITMIME') || utf8 || toSevenBit === undefined || !needs8bit(message)
   return asIs ? prepared : toSevenBit()
+}
+
+function transactionOf(
+  { prepared, recipient, beforeFinalDot }: Attempt,
+  content: Content,
+  { localAddress }: SmtpConnection,
+): Transaction {
+  return {
+    returnPath: prepared.returnPath,
+    recipients: [recipient],
+    ...withSource(content, prepared.sourceHeader, localAddress),
+    utf8: prepared.utf8,
+    beforeFinalDot: async () => {
+      await beforeFinalDot()
+      failPoint('dot-before')
+    },
+  }
+}
+
+function outcomeOfSent({ data, recipients }: TransactionResult): Outcome {
+  const reply = data ?? recipients[0]?.reply
+  return reply ? outcomeOfReply(reply, reply === data) : connectionFailure('no answer to the recipient')
 }
 
 /** The message with the field that names the address it is sent from. */

@@ -5,7 +5,7 @@ import { shippedShaping } from '../shaping/shaping-table.ts'
 import { Lanes } from './lanes.ts'
 import { asksFor, Pace } from './pacing.ts'
 
-/** Of the shipped file. */
+/** From the shipped file. */
 const RECOVERY_MS = 15 * 60_000
 
 const limits = (messagesPerSecond: number | null) => ({

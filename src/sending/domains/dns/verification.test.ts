@@ -87,7 +87,7 @@ interface Case {
   purpose: Purpose
   /** If the domain was active before, and if it was not. */
   states: ['active' | 'unverified', 'active' | 'unverified']
-  /** Of the record, if it was valid before, and if it was not. */
+  /** Whether the record stays valid, if it was valid before, and if it was not. */
   valid: [boolean, boolean]
   sentence: RegExp
 }

@@ -142,15 +142,7 @@ export function createBlocks({ store, known, clock, log, random, shaping }: Bloc
     probes.delete(key)
     evidence.forget(key)
     await writing
-    await known.change(async (tx) => {
-      await tx
-        .updateTable('ip_blocks')
-        .set({ cleared_at: now() })
-        .where('ip', '=', ip)
-        .where('site', '=', site)
-        .where('cleared_at', 'is', null)
-        .execute()
-    })
+    await opened(known, ip, site, now(), true)
     return wasClosed
   }
 
@@ -166,7 +158,7 @@ export function createBlocks({ store, known, clock, log, random, shaping }: Bloc
     log.info({ ip, site }, 'a provider takes mail from a sending address again')
     writing = writing
       .then(async () => {
-        await opened(known, ip, site, now())
+        await opened(known, ip, site, now(), false)
         fresh.delete(key)
         probes.delete(key)
       })
@@ -221,10 +213,9 @@ export function createBlocks({ store, known, clock, log, random, shaping }: Bloc
     nextFree(ip, site) {
       const row = rowOf(blockKey(ip, site))
       if (row === undefined) return clock.now()
-      const left = Math.max(Number(row.until_at) - clock.now(), 0)
-      return (
-        clock.now() + Math.min(left, LOOK_AGAIN_MS) + random() * Math.min(SPREAD_MS, Number(row.pause_ms))
-      )
+      const pauseMs = Math.max(Number(row.until_at) - clock.now(), 0)
+      const spreadMs = random() * Math.min(SPREAD_MS, Number(row.pause_ms))
+      return clock.now() + Math.min(pauseMs, LOOK_AGAIN_MS) + spreadMs
     },
     find(ip, site) {
       const row = rowOf(blockKey(ip, site))
@@ -245,7 +236,7 @@ export function createBlocks({ store, known, clock, log, random, shaping }: Bloc
         for (const [key, row] of fresh) write(key, row, null)
         await writing
         await removeOld()
-        // Of addresses that are open again by another process.
+        // Another process has opened these addresses.
         for (const key of probes.keys()) if (rowOf(key) === undefined) probes.delete(key)
       },
     }),
@@ -310,7 +301,14 @@ async function persist(
   })
 }
 
-async function opened(known: KnownAddresses, ip: string, site: string, now: number): Promise<void> {
+/** Ends a block. Unless `isAsked`, one whose pause is not over stays: another process may have begun it again. */
+async function opened(
+  known: KnownAddresses,
+  ip: string,
+  site: string,
+  now: number,
+  isAsked: boolean,
+): Promise<void> {
   await known.change(async (tx) => {
     await tx
       .updateTable('ip_blocks')
@@ -318,8 +316,7 @@ async function opened(known: KnownAddresses, ip: string, site: string, now: numb
       .where('ip', '=', ip)
       .where('site', '=', site)
       .where('cleared_at', 'is', null)
-      // Another process may have closed it again.
-      .where('until_at', '<=', now)
+      .$if(!isAsked, (query) => query.where('until_at', '<=', now))
       .execute()
   })
 }

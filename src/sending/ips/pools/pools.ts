@@ -7,7 +7,7 @@ import type { Schema } from '../../../platform/store/schema.ts'
 import type { Store } from '../../../platform/store/store.ts'
 import type { Domain } from '../../domains/domain.ts'
 import type { DomainDirectory } from '../../domains/names/directory.ts'
-import type { Address } from '../address-book.ts'
+import type { Address, AddressBook } from '../address-book.ts'
 import { setDomainAddresses, settingsOfRow } from '../domains/domain-settings.ts'
 import type { KnownAddresses } from '../known-addresses.ts'
 import {
@@ -126,35 +126,6 @@ export function createPools(parts: PoolParts): Pools {
       throw new BadRequest('pool is linked to domains and must have at least one IP')
   }
 
-  async function ownDomains(tx: Tx, accountId: string, names: readonly string[]): Promise<Domain[]> {
-    const found: Domain[] = []
-    for (const name of new Set(names.map((one) => one.toLowerCase()))) {
-      const row = await tx
-        .selectFrom('domains')
-        .selectAll()
-        .where((eb) => eb.or([eb('name', '=', name), eb('id', '=', name)]))
-        .where('account_id', '=', accountId)
-        .executeTakeFirst()
-      if (row === undefined) throw new NotFound('Domain not found')
-      found.push(settingsOfRow(row))
-    }
-    return found
-  }
-
-  async function linkDomains(tx: Tx, id: string, linked: readonly Domain[]): Promise<void> {
-    if (linked.some(({ dynamicPoolId }) => dynamicPoolId !== null)) throw isEnrolled()
-    for (const domain of linked) await setDomainAddresses(tx, domain, { ips: null, poolId: id })
-  }
-
-  /** Rule 3. */
-  async function unlinkDomains(tx: Tx, id: string, unlinked: readonly Domain[]): Promise<void> {
-    for (const domain of unlinked) {
-      if (domain.sendingPoolId !== id) continue
-      const ip = await leastUsedShared(tx, known.book(), domain.accountId)
-      await setDomainAddresses(tx, domain, { ips: [ip], poolId: null })
-    }
-  }
-
   async function replacementOf(
     tx: Tx,
     accountId: string,
@@ -192,13 +163,7 @@ export function createPools(parts: PoolParts): Pools {
       checkTexts(name, description)
       const id = randomHex(12)
       return known.change(async (tx) => {
-        const { count } = await tx
-          .selectFrom('ip_pools')
-          .select((eb) => eb.fn.countAll<number>().as('count'))
-          .where('account_id', '=', accountId)
-          .executeTakeFirstOrThrow()
-        if (Number(count) >= POOLS_MAX)
-          throw new BadRequest(`The account has its maximum of ${POOLS_MAX} IP pools`)
+        await checkRoom(tx, accountId)
         await tx
           .insertInto('ip_pools')
           .values({ id, account_id: accountId, name, description, created_at: now() })
@@ -220,7 +185,7 @@ export function createPools(parts: PoolParts): Pools {
         await tx.updateTable('ip_pools').set({ name, description }).where('id', '=', id).execute()
         await addMembers(tx, accountId, id, change.addIps)
         await removeMembers(tx, accountId, found, change.removeIps)
-        await unlinkDomains(tx, id, unlinked)
+        await unlinkDomains(tx, known.book(), id, unlinked)
         await linkDomains(tx, id, linked)
         await checkNotEmpty(tx, accountId, id)
         return [...linked, ...unlinked]
@@ -254,6 +219,50 @@ export function createPools(parts: PoolParts): Pools {
       } as const
       return parts.tasks.add(accountId, task)
     },
+  }
+}
+
+/** @throws BadRequest at the limit */
+async function checkRoom(tx: Tx, accountId: string): Promise<void> {
+  const { count } = await tx
+    .selectFrom('ip_pools')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('account_id', '=', accountId)
+    .executeTakeFirstOrThrow()
+  if (Number(count) >= POOLS_MAX) throw new BadRequest(`The account has its maximum of ${POOLS_MAX} IP pools`)
+}
+
+async function ownDomains(tx: Tx, accountId: string, names: readonly string[]): Promise<Domain[]> {
+  const found: Domain[] = []
+  for (const name of new Set(names.map((one) => one.toLowerCase()))) {
+    const row = await tx
+      .selectFrom('domains')
+      .selectAll()
+      .where((eb) => eb.or([eb('name', '=', name), eb('id', '=', name)]))
+      .where('account_id', '=', accountId)
+      .executeTakeFirst()
+    if (row === undefined) throw new NotFound('Domain not found')
+    found.push(settingsOfRow(row))
+  }
+  return found
+}
+
+async function linkDomains(tx: Tx, id: string, linked: readonly Domain[]): Promise<void> {
+  if (linked.some(({ dynamicPoolId }) => dynamicPoolId !== null)) throw isEnrolled()
+  for (const domain of linked) await setDomainAddresses(tx, domain, { ips: null, poolId: id })
+}
+
+/** Rule 3. */
+async function unlinkDomains(
+  tx: Tx,
+  book: AddressBook,
+  id: string,
+  unlinked: readonly Domain[],
+): Promise<void> {
+  for (const domain of unlinked) {
+    if (domain.sendingPoolId !== id) continue
+    const ip = await leastUsedShared(tx, book, domain.accountId)
+    await setDomainAddresses(tx, domain, { ips: [ip], poolId: null })
   }
 }
 

@@ -134,17 +134,6 @@ export function createAllowances(parts: AllowanceParts): WarmupAllowances {
   const { store, clock, plan, book, providerOf } = parts
   const addresses = new Map<string, Address>()
 
-  /** Resolves the statement that affected no row, if one had to; then the unit has changed nothing. */
-  async function failing(unit: readonly Statement[]): Promise<Statement | null> {
-    try {
-      await store.commit(unit)
-      return null
-    } catch (error) {
-      if (error instanceof StaleWrite) return error.statement
-      throw error
-    }
-  }
-
   /** Undefined: the address is not on warm-up. */
   function addressOf(ip: string): Address | undefined {
     const row = book().warmups.get(ip)
@@ -183,7 +172,7 @@ export function createAllowances(parts: AllowanceParts): WarmupAllowances {
 
   async function fetchSome(address: Address, held: Held): Promise<void> {
     const { hourAt } = address
-    if (held.stage === null) await readStage(address, held)
+    if (held.stage === null) await readStage(store.db, plan, address.ip, held)
     const ofHour = Math.min(address.hourlyLimit, held.hourlyLimit)
     const wanted = Math.max(1, Math.floor((ofHour * SHARE_AT_A_TIME) / address.providers.size))
     let failed: 'address' | 'provider' | null = null
@@ -195,20 +184,6 @@ export function createAllowances(parts: AllowanceParts): WarmupAllowances {
       return
     }
     if (address.hourAt === hourAt) (failed === 'address' ? address : held).isUsedUp = true
-  }
-
-  /** It changes together with the window of the address only. */
-  async function readStage({ ip }: Address, held: Held): Promise<void> {
-    const row = await store.db
-      .selectFrom('ip_warmup_providers')
-      .select('stage')
-      .where('ip', '=', ip)
-      .where('provider', '=', held.provider)
-      .executeTakeFirst()
-    held.stage = Number(row?.stage ?? 1)
-    held.hasRow = row !== undefined
-    held.limit = limitOf(plan, held.stage) ?? held.limit
-    held.hourlyLimit = hourlyLimit(held.limit)
   }
 
   /** Whose limit leaves no room for so many; null: they are taken. */
@@ -234,7 +209,8 @@ export function createAllowances(parts: AllowanceParts): WarmupAllowances {
       ...[hourAt, count, held.hourlyLimit, count, held.limit],
       ...[ip, hourly, ip, hourAt, ip, provider, hourly],
     ])
-    const failed = await failing([ofAddress, ...(held.hasRow ? [] : [rowFor(ip, provider, now)]), ofProvider])
+    const missing = held.hasRow ? [] : [rowFor(ip, provider, now)]
+    const failed = await failing(store, [ofAddress, ...missing, ofProvider])
     if (failed !== null) return failed === ofAddress ? 'address' : 'provider'
     held.hasRow = true
     return null
@@ -255,27 +231,18 @@ export function createAllowances(parts: AllowanceParts): WarmupAllowances {
   async function giveBack(address: Address, { provider }: Held, hourAt: number, count: number) {
     if (count === 0) return
     const { ip, stage, windowAt } = address
-    await failing([
+    await failing(store, [
       exactly(GIVE_BACK, [hourAt, count, count, ip, stage, windowAt]),
       { sql: GIVE_BACK_OF_PROVIDER, values: [hourAt, count, count, ip, provider] },
     ])
   }
 
   async function flushOne(address: Address, held: Held, all: boolean): Promise<void> {
-    const { ip, hourAt } = address
-    const { provider, diverted, unused } = held
+    const { hourAt } = address
+    const { diverted, unused } = held
     held.diverted = 0
     held.unused = 0
-    if (diverted > 0) {
-      await failing([
-        exactly(DIVERT, [hourAt, hourAt, diverted, hourAt, ip, hourAt]),
-        rowFor(ip, provider, Math.floor(clock.now())),
-        {
-          sql: DIVERT_OF_PROVIDER,
-          values: [hourAt, hourAt, diverted, hourAt, diverted, ip, provider, hourAt],
-        },
-      ])
-    }
+    if (diverted > 0) await failing(store, diversion(address, held, diverted, Math.floor(clock.now())))
     const { left } = held
     if (all) held.left = 0
     // What an earlier hour has left counts for the window only.
@@ -318,6 +285,31 @@ export function createAllowances(parts: AllowanceParts): WarmupAllowances {
   }
 }
 
+/** Resolves the statement that affected no row, if one had to; then the unit has changed nothing. */
+async function failing(store: Store, unit: readonly Statement[]): Promise<Statement | null> {
+  try {
+    await store.commit(unit)
+    return null
+  } catch (error) {
+    if (error instanceof StaleWrite) return error.statement
+    throw error
+  }
+}
+
+/** The stage of a provider changes together with the window of the address only. */
+async function readStage(db: Store['db'], plan: readonly number[], ip: string, held: Held): Promise<void> {
+  const row = await db
+    .selectFrom('ip_warmup_providers')
+    .select('stage')
+    .where('ip', '=', ip)
+    .where('provider', '=', held.provider)
+    .executeTakeFirst()
+  held.stage = Number(row?.stage ?? 1)
+  held.hasRow = row !== undefined
+  held.limit = limitOf(plan, held.stage) ?? held.limit
+  held.hourlyLimit = hourlyLimit(held.limit)
+}
+
 const exactly = (sql: string, values: SqlValue[]): Statement => ({ sql, values, expectRows: 1 })
 
 /** Only after a statement that finds the row of the address: a cancelled warm-up must get none. */
@@ -325,6 +317,13 @@ function rowFor(ip: string, provider: string, now: number): Statement {
   const { sql, values } = insert('ip_warmup_providers', newProvider(ip, provider, now))
   return { sql: `${sql} ON CONFLICT (ip, provider) DO NOTHING`, values }
 }
+
+/** Counts `count` messages that went elsewhere in the hour of the address. */
+const diversion = ({ ip, hourAt }: Address, { provider }: Held, count: number, now: number): Statement[] => [
+  exactly(DIVERT, [hourAt, hourAt, count, hourAt, ip, hourAt]),
+  rowFor(ip, provider, now),
+  { sql: DIVERT_OF_PROVIDER, values: [hourAt, hourAt, count, hourAt, count, ip, provider, hourAt] },
+]
 
 const newAddress = (row: IpWarmupRow, limit: number, hourAt: number): Address => ({
   ip: row.ip,

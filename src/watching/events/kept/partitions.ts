@@ -112,20 +112,7 @@ export function createEventPartitions(parts: PartitionParts) {
     change(async (tx) => {
       await lock(tx, [newest])
       if (!isSame(await newestOf(tx), newest)) return
-      for (const table of TABLES) {
-        const ended = `${table}_${newest.suffix}`
-        const next = `${table}_${suffixOf(toUs)}`
-        await run(tx, `ALTER TABLE ${table} DETACH PARTITION ${ended}`)
-        if (!(await hasConstraint(tx, ended, endName(toUs))))
-          await run(tx, `ALTER TABLE ${ended} ADD CONSTRAINT ${endName(toUs)} CHECK (timestamp_us < ${toUs})`)
-        await attach(tx, table, { ...newest, toUs })
-        await run(tx, `CREATE TABLE ${next} (LIKE ${ended} INCLUDING ALL EXCLUDING IDENTITY)`)
-        await run(tx, `ALTER TABLE ${next} DROP CONSTRAINT ${endName(toUs)}`)
-        if (newest.fromUs !== null)
-          await run(tx, `ALTER TABLE ${next} DROP CONSTRAINT IF EXISTS ${startName(newest.fromUs)}`)
-        await run(tx, `ALTER TABLE ${next} ADD CONSTRAINT ${startName(toUs)} CHECK (timestamp_us >= ${toUs})`)
-        await attach(tx, table, { suffix: suffixOf(toUs), fromUs: toUs, toUs: null })
-      }
+      for (const table of TABLES) await split(tx, table, newest, toUs)
       log.info({ partition: suffixOf(toUs) }, 'a partition for events was added')
     }, signal)
 
@@ -273,6 +260,22 @@ async function lock(tx: Tx, partitions: readonly Partition[]): Promise<void> {
 async function attach(tx: Tx, table: string, { suffix, fromUs, toUs }: Partition): Promise<void> {
   const bounds = `FROM (${fromUs ?? 'MINVALUE'}) TO (${toUs ?? 'MAXVALUE'})`
   await run(tx, `ALTER TABLE ${table} ATTACH PARTITION ${table}_${suffix} FOR VALUES ${bounds}`)
+}
+
+/** Ends the newest partition of a table at `toUs`, where the next one begins. */
+async function split(tx: Tx, table: string, newest: Partition, toUs: number): Promise<void> {
+  const ended = `${table}_${newest.suffix}`
+  const next = `${table}_${suffixOf(toUs)}`
+  await run(tx, `ALTER TABLE ${table} DETACH PARTITION ${ended}`)
+  if (!(await hasConstraint(tx, ended, endName(toUs))))
+    await run(tx, `ALTER TABLE ${ended} ADD CONSTRAINT ${endName(toUs)} CHECK (timestamp_us < ${toUs})`)
+  await attach(tx, table, { ...newest, toUs })
+  await run(tx, `CREATE TABLE ${next} (LIKE ${ended} INCLUDING ALL EXCLUDING IDENTITY)`)
+  await run(tx, `ALTER TABLE ${next} DROP CONSTRAINT ${endName(toUs)}`)
+  if (newest.fromUs !== null)
+    await run(tx, `ALTER TABLE ${next} DROP CONSTRAINT IF EXISTS ${startName(newest.fromUs)}`)
+  await run(tx, `ALTER TABLE ${next} ADD CONSTRAINT ${startName(toUs)} CHECK (timestamp_us >= ${toUs})`)
+  await attach(tx, table, { suffix: suffixOf(toUs), fromUs: toUs, toUs: null })
 }
 
 /** The oldest partition takes whatever is older. Its other constraint proves the bound that it keeps. */

@@ -11,7 +11,7 @@ export interface DynamicSearch {
   /** Band of the domains that are shown. */
   pool?: string
   sort?: string
-  /** Of the history. */
+  /** Filters the history. */
   domain?: string
   at?: string
   open?: (typeof WINDOWS)[number]

@@ -76,7 +76,7 @@ export const assignToAll = async (ip: string) =>
   valueOrThrow(await sendJson('POST', `/v3/ips/${segment(ip)}/domains`))
 
 const progressPath = (ip: string) => `/sendwright/v1/ip-warmups/${segment(ip)}` as const
-/** Of longer lists the pages of the addresses tell what is paused: each is a request. */
+/** Each address is a request; with more of them, only their own pages show what is paused. */
 const ASKED_MAX = 20
 
 export const warmupsQuery = queryOptions({

@@ -163,7 +163,7 @@ export function ShapingPage() {
   )
 }
 
-/** Of the search parameter `stop`: the window asks for the site. No site has an asterisk. */
+/** Value of the search parameter `stop`: the window asks for the site. No site has an asterisk. */
 const NEW_SITE = '*'
 
 const Ordered = ({ children }: { children: React.ReactNode }) => (

@@ -59,7 +59,7 @@ export const readSharing = (id: string, signal?: AbortSignal) => getJson(sharing
 export const changeSharing = (id: string, enabled: boolean) =>
   sendForm('PUT', sharingPath(id), { enabled: enabled ? 'true' : 'false' })
 
-/** Of all providers together. */
+/** The counts of all providers together. */
 export function sumOf({ delivery_stats }: PlacementResult): Counts {
   const sum: Counts = { inbox: 0, spam: 0, missing: 0, pending: 0, total: 0 }
   for (const counts of Object.values(delivery_stats))

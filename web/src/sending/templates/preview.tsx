@@ -48,7 +48,7 @@ export function Preview({ draft, variables }: PreviewProps) {
   )
 }
 
-/** Of the size that the picture will have, so that nothing below it jumps. */
+/** Has the size that the picture will have, so that nothing below it jumps. */
 function Loading({ show }: { show: PreviewKind }) {
   return (
     <>

@@ -239,7 +239,7 @@ function UploadWindow({ onClose }: { onClose: () => void }) {
   )
 }
 
-/** Of a file's name; `@` would be a mailing list's. */
+/** The name of a job, from that of its file; `@` would be a mailing list's. */
 const nameOf = (file: File | undefined) =>
   (file?.name ?? '')
     .replace(/\.(?:csv|txt)?(?:\.?gz)?$/i, '')
