@@ -50,7 +50,7 @@ export async function inboxArea(core: Core): Promise<InboxArea> {
           inbox.sweep({ days: config.inboxRetentionDays, bytesMax: config.inboxRetentionBytes }, signal),
       }),
     ],
-    accountDeleted: (accountId) => inbox.clear(accountId),
+    accountDeleted: (accountId) => inbox.clear(accountId, {}),
     async stop() {
       await capture?.close()
       await reader.close()

@@ -1,7 +1,7 @@
 /** Captured mail: stored as it arrived, listed newest first, parsed when it is read. */
 
 import { EventEmitter, on } from 'node:events'
-import type { Kysely, SelectQueryBuilder } from 'kysely'
+import type { SelectQueryBuilder } from 'kysely'
 import { newId } from '../../base/ids.ts'
 import { NotFound } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
@@ -15,7 +15,7 @@ import { DELIVERED_HEADER_LIMITS, splitMessage } from '../../protocols/mime/spli
 import { keysNamedBy } from './authentication.ts'
 import type { CapturedMail } from './capture-listener.ts'
 import type { MailReader } from './large-mail.ts'
-import { type InboxItem, itemOf, type ListedRow, type ShownFile } from './view.ts'
+import { type InboxItem, itemOf, type ShownFile } from './view.ts'
 
 interface InboxFilter {
   to?: string | undefined
@@ -41,7 +41,8 @@ export interface Inbox {
   file(viewer: InboxViewer, id: string, n: number): Promise<ShownFile>
   raw(viewer: InboxViewer, id: string): Promise<Chunk>
   remove(viewer: InboxViewer, id: string): Promise<void>
-  clear(accountId: string): Promise<void>
+  /** Removes what the filter finds, without one all; but not what arrives meanwhile. */
+  clear(accountId: string, filter: InboxFilter): Promise<void>
   /** Removes mail older than `days`, and the oldest beyond `bytesMax`. */
   sweep(kept: { days: number; bytesMax: number }, signal?: AbortSignal): Promise<void>
   /** Items as they arrive, until `signal` aborts. */
@@ -157,7 +158,7 @@ export function createInbox(parts: InboxParts): Inbox {
     receive,
     async list(viewer, filter, page, limit) {
       const ascending = page.kind === 'last' || page.kind === 'previous'
-      let query = filtered(store.db, viewer.accountId, filter)
+      let query = filtered(store.db.selectFrom('inbox').select(LISTED), viewer.accountId, filter)
       if (!viewer.seesRestricted) query = query.where('restricted', '=', 0)
       if (page.kind === 'next') query = query.where('id', '<', page.pivot)
       if (page.kind === 'previous') query = query.where('id', '>', page.pivot)
@@ -184,10 +185,9 @@ export function createInbox(parts: InboxParts): Inbox {
       await store.db.deleteFrom('inbox').where('id', '=', found.id).execute()
       if (found.raw_blob) await blobs.remove(found.raw_blob)
     },
-    async clear(accountId) {
-      // What arrives meanwhile stays.
+    async clear(accountId, filter) {
       const newest = newId(clock.now())
-      await removeAll(ids().where('account_id', '=', accountId).where('id', '<', newest))
+      await removeAll(filtered(ids(), accountId, filter).where('id', '<', newest))
     },
     async sweep({ days, bytesMax }, signal) {
       const since = Math.floor(clock.now() - days * DAY_MS)
@@ -220,12 +220,12 @@ const LISTED = [
   'delivery_id',
 ] as const
 
-function filtered(
-  db: Kysely<Schema>,
+function filtered<Row>(
+  rows: SelectQueryBuilder<Schema, 'inbox', Row>,
   accountId: string,
   { to, from, subject, domain, q }: InboxFilter,
-): SelectQueryBuilder<Schema, 'inbox', ListedRow> {
-  let query = db.selectFrom('inbox').select(LISTED).where('account_id', '=', accountId)
+): SelectQueryBuilder<Schema, 'inbox', Row> {
+  let query = rows.where('account_id', '=', accountId)
   const contains = (column: 'to_header' | 'from_header' | 'subject' | 'envelope_to_json', text: string) =>
     query.where((where) => where.eb(where.fn('lower', [column]), 'like', pattern(text)))
   if (to) {

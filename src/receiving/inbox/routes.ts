@@ -15,14 +15,12 @@ const TAG = 'Captured mail'
 const READ = { area: 'messages:stored', access: 'read' } as const
 const WRITE = { area: 'domains', access: 'write' } as const
 
-const LIST_PARAMS = {
-  limit: limitParam(100, 1000, { above: 'cut' }),
+const FILTER_PARAMS = {
   to: textParam('Part of a recipient'),
   from: textParam('Part of the From header'),
   subject: textParam('Part of the subject'),
   q: textParam('Part of any of these, of a tag or of the Message-Id'),
   domain: textParam('Sending domain'),
-  ...ID_PAGE_PARAMS,
 }
 
 /** Never rendered by a browser as a page of ours, whatever the mail says it is. */
@@ -37,7 +35,7 @@ export function inboxRoutes(inbox: Inbox, baseUrl: string): Operation[] {
       tag: TAG,
       summary: 'List captured mail, newest first',
       auth: READ,
-      params: LIST_PARAMS,
+      params: { limit: limitParam(100, 1000, { above: 'cut' }), ...FILTER_PARAMS, ...ID_PAGE_PARAMS },
       answers: { 200: CAPTURED_PAGE },
       async handler({ input, caller }) {
         const { limit, page: name, id, ...filter } = input()
@@ -125,11 +123,12 @@ export function inboxRoutes(inbox: Inbox, baseUrl: string): Operation[] {
       path: PATH,
       id: 'clearInbox',
       tag: TAG,
-      summary: 'Remove all captured mail of the account',
+      summary: 'Remove captured mail of the account: what the filters find, without one all',
       auth: WRITE,
+      params: FILTER_PARAMS,
       answers: { 200: message('Inbox has been cleared', 'Removed') },
-      async handler({ caller }) {
-        await inbox.clear(caller.accountId)
+      async handler({ input, caller }) {
+        await inbox.clear(caller.accountId, input())
         return { message: 'Inbox has been cleared' }
       },
     }),
