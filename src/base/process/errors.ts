@@ -14,7 +14,7 @@ interface ErrorDetails {
   field?: string
   /** Further members of the answer; they never replace the text. */
   extra?: Readonly<Record<string, unknown>>
-  /** Why the caller was refused, where the contract fixes a text that does not say so. For people; it is a header, so ASCII. */
+  /** Why the caller was refused, where the contract fixes a text that does not say so. For people, in a header. */
   why?: string
   cause?: unknown
 }

@@ -405,7 +405,8 @@ export function createAnswering(
       }
       exchange.status = answer.status
       exchange.setHeaders(answer.headers)
-      if (error instanceof ServiceError && error.why !== undefined) exchange.setHeader(refusedName, error.why)
+      if (error instanceof ServiceError && error.why !== undefined)
+        exchange.setHeader(refusedName, asciiOf(error.why))
       if (answer.status === 401 && mayChallenge(exchange.headers)) {
         exchange.setHeader('www-authenticate', `Basic realm="${authRealm}"`)
       }
@@ -419,6 +420,10 @@ export function createAnswering(
     },
   }
 }
+
+/** What a caller gave may be quoted in it. */
+const asciiOf = (why: string) => why.slice(0, WHY_LENGTH_MAX).replace(/[^\x20-\x7e]/g, '?')
+const WHY_LENGTH_MAX = 300
 
 /** The senders of attachments choose their types. */
 function sendableType(contentType: string): string {
