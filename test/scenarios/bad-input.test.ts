@@ -48,7 +48,9 @@ const CASES: Case[] = [
   send('to with an unclosed angle', { ...GOOD, to: 'A <a@example.org' }, address('to')),
   {
     ...send('one bad among good ones', { ...GOOD, to: 'a@example.org, nobody' }, address('to')),
-    headers: { 'x-service-refused': /^to: Missing "@" and domain at character 22 of address "a@example.org, nobody"$/ },
+    headers: {
+      'x-service-refused': /^to: Missing "@" and domain at character 22 of address "a@example.org, nobody"$/,
+    },
   },
   send('a domain literal', { ...GOOD, to: 'a@[127.0.0.1]' }, address('to')),
   send('bad cc', { ...GOOD, cc: 'nobody' }, address('cc')),
