@@ -369,6 +369,12 @@ export interface PublicKeyRow {
 export interface RecoveryCodeRow {
   user_id: string; digest: string
 }
+export interface RelayTokenRow {
+  login: string; relay: string; revision: number; access_sealed: Uint8Array | null; obtained_at: number | null
+  expires_at: number | null; refresh_sealed: Uint8Array | null; generation: number; failure: string | null
+  failed_at: number | null; retry_at: number | null; taken_by: string | null; taken_until: number
+  updated_at: number
+}
 export interface RemovedUsageRow {
   account_id: string; domain_id: string; month_at: number; accepted: number
 }
@@ -524,8 +530,8 @@ export interface Schema {
   messages: MessageRow; mta_sts_policies: MtaStsPolicyRow; nodes: NodeRow; oidc_sign_ins: OidcSignInRow
   outgoing_leases: OutgoingLeaseRow; outgoing_posts: OutgoingPostRow; past_deliveries: PastDeliveryRow
   past_messages: PastMessageRow; placement_seeds: PlacementSeedRow; placement_tests: PlacementTestRow
-  public_keys: PublicKeyRow; recovery_codes: RecoveryCodeRow; removed_usage: RemovedUsageRow
-  route_posts: RoutePostRow; routes: RouteRow; sandbox_mails: SandboxMailRow
+  public_keys: PublicKeyRow; recovery_codes: RecoveryCodeRow; relay_tokens: RelayTokenRow
+  removed_usage: RemovedUsageRow; route_posts: RoutePostRow; routes: RouteRow; sandbox_mails: SandboxMailRow
   sandbox_recipients: SandboxRecipientRow; seed_lists: SeedListRow; sender_security: SenderSecurityRow
   sessions: SessionRow; shared_ip_exclusions: SharedIpExclusionRow; size_samples: SizeSampleRow
   suppression_imports: SuppressionImportRow; suppression_policies: SuppressionPolicyRow

@@ -121,6 +121,7 @@ export const TABLE_KINDS = {
     public_keys: 'owned',
     rate_buckets: 'work',
     recovery_codes: 'owned',
+    relay_tokens: 'owned',
     routes: 'owned',
     sandbox_mails: 'age',
     sandbox_recipients: 'owned',
