@@ -26,7 +26,7 @@ import { createHabits } from '../../watching/events/habits.ts'
 import type { KnownTags } from '../../watching/tags/known-tags.ts'
 import { type AcceptParts, acceptingStore } from '../accept/accept.ts'
 import { createListExpander, memberStatements } from '../accept/list-recipients.ts'
-import { createReceivedMail, type ReceivedMail } from '../accept/received-mail.ts'
+import { createReceivedMailStore, type ReceivedMailStore } from '../accept/received-mail.ts'
 import { createLargeTexts, type LargeTexts } from '../compose/large-texts.ts'
 import { bodyOfDelivery, type PrepareParts } from '../compose/prepare.ts'
 import { createSecondaryKeys } from '../compose/secondary-keys.ts'
@@ -59,7 +59,7 @@ export interface MessagesArea extends Area {
   sendSystemMail: SystemMail
   sendTlsReport: TlsReportMail
   /** For mail that is received for routes. */
-  received: ReceivedMail
+  received: ReceivedMailStore
   largeTexts: LargeTexts
 }
 
@@ -147,7 +147,7 @@ export async function messagesArea(
   const removeMailOf = removeMail({ store, blobs, records, storageUrl, recorder, clock })
   return {
     ...{ delivery, shaping, siteOverrides, records, sources, blocks, accept, largeTexts },
-    received: createReceivedMail(accept),
+    received: createReceivedMailStore(accept),
     sendSystemMail: createSystemMail(core, accept),
     sendTlsReport: createTlsReportMail(core, accept),
     operations: [

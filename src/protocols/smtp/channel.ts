@@ -8,7 +8,7 @@
 import type { Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls'
 import type { MaybePromise } from '../../base/flow/cache.ts'
-import { localFaultOf, shortageOf } from '../../base/process/shortage.ts'
+import { connectionFaultOf, shortageOf } from '../../base/process/shortage.ts'
 import type { Clock, Timer } from '../../base/time/clock.ts'
 import { type Fault, SmtpFailure, type SmtpStage } from './failure.ts'
 import { ReplyParser, replyText, type SmtpReply } from './reply.ts'
@@ -231,7 +231,8 @@ export class Channel {
   }
 
   #reasonOf(error: NodeJS.ErrnoException): Fault['reason'] {
-    if (!this.#connected) return (shortageOf(error) ?? localFaultOf(error)) === null ? 'unreachable' : 'local'
+    if (!this.#connected)
+      return (shortageOf(error) ?? connectionFaultOf(error)) === null ? 'unreachable' : 'local'
     return /^(?:ERR_SSL|ERR_TLS|EPROTO)/.test(error.code ?? '') ? 'tls' : 'closed'
   }
 
