@@ -9,6 +9,7 @@ import { bounceConsequences } from '../../sending/suppressions/automatic.ts'
 import { describeDelivery, type PrepareParts, prepareDelivery } from '../compose/prepare.ts'
 import { transcriptStatement } from '../deliver/attempt/transcripts.ts'
 import { createQueue } from '../deliver/claim/queue.ts'
+import { deniedHosts } from '../deliver/connect/denied-hosts.ts'
 import { createStoredPolicies } from '../deliver/connect/receiver-tls.ts'
 import type { NextHop } from '../deliver/connect/routing.ts'
 import { createTlsCounts } from '../deliver/connect/tls-counts.ts'
@@ -125,5 +126,6 @@ function nextHopOf(
     return { kind: 'relay', host, port, auth: login, connections: config.relayConnections }
   }
   const policies = createStoredPolicies({ store, resolver, clock, allow })
-  return { kind: 'direct', port: config.mxPort, resolver, allow, policies }
+  const deny = deniedHosts(config.mxDeny)
+  return { kind: 'direct', port: config.mxPort, resolver, allow, deny, policies }
 }

@@ -12,7 +12,12 @@ import { type Cache, createCache, type MaybePromise } from '../../../base/flow/c
 import { type Cidr, classifyAddress, parseIp } from '../../../base/net/ip.ts'
 import type { Clock } from '../../../base/time/clock.ts'
 import { MINUTE_MS } from '../../../base/time/durations.ts'
-import { findMailHosts, type MailHost, type MxResult } from '../../../protocols/dns/mx.ts'
+import {
+  findMailHosts,
+  type MailHost,
+  type MailHostDenial,
+  type MxResult,
+} from '../../../protocols/dns/mx.ts'
 import type { Resolver } from '../../../protocols/dns/resolver.ts'
 import type { StsPolicies } from '../../../protocols/mta-sts/policies.ts'
 import type { SmtpAuth } from '../../../protocols/smtp/login.ts'
@@ -50,6 +55,8 @@ export type NextHop =
       port: number
       resolver: Resolver
       allow: readonly Cidr[]
+      /** Hosts that get no mail. */
+      deny?: MailHostDenial | undefined
       /** Null: MTA-STS is not used. */
       policies: StsPolicies | null
     }
@@ -126,8 +133,8 @@ export class Routing {
             ttlMs: REMEMBER_MS,
             entriesMax: DOMAINS_MAX,
             load: async (domain) => {
-              const { resolver, allow } = nextHop
-              const found = await findMailHosts(resolver, domain, { random, allow })
+              const { resolver, allow, deny } = nextHop
+              const found = await findMailHosts(resolver, domain, { random, allow, deny })
               return destinationOf(domain, found, parts.shaping())
             },
           })
