@@ -1565,7 +1565,7 @@ export interface Relay {
   /** Port */ port: number
   /** STARTTLS, TLS from the first byte, or none */ tls: 'starttls' | 'implicit' | 'none'
   /** Its certificate need not verify */ allow_unverified: boolean
-  /** Login; null: none */ login: { mechanism: 'auto' | 'plain' | 'login' | 'cram-md5' | 'xoauth2' | 'oauthbearer'; username: string; has_password: boolean; oauth: { token_url: string; client_id: string; scope: string | null; grant: 'client_credentials' | 'refresh_token'; has_client_secret: boolean; has_refresh_token: boolean } | null } | null
+  /** Login; null: none */ login: { mechanism: 'auto' | 'plain' | 'login' | 'cram-md5' | 'xoauth2' | 'oauthbearer'; username: string; has_password: boolean; oauth: { token_url: string; client_id: string; scope: string | null; grant: 'client_credentials' | 'refresh_token' | 'jwt_bearer'; client_auth: 'body' | 'basic'; has_client_secret: boolean; has_refresh_token: boolean; expires_at: string | null; error: string | null; error_at: string | null } | null } | null
   /** Limits */ limits: { connections: number | null; messages_per_connection: number | null; messages_per_second: number | null; messages_per_day: number | null; max_message_size: number | null }
   /** What it changes in messages */ alters: { return_path: boolean; message_id: boolean }
   /** Accounts whose messages may ask for it with o:relay; the first account always may */ offered_to: 'all' | string[]

@@ -12,8 +12,8 @@ import { createHttpClient } from '../../../platform/posts/http-client.ts'
 import { openPostgres } from '../../../platform/store/postgres/postgres.ts'
 import { createSealer } from '../../../platform/store/secrets/sealing.ts'
 import { type Store, StoreUnavailable } from '../../../platform/store/store.ts'
-import { createAccessTokens, type TokenLogin } from './access-tokens.ts'
-import type { TokenGrant } from './token-request.ts'
+import { givenRelay, type Relay, rowOfRelay } from '../relay.ts'
+import { createAccessTokens } from './access-tokens.ts'
 
 const MINUTE_MS = 60_000
 const LIFE_SECONDS = 3_600
@@ -52,23 +52,31 @@ async function startTokenServer(t: TestContext, { rotates = false } = {}) {
 
 const allow = [parseCidr('127.0.0.0/8')].flatMap((cidr) => cidr ?? [])
 
+const sealer = createSealer('secret')
+
 function tokensOn(t: TestContext, store: Store, clock: Clock, owner = 'one') {
   const client = createHttpClient({ resolve: async () => [], allow, clock: systemClock })
   t.after(() => client.close())
-  const sealer = createSealer('secret')
   return createAccessTokens({ store, sealer, clock, client, owner, log: pino({ level: 'silent' }) })
 }
 
-function loginAt(tokenUrl: string, grant: Partial<TokenGrant> = {}, revision = 1): TokenLogin {
-  return {
-    relay: 'm365',
-    revision,
-    grant: {
-      ...{ tokenUrl, clientId: 'client', clientSecret: 'hush-hush', clientAuth: 'body', scope: null },
-      ...{ grant: 'refresh_token', refreshToken: 'refresh-0', username: 'user@example.com' },
-      ...grant,
-    },
-  }
+interface Given {
+  clientSecret?: string
+  refreshToken?: string
+  /** Replaces the one before. */
+  revision?: number
+}
+
+/** A stored relay that logs in with a refresh token. */
+async function relayAt(store: Store, tokenUrl: string, given: Given = {}): Promise<Relay> {
+  const { clientSecret = 'hush-hush', refreshToken = 'refresh-0', revision = 1 } = given
+  const oauth = { token_url: tokenUrl, client_id: 'client', grant: 'refresh_token' as const }
+  const secrets = { client_secret: clientSecret, refresh_token: refreshToken }
+  const login = { username: 'user@example.com', oauth: { ...oauth, ...secrets } }
+  const relay = { ...givenRelay('m365', { host: 'relay.example', login }, null, sealer), revision }
+  await store.db.deleteFrom('relays').execute()
+  await store.db.insertInto('relays').values(rowOfRelay(relay, 0)).execute()
+  return relay
 }
 
 /** Waits in real time, for the network. */
@@ -85,7 +93,7 @@ eachStore(
     const server = await startTokenServer(t)
     const clock = createTestClock()
     const tokens = tokensOn(t, store, clock)
-    const token = tokens.of(loginAt(server.url))
+    const token = tokens.of(await relayAt(store, server.url))
     assert.equal(await token(), 'access-1')
     clock.leap(44 * MINUTE_MS)
     assert.equal(await token(), 'access-1')
@@ -97,14 +105,14 @@ eachStore(
     clock.leap(61 * MINUTE_MS)
     assert.equal(await token(), 'access-3', 'nobody has logged in meanwhile')
     // Another start of the service, with what is stored.
-    assert.equal(await tokensOn(t, store, clock, 'two').of(loginAt(server.url))(), 'access-3')
+    assert.equal(await tokensOn(t, store, clock, 'two').of(await relayAt(store, server.url))(), 'access-3')
     assert.equal(server.used.length, 3)
   },
 )
 
 eachStore('many logins at a time are one request', async (store, t) => {
   const server = await startTokenServer(t)
-  const token = tokensOn(t, store, createTestClock()).of(loginAt(server.url))
+  const token = tokensOn(t, store, createTestClock()).of(await relayAt(store, server.url))
   const all = await Promise.all(Array.from({ length: 20 }, () => token()))
   assert.deepEqual([...new Set(all), server.used.length], ['access-1', 1])
 })
@@ -112,7 +120,7 @@ eachStore('many logins at a time are one request', async (store, t) => {
 eachStore('a refused token is renewed at once, except for a new one', async (store, t) => {
   const server = await startTokenServer(t)
   const clock = createTestClock()
-  const token = tokensOn(t, store, clock).of(loginAt(server.url))
+  const token = tokensOn(t, store, clock).of(await relayAt(store, server.url))
   assert.equal(await token(), 'access-1')
   assert.equal(await token('access-1'), 'access-1', 'it is not its age')
   clock.leap(2 * MINUTE_MS)
@@ -125,16 +133,16 @@ eachStore('a failure has the words of the server, and lasts as long as it asks',
   const server = await startTokenServer(t)
   const clock = createTestClock()
   const tokens = tokensOn(t, store, clock)
-  const login = loginAt(server.url)
-  const token = tokens.of(login)
+  const relay = await relayAt(store, server.url)
+  const token = tokens.of(relay)
   const words = { error: 'invalid_grant', error_description: 'AADSTS700082: The refresh token has expired.' }
   server.fault = { status: 400, body: words }
   for (const _ of [1, 2, 3])
     await assert.rejects(async () => token(), /invalid_grant: AADSTS700082: The refresh token has expired\.$/)
   assert.equal(server.used.length, 1)
-  const { expiresAt, failure, failedAt } = await tokens.stateOf(login)
-  assert.deepEqual([expiresAt, failedAt], [null, clock.now()])
-  assert.match(failure ?? '', /AADSTS700082/)
+  const state = await tokens.stateOf(relay)
+  assert.deepEqual([state?.expiresAt, state?.failedAt], [null, clock.now()])
+  assert.match(state?.failure ?? '', /AADSTS700082/)
   clock.leap(6 * MINUTE_MS)
   server.fault = { status: 503, headers: { 'retry-after': '120' } }
   await assert.rejects(async () => token(), /status 503$/)
@@ -144,7 +152,7 @@ eachStore('a failure has the words of the server, and lasts as long as it asks',
   clock.leap(2 * MINUTE_MS)
   server.fault = null
   assert.equal(await token(), 'access-3')
-  assert.deepEqual(await tokens.stateOf(login), {
+  assert.deepEqual(await tokens.stateOf(relay), {
     expiresAt: clock.now() + LIFE_SECONDS * 1_000,
     failure: null,
     failedAt: null,
@@ -155,13 +163,13 @@ eachStore('a failure before the end leaves the token in use, and is shown', asyn
   const server = await startTokenServer(t)
   const clock = createTestClock()
   const tokens = tokensOn(t, store, clock)
-  const login = loginAt(server.url)
-  const token = tokens.of(login)
+  const relay = await relayAt(store, server.url)
+  const token = tokens.of(relay)
   await token()
   server.fault = { status: 401, body: { error: 'invalid_client' } }
   clock.leap(50 * MINUTE_MS)
   assert.equal(await token(), 'access-1')
-  await until('the failure', async () => /invalid_client/.test((await tokens.stateOf(login)).failure ?? ''))
+  await until('the failure', async () => /invalid_client/.test((await tokens.stateOf(relay))?.failure ?? ''))
   assert.equal(await token(), 'access-1')
   clock.leap(11 * MINUTE_MS)
   await assert.rejects(async () => token(), /invalid_client/)
@@ -173,15 +181,21 @@ eachStore(
     const server = await startTokenServer(t, { rotates: true })
     const clock = createTestClock()
     const tokens = tokensOn(t, store, clock)
-    assert.equal(await tokens.of(loginAt(server.url))(), 'access-1')
+    assert.equal(await tokens.of(await relayAt(store, server.url))(), 'access-1')
     clock.leap(50 * MINUTE_MS)
     // Another client secret, but no other refresh token.
-    assert.equal(await tokens.of(loginAt(server.url, { clientSecret: 'other' }, 2))(), 'access-2')
+    assert.equal(
+      await tokens.of(await relayAt(store, server.url, { clientSecret: 'other', revision: 2 }))(),
+      'access-2',
+    )
     assert.deepEqual(server.used, ['refresh-0', 'refresh-1'])
     // A process that has not read the change yet.
-    assert.equal(await tokens.of(loginAt(server.url))(), 'access-2')
+    assert.equal(await tokens.of(await relayAt(store, server.url))(), 'access-2')
     server.valid = 'refresh-new'
-    assert.equal(await tokens.of(loginAt(server.url, { refreshToken: 'refresh-new' }, 3))(), 'access-3')
+    assert.equal(
+      await tokens.of(await relayAt(store, server.url, { refreshToken: 'refresh-new', revision: 3 }))(),
+      'access-3',
+    )
     assert.deepEqual(server.used.slice(2), ['refresh-new'])
   },
 )
@@ -190,7 +204,7 @@ eachStore('every refresh token is used once, and nothing is stored in the clear'
   const server = await startTokenServer(t, { rotates: true })
   const clock = createTestClock()
   for (const owner of ['one', 'two', 'three']) {
-    await tokensOn(t, store, clock, owner).of(loginAt(server.url))()
+    await tokensOn(t, store, clock, owner).of(await relayAt(store, server.url))()
     clock.leap(61 * MINUTE_MS)
   }
   assert.deepEqual(server.used, ['refresh-0', 'refresh-1', 'refresh-2'])
@@ -216,7 +230,7 @@ eachStore('a database that is away while a refresh token comes does not cost it'
       return store.commit(unit, order)
     },
   }
-  const fetched = tokensOn(t, failing, clock).of(loginAt(server.url))()
+  const fetched = tokensOn(t, failing, clock).of(await relayAt(store, server.url))()
   let token: string | null = null
   void Promise.resolve(fetched).then((value) => {
     token = value
@@ -227,7 +241,7 @@ eachStore('a database that is away while a refresh token comes does not cost it'
   })
   assert.equal(token, 'access-1')
   clock.leap(61 * MINUTE_MS)
-  assert.equal(await tokensOn(t, store, clock).of(loginAt(server.url))(), 'access-2')
+  assert.equal(await tokensOn(t, store, clock).of(await relayAt(store, server.url))(), 'access-2')
 })
 
 test('two nodes at once ask once, and a node that died holds nobody up for long', async (t) => {
@@ -240,10 +254,10 @@ test('two nodes at once ask once, and a node that died holds nobody up for long'
   const server = await startTokenServer(t, { rotates: true })
   const clock = createTestClock()
   const [one, two] = stores.map((store, index) => tokensOn(t, store, clock, `node-${index}`))
-  const login = loginAt(server.url)
+  const relay = await relayAt(stores[0], server.url)
   const gate = Promise.withResolvers<void>()
   server.gate = gate.promise
-  const asked = [...Array(5)].flatMap(() => [one?.of(login)(), two?.of(login)()])
+  const asked = [...Array(5)].flatMap(() => [one?.of(relay)(), two?.of(relay)()])
   await until('a request', () => server.used.length > 0)
   gate.resolve()
   const stop = new AbortController()
@@ -255,7 +269,7 @@ test('two nodes at once ask once, and a node that died holds nobody up for long'
   await stores[0].commit([
     { sql: 'UPDATE relay_tokens SET taken_by = ?, taken_until = time_from_now(500)', values: ['gone'] },
   ])
-  assert.equal(await two?.of(login)(), 'access-2')
+  assert.equal(await two?.of(relay)(), 'access-2')
   stop.abort()
   await ticking
 })
@@ -267,3 +281,13 @@ async function tick(clock: TestClock, signal: AbortSignal): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 5))
   }
 }
+
+eachStore('a relay that was removed has no tokens, also where a login comes late', async (store, t) => {
+  const server = await startTokenServer(t)
+  const tokens = tokensOn(t, store, createTestClock())
+  const relay = await relayAt(store, server.url)
+  assert.deepEqual(await tokens.stateOf(relay), { expiresAt: null, failure: null, failedAt: null })
+  await store.db.deleteFrom('relays').execute()
+  await assert.rejects(async () => tokens.of(relay)(), /the relay m365 was removed/)
+  assert.deepEqual(await store.db.selectFrom('relay_tokens').selectAll().execute(), [])
+})

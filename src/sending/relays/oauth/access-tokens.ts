@@ -20,36 +20,25 @@ import { MINUTE_MS, SECOND_MS } from '../../../base/time/durations.ts'
 import type { HttpClient } from '../../../platform/posts/http-client.ts'
 import type { RelayTokenRow } from '../../../platform/store/schema.ts'
 import type { Sealer } from '../../../platform/store/secrets/sealing.ts'
-import { StaleWrite, type Statement, type Store } from '../../../platform/store/store.ts'
+import { StaleWrite, type Store } from '../../../platform/store/store.ts'
 import type { SmtpAuth } from '../../../protocols/smtp/login.ts'
+import { openSecret, type Relay, type TokenState } from '../relay.ts'
 import { NoAccessToken, requestTokens, type TokenGrant, type Tokens } from './token-request.ts'
 import { createTokenRows, type LoginKey } from './token-rows.ts'
 
-/** A login by access tokens, as the operator has set it. */
-export interface TokenLogin {
-  relay: string
-  revision: number
-  /** `refreshToken`: the one that was given. */
-  grant: TokenGrant
-}
-
-/** How the tokens of a login are. */
-export interface TokenState {
-  /** Unix milliseconds; null: there is none. */
-  expiresAt: number | null
-  /** Why there was none last time; null: there was one. */
-  failure: string | null
-  failedAt: number | null
-}
-
 export interface AccessTokens {
-  /** For `SmtpAuth`: resolves a current token. @throws NoAccessToken, Unavailable (the database) */
-  of(login: TokenLogin): SmtpAuth['secret']
-  stateOf(login: TokenLogin): Promise<TokenState>
-  /** Removes what is stored for a relay. */
-  removal(relay: string): Statement
+  /** For `SmtpAuth`: resolves a current token of the relay's login. @throws NoAccessToken, StoreUnavailable */
+  of(relay: Relay): SmtpAuth['secret']
+  /** Null: the relay's login has none. */
+  stateOf(relay: Relay): Promise<TokenState | null>
   /** Waits for requests in progress. */
   close(): Promise<void>
+}
+
+/** A login with its secrets. */
+interface TokenLogin extends LoginKey {
+  /** `refreshToken`: the one that was given. */
+  grant: TokenGrant
 }
 
 interface AccessTokenParts {
@@ -76,11 +65,27 @@ export function createAccessTokens(parts: AccessTokenParts): AccessTokens {
   /** By login, while they last. */
   const renewals = new Map<string, Promise<string>>()
 
-  /** Scope, secret and authentication may change without another refresh token: they are left out. */
-  function keyOf({ relay, revision, grant }: TokenLogin): LoginKey {
-    const { tokenUrl, clientId, grant: kind, refreshToken, username } = grant
-    const text = JSON.stringify([relay, tokenUrl, clientId, kind, refreshToken, username])
-    return { relay, revision, id: sealer.mac('relay-login', text).toString('hex') }
+  /** Null: it logs in without tokens. @throws as `openSecret` */
+  function loginOf(relay: Relay): TokenLogin | null {
+    const { name, revision, login } = relay
+    if (!login?.oauth) return null
+    const { tokenUrl, clientId, grant: kind } = login.oauth
+    const refreshToken = openSecret(sealer, relay, 'refresh_token')
+    // Scope, secret and authentication may change without another refresh token: they are left out.
+    const text = JSON.stringify([name, tokenUrl, clientId, kind, refreshToken, login.username])
+    return {
+      ...{ relay: name, revision, id: sealer.mac('relay-login', text).toString('hex') },
+      grant: {
+        ...{ ...login.oauth, refreshToken, username: login.username },
+        clientSecret: openSecret(sealer, relay, 'client_secret'),
+      },
+    }
+  }
+
+  async function rowOf(login: TokenLogin): Promise<RelayTokenRow> {
+    const row = await rows.read(login)
+    if (row === undefined) throw new NoAccessToken(`the relay ${login.relay} was removed`, MINUTE_MS)
+    return row
   }
 
   /** The token of the row, unless it has ended or belongs to an earlier state of the relay. */
@@ -89,56 +94,57 @@ export function createAccessTokens(parts: AccessTokenParts): AccessTokens {
     return isCurrent ? rows.accessToken(row) : null
   }
 
-  async function tokenOf(login: TokenLogin, refused: string | undefined): Promise<string> {
-    const key = keyOf(login)
-    const row = await rows.read(key)
-    const token = currentToken(row, key)
-    if (token === null) return renewed(login, key, null)
+  async function tokenOf(relay: Relay, refused: string | undefined): Promise<string> {
+    const login = loginOf(relay)
+    if (login === null) throw new Error(`the relay ${relay.name} has a password`)
+    const row = await rowOf(login)
+    const token = currentToken(row, login)
+    if (token === null) return renewed(login, null)
     const obtainedAt = Number(row.obtained_at)
-    if (token === refused) return clock.now() - obtainedAt < YOUNG_MS ? token : renewed(login, key, token)
+    if (token === refused) return clock.now() - obtainedAt < YOUNG_MS ? token : renewed(login, token)
     const renewAt = obtainedAt + (Number(row.expires_at) - obtainedAt) * RENEWED_AT
     // Its failure is stored, and shown once there is no token left.
-    if (clock.now() >= renewAt) void renewed(login, key, token).catch(() => {})
+    if (clock.now() >= renewAt) void renewed(login, token).catch(() => {})
     return token
   }
 
   /** A token other than `old`; callers at the same time get the same one. */
-  function renewed(login: TokenLogin, key: LoginKey, old: string | null): Promise<string> {
-    const running = renewals.get(key.id)
+  function renewed(login: TokenLogin, old: string | null): Promise<string> {
+    const running = renewals.get(login.id)
     if (running !== undefined) return running
-    const renewal = renew(login, key, old).finally(() => renewals.delete(key.id))
-    renewals.set(key.id, renewal)
+    const renewal = renew(login, old).finally(() => renewals.delete(login.id))
+    renewals.set(login.id, renewal)
     return renewal
   }
 
-  async function renew(login: TokenLogin, key: LoginKey, old: string | null): Promise<string> {
+  async function renew(login: TokenLogin, old: string | null): Promise<string> {
     for (;;) {
-      const row = await rows.read(key)
-      const token = currentToken(row, key)
+      const row = await rowOf(login)
+      const token = currentToken(row, login)
       if (token !== null && token !== old) return token
       const retryMs = Number(row.retry_at ?? 0) - clock.now()
-      if (row.failure !== null && retryMs > 0 && Number(row.revision) >= key.revision)
+      if (row.failure !== null && retryMs > 0 && Number(row.revision) >= login.revision)
         throw new NoAccessToken(row.failure, retryMs)
       if (await rows.take(row)) {
-        const tokens = await ask(login, key, row)
+        const tokens = await ask(login, row)
         if (tokens !== null) return tokens.accessToken
       } else await pause(clock, LOOK_EVERY_MS)
     }
   }
 
   /** Null: another process has stored tokens meanwhile. @throws NoAccessToken */
-  async function ask({ grant }: TokenLogin, key: LoginKey, row: RelayTokenRow): Promise<Tokens | null> {
+  async function ask(login: TokenLogin, row: RelayTokenRow): Promise<Tokens | null> {
     try {
-      const refreshToken = rows.refreshToken(row) ?? grant.refreshToken
-      const tokens = await requestTokens(client, clock, { ...grant, refreshToken })
+      const refreshToken = rows.refreshToken(row) ?? login.grant.refreshToken
+      const tokens = await requestTokens(client, clock, { ...login.grant, refreshToken })
       failPoint('token-before-commit')
-      await keep(key, row, tokens)
+      await keep(login, row, tokens)
       return tokens
     } catch (error) {
       if (error instanceof StaleWrite) return null
       if (!(error instanceof NoAccessToken)) throw error
-      log.warn({ relay: key.relay, reason: error.message }, 'no access token for a relay')
-      await rows.fail(row, key, error)
+      log.warn({ relay: login.relay, reason: error.message }, 'no access token for a relay')
+      await rows.fail(row, login, error)
       throw error
     }
   }
@@ -158,18 +164,19 @@ export function createAccessTokens(parts: AccessTokenParts): AccessTokens {
   }
 
   return {
-    of: (login) => (refused) => tokenOf(login, refused),
-    async stateOf(login) {
-      const key = keyOf(login)
-      const row = await rows.read(key)
-      const counts = Number(row.revision) >= key.revision
+    of: (relay) => (refused) => tokenOf(relay, refused),
+    async stateOf(relay) {
+      const login = loginOf(relay)
+      if (login === null) return null
+      const row = await rows.find(login)
+      if (row === undefined || Number(row.revision) < login.revision)
+        return { expiresAt: null, failure: null, failedAt: null }
+      const numberOf = (value: number | null) => (value === null ? null : Number(value))
       return {
-        expiresAt: counts && row.expires_at !== null ? Number(row.expires_at) : null,
-        failure: counts ? row.failure : null,
-        failedAt: counts && row.failed_at !== null ? Number(row.failed_at) : null,
+        ...{ expiresAt: numberOf(row.expires_at), failure: row.failure },
+        failedAt: numberOf(row.failed_at),
       }
     },
-    removal: rows.removal,
     close: async () => void (await Promise.allSettled(renewals.values())),
   }
 }

@@ -17,17 +17,12 @@ import {
   RESPONSE_MAX_BYTES,
   withAdvice,
 } from '../../../platform/posts/http-client.ts'
+import type { OAuthLogin } from '../relay.ts'
 
 /** What a token is asked for with. */
-export interface TokenGrant {
-  tokenUrl: string
-  clientId: string
+export interface TokenGrant extends OAuthLogin {
   /** For `jwt_bearer` the private key, PEM. Null: a public client. */
   clientSecret: string | null
-  /** Where the client's secret goes (RFC 6749 §2.3.1). */
-  clientAuth: 'body' | 'basic'
-  scope: string | null
-  grant: 'client_credentials' | 'refresh_token' | 'jwt_bearer'
   /** For that grant. */
   refreshToken: string | null
   /** Whom an assertion is about. */
@@ -102,10 +97,11 @@ function requestOf(grant: TokenGrant, now: number) {
     ...(grant.grant === 'refresh_token' && { refresh_token: refreshToken ?? '' }),
   }
   if (clientSecret === null) return { headers: {}, fields: { ...fields, client_id: clientId } }
-  if (clientAuth === 'body')
-    return { headers: {}, fields: { ...fields, client_id: clientId, client_secret: clientSecret } }
-  const pair = Buffer.from(`${formEncoded(clientId)}:${formEncoded(clientSecret)}`)
-  return { headers: { authorization: `Basic ${pair.toString('base64')}` }, fields }
+  if (clientAuth === 'basic') {
+    const pair = Buffer.from(`${formEncoded(clientId)}:${formEncoded(clientSecret)}`)
+    return { headers: { authorization: `Basic ${pair.toString('base64')}` }, fields }
+  }
+  return { headers: {}, fields: { ...fields, client_id: clientId, client_secret: clientSecret } }
 }
 
 const formEncoded = (text: string) => new URLSearchParams([['', text]]).toString().slice(1)

@@ -3,7 +3,7 @@ import type { Clock } from '../../../base/time/clock.ts'
 import { HOUR_MS, SECOND_MS } from '../../../base/time/durations.ts'
 import type { RelayTokenRow } from '../../../platform/store/schema.ts'
 import type { Sealer } from '../../../platform/store/secrets/sealing.ts'
-import { insert, type Statement, type Store } from '../../../platform/store/store.ts'
+import type { Statement, Store } from '../../../platform/store/store.ts'
 import type { NoAccessToken, Tokens } from './token-request.ts'
 
 /** Whose tokens they are. */
@@ -29,21 +29,24 @@ export function createTokenRows(store: Store, sealer: Sealer, clock: Clock, owne
   const { db, leaseTimes } = store
   const nowMs = () => Math.floor(clock.now())
 
-  const newRow = ({ id, relay, revision }: LoginKey): Statement => {
-    const { sql, values } = insert('relay_tokens', {
-      ...{ login: id, relay, revision, access_sealed: null, obtained_at: null, expires_at: null },
-      ...{ refresh_sealed: null, generation: 0, failure: null, failed_at: null, retry_at: null },
-      ...{ taken_by: null, taken_until: 0, updated_at: nowMs() },
-    })
-    return { sql: `${sql} ON CONFLICT DO NOTHING`, values }
-  }
+  /** Not for a relay that was removed meanwhile. */
+  const newRow = ({ id, relay }: LoginKey): Statement => ({
+    sql: `INSERT INTO relay_tokens (login, relay, revision, generation, taken_until, updated_at)
+      SELECT CAST(? AS TEXT), name, 0, 0, 0, CAST(? AS BIGINT) FROM relays WHERE name = ? ON CONFLICT DO NOTHING`,
+    values: [id, nowMs(), relay],
+  })
 
   const find = ({ id }: LoginKey) =>
     db.selectFrom('relay_tokens').selectAll().where('login', '=', id).executeTakeFirst()
 
   return {
-    /** The row of the login, which is made if there is none. Rows of earlier logins of the relay are removed. */
-    async read(key: LoginKey): Promise<RelayTokenRow> {
+    find,
+
+    /**
+     * The row of the login, which is made if there is none. Rows of earlier logins of the relay are removed. Undefined: the
+     * relay was removed.
+     */
+    async read(key: LoginKey): Promise<RelayTokenRow | undefined> {
       const known = await find(key)
       if (known !== undefined) return known
       await store.commit([
@@ -53,7 +56,7 @@ export function createTokenRows(store: Store, sealer: Sealer, clock: Clock, owne
           values: [key.relay, key.id, nowMs() - KEPT_MS],
         },
       ])
-      return (await find(key)) as RelayTokenRow
+      return find(key)
     },
 
     accessToken: ({ login, access_sealed: sealed }: RelayTokenRow): string | null =>
@@ -103,24 +106,21 @@ export function createTokenRows(store: Store, sealer: Sealer, clock: Clock, owne
       ])
     },
 
-    /** Stores why there are no tokens. A token that still counts stays. */
+    /** Stores why there are no tokens. A token stays, unless it is of an earlier state of the relay. */
     async fail(row: RelayTokenRow, { revision }: LoginKey, failure: NoAccessToken): Promise<void> {
       const { login, generation } = row
       const now = nowMs()
       await store.commit([
         {
-          sql: `UPDATE relay_tokens SET failure = ?, failed_at = ?, retry_at = ?, revision = ?, taken_by = NULL,
-              taken_until = 0, updated_at = ? WHERE login = ? AND generation = ?`,
-          values: [failure.message, now, now + failure.retryMs, revision, now, login, generation],
+          sql: `UPDATE relay_tokens SET failure = ?, failed_at = ?, retry_at = ?, taken_by = NULL, taken_until = 0,
+              expires_at = CASE WHEN revision < ? THEN NULL ELSE expires_at END, revision = ?, updated_at = ?
+            WHERE login = ? AND generation = ?`,
+          values: [
+            ...[failure.message, now, now + failure.retryMs],
+            ...[revision, revision, now, login, generation],
+          ],
         },
       ])
     },
-
-    all: () => db.selectFrom('relay_tokens').selectAll().execute(),
-
-    removal: (relay: string): Statement => ({
-      sql: 'DELETE FROM relay_tokens WHERE relay = ?',
-      values: [relay],
-    }),
   }
 }
