@@ -145,7 +145,7 @@ export function outcomeOfFailure(failure: SmtpFailure): Outcome {
   return isPermanent ? bounced(failureOf(CODE.failed, failure.message)) : connectionFailure(failure.message)
 }
 
-/** events.md: 498 `No MX`, temporary for what may change, permanent at once for NXDOMAIN and null MX. */
+/** events.md: 498 `No MX`, temporary for what may change, permanent at once for NXDOMAIN, null MX and denied hosts. */
 export function outcomeOfMx(found: Exclude<MxResult, { kind: 'hosts' }>, domain: string): Outcome {
   const noMx = (description: string) => failureOf(CODE_NO_MX, `No MX for ${domain}`, description)
   switch (found.kind) {
@@ -157,6 +157,11 @@ export function outcomeOfMx(found: Exclude<MxResult, { kind: 'hosts' }>, domain:
       return deferred(noMx('the domain has neither MX nor address records'))
     case 'forbidden':
       return deferred(noMx('its mail hosts have only private addresses, which are not allowed'))
+    case 'denied':
+      return bounced({
+        ...failureOf(CODE_NO_MX, `Mail to the mail hosts of ${domain} is not allowed here`, found.reason),
+        enhanced: '5.7.1',
+      })
     case 'temporary':
       return deferred(noMx(found.reason))
   }

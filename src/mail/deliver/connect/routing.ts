@@ -12,9 +12,15 @@ import { type Cache, createCache, type MaybePromise } from '../../../base/flow/c
 import { type Cidr, classifyAddress, parseIp } from '../../../base/net/ip.ts'
 import type { Clock } from '../../../base/time/clock.ts'
 import { MINUTE_MS } from '../../../base/time/durations.ts'
-import { findMailHosts, type MailHost, type MxResult } from '../../../protocols/dns/mx.ts'
+import {
+  findMailHosts,
+  type MailHost,
+  type MailHostDenial,
+  type MxResult,
+} from '../../../protocols/dns/mx.ts'
 import type { Resolver } from '../../../protocols/dns/resolver.ts'
 import type { StsPolicies } from '../../../protocols/mta-sts/policies.ts'
+import type { SmtpAuth } from '../../../protocols/smtp/login.ts'
 import type { Prepared, Routed, TlsPolicy } from '../contract.ts'
 import { type LaneInfo, NO_SOURCE, type Source, sourceIp } from '../lanes/lanes.ts'
 import type { LaneLimits, ShapingTable } from '../shaping/shaping-table.ts'
@@ -40,7 +46,7 @@ export type NextHop =
       kind: 'relay'
       host: string
       port: number
-      auth: RelayLogin | null
+      auth: SmtpAuth | null
       /** At a time from one source; where a relay refuses some of them, pacing reduces their number. */
       connections: number
     }
@@ -49,16 +55,11 @@ export type NextHop =
       port: number
       resolver: Resolver
       allow: readonly Cidr[]
+      /** Hosts that get no mail. */
+      deny?: MailHostDenial | undefined
       /** Null: MTA-STS is not used. */
       policies: StsPolicies | null
     }
-
-interface RelayLogin {
-  user: string
-  password: string
-  /** The password is sent whatever the relay's certificate. */
-  allowUnverified?: boolean
-}
 
 export interface RoutingParts {
   nextHop: NextHop
@@ -132,8 +133,8 @@ export class Routing {
             ttlMs: REMEMBER_MS,
             entriesMax: DOMAINS_MAX,
             load: async (domain) => {
-              const { resolver, allow } = nextHop
-              const found = await findMailHosts(resolver, domain, { random, allow })
+              const { resolver, allow, deny } = nextHop
+              const found = await findMailHosts(resolver, domain, { random, allow, deny })
               return destinationOf(domain, found, parts.shaping())
             },
           })
@@ -255,11 +256,11 @@ const ownTls = (required: boolean, verify: boolean, key: string): HostTls => ({
 const senderTls = ({ required, verify }: TlsPolicy) => ownTls(required, verify, `${required} ${verify}`)
 
 /**
- * For a relay that gets a password, whatever sender and recipient say: TLS whose certificate is for `host`, unless the
+ * For a relay that we log in to, whatever sender and recipient say: TLS whose certificate is for `host`, unless the
  * operator accepts any certificate. A loopback address may do without TLS, never with a certificate that does not verify
- * (protocols/smtp/client.ts).
+ * (protocols/smtp/login.ts).
  */
-function relayTls(host: string, { allowUnverified = false }: RelayLogin): HostTls {
+function relayTls(host: string, { allowUnverified = false }: SmtpAuth): HostTls {
   const isLocal = host === 'localhost' || classifyAddress(host) === 'loopback'
   return ownTls(!isLocal, !isLocal && !allowUnverified, 'relay')
 }
