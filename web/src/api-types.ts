@@ -1763,6 +1763,14 @@ export interface SmtpCredential {
   /** Always null */ size_bytes: null
 }
 
+/** A topic of Amazon SNS whose notifications are taken */
+export interface SnsTopic {
+  /** Its Amazon Resource Name */ arn: string
+  /** URL to subscribe to it; keep it to yourself */ endpoint: string
+  /** When the subscription was confirmed; null: there is none */ confirmed_at: string | null
+  /** When it was named */ created_at: string
+}
+
 /** Statistics by interval or group */
 export interface Stats {
   /** Start of the first interval */ start: string
@@ -2260,6 +2268,7 @@ export interface Answers {
   'DELETE /sendwright/v1/sessions/{}': { message: string }
   'DELETE /sendwright/v1/shaping/{}/limits': { message: string }
   'DELETE /sendwright/v1/shaping/{}/pause': { message: string }
+  'DELETE /sendwright/v1/sns/topics/{}': { message: string }
   'DELETE /sendwright/v1/users/{}/totp': User
   'DELETE /v1/alerts/settings/events/{}': { message: string }
   'DELETE /v1/analytics/tags': { message: string }
@@ -2344,6 +2353,7 @@ export interface Answers {
   'GET /sendwright/v1/sessions': { total_count: number; items: BrowserSession[] }
   'GET /sendwright/v1/shaping': Shaping
   'GET /sendwright/v1/sign-in-methods': { password: boolean; oidc: { label: string } | null }
+  'GET /sendwright/v1/sns/topics': { items: SnsTopic[] }
   'GET /sendwright/v1/system': System
   'GET /sendwright/v1/system/checks': { items: SystemCheck[] }
   'GET /sendwright/v1/unknown-replies': { days: number; rules: string; items: UnknownReply[]; partial?: boolean }
@@ -2488,6 +2498,7 @@ export interface Answers {
   'POST /sendwright/v1/queue/actions': { matched: number; changed: number }
   'POST /sendwright/v1/relays': Relay
   'POST /sendwright/v1/session': { message: string }
+  'POST /sendwright/v1/sns/notifications/{}': { message: string }
   'POST /sendwright/v1/templates/render': RenderedTemplate
   'POST /sendwright/v1/users/{}/invitation': User
   'POST /sendwright/v1/users/{}/password': User
@@ -2567,6 +2578,7 @@ export interface Answers {
   'PUT /sendwright/v1/relays/{}': Relay
   'PUT /sendwright/v1/shaping/{}/limits': SiteOrder
   'PUT /sendwright/v1/shaping/{}/pause': SiteOrder
+  'PUT /sendwright/v1/sns/topics/{}': SnsTopic
   'PUT /v1/alerts/settings/events/{}': AlertSetting
   'PUT /v1/analytics/tags': { message: string }
   'PUT /v1/dkim_management/domains/{}/rotation': { domain: RotationDomain }

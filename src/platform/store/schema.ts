@@ -429,6 +429,9 @@ export interface SharedIpExclusionRow {
 export interface SizeSampleRow {
   node: string; at: number; kind: string; bytes: number; row_count: number
 }
+export interface SnsTopicRow {
+  arn: string; token: string; created_at: number; confirmed_at: number | null; subscription_at: number
+}
 export interface SuppressionImportRow {
   id: string; account_id: string; domain_id: string; kind: SuppressionKind; blob: string; rows_done: number
   rows_bad: number; attempts: number; lease_token: string | null; lease_owner: string | null
@@ -550,11 +553,12 @@ export interface Schema {
   route_posts: RoutePostRow; routes: RouteRow; sandbox_mails: SandboxMailRow
   sandbox_recipients: SandboxRecipientRow; seed_lists: SeedListRow; sender_security: SenderSecurityRow
   sessions: SessionRow; shared_ip_exclusions: SharedIpExclusionRow; size_samples: SizeSampleRow
-  suppression_imports: SuppressionImportRow; suppression_policies: SuppressionPolicyRow
-  suppressions: SuppressionRow; tags: TagRow; template_versions: TemplateVersionRow; templates: TemplateRow
-  tls_reports: TlsReportRow; tls_results: TlsResultRow; tracking_links: TrackingLinkRow
-  tracking_settings: TrackingSettingsRow; transcripts: TranscriptRow; unsubscribe_tags: UnsubscribeTagRow
-  user_identities: UserIdentityRow; user_places: UserPlaceRow; user_tokens: UserTokenRow; users: UserRow
+  sns_topics: SnsTopicRow; suppression_imports: SuppressionImportRow
+  suppression_policies: SuppressionPolicyRow; suppressions: SuppressionRow; tags: TagRow
+  template_versions: TemplateVersionRow; templates: TemplateRow; tls_reports: TlsReportRow
+  tls_results: TlsResultRow; tracking_links: TrackingLinkRow; tracking_settings: TrackingSettingsRow
+  transcripts: TranscriptRow; unsubscribe_tags: UnsubscribeTagRow; user_identities: UserIdentityRow
+  user_places: UserPlaceRow; user_tokens: UserTokenRow; users: UserRow
   validation_addresses: ValidationAddressRow; validation_jobs: ValidationJobRow
   validation_probes: ValidationProbeRow; webhook_attempts: WebhookAttemptRow
   webhook_changes: WebhookChangeRow

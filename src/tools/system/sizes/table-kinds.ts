@@ -132,6 +132,7 @@ export const TABLE_KINDS = {
     sessions: 'age',
     shared_ip_exclusions: 'owned',
     size_samples: 'age',
+    sns_topics: 'owned',
     tracking_settings: 'owned',
     user_identities: 'owned',
     user_places: 'age',
