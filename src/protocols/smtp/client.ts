@@ -7,8 +7,8 @@
  * 4. AUTH PLAIN or LOGIN where credentials are given (RFC 4954): over TLS that verifies, or without TLS to a loopback
  *    address whose server offers none.
  *
- * Transactions on the connection are in connection.ts. Left out: MX lookup, the choice of TLS policy, pools, DSN and
- * REQUIRETLS. Nothing is retried here: the caller decides. In particular, with `tls: 'opportunistic'`, a failure with
+ * Transactions on the connection are in connection.ts. Left out: MX lookup, the choice of TLS policy, pools and DSN.
+ * Nothing is retried here: the caller decides. In particular, with `tls: 'opportunistic'`, a failure with
  * stage `tls` means that the peer offers TLS which does not work, or does not verify although `verify` demands it; the
  * caller may connect again with `tls: 'none'`. A server that just does not offer STARTTLS, or refuses it with a reply, is
  * used in plain text on the same connection.
