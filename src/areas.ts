@@ -30,6 +30,7 @@ import { dynamicPoolsArea } from './sending/dynamic-pools/area.ts'
 import { ipsArea } from './sending/ips/area.ts'
 import { addressesForDomains, openAddresses } from './sending/ips/known-addresses.ts'
 import { listsArea } from './sending/lists/area.ts'
+import { relaysArea } from './sending/relays/area.ts'
 import { suppressionsArea } from './sending/suppressions/area.ts'
 import { templatesArea } from './sending/templates/area.ts'
 import { trackingArea } from './sending/tracking/area.ts'
@@ -107,6 +108,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
     ...{ clock: core.clock, log: core.log },
   })
   const ips = add(ipsArea(core, { known: addresses, figures: metrics.figures, shaping: shaping.current }))
+  add(await relaysArea(core))
   const { known: tags } = add(tagsArea(core, metrics))
   const { tracker, previewTracker, unsubscribable } = add(
     await trackingArea(core, { ...certificates, known, lists: lists.store }),

@@ -46,6 +46,7 @@ export function startSmtp(core: Core, uses: SmtpUses): Promise<SmtpListener> {
     implicitTlsPort: config.smtpsPort,
     connectionsPerAddressMax: config.smtpConnectionsPerIpMax,
     connectionsMax: SMTP_CONNECTIONS_MAX,
+    balancers: config.smtpBalancers,
     session: {
       hostname: config.hostname,
       limits: {

@@ -110,7 +110,7 @@ export interface ReceivedMailParts {
 /** What is known of a mail that is not kept. */
 export type DroppedMessage = Omit<ReceivedMessage, 'forwards' | 'forwardFields' | 'post'>
 
-export interface ReceivedMail {
+export interface ReceivedMailStore {
   /**
    * Stores the message durably, with an accepted event per recipient and what `also` returns for it. A spooled mail has
    * then been kept. Null: the list has distributed this mail already; nothing was stored.
@@ -126,7 +126,7 @@ export interface ReceivedMail {
   reject(message: DroppedMessage, reason: string, description: string): Promise<void>
 }
 
-export function createReceivedMail(parts: ReceivedMailParts): ReceivedMail {
+export function createReceivedMailStore(parts: ReceivedMailParts): ReceivedMailStore {
   const { store, clock, recorder } = parts
   return {
     async store(message, also) {

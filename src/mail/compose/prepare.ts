@@ -12,8 +12,7 @@ import type { SandboxGate } from '../../people/sandbox/gate.ts'
 import { SYSTEM_ACCOUNT_ID } from '../../platform/store/account-rows.ts'
 import type { DeliveryRow } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
-import type { SigningKey } from '../../protocols/dkim/sign.ts'
-import type { Signers } from '../../protocols/dkim/signing-pool/signers.ts'
+import { type SigningKey, signMessage } from '../../protocols/dkim/sign.ts'
 import { type MimeMessage, messageSize } from '../../protocols/message/mime-message.ts'
 import { parseMailbox } from '../../protocols/mime/address.ts'
 import { makeFit } from '../../protocols/mime/downgrade.ts'
@@ -52,7 +51,6 @@ export interface PrepareParts extends CopyParts {
   accounts: Pick<AccountDirectory, 'byId'>
   domains: DomainDirectory
   signingKeys: SigningKeys
-  signers: Pick<Signers, 'sign'>
   suppressions: SuppressionCheck
   secondaryKeys: SecondaryKeys
   clock: Clock
@@ -203,7 +201,7 @@ async function signedDelivery(
     throw unreadableKey(error)
   })
   const signed = async (plain: MimeMessage): Promise<MimeMessage> => {
-    const signatures = await parts.signers.sign(plain, signing, { signedAt: new Date(record.createdAt) })
+    const signatures = await signMessage(plain, signing, { signedAt: new Date(record.createdAt) })
     return { ...plain, headers: [...signatures, ...plain.headers] }
   }
   const message = await signed(copy.message)

@@ -2,6 +2,7 @@
 
 import type { Core } from '../../core.ts'
 import { connectSmtp } from '../../protocols/smtp/client.ts'
+import { passwordLogin } from '../../protocols/smtp/login.ts'
 import type { CaptureListener } from '../../receiving/inbox/capture-listener.ts'
 import type { Sources } from '../../sending/ips/source-addresses.ts'
 import { bounceConsequences } from '../../sending/suppressions/automatic.ts'
@@ -117,9 +118,13 @@ function nextHopOf(
 ): NextHop {
   if (capture) {
     const { host, port, auth } = capture
-    return { kind: 'relay', host, port, auth, connections: CAPTURE_CONNECTIONS }
+    return { kind: 'relay', host, port, auth: passwordLogin(auth), connections: CAPTURE_CONNECTIONS }
   }
-  if (config.delivery.kind === 'relay') return { ...config.delivery, connections: config.relayConnections }
+  if (config.delivery.kind === 'relay') {
+    const { host, port, auth } = config.delivery
+    const login = auth && passwordLogin(auth)
+    return { kind: 'relay', host, port, auth: login, connections: config.relayConnections }
+  }
   const policies = createStoredPolicies({ store, resolver, clock, allow })
   const deny = deniedHosts(config.mxDeny)
   return { kind: 'direct', port: config.mxPort, resolver, allow, deny, policies }

@@ -87,7 +87,8 @@ export function createDispatch(parts: DispatchParts): Dispatch {
     let uploads: Uploads | null = null
     let memory: Release | undefined
     try {
-      if (spec.crossSite !== true && origin.refuses(exchange.method, headers)) throw new Forbidden()
+      if (spec.crossSite !== true && origin.refuses(exchange.method, headers))
+        throw new Forbidden(undefined, { why: 'a page of another site has sent this' })
       if (httpsOnly !== null && isConfidential(spec) && remote.isExposed(exchange.arrival)) {
         if (spec.opensByLink !== true)
           throw new Forbidden(`Call ${httpsOnly} instead: over plain http others can read keys and passwords`)

@@ -369,6 +369,21 @@ export interface PublicKeyRow {
 export interface RecoveryCodeRow {
   user_id: string; digest: string
 }
+export interface RelayDayRow {
+  name: string; day_at: number; used: number
+}
+export interface RelayRuleRow {
+  id: number; rules_json: string; updated_at: number
+}
+export interface RelayRow {
+  name: string; host: string; port: number; tls: 'starttls' | 'implicit' | 'none'; allow_unverified: Flag
+  mechanism: 'auto' | 'plain' | 'login' | 'cram-md5' | 'xoauth2' | 'oauthbearer' | null
+  username: string | null; password_sealed: Uint8Array | null; oauth_json: string | null
+  client_secret_sealed: Uint8Array | null; refresh_token_sealed: Uint8Array | null; connections: number | null
+  messages_per_connection: number | null; messages_per_second: number | null; messages_per_day: number | null
+  max_message_size: number | null; alters_return_path: Flag; alters_message_id: Flag
+  offered_json: string | null; revision: number; created_at: number; updated_at: number
+}
 export interface RemovedUsageRow {
   account_id: string; domain_id: string; month_at: number; accepted: number
 }
@@ -524,10 +539,11 @@ export interface Schema {
   messages: MessageRow; mta_sts_policies: MtaStsPolicyRow; nodes: NodeRow; oidc_sign_ins: OidcSignInRow
   outgoing_leases: OutgoingLeaseRow; outgoing_posts: OutgoingPostRow; past_deliveries: PastDeliveryRow
   past_messages: PastMessageRow; placement_seeds: PlacementSeedRow; placement_tests: PlacementTestRow
-  public_keys: PublicKeyRow; recovery_codes: RecoveryCodeRow; removed_usage: RemovedUsageRow
-  route_posts: RoutePostRow; routes: RouteRow; sandbox_mails: SandboxMailRow
-  sandbox_recipients: SandboxRecipientRow; seed_lists: SeedListRow; sender_security: SenderSecurityRow
-  sessions: SessionRow; shared_ip_exclusions: SharedIpExclusionRow; size_samples: SizeSampleRow
+  public_keys: PublicKeyRow; recovery_codes: RecoveryCodeRow; relay_days: RelayDayRow
+  relay_rules: RelayRuleRow; relays: RelayRow; removed_usage: RemovedUsageRow; route_posts: RoutePostRow
+  routes: RouteRow; sandbox_mails: SandboxMailRow; sandbox_recipients: SandboxRecipientRow
+  seed_lists: SeedListRow; sender_security: SenderSecurityRow; sessions: SessionRow
+  shared_ip_exclusions: SharedIpExclusionRow; size_samples: SizeSampleRow
   suppression_imports: SuppressionImportRow; suppression_policies: SuppressionPolicyRow
   suppressions: SuppressionRow; tags: TagRow; template_versions: TemplateVersionRow; templates: TemplateRow
   tls_reports: TlsReportRow; tls_results: TlsResultRow; tracking_links: TrackingLinkRow

@@ -37,7 +37,8 @@ const RETENTION_EVERY_MS = HOUR_MS
 export function bouncesArea(core: Core, { known, isOwnHost }: BouncesUses): BouncesArea {
   const { config, store, sealer, domains, clock, log, recorder } = core
   const rules = loadRules(config.bounceRulesFile)
-  log.info({ version: rules.version, rules: rules.rules.length }, 'bounce classification rules')
+  if (config.bounceRulesFile !== null)
+    log.info({ version: rules.version, rules: rules.rules.length }, 'bounce classification rules read')
   const logRefusals = createRefusalLog(rules, clock, log)
   const keepMs = config.eventRetentionDays * DAY_MS
   const mac = (data: Uint8Array) => sealer.mac('return-path', data)

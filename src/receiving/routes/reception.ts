@@ -17,7 +17,7 @@ import type { Clock } from '../../base/time/clock.ts'
 import {
   type DroppedMessage,
   type ReadMail,
-  type ReceivedMail,
+  type ReceivedMailStore,
   type ReceivedMessage,
   type ReceivedPost,
   readMail,
@@ -59,7 +59,7 @@ interface RouteReceptionParts extends Pick<PlanParts, 'posts' | 'recorder'> {
   domains: DomainDirectory
   accounts: AccountDirectory
   signingKeys: Pick<SigningKeys, 'active'>
-  received: ReceivedMail
+  received: ReceivedMailStore
   check: MailCheck
   score: SpamScorer
   clock: Clock
@@ -363,7 +363,7 @@ const FORWARDING_IS_FULL = '451 4.7.1 The message limit of the account is reache
 /** Each further try means that the same mail was stored in between. */
 const TRIES_MAX = 10
 
-/** Forwards the mail only where it has not been forwarded yet. @throws as ReceivedMail.store */
+/** Forwards the mail only where it has not been forwarded yet. @throws as ReceivedMailStore.store */
 async function storeOnce(
   { received, copies, log }: RouteReceptionParts,
   message: ReceivedMessage,

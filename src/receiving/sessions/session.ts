@@ -137,7 +137,7 @@ export async function serveClient(
   loggedIn: () => void,
 ): Promise<void> {
   try {
-    if (implicitTls) await secure(channel, parts)
+    if (implicitTls) await secure(channel, parts, true)
     await new Session(channel, remoteAddress, parts, implicitTls, loggedIn).run()
   } catch (error) {
     if (error instanceof ChannelClosed) {
@@ -263,7 +263,7 @@ class Session {
 
   async #startTls(): Promise<void> {
     this.#channel.reply('220 2.0.0 Ready to start TLS')
-    await secure(this.#channel, this.#parts)
+    await secure(this.#channel, this.#parts, false)
     this.#login = null
     this.#transaction = null
     this.#dialogue.secured()
@@ -378,9 +378,9 @@ class Session {
   }
 }
 
-function secure(channel: ServerChannel, { secureContext }: SessionParts): Promise<void> {
+function secure(channel: ServerChannel, { secureContext }: SessionParts, implicit: boolean): Promise<void> {
   assert(secureContext, 'TLS without a certificate')
-  return channel.secure(secureContext(), HANDSHAKE_MS)
+  return channel.secure(secureContext(), HANDSHAKE_MS, implicit)
 }
 
 function readMailbox(text: string, refusal: string): Mailbox {

@@ -20,6 +20,7 @@ import {
 } from '../../../protocols/dns/mx.ts'
 import type { Resolver } from '../../../protocols/dns/resolver.ts'
 import type { StsPolicies } from '../../../protocols/mta-sts/policies.ts'
+import type { SmtpAuth } from '../../../protocols/smtp/login.ts'
 import type { Prepared, Routed, TlsPolicy } from '../contract.ts'
 import { type LaneInfo, NO_SOURCE, type Source, sourceIp } from '../lanes/lanes.ts'
 import type { LaneLimits, ShapingTable } from '../shaping/shaping-table.ts'
@@ -45,7 +46,7 @@ export type NextHop =
       kind: 'relay'
       host: string
       port: number
-      auth: RelayLogin | null
+      auth: SmtpAuth | null
       /** At a time from one source; where a relay refuses some of them, pacing reduces their number. */
       connections: number
     }
@@ -59,13 +60,6 @@ export type NextHop =
       /** Null: MTA-STS is not used. */
       policies: StsPolicies | null
     }
-
-interface RelayLogin {
-  user: string
-  password: string
-  /** The password is sent whatever the relay's certificate. */
-  allowUnverified?: boolean
-}
 
 export interface RoutingParts {
   nextHop: NextHop
@@ -263,11 +257,11 @@ const senderTls = ({ required, verify }: TlsPolicy) =>
   ownTls(required !== false, verify, `${required} ${verify}`)
 
 /**
- * For a relay that gets a password, whatever sender and recipient say: TLS whose certificate is for `host`, unless the
+ * For a relay that we log in to, whatever sender and recipient say: TLS whose certificate is for `host`, unless the
  * operator accepts any certificate. A loopback address may do without TLS, never with a certificate that does not verify
- * (protocols/smtp/client.ts).
+ * (protocols/smtp/login.ts).
  */
-function relayTls(host: string, { allowUnverified = false }: RelayLogin): HostTls {
+function relayTls(host: string, { allowUnverified = false }: SmtpAuth): HostTls {
   const isLocal = host === 'localhost' || classifyAddress(host) === 'loopback'
   return ownTls(!isLocal, !isLocal && !allowUnverified, 'relay')
 }

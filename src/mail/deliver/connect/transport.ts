@@ -12,7 +12,7 @@
  */
 import type { ByteBudget } from '../../../base/flow/byte-budget.ts'
 import { failPoint } from '../../../base/flow/fail-point.ts'
-import { localFaultOf, shortageOf } from '../../../base/process/shortage.ts'
+import { connectionFaultOf, shortageOf } from '../../../base/process/shortage.ts'
 import { CODE } from '../../../protocols/smtp/codes.ts'
 import type { SmtpConnection, Transaction, TransactionResult } from '../../../protocols/smtp/connection.ts'
 import { needs8bit } from '../../../protocols/smtp/envelope.ts'
@@ -232,7 +232,7 @@ class Failures {
   /** This machine could not connect. */
   addLocal(cause: unknown): null {
     this.#shortage ??= shortageOf(cause)
-    this.#localFault ??= localFaultOf(cause)
+    this.#localFault ??= connectionFaultOf(cause)
     return null
   }
 
