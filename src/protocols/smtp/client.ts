@@ -8,8 +8,8 @@
  *    offers none. An access token that the server refuses is renewed once, and used on a new connection: servers may
  *    close the old one.
  *
- * Transactions on the connection are in connection.ts. Left out: MX lookup, the choice of TLS policy, pools, DSN and
- * REQUIRETLS. Nothing else is retried here: the caller decides. In particular, with `tls: 'opportunistic'`, a failure with
+ * Transactions on the connection are in connection.ts. Left out: MX lookup, the choice of TLS policy, pools and DSN.
+ * Nothing else is retried here: the caller decides. In particular, with `tls: 'opportunistic'`, a failure with
  * stage `tls` means that the peer offers TLS which does not work, or does not verify although `verify` demands it; the
  * caller may connect again with `tls: 'none'`. A server that just does not offer STARTTLS, or refuses it with a reply, is
  * used in plain text on the same connection.

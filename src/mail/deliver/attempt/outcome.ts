@@ -116,6 +116,10 @@ export const connectionFailure = (message: string) => deferred(failureOf(CODE_CO
 export const noTls = (message: string) =>
   deferred(failureOf(CODE_NO_TLS, message, 'TLS is required and was not to be had'))
 
+/** No server of the destination gives the protection that the message demands (RFC 8689 §4.2.1). Final. */
+export const noProtection = (enhanced: '5.7.10' | '5.7.30', message: string) =>
+  bounced({ ...failureOf(CODE_NO_TLS, message, 'REQUIRETLS is demanded and was not to be had'), enhanced })
+
 /** RFC 3463 §3.7: conversion required but not supported. */
 export const notConvertible = () =>
   bounced({
