@@ -73,7 +73,7 @@ export interface MessagesUses {
   judge: DeliveryParts['judge']
   capture: CaptureListener | null
   limits: MessageLimits
-  ips: Pick<IpsArea, 'sources' | 'allowances' | 'blocks'>
+  ips: Pick<IpsArea, 'sources' | 'allowances' | 'blocks' | 'egress'>
   shaping: Shaping
   countArchived: ArchiveSenderParts['countTaken']
 }
@@ -95,7 +95,7 @@ export async function messagesArea(
   const { config, sizes, log, clock, store, blobs, domains, recorder, leaseOwner } = core
   const { headerPrefix, storageUrl } = config
   const { shaping, limits } = uses
-  const { sources, allowances, blocks } = uses.ips
+  const { sources, allowances, blocks, egress } = uses.ips
   const signers = createSigners({
     ...sizes.signing,
     onError: (err) => log.error({ err }, 'a signing thread has failed'),
@@ -104,7 +104,7 @@ export async function messagesArea(
   const { records, largeTexts, inProgress } = preparing
   const siteOverrides = await openOverrides(core)
   const engine = startEngine(core, {
-    ...{ preparing, sources, allowances, blocks, shaping, overrides: siteOverrides },
+    ...{ preparing, sources, allowances, blocks, egress, shaping, overrides: siteOverrides },
     ...{ judge: uses.judge, capture: uses.capture },
   })
   const { delivery } = engine

@@ -8,6 +8,7 @@ import { bounceConsequences } from '../../sending/suppressions/automatic.ts'
 import { describeDelivery, type PrepareParts, prepareDelivery } from '../compose/prepare.ts'
 import { transcriptStatement } from '../deliver/attempt/transcripts.ts'
 import { createQueue } from '../deliver/claim/queue.ts'
+import type { Egress } from '../deliver/connect/egress.ts'
 import { createStoredPolicies } from '../deliver/connect/receiver-tls.ts'
 import type { NextHop } from '../deliver/connect/routing.ts'
 import { createTlsCounts } from '../deliver/connect/tls-counts.ts'
@@ -24,6 +25,7 @@ export interface EngineUses {
   sources: Sources
   allowances: DeliveryParts['allowances']
   blocks: DeliveryParts['blocks']
+  egress: Egress
   judge: DeliveryParts['judge']
   capture: CaptureListener | null
   shaping: Shaping
@@ -37,7 +39,7 @@ const SLOWED = 'lane-slowed'
 /** `stop` waits for the attempts in flight. */
 export function startEngine(
   core: Core,
-  { preparing, sources, allowances, blocks, judge, capture, shaping, overrides }: EngineUses,
+  { preparing, sources, allowances, blocks, egress, judge, capture, shaping, overrides }: EngineUses,
 ): { delivery: Delivery; stop(): Promise<void> } {
   const { config, clock, random, log, store, space, recorder, leaseOwner, nodes } = core
   const { records, inProgress, archive } = preparing
@@ -52,6 +54,8 @@ export function startEngine(
     limitsOf: overrides.limitsOf,
     tlsCounts,
     tlsOptions: {},
+    // Captured mail stays on this machine, whatever address it would leave from.
+    egress: capture === null ? egress : { wayFrom: () => ({}) },
     connect: connectSmtp,
     memory: core.bodiesOut,
     isCaptured: capture !== null,
@@ -61,6 +65,7 @@ export function startEngine(
     transport,
     allowances,
     blocks,
+    egress,
     pauses: overrides,
     poolOf: sources.poolOf,
     prepare: (claimed) => prepareDelivery(preparing, claimed),
