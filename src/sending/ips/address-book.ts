@@ -1,5 +1,6 @@
 /** Every address with what decides who may send from it, as one value that is replaced at each change. Pure. */
-import type { SourceAddress } from '../../platform/config/sending.ts'
+import { isPublicAddress } from '../../base/net/ip.ts'
+import type { FcrdnsRule, SourceAddress } from '../../platform/config/sending.ts'
 import type {
   DynamicPoolMemberRow,
   DynamicPoolRow,
@@ -23,6 +24,8 @@ export interface Address {
   isEnabled: boolean
   /** In the configuration of this process. */
   isLocal: boolean
+  /** IPv6 without a confirmed name: only where no other address of the set reaches the destination. */
+  isDoubtful: boolean
   /** Name for EHLO; null: the service's own. */
   helo: string | null
   /** The confirmed reverse name, or ''. */
@@ -73,7 +76,7 @@ export interface BookRows {
 
 interface BookSettings {
   configured: readonly SourceAddress[]
-  requireFcrdns: boolean
+  requireFcrdns: FcrdnsRule
   /** Unix milliseconds: addresses that no process has named since are out of use. */
   seenSince: number
 }
@@ -85,13 +88,15 @@ export function createBook(rows: BookRows, settings: BookSettings): AddressBook 
   const warmups = new Map(rows.warmups.map((row) => [row.ip, row]))
   const addresses = rows.ips.map((row): Address => {
     const isSeen = local.has(row.ip) || Number(row.seen_at) >= settings.seenSince
-    const isConfirmed = !settings.requireFcrdns || Number(row.is_confirmed ?? 0) === 1
+    const isConfirmed = Number(row.is_confirmed ?? 0) === 1
+    const { requireFcrdns } = settings
     return {
       ip: row.ip,
       isDedicated: Number(row.is_dedicated) === 1,
       accountId: row.account_id,
-      isEnabled: isSeen && isConfirmed && Number(row.is_enabled) === 1,
+      isEnabled: isSeen && (isConfirmed || requireFcrdns !== 'all') && Number(row.is_enabled) === 1,
       isLocal: local.has(row.ip),
+      isDoubtful: requireFcrdns === 'ipv6' && !isConfirmed && row.ip.includes(':') && isPublicAddress(row.ip),
       helo: local.get(row.ip)?.helo ?? null,
       rdns: row.rdns,
       poolId: poolOf.get(row.ip) ?? null,
