@@ -24,6 +24,7 @@ import { bouncesArea } from './receiving/bounces/area.ts'
 import { domainReportsArea } from './receiving/domain-reports/area.ts'
 import { inboxArea } from './receiving/inbox/area.ts'
 import { routesArea } from './receiving/routes/area.ts'
+import { snsArea } from './receiving/sns/area.ts'
 import { type CertificatesArea, certificatesArea } from './sending/certificates/area.ts'
 import { type DomainsArea, domainsArea } from './sending/domains/area.ts'
 import { dynamicPoolsArea } from './sending/dynamic-pools/area.ts'
@@ -98,6 +99,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   const certificates = add(await certificatesArea(core))
   const { capture } = add(await inboxArea(core))
   const bounces = add(bouncesArea(core, { known, isOwnHost: domains.isMailHost }))
+  add(snsArea(core, bounces))
   const metrics = add(metricsArea(core, bounces))
   // Below metrics: it keeps the usage of a deleted domain before its counters are removed.
   const messageLimits = add(messageLimitsArea(core))

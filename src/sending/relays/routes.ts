@@ -5,7 +5,8 @@ import { type Operation, operation } from '../../platform/http/operation.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
 import type { KnownRelays } from './known-relays.ts'
-import { givenRelay, relayView } from './relay.ts'
+import type { AccessTokens } from './oauth/access-tokens.ts'
+import { givenRelay, type Relay, relayView } from './relay.ts'
 import { NEW_RELAY, RELAY, RELAY_BODY, RELAYS, RULES } from './shapes.ts'
 
 const PATH = '/sendwright/v1/relays'
@@ -19,15 +20,18 @@ const NOT_FOUND = 'Relay not found'
 
 interface RelayRouteParts {
   known: KnownRelays
+  tokens: Pick<AccessTokens, 'stateOf'>
   sealer: Sealer
   firstAccountId: string
 }
 
-export function relayRoutes({ known, sealer, firstAccountId }: RelayRouteParts): Operation[] {
+export function relayRoutes({ known, tokens, sealer, firstAccountId }: RelayRouteParts): Operation[] {
   /** @throws Forbidden for anyone but the operator */
   function checkOperator({ accountId, parentAccountId }: Caller): void {
     if (accountId !== firstAccountId || parentAccountId !== undefined) throw new Forbidden()
   }
+
+  const viewOf = async (relay: Relay) => relayView(relay, await tokens.stateOf(relay))
 
   return [
     operation({
@@ -40,7 +44,7 @@ export function relayRoutes({ known, sealer, firstAccountId }: RelayRouteParts):
       answers: { 200: RELAYS },
       async handler({ caller }) {
         checkOperator(caller)
-        return { items: [...known.book().relays.values()].map(relayView) }
+        return { items: await Promise.all([...known.book().relays.values()].map(viewOf)) }
       },
     }),
     operation({
@@ -57,7 +61,7 @@ export function relayRoutes({ known, sealer, firstAccountId }: RelayRouteParts):
       async handler({ document, caller }) {
         checkOperator(caller)
         const { name, ...given } = document()
-        return relayView(await known.create(givenRelay(name, given, null, sealer)))
+        return viewOf(await known.create(givenRelay(name, given, null, sealer)))
       },
     }),
     operation({
@@ -70,7 +74,7 @@ export function relayRoutes({ known, sealer, firstAccountId }: RelayRouteParts):
       answers: { 200: RELAY, 404: NOT_FOUND },
       async handler({ path, caller }) {
         checkOperator(caller)
-        return relayView(known.find(path.name))
+        return viewOf(known.find(path.name))
       },
     }),
     operation({
@@ -88,7 +92,7 @@ export function relayRoutes({ known, sealer, firstAccountId }: RelayRouteParts):
       async handler({ document, path, caller }) {
         checkOperator(caller)
         const before = known.findStored(path.name)
-        return relayView(await known.replace(givenRelay(path.name, document(), before, sealer)))
+        return viewOf(await known.replace(givenRelay(path.name, document(), before, sealer)))
       },
     }),
     operation({
