@@ -243,5 +243,9 @@ test('addresses whose names must agree, and mail hosts that get nothing', () => 
   const { mxDeny } = readConfig({ SENDWRIGHT_MX_DENY: '*.MX.example, mx?.bad.test,2001:db8::/32,192.0.2.1' })
   assert.deepEqual(mxDeny, ['*.mx.example', 'mx?.bad.test', '2001:db8::/32', '192.0.2.1'])
   for (const text of ['*', '?.*', 'a b', 'mx[1]', '192.0.2.0/33', '^mx$'])
-    assert.equal(faultsOf({ SENDWRIGHT_MX_DENY: text }).length, 1, text)
+    assert.match(
+      faultsOf({ SENDWRIGHT_MX_DENY: text }).join(),
+      /SENDWRIGHT_MX_DENY: .* is (?:neither|not)/,
+      text,
+    )
 })
