@@ -312,10 +312,16 @@ async function checkReturnPaths({ config, lostReturnPaths }: CheckParts): Promis
 }
 
 /** Networks often block outgoing port 25 without an error: connections just never succeed. */
-async function checkPort(parts: CheckParts): Promise<Finding> {
-  const idle = notNeeded(parts)
-  if (idle) return idle
-  const { resolver, probeDomains, config } = parts
+const checkPort = async (parts: CheckParts): Promise<Finding> => notNeeded(parts) ?? outgoingPort(parts)
+
+/** Whether mail servers can be reached on the port of direct delivery. Never rejects, and takes CHECK_MAX_MS at most. */
+export const outgoingPortIn = (parts: PortParts): Promise<Finding> => bounded(outgoingPort(parts))
+
+interface PortParts extends Pick<CheckParts, 'resolver' | 'probeDomains'> {
+  config: Pick<Config, 'allowNetworks' | 'sourceAddresses' | 'mxPort'>
+}
+
+async function outgoingPort({ resolver, probeDomains, config }: PortParts): Promise<Finding> {
   const allow = config.allowNetworks.flatMap((network) => parseCidr(network) ?? [])
   const faults: string[] = []
   for (const domain of probeDomains) {
