@@ -1,0 +1,27 @@
+/** Relays: servers that take mail from us for others, and the rules that choose them. */
+import type { Area } from '../../area.ts'
+import type { Core } from '../../core.ts'
+import { type KnownRelays, openRelays } from './known-relays.ts'
+import { type AccessTokens, createAccessTokens } from './oauth/access-tokens.ts'
+import { relayOfSetting } from './relay.ts'
+import { relayRoutes } from './routes.ts'
+
+export interface RelaysArea extends Area {
+  relays: KnownRelays
+  /** For the logins of relays that take them. */
+  tokens: AccessTokens
+}
+
+export async function relaysArea(core: Core): Promise<RelaysArea> {
+  const { store, config, clock, sealer, httpClient, leaseOwner, firstAccountId } = core
+  const tokens = createAccessTokens({ ...core, client: httpClient, owner: leaseOwner })
+  const known = await openRelays(store, relayOfSetting(config.delivery, sealer), () =>
+    Math.floor(clock.now()),
+  )
+  return {
+    ...{ relays: known, tokens },
+    operations: relayRoutes({ known, tokens, sealer, firstAccountId }),
+    jobs: [known.job],
+    stop: () => tokens.close(),
+  }
+}
