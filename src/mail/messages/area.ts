@@ -13,7 +13,6 @@ import type { SystemMail } from '../../people/users/mails.ts'
 import { taskJob } from '../../platform/jobs/stepped-task.ts'
 import { createPoster } from '../../platform/posts/post-attempts.ts'
 import { removeRowsInPass } from '../../platform/store/account-rows.ts'
-import { createSigners, type Signers } from '../../protocols/dkim/signing-pool/signers.ts'
 import type { CaptureListener } from '../../receiving/inbox/capture-listener.ts'
 import type { SigningKeys } from '../../sending/domains/keys/signing-keys.ts'
 import type { IpsArea } from '../../sending/ips/area.ts'
@@ -92,15 +91,11 @@ export async function messagesArea(
   uses: MessagesUses,
   overrides: SendingOverrides,
 ): Promise<MessagesArea> {
-  const { config, sizes, log, clock, store, blobs, domains, recorder, leaseOwner } = core
+  const { config, log, clock, store, blobs, domains, recorder, leaseOwner } = core
   const { headerPrefix, storageUrl } = config
   const { shaping, limits } = uses
   const { sources, allowances, blocks, egress } = uses.ips
-  const signers = createSigners({
-    ...sizes.signing,
-    onError: (err) => log.error({ err }, 'a signing thread has failed'),
-  })
-  const preparing = partsOfCopies(core, uses, overrides, signers)
+  const preparing = partsOfCopies(core, uses, overrides)
   const { records, largeTexts, inProgress } = preparing
   const siteOverrides = await openOverrides(core)
   const engine = startEngine(core, {
@@ -176,7 +171,6 @@ export async function messagesArea(
       await engine.stop()
       await siteOverrides.stop()
       await largeTexts.close()
-      await signers.close()
     },
   }
 }
@@ -186,11 +180,10 @@ function partsOfCopies(
   core: Core,
   { signingKeys, suppressions, templates, tracker }: MessagesUses,
   overrides: SendingOverrides,
-  signers: Signers,
 ): PrepareParts {
   const { config, sizes, clock, store, blobs, accounts, domains, resolver, sealer } = core
   return {
-    ...{ store, blobs, accounts, domains, clock, signers, signingKeys, suppressions },
+    ...{ store, blobs, accounts, domains, clock, signingKeys, suppressions },
     records: createMessageRecords(store, blobs, sizes.rememberedBytes),
     largeTexts: createLargeTexts(),
     renderer: overrides.renderer ?? templates.renderer,
