@@ -6,16 +6,20 @@
 import { flushCompileCache } from 'node:module'
 import { after, describe, type SuiteContext } from 'node:test'
 import { pathToFileURL } from 'node:url'
+import type { Database } from '../test/support/databases.ts'
 
 /** `folder`: for the temporary files of this test file. */
 export interface Order {
   file: string
   folder: string
+  /** Of those that it defines tests for (test/support/databases.ts). */
+  databases: 'both' | Database
 }
 
 type Cleanup = () => unknown
 
-process.on('message', ({ file, folder }: Order) => {
+process.on('message', ({ file, folder, databases }: Order) => {
+  process.env['SENDWRIGHT_TEST_DATABASES'] = databases
   process.env['TMPDIR'] = folder
   describe(file, async (suite) => {
     const cleanups = collectCleanups(suite)
