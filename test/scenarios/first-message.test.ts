@@ -1,3 +1,4 @@
+// Both databases: it is the whole service on each.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { eachDatabase } from '../support/databases.ts'

@@ -1,3 +1,4 @@
+// Both databases: actions on the queue change rows that other nodes claim.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { eachDatabase } from '../../../test/support/databases.ts'

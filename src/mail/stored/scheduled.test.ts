@@ -1,4 +1,5 @@
 /** Mail that waits, is moved, cancelled, dropped, sent again, archived and at last removed. */
+// Both databases: a message is locked against its delivery.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createTestClock } from '../../../test/support/clock.ts'

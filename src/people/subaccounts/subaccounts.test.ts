@@ -1,3 +1,4 @@
+// Both databases: an account is locked against changes of its limits.
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { eachDatabase } from '../../../test/support/databases.ts'

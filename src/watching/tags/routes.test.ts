@@ -1,3 +1,4 @@
+// Both databases: the JSON functions differ.
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import Mailgun from 'mailgun.js'

@@ -1,3 +1,4 @@
+// Both databases: two nodes may write the same key at the same time.
 import assert from 'node:assert/strict'
 import { readdir, readFile } from 'node:fs/promises'
 import { connect } from 'node:net'

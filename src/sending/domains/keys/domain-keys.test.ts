@@ -1,3 +1,4 @@
+// Both databases: a domain is locked while its keys change.
 import assert from 'node:assert/strict'
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'

@@ -1,3 +1,4 @@
+// Both databases: each measures its tables in its own way.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { tablesOf } from '../../../../test/support/account-traces.ts'
