@@ -7,6 +7,7 @@ import { flushCompileCache } from 'node:module'
 import { after, describe, type SuiteContext } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import type { Database } from '../test/support/databases.ts'
+import { repeatKeys } from '../test/support/repeated-keys.ts'
 
 /** `folder`: for the temporary files of this test file. */
 export interface Order {
@@ -17,6 +18,9 @@ export interface Order {
 }
 
 type Cleanup = () => unknown
+
+const shared = process.env['SENDWRIGHT_TEST_TEMPLATES']
+if (shared !== undefined) repeatKeys(shared)
 
 process.on('message', ({ file, folder, databases }: Order) => {
   process.env['SENDWRIGHT_TEST_DATABASES'] = databases
