@@ -116,4 +116,16 @@ function main(): void {
   for (const [name, value] of rows) console.log(`${name.padEnd(46)}${value}`)
 }
 
-if (import.meta.main) main()
+const USAGE = `node scripts/capacity.ts [MESSAGES A DAY] [--NAME VALUE]...
+
+${NAMES.map((name) => `  --${name.padEnd(14)}${INPUTS[name][1]} (${INPUTS[name][0]})`).join('\n')}`
+
+if (import.meta.main) {
+  try {
+    if (process.argv.includes('--help')) console.log(USAGE)
+    else main()
+  } catch (error) {
+    console.error(`${(error as Error).message}\n\n${USAGE}`)
+    process.exitCode = 2
+  }
+}

@@ -24,12 +24,14 @@ import { bouncesArea } from './receiving/bounces/area.ts'
 import { domainReportsArea } from './receiving/domain-reports/area.ts'
 import { inboxArea } from './receiving/inbox/area.ts'
 import { routesArea } from './receiving/routes/area.ts'
+import { snsArea } from './receiving/sns/area.ts'
 import { type CertificatesArea, certificatesArea } from './sending/certificates/area.ts'
 import { type DomainsArea, domainsArea } from './sending/domains/area.ts'
 import { dynamicPoolsArea } from './sending/dynamic-pools/area.ts'
 import { ipsArea } from './sending/ips/area.ts'
 import { addressesForDomains, openAddresses } from './sending/ips/known-addresses.ts'
 import { listsArea } from './sending/lists/area.ts'
+import { relaysArea } from './sending/relays/area.ts'
 import { suppressionsArea } from './sending/suppressions/area.ts'
 import { templatesArea } from './sending/templates/area.ts'
 import { trackingArea } from './sending/tracking/area.ts'
@@ -97,6 +99,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   const certificates = add(await certificatesArea(core))
   const { capture } = add(await inboxArea(core))
   const bounces = add(bouncesArea(core, { known, isOwnHost: domains.isMailHost }))
+  add(snsArea(core, bounces))
   const metrics = add(metricsArea(core, bounces))
   // Below metrics: it keeps the usage of a deleted domain before its counters are removed.
   const messageLimits = add(messageLimitsArea(core))
@@ -107,6 +110,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
     ...{ clock: core.clock, log: core.log },
   })
   const ips = add(ipsArea(core, { known: addresses, figures: metrics.figures, shaping: shaping.current }))
+  const relays = add(await relaysArea(core))
   const { known: tags } = add(tagsArea(core, metrics))
   const { tracker, previewTracker, unsubscribable } = add(
     await trackingArea(core, { ...certificates, known, lists: lists.store }),
@@ -151,7 +155,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
       ...{ webhooks, certificates, bounces, figures: parts.figures ?? metrics.figures },
       userDirectory: accounts.userDirectory,
       delivery: messages.delivery,
-      blocks: ips.blocks,
+      ...{ blocks: ips.blocks, relays },
       sendMail: messages.sendSystemMail,
     }),
   )

@@ -98,6 +98,7 @@ export function createHttp(
     corsOrigins: config.corsOrigins,
     connectionsPerClientMax: config.httpConnectionsPerIpMax,
     trustedProxies: config.trustedProxies,
+    balancers: config.httpBalancers,
     authenticator: accounts.authenticator,
     limiter,
     failedAttempts: accounts.failedCalls,

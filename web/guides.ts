@@ -15,7 +15,17 @@ export const GUIDES: readonly { group: string; files: readonly string[] }[] = [
   {
     group: 'Run',
     files: [
-      ...['operations', 'troubleshooting', 'settings', 'backup', 'upgrading', 'sizing', 'scaling', 'warm-up'],
+      ...[
+        'operations',
+        'troubleshooting',
+        'settings',
+        'behind-nat-and-balancers',
+        'backup',
+        'upgrading',
+        'sizing',
+        'scaling',
+        'warm-up',
+      ],
       ...['shaping', 'subaccounts', 'security', 'gdpr'],
     ],
   },

@@ -46,7 +46,12 @@ const CASES: Case[] = [
   send('bad to', { ...GOOD, to: 'nobody' }, address('to')),
   send('to with two at signs', { ...GOOD, to: 'a@b@example.org' }, address('to')),
   send('to with an unclosed angle', { ...GOOD, to: 'A <a@example.org' }, address('to')),
-  send('one bad among good ones', { ...GOOD, to: 'a@example.org, nobody' }, address('to')),
+  {
+    ...send('one bad among good ones', { ...GOOD, to: 'a@example.org, nobody' }, address('to')),
+    headers: {
+      'x-service-refused': /^to: Missing "@" and domain at character 22 of address "a@example.org, nobody"$/,
+    },
+  },
   send('a domain literal', { ...GOOD, to: 'a@[127.0.0.1]' }, address('to')),
   send('bad cc', { ...GOOD, cc: 'nobody' }, address('cc')),
   send('bad bcc', { ...GOOD, bcc: 'nobody' }, address('bcc')),

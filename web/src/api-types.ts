@@ -1557,6 +1557,28 @@ export interface RejectedEvent {
   flags: MessageFlags
 }
 
+/** A server that takes mail for others */
+export interface Relay {
+  /** Name, part of the names of its lanes */ name: string
+  /** It comes from SENDWRIGHT_DELIVERY, and is changed there */ from_setting: boolean
+  /** Host name or address */ host: string
+  /** Port */ port: number
+  /** STARTTLS, TLS from the first byte, or none */ tls: 'starttls' | 'implicit' | 'none'
+  /** Its certificate need not verify */ allow_unverified: boolean
+  /** Login; null: none */ login: { mechanism: 'auto' | 'plain' | 'login' | 'cram-md5' | 'xoauth2' | 'oauthbearer'; username: string; has_password: boolean; oauth: { token_url: string; client_id: string; scope: string | null; grant: 'client_credentials' | 'refresh_token' | 'jwt_bearer'; client_auth: 'body' | 'basic'; has_client_secret: boolean; has_refresh_token: boolean; expires_at: string | null; error: string | null; error_at: string | null } | null } | null
+  /** Limits */ limits: { connections: number | null; messages_per_connection: number | null; messages_per_second: number | null; messages_per_day: number | null; max_message_size: number | null }
+  /** What it changes in messages */ alters: { return_path: boolean; message_id: boolean }
+  /** Accounts whose messages may ask for it with o:relay; the first account always may */ offered_to: 'all' | string[]
+  /** When it was made; null: it comes from the setting */ created_at: string | null
+  /** When it was changed last; null: it comes from the setting */ updated_at: string | null
+}
+
+/** Which relays take which mail */
+export interface RelayRule {
+  /** All that is given must hold; empty: any mail */ match: { domain?: string; pool?: string; account_id?: string; provider?: string; recipient_domain?: string }
+  /** In order: the next level is used while no relay of this one is */ levels: (({ relay: string; weight?: number })[])[]
+}
+
 /** The rendered parts, or what is wrong with them */
 export interface RenderedTemplate {
   /** The Subject header; null: the template has none */ subject: string | null
@@ -1739,6 +1761,14 @@ export interface SmtpCredential {
   /** Full address */ login: string
   /** When it was made */ created_at: string
   /** Always null */ size_bytes: null
+}
+
+/** A topic of Amazon SNS whose notifications are taken */
+export interface SnsTopic {
+  /** Its Amazon Resource Name */ arn: string
+  /** URL to subscribe to it; keep it to yourself */ endpoint: string
+  /** When the subscription was confirmed; null: there is none */ confirmed_at: string | null
+  /** When it was named */ created_at: string
 }
 
 /** Statistics by interval or group */
@@ -2231,12 +2261,14 @@ export interface Answers {
   'DELETE /sendwright/v1/ips/{}/blocks/{}': { message: string }
   'DELETE /sendwright/v1/me/sessions': { message: string }
   'DELETE /sendwright/v1/me/totp': { message: string }
+  'DELETE /sendwright/v1/relays/{}': { message: string }
   'DELETE /sendwright/v1/scheduled/{}': { message: string }
   'DELETE /sendwright/v1/session': { message: string; logout_redirect_url?: string }
   'DELETE /sendwright/v1/sessions': { message: string; count: number }
   'DELETE /sendwright/v1/sessions/{}': { message: string }
   'DELETE /sendwright/v1/shaping/{}/limits': { message: string }
   'DELETE /sendwright/v1/shaping/{}/pause': { message: string }
+  'DELETE /sendwright/v1/sns/topics/{}': { message: string }
   'DELETE /sendwright/v1/users/{}/totp': User
   'DELETE /v1/alerts/settings/events/{}': { message: string }
   'DELETE /v1/analytics/tags': { message: string }
@@ -2313,11 +2345,15 @@ export interface Answers {
   'GET /sendwright/v1/messages/{}/deliveries': DeliveryPage
   'GET /sendwright/v1/queue/domains': { sending: QueueDomain[]; recipient: QueueDomain[] }
   'GET /sendwright/v1/queue/lanes': { items: Lane[] }
+  'GET /sendwright/v1/relay-rules': { items: RelayRule[] }
+  'GET /sendwright/v1/relays': { items: Relay[] }
+  'GET /sendwright/v1/relays/{}': Relay
   'GET /sendwright/v1/scheduled': ScheduledPage
   'GET /sendwright/v1/session': CallerIdentity
   'GET /sendwright/v1/sessions': { total_count: number; items: BrowserSession[] }
   'GET /sendwright/v1/shaping': Shaping
   'GET /sendwright/v1/sign-in-methods': { password: boolean; oidc: { label: string } | null }
+  'GET /sendwright/v1/sns/topics': { items: SnsTopic[] }
   'GET /sendwright/v1/system': System
   'GET /sendwright/v1/system/checks': { items: SystemCheck[] }
   'GET /sendwright/v1/unknown-replies': { days: number; rules: string; items: UnknownReply[]; partial?: boolean }
@@ -2460,7 +2496,9 @@ export interface Answers {
   'POST /sendwright/v1/password-resets': { message: string }
   'POST /sendwright/v1/password-resets/redeem': { message: string }
   'POST /sendwright/v1/queue/actions': { matched: number; changed: number }
+  'POST /sendwright/v1/relays': Relay
   'POST /sendwright/v1/session': { message: string }
+  'POST /sendwright/v1/sns/notifications/{}': { message: string }
   'POST /sendwright/v1/templates/render': RenderedTemplate
   'POST /sendwright/v1/users/{}/invitation': User
   'POST /sendwright/v1/users/{}/password': User
@@ -2536,8 +2574,11 @@ export interface Answers {
   'PUT /sendwright/v1/ips/{}': InstalledIpAddress
   'PUT /sendwright/v1/me/password': { message: string }
   'PUT /sendwright/v1/me/totp': { recovery_codes: string[] }
+  'PUT /sendwright/v1/relay-rules': { items: RelayRule[] }
+  'PUT /sendwright/v1/relays/{}': Relay
   'PUT /sendwright/v1/shaping/{}/limits': SiteOrder
   'PUT /sendwright/v1/shaping/{}/pause': SiteOrder
+  'PUT /sendwright/v1/sns/topics/{}': SnsTopic
   'PUT /v1/alerts/settings/events/{}': AlertSetting
   'PUT /v1/analytics/tags': { message: string }
   'PUT /v1/dkim_management/domains/{}/rotation': { domain: RotationDomain }

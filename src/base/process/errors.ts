@@ -14,6 +14,8 @@ interface ErrorDetails {
   field?: string
   /** Further members of the answer; they never replace the text. */
   extra?: Readonly<Record<string, unknown>>
+  /** Why the caller was refused, where the contract fixes a text that does not say so. For people, in a header. */
+  why?: string
   cause?: unknown
 }
 
@@ -21,6 +23,7 @@ export abstract class ServiceError extends Error {
   readonly form: ErrorForm
   readonly field: string | undefined
   readonly extra: Readonly<Record<string, unknown>>
+  readonly why: string | undefined
 
   constructor(text: string, details: ErrorDetails = {}) {
     super(text, 'cause' in details ? { cause: details.cause } : undefined)
@@ -28,6 +31,7 @@ export abstract class ServiceError extends Error {
     this.form = details.form ?? 'message'
     this.field = details.field
     this.extra = details.extra ?? {}
+    this.why = details.why
   }
 }
 

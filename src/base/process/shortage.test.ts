@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { localFaultOf, shortageOf } from './shortage.ts'
+import { connectionFaultOf, shortageOf } from './shortage.ts'
 
 const fault = (code: string, more: object = {}) => Object.assign(new Error(code), { code, ...more })
 const HOME = [
@@ -24,7 +24,7 @@ test('a shortage is found in an error, its causes and those of several tries', (
 
 test('what failed before anything left this machine is told from what the peer or the way to it did', () => {
   const local = (code: string, more: object = {}, addresses = HOME) =>
-    localFaultOf(fault(code, more), () => addresses)
+    connectionFaultOf(fault(code, more), () => addresses)
   assert.match(
     local('EADDRNOTAVAIL', { syscall: 'bind', address: '192.0.2.1' }) ?? '',
     /source address 192\.0\.2\.1/,

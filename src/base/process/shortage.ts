@@ -38,7 +38,7 @@ export function shortageOf(error: unknown): string | null {
  * Why a connection failed before anything left this machine, other than by a shortage: its own address is missing or
  * used up, its firewall forbids it, its network is down; null: the fault is the peer's, or of the route to it. The sentence names no peer.
  */
-export function localFaultOf(
+export function connectionFaultOf(
   error: unknown,
   addresses: () => LocalAddresses = localAddresses,
 ): string | null {

@@ -85,6 +85,8 @@ export interface ReceivedMessage {
   forwardFields: readonly string[]
   /** The list that distributes it; null: none. */
   post: ReceivedPost | null
+  /** Its copies go only to servers that keep REQUIRETLS (RFC 8689). */
+  requireTls?: boolean
 }
 
 export interface ReceivedPost extends Pick<AcceptedPost, 'list' | 'headers'> {
@@ -108,7 +110,7 @@ export interface ReceivedMailParts {
 /** What is known of a mail that is not kept. */
 export type DroppedMessage = Omit<ReceivedMessage, 'forwards' | 'forwardFields' | 'post'>
 
-export interface ReceivedMail {
+export interface ReceivedMailStore {
   /**
    * Stores the message durably, with an accepted event per recipient and what `also` returns for it. A spooled mail has
    * then been kept. Null: the list has distributed this mail already; nothing was stored.
@@ -124,7 +126,7 @@ export interface ReceivedMail {
   reject(message: DroppedMessage, reason: string, description: string): Promise<void>
 }
 
-export function createReceivedMail(parts: ReceivedMailParts): ReceivedMail {
+export function createReceivedMailStore(parts: ReceivedMailParts): ReceivedMailStore {
   const { store, clock, recorder } = parts
   return {
     async store(message, also) {
@@ -252,7 +254,7 @@ async function recordOf(message: ReceivedMessage, blobs: BlobStore, now: number)
     domainName: domain.name,
     messageId: messageIdOf(headers, domain, now),
     summary: summaryOf(message, attachmentsOf(content), headers),
-    options: DEFAULT_OPTIONS,
+    options: message.requireTls ? { ...DEFAULT_OPTIONS, requireTls: 'requiretls' } : DEFAULT_OPTIONS,
     content,
     createdAt: now,
   }

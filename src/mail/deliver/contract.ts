@@ -49,13 +49,14 @@ export class Unprepared extends Error {
 
 /** What the sender asks for. */
 export interface TlsPolicy {
-  required: boolean
+  /** `requiretls`: over verified TLS, to servers that promise the same (RFC 8689 §4.2.1). */
+  required: boolean | 'requiretls'
   verify: boolean
   /**
-   * The message is a TLS report: servers of its recipients get it despite TLS failures, and its sessions are not
-   * reported (RFC 8460 §3 and §5.3).
+   * Servers of its recipients get it despite TLS failures, and its sessions are not reported: TLS reports (RFC 8460 §3 and
+   * §5.3), and mail whose author says so (RFC 8689 §4.2.2).
    */
-  isTlsReport?: boolean
+  isOptional?: boolean
 }
 
 /** The outcome of an attempt, with the facts that its events report. */

@@ -5,6 +5,7 @@ import { createAuthority, selfSigned } from '../../../test/support/certificates.
 import { createSink, DEFAULT_EXTENSIONS, type SinkOptions } from '../../../test/support/smtp-sink.ts'
 import { testTransport } from '../../../test/support/test-transport.ts'
 import { connectSmtp } from '../../protocols/smtp/client.ts'
+import { passwordLogin } from '../../protocols/smtp/login.ts'
 import type { ClaimedDelivery } from './claim/queue.ts'
 import type { Prepared } from './contract.ts'
 
@@ -31,7 +32,7 @@ async function sendAll(
       kind: 'relay',
       host,
       port: sink.port,
-      auth: { ...account, allowUnverified },
+      auth: passwordLogin({ ...account, allowUnverified }),
       connections: 1,
     },
     tlsOptions: { ca: authority.cert },

@@ -13,7 +13,6 @@ import type { SystemMail } from '../../people/users/mails.ts'
 import { taskJob } from '../../platform/jobs/stepped-task.ts'
 import { createPoster } from '../../platform/posts/post-attempts.ts'
 import { removeRowsInPass } from '../../platform/store/account-rows.ts'
-import { createSigners, type Signers } from '../../protocols/dkim/signing-pool/signers.ts'
 import type { CaptureListener } from '../../receiving/inbox/capture-listener.ts'
 import type { SigningKeys } from '../../sending/domains/keys/signing-keys.ts'
 import type { IpsArea } from '../../sending/ips/area.ts'
@@ -26,7 +25,7 @@ import { createHabits } from '../../watching/events/habits.ts'
 import type { KnownTags } from '../../watching/tags/known-tags.ts'
 import { type AcceptParts, acceptingStore } from '../accept/accept.ts'
 import { createListExpander, memberStatements } from '../accept/list-recipients.ts'
-import { createReceivedMail, type ReceivedMail } from '../accept/received-mail.ts'
+import { createReceivedMailStore, type ReceivedMailStore } from '../accept/received-mail.ts'
 import { createLargeTexts, type LargeTexts } from '../compose/large-texts.ts'
 import { bodyOfDelivery, type PrepareParts } from '../compose/prepare.ts'
 import { createSecondaryKeys } from '../compose/secondary-keys.ts'
@@ -59,7 +58,7 @@ export interface MessagesArea extends Area {
   sendSystemMail: SystemMail
   sendTlsReport: TlsReportMail
   /** For mail that is received for routes. */
-  received: ReceivedMail
+  received: ReceivedMailStore
   largeTexts: LargeTexts
 }
 
@@ -92,15 +91,11 @@ export async function messagesArea(
   uses: MessagesUses,
   overrides: SendingOverrides,
 ): Promise<MessagesArea> {
-  const { config, sizes, log, clock, store, blobs, domains, recorder, leaseOwner } = core
+  const { config, log, clock, store, blobs, domains, recorder, leaseOwner } = core
   const { headerPrefix, storageUrl } = config
   const { shaping, limits } = uses
   const { sources, allowances, blocks } = uses.ips
-  const signers = createSigners({
-    ...sizes.signing,
-    onError: (err) => log.error({ err }, 'a signing thread has failed'),
-  })
-  const preparing = partsOfCopies(core, uses, overrides, signers)
+  const preparing = partsOfCopies(core, uses, overrides)
   const { records, largeTexts, inProgress } = preparing
   const siteOverrides = await openOverrides(core)
   const engine = startEngine(core, {
@@ -147,7 +142,7 @@ export async function messagesArea(
   const removeMailOf = removeMail({ store, blobs, records, storageUrl, recorder, clock })
   return {
     ...{ delivery, shaping, siteOverrides, records, sources, blocks, accept, largeTexts },
-    received: createReceivedMail(accept),
+    received: createReceivedMailStore(accept),
     sendSystemMail: createSystemMail(core, accept),
     sendTlsReport: createTlsReportMail(core, accept),
     operations: [
@@ -176,7 +171,6 @@ export async function messagesArea(
       await engine.stop()
       await siteOverrides.stop()
       await largeTexts.close()
-      await signers.close()
     },
   }
 }
@@ -186,11 +180,10 @@ function partsOfCopies(
   core: Core,
   { signingKeys, suppressions, templates, tracker }: MessagesUses,
   overrides: SendingOverrides,
-  signers: Signers,
 ): PrepareParts {
   const { config, sizes, clock, store, blobs, accounts, domains, resolver, sealer } = core
   return {
-    ...{ store, blobs, accounts, domains, clock, signers, signingKeys, suppressions },
+    ...{ store, blobs, accounts, domains, clock, signingKeys, suppressions },
     records: createMessageRecords(store, blobs, sizes.rememberedBytes),
     largeTexts: createLargeTexts(),
     renderer: overrides.renderer ?? templates.renderer,

@@ -2,12 +2,14 @@
 
 import type { Core } from '../../core.ts'
 import { connectSmtp } from '../../protocols/smtp/client.ts'
+import { passwordLogin } from '../../protocols/smtp/login.ts'
 import type { CaptureListener } from '../../receiving/inbox/capture-listener.ts'
 import type { Sources } from '../../sending/ips/source-addresses.ts'
 import { bounceConsequences } from '../../sending/suppressions/automatic.ts'
 import { describeDelivery, type PrepareParts, prepareDelivery } from '../compose/prepare.ts'
 import { transcriptStatement } from '../deliver/attempt/transcripts.ts'
 import { createQueue } from '../deliver/claim/queue.ts'
+import { deniedHosts } from '../deliver/connect/denied-hosts.ts'
 import { createStoredPolicies } from '../deliver/connect/receiver-tls.ts'
 import type { NextHop } from '../deliver/connect/routing.ts'
 import { createTlsCounts } from '../deliver/connect/tls-counts.ts'
@@ -116,9 +118,14 @@ function nextHopOf(
 ): NextHop {
   if (capture) {
     const { host, port, auth } = capture
-    return { kind: 'relay', host, port, auth, connections: CAPTURE_CONNECTIONS }
+    return { kind: 'relay', host, port, auth: passwordLogin(auth), connections: CAPTURE_CONNECTIONS }
   }
-  if (config.delivery.kind === 'relay') return { ...config.delivery, connections: config.relayConnections }
+  if (config.delivery.kind === 'relay') {
+    const { host, port, auth } = config.delivery
+    const login = auth && passwordLogin(auth)
+    return { kind: 'relay', host, port, auth: login, connections: config.relayConnections }
+  }
   const policies = createStoredPolicies({ store, resolver, clock, allow })
-  return { kind: 'direct', port: config.mxPort, resolver, allow, policies }
+  const deny = deniedHosts(config.mxDeny)
+  return { kind: 'direct', port: config.mxPort, resolver, allow, deny, policies }
 }

@@ -172,8 +172,11 @@ const readRecipientList = (values: readonly string[]): Mailbox[] =>
     ? parseRecipients(values[0] as string)
     : values.flatMap((value) => parseRecipients(value))
 
-const badAddress = (name: string, cause: unknown) =>
-  new BadRequest(`${name} parameter is not a valid address. please check documentation`, { cause })
+const badAddress = (name: string, cause: AddressSyntaxError) =>
+  new BadRequest(`${name} parameter is not a valid address. please check documentation`, {
+    why: `${name}: ${cause.message}`,
+    cause,
+  })
 
 /** `to` alone. @throws BadRequest as readSendRequest */
 export const readRecipients = (params: Params): Mailbox[] =>

@@ -72,6 +72,8 @@ export function readSending(readers: Readers, publicUrl: string) {
     autoWarmup: setting('AUTO_WARMUP', flag, () => false),
     dynamicPools: readDynamicPools(readers),
     dnsServers: optional('DNS', list(serverAddress(53))),
+    /** Mail hosts that get no mail: names with `*` and `?`, addresses, networks. */
+    mxDeny: setting('MX_DENY', list(mailHosts), () => []),
     mxPort: setting('MX_PORT', portNumber, () => 25),
     allowNetworks: setting('ALLOW_NETWORKS', list(network), () => []),
     retryScheduleMs: setting('RETRY_SCHEDULE', list(duration), () => DEFAULT_RETRY_SCHEDULE_MS),
@@ -192,6 +194,14 @@ function countedTime(text: string): number {
   const ms = duration(text)
   if (ms < HOUR_MS || ms > 60 * DAY_MS) throw new Error(`${quoted(text)} is not a time from 1h to 1440h`)
   return ms
+}
+
+/** A network or an address, else a pattern of names in lower case. */
+function mailHosts(text: string): string {
+  if (isIP(text.split('/', 1)[0] ?? '') !== 0) return network(text)
+  if (!/^[a-z0-9_.*?-]{1,253}$/i.test(text) || !/[a-z0-9]/i.test(text))
+    throw new Error(`${quoted(text)} is neither a host name, which may have * and ?, nor a network`)
+  return text.toLowerCase()
 }
 
 function rateLimit(text: string): number | null {

@@ -87,7 +87,8 @@ export function createDispatch(parts: DispatchParts): Dispatch {
     let uploads: Uploads | null = null
     let memory: Release | undefined
     try {
-      if (spec.crossSite !== true && origin.refuses(exchange.method, headers)) throw new Forbidden()
+      if (spec.crossSite !== true && origin.refuses(exchange.method, headers))
+        throw new Forbidden(undefined, { why: 'a page of another site has sent this' })
       if (httpsOnly !== null && isConfidential(spec) && remote.isExposed(exchange.arrival)) {
         if (spec.opensByLink !== true)
           throw new Forbidden(`Call ${httpsOnly} instead: over plain http others can read keys and passwords`)
@@ -101,7 +102,7 @@ export function createDispatch(parts: DispatchParts): Dispatch {
       const taking = caller === null ? undefined : takeFromLimit(limiter, caller, spec, exchange)
       if (isPending(taking)) await taking
       const limit = spec.bodyLimit ?? (caller === null ? PUBLIC_BODY_LIMIT : DEFAULT_BODY_LIMIT)
-      if (caller !== null && exchange.arrival.body.kind === 'stream')
+      if (limit.bytes > PUBLIC_BODY_LIMIT.bytes && exchange.arrival.body.kind === 'stream')
         memory = await memoryFor(exchange.arrival, limit, largeBodies)
       const body = hasBody(spec, exchange.arrival)
         ? await readBody(exchange.arrival, {

@@ -49,6 +49,8 @@ export type HttpOutcome =
       reason: string
       /** The media type as sent; empty without one. */
       contentType: string
+      /** The field Retry-After as sent; empty without one. */
+      retryAfter: string
       /** At most RESPONSE_MAX_BYTES; the rest is not read. */
       body: Buffer
       durationMs: number
@@ -208,6 +210,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
         status: response.statusCode ?? 0,
         reason: response.statusMessage ?? '',
         contentType: response.headers['content-type'] ?? '',
+        retryAfter: response.headers['retry-after'] ?? '',
         body: bytes,
       }
     } finally {

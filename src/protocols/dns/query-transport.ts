@@ -4,7 +4,7 @@
  */
 import { createSocket } from 'node:dgram'
 import { connect, isIPv6 } from 'node:net'
-import { localFaultOf, shortageOf } from '../../base/process/shortage.ts'
+import { connectionFaultOf, shortageOf } from '../../base/process/shortage.ts'
 import { isReplyTo } from './packet.ts'
 
 /** `host` is an IP address, never a name. */
@@ -107,7 +107,7 @@ export function queryOverTcp(server: ServerAddress, query: Buffer, open: OpenExc
 }
 
 function unreachable(error: Error): Exchange {
-  const localFault = shortageOf(error) ?? localFaultOf(error)
+  const localFault = shortageOf(error) ?? connectionFaultOf(error)
   return { kind: 'unreachable', problem: error.message, ...(localFault !== null && { localFault }) }
 }
 

@@ -17,7 +17,7 @@ import type { Clock } from '../../base/time/clock.ts'
 import {
   type DroppedMessage,
   type ReadMail,
-  type ReceivedMail,
+  type ReceivedMailStore,
   type ReceivedMessage,
   type ReceivedPost,
   readMail,
@@ -59,7 +59,7 @@ interface RouteReceptionParts extends Pick<PlanParts, 'posts' | 'recorder'> {
   domains: DomainDirectory
   accounts: AccountDirectory
   signingKeys: Pick<SigningKeys, 'active'>
-  received: ReceivedMail
+  received: ReceivedMailStore
   check: MailCheck
   score: SpamScorer
   clock: Clock
@@ -163,7 +163,7 @@ async function receive(
   parts: RouteReceptionParts,
   domain: Domain,
   list: List | null,
-  { raw, recipients, sender, remoteAddress, helo, protocol }: WholeMail,
+  { raw, recipients, sender, remoteAddress, helo, protocol, requireTls }: WholeMail,
   mail: ReadMail,
 ): Promise<'stored' | 'dropped'> {
   const now = parts.clock.now()
@@ -227,6 +227,8 @@ async function receive(
     plan,
     post: accepted,
     verdict,
+    // A bounce must not be lost for want of it (RFC 8689 §5).
+    requireTls: requireTls === true && sender !== '',
   })
 }
 
@@ -312,10 +314,11 @@ async function store(
     plan: Plan
     post: ReceivedPost | null
     verdict: MailVerdict
+    requireTls: boolean
   },
 ): Promise<'stored' | 'dropped'> {
   const { log } = parts
-  const { domain, mail, headers, sender, remoteAddress, plan, post, verdict } = facts
+  const { requireTls, domain, mail, headers, sender, remoteAddress, plan, post, verdict } = facts
   const message: ReceivedMessage = {
     domain,
     mail,
@@ -329,6 +332,7 @@ async function store(
     forwards: plan.forwards,
     forwardFields: verdict.arcFields,
     post,
+    requireTls,
   }
   const record = await storeOnce(parts, message, plan).catch((error: unknown) => {
     // A limit of the account, which may be raised: the sender keeps the mail.
@@ -359,7 +363,7 @@ const FORWARDING_IS_FULL = '451 4.7.1 The message limit of the account is reache
 /** Each further try means that the same mail was stored in between. */
 const TRIES_MAX = 10
 
-/** Forwards the mail only where it has not been forwarded yet. @throws as ReceivedMail.store */
+/** Forwards the mail only where it has not been forwarded yet. @throws as ReceivedMailStore.store */
 async function storeOnce(
   { received, copies, log }: RouteReceptionParts,
   message: ReceivedMessage,

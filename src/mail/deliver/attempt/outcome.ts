@@ -116,6 +116,10 @@ export const connectionFailure = (message: string) => deferred(failureOf(CODE_CO
 export const noTls = (message: string) =>
   deferred(failureOf(CODE_NO_TLS, message, 'TLS is required and was not to be had'))
 
+/** No server of the destination gives the protection that the message demands (RFC 8689 §4.2.1). Final. */
+export const noProtection = (enhanced: '5.7.10' | '5.7.30', message: string) =>
+  bounced({ ...failureOf(CODE_NO_TLS, message, 'REQUIRETLS is demanded and was not to be had'), enhanced })
+
 /** RFC 3463 §3.7: conversion required but not supported. */
 export const notConvertible = () =>
   bounced({
@@ -145,7 +149,7 @@ export function outcomeOfFailure(failure: SmtpFailure): Outcome {
   return isPermanent ? bounced(failureOf(CODE.failed, failure.message)) : connectionFailure(failure.message)
 }
 
-/** events.md: 498 `No MX`, temporary for what may change, permanent at once for NXDOMAIN and null MX. */
+/** events.md: 498 `No MX`, temporary for what may change, permanent at once for NXDOMAIN, null MX and denied hosts. */
 export function outcomeOfMx(found: Exclude<MxResult, { kind: 'hosts' }>, domain: string): Outcome {
   const noMx = (description: string) => failureOf(CODE_NO_MX, `No MX for ${domain}`, description)
   switch (found.kind) {
@@ -157,6 +161,11 @@ export function outcomeOfMx(found: Exclude<MxResult, { kind: 'hosts' }>, domain:
       return deferred(noMx('the domain has neither MX nor address records'))
     case 'forbidden':
       return deferred(noMx('its mail hosts have only private addresses, which are not allowed'))
+    case 'denied':
+      return bounced({
+        ...failureOf(CODE_NO_MX, `Mail to the mail hosts of ${domain} is not allowed here`, found.reason),
+        enhanced: '5.7.1',
+      })
     case 'temporary':
       return deferred(noMx(found.reason))
   }

@@ -10,7 +10,7 @@ import type { ConnectOptions, TlsOptions } from '../../../protocols/smtp/client.
 import type { SmtpConnection } from '../../../protocols/smtp/connection.ts'
 import { SmtpFailure } from '../../../protocols/smtp/failure.ts'
 import { replyText } from '../../../protocols/smtp/reply.ts'
-import { noTls, type Outcome, outcomeOfFailure } from '../attempt/outcome.ts'
+import { noProtection, noTls, type Outcome, outcomeOfFailure } from '../attempt/outcome.ts'
 import type { AttemptResult } from '../contract.ts'
 import { sourceHelo, sourceIp } from '../lanes/lanes.ts'
 import { type HeldConnection, TranscriptRecorder } from './connection-pool.ts'
@@ -67,10 +67,10 @@ export class Opener {
     } catch (error) {
       const failure = smtpFailure(error)
       if (failure.stage === 'auth' && failure.reason === 'certificate')
-        return failed(failure, this.#noTls(failure))
+        return failed(failure, this.#noTls(attempt, failure))
       if (!isTlsFault(failure)) return failed(failure, outcomeOfFailure(failure))
       this.#report(attempt, target, rules, resultOfFailure(failure))
-      if (rules.required) return failed(failure, this.#noTls(failure))
+      if (rules.required) return failed(failure, this.#noTls(attempt, failure))
     }
     try {
       return await this.#connectTo(attempt, target, rules, 'none', transcript)
@@ -80,9 +80,12 @@ export class Opener {
     }
   }
 
-  #noTls({ reply, message }: SmtpFailure): Outcome {
+  #noTls({ prepared }: Attempt, { reply, message, reason: kind }: SmtpFailure): Outcome {
     const { nextHop } = this.#parts
     const reason = reply ? replyText(reply) : message
+    // What the server is or has will not change soon; a broken handshake may.
+    const isFinal = kind === 'certificate' || kind === 'unsupported'
+    if (isFinal && prepared.tls.required === 'requiretls') return noProtection('5.7.10', reason)
     const hasPassword = nextHop.kind === 'relay' && nextHop.auth !== null
     return noTls(hasPassword ? `${reason} (${PASSWORD_RULE})` : reason)
   }

@@ -12,9 +12,15 @@ import { type Cache, createCache, type MaybePromise } from '../../../base/flow/c
 import { type Cidr, classifyAddress, parseIp } from '../../../base/net/ip.ts'
 import type { Clock } from '../../../base/time/clock.ts'
 import { MINUTE_MS } from '../../../base/time/durations.ts'
-import { findMailHosts, type MailHost, type MxResult } from '../../../protocols/dns/mx.ts'
+import {
+  findMailHosts,
+  type MailHost,
+  type MailHostDenial,
+  type MxResult,
+} from '../../../protocols/dns/mx.ts'
 import type { Resolver } from '../../../protocols/dns/resolver.ts'
 import type { StsPolicies } from '../../../protocols/mta-sts/policies.ts'
+import type { SmtpAuth } from '../../../protocols/smtp/login.ts'
 import type { Prepared, Routed, TlsPolicy } from '../contract.ts'
 import { type LaneInfo, NO_SOURCE, type Source, sourceIp } from '../lanes/lanes.ts'
 import type { LaneLimits, ShapingTable } from '../shaping/shaping-table.ts'
@@ -40,7 +46,7 @@ export type NextHop =
       kind: 'relay'
       host: string
       port: number
-      auth: RelayLogin | null
+      auth: SmtpAuth | null
       /** At a time from one source; where a relay refuses some of them, pacing reduces their number. */
       connections: number
     }
@@ -49,16 +55,11 @@ export type NextHop =
       port: number
       resolver: Resolver
       allow: readonly Cidr[]
+      /** Hosts that get no mail. */
+      deny?: MailHostDenial | undefined
       /** Null: MTA-STS is not used. */
       policies: StsPolicies | null
     }
-
-interface RelayLogin {
-  user: string
-  password: string
-  /** The password is sent whatever the relay's certificate. */
-  allowUnverified?: boolean
-}
 
 export interface RoutingParts {
   nextHop: NextHop
@@ -132,8 +133,8 @@ export class Routing {
             ttlMs: REMEMBER_MS,
             entriesMax: DOMAINS_MAX,
             load: async (domain) => {
-              const { resolver, allow } = nextHop
-              const found = await findMailHosts(resolver, domain, { random, allow })
+              const { resolver, allow, deny } = nextHop
+              const found = await findMailHosts(resolver, domain, { random, allow, deny })
               return destinationOf(domain, found, parts.shaping())
             },
           })
@@ -204,26 +205,25 @@ export class Routing {
   #rulesOf({ destination, domain, prepared }: Attempt, host: MailHost): HostTls | Promise<HostTlsResult> {
     const { nextHop, clock } = this.#parts
     if (nextHop.kind === 'relay' || !destination) return senderTls(prepared.tls)
-    if (prepared.tls.isTlsReport) return REPORT_TLS
+    if (prepared.tls.isOptional) return OPTIONAL_TLS
     const key = `${host.exchange} ${prepared.tls.required} ${prepared.tls.verify}`
     const known = destination.tls.get(key)
     if (known) return known
-    const rules = receiverTls(nextHop, clock, domain, host, senderTls(prepared.tls)).then((result) => {
-      if ('refused' in result) {
-        if (result.localFault !== undefined) destination.tls.delete(key)
-        else this.#reportRefused(domain, host, result)
-      }
-      return result
-    })
+    const isOnward = prepared.tls.required === 'requiretls'
+    const rules = receiverTls(nextHop, clock, domain, host, senderTls(prepared.tls), isOnward).then(
+      (result) => {
+        if ('refused' in result) {
+          if (result.localFault !== undefined) destination.tls.delete(key)
+          else if (result.policy !== 'none') this.#reportRefused(domain, host, result.policy, result.result)
+        }
+        return result
+      },
+    )
     destination.tls.set(key, rules)
     return rules
   }
 
-  #reportRefused(
-    domain: string,
-    { exchange }: MailHost,
-    { policy, result }: Extract<HostTlsResult, { refused: string }>,
-  ): void {
+  #reportRefused(domain: string, { exchange }: MailHost, policy: 'tlsa' | 'sts', result: string): void {
     const policyDomain = policy === 'tlsa' ? exchange : domain
     // No connection was tried, so that no address was chosen.
     const about = { recipientDomain: domain, sendingIp: '', policyDomain, policyType: policy }
@@ -238,7 +238,8 @@ const hostsOf = ({ destination }: Attempt): readonly MailHost[] =>
 const relayTarget = ({ prepared }: Attempt, { host, auth }: Extract<NextHop, { kind: 'relay' }>): Target => ({
   address: host,
   name: host,
-  tlsRules: () => (auth ? relayTls(host, auth) : senderTls(prepared.tls)),
+  tlsRules: () =>
+    auth && prepared.tls.required !== 'requiretls' ? relayTls(host, auth) : senderTls(prepared.tls),
 })
 
 /** What can be down: the path from a source to an address. */
@@ -252,24 +253,25 @@ const ownTls = (required: boolean, verify: boolean, key: string): HostTls => ({
 })
 
 /** The sender's policy alone (messages.md rule 36). */
-const senderTls = ({ required, verify }: TlsPolicy) => ownTls(required, verify, `${required} ${verify}`)
+const senderTls = ({ required, verify }: TlsPolicy) =>
+  ownTls(required !== false, verify, `${required} ${verify}`)
 
 /**
- * For a relay that gets a password, whatever sender and recipient say: TLS whose certificate is for `host`, unless the
+ * For a relay that we log in to, whatever sender and recipient say: TLS whose certificate is for `host`, unless the
  * operator accepts any certificate. A loopback address may do without TLS, never with a certificate that does not verify
- * (protocols/smtp/client.ts).
+ * (protocols/smtp/login.ts).
  */
-function relayTls(host: string, { allowUnverified = false }: RelayLogin): HostTls {
+function relayTls(host: string, { allowUnverified = false }: SmtpAuth): HostTls {
   const isLocal = host === 'localhost' || classifyAddress(host) === 'loopback'
   return ownTls(!isLocal, !isLocal && !allowUnverified, 'relay')
 }
 
 /**
- * For TLS reports, whatever anybody's policy: they are about failures of these rules. The key is their own: sessions are
- * reported when they are opened, and so other mail may not use one that was opened for a report, nor a report one that
- * was opened for other mail.
+ * For TLS reports, which are about failures of these rules, and for mail whose author asks for it, whatever anybody's
+ * policy. The key is their own: sessions are reported when they are opened, and so other mail may not use one that was
+ * opened for these, nor the reverse.
  */
-const REPORT_TLS = ownTls(false, false, 'report')
+const OPTIONAL_TLS = ownTls(false, false, 'optional')
 
 function destinationOf(domain: string, found: MxResult, shaping: ShapingTable): Destination {
   const tls: Destination['tls'] = new Map()

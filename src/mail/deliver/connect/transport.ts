@@ -12,7 +12,7 @@
  */
 import type { ByteBudget } from '../../../base/flow/byte-budget.ts'
 import { failPoint } from '../../../base/flow/fail-point.ts'
-import { localFaultOf, shortageOf } from '../../../base/process/shortage.ts'
+import { connectionFaultOf, shortageOf } from '../../../base/process/shortage.ts'
 import { CODE } from '../../../protocols/smtp/codes.ts'
 import type { SmtpConnection, Transaction, TransactionResult } from '../../../protocols/smtp/connection.ts'
 import { needs8bit } from '../../../protocols/smtp/envelope.ts'
@@ -21,6 +21,7 @@ import {
   CODE_CONNECTION,
   CODE_NO_TLS,
   connectionFailure,
+  noProtection,
   noSendingIp,
   noTls,
   notConvertible,
@@ -42,6 +43,10 @@ const SMALL_MAX_BYTES = 512 * 1024
 const STREAMED_BYTES = 3 * 1024 * 1024
 /** The inbox holds the whole message, its pieces and its text, and parses it. */
 const CAPTURE_FACTOR = 4
+
+/** Captured mail never leaves the machine. */
+const withoutTls = (prepared: Attempt['prepared']): Attempt['prepared'] =>
+  prepared.tls.required ? { ...prepared, tls: { required: false, verify: false } } : prepared
 
 export interface TransportParts extends RoutingParts, OpeningParts {
   /** For large messages. */
@@ -111,7 +116,7 @@ export function createTransport(parts: TransportParts): Transport {
     const rules = await target.tlsRules()
     if ('refused' in rules) {
       if (rules.localFault !== undefined) return { localFault: rules.localFault }
-      return failures.add(notSent(attempt, noTls(rules.refused), target.name))
+      return failures.add(notSent(attempt, outcomeOfRefusal(attempt, rules), target.name))
     }
     const key = keyOf(target.name, rules)
     const reused = await transactOnIdle(attempt, key)
@@ -122,6 +127,10 @@ export function createTransport(parts: TransportParts): Transport {
     if ('outcome' in opened) {
       const { outcome, transcript } = opened
       return failures.add({ ...notSent(attempt, outcome, target.name), transcript })
+    }
+    if (isOnward(attempt) && !opened.connection.extensions.has('REQUIRETLS')) {
+      void opened.connection.quit()
+      return failures.add(resultOf(attempt, opened, clock.now(), noProtection('5.7.30', NOT_OFFERED)))
     }
     const { result, left } = await transact(attempt, opened, key)
     if (!left || 'localFault' in result) return result
@@ -188,7 +197,7 @@ export function createTransport(parts: TransportParts): Transport {
           domain: delivery.recipient_domain,
           destination,
           provider: destination?.provider ?? lane.provider,
-          prepared,
+          prepared: parts.isCaptured ? withoutTls(prepared) : prepared,
           recipient: delivery.recipient,
           beforeFinalDot,
         })
@@ -223,7 +232,7 @@ class Failures {
   /** This machine could not connect. */
   addLocal(cause: unknown): null {
     this.#shortage ??= shortageOf(cause)
-    this.#localFault ??= localFaultOf(cause)
+    this.#localFault ??= connectionFaultOf(cause)
     return null
   }
 
@@ -245,11 +254,24 @@ const isAnswer = (result: AttemptResult) => hopeOf(result) > 1
  * delivered later, and a server's answer says more than a failure to reach it.
  */
 function hopeOf({ outcome }: AttemptResult): number {
-  const { code } = outcome.kind === 'deferred' ? outcome.failure : { code: CODE_CONNECTION }
+  // A final one of ours counts only if all hosts give it.
+  if (outcome.kind !== 'deferred') return -1
+  const { code } = outcome.failure
   if (code === CODE_CONNECTION) return 0
   if (code === CODE_NO_TLS) return 1
   return code >= 500 ? 2 : 3
 }
+
+/** The message goes only to servers that keep REQUIRETLS. */
+const isOnward = ({ prepared }: Attempt) => prepared.tls.required === 'requiretls'
+
+const NOT_OFFERED = 'REQUIRETLS needed: the server does not offer it'
+
+/** The rules of the host rule it out. */
+const outcomeOfRefusal = (
+  attempt: Attempt,
+  { refused, isTemporary }: { refused: string; isTemporary?: true },
+) => (isOnward(attempt) && !isTemporary ? noProtection('5.7.10', refused) : noTls(refused))
 
 /** A lane's connections to one host under the same TLS rules serve each other's messages. */
 const keyOf = (host: string, { key }: HostTls) => `${host} ${key}`
@@ -308,6 +330,7 @@ function transactionOf(
     recipients: [recipient],
     ...withSource(content, prepared.sourceHeader, localAddress),
     utf8: prepared.utf8,
+    requireTls: prepared.tls.required === 'requiretls',
     beforeFinalDot: async () => {
       await beforeFinalDot()
       failPoint('dot-before')

@@ -8,6 +8,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import { type CsvValue, csvBytes } from '../../../base/csv.ts'
 import { sharedBytes } from '../../../base/flow/shared-bytes.ts'
+import { ServiceError } from '../../../base/process/errors.ts'
 import type { FaultLog } from '../../../base/process/fault-log.ts'
 import type { Media, Nothing } from '../../../base/shape.ts'
 import type { Clock } from '../../../base/time/clock.ts'
@@ -298,6 +299,8 @@ export interface AnsweringParts {
   /** Log of what was not the caller's doing. */
   faults: FaultLog
   authRealm: string
+  /** `X-Service-`; headers are written with it. */
+  headerPrefix: string
 }
 
 /** What an operation says about its answers (operation.ts). */
@@ -346,9 +349,11 @@ function publish(spec: AnsweredOperation, status: number, content: Content): voi
 
 /** @param isStillAllowed checked during event streams */
 export function createAnswering(
-  { clock, faults, authRealm }: AnsweringParts,
+  { clock, faults, authRealm, headerPrefix }: AnsweringParts,
   isStillAllowed: Authentication['isStillAllowed'],
 ): Answering {
+  const refusedName = `${headerPrefix}Refused`.toLowerCase()
+
   function sendBytes({ chunk, contentType }: Content & { kind: 'bytes' }, exchange: Exchange): void {
     exchange.setHeader('content-type', sendableType(contentType))
     exchange.setHeader('content-length', chunkSize(chunk))
@@ -400,6 +405,8 @@ export function createAnswering(
       }
       exchange.status = answer.status
       exchange.setHeaders(answer.headers)
+      if (error instanceof ServiceError && error.why !== undefined)
+        exchange.setHeader(refusedName, asciiOf(error.why))
       if (answer.status === 401 && mayChallenge(exchange.headers)) {
         exchange.setHeader('www-authenticate', `Basic realm="${authRealm}"`)
       }
@@ -413,6 +420,10 @@ export function createAnswering(
     },
   }
 }
+
+/** What a caller gave may be quoted in it. */
+const asciiOf = (why: string) => why.slice(0, WHY_LENGTH_MAX).replace(/[^\x20-\x7e]/g, '?')
+const WHY_LENGTH_MAX = 300
 
 /** The senders of attachments choose their types. */
 function sendableType(contentType: string): string {

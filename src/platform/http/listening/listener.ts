@@ -7,6 +7,7 @@ import { once } from 'node:events'
 import { createServer as createHttpsServer, type ServerOptions } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import type { SecureContextOptions } from 'node:tls'
+import type { HeaderFault } from '../../../protocols/proxy/accepting.ts'
 import { JSON_TYPE } from './arrival.ts'
 import { admitConnections, type ConnectionLimits } from './connection.ts'
 import { createRequestIntake, type DirectArrival, type RequestIntake } from './direct-arrival.ts'
@@ -64,12 +65,17 @@ export interface TlsOptions {
   follow?(apply: (options: SecureContextOptions) => void): void
 }
 
+/** What balancers do wrong (protocols/proxy/accepting.ts). */
+export interface HeaderFaults {
+  onHeaderFault?: ((fault: HeaderFault) => void) | undefined
+}
+
 /**
  * A listener on this thread, with `tls` over TLS. One that `isLocal` has clients on this machine, and listens at a path of the
  * file system.
  */
 export function createListener(
-  options: ListenerOptions & { tls?: TlsOptions; isLocal?: boolean },
+  options: ListenerOptions & HeaderFaults & { tls?: TlsOptions; isLocal?: boolean },
   handle: (arrival: DirectArrival) => void,
 ): Omit<Listener, 'listen'> & {
   listen(...where: [port: number, host: string] | [path: string]): Promise<number>
@@ -93,7 +99,7 @@ export function createListener(
   }
 
   server.on('clientError', (error, socket) => answerUnparsable(error, socket as Socket, intake))
-  const admission = admitConnections(server, connections, tls === undefined)
+  const admission = admitConnections(server, connections, tls === undefined, options.onHeaderFault)
   return {
     async listen(...where) {
       const listening = once(server, 'listening') // rejects on 'error'

@@ -109,6 +109,37 @@ test('wrong, missing and unusable credentials are refused with challenge and bod
   }
 })
 
+test('a refusal says why in a header, and not which keys exist', async () => {
+  const cases: ReadonlyArray<
+    [path: string, request: Parameters<typeof server.fetch>[1], why: RegExp | null]
+  > = [
+    ['/v1/domains', { key: '' }, /^no credentials: /],
+    ['/v1/domains', { key: 'nobody' }, /^no such key/],
+    ['/v1/domains', { key: '', headers: { cookie: 'sendwright_session=bad' } }, /^the session has ended$/],
+    ['/v1/domains', { key: '', headers: { authorization: 'Bearer admin' } }, /not HTTP Basic$/],
+    [
+      '/v1/domains',
+      { key: '', headers: { authorization: basic('admin', 'postmaster') } },
+      /user name is not api/,
+    ],
+    [
+      '/v3/example.net/messages',
+      { key: 'sending', method: 'POST' },
+      /^this key may only send for example\.com$/,
+    ],
+    ['/v3/example.com/messages', { key: 'pubkey', method: 'POST' }, /only validate addresses$/],
+    ['/v1/domains', { key: 'support', method: 'PUT' }, /^the role support has no right to write here$/],
+    ['/v1/domains', { key: 'admin' }, null],
+  ]
+  for (const [path, request, why] of cases) {
+    const response = await server.fetch(path, request)
+    const said = response.headers.get('x-service-refused')
+    if (why === null) assert.equal(said, null)
+    else assert.match(said ?? '', why)
+    await response.arrayBuffer()
+  }
+})
+
 test('the scheme is read without letter case, and every answer names key and request', async () => {
   const authorization = basic('admin').replace('Basic', 'bAsIc')
   const response = await server.fetch('/v1/domains', { headers: { authorization } })

@@ -73,6 +73,17 @@ function credentialsOf(headers: IncomingHttpHeaders): Credentials | 'none' | 'wr
   return cookie === undefined ? 'none' : { kind: 'session', cookie }
 }
 
+/** Why credentials do not count, for the header of the 401; it tells nobody which keys exist. */
+function whyNot(headers: IncomingHttpHeaders): string {
+  const credentials = credentialsOf(headers)
+  if (credentials === 'none') return 'no credentials: send HTTP Basic with user name api and an API key'
+  if (credentials !== 'wrong')
+    return credentials.kind === 'key' ? 'no such key, or it has expired' : 'the session has ended'
+  const { authorization = '' } = headers
+  if (!/^basic /i.test(authorization)) return 'the Authorization header is not HTTP Basic'
+  return 'the user name is not api, or the header is malformed'
+}
+
 const BASIC = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i
 
 /** Secrets by header text: a client sends the same one with each request. */
@@ -113,13 +124,18 @@ export function authorize(
   path: Readonly<Record<string, string>>,
 ): void {
   const { area, access } = requirement
-  if (caller.kind === 'public' && requirement.publicKey !== true) throw new Unauthenticated()
+  if (caller.kind === 'public' && requirement.publicKey !== true)
+    throw new Unauthenticated(undefined, { why: 'the public key may only validate addresses' })
   if (caller.role === 'sending' || caller.kind === 'domain') {
     const domain = requirement.domain === undefined ? undefined : path[requirement.domain]
     const isOwn = domain !== undefined && caller.domain !== undefined && sameDomain(domain, caller.domain)
-    if (area !== 'messages:send' || access !== 'write' || !isOwn) throw new Unauthenticated()
+    if (area !== 'messages:send' || access !== 'write' || !isOwn)
+      throw new Unauthenticated(undefined, {
+        why: `this key may only send for ${domainToASCII(caller.domain ?? '') || 'its domain'}`,
+      })
   }
-  if (!mayAccess(caller.role, area, access)) throw new Forbidden()
+  if (!mayAccess(caller.role, area, access))
+    throw new Forbidden(undefined, { why: `the role ${caller.role} has no right to ${access} here` })
 }
 
 /** Ignores letter case, and which of its forms an internationalised name has. */
@@ -210,7 +226,7 @@ export function createAuthentication(parts: AuthenticationParts): Authentication
   async function actingAs(caller: Caller, subaccountId: string): Promise<Caller> {
     if (caller.kind === 'domain' || caller.kind === 'public') throw new Forbidden()
     const acting = await authenticator.subaccount(caller, subaccountId)
-    if (acting === null) throw new Forbidden()
+    if (acting === null) throw new Forbidden(undefined, { why: 'no such subaccount of this account' })
     return acting
   }
 
@@ -226,12 +242,15 @@ export function createAuthentication(parts: AuthenticationParts): Authentication
       const presented = isPending(found) ? await found : found
       if (presented === null) {
         await failedAttempts.delay(address)
-        throw new Unauthenticated()
+        throw new Unauthenticated(undefined, { why: whyNot(exchange.headers) })
       }
       exchange.setHeader(keyIdName, presented.keyId)
       const allowed = authenticator.addressAllowed(presented, address)
       if ((isPending(allowed) ? await allowed : allowed) !== true) {
-        throw spec.plainText401 === true ? new Unauthenticated('Forbidden') : new Forbidden()
+        const why = `the account does not allow calls from ${address}`
+        throw spec.plainText401 === true
+          ? new Unauthenticated('Forbidden', { why })
+          : new Forbidden(undefined, { why })
       }
       authorize(presented, requirement, exchange.path)
       const subaccountId = spec.onBehalfOf === 'argument' ? undefined : onBehalfOf(exchange.headers)
