@@ -5,7 +5,7 @@
 
 # --expose-gc                        memory is given back at rest (decision 47)
 # --v8-pool-size=1                   one helper thread of V8 (26)
-# --max-semi-space-size=16           MB in each half of the young generation (26)
+# --max-semi-space-size=16           MB in each half of the main thread's young generation (26; engine-flags.ts)
 # --no-allocation-site-pretenuring   what a request makes dies young (40)
 #
 # One more flag is set while the service runs: --heap-growing-percent (src/cli/local/heap-growth.ts, decisions 25 and 192).
