@@ -221,7 +221,7 @@ async function tlsFiles(flags: Flags, present: Values, asked: Asked): Promise<An
 /** The setting's value. A relay's address holds a password, so it is not shown as a default. */
 async function deliveryAnswer(flags: Flags, present: Values, terminal: Terminal | null): Promise<string> {
   const now = present['SENDWRIGHT_DELIVERY'] || 'capture'
-  const kind = now.startsWith('smtp:') ? 'relay' : now
+  const kind = /^smtps?:/.test(now) ? 'relay' : now
   const kinds = ['capture', 'direct', 'relay']
   const wanted =
     flags.delivery ??

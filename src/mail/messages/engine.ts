@@ -8,11 +8,11 @@ import { bounceConsequences } from '../../sending/suppressions/automatic.ts'
 import { describeDelivery, type PrepareParts, prepareDelivery } from '../compose/prepare.ts'
 import { transcriptStatement } from '../deliver/attempt/transcripts.ts'
 import { createQueue } from '../deliver/claim/queue.ts'
+import { onlyRelay } from '../deliver/connect/fixed-relays.ts'
 import { createStoredPolicies } from '../deliver/connect/receiver-tls.ts'
-import type { NextHop } from '../deliver/connect/routing.ts'
 import { createTlsCounts } from '../deliver/connect/tls-counts.ts'
 import { createTransport } from '../deliver/connect/transport.ts'
-import type { Delivery, DeliveryParts } from '../deliver/contract.ts'
+import type { Delivery, DeliveryParts, Relays } from '../deliver/contract.ts'
 import { createDelivery } from '../deliver/engine.ts'
 import type { SlowDown } from '../deliver/lanes/pacing.ts'
 import type { Overrides } from '../deliver/overrides/overrides.ts'
@@ -25,6 +25,7 @@ export interface EngineUses {
   allowances: DeliveryParts['allowances']
   blocks: DeliveryParts['blocks']
   judge: DeliveryParts['judge']
+  relays: Relays
   capture: CaptureListener | null
   shaping: Shaping
   overrides: Overrides
@@ -37,13 +38,18 @@ const SLOWED = 'lane-slowed'
 /** `stop` waits for the attempts in flight. */
 export function startEngine(
   core: Core,
-  { preparing, sources, allowances, blocks, judge, capture, shaping, overrides }: EngineUses,
+  { preparing, sources, allowances, blocks, relays, judge, capture, shaping, overrides }: EngineUses,
 ): { delivery: Delivery; stop(): Promise<void> } {
-  const { config, clock, random, log, store, space, recorder, leaseOwner, nodes } = core
+  const { config, clock, random, log, store, space, recorder, leaseOwner, nodes, resolver, allow } = core
   const { records, inProgress, archive } = preparing
   const tlsCounts = createTlsCounts(store, clock)
+  const mailRelays = capture === null ? relays : captureRelay(capture)
   const transport = createTransport({
-    nextHop: nextHopOf(core, capture),
+    direct: {
+      ...{ port: config.mxPort, resolver, allow },
+      policies: createStoredPolicies({ store, resolver, clock, allow }),
+    },
+    relays: mailRelays,
     heloName: config.hostname,
     clock,
     random,
@@ -61,6 +67,7 @@ export function startEngine(
     transport,
     allowances,
     blocks,
+    relays: mailRelays,
     pauses: overrides,
     poolOf: sources.poolOf,
     prepare: (claimed) => prepareDelivery(preparing, claimed),
@@ -110,15 +117,11 @@ export function startEngine(
 const CAPTURE_CONNECTIONS = 20
 
 /** Capture is a relay like any other: the listener of our own inbox. */
-function nextHopOf(
-  { config, clock, store, resolver, allow }: Core,
-  capture: CaptureListener | null,
-): NextHop {
-  if (capture) {
-    const { host, port, auth } = capture
-    return { kind: 'relay', host, port, auth, connections: CAPTURE_CONNECTIONS }
-  }
-  if (config.delivery.kind === 'relay') return { ...config.delivery, connections: config.relayConnections }
-  const policies = createStoredPolicies({ store, resolver, clock, allow })
-  return { kind: 'direct', port: config.mxPort, resolver, allow, policies }
+function captureRelay({ host, port, auth: { user, password } }: CaptureListener): Relays {
+  const auth = { mechanism: 'plain', user, secret: () => password } as const
+  return onlyRelay({
+    ...{ name: 'capture', site: 'relay', host, port, auth },
+    ...{ tls: 'wanted', verify: false, sizeMax: null, revision: 0 },
+    limits: { connections: CAPTURE_CONNECTIONS, messagesPerConnection: 100, messagesPerSecond: null },
+  })
 }

@@ -6,7 +6,8 @@
  * - account: it may not send. Its release finds what it holds again (claim/account-holds.ts).
  * - pause: an operator has paused mail to the site, or to the domain.
  * - block: the provider takes no mail from the lane's address; all that waits in the lane leaves it.
- * - warm-up: the address may send so many messages an hour. A message takes one when it passes, so this gate is the last,
+ * - relay: it is closed, or was removed; all that waits in the lane leaves it.
+ * - warm-up, or the messages of a day: the address may send so many messages an hour, the relay gets so many a day. A message takes one when it passes, so this gate is the last,
  *   and is asked once.
  */
 import { type MaybePromise, whenKnown } from '../../../base/flow/cache.ts'
@@ -14,7 +15,13 @@ import { localFaultOf } from '../../../base/process/system-fault.ts'
 import type { ClaimedDelivery } from '../claim/queue.ts'
 import type { Allowed, DeliveryParts, NotTried, Prepared } from '../contract.ts'
 import { type LaneInfo, sourceIp } from '../lanes/lanes.ts'
-import { REASON_ACCOUNT_HELD, REASON_BLOCKED, REASON_PROVIDER_PAUSED, REASON_WARMUP } from './outcome.ts'
+import {
+  REASON_ACCOUNT_HELD,
+  REASON_BLOCKED,
+  REASON_PROVIDER_PAUSED,
+  REASON_RELAY_CLOSED,
+  REASON_WARMUP,
+} from './outcome.ts'
 
 export interface Wait {
   /** As in the delivery's row. */
@@ -23,9 +30,11 @@ export interface Wait {
   concerns: 'delivery' | 'site' | 'lane'
   /** Unix milliseconds; at most the end of the window, `until`. Where room is limited, it is taken. */
   dueAt(until: number): number
+  /** The source key that it has from now on. Absent: as it is. */
+  sourceKey?: string
 }
 
-type GateParts = Pick<DeliveryParts, 'pauses' | 'blocks' | 'allowances'>
+type GateParts = Pick<DeliveryParts, 'pauses' | 'blocks' | 'allowances' | 'relays'>
 
 /** Null: open. `prepared` is null before the message is prepared. */
 type Gate = (
@@ -47,6 +56,10 @@ const GATES: readonly Gate[] = [
           concerns: 'site',
           dueAt: () => pauses.nextLook(site, recipient_domain),
         }
+      : null,
+  ({ relays }, { relay }) =>
+    relay !== null && relays.isClosed(relay)
+      ? { reason: REASON_RELAY_CLOSED, concerns: 'lane', dueAt: () => relays.nextFree(relay) }
       : null,
   ({ blocks }, lane) => {
     const ip = sourceIp(lane)
@@ -77,8 +90,10 @@ export function passGates(
   delivery: ClaimedDelivery,
 ): MaybePromise<Wait | NotTried | Allowed | null> {
   const closed = closedGate(parts, lane, delivery, null)
+  if (closed !== null) return closed
+  if (lane.relay !== null) return passRelay(parts, lane.relay)
   const ip = sourceIp(lane)
-  if (closed !== null || ip === null) return closed
+  if (ip === null) return null
   const { allowances } = parts
   const taken = allowances.take(ip, lane.site)
   if (taken === undefined) return null
@@ -87,8 +102,26 @@ export function passGates(
     concerns: 'site',
     dueAt: (until) => allowances.nextFree(ip, lane.site, until),
   }
+  return allowedOr(taken, waits, 'the allowance of the sending address cannot be read')
+}
+
+/** What a relay sees is its own: an address on warm-up spends nothing of its allowance there. */
+function passRelay({ relays }: GateParts, relay: string): MaybePromise<Wait | NotTried | Allowed | null> {
+  const taken = relays.take(relay)
+  if (taken === undefined) return null
+  const waits: Wait = {
+    reason: REASON_RELAY_CLOSED,
+    concerns: 'site',
+    dueAt: () => relays.nextFree(relay),
+  }
+  return allowedOr(taken, waits, 'the count of the relay cannot be read')
+}
+
+function allowedOr(
+  taken: MaybePromise<Allowed | null>,
+  waits: Wait,
+  fault: string,
+): Promise<Wait | NotTried | Allowed> {
   const allowed = whenKnown(taken, (found) => found ?? waits)
-  return Promise.resolve(allowed).catch((error: unknown) => ({
-    localFault: localFaultOf(error) ?? 'the allowance of the sending address cannot be read',
-  }))
+  return Promise.resolve(allowed).catch((error: unknown) => ({ localFault: localFaultOf(error) ?? fault }))
 }
