@@ -94,6 +94,7 @@ export function createHttp(
     corsOrigins: config.corsOrigins,
     connectionsPerClientMax: config.httpConnectionsPerIpMax,
     trustedProxies: config.trustedProxies,
+    balancers: config.httpBalancers,
     authenticator: accounts.authenticator,
     limiter,
     failedAttempts: accounts.failedCalls,

@@ -2,7 +2,9 @@
 
 import { classifyAddress } from './base/net/ip.ts'
 import { createFaultLog } from './base/process/fault-log.ts'
+import { SECOND_MS } from './base/time/durations.ts'
 import type { Core } from './core.ts'
+import { SCHEDULE_MAX_MS, scheduleMaxMs } from './mail/accept/decide.ts'
 import { acceptSubmitted, submittingDomain } from './mail/accept/submitted.ts'
 import type { MessagesArea } from './mail/messages/area.ts'
 import type { AccountsArea } from './people/access/area.ts'
@@ -44,12 +46,14 @@ export function startSmtp(core: Core, uses: SmtpUses): Promise<SmtpListener> {
     implicitTlsPort: config.smtpsPort,
     connectionsPerAddressMax: config.smtpConnectionsPerIpMax,
     connectionsMax: SMTP_CONNECTIONS_MAX,
+    balancers: config.smtpBalancers,
     session: {
       hostname: config.hostname,
       limits: {
         ...SMTP_LIMITS,
         messagesMax: config.smtpMessagesPerConnectionMax,
         idleMs: config.smtpIdleMs,
+        holdMaxMs: Math.max(SCHEDULE_MAX_MS, config.maxMessageTtlSeconds * SECOND_MS),
       },
       authWithoutTls: (address) =>
         config.smtpAuthWithoutTls === 'anyone' ||
@@ -75,8 +79,12 @@ export function startSmtp(core: Core, uses: SmtpUses): Promise<SmtpListener> {
         stillValid: async (login, address) =>
           (await accounts.allowedCallers.allows(login.accountId, address)) &&
           (await accounts.credentials.stillValid(login)),
-        sendingDomain: async (login) => (await submittingDomain(accept, login)).name,
+        async sendingDomain(login) {
+          const domain = await submittingDomain(accept, login)
+          return { name: domain.name, scheduleMaxMs: scheduleMaxMs(domain) }
+        },
         limiter,
+        clock,
         submit: (mail) => acceptSubmitted(accept, mail),
       }),
       greeting: null,

@@ -11,6 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { DrillReport } from '../../scripts/drill.ts'
 import { connectSmtp } from '../../src/protocols/smtp/client.ts'
 import type { SmtpConnection } from '../../src/protocols/smtp/connection.ts'
+import { passwordLogin } from '../../src/protocols/smtp/login.ts'
 import { post, queueTotals } from '../support/crash-rig.ts'
 import { ownAddress } from '../support/service.ts'
 import { AUTHORIZATION, type ServiceProcess, startProcess } from '../support/service-process.ts'
@@ -103,7 +104,7 @@ async function smtpClient(rig: Rig, host: string): Promise<void> {
         heloName: 'client.example',
         tls: 'none',
         verify: false,
-        auth: { user: `${LOGIN}@${rig.service.domain}`, password: PASSWORD },
+        auth: passwordLogin({ user: `${LOGIN}@${rig.service.domain}`, password: PASSWORD }),
       })
       const number = rig.next++
       const id = `<${number}.drill@${rig.service.domain}>`

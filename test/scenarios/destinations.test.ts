@@ -212,3 +212,31 @@ test('bad destinations delay no others, and each delivery says why it has not be
     )
   })
 })
+
+test('denied mail hosts get nothing: others of the domain do, and a domain without any bounces at once', async (t) => {
+  const internet = await createInternet(t)
+  const sink = await internet.site(['good.example'])
+  const denied = await internet.site(['bad.example'])
+  internet.host('mixed.example', 'MX1.Pool.bad.example', denied.host, 10)
+  internet.host('mixed.example', 'mx.mixed.example', sink.host, 20)
+  internet.host('byname.example', 'mx1.pool.bad.example', denied.host)
+  internet.host('byaddress.example', 'mx.byaddress.example', denied.host)
+  const SENDWRIGHT_MX_DENY = `mx?.*.bad.example,${denied.host}/32`
+  const service = await startTestService(t, { ...internet.env, SENDWRIGHT_MX_DENY })
+  const to = ['mixed', 'byname', 'byaddress', 'good'].map((name) => `user@${name}.example`)
+  const sent = await service.send({ to })
+  const items = await settled(service, sent.body.id)
+  const shown = items.map(({ recipient, state, last_reply: reply }) => [recipient, state, reply?.code])
+  assert.deepEqual(shown.sort(), [
+    ['user@byaddress.example', 'bounced', 498],
+    ['user@byname.example', 'bounced', 498],
+    ['user@good.example', 'delivered', 250],
+    ['user@mixed.example', 'delivered', 250],
+  ])
+  assert.equal(denied.connections.total, 0)
+  const failed = JSON.stringify(await service.events('?event=failed'))
+  assert.match(failed, /Mail to the mail hosts of byname\.example is not allowed here/)
+  assert.match(failed, /its mail hosts are denied: mx1\.pool\.bad\.example/)
+  const listed = await service.call('GET', `/v3/${service.domain}/bounces/user@byname.example`)
+  assert.equal(listed.status, 404, 'the address is not to blame')
+})

@@ -1,4 +1,4 @@
-/** Mail through relays: which of them gets what, and what happens when one fails (relays.md sections 2 and 3). */
+/** Mail through relays: which of them gets what, and what happens when one fails (relays.md sections 2 and 4). */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { selfSigned } from '../support/certificates.ts'
@@ -122,7 +122,7 @@ test('relays that die, refuse, answer 421 or have a wrong certificate: each mess
     return all.every(({ state }) => state === 'delivered') && all
   })
   const dialogues = await Promise.all(deliveries.map(({ id }) => dialogueOf(service, id)))
-  assert.ok(dialogues.some((text) => /535/.test(text) && /AUTH PLAIN \*\*\*/.test(text)))
+  assert.ok(dialogues.some((text) => /535/.test(text) && /^AUTH [A-Z0-9-]+/m.test(text)))
   assert.ok(dialogues.some((text) => /421 4\.3\.2 going down/.test(text)))
   assert.ok(!dialogues.join().includes(Buffer.from(`\0user\0relay-secret`).toString('base64')))
 })
@@ -254,7 +254,7 @@ test('mail that no relay can take waits, and goes as soon as one is tried with s
   await ok(service, 'PUT', `${PATH}/one`, { host, port, tls: 'none', login: LOGIN })
   const accepted = await ok(service, 'POST', `${PATH}/one/test`, trial)
   assert.equal(accepted.accepted, true)
-  assert.ok(accepted.lines.some(({ line }: { line: string }) => line === 'AUTH PLAIN ***'))
+  assert.ok(accepted.lines.some(({ line }: { line: string }) => line.startsWith('AUTH ')))
   assert.ok(!JSON.stringify(accepted).includes('relay-secret'))
   assert.equal((await stateOf(service, 'one')).word, 'open')
 })

@@ -204,6 +204,28 @@ for (const database of ['sqlite', 'postgres'] as const) {
   })
 }
 
+test('a bounce that lost its return path at a relay, forwarded to fbl@, fails its own delivery and no other', async (t) => {
+  const rig = await start(t)
+  const { service, returner } = rig
+  const people = ['gone@there.example', 'stays@there.example']
+  const [gone, stays] = (await deliver(rig, people)).sort((a, b) =>
+    a.recipient.localeCompare(b.recipient),
+  ) as [Subject, Subject]
+  const fault = FAULTS[0] as never
+  const relayed = { ...gone, returnPath: '0102018f-000000@eu-west-1.amazonses.example' }
+  // The report names the other recipient: the address in it decides nothing.
+  for (const about of [relayed, { ...relayed, recipient: stays.recipient }]) {
+    const raw = STATUS_FORMATS['postfix']?.(about, fault) ?? ''
+    assert.equal(await returner.give(`fbl@${service.domain}`, raw, 'bounces@relay.example'), TAKEN)
+  }
+  const failed = await service.events('?event=failed')
+  assert.deepEqual(
+    failed.map(({ recipient }) => recipient),
+    [gone.recipient],
+  )
+  assert.deepEqual(await addresses(service, 'bounces'), [gone.recipient])
+})
+
 test('R27: every report sample gets the right class and recipient', async (t) => {
   const rig = await start(t)
   const { service, returner } = rig
@@ -282,13 +304,13 @@ test('forged, repeated, hostile and misdirected mail changes nothing and is neve
     assert.equal(await returner.give(address, bounce(subject)), reply, address)
   }
 
-  // A complaint that names no delivery, or one with an edited token.
+  // Reports that name no delivery, or one with an edited token.
   const edited = {
     ...subject,
     returnPath: `bounce+${flipped}@${host}`,
     header: subject.header.replaceAll(token, flipped),
   }
-  for (const raw of [...Object.values(COMPLAINTS).map((write) => write(edited)), bounce(subject), 'x']) {
+  for (const raw of [...Object.values(COMPLAINTS).map((write) => write(edited)), bounce(edited), 'x']) {
     assert.equal(await returner.give(`fbl@${service.domain}`, raw), TAKEN)
   }
   for (const [name, raw] of Object.entries(HOSTILE)) {

@@ -142,6 +142,8 @@ const OWN_STATUS: Record<string, readonly [number, string]> = {
 const REACHES_ALL = [
   ...['listAccountRateLimits', 'setAccountRateLimit', 'deleteAccountRateLimit'],
   ...['updateIp', 'setSharedIps'],
+  // Relays are its own, too.
+  ...['addSnsTopic', 'deleteSnsTopic'],
   // Sites are nobody's.
   ...['pauseSite', 'resumeSite', 'setSiteLimits', 'resetSiteLimits'],
 ]

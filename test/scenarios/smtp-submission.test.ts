@@ -4,6 +4,7 @@ import { type TestContext, test } from 'node:test'
 import { type MimeMessage, messageSize } from '../../src/protocols/message/mime-message.ts'
 import { connectSmtp } from '../../src/protocols/smtp/client.ts'
 import type { SmtpConnection } from '../../src/protocols/smtp/connection.ts'
+import { passwordLogin } from '../../src/protocols/smtp/login.ts'
 import { eventually, startTestService, type TestService } from '../support/service.ts'
 import { openDialogue, plainLogin } from '../support/smtp-dialogue.ts'
 import { createSink } from '../support/smtp-sink.ts'
@@ -36,7 +37,7 @@ async function connect(service: TestService, user: string, password: string): Pr
     heloName: 'app.example',
     tls: 'required',
     verify: false,
-    auth: { user, password, allowUnverified: true },
+    auth: passwordLogin({ user, password, allowUnverified: true }),
   })
 }
 

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { before, type TestContext, test } from 'node:test'
 import Mailgun from 'mailgun.js'
 import { connectSmtp } from '../../src/protocols/smtp/client.ts'
+import { passwordLogin } from '../../src/protocols/smtp/login.ts'
 import { addAccount } from '../support/accounts.ts'
 import { type Answer, eventually, startTestService, type TestService } from '../support/service.ts'
 
@@ -79,7 +80,7 @@ test('header fields under the prefix that are no options are in the event, over 
   assert.equal((await service.call('POST', path, { form: { login: 'app', password } })).status, 200)
   const connection = await connectSmtp({
     ...{ host: service.config.smtpHost, port: service.service.smtp.port, heloName: 'app.example' },
-    ...{ tls: 'required', verify: false, auth: { user, password, allowUnverified: true } },
+    ...{ tls: 'required', verify: false, auth: passwordLogin({ user, password, allowUnverified: true }) },
   })
   t.after(() => connection.close())
   const headers = [

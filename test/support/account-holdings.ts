@@ -126,6 +126,7 @@ export async function plantHoldings(
       rate_limit: 'sending',
       route_id: route.route.id,
       email,
+      arn: `arn:aws:sns:eu-west-1:123456789012:${word}`,
     },
     ...{ webhook_id: webhook.webhook_id, attempt: attempt.id, key_id: spare.key.id, user_id: user.id },
     ...{ session_id: session.id, storage_key: first.storage.key, message_id: bare(sent.id), n: '0' },

@@ -176,6 +176,7 @@ export async function startServer(
     deadlines: {},
     connectionsPerClientMax: Number.POSITIVE_INFINITY,
     trustedProxies: [],
+    balancers: [],
     baseUrl: 'https://mail.example.net',
     otherBaseUrls: [],
     corsOrigins: [],

@@ -209,7 +209,10 @@ export function speak(lines: readonly Buffer[], random: Random): Dialogued {
     recipientsMax: 3,
     authWithoutTls: chance(random, 0.7),
   }
-  const dialogue = new ServerDialogue({ ...options, loginRequired, startTls: true }, false)
+  const dialogue = new ServerDialogue(
+    { ...options, loginRequired, startTls: true, holdMaxSeconds: 604_800, now: () => 0 },
+    false,
+  )
   const model = { secure: false, loggedIn: false, open: false, recipients: 0 }
   const done: Dialogued = { lines: 0, contents: 0 }
   let challenged = false

@@ -994,6 +994,8 @@ export interface InstalledIpAddress {
   /** Whether it is switched on */ enabled: boolean
   /** Also named by the configuration of a process in the last 3 hours, and confirmed where that is required */ usable: boolean
   /** Whether the configuration of this process names it */ configured_here: boolean
+  /** Address of the machine that NAT makes it of; null: none is configured here */ local_ip: string | null
+  /** Proxy that connections leave through, without its login; null: none is configured here */ proxy: string | null
   /** The pool that it is in */ pool_id: string | null
   /** Whether it is on warm-up */ is_on_warmup: boolean
   /** Providers that block it */ blocked_by: IpBlock[]
@@ -1565,7 +1567,7 @@ export interface Relay {
   /** Port */ port: number
   /** STARTTLS, TLS from the first byte, or none */ tls: 'starttls' | 'implicit' | 'none'
   /** Its certificate need not verify */ allow_unverified: boolean
-  /** Login; null: none */ login: { mechanism: 'auto' | 'plain' | 'login' | 'cram-md5' | 'xoauth2' | 'oauthbearer'; username: string; has_password: boolean; oauth: { token_url: string; client_id: string; scope: string | null; grant: 'client_credentials' | 'refresh_token'; has_client_secret: boolean; has_refresh_token: boolean } | null } | null
+  /** Login; null: none */ login: { mechanism: 'auto' | 'plain' | 'login' | 'cram-md5' | 'xoauth2' | 'oauthbearer'; username: string; has_password: boolean; oauth: { token_url: string; client_id: string; scope: string | null; grant: 'client_credentials' | 'refresh_token' | 'jwt_bearer'; client_auth: 'body' | 'basic'; has_client_secret: boolean; has_refresh_token: boolean; expires_at: string | null; error: string | null; error_at: string | null } | null } | null
   /** Limits */ limits: { connections: number | null; messages_per_connection: number | null; messages_per_second: number | null; messages_per_day: number | null; max_message_size: number | null }
   /** What it changes in messages */ alters: { return_path: boolean; message_id: boolean }
   /** Accounts whose messages may ask for it with o:relay; the first account always may */ offered_to: 'all' | string[]
@@ -1756,8 +1758,8 @@ export interface Shaping {
   /** Path of the operator's file; null: there is none */ file: string | null
   /** When it was read */ loaded_at: string
   /** What is wrong with the newest file, if it is not in force */ faults: string[]
-  /** Where no provider is known */ default: { connections: number; messages_per_connection: number; messages_per_second: number | null; recovery_seconds: number; blocked_pause_seconds: number; blocked_pause_max_seconds: number; replies: ({ code: string; patterns: string[]; action: 'slow-down' | 'fewer-connections' | 'ignore' | 'block' })[] }
-  /** Providers */ providers: ({ site: string; mx: string[]; connections: number; messages_per_connection: number; messages_per_second: number | null; recovery_seconds: number; blocked_pause_seconds: number; blocked_pause_max_seconds: number; replies: ({ code: string; patterns: string[]; action: 'slow-down' | 'fewer-connections' | 'ignore' | 'block' })[] })[]
+  /** Where no provider is known */ default: { prefer: 'ipv4' | 'ipv6' | 'ipv4-only' | 'ipv6-only' | null; connections: number; messages_per_connection: number; messages_per_second: number | null; recovery_seconds: number; blocked_pause_seconds: number; blocked_pause_max_seconds: number; replies: ({ code: string; patterns: string[]; action: 'slow-down' | 'fewer-connections' | 'ignore' | 'block' })[] }
+  /** Providers */ providers: ({ site: string; mx: string[]; prefer: 'ipv4' | 'ipv6' | 'ipv4-only' | 'ipv6-only' | null; connections: number; messages_per_connection: number; messages_per_second: number | null; recovery_seconds: number; blocked_pause_seconds: number; blocked_pause_max_seconds: number; replies: ({ code: string; patterns: string[]; action: 'slow-down' | 'fewer-connections' | 'ignore' | 'block' })[] })[]
   /** What is ordered over them */ overrides: SiteOrder[]
 }
 
@@ -1774,6 +1776,14 @@ export interface SmtpCredential {
   /** Full address */ login: string
   /** When it was made */ created_at: string
   /** Always null */ size_bytes: null
+}
+
+/** A topic of Amazon SNS whose notifications are taken */
+export interface SnsTopic {
+  /** Its Amazon Resource Name */ arn: string
+  /** URL to subscribe to it; keep it to yourself */ endpoint: string
+  /** When the subscription was confirmed; null: there is none */ confirmed_at: string | null
+  /** When it was named */ created_at: string
 }
 
 /** Statistics by interval or group */
@@ -2274,6 +2284,7 @@ export interface Answers {
   'DELETE /sendwright/v1/sessions/{}': { message: string }
   'DELETE /sendwright/v1/shaping/{}/limits': { message: string }
   'DELETE /sendwright/v1/shaping/{}/pause': { message: string }
+  'DELETE /sendwright/v1/sns/topics/{}': { message: string }
   'DELETE /sendwright/v1/users/{}/totp': User
   'DELETE /v1/alerts/settings/events/{}': { message: string }
   'DELETE /v1/analytics/tags': { message: string }
@@ -2358,6 +2369,7 @@ export interface Answers {
   'GET /sendwright/v1/sessions': { total_count: number; items: BrowserSession[] }
   'GET /sendwright/v1/shaping': Shaping
   'GET /sendwright/v1/sign-in-methods': { password: boolean; oidc: { label: string } | null }
+  'GET /sendwright/v1/sns/topics': { items: SnsTopic[] }
   'GET /sendwright/v1/system': System
   'GET /sendwright/v1/system/checks': { items: SystemCheck[] }
   'GET /sendwright/v1/unknown-replies': { days: number; rules: string; items: UnknownReply[]; partial?: boolean }
@@ -2503,6 +2515,7 @@ export interface Answers {
   'POST /sendwright/v1/relays': Relay
   'POST /sendwright/v1/relays/{}/test': RelayTest
   'POST /sendwright/v1/session': { message: string }
+  'POST /sendwright/v1/sns/notifications/{}': { message: string }
   'POST /sendwright/v1/templates/render': RenderedTemplate
   'POST /sendwright/v1/users/{}/invitation': User
   'POST /sendwright/v1/users/{}/password': User
@@ -2583,6 +2596,7 @@ export interface Answers {
   'PUT /sendwright/v1/relays/{}/pause': Relay
   'PUT /sendwright/v1/shaping/{}/limits': SiteOrder
   'PUT /sendwright/v1/shaping/{}/pause': SiteOrder
+  'PUT /sendwright/v1/sns/topics/{}': SnsTopic
   'PUT /v1/alerts/settings/events/{}': AlertSetting
   'PUT /v1/analytics/tags': { message: string }
   'PUT /v1/dkim_management/domains/{}/rotation': { domain: RotationDomain }

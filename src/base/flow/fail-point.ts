@@ -15,6 +15,7 @@ export type FailPoint =
   | 'settle-before-commit'
   | 'settle-after-commit'
   | 'start-after-reclaim'
+  | 'token-before-commit'
 
 let armed: { name: string; left: number } | null = null
 

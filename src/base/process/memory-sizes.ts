@@ -9,7 +9,6 @@ export type MemoryKind = (typeof MEMORY_KINDS)[number]
 
 export interface MemorySizes {
   sqlite: SqliteSizes
-  signing: SigningSizes
   /** Threads that render templates. */
   templateThreads: number
   /** Contents of accepted messages that are kept for their deliveries, together. */
@@ -20,12 +19,6 @@ export interface SqliteSizes {
   /** Page cache of each connection; the system's file cache serves the rest. */
   cacheKb: { writer: number; reader: number }
   /** Young generation of each connection's thread. */
-  youngMb: number
-}
-
-interface SigningSizes {
-  threads: number
-  /** Young generation of each thread. */
   youngMb: number
 }
 
@@ -41,14 +34,6 @@ const SIZES: Record<MemoryKind, MemorySizes> = {
       // keeps it there with 10 MB in use.
       youngMb: 9,
     },
-    signing: {
-      // Half the cores, at least two where there are two, at most four. A thread signs 1,200 to 2,500 messages a second, by
-      // processor. On two cores, where a signature takes 0.67 ms, one thread was always busy and delivered 970 to 1,040
-      // messages of batches a second; two deliver 1,335 to 1,365.
-      threads: Math.min(4, availableParallelism(), Math.max(2, Math.ceil(availableParallelism() / 2))),
-      // A thread keeps nothing; the process's own size would let each grow by some tens of MB.
-      youngMb: 9,
-    },
     // Rendering 10 KB takes about 20 µs, so two are enough for any sender.
     templateThreads: Math.min(2, availableParallelism()),
     // A large newsletter with inline files is a few hundred kilobytes.
@@ -57,8 +42,6 @@ const SIZES: Record<MemoryKind, MemorySizes> = {
   small: {
     // A third: the pages that every transaction touches, the upper levels of the indexes, still fit.
     sqlite: { cacheKb: { writer: 4_000, reader: 2_000 }, youngMb: 6 },
-    // A machine with little memory rarely has a processor for each; one thread signs about 1,000 messages a second.
-    signing: { threads: 1, youngMb: 6 },
     // Each may take 64 MB.
     templateThreads: 1,
     // A backlog is read from the database again sooner, eight messages in a query.

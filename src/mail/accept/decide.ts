@@ -176,11 +176,12 @@ const unknownPool = (id: string) =>
 const unknownRelay = (name: string) =>
   new BadRequest(`${quotable(name)} is not a valid relay (value of 'o:relay')`)
 
-const SCHEDULE_DAYS_MAX = 7
+/** Where the domain says nothing. */
+export const SCHEDULE_MAX_MS = 7 * DAY_MS
 
 /** How far ahead a delivery time may lie (rule 41). */
 export const scheduleMaxMs = (domain: Domain) =>
-  domain.messageTtlSeconds > 0 ? domain.messageTtlSeconds * 1000 : SCHEDULE_DAYS_MAX * DAY_MS
+  domain.messageTtlSeconds > 0 ? domain.messageTtlSeconds * 1000 : SCHEDULE_MAX_MS
 
 export interface DueTime {
   dueAt: number

@@ -91,6 +91,8 @@ export interface ReceivedMessage {
   forwardFields: readonly string[]
   /** The list that distributes it; null: none. */
   post: ReceivedPost | null
+  /** Its copies go only to servers that keep REQUIRETLS (RFC 8689). */
+  requireTls?: boolean
 }
 
 export interface ReceivedPost extends Pick<AcceptedPost, 'list' | 'headers'> {
@@ -259,7 +261,7 @@ async function recordOf(message: ReceivedMessage, blobs: BlobStore, now: number)
     domainName: domain.name,
     messageId: messageIdOf(headers, domain, now),
     summary: summaryOf(message, attachmentsOf(content), headers),
-    options: DEFAULT_OPTIONS,
+    options: message.requireTls ? { ...DEFAULT_OPTIONS, requireTls: 'requiretls' } : DEFAULT_OPTIONS,
     content,
     createdAt: now,
   }

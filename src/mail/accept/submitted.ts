@@ -1,9 +1,11 @@
 /** Accepting mail from SMTP submission. */
 
-import { Forbidden } from '../../base/process/errors.ts'
+import { BadRequest, Forbidden } from '../../base/process/errors.ts'
 import type { Chunk } from '../../protocols/message/mime-message.ts'
 import type { Mailbox } from '../../protocols/mime/address.ts'
+import type { MailParameters } from '../../protocols/smtp/server-dialogue.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
+import type { MessageOptions } from '../record/options.ts'
 import { readSubmittedMime } from '../request/send-request.ts'
 import { type AcceptParts, acceptMessage } from './accept.ts'
 import { checkSender, scheduleMaxMs } from './decide.ts'
@@ -15,6 +17,8 @@ export interface Submitted {
   remoteAddress: string
   /** Empty: the null sender. */
   envelopeSender: string
+  /** The envelope's wishes. */
+  parameters: Omit<MailParameters, 'utf8'>
 }
 
 /** The domain of a login, able to send now. @throws Forbidden */
@@ -31,7 +35,7 @@ export async function submittingDomain(parts: AcceptParts, login: { domainId: st
  */
 export async function acceptSubmitted(
   parts: AcceptParts,
-  { raw, recipients, login, remoteAddress, envelopeSender }: Submitted,
+  { raw, recipients, login, remoteAddress, envelopeSender, parameters }: Submitted,
 ): Promise<{ messageId: string }> {
   const domain = await submittingDomain(parts, login)
   const draft = await readSubmittedMime(raw, recipients, {
@@ -40,12 +44,31 @@ export async function acceptSubmitted(
     scheduleMaxMs: scheduleMaxMs(domain),
     contentType: 'message/rfc822',
   })
-  const { id } = await acceptMessage(parts, draft, {
-    domain,
-    method: 'smtp',
-    envelopeSender,
-    originatingIp: remoteAddress,
-    keyId: null,
-  })
+  const options = withParameters(draft.options, parameters)
+  const { id } = await acceptMessage(
+    parts,
+    { ...draft, options },
+    {
+      domain,
+      method: 'smtp',
+      envelopeSender,
+      originatingIp: remoteAddress,
+      keyId: null,
+    },
+  )
   return { messageId: id }
+}
+
+/** @throws BadRequest for two delivery times */
+function withParameters(
+  options: MessageOptions,
+  { requireTls, holdUntil }: Submitted['parameters'],
+): MessageOptions {
+  if (holdUntil !== undefined && options.deliveryTime !== null)
+    throw new BadRequest('the message has a delivery time, and so has its envelope (HOLDFOR or HOLDUNTIL)')
+  return {
+    ...options,
+    ...(requireTls && { requireTls: 'requiretls' }),
+    ...(holdUntil !== undefined && { deliveryTime: holdUntil }),
+  }
 }

@@ -12,8 +12,7 @@ import type { SandboxGate } from '../../people/sandbox/gate.ts'
 import { SYSTEM_ACCOUNT_ID } from '../../platform/store/account-rows.ts'
 import type { DeliveryRow } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
-import type { SigningKey } from '../../protocols/dkim/sign.ts'
-import type { Signers } from '../../protocols/dkim/signing-pool/signers.ts'
+import { type SigningKey, signMessage } from '../../protocols/dkim/sign.ts'
 import { type MimeMessage, messageSize } from '../../protocols/message/mime-message.ts'
 import { parseMailbox } from '../../protocols/mime/address.ts'
 import { makeFit } from '../../protocols/mime/downgrade.ts'
@@ -27,7 +26,7 @@ import type { EventMessage, MessageSummary } from '../../watching/events/event.t
 import { CODE_TEST_MODE, CONTENT_MISSING, type Outcome } from '../deliver/attempt/outcome.ts'
 import { deliveryToken, type ReturnPathMac, returnPathOf } from '../deliver/attempt/return-path.ts'
 import type { ClaimedDelivery } from '../deliver/claim/queue.ts'
-import { type Prepared, Unprepared } from '../deliver/contract.ts'
+import { type Prepared, type TlsPolicy, Unprepared } from '../deliver/contract.ts'
 import { authorFault } from '../record/authors.ts'
 import { knownMessage } from '../record/event-message.ts'
 import type { RecipientVariables } from '../record/options.ts'
@@ -52,7 +51,6 @@ export interface PrepareParts extends CopyParts {
   accounts: Pick<AccountDirectory, 'byId'>
   domains: DomainDirectory
   signingKeys: SigningKeys
-  signers: Pick<Signers, 'sign'>
   suppressions: SuppressionCheck
   secondaryKeys: SecondaryKeys
   clock: Clock
@@ -203,7 +201,7 @@ async function signedDelivery(
     throw unreadableKey(error)
   })
   const signed = async (plain: MimeMessage): Promise<MimeMessage> => {
-    const signatures = await parts.signers.sign(plain, signing, { signedAt: new Date(record.createdAt) })
+    const signatures = await signMessage(plain, signing, { signedAt: new Date(record.createdAt) })
     return { ...plain, headers: [...signatures, ...plain.headers] }
   }
   const message = await signed(copy.message)
@@ -220,11 +218,7 @@ async function signedDelivery(
     message,
     sizeBytes: messageSize(message),
     utf8: copy.utf8 || /[^\x00-\x7f]/.test(delivery.recipient),
-    tls: {
-      required: options.requireTls ?? domain.requireTls,
-      verify: !(options.skipVerification ?? domain.skipVerification),
-      ...(options.isTlsReport && { isTlsReport: true }),
-    },
+    tls: tlsOf(record, domain, copy.message.headers),
     primaryDkim: signing[0] ? `${signing[0].selector}._domainkey.${signing[0].domain}` : null,
     windowIsSenders: options.deliverWithinMs !== null,
     sourceHeader,
@@ -232,6 +226,23 @@ async function signedDelivery(
     ...(!message.composed && { toSevenBit: () => sevenBit(copy.message, message, signed) }),
   }
 }
+
+/**
+ * The author's `TLS-Required: No` takes precedence over the domain and the receivers, not over what the message's own options or
+ * its envelope demand (RFC 8689 §3).
+ */
+function tlsOf({ options }: MessageRecord, domain: Domain, headers: readonly string[]): TlsPolicy {
+  const { requireTls, skipVerification } = options
+  if (requireTls === 'requiretls') return { required: 'requiretls', verify: true }
+  const isOptional = options.isTlsReport || (requireTls !== true && headers.some(isTlsRequiredNo))
+  if (isOptional) return { required: false, verify: false, isOptional }
+  return {
+    required: requireTls ?? domain.requireTls,
+    verify: !(skipVerification ?? domain.skipVerification),
+  }
+}
+
+const isTlsRequiredNo = (field: string) => /^tls-required:\s*no\s*$/i.test(field)
 
 const NO_KEYS: Promise<SigningKey[]> = Promise.resolve([])
 

@@ -10,6 +10,7 @@ import type { TranscriptEntry } from '../../protocols/smtp/channel.ts'
 import type { EventMessage, EventRecord, SendingPool } from '../../watching/events/event.ts'
 import type { Judge, Outcome } from './attempt/outcome.ts'
 import type { ClaimedDelivery, DueGroup, Queue } from './claim/queue.ts'
+import type { Egress } from './connect/egress.ts'
 import type { RelayHop } from './connect/relay.ts'
 import type { RelayFault } from './connect/relay-faults.ts'
 import type { LaneInfo } from './lanes/lanes.ts'
@@ -51,13 +52,14 @@ export class Unprepared extends Error {
 
 /** What the sender asks for. */
 export interface TlsPolicy {
-  required: boolean
+  /** `requiretls`: over verified TLS, to servers that promise the same (RFC 8689 §4.2.1). */
+  required: boolean | 'requiretls'
   verify: boolean
   /**
-   * The message is a TLS report: servers of its recipients get it despite TLS failures, and its sessions are not
-   * reported (RFC 8460 §3 and §5.3).
+   * Servers of its recipients get it despite TLS failures, and its sessions are not reported: TLS reports (RFC 8460 §3 and
+   * §5.3), and mail whose author says so (RFC 8689 §4.2.2).
    */
-  isTlsReport?: boolean
+  isOptional?: boolean
 }
 
 /** The outcome of an attempt, with the facts that its events report. */
@@ -188,6 +190,7 @@ export interface Allowed {
 
 export interface DeliveryParts {
   pauses: Pick<Overrides, 'pauseOf' | 'nextLook'>
+  egress: Pick<Egress, 'isDown' | 'nextTry'>
   blocks: AddressBlocks
   allowances: Allowances
   relays: Relays

@@ -5,6 +5,7 @@ import { createAuthority, selfSigned } from '../../../test/support/certificates.
 import { createSink, DEFAULT_EXTENSIONS, type SinkOptions } from '../../../test/support/smtp-sink.ts'
 import { testRelay, testTransport } from '../../../test/support/test-transport.ts'
 import { connectSmtp } from '../../protocols/smtp/client.ts'
+import { passwordLogin } from '../../protocols/smtp/login.ts'
 import type { ClaimedDelivery } from './claim/queue.ts'
 import { isOwnMachine } from './connect/relay.ts'
 import type { Prepared } from './contract.ts'
@@ -33,7 +34,7 @@ async function sendAll(
       port: sink.port,
       tls: isOwnMachine(host) ? 'wanted' : 'required',
       verify: !isOwnMachine(host) && !allowUnverified,
-      auth: { mechanism: 'auto', user: account.user, secret: () => account.password, allowUnverified },
+      auth: passwordLogin({ ...account, allowUnverified }),
     }),
     tlsOptions: { ca: authority.cert },
     connect: (wanted) => connectSmtp({ ...wanted, host: sink.host }),

@@ -13,7 +13,6 @@ import type { SystemMail } from '../../people/users/mails.ts'
 import { taskJob } from '../../platform/jobs/stepped-task.ts'
 import { createPoster } from '../../platform/posts/post-attempts.ts'
 import { removeRowsInPass } from '../../platform/store/account-rows.ts'
-import { createSigners, type Signers } from '../../protocols/dkim/signing-pool/signers.ts'
 import type { CaptureListener } from '../../receiving/inbox/capture-listener.ts'
 import type { SigningKeys } from '../../sending/domains/keys/signing-keys.ts'
 import type { IpsArea } from '../../sending/ips/area.ts'
@@ -74,7 +73,7 @@ export interface MessagesUses {
   judge: DeliveryParts['judge']
   capture: CaptureListener | null
   limits: MessageLimits
-  ips: Pick<IpsArea, 'sources' | 'allowances' | 'blocks'>
+  ips: Pick<IpsArea, 'sources' | 'allowances' | 'blocks' | 'egress'>
   relays: RelaysArea['engineRelays']
   shaping: Shaping
   siteOverrides: Overrides
@@ -91,18 +90,14 @@ export type SendingOverrides = Partial<
 >
 
 export function messagesArea(core: Core, uses: MessagesUses, overrides: SendingOverrides): MessagesArea {
-  const { config, sizes, log, clock, store, blobs, domains, recorder, leaseOwner } = core
+  const { config, log, clock, store, blobs, domains, recorder, leaseOwner } = core
   const { headerPrefix, storageUrl } = config
   const { shaping, siteOverrides, relays, limits } = uses
-  const { sources, allowances, blocks } = uses.ips
-  const signers = createSigners({
-    ...sizes.signing,
-    onError: (err) => log.error({ err }, 'a signing thread has failed'),
-  })
-  const preparing = partsOfCopies(core, uses, overrides, signers)
+  const { sources, allowances, blocks, egress } = uses.ips
+  const preparing = partsOfCopies(core, uses, overrides)
   const { records, largeTexts, inProgress } = preparing
   const engine = startEngine(core, {
-    ...{ preparing, sources, allowances, blocks, relays, shaping, overrides: siteOverrides },
+    ...{ preparing, sources, allowances, blocks, egress, relays, shaping, overrides: siteOverrides },
     ...{ judge: uses.judge, capture: uses.capture },
   })
   const { delivery } = engine
@@ -174,7 +169,6 @@ export function messagesArea(core: Core, uses: MessagesUses, overrides: SendingO
       await engine.stop()
       await siteOverrides.stop()
       await largeTexts.close()
-      await signers.close()
     },
   }
 }
@@ -184,11 +178,10 @@ function partsOfCopies(
   core: Core,
   { signingKeys, suppressions, templates, tracker }: MessagesUses,
   overrides: SendingOverrides,
-  signers: Signers,
 ): PrepareParts {
   const { config, sizes, clock, store, blobs, accounts, domains, resolver, sealer } = core
   return {
-    ...{ store, blobs, accounts, domains, clock, signers, signingKeys, suppressions },
+    ...{ store, blobs, accounts, domains, clock, signingKeys, suppressions },
     records: createMessageRecords(store, blobs, sizes.rememberedBytes),
     largeTexts: createLargeTexts(),
     renderer: overrides.renderer ?? templates.renderer,

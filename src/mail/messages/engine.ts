@@ -2,14 +2,19 @@
 
 import type { Core } from '../../core.ts'
 import { connectSmtp } from '../../protocols/smtp/client.ts'
+import { passwordLogin } from '../../protocols/smtp/login.ts'
 import type { CaptureListener } from '../../receiving/inbox/capture-listener.ts'
 import type { Sources } from '../../sending/ips/source-addresses.ts'
 import { bounceConsequences } from '../../sending/suppressions/automatic.ts'
 import { describeDelivery, type PrepareParts, prepareDelivery } from '../compose/prepare.ts'
 import { transcriptStatement } from '../deliver/attempt/transcripts.ts'
 import { createQueue } from '../deliver/claim/queue.ts'
+import { createSystemSources } from '../deliver/connect/address-families.ts'
+import { deniedHosts } from '../deliver/connect/denied-hosts.ts'
+import type { Egress } from '../deliver/connect/egress.ts'
 import { onlyRelay } from '../deliver/connect/fixed-relays.ts'
 import { createStoredPolicies } from '../deliver/connect/receiver-tls.ts'
+import type { DirectHop } from '../deliver/connect/routing.ts'
 import { createTlsCounts } from '../deliver/connect/tls-counts.ts'
 import { createTransport } from '../deliver/connect/transport.ts'
 import type { Delivery, DeliveryParts, Relays } from '../deliver/contract.ts'
@@ -24,6 +29,7 @@ export interface EngineUses {
   sources: Sources
   allowances: DeliveryParts['allowances']
   blocks: DeliveryParts['blocks']
+  egress: Egress
   judge: DeliveryParts['judge']
   relays: Relays
   capture: CaptureListener | null
@@ -38,17 +44,14 @@ const SLOWED = 'lane-slowed'
 /** `stop` waits for the attempts in flight. */
 export function startEngine(
   core: Core,
-  { preparing, sources, allowances, blocks, relays, judge, capture, shaping, overrides }: EngineUses,
+  { preparing, sources, allowances, blocks, egress, relays, judge, capture, shaping, overrides }: EngineUses,
 ): { delivery: Delivery; stop(): Promise<void> } {
-  const { config, clock, random, log, store, space, recorder, leaseOwner, nodes, resolver, allow } = core
+  const { config, clock, random, log, store, space, recorder, leaseOwner, nodes } = core
   const { records, inProgress, archive } = preparing
   const tlsCounts = createTlsCounts(store, clock)
   const mailRelays = capture === null ? relays : captureRelay(capture)
   const transport = createTransport({
-    direct: {
-      ...{ port: config.mxPort, resolver, allow },
-      policies: createStoredPolicies({ store, resolver, clock, allow }),
-    },
+    direct: directHop(core),
     relays: mailRelays,
     heloName: config.hostname,
     clock,
@@ -58,6 +61,8 @@ export function startEngine(
     limitsOf: overrides.limitsOf,
     tlsCounts,
     tlsOptions: {},
+    // Captured mail stays on this machine, whatever address it would leave from.
+    egress: capture === null ? egress : { wayFrom: () => ({}) },
     connect: connectSmtp,
     memory: core.bodiesOut,
     isCaptured: capture !== null,
@@ -67,6 +72,7 @@ export function startEngine(
     transport,
     allowances,
     blocks,
+    egress,
     relays: mailRelays,
     pauses: overrides,
     poolOf: sources.poolOf,
@@ -117,11 +123,19 @@ export function startEngine(
 const CAPTURE_CONNECTIONS = 20
 
 /** Capture is a relay like any other: the listener of our own inbox. */
-function captureRelay({ host, port, auth: { user, password } }: CaptureListener): Relays {
-  const auth = { mechanism: 'plain', user, secret: () => password } as const
+function captureRelay({ host, port, auth }: CaptureListener): Relays {
   return onlyRelay({
-    ...{ name: 'capture', site: 'relay', host, port, auth },
+    ...{ name: 'capture', site: 'relay', host, port, auth: passwordLogin(auth) },
     ...{ tls: 'wanted', verify: false, sizeMax: null, revision: 0 },
     limits: { connections: CAPTURE_CONNECTIONS, messagesPerConnection: 100, messagesPerSecond: null },
   })
+}
+
+function directHop({ config, clock, store, resolver, allow }: Core): DirectHop {
+  const isChecked = config.requireFcrdns !== 'off' && config.sourceAddresses.length === 0
+  return {
+    ...{ port: config.mxPort, resolver, allow, deny: deniedHosts(config.mxDeny) },
+    systemSources: isChecked ? createSystemSources({ resolver, clock }) : undefined,
+    policies: createStoredPolicies({ store, resolver, clock, allow }),
+  }
 }

@@ -56,7 +56,9 @@ const OPTION_PARAMS = {
   'o:list-unsubscribe': otherParam('Add List-Unsubscribe, or not; default: to bulk mail', {
     type: 'boolean',
   }),
-  'o:require-tls': otherParam('Deliver over TLS or not at all', { type: 'boolean' }),
+  'o:require-tls': otherParam(
+    'Deliver over TLS or not at all: yes, no; `requiretls`: and so must every further server (RFC 8689)',
+  ),
   'o:skip-verification': otherParam('Accept any certificate', { type: 'boolean' }),
   'o:sending-ip': otherParam('Address of the account to send from'),
   'o:sending-ip-pool': otherParam('Pool to send from'),

@@ -6,6 +6,7 @@ import {
   REASON_BLOCKED,
   REASON_LOCAL_FAULT,
   REASON_PROVIDER_PAUSED,
+  REASON_PROXY_DOWN,
   REASON_RELAY_CLOSED,
   REASON_WARMUP,
 } from '../deliver/attempt/outcome.ts'
@@ -57,6 +58,8 @@ const UNTIL_DUE: Readonly<Record<string, (row: DeliveryRow) => string>> = {
     `The provider blocks every address that it may leave from. It is looked at again at ${at(due_at)}; no attempt is counted.`,
   [REASON_RELAY_CLOSED]: ({ due_at }) =>
     `No relay that it may go to takes mail now. It is looked at again at ${at(due_at)}; no attempt is counted.`,
+  [REASON_PROXY_DOWN]: ({ due_at }) =>
+    `The proxy of every address that it may leave from has failed. It is tried again at ${at(due_at)}; no attempt is counted.`,
   [REASON_PROVIDER_PAUSED]: ({ due_at }) =>
     `The operator has paused mail to its destination. It is looked at again at ${at(due_at)}, or as soon as the pause ends; no attempt is counted.`,
 }

@@ -11,7 +11,8 @@ export interface MessageOptions {
   pixelAtTop: boolean | null
   /** Add List-Unsubscribe; absent in messages of versions that did not know it. */
   listUnsubscribe?: boolean | null
-  requireTls: boolean | null
+  /** `requiretls`: so must each further server (RFC 8689). */
+  requireTls: boolean | 'requiretls' | null
   skipVerification: boolean | null
   sendingIp: string | null
   sendingIpPool: string | null

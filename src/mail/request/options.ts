@@ -188,7 +188,7 @@ export function readOptions(
     trackOpens: opens ?? (tracking === null ? null : tracking !== false),
     pixelAtTop: top === null ? null : top !== false,
     listUnsubscribe: reader.flag('o:list-unsubscribe'),
-    requireTls: reader.flag('o:require-tls'),
+    requireTls: reader.requireTls(),
     skipVerification: reader.flag('o:skip-verification'),
     sendingIp: reader.text('o:sending-ip'),
     sendingIpPool: reader.text('o:sending-ip-pool'),
@@ -250,6 +250,11 @@ class ValueReader {
       if (flag === undefined) throw invalidFormat(field, text)
       return flag
     })
+  }
+
+  requireTls(): MessageOptions['requireTls'] {
+    const isOnward = this.text('o:require-tls')?.toLowerCase() === 'requiretls'
+    return isOnward ? 'requiretls' : this.flag('o:require-tls')
   }
 
   /** yes, no or `htmlonly`; one client writes `html` for it. */

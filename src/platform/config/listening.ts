@@ -63,6 +63,9 @@ export function readListening(readers: Readers) {
     authRealm: setting('AUTH_REALM', realm, () => 'API'),
     corsOrigins: setting('CORS_ORIGINS', list(origin), () => []),
     trustedProxies: setting('TRUSTED_PROXIES', list(network), () => []),
+    /** Networks of balancers whose connections begin with a PROXY header. */
+    smtpBalancers: setting('SMTP_PROXY_PROTOCOL', list(network), () => []),
+    httpBalancers: setting('HTTP_PROXY_PROTOCOL', list(network), () => []),
   }
 }
 

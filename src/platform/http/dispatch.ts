@@ -102,7 +102,7 @@ export function createDispatch(parts: DispatchParts): Dispatch {
       const taking = caller === null ? undefined : takeFromLimit(limiter, caller, spec, exchange)
       if (isPending(taking)) await taking
       const limit = spec.bodyLimit ?? (caller === null ? PUBLIC_BODY_LIMIT : DEFAULT_BODY_LIMIT)
-      if (caller !== null && exchange.arrival.body.kind === 'stream')
+      if (limit.bytes > PUBLIC_BODY_LIMIT.bytes && exchange.arrival.body.kind === 'stream')
         memory = await memoryFor(exchange.arrival, limit, largeBodies)
       const body = hasBody(spec, exchange.arrival)
         ? await readBody(exchange.arrival, {

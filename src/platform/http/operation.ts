@@ -115,7 +115,7 @@ interface OperationDoc<
   webhooks?: Readonly<Record<string, Shape<unknown>>>
   /** The handler commits the answer to a repeated POST with what it creates (`Context.idempotency`). */
   joinsIdempotency?: boolean
-  /** Default 4 MiB, and 4 KiB for a public operation, which may not have more. */
+  /** Default 4 MiB, and 4 KiB for a public operation, which may have more only where `beforeBody` refuses strangers. */
   bodyLimit?: BodyLimit
   /**
    * How calls are recorded in the audit log. Default: all but GET and access `read` are recorded, with numbers, switches
@@ -146,7 +146,7 @@ export interface Operation extends Omit<OperationDoc<string, 'public' | Requirem
 /**
  * Types the handler by path, auth and what `beforeBody` returns.
  * @throws Error if the domain of `auth`, an alias or an input does not fit the path, if a public operation takes large
- *   bodies, or if a public change is not recorded
+ *   bodies from everybody, or if a public change is not recorded
  */
 export function operation<
   const P extends string,
@@ -174,8 +174,12 @@ export function operation<
     // Without a caller only the operation knows the account of a row.
     throw new Error(`operation ${spec.id}: public, so it must say how it is recorded in the audit log`)
   }
-  if (auth === 'public' && (spec.bodyLimit?.bytes ?? 0) > PUBLIC_BODY_LIMIT.bytes) {
-    throw new Error(`operation ${spec.id}: a public operation takes at most ${PUBLIC_BODY_LIMIT.bytes} bytes`)
+  const isLarge = (spec.bodyLimit?.bytes ?? 0) > PUBLIC_BODY_LIMIT.bytes
+  if (auth === 'public' && isLarge && spec.beforeBody === undefined) {
+    // Anybody could have it read, as often as they like.
+    throw new Error(
+      `operation ${spec.id}: public, so beforeBody must let more than ${PUBLIC_BODY_LIMIT.bytes} bytes in`,
+    )
   }
   for (const alias of spec.aliases ?? []) {
     if (pathNames(alias).sort().join() !== [...names].sort().join()) {

@@ -25,6 +25,7 @@ const log = pino({ level: 'silent' })
 
 const answered = (status: number): HttpOutcome => ({
   kind: 'answered',
+  retryAfter: '',
   status,
   reason: '',
   contentType: '',

@@ -375,6 +375,12 @@ export interface RelayDayRow {
 export interface RelayRuleRow {
   id: number; rules_json: string; updated_at: number
 }
+export interface RelayTokenRow {
+  login: string; relay: string; revision: number; access_sealed: Uint8Array | null; obtained_at: number | null
+  expires_at: number | null; refresh_sealed: Uint8Array | null; generation: number; failure: string | null
+  failed_at: number | null; retry_at: number | null; taken_by: string | null; taken_until: number
+  updated_at: number
+}
 export interface RelayRow {
   name: string; host: string; port: number; tls: 'starttls' | 'implicit' | 'none'; allow_unverified: Flag
   mechanism: 'auto' | 'plain' | 'login' | 'cram-md5' | 'xoauth2' | 'oauthbearer' | null
@@ -422,6 +428,9 @@ export interface SharedIpExclusionRow {
 }
 export interface SizeSampleRow {
   node: string; at: number; kind: string; bytes: number; row_count: number
+}
+export interface SnsTopicRow {
+  arn: string; token: string; created_at: number; confirmed_at: number | null; subscription_at: number
 }
 export interface SuppressionImportRow {
   id: string; account_id: string; domain_id: string; kind: SuppressionKind; blob: string; rows_done: number
@@ -540,15 +549,16 @@ export interface Schema {
   outgoing_leases: OutgoingLeaseRow; outgoing_posts: OutgoingPostRow; past_deliveries: PastDeliveryRow
   past_messages: PastMessageRow; placement_seeds: PlacementSeedRow; placement_tests: PlacementTestRow
   public_keys: PublicKeyRow; recovery_codes: RecoveryCodeRow; relay_days: RelayDayRow
-  relay_rules: RelayRuleRow; relays: RelayRow; removed_usage: RemovedUsageRow; route_posts: RoutePostRow
-  routes: RouteRow; sandbox_mails: SandboxMailRow; sandbox_recipients: SandboxRecipientRow
-  seed_lists: SeedListRow; sender_security: SenderSecurityRow; sessions: SessionRow
-  shared_ip_exclusions: SharedIpExclusionRow; size_samples: SizeSampleRow
-  suppression_imports: SuppressionImportRow; suppression_policies: SuppressionPolicyRow
-  suppressions: SuppressionRow; tags: TagRow; template_versions: TemplateVersionRow; templates: TemplateRow
-  tls_reports: TlsReportRow; tls_results: TlsResultRow; tracking_links: TrackingLinkRow
-  tracking_settings: TrackingSettingsRow; transcripts: TranscriptRow; unsubscribe_tags: UnsubscribeTagRow
-  user_identities: UserIdentityRow; user_places: UserPlaceRow; user_tokens: UserTokenRow; users: UserRow
+  relay_rules: RelayRuleRow; relay_tokens: RelayTokenRow; relays: RelayRow; removed_usage: RemovedUsageRow
+  route_posts: RoutePostRow; routes: RouteRow; sandbox_mails: SandboxMailRow
+  sandbox_recipients: SandboxRecipientRow; seed_lists: SeedListRow; sender_security: SenderSecurityRow
+  sessions: SessionRow; shared_ip_exclusions: SharedIpExclusionRow; size_samples: SizeSampleRow
+  sns_topics: SnsTopicRow; suppression_imports: SuppressionImportRow
+  suppression_policies: SuppressionPolicyRow; suppressions: SuppressionRow; tags: TagRow
+  template_versions: TemplateVersionRow; templates: TemplateRow; tls_reports: TlsReportRow
+  tls_results: TlsResultRow; tracking_links: TrackingLinkRow; tracking_settings: TrackingSettingsRow
+  transcripts: TranscriptRow; unsubscribe_tags: UnsubscribeTagRow; user_identities: UserIdentityRow
+  user_places: UserPlaceRow; user_tokens: UserTokenRow; users: UserRow
   validation_addresses: ValidationAddressRow; validation_jobs: ValidationJobRow
   validation_probes: ValidationProbeRow; webhook_attempts: WebhookAttemptRow
   webhook_changes: WebhookChangeRow

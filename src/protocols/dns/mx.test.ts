@@ -270,3 +270,38 @@ test('reasons name the domain, the server and what it said', async () => {
   )
   assert.equal(await reason('numeric.example'), 'the MX records of numeric.example name no host')
 })
+
+test('denied hosts are left out by name and by address; only if nothing else is left is the domain denied', async () => {
+  const deny = {
+    name: (exchange: string) => exchange.startsWith('deny'),
+    address: (address: string) => address === '193.0.6.66',
+  }
+  dns.set('deny1.example', 'A', ['193.0.6.1'])
+  dns.set('half.example', 'A', ['193.0.6.66', '193.0.6.2'])
+  dns.set('whole.example', 'A', ['193.0.6.66'])
+  const cases: [exchanges: string[], expected: unknown][] = [
+    [['deny1.example', 'mx1.example'], ['mx1.example']],
+    [['DENY1.example'], 'denied'],
+    [['half.example'], ['half.example']],
+    [['whole.example', 'deny1.example'], 'denied'],
+    [['whole.example', 'mx1.example'], ['mx1.example']],
+    [['whole.example', 'nowhere.example'], 'denied'],
+    [['nowhere.example'], 'no-mail-host'],
+  ]
+  const resolver = createResolver({ servers: [dns], clock: systemClock })
+  for (const [at, [exchanges, expected]] of cases.entries()) {
+    const domain = `case${at}.example`
+    dns.set(
+      domain,
+      'MX',
+      exchanges.map((exchange) => [10, exchange]),
+    )
+    const found = await findMailHosts(resolver, domain, { random: seededRandom(), deny })
+    const got = found.kind === 'hosts' ? found.hosts.map(({ exchange }) => exchange) : found.kind
+    assert.deepEqual(got, expected, exchanges.join(' '))
+    if (found.kind === 'hosts') assert.doesNotMatch(JSON.stringify(found.hosts), /193\.0\.6\.66/)
+  }
+  const implicit = await findMailHosts(resolver, 'whole.example', { random: seededRandom(), deny })
+  assert.equal(implicit.kind, 'denied')
+  resolver.close()
+})

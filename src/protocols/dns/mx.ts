@@ -4,8 +4,8 @@
  *  1. MX records, following CNAMEs at the domain (RFC 5321 §5.1).
  *  2. A single MX "." means that the domain accepts no mail (RFC 7505): final, no retry.
  *  3. No MX record: the domain itself, if it has an address (RFC 5321 §5.1, "implicit MX").
- *  4. Hosts by preference, equal ones shuffled; at most MAIL_HOSTS_MAX of them are lookups up.
- *  5. Addresses of both families; those that are not public are dropped unless they are allowed.
+ *  4. Hosts by preference, equal ones shuffled; at most MAIL_HOSTS_MAX of them are lookups up. Denied ones are left out.
+ *  5. Addresses of both families; those that are not public are dropped unless they are allowed, and so are denied ones.
  *
  * A failed lookup makes the whole result temporary only if no host is usable without it. An MX that names a CNAME
  * is against RFC 2181 §10.3 but common, and is followed.
@@ -50,6 +50,8 @@ export type MxResult =
   | { kind: 'no-mail-host'; reason: string }
   /** All its mail hosts have only forbidden addresses. */
   | { kind: 'forbidden'; reason: string; addresses: string[] }
+  /** All its mail hosts are denied. */
+  | { kind: 'denied'; reason: string }
   /** DNS gave no answer; retry later. `localFault`: no query was sent, because nothing could leave this machine. */
   | { kind: 'temporary'; reason: string; localFault?: string }
 
@@ -58,7 +60,15 @@ interface MailHostOptions {
   random: () => number
   /** Networks that may be reached although they are not public. */
   allow?: readonly Cidr[]
+  /** Hosts that get no mail; default: none. */
+  deny?: MailHostDenial | undefined
   signal?: AbortSignal
+}
+
+export interface MailHostDenial {
+  /** In lower case, without a final dot. */
+  name(exchange: string): boolean
+  address(address: string): boolean
 }
 
 /** Finds the hosts that receive mail for `domain`. Rejects only when `signal` is aborted. */
@@ -73,9 +83,10 @@ export async function findMailHosts(
   if (!isDefinite(answer)) return temporary(describeFailure(answer), answer.localFault)
   const implicit = answer.kind === 'nodata'
   if (!implicit && isNullMx(answer.records)) return { kind: 'null-mx' }
-  const exchanges = implicit
-    ? [{ preference: 0, exchange: answer.asked.name }]
-    : orderExchanges(answer.records, options.random)
+  const published = implicit ? [{ preference: 0, exchange: answer.asked.name }] : answer.records
+  const permitted = published.filter(({ exchange }) => !options.deny?.name(exchange.toLowerCase()))
+  if (permitted.length === 0 && published.length > 0) return denied(published)
+  const exchanges = orderExchanges(permitted, options.random)
   const lookups: HostLookup[] = []
   for (let at = 0; at < exchanges.length; at += HOSTS_AT_A_TIME) {
     const some = exchanges.slice(at, at + HOSTS_AT_A_TIME)
@@ -121,6 +132,8 @@ interface HostLookup {
   host: MailHost | null
   /** Addresses that must not be connected to. */
   forbidden: string[]
+  /** Every address that it has is denied. */
+  isDenied: boolean
   /** Why an address is unknown, if DNS gave no answer; otherwise ''. */
   failure: string
   localFault: string | undefined
@@ -140,10 +153,13 @@ async function lookUpHost(
     isPublicAddress(address) || anyCidrContains(options.allow ?? [], address)
   const addresses: MailAddress[] = []
   const forbidden: string[] = []
+  let isDenied = false
   for (const { asked, records } of answers) {
     const family = asked.type === 'AAAA' ? 6 : 4
-    const usable = records.filter(allowed)
-    forbidden.push(...records.filter((address) => !usable.includes(address)))
+    const permitted = records.filter((address) => !options.deny?.address(address))
+    isDenied ||= permitted.length < records.length
+    const usable = permitted.filter(allowed)
+    forbidden.push(...permitted.filter((address) => !usable.includes(address)))
     for (const address of shuffle(usable, options.random).slice(0, ADDRESSES_PER_HOST_MAX))
       addresses.push({ address, family })
   }
@@ -151,10 +167,17 @@ async function lookUpHost(
   const unanswered = answers.find((answer) => !isDefinite(answer))
   const failure = unanswered === undefined ? '' : describeFailure(unanswered)
   const localFault = unanswered?.localFault
-  if (addresses.length === 0) return { host: null, forbidden, failure, localFault }
+  isDenied &&= addresses.length === 0 && forbidden.length === 0
+  if (addresses.length === 0) return { host: null, forbidden, isDenied, failure, localFault }
   const canonicalName = answered.find((answer) => answer.kind === 'records')?.chain.at(-1) ?? mx.exchange
   const authenticated = answered.every((answer) => answer.authenticated)
-  return { host: { ...mx, canonicalName, addresses, authenticated }, forbidden, failure, localFault }
+  return {
+    host: { ...mx, canonicalName, addresses, authenticated },
+    forbidden,
+    isDenied,
+    failure,
+    localFault,
+  }
 }
 
 /** No usable host: temporary if a lookup failed, else decided by what was found. */
@@ -176,6 +199,7 @@ function withoutHosts(
     const reason = `the mail hosts of ${domain} have only addresses that are not public: ${shown}`
     return { kind: 'forbidden', reason, addresses: addresses.slice(0, MAIL_HOSTS_MAX) }
   }
+  if (lookups.some(({ isDenied }) => isDenied)) return denied(exchanges)
   if (implicit) return { kind: 'no-mail-host', reason: `${domain} has neither MX records nor an address` }
   const names = exchanges.map((mx) => mx.exchange).join(', ')
   const reason = names
@@ -183,6 +207,15 @@ function withoutHosts(
     : `the MX records of ${domain} name no host`
   return { kind: 'no-mail-host', reason }
 }
+
+/** The hosts that are left out for their names or addresses; others have no address. */
+const denied = (exchanges: readonly MxData[]): MxResult => ({
+  kind: 'denied',
+  reason: `its mail hosts are denied: ${exchanges
+    .slice(0, ADDRESSES_PER_HOST_MAX)
+    .map(({ exchange }) => exchange)
+    .join(', ')}`,
+})
 
 function temporary(reason: string, localFault: string | undefined): MxResult {
   return { kind: 'temporary', reason, ...(localFault !== undefined && { localFault }) }

@@ -11,9 +11,9 @@ import type { MaybePromise } from '../../base/flow/cache.ts'
 import { connectionFaultOf, shortageOf } from '../../base/process/shortage.ts'
 import type { Clock, Timer } from '../../base/time/clock.ts'
 import { type Fault, SmtpFailure, type SmtpStage } from './failure.ts'
-import { ReplyParser, replyText, type SmtpReply } from './reply.ts'
+import { makeReply, ReplyParser, replyText, type SmtpReply } from './reply.ts'
 
-/** A line of the dialogue. AUTH secrets are left out; content is one line that names its size. */
+/** A line of the dialogue. Secrets of a login are shown as `[hidden]`; content is one line that names its size. */
 export interface TranscriptEntry {
   direction: 'sent' | 'received'
   line: string
@@ -29,6 +29,7 @@ export class Channel {
   #owed = 1
   #fault: Fault | null = null
   #connected = false
+  #hidden: readonly string[] = []
   /** Rejects the wait in progress. */
   #interrupt: (() => void) | null = null
   /** Resolves the wait in progress, if it is for a reply. */
@@ -40,7 +41,7 @@ export class Channel {
   readonly #onAbort = () =>
     this.#break({ reason: 'aborted', message: 'aborted by the caller', cause: this.#signal?.reason })
 
-  /** @param socket being connected; `connected` awaits that. */
+  /** @param socket connected, or being connected; `connected` awaits that. */
   constructor(
     socket: Socket,
     options: {
@@ -74,7 +75,8 @@ export class Channel {
   }
 
   async connected(timeoutMs: number): Promise<void> {
-    await this.#wait<void>('connect', timeoutMs, (resolve) => this.#socket.once('connect', resolve))
+    if (this.#socket.connecting || this.#fault !== null)
+      await this.#wait<void>('connect', timeoutMs, (resolve) => this.#socket.once('connect', resolve))
     this.#connected = true
   }
 
@@ -92,6 +94,11 @@ export class Channel {
     this.#attach()
     await this.#wait<void>('tls', timeoutMs, (resolve) => secure.once('secureConnect', resolve))
     return secure
+  }
+
+  /** From now on replies have `[hidden]` in place of these texts. */
+  hide(texts: readonly string[]): void {
+    this.#hidden = texts
   }
 
   /** Writes one or several command lines, CRLF included, for each of which a reply is owed. Never waits. */
@@ -177,8 +184,9 @@ export class Channel {
     }
   }
 
-  #accept(reply: SmtpReply): void {
+  #accept(received: SmtpReply): void {
     if (this.#fault !== null) return
+    const reply = this.#hidden.length === 0 ? received : without(received, this.#hidden)
     if (this.#transcript !== undefined) {
       reply.lines.forEach((line, index) => {
         this.#note('received', `${reply.code}${index < reply.lines.length - 1 ? '-' : ' '}${line}`)
@@ -240,3 +248,9 @@ export class Channel {
     return new SmtpFailure(stage, this.#fault as Fault)
   }
 }
+
+const without = (reply: SmtpReply, texts: readonly string[]): SmtpReply =>
+  makeReply(
+    reply.code,
+    reply.lines.map((line) => texts.reduce((shown, text) => shown.replaceAll(text, '[hidden]'), line)),
+  )

@@ -4,23 +4,26 @@
  * 1. connect, with TCP_NODELAY (Nagle's algorithm halves the throughput of a dialogue); TLS at once if implicit;
  * 2. greeting, EHLO, or HELO where EHLO is refused;
  * 3. STARTTLS where wanted and offered, then EHLO again: nothing from the plain-text dialogue is kept (RFC 3207 §4.2);
- * 4. AUTH PLAIN or LOGIN where credentials are given (RFC 4954): over TLS that verifies, or without TLS to a loopback
- *    address whose server offers none.
+ * 4. AUTH where a login is given (login.ts): over TLS that verifies, or without TLS to a loopback address whose server
+ *    offers none. An access token that the server refuses is renewed once, and used on a new connection: servers may
+ *    close the old one.
  *
- * Transactions on the connection are in connection.ts. Left out: MX lookup, the choice of TLS policy, pools, DSN and
- * REQUIRETLS. Nothing is retried here: the caller decides. In particular, with `tls: 'opportunistic'`, a failure with
+ * Transactions on the connection are in connection.ts. Left out: MX lookup, the choice of TLS policy, pools and DSN.
+ * Nothing else is retried here: the caller decides. In particular, with `tls: 'opportunistic'`, a failure with
  * stage `tls` means that the peer offers TLS which does not work, or does not verify although `verify` demands it; the
  * caller may connect again with `tls: 'none'`. A server that just does not offer STARTTLS, or refuses it with a reply, is
  * used in plain text on the same connection.
  */
-import { connect as connectTcp, isIP } from 'node:net'
+import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import type { ConnectionOptions, TLSSocket } from 'node:tls'
+import { connectionFaultOf, shortageOf } from '../../base/process/shortage.ts'
 import { type Clock, systemClock } from '../../base/time/clock.ts'
 import { Channel, type TranscriptEntry } from './channel.ts'
 import { CODE } from './codes.ts'
 import { type PeerState, SmtpConnection, type TlsState } from './connection.ts'
 import { isSendableHeloName } from './envelope.ts'
-import { type Fault, refusedBy, SmtpFailure, type SmtpStage } from './failure.ts'
+import { refusedBy, SmtpFailure, type SmtpStage } from './failure.ts'
+import { logIn, type SmtpAuth, secretOf, TokenRefused } from './login.ts'
 import type { SmtpReply } from './reply.ts'
 import { DEFAULT_TIMEOUTS, type SmtpTimeouts } from './timeouts.ts'
 import { gatherEvidence, pkixError, type TlsEvidence } from './tls-evidence.ts'
@@ -31,18 +34,18 @@ export interface ConnectOptions {
   port: number
   /** Source address. */
   localAddress?: string | undefined
+  /** Opens the connection in another way, such as through a proxy. Default: straight to the host. */
+  dial?: Dial | undefined
   /** Name, or bracketed address literal, for EHLO. */
   heloName: string
-  /** `required`: no TLS, no connection. Ignored when `implicitTls` is set. */
-  tls: 'none' | 'opportunistic' | 'required'
+  /** `required`: no TLS, no connection. `implicit`: TLS from the first byte (RFC 8314 §3.3), as on port 465. */
+  tls: 'none' | 'opportunistic' | 'required' | 'implicit'
   /** Name for SNI, which the certificate must have; default `host`. */
   serverName?: string | undefined
   /** The certificate must verify for TLS to count; otherwise the connection fails with stage `tls`. */
   verify: boolean
   tlsOptions?: TlsOptions | undefined
-  /** TLS from the first byte (RFC 8314 §3.3), as on port 465. */
-  implicitTls?: boolean | undefined
-  auth?: Credentials | undefined
+  auth?: SmtpAuth | undefined
   /** False: not used even if the server offers it. */
   chunking?: boolean | undefined
   timeouts?: Partial<SmtpTimeouts> | undefined
@@ -51,6 +54,12 @@ export interface ConnectOptions {
   transcript?: ((entry: TranscriptEntry) => void) | undefined
   clock?: Clock | undefined
 }
+
+/** Resolves with a connected socket whose `remoteAddress` is that of the target. Rejects as sockets do, or with the signal's reason. */
+export type Dial = (
+  target: { host: string; port: number },
+  limits: { timeoutMs: number; signal: AbortSignal | undefined; clock: Clock },
+) => Promise<Socket>
 
 /**
  * A `secureContext` made once saves building one per connection. There is no `session` to resume: a resumed handshake
@@ -61,16 +70,6 @@ export interface TlsOptions
   /** Judges the certificate in place of the PKIX rules, e.g. by TLSA records: null = verified, else why not. */
   judge?: (evidence: TlsEvidence) => string | null
 }
-
-interface Credentials {
-  user: string
-  password: string
-  /** Send the password whatever the server's certificate. By default only over TLS that verifies. */
-  allowUnverified?: boolean
-}
-
-/** A line with an initial response may have this many bytes, else the response goes on its own (RFC 4954 §4). */
-const COMMAND_LINE_MAX = 512
 
 interface Opening {
   channel: Channel
@@ -85,19 +84,34 @@ interface Opening {
  * @throws SmtpFailure with the stage that failed; the socket is closed then.
  */
 export async function connectSmtp(options: ConnectOptions): Promise<SmtpConnection> {
+  const { auth } = options
+  try {
+    return await connectOnce(options)
+  } catch (error) {
+    if (auth === undefined || !(error instanceof TokenRefused)) throw error
+    const renewed = await secretOf(auth, error.token())
+    if (renewed === error.token()) throw error
+    return connectOnce({ ...options, auth: { ...auth, secret: () => renewed } })
+  }
+}
+
+async function connectOnce(options: ConnectOptions): Promise<SmtpConnection> {
   if (!isSendableHeloName(options.heloName)) {
     const message = `Cannot use HELO name ${JSON.stringify(options.heloName.slice(0, 80))}`
     throw new SmtpFailure('ehlo', { reason: 'address', message })
   }
   const clock = options.clock ?? systemClock
-  const { host, port, localAddress: source } = options
-  const socket = connectTcp({ host, port, ...(source !== undefined && { localAddress: source }) })
+  const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts }
+  const { host, port, localAddress: source, dial } = options
+  const socket =
+    dial === undefined
+      ? connectTcp({ host, port, ...(source !== undefined && { localAddress: source }) })
+      : await dialled(dial, options, timeouts.connect, clock)
   const channel = new Channel(socket, {
     clock,
     transcript: options.transcript,
     signal: options.signal,
   })
-  const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts }
   const opening: Opening = { channel, options, timeouts, extensions: new Map(), tls: null }
   try {
     await open(opening)
@@ -116,26 +130,47 @@ export async function connectSmtp(options: ConnectOptions): Promise<SmtpConnecti
   return new SmtpConnection(channel, peer, timeouts, clock)
 }
 
+async function dialled(
+  dial: Dial,
+  { host, port, signal }: ConnectOptions,
+  timeoutMs: number,
+  clock: Clock,
+): Promise<Socket> {
+  try {
+    return await dial({ host, port }, { timeoutMs, signal, clock })
+  } catch (cause) {
+    const isLocal = (shortageOf(cause) ?? connectionFaultOf(cause)) !== null
+    const reason = signal?.aborted ? 'aborted' : isLocal ? 'local' : 'unreachable'
+    throw new SmtpFailure('connect', { reason, message: (cause as Error).message, cause })
+  }
+}
+
 async function open(opening: Opening): Promise<void> {
   const { channel, options, timeouts } = opening
   await channel.connected(timeouts.connect)
-  if (options.implicitTls) await startTls(opening)
+  if (options.tls === 'implicit') await startTls(opening)
   const greeting = await channel.reply('greeting', timeouts.greeting)
   if (greeting.code !== CODE.ready) throw refusal('greeting', greeting)
   await hello(opening)
-  if (!options.implicitTls && options.tls !== 'none' && (await offersTls(opening))) {
+  if (wantsStartTls(options) && (await offersTls(opening))) {
     await startTls(opening)
     await hello(opening)
   }
-  if (options.auth !== undefined) await authenticate(opening, options.auth)
+  if (options.auth !== undefined) {
+    const { extensions, tls } = opening
+    const { serverName: host = options.host, port } = options
+    const offered = extensions.get('AUTH') ?? ''
+    await logIn({ channel, host, port, offered, tls, timeoutMs: timeouts.auth }, options.auth)
+  }
   // A surplus reply would be taken for the answer to the first MAIL.
   channel.check('ehlo')
 }
 
-async function command(opening: Opening, stage: SmtpStage, line: string, shown?: string): Promise<SmtpReply> {
-  const { channel, timeouts } = opening
-  channel.write(`${line}\r\n`, 1, shown ?? line)
-  return channel.reply(stage, stage === 'auth' ? timeouts.auth : timeouts.ehlo)
+const wantsStartTls = ({ tls }: ConnectOptions) => tls === 'opportunistic' || tls === 'required'
+
+async function command({ channel, timeouts }: Opening, stage: SmtpStage, line: string): Promise<SmtpReply> {
+  channel.write(`${line}\r\n`, 1)
+  return channel.reply(stage, timeouts.ehlo)
 }
 
 /** EHLO, or HELO for a server that does not know it. */
@@ -209,52 +244,6 @@ function tlsState(socket: TLSSocket, verifyError: string | null): TlsState {
     verified: verifyError === null,
     ...(verifyError === null ? {} : { verifyError }),
   }
-}
-
-async function authenticate(opening: Opening, auth: Credentials): Promise<void> {
-  const mechanisms = (opening.extensions.get('AUTH') ?? '').toUpperCase().split(/\s+/)
-  const fault = cannotAuthenticate(opening, auth, mechanisms)
-  if (fault !== null) throw new SmtpFailure('auth', fault)
-  const reply = mechanisms.includes('PLAIN') ? await authPlain(opening, auth) : await authLogin(opening, auth)
-  if (reply.code !== CODE.authenticated) throw refusal('auth', reply)
-}
-
-function cannotAuthenticate(opening: Opening, auth: Credentials, mechanisms: string[]): Fault | null {
-  const { remoteAddress = '' } = opening.channel.socket
-  const loopback = remoteAddress === '::1' || /^(?:::ffff:)?127\./.test(remoteAddress)
-  if (opening.tls === null && !loopback) {
-    return { reason: 'unsupported', message: 'the password is not sent over a connection without TLS' }
-  }
-  if (opening.tls?.verified === false && !auth.allowUnverified) {
-    return { reason: 'certificate', message: `certificate not accepted: ${opening.tls.verifyError}` }
-  }
-  if (!mechanisms.includes('PLAIN') && !mechanisms.includes('LOGIN')) {
-    return { reason: 'unsupported', message: 'the server offers neither AUTH PLAIN nor AUTH LOGIN' }
-  }
-  // NUL separates the fields of PLAIN (RFC 4616 §2).
-  if (/\0/.test(auth.user + auth.password)) {
-    return { reason: 'address', message: 'Cannot log in with NUL in user or password' }
-  }
-  return null
-}
-
-async function authPlain(opening: Opening, { user, password }: Credentials): Promise<SmtpReply> {
-  const secret = base64(`\0${user}\0${password}`)
-  const line = `AUTH PLAIN ${secret}`
-  if (line.length + 2 <= COMMAND_LINE_MAX) return command(opening, 'auth', line, 'AUTH PLAIN ***')
-  const reply = await command(opening, 'auth', 'AUTH PLAIN')
-  return reply.code === CODE.challenge ? command(opening, 'auth', secret, '***') : reply
-}
-
-async function authLogin(opening: Opening, { user, password }: Credentials): Promise<SmtpReply> {
-  const first = await command(opening, 'auth', 'AUTH LOGIN')
-  if (first.code !== CODE.challenge) return first
-  const second = await command(opening, 'auth', base64(user), '***')
-  return second.code === CODE.challenge ? command(opening, 'auth', base64(password), '***') : second
-}
-
-function base64(text: string): string {
-  return Buffer.from(text).toString('base64')
 }
 
 /** A reply other than the expected one; a positive one is a protocol error, not a refusal. */

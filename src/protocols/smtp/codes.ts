@@ -14,6 +14,8 @@ export const CODE = {
   notImplemented: 502,
   badSequence: 503,
   badParameter: 504,
+  /** User, password or token are wrong (RFC 4954 §6). */
+  loginRefused: 535,
   /** No mail is accepted here at all. */
   noMail: 521,
   failed: 554,

@@ -56,6 +56,8 @@ export interface Transaction {
   sizeBytes: number
   /** Addresses or header fields are UTF-8: SMTPUTF8 is needed (RFC 6531). */
   utf8: boolean
+  /** The server must keep REQUIRETLS (RFC 8689); default: no. The caller sees to it that TLS is verified. */
+  requireTls?: boolean
   /**
    * Awaited before anything is written after which the server may have the message: the final dot or BDAT. Callers can
    * record here that the outcome becomes uncertain.
@@ -376,7 +378,7 @@ export class SmtpConnection implements PeerState {
     }
   }
 
-  #mailCommand({ returnPath, message, sizeBytes, utf8 }: Transaction): string {
+  #mailCommand({ returnPath, message, sizeBytes, utf8, requireTls }: Transaction): string {
     const size = this.extensions.get('SIZE')
     const limit = size !== undefined && /^[0-9]+$/.test(size) ? Number(size) : 0
     if (limit > 0 && sizeBytes > limit) {
@@ -388,9 +390,17 @@ export class SmtpConnection implements PeerState {
     if (utf8 && !this.extensions.has('SMTPUTF8')) {
       throw new SmtpFailure('mail', { reason: 'unsupported', message: 'the server does not offer SMTPUTF8' })
     }
+    if (requireTls && !(this.tls?.verified && this.extensions.has('REQUIRETLS'))) {
+      throw new SmtpFailure('mail', {
+        reason: 'unsupported',
+        message: 'the server does not offer REQUIRETLS',
+      })
+    }
     let command = `MAIL FROM:<${returnPath}>`
     if (size !== undefined) command += ` SIZE=${sizeBytes}`
     if (this.extensions.has('8BITMIME') && (utf8 || needs8bit(message))) command += ' BODY=8BITMIME'
+    // A notification must not carry the message on less protected ways (RFC 8689 §5).
+    if (requireTls) command += ` REQUIRETLS${this.extensions.has('DSN') ? ' RET=HDRS' : ''}`
     return utf8 ? `${command} SMTPUTF8` : command
   }
 

@@ -34,6 +34,8 @@ export type SmtpFailureReason =
   | 'certificate'
   /** The server lacks what is needed: STARTTLS, AUTH, SMTPUTF8. */
   | 'unsupported'
+  /** There is no password or token to log in with, or it cannot be sent. */
+  | 'login'
   /** The message is over the size that the server announced (RFC 1870 §6.1); nothing was sent. */
   | 'too-large'
   /** An address or name that cannot be put on a command line; nothing was sent. */

@@ -117,18 +117,19 @@ export class ServerChannel {
   }
 
   /**
-   * Server side of a handshake. What the client sent in plain text after STARTTLS is dropped unread (RFC 3207 §5,
-   * CVE-2011-0411).
+   * Server side of a handshake: after STARTTLS, what the client sent in plain text is dropped unread (RFC 3207 §5,
+   * CVE-2011-0411). `implicit`: the handshake is all that has been sent so far.
    * @throws ChannelClosed
    */
-  async secure(context: SecureContext, timeoutMs: number): Promise<void> {
+  async secure(context: SecureContext, timeoutMs: number, implicit: boolean): Promise<void> {
     const until = this.#clock.monotonic() + timeoutMs
     await this.#written(until)
     const plain = this.#socket
     this.#detach()
     plain.pause()
+    if (implicit) plain.unshift(this.#held)
+    else while (plain.read() !== null);
     this.#held = Buffer.alloc(0)
-    while (plain.read() !== null);
     const socket = new TLSSocket(plain, { isServer: true, secureContext: context })
     this.#socket = socket
     let secured = false

@@ -10,6 +10,8 @@ const OPTIONS: DialogueOptions = {
   authWithoutTls: false,
   loginRequired: true,
   startTls: true,
+  holdMaxSeconds: 604_800,
+  now: () => Date.parse('2026-06-01T12:00:00.250Z'),
 }
 
 type Where = 'plain' | 'tls' | 'in' | 'mail' | 'utf8' | 'rcpt'
@@ -30,6 +32,35 @@ const shown = (step: Step) => (step.kind === 'reply' ? `${step.reply}${step.clos
 
 const BASE64 = Buffer.from('\0bob@example.com\0secret').toString('base64')
 const LONG = 'x'.repeat(600)
+
+const TOO_LONG = '501 5.5.4 The message cannot be held for more than 604800 seconds'
+const NO_TIME = '501 5.5.4 HOLDFOR needs seconds, HOLDUNTIL a date and time'
+const PAST = '501 5.5.4 HOLDUNTIL is in the past'
+/** RFC 4865 §4, at noon of 1 June 2026 and a quarter of a second: the time in Unix milliseconds, or the refusal. */
+const HOLDS: [parameters: string, expected: number | string][] = [
+  ['HOLDFOR=60', Date.parse('2026-06-01T12:01:00.250Z')],
+  ['holdfor=604800', Date.parse('2026-06-08T12:00:00.250Z')],
+  ['HOLDFOR=604801', TOO_LONG],
+  ['HOLDFOR=999999999', TOO_LONG],
+  ['HOLDFOR=1000000000', NO_TIME],
+  ['HOLDFOR=0', NO_TIME],
+  ['HOLDFOR=-5', NO_TIME],
+  ['HOLDFOR=soon', NO_TIME],
+  ['HOLDFOR', NO_TIME],
+  ['HOLDUNTIL=2026-06-02T00:00:00Z', Date.parse('2026-06-02T00:00:00Z')],
+  ['HOLDUNTIL=2026-06-02t00:00:00.5z', Date.parse('2026-06-02T00:00:00.5Z')],
+  ['HOLDUNTIL=2026-06-02T02:00:00+02:00', Date.parse('2026-06-02T00:00:00Z')],
+  ['HOLDUNTIL=2026-06-08T12:00:01Z', TOO_LONG],
+  ['HOLDUNTIL=2026-06-01T12:00:00Z', PAST],
+  ['HOLDUNTIL=1996-12-19T16:39:57-08:00', PAST],
+  ['HOLDUNTIL=2026-06-31T00:00:00Z', NO_TIME],
+  ['HOLDUNTIL=2026-06-02T24:30:00Z', NO_TIME],
+  ['HOLDUNTIL=2026-06-02T00:00:00', NO_TIME],
+  ['HOLDUNTIL=2026-06-02', NO_TIME],
+  ['HOLDUNTIL', NO_TIME],
+  ['HOLDFOR=60 HOLDUNTIL=2026-06-02T00:00:00Z', '501 5.5.4 HOLDFOR or HOLDUNTIL, not both'],
+  ['HOLDFOR=60 HOLDFOR=60', '501 5.1.7 cannot parse from address'],
+]
 
 const CASES: [where: Where, line: string, expected: string | Step][] = [
   ['plain', 'EHLO', '501 5.5.4 EHLO needs a name'],
@@ -77,6 +108,20 @@ const CASES: [where: Where, line: string, expected: string | Step][] = [
   ['in', 'MAIL FROM:<a@b.example> SMTPUTF8=1', '501 5.5.4 SMTPUTF8 has no value'],
   ['in', 'MAIL FROM:<a@b.example> RET=HDRS', '555 5.5.4 Unknown parameter'],
   ['in', 'MAIL FROM:<a@b.example> ENVID=x', '555 5.5.4 Unknown parameter'],
+  [
+    'in',
+    'MAIL FROM:<a@b.example> REQUIRETLS',
+    { kind: 'mail', sender: 'a@b.example', utf8: false, requireTls: true },
+  ],
+  ['in', 'MAIL FROM:<a@b.example> REQUIRETLS=1', '501 5.5.4 REQUIRETLS has no value'],
+  ...HOLDS.map(([parameters, expected]): (typeof CASES)[number] => [
+    'in',
+    `MAIL FROM:<a@b.example> ${parameters}`,
+    typeof expected === 'string'
+      ? expected
+      : { kind: 'mail', sender: 'a@b.example', utf8: false, holdUntil: expected },
+  ]),
+  ['tls', 'MAIL FROM:<a@b.example> HOLDFOR=60', '530 5.7.0 Authentication required'],
   ['in', 'MAIL FROM:<a@b.example> SIZE=1 SIZE=2', '501 5.1.7 cannot parse from address'],
   ['in', 'MAIL FROM:a@b.example', '501 5.1.7 cannot parse from address'],
   ['in', 'MAIL FROM:<a@b.example', '501 5.1.7 cannot parse from address'],
@@ -129,20 +174,39 @@ for (const [where, line, expected] of CASES) {
   })
 }
 
-test('EHLO lists what is offered: AUTH only where it may be used, STARTTLS only before TLS', () => {
+test('EHLO lists what is offered: AUTH only where it may be used, STARTTLS only before TLS, REQUIRETLS only in it', () => {
   const ehlo = (options: DialogueOptions, secure: boolean) => {
     const step = new ServerDialogue(options, secure).take(Buffer.from('EHLO a'))
     return step.kind === 'reply' ? step.reply.split('\r\n') : []
   }
   const common = ['PIPELINING', 'SIZE 26214400', '8BITMIME', 'SMTPUTF8', 'ENHANCEDSTATUSCODES']
   const start = ['smtp.example.com', ...common].map((line) => `250-${line}`)
+  const hold = '250-FUTURERELEASE 604800 2026-06-08T12:00:00Z'
   assert.deepEqual(ehlo(OPTIONS, false), [...start, '250 STARTTLS'])
-  assert.deepEqual(ehlo(OPTIONS, true), [...start, '250 AUTH PLAIN LOGIN'])
+  assert.deepEqual(ehlo(OPTIONS, true), [...start, '250-REQUIRETLS', hold, '250 AUTH PLAIN LOGIN'])
   assert.deepEqual(ehlo({ ...OPTIONS, authWithoutTls: true }, false), [
     ...start,
+    hold,
     '250-STARTTLS',
     '250 AUTH PLAIN LOGIN',
   ])
+  assert.deepEqual(ehlo({ ...OPTIONS, authWithoutTls: true, holdMaxSeconds: null }, false).slice(-2), [
+    '250-STARTTLS',
+    '250 AUTH PLAIN LOGIN',
+  ])
+})
+
+test('REQUIRETLS without TLS: what to do first; parameters that are not offered are unknown', () => {
+  const plain = { ...OPTIONS, authWithoutTls: true }
+  const say = (options: DialogueOptions, parameter: string) => {
+    const dialogue = new ServerDialogue(options, false)
+    dialogue.take(Buffer.from('EHLO a'))
+    dialogue.loggedIn()
+    return shown(dialogue.take(Buffer.from(`MAIL FROM:<a@b.example> ${parameter}`)))
+  }
+  assert.equal(say(plain, 'REQUIRETLS'), '530 5.7.0 Must issue a STARTTLS command first')
+  assert.equal(say({ ...plain, startTls: false }, 'REQUIRETLS'), '555 5.5.4 Unknown parameter')
+  assert.equal(say({ ...plain, holdMaxSeconds: null }, 'HOLDFOR=60'), '555 5.5.4 Unknown parameter')
 })
 
 test('AUTH LOGIN asks for name and password, and can be cancelled', () => {

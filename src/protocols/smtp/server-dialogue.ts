@@ -4,10 +4,12 @@
  * the outcome (`loggedIn`, `began`, `recipientTaken`, ...) before the next line.
  *
  * RFC 5321 §4.1, with SIZE (1870), PIPELINING (2920), 8BITMIME (6152), SMTPUTF8 (6531), STARTTLS (3207), AUTH PLAIN and
- * LOGIN (4954) and enhanced codes (2034). Not offered: CHUNKING, DSN, VRFY.
+ * LOGIN (4954), enhanced codes (2034), REQUIRETLS over TLS (8689) and, for clients that log in, FUTURERELEASE (4865). Not
+ * offered: CHUNKING, DSN, VRFY.
  */
 
 import { isUtf8 } from 'node:buffer'
+import { SECOND_MS } from '../../base/time/durations.ts'
 import { STATUS } from './codes.ts'
 import { type Command, type Parameters, parseCommand } from './server-command.ts'
 
@@ -24,6 +26,17 @@ export interface DialogueOptions {
   loginRequired: boolean
   /** STARTTLS is offered on a connection without TLS. */
   startTls: boolean
+  /** How long a message may be held before it is sent, by FUTURERELEASE; null: that is not offered. */
+  holdMaxSeconds: number | null
+  /** Unix milliseconds. */
+  now(): number
+}
+
+/** What a transaction is opened with. `requireTls`: REQUIRETLS (RFC 8689). `holdUntil`: Unix milliseconds (RFC 4865). */
+export interface MailParameters {
+  utf8: boolean
+  requireTls?: true
+  holdUntil?: number
 }
 
 export type Step =
@@ -32,7 +45,7 @@ export type Step =
   /** Answer 220, then do the handshake, then `secured`. */
   | { kind: 'starttls' }
   | { kind: 'login'; user: string; password: string }
-  | { kind: 'mail'; sender: string; utf8: boolean }
+  | ({ kind: 'mail'; sender: string } & MailParameters)
   | { kind: 'recipient'; address: string }
   /** Answer 354 and read the content, then `ended`. */
   | { kind: 'content' }
@@ -176,10 +189,20 @@ export class ServerDialogue {
       '8BITMIME',
       'SMTPUTF8',
       'ENHANCEDSTATUSCODES',
+      // Without TLS the promise could not be kept (RFC 8689 §2).
+      ...(this.#secure ? ['REQUIRETLS'] : []),
+      ...this.#futureRelease(),
       ...(this.#options.startTls && !this.#secure ? ['STARTTLS'] : []),
       ...(this.#authOffered ? ['AUTH PLAIN LOGIN'] : []),
     ]
     return lines.map((line, index) => `250${index < lines.length - 1 ? '-' : ' '}${line}`).join('\r\n')
+  }
+
+  /** Only where clients can log in: it is for submission (RFC 4865 §3). */
+  #futureRelease(): string[] {
+    const { holdMaxSeconds, now } = this.#options
+    if (holdMaxSeconds === null || !this.#authOffered) return []
+    return [`FUTURERELEASE ${holdMaxSeconds} ${isoSeconds(now() + holdMaxSeconds * SECOND_MS)}`]
   }
 
   #startTls(): Step {
@@ -223,7 +246,34 @@ export class ServerDialogue {
     const refusal = refusedParameters(parameters, this.#options.sizeBytesMax)
     if (refusal) return refusal === TOO_LARGE ? refuse(refusal) : bad(refusal)
     if (!utf8 && !isAscii(path)) return refuse(NEEDS_SMTPUTF8)
-    return { kind: 'mail', sender: path, utf8 }
+    const requireTls = parameters.has('REQUIRETLS')
+    if (requireTls && !this.#secure)
+      return this.#options.startTls ? bad(NEEDS_STARTTLS) : bad(UNKNOWN_PARAMETER)
+    const holdUntil = this.#holdUntil(parameters)
+    if (typeof holdUntil === 'string') return bad(holdUntil)
+    return {
+      kind: 'mail',
+      sender: path,
+      utf8,
+      ...(requireTls && { requireTls }),
+      ...(holdUntil !== null && { holdUntil }),
+    }
+  }
+
+  /** Null: sent at once. A text: the reply that refuses. RFC 4865 §4. */
+  #holdUntil(parameters: Parameters): number | string | null {
+    const [interval, time] = [parameters.get('HOLDFOR'), parameters.get('HOLDUNTIL')]
+    if (interval === undefined && time === undefined) return null
+    const { holdMaxSeconds, now } = this.#options
+    if (holdMaxSeconds === null) return UNKNOWN_PARAMETER
+    if (!this.#loggedIn) return LOGIN_REQUIRED
+    if (interval !== undefined && time !== undefined)
+      return `${STATUS.badArgument} HOLDFOR or HOLDUNTIL, not both`
+    const at = interval === undefined ? readDateTime(time ?? '') : now() + readInterval(interval) * SECOND_MS
+    if (Number.isNaN(at)) return `${STATUS.badArgument} HOLDFOR needs seconds, HOLDUNTIL a date and time`
+    if (at < now()) return `${STATUS.badArgument} HOLDUNTIL is in the past`
+    if (at > now() + holdMaxSeconds * SECOND_MS) return holdTooLong(holdMaxSeconds)
+    return at
   }
 
   #recipient(path: string, parameters: Parameters): Step {
@@ -242,7 +292,27 @@ export class ServerDialogue {
   }
 }
 
+/** The refusal of a time beyond the limit. */
+export const holdTooLong = (maxSeconds: number) =>
+  `${STATUS.badArgument} The message cannot be held for more than ${maxSeconds} seconds`
+
+const isoSeconds = (at: number) => `${new Date(at).toISOString().slice(0, 19)}Z`
+
+/** NaN for what is no interval. */
+const readInterval = (text: string | null) => (/^[1-9]\d{0,8}$/.test(text ?? '') ? Number(text) : Number.NaN)
+
+/** RFC 3339 §5.6 in Unix milliseconds; NaN for what is no such time. */
+function readDateTime(text: string): number {
+  const [, day, zone] = /^(\d{4}-\d\d-\d\d)T\d\d:\d\d:\d\d(?:\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/i.exec(text) ?? []
+  if (day === undefined || zone === undefined) return Number.NaN
+  // JavaScript reads the 30th of February as the 2nd of March.
+  const midnight = new Date(`${day}T00:00:00Z`)
+  const isDay = !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(day)
+  return isDay ? Date.parse(text.toUpperCase()) : Number.NaN
+}
+
 const LOGIN_REQUIRED = '530 5.7.0 Authentication required'
+const NEEDS_STARTTLS = '530 5.7.0 Must issue a STARTTLS command first'
 const NEEDS_SMTPUTF8 = '553 5.6.7 Non-ASCII addresses need SMTPUTF8'
 const UNKNOWN_PARAMETER = '555 5.5.4 Unknown parameter'
 const MALFORMED = {
@@ -267,7 +337,9 @@ function refusedParameters(parameters: Parameters, sizeBytesMax: number): string
     } else if (name === 'AUTH') {
       // Who submitted it first (RFC 4954 §5): accepted and ignored, as for any client without special trust.
       if (value === null) return `${STATUS.badArgument} AUTH needs a value`
-    } else return UNKNOWN_PARAMETER
+    } else if (name === 'REQUIRETLS') {
+      if (value !== null) return `${STATUS.badArgument} REQUIRETLS has no value`
+    } else if (name !== 'HOLDFOR' && name !== 'HOLDUNTIL') return UNKNOWN_PARAMETER
   }
   return null
 }

@@ -11,12 +11,13 @@ import { classify, type FailureText } from './classify.ts'
 import { createJudge, failureStatements, removeFailuresOf, removeOldFailures } from './failures.ts'
 import { explainedReasons, type ReasonQuery } from './reasons.ts'
 import { createRefusalLog, recentRefusals, refusalsByProvider } from './refusals.ts'
-import { createReports, reportAddresses } from './reports.ts'
+import { createReports, type Reports, reportAddresses } from './reports.ts'
 import { bounceRoutes } from './routes.ts'
 import { loadRules } from './rules.ts'
 
 export interface BouncesArea extends Area {
   judge: Judge
+  reports: Reports
   /** Whether a rule stands for a limit of the receiver's rate. */
   isRateLimit(ruleId: string): boolean
   recentRefusals(): ReturnType<typeof recentRefusals>
@@ -48,6 +49,7 @@ export function bouncesArea(core: Core, { known, isOwnHost }: BouncesUses): Boun
   })
   return {
     judge: createJudge(rules),
+    reports,
     isRateLimit: (ruleId) => rules.byId.get(ruleId)?.category === 'RATELIMIT',
     recentRefusals: () => recentRefusals(store, rules, clock.now()),
     refusalsByProvider: (since) => refusalsByProvider(store, rules, since),

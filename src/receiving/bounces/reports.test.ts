@@ -16,7 +16,7 @@ import { insert, type Store, StoreUnavailable } from '../../platform/store/store
 import { createEventRecorder, type EventRecord } from '../../watching/events/event.ts'
 import { readReportMail } from '../sessions/read-report-mail.ts'
 import { classify } from './classify.ts'
-import { createReports } from './reports.ts'
+import { createReports, readReturned } from './reports.ts'
 import { loadRules } from './rules.ts'
 
 const sealer = createSealer('a secret of at least 32 characters!!')
@@ -72,7 +72,7 @@ function rigOf(store: Store, found: Partial<KnownDelivery> | null = {}) {
     ]),
   })
   const take = async (raw: string | undefined, to: string | null = DELIVERY.deliveryId) =>
-    reports.take(await readReportMail(Buffer.from(raw ?? '')), to)
+    reports.take(readReturned(await readReportMail(Buffer.from(raw ?? ''))), to)
   const events = async () => {
     const rows = await store.db.selectFrom('events').select('payload_json').orderBy('seq').execute()
     return rows.map(({ payload_json }) => JSON.parse(payload_json) as Record<string, unknown>)
@@ -246,6 +246,35 @@ eachStore('a complaint finds its delivery by what the service wrote, wherever it
     assert.equal(await rig.take(write(forged), null), 'unknown-delivery')
 })
 
+eachStore(
+  'a bounce whose address names no delivery finds it by what it returns of the mail, and only by an authentic token',
+  async (store) => {
+    const rig = rigOf(store)
+    const relayed = { ...SUBJECT, returnPath: '0102018f-000000@relay.example' }
+    const edit = (raw: string) =>
+      raw.replaceAll(
+        TOKEN,
+        TOKEN.replace(/^./, (first) => (first === 'a' ? 'b' : 'a')),
+      )
+    const raws = [
+      ...Object.values(STATUS_FORMATS).map((write) => write(relayed, fault('unknown'))),
+      ...Object.values(TEXT_FORMATS).map((write) => write(relayed, '550 5.1.1 No such user here')),
+    ]
+    const naming = raws.filter((raw) => raw.includes(TOKEN))
+    assert.ok(naming.length >= 30, String(naming.length))
+    for (const raw of raws) {
+      assert.equal(await rig.take(edit(raw), null), 'unknown-delivery', raw)
+      if (!naming.includes(raw)) assert.equal(await rig.take(raw, null), 'unknown-delivery', raw)
+    }
+    assert.deepEqual([await rig.events(), await rig.entries()], [[], []])
+    const verdicts = []
+    for (const raw of naming) verdicts.push(await rig.take(raw, null))
+    assert.ok(verdicts.every((verdict) => verdict === 'bounced' || verdict === 'repeated'))
+    assert.deepEqual(await rig.entries(), ['bounces alice@example.org 550'])
+    assert.equal((await rig.events()).length, verdicts.filter((verdict) => verdict === 'bounced').length)
+  },
+)
+
 eachStore('states of the delivery decide', async (store) => {
   const cases = [
     [{ state: 'sending' }, 'too-early'],
@@ -267,7 +296,6 @@ eachStore('what is no failure and no complaint leaves no trace', async (store) =
     const verdict = await rig.take(write(SUBJECT))
     assert.ok(verdict === 'harmless' || verdict === 'no-report', `${name}: ${verdict}`)
   }
-  assert.equal(await rig.take(bounce(), null), 'no-report')
   assert.deepEqual([await rig.events(), await rig.entries(), rig.notified], [[], [], []])
 })
 

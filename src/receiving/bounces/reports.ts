@@ -2,8 +2,9 @@
  * Bounces and complaints about a delivery that a server had accepted.
  *
  * 1. The mail is read as a feedback report (src/protocols/reports/arf), else as a bounce (src/protocols/reports/dsn); if it is neither, it is dropped.
- * 2. The delivery is the one that an authentic token names. Addresses in the report are not trusted: forwarding changes
- *    them, feedback loops redact them, and anyone can write them.
+ * 2. The delivery is the one that an authentic token names: in the address that the mail came to, or in what the report
+ *    returns of our mail, for relays that replace the return path. Addresses in the report are not trusted: forwarding
+ *    changes them, feedback loops redact them, and anyone can write them.
  * 3. Failed event or complained event, the entry of the suppression list, webhooks, and a mark that this report has
  *    been counted: one transaction. The mark makes the second copy of a report do nothing.
  *
@@ -21,7 +22,7 @@ import {
 import type { KnownDeliveries, KnownDelivery } from '../../mail/stored/known-deliveries.ts'
 import { commitUnlessStale } from '../../platform/store/commits.ts'
 import type { Statement, Store } from '../../platform/store/store.ts'
-import type { ReportMail } from '../../protocols/message/report-mail.ts'
+import { originalHeaders, type ReportMail } from '../../protocols/message/report-mail.ts'
 import { type FeedbackReport, readFeedbackReport } from '../../protocols/reports/arf/report.ts'
 import { isVague } from '../../protocols/reports/dsn/codes.ts'
 import type { DsnRecipient } from '../../protocols/reports/dsn/recipient.ts'
@@ -65,7 +66,7 @@ interface ReportsParts {
 const REPORTS_PER_DELIVERY_MAX = 4
 /** How long a report is recognised. Servers repeat a mail for five days (RFC 5321 §4.5.4.1), people for longer. */
 const REMEMBER_MS = 90 * DAY_MS
-/** How many texts in a returned header that look like tokens are checked. */
+/** How many texts in a returned mail that look like tokens are checked. */
 const TOKENS_MAX = 50
 /** Types of reports that mean the recipient does not want the mail; others are about its content or signature, or praise it. */
 const COMPLAINTS: ReadonlySet<FeedbackReport['type']> = new Set(['abuse', 'fraud', 'opt-out'])
@@ -81,9 +82,13 @@ const ENDED: ReadonlySet<KnownDelivery['state']> = new Set([
 export function createReports(parts: ReportsParts) {
   const { store, deliveries, clock } = parts
 
-  async function complain(report: FeedbackReport, returnedTo: string | null): Promise<Verdict> {
-    if (!COMPLAINTS.has(report.type)) return 'harmless'
-    const deliveryId = deliveryIn(report, parts.mac) ?? returnedTo
+  async function complain(
+    type: FeedbackReport['type'],
+    returned: readonly string[],
+    returnedTo: string | null,
+  ): Promise<Verdict> {
+    if (!COMPLAINTS.has(type)) return 'harmless'
+    const deliveryId = deliveryIn(returned, parts.mac) ?? returnedTo
     const delivery = deliveryId === null ? null : await deliveries.find(deliveryId)
     if (!delivery) return 'unknown-delivery'
     const { about, recipientProvider, sendingIp } = delivery
@@ -93,8 +98,8 @@ export function createReports(parts: ReportsParts) {
     return (await write(delivery, 'complaint', '', event, entry)) ? 'complained' : 'repeated'
   }
 
-  async function bounce(recipients: readonly DsnRecipient[], deliveryId: string): Promise<Verdict> {
-    const delivery = await deliveries.find(deliveryId)
+  async function bounce(recipients: readonly DsnRecipient[], deliveryId: string | null): Promise<Verdict> {
+    const delivery = deliveryId === null ? null : await deliveries.find(deliveryId)
     if (!delivery) return 'unknown-delivery'
     const failure = ownGroup(recipients, delivery.recipient)
     if (failure?.action !== 'failed') return 'harmless'
@@ -135,30 +140,44 @@ export function createReports(parts: ReportsParts) {
 
   return {
     /**
-     * `returnedTo`: the delivery whose return path the mail was sent to; null: the address of feedback loops.
+     * `returnedTo`: the delivery whose return path the report was sent to; null: it came to an address, or an endpoint, that
+     * names none.
      * @throws StoreFull, StoreUnavailable; nothing was stored then
      */
-    async take(mails: readonly ReportMail[], returnedTo: string | null): Promise<Verdict> {
-      const { feedback, recipients } = readReturned(mails)
-      if (feedback) return complain(feedback, returnedTo)
-      if (returnedTo === null || recipients === null) return 'no-report'
-      return bounce(recipients, returnedTo)
+    async take({ feedback, recipients, returned }: Returned, returnedTo: string | null): Promise<Verdict> {
+      if (feedback !== null) return complain(feedback, returned, returnedTo)
+      if (recipients === null) return 'no-report'
+      return bounce(recipients, returnedTo ?? deliveryIn(returned, parts.mac))
     },
   }
 }
 
-interface Returned {
-  /** A complaint, or another report of a feedback loop. */
-  feedback: FeedbackReport | null
+/** What a report says, and what it returns of our mail. */
+export interface Returned {
+  /** A complaint, or another report of a feedback loop: its type. */
+  feedback: FeedbackReport['type'] | null
   /** A bounce: its groups, at least one. */
   recipients: readonly DsnRecipient[] | null
+  /** Parts of the returned mail. The first authentic token in them names the delivery, if the address does not. */
+  returned: readonly string[]
 }
 
-/** What a mail and those within it report; both are null: nothing. */
+/** What a mail and those within it report; `feedback` and `recipients` are null: nothing. */
 export function readReturned(mails: readonly ReportMail[]): Returned {
   const feedback = firstOf(mails, readFeedbackReport)
-  return { feedback, recipients: feedback ? null : (readFirstDsn(mails)?.recipients ?? null) }
+  if (feedback) {
+    const { type, originalMailFrom, original } = feedback
+    return { feedback: type, recipients: null, returned: [originalMailFrom ?? '', ...valuesOf(original)] }
+  }
+  return {
+    feedback: null,
+    recipients: readFirstDsn(mails)?.recipients ?? null,
+    // Servers that write no standard report quote the mail in their text.
+    returned: mails.flatMap((mail) => [...valuesOf(originalHeaders(mail)), mail.text]),
+  }
 }
+
+const valuesOf = (headers: ReportMail['headers']) => headers.map(([, value]) => value)
 
 function firstOf<T>(mails: readonly ReportMail[], read: (mail: ReportMail) => T | null): T | null {
   for (const mail of mails) {
@@ -253,9 +272,8 @@ function lateBounce(
   }
 }
 
-/** The delivery of the returned message, by any token in the part of it that the report contains. */
-function deliveryIn({ originalMailFrom, original }: FeedbackReport, mac: ReturnPathMac): string | null {
-  const texts = [originalMailFrom ?? '', ...original.map(([, value]) => value)]
+/** The delivery of the returned message, by any token in the parts of it. */
+function deliveryIn(texts: readonly string[], mac: ReturnPathMac): string | null {
   let left = TOKENS_MAX
   for (const text of texts) {
     for (const [token] of text.matchAll(/(?<![a-z0-9])[a-z2-7]{39}(?![a-z0-9])/gi)) {
@@ -267,7 +285,10 @@ function deliveryIn({ originalMailFrom, original }: FeedbackReport, mac: ReturnP
   return null
 }
 
-/** Local part of the address for feedback loops. Not abuse@, which people read. */
+/**
+ * Local part of the address for reports that name no delivery in their address: of feedback loops, and bounces that a relay
+ * sends to a mailbox of its own, from which they are forwarded. Not abuse@, which people read.
+ */
 const FEEDBACK_LOCAL = 'fbl'
 
 interface ReportAddressParts {
@@ -282,14 +303,14 @@ interface ReportAddressParts {
  * The addresses of returned mail, for reception (src/receiving/sessions):
  *
  *     bounce+<token>@<any host>   the return path of one delivery
- *     fbl@<host of ours>          where feedback loops send complaints
+ *     fbl@<host of ours>          complaints of feedback loops, and bounces that lost their return path at a relay
  *
  * An authentic token is enough whatever the host: the return-path host of a domain may have changed since the mail
  * was sent.
  */
 export function reportAddresses({ reports, mac, isOwnHost, log }: ReportAddressParts): AddressReader {
   const receive = (deliveryId: string | null) => async (mail: ReceivedMail) => {
-    const verdict = await reports.take(await mail.mails(), deliveryId)
+    const verdict = await reports.take(readReturned(await mail.mails()), deliveryId)
     log.info({ deliveryId, verdict, remoteAddress: mail.remoteAddress }, 'mail came back')
     if (verdict === 'too-early') throw new Refusal('451 4.4.5 Try again later')
   }

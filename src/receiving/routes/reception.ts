@@ -163,7 +163,7 @@ async function receive(
   parts: RouteReceptionParts,
   domain: Domain,
   list: List | null,
-  { raw, recipients, sender, remoteAddress, helo, protocol }: WholeMail,
+  { raw, recipients, sender, remoteAddress, helo, protocol, requireTls }: WholeMail,
   mail: ReadMail,
 ): Promise<'stored' | 'dropped'> {
   const now = parts.clock.now()
@@ -227,6 +227,8 @@ async function receive(
     plan,
     post: accepted,
     verdict,
+    // A bounce must not be lost for want of it (RFC 8689 §5).
+    requireTls: requireTls === true && sender !== '',
   })
 }
 
@@ -312,10 +314,11 @@ async function store(
     plan: Plan
     post: ReceivedPost | null
     verdict: MailVerdict
+    requireTls: boolean
   },
 ): Promise<'stored' | 'dropped'> {
   const { log } = parts
-  const { domain, mail, headers, sender, remoteAddress, plan, post, verdict } = facts
+  const { requireTls, domain, mail, headers, sender, remoteAddress, plan, post, verdict } = facts
   const message: ReceivedMessage = {
     domain,
     mail,
@@ -329,6 +332,7 @@ async function store(
     forwards: plan.forwards,
     forwardFields: verdict.arcFields,
     post,
+    requireTls,
   }
   const record = await storeOnce(parts, message, plan).catch((error: unknown) => {
     // A limit of the account, which may be raised: the sender keeps the mail.

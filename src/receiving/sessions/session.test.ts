@@ -71,7 +71,8 @@ async function startRig(t: TestContext, options: RigOptions = {}): Promise<Rig> 
       loginFailed: async (address) => void failedLogins.push(address),
       submission: createSubmission({
         stillValid: options.stillValid ?? (async () => true),
-        sendingDomain: options.sendingDomain ?? (async () => DOMAIN),
+        sendingDomain: options.sendingDomain ?? (async () => ({ name: DOMAIN, scheduleMaxMs: 3_600_000 })),
+        clock: options.clock ?? systemClock,
         limiter: options.limiter ?? createRateLimiter({ clock: systemClock, off: true }),
         async submit(mail) {
           if (options.submit) return options.submit(mail)

@@ -16,12 +16,18 @@ import type { Logger } from 'pino'
 import type { ByteBudget } from '../../base/flow/byte-budget.ts'
 import type { FaultLog } from '../../base/process/fault-log.ts'
 import type { Clock } from '../../base/time/clock.ts'
+import { SECOND_MS } from '../../base/time/durations.ts'
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
 import type { Chunk } from '../../protocols/message/mime-message.ts'
 import { AddressSyntaxError, type Mailbox, parseMailbox } from '../../protocols/mime/address.ts'
 import { STATUS } from '../../protocols/smtp/codes.ts'
 import { ChannelClosed, type ServerChannel } from '../../protocols/smtp/server-channel.ts'
-import { LONG_LINE_BYTES_MAX, ServerDialogue, type Step } from '../../protocols/smtp/server-dialogue.ts'
+import {
+  LONG_LINE_BYTES_MAX,
+  type MailParameters,
+  ServerDialogue,
+  type Step,
+} from '../../protocols/smtp/server-dialogue.ts'
 import { type ContentLimits, readContent } from './received-content.ts'
 import { Refusal, replyTo } from './replies.ts'
 
@@ -41,6 +47,7 @@ export interface MailOpening {
   envelopeSender: string
   /** No transaction was opened on this connection before. */
   isFirst: boolean
+  parameters: MailParameters
 }
 
 /** MAIL FROM of a client that has not logged in. */
@@ -52,6 +59,8 @@ export interface ReceptionOpening {
   helo: string
   /** As in the transaction's Received field, e.g. `ESMTPS`. */
   protocol: string
+  /** Only over TLS may the mail go on (RFC 8689). */
+  requireTls?: true
 }
 
 /** Handles one transaction. Every method may throw a Refusal or a ServiceError. */
@@ -98,6 +107,8 @@ export interface SessionParts {
 export interface SessionLimits extends ContentLimits {
   recipientsMax: number
   messagesMax: number
+  /** How long a client that logs in may have a message held; absent: not at all. */
+  holdMaxMs?: number
 }
 
 /** Limits of the contract that cannot be configured; content as SIZE counts it. */
@@ -126,7 +137,7 @@ export async function serveClient(
   loggedIn: () => void,
 ): Promise<void> {
   try {
-    if (implicitTls) await secure(channel, parts)
+    if (implicitTls) await secure(channel, parts, true)
     await new Session(channel, remoteAddress, parts, implicitTls, loggedIn).run()
   } catch (error) {
     if (error instanceof ChannelClosed) {
@@ -185,6 +196,8 @@ class Session {
         authWithoutTls: parts.authWithoutTls(remoteAddress),
         loginRequired: this.#reception === null,
         startTls: parts.secureContext !== null,
+        holdMaxSeconds: limits.holdMaxMs === undefined ? null : Math.floor(limits.holdMaxMs / SECOND_MS),
+        now: () => parts.clock.now(),
       },
       channel.tls !== null,
     )
@@ -227,7 +240,7 @@ class Session {
       case 'login':
         return this.#logIn(step.user, step.password)
       case 'mail':
-        return this.#mail(step.sender, step.utf8)
+        return this.#mail(step.sender, step)
       case 'recipient':
         return this.#recipient(step.address)
       case 'content':
@@ -250,7 +263,7 @@ class Session {
 
   async #startTls(): Promise<void> {
     this.#channel.reply('220 2.0.0 Ready to start TLS')
-    await secure(this.#channel, this.#parts)
+    await secure(this.#channel, this.#parts, false)
     this.#login = null
     this.#transaction = null
     this.#dialogue.secured()
@@ -275,27 +288,29 @@ class Session {
     if (this.#failedLogins === FAILED_LOGINS_MAX) this.#goodbye(`${STATUS.enough} Too many failed logins`)
   }
 
-  async #mail(sender: string, utf8: boolean): Promise<void> {
+  async #mail(sender: string, parameters: MailParameters): Promise<void> {
     if (this.#messages >= this.#parts.limits.messagesMax) {
       return this.#goodbye(`${STATUS.enough} Too many messages on one connection`)
     }
-    const handler = await this.#tried(() => this.#open(sender, utf8))
+    const handler = await this.#tried(() => this.#open(sender, parameters))
     if (!handler) return
     this.#isUnused = false
     this.#transaction = { handler, recipients: [] }
-    this.#dialogue.began(utf8)
+    this.#dialogue.began(parameters.utf8)
     this.#channel.reply('250 2.1.0 OK')
   }
 
-  async #open(sender: string, utf8: boolean): Promise<MailTransaction> {
+  async #open(sender: string, parameters: MailParameters): Promise<MailTransaction> {
     const remoteAddress = this.#remoteAddress
     if (this.#login === null && this.#reception) {
-      return this.#reception({ sender, remoteAddress, ...this.#dialogue.client(utf8) })
+      const { utf8, requireTls } = parameters
+      const client = this.#dialogue.client(utf8)
+      return this.#reception({ sender, remoteAddress, ...client, ...(requireTls && { requireTls }) })
     }
     if (sender !== '') readMailbox(sender, `${STATUS.badSender} cannot parse from address`)
     const login = this.#login as SmtpLogin
     const isFirst = this.#isUnused
-    return this.#parts.submission({ login, remoteAddress, envelopeSender: sender, isFirst })
+    return this.#parts.submission({ login, remoteAddress, envelopeSender: sender, isFirst, parameters })
   }
 
   async #recipient(address: string): Promise<void> {
@@ -363,9 +378,9 @@ class Session {
   }
 }
 
-function secure(channel: ServerChannel, { secureContext }: SessionParts): Promise<void> {
+function secure(channel: ServerChannel, { secureContext }: SessionParts, implicit: boolean): Promise<void> {
   assert(secureContext, 'TLS without a certificate')
-  return channel.secure(secureContext(), HANDSHAKE_MS)
+  return channel.secure(secureContext(), HANDSHAKE_MS, implicit)
 }
 
 function readMailbox(text: string, refusal: string): Mailbox {

@@ -3,6 +3,7 @@
 import { createServer, type Server, type Socket } from 'node:net'
 import { networkOf } from '../../base/net/ip.ts'
 import { CannotListen } from '../../base/process/errors.ts'
+import { ProxyHeaders } from '../../protocols/proxy/accepting.ts'
 import { STATUS } from '../../protocols/smtp/codes.ts'
 import { ServerChannel } from '../../protocols/smtp/server-channel.ts'
 import { type SessionParts, serveClient } from './session.ts'
@@ -16,6 +17,8 @@ export interface ListenerOptions {
   connectionsPerAddressMax: number
   /** From all addresses together. */
   connectionsMax: number
+  /** Addresses and networks whose connections begin with a PROXY header, before TLS. Default: none. */
+  balancers?: readonly string[]
   session: SessionParts
 }
 
@@ -35,12 +38,16 @@ const LEAVING_MAX = 500
 /** @throws CannotListen */
 export async function startSmtpListener(options: ListenerOptions) {
   const clients = new Clients(options)
+  const { balancers = [], session } = options
+  const headers = balancers.length > 0 ? proxyHeaders(balancers, session) : null
   const servers: Server[] = []
   const listen = async (port: number, implicitTls: boolean) => {
     // Half-open: a client may send its commands and close its side before it reads the answers.
-    const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) =>
-      clients.add(socket, implicitTls),
-    )
+    const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+      const peer = (socket.remoteAddress ?? '').replace(/^::ffff:(?=\d+\.)/, '')
+      const isBalancers = headers?.take(socket, peer, (client) => clients.add(socket, client, implicitTls))
+      if (isBalancers !== true) clients.add(socket, peer, implicitTls)
+    })
     await listening(server, options.host, port).catch((error: Error) => {
       throw new CannotListen('SMTP', ['SMTP_HOST', implicitTls ? 'SMTPS_PORT' : 'SMTP_PORT'], error)
     })
@@ -59,6 +66,7 @@ export async function startSmtpListener(options: ListenerOptions) {
        */
       async close(drainMs: number): Promise<void> {
         const closed = Promise.all(servers.map(closeServer))
+        headers?.end()
         await clients.drain(drainMs)
         await closed
       },
@@ -68,6 +76,13 @@ export async function startSmtpListener(options: ListenerOptions) {
     throw error
   }
 }
+
+const proxyHeaders = (networks: readonly string[], { clock, log }: SessionParts) =>
+  new ProxyHeaders({
+    networks,
+    clock,
+    onFault: (fault) => log.warn({ ...fault }, 'SMTP: a connection of a balancer was closed'),
+  })
 
 class Clients {
   readonly #options: ListenerOptions
@@ -83,8 +98,8 @@ class Clients {
     this.#options = options
   }
 
-  add(socket: Socket, implicitTls: boolean): void {
-    const address = (socket.remoteAddress ?? '').replace(/^::ffff:(?=\d+\.)/, '')
+  /** @param address of the client */
+  add(socket: Socket, address: string, implicitTls: boolean): void {
     const network = networkOf(address)
     const fromNetwork = this.#perNetwork.get(network) ?? 0
     const { connectionsPerAddressMax, session } = this.#options

@@ -3,11 +3,14 @@
  * (smtp-submission.md section 2). Acceptance itself belongs to `messages` and is passed in.
  */
 
+import type { Clock } from '../../base/time/clock.ts'
+import { SECOND_MS } from '../../base/time/durations.ts'
 import { type Limiter, limitExceeded, takeMessage } from '../../platform/http/limits/rate-limit.ts'
 import type { Chunk } from '../../protocols/message/mime-message.ts'
 import { chunkSize } from '../../protocols/message/mime-message.ts'
 import type { Mailbox } from '../../protocols/mime/address.ts'
 import { STATUS } from '../../protocols/smtp/codes.ts'
+import { holdTooLong, type MailParameters } from '../../protocols/smtp/server-dialogue.ts'
 import { Refusal, replyLine } from './replies.ts'
 import type { MailOpening, MailTransaction, SmtpLogin } from './session.ts'
 
@@ -21,13 +24,15 @@ export interface SubmittedMail {
   remoteAddress: string
   /** MAIL FROM: not used for delivery, but mailing lists check whether it is empty. */
   envelopeSender: string
+  parameters: MailParameters
 }
 
 export interface SubmissionParts {
   /** Whether the session's credential is still the same, and may be used from the address. */
   stillValid(login: SmtpLogin, remoteAddress: string): Promise<boolean>
-  /** Name of the login's domain. @throws ServiceError when it cannot send now */
-  sendingDomain(login: SmtpLogin): Promise<string>
+  /** The login's domain, and how far ahead its mail may be scheduled. @throws ServiceError when it cannot send now */
+  sendingDomain(login: SmtpLogin): Promise<{ name: string; scheduleMaxMs: number }>
+  clock: Clock
   limiter: Limiter
   /**
    * Stores and queues the message durably; resolves with its Message-Id in angle brackets. A spooled `raw` has then been
@@ -39,20 +44,24 @@ export interface SubmissionParts {
 
 /** The `submission` of a session. */
 export function createSubmission(parts: SubmissionParts): (opening: MailOpening) => Promise<MailTransaction> {
-  const { limiter } = parts
+  const { limiter, clock } = parts
 
-  return async ({ login, remoteAddress, envelopeSender }) => {
+  return async ({ login, remoteAddress, envelopeSender, parameters }) => {
     if (!(await parts.stillValid(login, remoteAddress))) {
       throw new Refusal(`${STATUS.enough} The credential has changed`, { closes: true })
     }
-    const domain = await parts.sendingDomain(login)
+    const { name: domain, scheduleMaxMs } = await parts.sendingDomain(login)
+    if ((parameters.holdUntil ?? 0) > clock.now() + scheduleMaxMs)
+      throw new Refusal(holdTooLong(Math.floor(scheduleMaxMs / SECOND_MS)))
     const grant = await limiter.take('sending', login.accountId)
     if (grant?.allowed === false) throw limitExceeded('sending', grant.retrySeconds, domain)
     return {
       async finish(raw, recipients) {
         const message = { recipients: recipients.length, bytes: chunkSize(raw) }
         await takeMessage(limiter, { accountId: login.accountId, name: domain }, message)
-        const { messageId } = await parts.submit({ raw, recipients, login, remoteAddress, envelopeSender })
+        const { messageId } = await parts.submit({
+          ...{ raw, recipients, login, remoteAddress, envelopeSender, parameters },
+        })
         return replyLine(`${STATUS.ok} Queued`, messageId)
       },
     }

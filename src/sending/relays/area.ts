@@ -6,15 +6,26 @@ import type { Blocks } from '../ips/blocks/blocks.ts'
 import { createDayLimits } from './day-limits.ts'
 import { createEngineRelays, type EngineRelays } from './engine-relays.ts'
 import { type KnownRelays, openRelays } from './known-relays.ts'
+import { createAccessTokens } from './oauth/access-tokens.ts'
 import { relayOfSetting } from './relay.ts'
 import { createRelayStates, type RelayStates } from './relay-states.ts'
 import { relayRoutes } from './routes.ts'
 
+interface FailingLogin {
+  relay: string
+  failure: string
+  /** Unix milliseconds. */
+  failedAt: number
+  /** When the access token ends that it still has; null: it has none. */
+  expiresAt: number | null
+}
+
 export interface RelaysArea extends Area {
+  relays: KnownRelays
   states: RelayStates
-  /** Limits or servers of relays have changed. */
-  onChange: KnownRelays['onChange']
   engineRelays: EngineRelays
+  /** Relays whose login got no access token last time, by name. */
+  failingLogins(): Promise<FailingLogin[]>
 }
 
 interface RelaysUses {
@@ -23,25 +34,36 @@ interface RelaysUses {
 }
 
 export async function relaysArea(core: Core, { blocks, overrides }: RelaysUses): Promise<RelaysArea> {
-  const { store, config, clock, sealer, firstAccountId } = core
+  const { store, config, clock, sealer, httpClient, leaseOwner, firstAccountId } = core
+  const tokens = createAccessTokens({ ...core, client: httpClient, owner: leaseOwner })
   const days = createDayLimits(store, clock)
   const fixed = relayOfSetting(config.delivery, sealer)
   const known = await openRelays(store, fixed, () => Math.floor(clock.now()), days)
   const engineRelays = createEngineRelays({
     ...core,
-    ...{ known, days, blocks, connections: config.relayConnections },
+    ...{ known, days, blocks, tokens, connections: config.relayConnections },
     isPaused: (site) => overrides.pauseOf(site, '') !== null,
   })
-  const states = createRelayStates({ known, blocks, overrides, days, engineRelays })
+  const states = createRelayStates({ known, blocks, overrides, days, tokens, engineRelays })
   return {
-    states,
-    engineRelays,
+    ...{ relays: known, states, engineRelays },
+    async failingLogins() {
+      const found = await Promise.all(
+        [...known.book().relays.values()].map(async (relay) => {
+          const { failure, failedAt, expiresAt } = await tokens.stateOf(relay)
+          return failure === null ? [] : [{ relay: relay.name, failure, failedAt: failedAt ?? 0, expiresAt }]
+        }),
+      )
+      return found.flat()
+    },
     operations: relayRoutes({
       ...{ known, states, overrides, engineRelays, blocks, sealer, clock, firstAccountId },
       hostname: config.hostname,
     }),
-    onChange: known.onChange,
     jobs: [known.job],
-    stop: () => days.close(),
+    async stop() {
+      await tokens.close()
+      await days.close()
+    },
   }
 }

@@ -27,6 +27,7 @@ import { requestedPool } from '../ips/source-addresses.ts'
 import { chosenOf, compileRules, type Facts, isDirect, levelsFor, type Rules, withoutAnd } from './choice.ts'
 import { type DayLimits, startOfDay } from './day-limits.ts'
 import type { KnownRelays } from './known-relays.ts'
+import type { AccessTokens } from './oauth/access-tokens.ts'
 import { DEFAULT_RELAY, openSecret, type Relay } from './relay.ts'
 import { DIRECT } from './shapes.ts'
 
@@ -63,6 +64,7 @@ interface EngineRelayParts {
   known: KnownRelays
   days: DayLimits
   blocks: Blocks
+  tokens: Pick<AccessTokens, 'of'>
   /** The pause of a site. */
   isPaused(site: string): boolean
   domains: Pick<DomainDirectory, 'byId'>
@@ -75,7 +77,7 @@ interface EngineRelayParts {
 }
 
 export function createEngineRelays(parts: EngineRelayParts): EngineRelays {
-  const { known, days, blocks, isPaused, domains, sealer, clock, random, firstAccountId } = parts
+  const { known, days, blocks, tokens, isPaused, domains, sealer, clock, random, firstAccountId } = parts
   const counts = new Map<string, RelayCounts>()
   let hops: ReadonlyMap<string, RelayHop> = new Map()
   let rules: Rules = compileRules([], DIRECT)
@@ -102,7 +104,7 @@ export function createEngineRelays(parts: EngineRelayParts): EngineRelays {
       auth: login && {
         mechanism: login.mechanism,
         user: login.username,
-        secret: () => openSecret(sealer, relay, 'password') ?? '',
+        secret: login.oauth ? tokens.of(relay) : () => openSecret(sealer, relay, 'password') ?? '',
         allowUnverified: relay.allowUnverified,
       },
       limits: laneLimitsOf(limits, parts.connections),

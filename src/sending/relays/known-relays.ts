@@ -123,6 +123,7 @@ export async function openRelays(
         const { numDeletedRows } = await tx.deleteFrom('relays').where('name', '=', name).executeTakeFirst()
         if (Number(numDeletedRows) === 0) throw new NotFound('Relay not found')
         await tx.deleteFrom('relay_days').where('name', '=', name).execute()
+        await tx.deleteFrom('relay_tokens').where('relay', '=', name).execute()
       })
       await changed()
     },

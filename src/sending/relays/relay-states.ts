@@ -4,6 +4,7 @@ import type { Blocks } from '../ips/blocks/blocks.ts'
 import type { DayLimits } from './day-limits.ts'
 import { ANY_ADDRESS, type EngineRelays, siteOfRelay } from './engine-relays.ts'
 import type { KnownRelays } from './known-relays.ts'
+import type { AccessTokens } from './oauth/access-tokens.ts'
 import { type Relay, type RelayNow, relayView } from './relay.ts'
 import type { RelayView } from './shapes.ts'
 
@@ -14,13 +15,14 @@ interface StateParts {
   blocks: Pick<Blocks, 'find'>
   overrides: Pick<Overrides, 'pauseOf'>
   days: DayLimits
+  tokens: Pick<AccessTokens, 'stateOf'>
   engineRelays: EngineRelays
 }
 
 const isoTime = (time: number) => new Date(time).toISOString()
 const OPEN: RelayView['state'] = { word: 'open', why: null, since: null, until: null, times: 0 }
 
-export function createRelayStates({ known, blocks, overrides, days, engineRelays }: StateParts) {
+export function createRelayStates({ known, blocks, overrides, days, tokens, engineRelays }: StateParts) {
   function stateOf(site: string): RelayView['state'] {
     const block = blocks.find(ANY_ADDRESS, site)
     if (block === null) return OPEN
@@ -43,15 +45,18 @@ export function createRelayStates({ known, blocks, overrides, days, engineRelays
     }
   }
 
+  const viewOf = async (relay: Relay, used: ReadonlyMap<string, number>) =>
+    relayView(relay, await tokens.stateOf(relay), nowOf(relay, used))
+
   return {
     /** By name. */
     async list(): Promise<RelayView[]> {
       const used = await days.used()
-      return [...known.book().relays.values()].map((relay) => relayView(relay, nowOf(relay, used)))
+      return Promise.all([...known.book().relays.values()].map((relay) => viewOf(relay, used)))
     },
     /** @throws NotFound */
     async one(name: string): Promise<RelayView> {
-      return relayView(known.find(name), nowOf(known.find(name), await days.used()))
+      return viewOf(known.find(name), await days.used())
     },
   }
 }

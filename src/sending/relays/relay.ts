@@ -1,4 +1,5 @@
 /** A relay as it is in memory, from a row or from SENDWRIGHT_DELIVERY, and how a request becomes one. Pure. */
+import { createPrivateKey } from 'node:crypto'
 import { isIP } from 'node:net'
 import { classifyAddress } from '../../base/net/ip.ts'
 import { BadRequest } from '../../base/process/errors.ts'
@@ -10,14 +11,24 @@ import { DIRECT, type GivenRelay, type RelayView } from './shapes.ts'
 
 type Tls = RelayView['tls']
 type Mechanism = NonNullable<RelayView['login']>['mechanism']
-export type Grant = NonNullable<NonNullable<RelayView['login']>['oauth']>['grant']
+type OAuthView = NonNullable<NonNullable<RelayView['login']>['oauth']>
 
 /** Where access tokens of a login come from. Secrets are sealed (`openSecret`). */
 export interface OAuthLogin {
   tokenUrl: string
   clientId: string
   scope: string | null
-  grant: Grant
+  grant: OAuthView['grant']
+  clientAuth: OAuthView['client_auth']
+}
+
+/** How the access tokens of a login are. */
+export interface TokenState {
+  /** Unix milliseconds; null: there is none. */
+  expiresAt: number | null
+  /** Why there was none last time; null: there was one. */
+  failure: string | null
+  failedAt: number | null
 }
 
 export interface RelayLogin {
@@ -25,6 +36,8 @@ export interface RelayLogin {
   username: string
   oauth: OAuthLogin | null
 }
+
+export const NO_TOKENS: TokenState = { expiresAt: null, failure: null, failedAt: null }
 
 /** `secrets` are sealed, except for the password of the setting. */
 export interface Relay {
@@ -218,8 +231,9 @@ function loginOf(given: GivenLogin | null): RelayLogin | null {
     )
   if (oauth === null) return { mechanism, username, oauth: null }
   const { token_url: tokenUrl, client_id: clientId, scope = null, grant } = oauth
+  const { client_auth: clientAuth = 'body' } = oauth
   if (confidentialUrl(tokenUrl) === null) throw new BadRequest('Invalid parameter: login.oauth.token_url')
-  return { mechanism, username, oauth: { tokenUrl, clientId, scope, grant } }
+  return { mechanism, username, oauth: { tokenUrl, clientId, scope, grant, clientAuth } }
 }
 
 /** Which secrets a login needs. */
@@ -249,7 +263,8 @@ function secretsOf(
   const secrets = Object.fromEntries(
     SECRETS.map((secret) => {
       const plain = texts[secret]
-      if (plain !== undefined && /[\0\r\n]/.test(plain)) throw new BadRequest(`Invalid parameter: ${secret}`)
+      const fault = plain ? secretFault(secret, plain, login) : null
+      if (fault !== null) throw new BadRequest(fault)
       const kept = stays[secret] ? (before?.secrets[secret] ?? null) : null
       return [secret, plain === undefined || plain === '' ? kept : sealSecret(sealer, name, secret, plain)]
     }),
@@ -257,6 +272,20 @@ function secretsOf(
   const missing = neededSecrets(login).find((secret) => secrets[secret] === null)
   if (missing !== undefined) throw new BadRequest(`Missing mandatory parameter: ${missing}`)
   return secrets
+}
+
+function secretFault(secret: Secret, plain: string, { oauth }: RelayLogin): string | null {
+  if (secret === 'client_secret' && oauth?.grant === 'jwt_bearer')
+    return isRsaKey(plain) ? null : 'client_secret is not an RSA private key (PEM)'
+  return /[\0\r\n]/.test(plain) ? `Invalid parameter: ${secret}` : null
+}
+
+function isRsaKey(pem: string): boolean {
+  try {
+    return createPrivateKey(pem).asymmetricKeyType === 'rsa'
+  } catch {
+    return false
+  }
 }
 
 const isSameClient = ({ oauth }: RelayLogin, before: RelayLogin | null | undefined): boolean =>
@@ -267,7 +296,8 @@ const isoTime = (time: number | null) => (time === null ? null : new Date(time).
 /** What changes while it is used. */
 export type RelayNow = Pick<RelayView, 'state' | 'pause' | 'used_today' | 'since_start'>
 
-export function relayView(relay: Relay, now: RelayNow): RelayView {
+/** `state`: of its access tokens, where it has any. */
+export function relayView(relay: Relay, state: TokenState, now: RelayNow): RelayView {
   const { login, secrets } = relay
   return {
     ...{ name: relay.name, from_setting: relay.createdAt === null },
@@ -280,7 +310,11 @@ export function relayView(relay: Relay, now: RelayNow): RelayView {
         scope: login.oauth.scope,
         grant: login.oauth.grant,
         has_client_secret: secrets.client_secret !== null,
+        client_auth: login.oauth.clientAuth,
         has_refresh_token: secrets.refresh_token !== null,
+        expires_at: isoTime(state.expiresAt),
+        error: state.failure,
+        error_at: isoTime(state.failedAt),
       },
     },
     limits: relay.limits,

@@ -1,5 +1,6 @@
 /** Relays and relay rules over HTTP (relays.md sections 1 and 2). */
 import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
 import { test } from 'node:test'
 import { startTestService } from '../../../test/support/service.ts'
 import { createSealer } from '../../platform/store/secrets/sealing.ts'
@@ -38,7 +39,24 @@ for (const database of ['sqlite', 'postgres'] as const) {
     const { status, body } = await service.call('PUT', `${RELAYS}/ses`, { json: moved })
     assert.deepEqual([status, body.message], [400, 'Missing mandatory parameter: password'])
 
-    await ok('POST', RELAYS, { name: 'm365', host: 'smtp.office365.example', login: M365 })
+    const { login } = await ok('POST', RELAYS, {
+      name: 'm365',
+      host: 'smtp.office365.example',
+      login: M365,
+    })
+    const { token_url, client_id, scope, grant } = M365.oauth
+    assert.deepEqual(login.oauth, {
+      ...{ token_url, client_id, scope, grant, client_auth: 'body' },
+      ...{ has_client_secret: true, has_refresh_token: false, expires_at: null, error: null, error_at: null },
+    })
+    const key = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
+    const client_secret = key.export({ type: 'pkcs8', format: 'pem' }).toString()
+    const robot = { ...M365, oauth: { ...M365.oauth, grant: 'jwt_bearer', client_secret } }
+    const { text: shown } = await service.call('PUT', `${RELAYS}/m365`, {
+      json: { host: 'h.example', login: robot },
+    })
+    assert.match(shown, /"has_client_secret":true/)
+    assert.ok(!shown.includes('PRIVATE KEY'))
     const { items } = await ok('GET', RELAYS)
     assert.deepEqual(
       items.map((relay: { name: string }) => relay.name),
@@ -91,6 +109,10 @@ test('what a relay must not be', async (t) => {
   await refused({ name: 'x', host, login: { username: 'u', mechanism: 'xoauth2' } }, /login\.oauth/)
   const plain = { ...M365, oauth: { ...M365.oauth, token_url: 'http://login.example/token' } }
   await refused({ name: 'x', host, login: plain }, /token_url/)
+  const robot = { ...M365, oauth: { ...M365.oauth, grant: 'jwt_bearer' } }
+  await refused({ name: 'x', host, login: robot }, /client_secret is not an RSA private key/)
+  const lines = { ...M365, oauth: { ...M365.oauth, client_secret: 'a\r\nb' } }
+  await refused({ name: 'x', host, login: lines }, /client_secret/)
   await refused({ name: 'x', host, limits: { connections: 0 } }, /limits\.connections/)
   await refused(
     { items: [{ match: {}, levels: [[{ relay: 'nobody' }]] }] },

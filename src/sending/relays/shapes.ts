@@ -18,7 +18,8 @@ import {
 
 export const TLS_WORDS = ['starttls', 'implicit', 'none'] as const
 export const MECHANISMS = ['auto', 'plain', 'login', 'cram-md5', 'xoauth2', 'oauthbearer'] as const
-export const GRANTS = ['client_credentials', 'refresh_token'] as const
+export const GRANTS = ['client_credentials', 'refresh_token', 'jwt_bearer'] as const
+export const CLIENT_AUTHS = ['body', 'basic'] as const
 /** In place of a relay: the recipients' own servers. */
 export const DIRECT = 'direct'
 
@@ -38,8 +39,12 @@ const OAUTH = {
   token_url: text('Where access tokens come from, https', { only: { maxLength: 2048, format: 'uri' } }),
   client_id: text('Client id', { only: { minLength: 1, maxLength: 512 } }),
   scope: nullable(text('Scope; null: none is asked for', { only: { maxLength: 2048 } })),
-  grant: oneOf('Grant (RFC 6749 §4.4 and §6)', GRANTS),
+  grant: oneOf(
+    'Grant: client credentials (RFC 6749 §4.4), refresh token (§6), or signed assertions (RFC 7523), as of a Google service account',
+    GRANTS,
+  ),
 }
+const CLIENT_AUTH = 'Where the client secret is sent: in the body or by HTTP Basic (RFC 6749 §2.3.1)'
 const COUNTS = {
   connections: nullable(
     integer('Connections at a time from one address; null: SENDWRIGHT_RELAY_CONNECTIONS', {
@@ -90,8 +95,14 @@ export const RELAY = named('Relay', 'A server that takes mail for others', {
       oauth: nullable(
         object('Access tokens; null: the login has a password', {
           ...OAUTH,
+          client_auth: oneOf(CLIENT_AUTH, CLIENT_AUTHS),
           has_client_secret: flag('A client secret is stored'),
           has_refresh_token: flag('A refresh token is stored'),
+          expires_at: nullable(rfc3339('When the access token ends; null: there is none')),
+          error: nullable(
+            text("Why there was none last time, in the token server's words; null: there was one"),
+          ),
+          error_at: nullable(rfc3339('When that was')),
         }),
       ),
     }),
@@ -155,10 +166,14 @@ const GIVEN_FIELDS = {
             object('Access tokens, for xoauth2 and oauthbearer', {
               ...OAUTH,
               scope: optional(OAUTH.scope),
+              client_auth: optional(oneOf(CLIENT_AUTH, CLIENT_AUTHS, { default: 'body' })),
               client_secret: optional(
-                text('Client secret; absent: that which is stored, if the token URL and the client stay', {
-                  only: { maxLength: 4_096 },
-                }),
+                text(
+                  'Client secret, for jwt_bearer a private key; absent: that which is stored, if token URL and client stay',
+                  {
+                    only: { maxLength: 4_096 },
+                  },
+                ),
               ),
               refresh_token: optional(
                 text('Refresh token; absent: as for the client secret', { only: { maxLength: 8_192 } }),

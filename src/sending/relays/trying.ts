@@ -59,7 +59,7 @@ export async function tryRelay(
   try {
     connection = await connectSmtp({
       ...{ host: hop.host, heloName, serverName: hop.host, verify, clock, signal },
-      ...(await relayOptions(hop, required ? 'required' : 'opportunistic')),
+      ...relayOptions(hop, required ? 'required' : 'opportunistic'),
       timeouts: TIMEOUTS,
       transcript: transcript.add,
     })

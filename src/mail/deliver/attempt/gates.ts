@@ -5,6 +5,7 @@
  *
  * - account: it may not send. Its release finds what it holds again (claim/account-holds.ts).
  * - pause: an operator has paused mail to the site, or to the domain.
+ * - proxy: that of the lane's address has failed lately; all that waits in the lane leaves it.
  * - block: the provider takes no mail from the lane's address; all that waits in the lane leaves it.
  * - relay: it is closed, or was removed; all that waits in the lane leaves it.
  * - warm-up, or the messages of a day: the address may send so many messages an hour, the relay gets so many a day. A message takes one when it passes, so this gate is the last,
@@ -19,6 +20,7 @@ import {
   REASON_ACCOUNT_HELD,
   REASON_BLOCKED,
   REASON_PROVIDER_PAUSED,
+  REASON_PROXY_DOWN,
   REASON_RELAY_CLOSED,
   REASON_WARMUP,
 } from './outcome.ts'
@@ -34,7 +36,7 @@ export interface Wait {
   sourceKey?: string
 }
 
-type GateParts = Pick<DeliveryParts, 'pauses' | 'blocks' | 'allowances' | 'relays'>
+type GateParts = Pick<DeliveryParts, 'pauses' | 'egress' | 'blocks' | 'allowances' | 'relays'>
 
 /** Null: open. `prepared` is null before the message is prepared. */
 type Gate = (
@@ -61,6 +63,12 @@ const GATES: readonly Gate[] = [
     relay !== null && relays.isClosed(relay)
       ? { reason: REASON_RELAY_CLOSED, concerns: 'lane', dueAt: () => relays.nextFree(relay) }
       : null,
+  ({ egress }, lane) => {
+    const ip = sourceIp(lane)
+    return ip !== null && egress.isDown(ip)
+      ? { reason: REASON_PROXY_DOWN, concerns: 'lane', dueAt: () => egress.nextTry(ip) }
+      : null
+  },
   ({ blocks }, lane) => {
     const ip = sourceIp(lane)
     return ip !== null && blocks.isClosed(ip, lane.site)

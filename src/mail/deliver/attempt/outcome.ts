@@ -46,6 +46,9 @@ export const REASON_BLOCKED = 'address-blocked'
 /** `reason` of a delivery that waits because no relay that it may go to takes mail now, or this one not so large a message. */
 export const REASON_RELAY_CLOSED = 'relay-closed'
 
+/** `reason` of a delivery that waits because the proxy of every address that it may leave from has failed. */
+export const REASON_PROXY_DOWN = 'proxy-down'
+
 /** `reason` of a delivery that waits because an operator has paused mail to its site; migration 0170 has an index of such. */
 export const REASON_PROVIDER_PAUSED = 'provider-paused'
 
@@ -126,6 +129,10 @@ export const tooLargeForRelays = () =>
     enhanced: '5.3.4',
   })
 
+/** No server of the destination gives the protection that the message demands (RFC 8689 §4.2.1). Final. */
+export const noProtection = (enhanced: '5.7.10' | '5.7.30', message: string) =>
+  bounced({ ...failureOf(CODE_NO_TLS, message, 'REQUIRETLS is demanded and was not to be had'), enhanced })
+
 /** RFC 3463 §3.7: conversion required but not supported. */
 export const notConvertible = () =>
   bounced({
@@ -155,7 +162,7 @@ export function outcomeOfFailure(failure: SmtpFailure): Outcome {
   return isPermanent ? bounced(failureOf(CODE.failed, failure.message)) : connectionFailure(failure.message)
 }
 
-/** events.md: 498 `No MX`, temporary for what may change, permanent at once for NXDOMAIN and null MX. */
+/** events.md: 498 `No MX`, temporary for what may change, permanent at once for NXDOMAIN, null MX and denied hosts. */
 export function outcomeOfMx(found: Exclude<MxResult, { kind: 'hosts' }>, domain: string): Outcome {
   const noMx = (description: string) => failureOf(CODE_NO_MX, `No MX for ${domain}`, description)
   switch (found.kind) {
@@ -167,6 +174,11 @@ export function outcomeOfMx(found: Exclude<MxResult, { kind: 'hosts' }>, domain:
       return deferred(noMx('the domain has neither MX nor address records'))
     case 'forbidden':
       return deferred(noMx('its mail hosts have only private addresses, which are not allowed'))
+    case 'denied':
+      return bounced({
+        ...failureOf(CODE_NO_MX, `Mail to the mail hosts of ${domain} is not allowed here`, found.reason),
+        enhanced: '5.7.1',
+      })
     case 'temporary':
       return deferred(noMx(found.reason))
   }

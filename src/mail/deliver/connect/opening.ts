@@ -10,10 +10,11 @@ import type { ConnectOptions, TlsOptions } from '../../../protocols/smtp/client.
 import type { SmtpConnection } from '../../../protocols/smtp/connection.ts'
 import { SmtpFailure } from '../../../protocols/smtp/failure.ts'
 import { replyText } from '../../../protocols/smtp/reply.ts'
-import { noTls, type Outcome, outcomeOfFailure } from '../attempt/outcome.ts'
+import { noProtection, noTls, type Outcome, outcomeOfFailure } from '../attempt/outcome.ts'
 import type { AttemptResult } from '../contract.ts'
 import { sourceHelo, sourceIp } from '../lanes/lanes.ts'
 import { type HeldConnection, TranscriptRecorder } from './connection-pool.ts'
+import type { Egress } from './egress.ts'
 import type { HostTls } from './receiver-tls.ts'
 import { relayOptions } from './relay.ts'
 import type { Attempt, DirectHop, Routing, Target } from './routing.ts'
@@ -24,6 +25,7 @@ export interface OpeningParts {
   heloName: string
   clock: Clock
   tlsCounts: Pick<TlsCounts, 'record'>
+  egress: Pick<Egress, 'wayFrom'>
   tlsOptions: TlsOptions
   connect: (options: ConnectOptions) => Promise<SmtpConnection>
 }
@@ -98,7 +100,7 @@ export class Opener {
     const { relay } = attempt
     const options = this.#optionsFor(attempt, target, rules, mode, transcript)
     const connection = await this.#parts.connect(
-      relay === null ? options : { ...options, ...(await relayOptions(relay, mode)) },
+      relay === null ? options : { ...options, ...relayOptions(relay, mode) },
     )
     failPoint('connect-after')
     this.#routing.down.reached(attempt, target)
@@ -112,11 +114,11 @@ export class Opener {
     mode: ConnectOptions['tls'],
     transcript: TranscriptRecorder,
   ): ConnectOptions {
-    const { direct, heloName, tlsOptions, clock } = this.#parts
+    const { direct, heloName, tlsOptions, clock, egress } = this.#parts
     return {
       host: target.address,
       port: direct.port,
-      localAddress: sourceIp(lane) ?? undefined,
+      ...egress.wayFrom(sourceIp(lane)),
       heloName: sourceHelo(lane) ?? heloName,
       serverName: target.name,
       tls: mode,
@@ -154,8 +156,11 @@ function smtpFailure(error: unknown): SmtpFailure {
   throw error
 }
 
-function noTlsFor({ relay }: Attempt, { reply, message }: SmtpFailure): Outcome {
+function noTlsFor({ relay, prepared }: Attempt, { reply, message, reason: kind }: SmtpFailure): Outcome {
   const reason = reply ? replyText(reply) : message
+  // What the server is or has will not change soon; a broken handshake may.
+  const isFinal = kind === 'certificate' || kind === 'unsupported'
+  if (isFinal && prepared.tls.required === 'requiretls') return noProtection('5.7.10', reason)
   return noTls(relay?.auth ? `${reason} (${LOGIN_RULE})` : reason)
 }
 

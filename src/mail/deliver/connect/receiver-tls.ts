@@ -6,7 +6,8 @@
  *    if no record is usable, TLS is still required, but there is nothing to verify (§2.2).
  * 2. Else MTA-STS: in `enforce`, hosts that the policy does not name are skipped, and the certificate must verify; in
  *    `testing` the same is only reported (RFC 8461 §5). Policies are kept in a table.
- * 3. A receiver's policy can demand more than the sender's, never less: skip-verification does not switch it off.
+ * 3. With REQUIRETLS the name of the host must be proven by one of the two, or be the domain itself (RFC 8689 §4.2.1).
+ * 4. A receiver's policy can demand more than the sender's, never less: skip-verification does not switch it off.
  */
 import { createHash, type X509Certificate } from 'node:crypto'
 import { anyCidrContains, type Cidr, isPublicAddress } from '../../../base/net/ip.ts'
@@ -35,8 +36,10 @@ export type HostTlsResult =
   | HostTls
   | {
       refused: string
-      policy: 'tlsa' | 'sts'
+      policy: 'tlsa' | 'sts' | 'none'
       result: string
+      /** It may pass: DNS gave no answer. */
+      isTemporary?: true
       /** Why DNS could not be queried: a fault of this machine. */
       localFault?: string
     }
@@ -49,24 +52,34 @@ interface PolicySources {
   port: number
 }
 
-/** The rules for connecting to `host` with mail for `domain`, or why it must not be used. `sender`: those of the sender. */
+/**
+ * The rules for connecting to `host` with mail for `domain`, or why it must not be used. `sender`: those of the sender.
+ * `isOnward`: REQUIRETLS. Its connections are its own, so that all of them are to servers that keep it.
+ */
 export async function receiverTls(
   sources: PolicySources,
   clock: Clock,
   domain: string,
   host: MailHost,
   sender: HostTls,
+  isOnward: boolean,
 ): Promise<HostTlsResult> {
+  const own = (key: string) => (isOnward ? `requiretls ${key}` : key)
   const dane = host.authenticated ? await daneOf(sources, clock, host, sender) : null
-  if (dane) return dane
+  if (dane) return 'refused' in dane ? dane : { ...dane, key: own(dane.key) }
   const found = await sources.policies?.of(domain)
+  const isNamed = found ? namesHost(found.policy, host.exchange) : false
+  if (isOnward && !isNamed && !host.authenticated && host.exchange.toLowerCase() !== domain) {
+    const refused = `neither DNSSEC nor MTA-STS proves that ${host.exchange} receives mail for ${domain}`
+    return { refused, policy: 'none', result: 'validation-failure' }
+  }
   if (!found) return sender
   if (found.policy.mode === 'testing') return { ...sender, policy: 'sts-testing' }
-  if (!namesHost(found.policy, host.exchange)) {
+  if (!isNamed) {
     const refused = `the MTA-STS policy of ${domain} does not name ${host.exchange}`
     return { refused, policy: 'sts', result: 'validation-failure' }
   }
-  return { required: true, verify: true, judge: null, policy: 'sts', key: 'sts' }
+  return { required: true, verify: true, judge: null, policy: 'sts', key: own('sts') }
 }
 
 /** TLSA records are looked up under the name that the host's CNAMEs lead to, or its own (RFC 7672 §2.2.3). */
@@ -84,14 +97,17 @@ async function daneOf(
         refused: `no TLSA answer for ${name}: ${answer.problem}`,
         policy: 'tlsa',
         result: 'dane-required',
+        isTemporary: true,
         ...(answer.localFault !== undefined && { localFault: answer.localFault }),
       }
     }
     if (!answer.authenticated) continue
     const usable = usableRecords(answer.records)
     const rules = { required: true, policy: 'tlsa' } as const
-    if (usable.length === 0)
-      return { ...rules, verify: sender.required && sender.verify, judge: null, key: 'tls' }
+    if (usable.length === 0) {
+      const verify = sender.required && sender.verify
+      return { ...rules, verify, judge: null, key: `tls ${verify}` }
+    }
     const judge = (evidence: TlsEvidence) => judgeByTlsa(usable, evidence, clock.now())
     return { ...rules, verify: true, judge, key: `tlsa ${name}` }
   }

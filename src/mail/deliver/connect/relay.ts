@@ -1,19 +1,10 @@
 /** A relay as a lane uses it: one server, whatever the recipient's domain. */
 
-import type { MaybePromise } from '../../../base/flow/cache.ts'
 import { classifyAddress } from '../../../base/net/ip.ts'
 import type { ConnectOptions } from '../../../protocols/smtp/client.ts'
+import type { SmtpAuth } from '../../../protocols/smtp/login.ts'
 import type { LaneLimits } from '../shaping/shaping-table.ts'
 import type { HostTls } from './receiver-tls.ts'
-
-/** How to log in to a relay (RFC 4954). */
-export interface RelayAuth {
-  mechanism: 'auto' | 'plain' | 'login' | 'cram-md5' | 'xoauth2' | 'oauthbearer'
-  user: string
-  /** The password, or a current access token; `refused`: the one that the server has just refused. */
-  secret(refused?: string): MaybePromise<string>
-  allowUnverified?: boolean
-}
 
 export interface RelayHop {
   name: string
@@ -25,7 +16,7 @@ export interface RelayHop {
   tls: 'wanted' | 'required' | 'implicit' | 'none'
   /** Its certificate must verify. */
   verify: boolean
-  auth: RelayAuth | null
+  auth: SmtpAuth | null
   limits: LaneLimits
   /** Bytes; null: no limit of ours. */
   sizeMax: number | null
@@ -48,17 +39,11 @@ export function relayTls({ name, host, tls, verify, auth, revision }: RelayHop, 
 export const isOwnMachine = (host: string): boolean =>
   host === 'localhost' || classifyAddress(host) === 'loopback'
 
-/** What a connection to a relay has of its own. @throws as `secret` */
-export async function relayOptions(
+/** What a connection to a relay has of its own. */
+export function relayOptions(
   { port, tls, auth }: RelayHop,
   mode: ConnectOptions['tls'],
-): Promise<Pick<ConnectOptions, 'port' | 'tls' | 'implicitTls' | 'auth'>> {
-  return {
-    port,
-    tls: tls === 'none' && mode !== 'required' ? 'none' : mode,
-    implicitTls: tls === 'implicit',
-    auth: auth
-      ? { user: auth.user, password: await auth.secret(), allowUnverified: auth.allowUnverified ?? false }
-      : undefined,
-  }
+): Pick<ConnectOptions, 'port' | 'tls' | 'auth'> {
+  const isPlain = tls === 'none' && mode !== 'required'
+  return { port, tls: tls === 'implicit' ? tls : isPlain ? 'none' : mode, auth: auth ?? undefined }
 }

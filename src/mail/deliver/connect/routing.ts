@@ -12,13 +12,20 @@ import { type Cache, createCache, type MaybePromise } from '../../../base/flow/c
 import { type Cidr, parseIp } from '../../../base/net/ip.ts'
 import type { Clock } from '../../../base/time/clock.ts'
 import { MINUTE_MS } from '../../../base/time/durations.ts'
-import { findMailHosts, type MailHost, type MxResult } from '../../../protocols/dns/mx.ts'
+import {
+  findMailHosts,
+  type MailHost,
+  type MailHostDenial,
+  type MxResult,
+} from '../../../protocols/dns/mx.ts'
 import type { Resolver } from '../../../protocols/dns/resolver.ts'
 import type { StsPolicies } from '../../../protocols/mta-sts/policies.ts'
 import type { Prepared, Relays, Routed, TlsPolicy } from '../contract.ts'
 import { type LaneInfo, NO_SOURCE, type Source, sourceIp } from '../lanes/lanes.ts'
 import { providerOfDomain } from '../shaping/provider-names.ts'
+import type { AddressPreference } from '../shaping/shaping-file.ts'
 import type { LaneLimits, ShapingTable } from '../shaping/shaping-table.ts'
+import { byPreference, type SystemSources } from './address-families.ts'
 import { type HostTls, type HostTlsResult, receiverTls } from './receiver-tls.ts'
 import { type RelayHop, relayTls } from './relay.ts'
 import type { TlsCounts } from './tls-counts.ts'
@@ -28,6 +35,10 @@ interface Destination {
   site: string
   provider: string
   limits: LaneLimits
+  /** Addresses of this family come first; null: none do. */
+  family: 4 | 6 | null
+  /** IPv6 is not used where the system chooses the source address. */
+  avoidsIpv6: boolean
   /** TLS rules per host and sender's policy, looked up once while this is remembered. */
   tls: Map<string, Promise<HostTlsResult>>
 }
@@ -41,6 +52,10 @@ export interface DirectHop {
   port: number
   resolver: Resolver
   allow: readonly Cidr[]
+  /** Hosts that get no mail. */
+  deny?: MailHostDenial | undefined
+  /** Absent: any address that the system chooses is used. */
+  systemSources?: SystemSources | undefined
   /** Null: MTA-STS is not used. */
   policies: StsPolicies | null
 }
@@ -56,7 +71,7 @@ export interface RoutingParts {
    */
   sourceOf(
     delivery: Routed,
-    reaches: (ip: string) => boolean,
+    reaches: (ip: string) => Reach,
     site: string,
   ): MaybePromise<Source | null | typeof NO_SOURCE>
   /** Limits by provider. */
@@ -65,6 +80,9 @@ export interface RoutingParts {
   limitsOf(site: string, limits: LaneLimits): LaneLimits
   tlsCounts: Pick<TlsCounts, 'record'>
 }
+
+/** Whether a destination can be reached from an address; `preferred`: at its addresses that come first. */
+export type Reach = boolean | 'preferred'
 
 /** What one attempt sends, and where. */
 export interface Attempt {
@@ -108,9 +126,12 @@ export class Routing {
       ttlMs: REMEMBER_MS,
       entriesMax: DOMAINS_MAX,
       load: async (domain) => {
-        const { resolver, allow } = direct
-        const found = await findMailHosts(resolver, domain, { random, allow })
-        return destinationOf(domain, found, parts.shaping())
+        const { resolver, allow, deny, systemSources } = direct
+        const found = await findMailHosts(resolver, domain, { random, allow, deny })
+        const destination = destinationOf(domain, found, parts.shaping())
+        if (systemSources && destination.found.kind === 'hosts')
+          destination.avoidsIpv6 = await systemSources.avoidsIpv6(destination.found.hosts)
+        return destination
       },
     })
   }
@@ -187,10 +208,12 @@ export class Routing {
     if (attempt.relay !== null) return [relayTarget(attempt, attempt.relay)]
     const source = sourceIp(attempt.lane)
     const from = source === null ? undefined : parseIp(source)?.family
+    const avoidsIpv6 = attempt.destination?.avoidsIpv6 ?? false
+    const isUsable = (family: 4 | 6) => (from === undefined ? !(avoidsIpv6 && family === 6) : family === from)
     return hostsOf(attempt)
       .flatMap((host) =>
         host.addresses
-          .filter(({ family }) => from === undefined || family === from)
+          .filter(({ family }) => isUsable(family))
           .map(({ address }) => ({ address, ...this.#hostOf(attempt, host) })),
       )
       .slice(0, ADDRESSES_PER_ATTEMPT_MAX)
@@ -200,26 +223,25 @@ export class Routing {
   #rulesOf({ destination, domain, prepared }: Attempt, host: MailHost): HostTls | Promise<HostTlsResult> {
     const { direct, clock } = this.#parts
     if (!destination) return senderTls(prepared.tls)
-    if (prepared.tls.isTlsReport) return REPORT_TLS
+    if (prepared.tls.isOptional) return OPTIONAL_TLS
     const key = `${host.exchange} ${prepared.tls.required} ${prepared.tls.verify}`
     const known = destination.tls.get(key)
     if (known) return known
-    const rules = receiverTls(direct, clock, domain, host, senderTls(prepared.tls)).then((result) => {
-      if ('refused' in result) {
-        if (result.localFault !== undefined) destination.tls.delete(key)
-        else this.#reportRefused(domain, host, result)
-      }
-      return result
-    })
+    const isOnward = prepared.tls.required === 'requiretls'
+    const rules = receiverTls(direct, clock, domain, host, senderTls(prepared.tls), isOnward).then(
+      (result) => {
+        if ('refused' in result) {
+          if (result.localFault !== undefined) destination.tls.delete(key)
+          else if (result.policy !== 'none') this.#reportRefused(domain, host, result.policy, result.result)
+        }
+        return result
+      },
+    )
     destination.tls.set(key, rules)
     return rules
   }
 
-  #reportRefused(
-    domain: string,
-    { exchange }: MailHost,
-    { policy, result }: Extract<HostTlsResult, { refused: string }>,
-  ): void {
+  #reportRefused(domain: string, { exchange }: MailHost, policy: 'tlsa' | 'sts', result: string): void {
     const policyDomain = policy === 'tlsa' ? exchange : domain
     // No connection was tried, so that no address was chosen.
     const about = { recipientDomain: domain, sendingIp: '', policyDomain, policyType: policy }
@@ -234,16 +256,20 @@ const hostsOf = ({ destination }: Attempt): readonly MailHost[] =>
 const relayTarget = ({ prepared }: Attempt, relay: RelayHop): Target => ({
   address: relay.host,
   name: relay.host,
-  tlsRules: () => relayTls(relay, senderTls(prepared.tls)),
+  tlsRules: () =>
+    prepared.tls.required === 'requiretls'
+      ? { ...senderTls(prepared.tls), key: `relay ${relay.name} ${relay.revision} requiretls` }
+      : relayTls(relay, senderTls(prepared.tls)),
 })
 
 const nameOfSource = (source: Source | null | typeof NO_SOURCE) =>
   source === NO_SOURCE ? NO_SOURCE : (source?.ip ?? 'any')
 
-function reachesHosts(ip: string, { found }: Destination): boolean {
+function reachesHosts(ip: string, { found, family: first }: Destination): Reach {
   if (found.kind !== 'hosts') return true
   const from = parseIp(ip)?.family
-  return found.hosts.some(({ addresses }) => addresses.some(({ family }) => family === from))
+  const reaches = found.hosts.some(({ addresses }) => addresses.some(({ family }) => family === from))
+  return reaches && from === first ? 'preferred' : reaches
 }
 
 /** What can be down: the path from a source to an address, or to a relay. */
@@ -258,30 +284,44 @@ const ownTls = (required: boolean, verify: boolean, key: string): HostTls => ({
 })
 
 /** The sender's policy alone (messages.md rule 36). */
-const senderTls = ({ required, verify }: TlsPolicy) => ownTls(required, verify, `${required} ${verify}`)
+const senderTls = ({ required, verify }: TlsPolicy) =>
+  ownTls(required !== false, verify, `${required} ${verify}`)
 
 /**
- * For TLS reports, whatever anybody's policy: they are about failures of these rules. The key is their own: sessions are
- * reported when they are opened, and so other mail may not use one that was opened for a report, nor a report one that
- * was opened for other mail.
+ * For TLS reports, which are about failures of these rules, and for mail whose author asks for it, whatever anybody's
+ * policy. The key is their own: sessions are reported when they are opened, and so other mail may not use one that was
+ * opened for these, nor the reverse.
  */
-const REPORT_TLS = ownTls(false, false, 'report')
+const OPTIONAL_TLS = ownTls(false, false, 'optional')
 
 function destinationOf(domain: string, found: MxResult, shaping: ShapingTable): Destination {
-  const tls: Destination['tls'] = new Map()
+  const common = { family: null, avoidsIpv6: false, tls: new Map() }
   if (found.kind !== 'hosts') {
-    return { found, site: domain, provider: 'Other', limits: shaping.limitsOf(domain), tls }
+    return { found, site: domain, provider: 'Other', limits: shaping.limitsOf(domain), ...common }
   }
   const names = preferred(found.hosts).map(({ exchange }) => exchange.toLowerCase())
   const [first = domain] = names
   const known = shaping.siteOf(first)
+  const prefer = known?.prefer === undefined ? shaping.prefer : known.prefer
   return {
-    found,
+    found: arranged(domain, found, prefer),
     site: known?.site ?? siteOfHosts(names),
     provider: known?.displayName(domain, first) ?? 'Other',
     limits: known?.limits ?? shaping.default,
-    tls,
+    ...common,
+    family: prefer === null ? null : prefer.startsWith('ipv4') ? 4 : 6,
   }
+}
+
+function arranged(
+  domain: string,
+  found: Extract<MxResult, { kind: 'hosts' }>,
+  prefer: AddressPreference | null,
+): MxResult {
+  const hosts = byPreference(found.hosts, prefer)
+  if (hosts.length > 0) return { ...found, hosts }
+  const reason = `the mail hosts of ${domain} have no address that "prefer": "${prefer}" of the shaping allows`
+  return { kind: 'temporary', reason }
 }
 
 /** The hosts of the best preference. */

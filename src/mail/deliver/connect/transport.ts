@@ -12,7 +12,7 @@
  */
 import type { ByteBudget } from '../../../base/flow/byte-budget.ts'
 import { failPoint } from '../../../base/flow/fail-point.ts'
-import { connectionFaultOf, shortageOf } from '../../../base/process/shortage.ts'
+import { connectionFaultOf, ProxyDown, shortageOf } from '../../../base/process/shortage.ts'
 import { CODE } from '../../../protocols/smtp/codes.ts'
 import type { SmtpConnection, Transaction, TransactionResult } from '../../../protocols/smtp/connection.ts'
 import { needs8bit } from '../../../protocols/smtp/envelope.ts'
@@ -21,6 +21,7 @@ import {
   CODE_CONNECTION,
   CODE_NO_TLS,
   connectionFailure,
+  noProtection,
   noSendingIp,
   noTls,
   notConvertible,
@@ -45,6 +46,10 @@ const STREAMED_BYTES = 3 * 1024 * 1024
 const UNREACHABLE: RelayFault = { isSure: false, mayMove: true }
 /** The inbox holds the whole message, its pieces and its text, and parses it. */
 const CAPTURE_FACTOR = 4
+
+/** Captured mail never leaves the machine. */
+const withoutTls = (prepared: Attempt['prepared']): Attempt['prepared'] =>
+  prepared.tls.required ? { ...prepared, tls: { required: false, verify: false } } : prepared
 
 export interface TransportParts extends RoutingParts, OpeningParts {
   /** For large messages. */
@@ -103,25 +108,30 @@ export function createTransport(parts: TransportParts): Transport {
     failures: Failures,
   ): Promise<AttemptResult | NotTried | null> {
     const downReason = routing.down.reason(attempt, target)
-    if (downReason !== null) {
-      const outcome = connectionFailure(`${downReason} (not tried again within a minute)`)
-      return failures.add(notSent(attempt, outcome, target.name), attempt.relay && UNREACHABLE)
-    }
+    if (downReason !== null)
+      return failures.add(notSentAgain(attempt, target, downReason), attempt.relay && UNREACHABLE)
     const rules = await target.tlsRules()
     if ('refused' in rules) {
       if (rules.localFault !== undefined) return { localFault: rules.localFault }
-      return failures.add(notSent(attempt, noTls(rules.refused), target.name))
+      return failures.add(notSent(attempt, outcomeOfRefusal(attempt, rules), target.name))
     }
     const key = keyOf(target.name, rules)
     const reused = await transactOnIdle(attempt, key)
     if (reused) return reused
     await pool.makeRoom(attempt.lane.name)
     const opened = await opener.open(attempt, target, rules)
-    if ('cause' in opened) return failures.addLocal(opened.cause)
+    if ('cause' in opened) {
+      // No other address of the destination can be reached from this one either.
+      if (opened.cause instanceof ProxyDown) return { localFault: opened.cause.message }
+      return failures.addLocal(opened.cause)
+    }
     if ('outcome' in opened) {
-      const { transcript, failure } = opened
-      const result = notSent(attempt, opened.outcome, target.name, transcript)
-      return failures.add(result, attempt.relay && relayFaultOf(failure))
+      const result = notSent(attempt, opened.outcome, target.name, opened.transcript)
+      return failures.add(result, faultOfOpening(attempt, opened.failure))
+    }
+    if (isOnward(attempt) && !opened.connection.extensions.has('REQUIRETLS')) {
+      void opened.connection.quit()
+      return failures.add(resultOf(attempt, opened, clock.now(), noProtection('5.7.30', NOT_OFFERED)))
     }
     const { result, left } = await transact(attempt, opened, key)
     if (!left || 'localFault' in result) return result
@@ -176,9 +186,8 @@ export function createTransport(parts: TransportParts): Transport {
     withoutRelay: (delivery, relay, sizeBytes) => routing.withoutRelay(delivery, relay, sizeBytes),
     shapingChanged: () => routing.destinations.forget(),
     async deliver(lane, delivery, prepared, beforeFinalDot) {
-      const { sizeBytes } = prepared
-      const memoryBytes = parts.isCaptured ? CAPTURE_FACTOR * sizeBytes : STREAMED_BYTES
-      const release = sizeBytes > SMALL_MAX_BYTES ? await parts.memory.take(memoryBytes) : null
+      const memoryBytes = parts.isCaptured ? CAPTURE_FACTOR * prepared.sizeBytes : STREAMED_BYTES
+      const release = prepared.sizeBytes > SMALL_MAX_BYTES ? await parts.memory.take(memoryBytes) : null
       try {
         const startedAt = clock.monotonic()
         const relay = routing.relayOf(lane)
@@ -190,7 +199,7 @@ export function createTransport(parts: TransportParts): Transport {
           destination,
           relay,
           provider: destination?.provider ?? lane.provider,
-          prepared,
+          prepared: parts.isCaptured ? withoutTls(prepared) : prepared,
           recipient: delivery.recipient,
           beforeFinalDot,
         })
@@ -217,6 +226,18 @@ function withoutHosts(attempt: Attempt): AttemptResult | NotTried | null {
 /** For the next message of the lane. */
 function keepIn(pool: ConnectionPool, { lane }: Attempt, held: HeldConnection, key: string): void {
   pool.give(lane.name, key, { ...held, used: held.used + 1 }, lane.limits.messagesPerConnection)
+}
+
+const notSentAgain = (attempt: Attempt, { name }: Target, reason: string) =>
+  notSent(attempt, connectionFailure(`${reason} (not tried again within a minute)`), name)
+
+/** A relay is not to blame for lacking the TLS that only the sender of this message wants. */
+function faultOfOpening({ relay, prepared }: Attempt, failure: SmtpFailure): RelayFault | null {
+  const isItsRule = relay?.tls === 'required' || relay?.tls === 'implicit'
+  const isTlsFault = failure.stage === 'tls' || failure.stage === 'starttls'
+  const { required } = prepared.tls
+  const isSendersWish = required === 'requiretls' || (required && !isItsRule)
+  return relay === null || (isTlsFault && isSendersWish) ? null : relayFaultOf(failure)
 }
 
 function faultOfOutcome(outcome: Outcome): RelayFault | null {
@@ -275,11 +296,24 @@ const isAnswer = (result: AttemptResult) => hopeOf(result) > 1
  * delivered later, and a server's answer says more than a failure to reach it.
  */
 function hopeOf({ outcome }: AttemptResult): number {
-  const { code } = outcome.kind === 'deferred' ? outcome.failure : { code: CODE_CONNECTION }
+  // A final one of ours counts only if all hosts give it.
+  if (outcome.kind !== 'deferred') return -1
+  const { code } = outcome.failure
   if (code === CODE_CONNECTION) return 0
   if (code === CODE_NO_TLS) return 1
   return code >= 500 ? 2 : 3
 }
+
+/** The message goes only to servers that keep REQUIRETLS. */
+const isOnward = ({ prepared }: Attempt) => prepared.tls.required === 'requiretls'
+
+const NOT_OFFERED = 'REQUIRETLS needed: the server does not offer it'
+
+/** The rules of the host rule it out. */
+const outcomeOfRefusal = (
+  attempt: Attempt,
+  { refused, isTemporary }: { refused: string; isTemporary?: true },
+) => (isOnward(attempt) && !isTemporary ? noProtection('5.7.10', refused) : noTls(refused))
 
 /** A lane's connections to one host under the same TLS rules serve each other's messages. */
 const keyOf = (host: string, { key }: HostTls) => `${host} ${key}`
@@ -293,7 +327,7 @@ const notSent = (
 ) => unsent(outcome, { mxHost, provider, attempted: true, sendingIp: sourceIp(lane), transcript })
 
 function resultOf(
-  { provider }: Attempt,
+  { provider, lane }: Attempt,
   { connection, name, transcript }: HeldConnection,
   startedAt: number,
   outcome: Outcome,
@@ -301,7 +335,8 @@ function resultOf(
   const { localAddress, tls, extensions } = connection
   return {
     ...{ outcome, mxHost: name, attempted: true, provider },
-    sendingIp: localAddress,
+    // Behind NAT or a proxy receivers see another address than the connection has here.
+    sendingIp: sourceIp(lane) ?? localAddress,
     tls: tls !== null,
     verified: tls?.verified ?? false,
     utf8: extensions.has('SMTPUTF8'),
@@ -333,15 +368,16 @@ async function contentFor(
 }
 
 function transactionOf(
-  { prepared, recipient, beforeFinalDot }: Attempt,
+  { lane, prepared, recipient, beforeFinalDot }: Attempt,
   content: Content,
   { localAddress }: SmtpConnection,
 ): Transaction {
   return {
     returnPath: prepared.returnPath,
     recipients: [recipient],
-    ...withSource(content, prepared.sourceHeader, localAddress),
+    ...withSource(content, prepared.sourceHeader, sourceIp(lane) ?? localAddress),
     utf8: prepared.utf8,
+    requireTls: prepared.tls.required === 'requiretls',
     beforeFinalDot: async () => {
       await beforeFinalDot()
       failPoint('dot-before')

@@ -25,7 +25,7 @@ export interface Arrival {
   /** Path and query as sent. */
   readonly url: string
   readonly headers: IncomingHttpHeaders
-  /** The connection's peer, which may be a proxy. */
+  /** The connection's peer, which may be a proxy; behind a balancer the client that its PROXY header names. */
   readonly remoteAddress: string
   /** It came through the socket in the data folder, which only the service's own user and root can open. */
   readonly isLocal: boolean

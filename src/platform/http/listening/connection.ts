@@ -11,6 +11,7 @@
 import type { Server, Socket } from 'node:net'
 import { PassingSet } from '../../../base/flow/cache.ts'
 import { networkOf } from '../../../base/net/ip.ts'
+import { type HeaderFault, ProxyHeaders } from '../../../protocols/proxy/accepting.ts'
 import { networkMatcher, plainAddress } from '../request/origin.ts'
 import { JSON_TYPE } from './arrival.ts'
 
@@ -297,7 +298,16 @@ export interface ConnectionLimits {
   max?: number
   /** Proxies, as addresses or CIDR networks: they bring the connections of many clients, so only `max` limits them. */
   proxies?: readonly string[]
+  /** Balancers, likewise: each of their connections begins with a PROXY header, and counts for the client named there. */
+  balancers?: readonly string[]
 }
+
+/** On a socket, as above: the client that a PROXY header names. */
+const CLIENT = Symbol('client')
+type ClientSocket = Socket & { [CLIENT]?: string }
+
+/** Where the connection comes from, in the system's form; '' once it has ended. */
+export const clientAddress = (socket: ClientSocket): string => socket[CLIENT] ?? socket.remoteAddress ?? ''
 
 /** Each costs about 10 KB. */
 export const HTTP_CONNECTIONS_MAX = 10_000
@@ -310,7 +320,7 @@ const FROM_CLIENT = answerWith('Too many connections from this address')
 const IN_ALL = answerWith('Too many connections')
 
 export interface Admission {
-  /** Ends refused connections that still wait. */
+  /** Ends connections that were not admitted and are still open. */
   end(): void
 }
 
@@ -318,17 +328,25 @@ export interface Admission {
  * Limits the connections of a listener, per client and in all. A connection beyond a limit gets a fixed answer, without a
  * parser and without the main thread, so that a flood of them costs little.
  * @param isPlain without TLS: before a handshake there is no way to answer
+ * @param onHeaderFault gets what is wrong with connections of balancers
  */
-export function admitConnections(server: Server, limits: ConnectionLimits, isPlain: boolean): Admission {
+export function admitConnections(
+  server: Server,
+  limits: ConnectionLimits,
+  isPlain: boolean,
+  onHeaderFault: (fault: HeaderFault) => void = () => {},
+): Admission {
   const { perClientMax = Number.POSITIVE_INFINITY, max = HTTP_CONNECTIONS_MAX } = limits
   const isProxy = networkMatcher(limits.proxies ?? [])
+  const { balancers = [] } = limits
+  const headers =
+    balancers.length > 0 ? new ProxyHeaders({ networks: balancers, onFault: onHeaderFault }) : null
   const perClient = new Map<string, number>()
   const lingering = new Set<Socket>()
   let count = 0
 
   /** Null if the connection is admitted, else the answer. */
-  function refusal(socket: Socket): string | null {
-    const address = plainAddress(socket.remoteAddress ?? '')
+  function refusal(socket: Socket, address: string): string | null {
     if (count >= max) return IN_ALL
     const client = isProxy(address) ? null : networkOf(address)
     if (client !== null) {
@@ -371,15 +389,45 @@ export function admitConnections(server: Server, limits: ConnectionLimits, isPla
 
   const listeners = server.listeners('connection')
   server.removeAllListeners('connection')
-  server.on('connection', (socket: Socket) => {
-    const answer = refusal(socket)
+  const admit = (socket: Socket, address: string) => {
+    const answer = refusal(socket, address)
     if (answer !== null) refuse(socket, answer)
     else for (const listener of listeners) listener.call(server, socket)
+  }
+  const nameClient = isPlain ? noteClient : createTlsClients(server)
+  server.on('connection', (socket: Socket) => {
+    const peer = plainAddress(socket.remoteAddress ?? '')
+    const isBalancers = headers?.take(socket, peer, (client) => {
+      nameClient(socket, client)
+      admit(socket, client)
+    })
+    if (isBalancers !== true) admit(socket, peer)
   })
   return {
     end() {
+      headers?.end()
       for (const socket of lingering) socket.destroy()
     },
+  }
+}
+
+function noteClient(socket: ClientSocket, client: string): void {
+  socket[CLIENT] = client
+}
+
+/** Requests see the socket of the TLS layer, which nothing but its two ends connects with the one below. */
+function createTlsClients(server: Server): typeof noteClient {
+  const clients = new Map<string, string>()
+  const endsOf = ({ remoteAddress, remotePort, localAddress }: Socket) =>
+    `${remoteAddress} ${remotePort} ${localAddress}`
+  server.prependListener('secureConnection', (socket: Socket) => {
+    const client = clients.get(endsOf(socket))
+    if (client !== undefined) noteClient(socket, client)
+  })
+  return (socket, client) => {
+    const ends = endsOf(socket)
+    clients.set(ends, client)
+    socket.once('close', () => clients.delete(ends))
   }
 }
 

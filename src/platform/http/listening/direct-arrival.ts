@@ -1,20 +1,15 @@
 /** Arrivals of a `node:http` server on this thread. */
 
 import { isAscii } from 'node:buffer'
-import {
-  type IncomingHttpHeaders,
-  type IncomingMessage,
-  type OutgoingHttpHeaders,
-  type ServerResponse,
-  STATUS_CODES,
-} from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { pipeline, Readable } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
 import { ownText, remember } from '../../../base/flow/cache.ts'
 import { isShared } from '../../../base/flow/shared-bytes.ts'
+import { STATUS_CODES } from '../../../base/net/node-http.ts'
 import { type AnswerBody, type Arrival, type ArrivedBody, JSON_TYPE, NO_BODY } from './arrival.ts'
-import { type Connection, Connections, type InFlight } from './connection.ts'
+import { type Connection, Connections, clientAddress, type InFlight } from './connection.ts'
 
 /** A body up to this size is read as a whole, which costs less than reading it chunk by chunk. */
 const SMALL_BODY_MAX_BYTES = 128 * 1024
@@ -189,7 +184,7 @@ export class DirectArrival implements Arrival, InFlight {
   }
 
   get remoteAddress(): string {
-    return this.isLocal ? LOCAL_ADDRESS : (this.request.socket.remoteAddress ?? '')
+    return this.isLocal ? LOCAL_ADDRESS : clientAddress(this.request.socket)
   }
 
   get isEncrypted(): boolean {

@@ -7,12 +7,11 @@ import { once } from 'node:events'
 import { createServer as createHttpsServer, type ServerOptions } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import type { SecureContextOptions } from 'node:tls'
+import { createServer } from '../../../base/net/node-http.ts'
+import type { HeaderFault } from '../../../protocols/proxy/accepting.ts'
 import { JSON_TYPE } from './arrival.ts'
 import { admitConnections, type ConnectionLimits } from './connection.ts'
 import { createRequestIntake, type DirectArrival, type RequestIntake } from './direct-arrival.ts'
-
-/** An import would load Node's `fetch` and `WebSocket` too, which take most of the time in which the listening thread starts. */
-const { createServer } = process.getBuiltinModule('node:http')
 
 /** A client that has not finished its headers by then is no client (slow header attack). */
 const HEADERS_DEADLINE_MS = 10_000
@@ -64,12 +63,17 @@ export interface TlsOptions {
   follow?(apply: (options: SecureContextOptions) => void): void
 }
 
+/** What balancers do wrong (protocols/proxy/accepting.ts). */
+export interface HeaderFaults {
+  onHeaderFault?: ((fault: HeaderFault) => void) | undefined
+}
+
 /**
  * A listener on this thread, with `tls` over TLS. One that `isLocal` has clients on this machine, and listens at a path of the
  * file system.
  */
 export function createListener(
-  options: ListenerOptions & { tls?: TlsOptions; isLocal?: boolean },
+  options: ListenerOptions & HeaderFaults & { tls?: TlsOptions; isLocal?: boolean },
   handle: (arrival: DirectArrival) => void,
 ): Omit<Listener, 'listen'> & {
   listen(...where: [port: number, host: string] | [path: string]): Promise<number>
@@ -93,7 +97,7 @@ export function createListener(
   }
 
   server.on('clientError', (error, socket) => answerUnparsable(error, socket as Socket, intake))
-  const admission = admitConnections(server, connections, tls === undefined)
+  const admission = admitConnections(server, connections, tls === undefined, options.onHeaderFault)
   return {
     async listen(...where) {
       const listening = once(server, 'listening') // rejects on 'error'

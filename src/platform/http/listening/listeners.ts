@@ -5,6 +5,7 @@
 import type { Logger } from 'pino'
 import { CannotListen } from '../../../base/process/errors.ts'
 import type { Clock } from '../../../base/time/clock.ts'
+import type { HeaderFault } from '../../../protocols/proxy/accepting.ts'
 import type { Arrival } from './arrival.ts'
 import { createListener, type Deadlines, type TlsOptions } from './listener.ts'
 import { createSocketListener, socketFile } from './local-socket.ts'
@@ -33,6 +34,8 @@ export interface ListenersOptions {
   connectionsPerClientMax: number
   /** Addresses and networks whose X-Forwarded-For and -Proto count. */
   trustedProxies: readonly string[]
+  /** Addresses and networks whose connections begin with a PROXY header. */
+  balancers: readonly string[]
   logger: Logger
   clock: Clock
 }
@@ -50,7 +53,13 @@ export function createListeners(options: ListenersOptions, handle: (arrival: Arr
   const onFailure = (error: Error) => logger.error({ err: error }, 'the HTTP thread failed')
   const listening = {
     deadlines,
-    connections: { perClientMax: options.connectionsPerClientMax, proxies: options.trustedProxies },
+    connections: {
+      perClientMax: options.connectionsPerClientMax,
+      proxies: options.trustedProxies,
+      balancers: options.balancers,
+    },
+    onHeaderFault: (fault: HeaderFault) =>
+      logger.warn({ ...fault }, 'HTTP: a connection of a balancer was closed'),
   }
   const plain = thread
     ? createThreadedListener({ ...listening, onFailure }, handle)

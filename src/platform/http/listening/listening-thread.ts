@@ -5,6 +5,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { PassingMap } from '../../../base/flow/cache.ts'
 import { collectAtRest } from '../../../base/process/rest-collection.ts'
+import type { HeaderFault } from '../../../protocols/proxy/accepting.ts'
 import { type AnswerBody, type Arrival, type ArrivedBody, NO_BODY } from './arrival.ts'
 import type { DirectArrival } from './direct-arrival.ts'
 import { createListener, type ListenerOptions } from './listener.ts'
@@ -33,7 +34,9 @@ if (parentPort === null) throw new Error('This runs as a thread')
 const port = parentPort
 collectAtRest()
 const outbox = new Outbox<ToMain>(port)
-const listener = createListener(workerData as ListenerOptions, arrived)
+const options: ListenerOptions = workerData
+const onHeaderFault = (fault: HeaderFault) => outbox.post(['header-fault', fault])
+const listener = createListener({ ...options, onHeaderFault }, arrived)
 /** By their numbers; requests whose whole answer has arrived are removed. */
 const pending = new PassingMap<number, Pending>()
 let lastId = 0

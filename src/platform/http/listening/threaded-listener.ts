@@ -1,19 +1,16 @@
 /**
  * A listener on a thread of its own, seen from the main thread. README.md says what it buys and how it works.
  */
-import {
-  type IncomingHttpHeaders,
-  type OutgoingHttpHeaders,
-  validateHeaderName,
-  validateHeaderValue,
-} from 'node:http'
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
 import { finished, Readable } from 'node:stream'
 import { type Transferable, Worker } from 'node:worker_threads'
 import { PassingMap } from '../../../base/flow/cache.ts'
 import { isShared } from '../../../base/flow/shared-bytes.ts'
+import { validateHeaderName, validateHeaderValue } from '../../../base/net/node-http.ts'
+import type { HeaderFault } from '../../../protocols/proxy/accepting.ts'
 import { type AnswerBody, type Arrival, type ArrivedBody, NO_BODY } from './arrival.ts'
-import type { Listener, ListenerOptions } from './listener.ts'
+import type { HeaderFaults, Listener, ListenerOptions } from './listener.ts'
 
 /** Young generation of the thread; with 24 MB it is no quicker. */
 const YOUNG_MB = 9
@@ -29,17 +26,17 @@ const CUT_MS = 2_000
 
 /** @param onFailure called when an answer could not be sent, or the thread ended and is started again */
 export function createThreadedListener(
-  options: ListenerOptions & { onFailure: (error: Error) => void },
+  options: ListenerOptions & HeaderFaults & { onFailure: (error: Error) => void },
   handle: (arrival: Arrival) => void,
 ): Listener {
-  const { onFailure, ...listening } = options
+  const { onFailure, onHeaderFault = () => {}, ...listening } = options
   let thread: ListeningThread | null = null
   let closing = false
   /** By `performance.now()`. */
   let restartedAt = Number.NEGATIVE_INFINITY
 
   function start(port: number, host: string): Promise<number> {
-    const started = new ListeningThread(listening, handle, onFailure)
+    const started = new ListeningThread(listening, handle, onFailure, onHeaderFault)
     thread = started
     const opened = started.listen(port, host)
     opened.then(
@@ -80,6 +77,7 @@ class ListeningThread {
   readonly #outbox: Outbox<ToThread>
   readonly #handle: (arrival: Arrival) => void
   readonly #onFailure: (error: Error) => void
+  readonly #onHeaderFault: (fault: HeaderFault) => void
   readonly #arrivals = new PassingMap<number, ThreadArrival>()
   readonly #opened = Promise.withResolvers<number>()
   readonly #closed = Promise.withResolvers<void>()
@@ -90,9 +88,11 @@ class ListeningThread {
     options: ListenerOptions,
     handle: (arrival: Arrival) => void,
     onFailure: (error: Error) => void,
+    onHeaderFault: (fault: HeaderFault) => void,
   ) {
     this.#handle = handle
     this.#onFailure = onFailure
+    this.#onHeaderFault = onHeaderFault
     this.#worker = new Worker(join(import.meta.dirname, 'listening-thread.ts'), {
       workerData: options,
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
@@ -165,6 +165,9 @@ class ListeningThread {
         break
       case 'not-open':
         this.#opened.reject(Object.assign(new Error(message[1].message), message[1]))
+        break
+      case 'header-fault':
+        this.#onHeaderFault(message[1])
         break
       case 'failed':
         this.#onFailure(message[1])
@@ -365,6 +368,7 @@ export type ToMain =
   | ['gone', id: number]
   /** An answer could not be sent. */
   | ['failed', error: Error]
+  | ['header-fault', fault: HeaderFault]
   | ['closed']
   | BodyMessage
 

@@ -8,7 +8,7 @@
 import { fieldOf, originalHeaders, type ReportMail, readFieldBlocks } from '../../message/report-mail.ts'
 
 /** RFC 5965 §3.1, §7.3; other words are `other`. Only `not-spam` is positive. */
-type FeedbackType = 'abuse' | 'fraud' | 'virus' | 'not-spam' | 'opt-out' | 'auth-failure' | 'other'
+export type FeedbackType = 'abuse' | 'fraud' | 'virus' | 'not-spam' | 'opt-out' | 'auth-failure' | 'other'
 
 export interface FeedbackReport {
   type: FeedbackType
@@ -26,9 +26,13 @@ export function readFeedbackReport(mail: ReportMail): FeedbackReport | null {
   const part = mail.parts.find(({ type }) => type === 'message/feedback-report')
   if (!part) return isHotmail(mail, original) ? report('abuse', [], original) : null
   const fields = readFieldBlocks(part.content, 1)[0] ?? []
-  const word = /^[\w-]+/.exec(fieldOf(fields, 'feedback-type').toLowerCase())?.[0] ?? ''
-  const type = TYPES.find((known) => known === word || known.replace('-', '') === word) ?? 'other'
-  return report(type, fields, original)
+  return report(feedbackTypeOf(fieldOf(fields, 'feedback-type')), fields, original)
+}
+
+/** The type that a Feedback-Type field names. */
+export function feedbackTypeOf(text: string): FeedbackType {
+  const word = /^[\w-]+/.exec(text.toLowerCase())?.[0] ?? ''
+  return TYPES.find((known) => known === word || known.replace('-', '') === word) ?? 'other'
 }
 
 function report(

@@ -77,14 +77,14 @@ function fromFieldsInText(text: string): Found | null {
 
 /** The first block is the message's (RFC 3464 §2.2), but some servers put all fields into one. */
 function fromBlocks(blocks: ReportMail['headers'][]): Found | null {
-  const recipients = blocks.flatMap((block) => readGroup(block) ?? [])
+  const recipients = blocks.flatMap((block) => readRecipientFields(block) ?? [])
   if (recipients.length === 0) return null
   const mta = blocks.map((block) => fieldOf(block, 'reporting-mta')).find((value) => value !== '')
   return { recipients, reportingMta: mta === undefined ? null : afterType(mta) }
 }
 
 /** One group of recipient fields (RFC 3464 §2.3); null for other fields. */
-function readGroup(fields: ReportMail['headers']): DsnRecipient | null {
+export function readRecipientFields(fields: ReportMail['headers']): DsnRecipient | null {
   const final = fieldOf(fields, 'final-recipient')
   const originally = fieldOf(fields, 'original-recipient')
   const given = statusOf(fieldOf(fields, 'status'))

@@ -1,0 +1,122 @@
+/** Topics of SNS, for the operator, and the endpoint that SNS posts to (relays.md section 3). */
+import { BadRequest, Forbidden, NotFound } from '../../base/process/errors.ts'
+import { formatRfc3339 } from '../../base/time/dates.ts'
+import { type Operation, operation } from '../../platform/http/operation.ts'
+import type { BodyLimit } from '../../platform/http/request/body.ts'
+import type { Caller } from '../../platform/http/rights/auth.ts'
+import type { SnsTopicRow } from '../../platform/store/schema.ts'
+import { originOfTopic, SNS_MESSAGE } from './message.ts'
+import type { TakeNotice } from './notices.ts'
+import { REMOVED, REMOVED_ANSWER, TAKEN, TAKEN_ANSWER, TOPIC, TOPICS, type TopicView } from './shapes.ts'
+import { TOPICS_MAX, type Topics } from './topics.ts'
+
+const TAG = 'Relays'
+const PATH = '/sendwright/v1/sns/topics'
+const ENDPOINT = '/sendwright/v1/sns/notifications'
+const READ = { area: 'account', access: 'read', only: 'first' } as const
+const WRITE = { area: 'account', access: 'write', only: 'first' } as const
+const UNKNOWN_TOPIC = 'Topic not found'
+
+/** SES cuts the header that it includes at 10 KB; as JSON within JSON, with everything else, it takes below 50 KB. */
+const NOTICE_LIMIT: BodyLimit = { bytes: 128 * 1024, message: 'request size exceeds 128KiB limit' }
+
+interface SnsRouteParts {
+  topics: Topics
+  take: TakeNotice
+  firstAccountId: string
+  baseUrl: string
+}
+
+export function snsRoutes({ topics, take, firstAccountId, baseUrl }: SnsRouteParts): Operation[] {
+  /** @throws Forbidden for anyone but the operator */
+  function checkOperator(caller: Caller): void {
+    if (caller.accountId !== firstAccountId || caller.parentAccountId !== undefined) throw new Forbidden()
+  }
+
+  const viewOf = ({ arn, token, created_at, confirmed_at }: SnsTopicRow): TopicView => ({
+    arn,
+    endpoint: `${baseUrl}${ENDPOINT}/${token}`,
+    confirmed_at: confirmed_at === null ? null : formatRfc3339(new Date(confirmed_at)),
+    created_at: formatRfc3339(new Date(created_at)),
+  })
+
+  return [
+    operation({
+      method: 'GET',
+      path: PATH,
+      id: 'listSnsTopics',
+      tag: TAG,
+      summary: 'List the topics of Amazon SNS whose notifications are taken',
+      description: 'For the first account only.',
+      auth: READ,
+      answers: { 200: TOPICS },
+      async handler({ caller }) {
+        checkOperator(caller)
+        return { items: (await topics.list()).map(viewOf) }
+      },
+    }),
+    operation({
+      method: 'PUT',
+      path: `${PATH}/{arn}`,
+      id: 'addSnsTopic',
+      tag: TAG,
+      summary: 'Take notifications of a topic of Amazon SNS, and confirm its subscription',
+      description:
+        'For the first account only. The answer has the URL to subscribe. A topic that is named stays as it is.',
+      auth: WRITE,
+      answers: { 200: TOPIC },
+      async handler({ caller, path: { arn } }) {
+        checkOperator(caller)
+        if (originOfTopic(arn) === null)
+          throw new BadRequest('arn is no Amazon Resource Name of a topic of SNS')
+        const named = await topics.list()
+        const isNew = !named.some((topic) => topic.arn === arn)
+        if (isNew && named.length >= TOPICS_MAX) throw new BadRequest(`there may be ${TOPICS_MAX} topics`)
+        await topics.add(arn)
+        return viewOf((await topics.find(arn)) as SnsTopicRow)
+      },
+    }),
+    operation({
+      method: 'DELETE',
+      path: `${PATH}/{arn}`,
+      id: 'deleteSnsTopic',
+      tag: TAG,
+      summary: 'Take no more notifications of a topic',
+      description: 'For the first account only. Named again it has another URL.',
+      auth: WRITE,
+      answers: { 200: REMOVED_ANSWER },
+      async handler({ caller, path: { arn } }) {
+        checkOperator(caller)
+        if (!(await topics.remove(arn))) throw new NotFound(UNKNOWN_TOPIC)
+        return REMOVED
+      },
+    }),
+    operation({
+      method: 'POST',
+      path: `${ENDPOINT}/{token}`,
+      id: 'takeSnsNotification',
+      tag: TAG,
+      summary: 'For Amazon SNS: bounces and complaints of Amazon SES',
+      description:
+        'Without a login: who does not know the URL gets a 404 before the body is read, and a message without a valid signature of SNS a 403.',
+      auth: 'public',
+      audit: { exempt: 'what servers report of mail is an event' },
+      bodyLimit: NOTICE_LIMIT,
+      body: SNS_MESSAGE,
+      answers: {
+        200: TAKEN_ANSWER,
+        403: 'Not signed by SNS, older than an hour, or of another topic',
+        404: 'No topic has this URL',
+      },
+      async beforeBody({ path: { token } }) {
+        const topic = await topics.atToken(token)
+        if (topic === undefined) throw new NotFound(UNKNOWN_TOPIC)
+        return topic
+      },
+      async handler({ found: topic, document }) {
+        await take(topic, document())
+        return TAKEN
+      },
+    }),
+  ]
+}
