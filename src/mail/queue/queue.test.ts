@@ -85,7 +85,7 @@ eachDatabase((database) => {
     sink.clearRules()
     const again = await act(service, {
       action: 'retry',
-      filter: { lane: 'any/relay', domain: service.domain },
+      filter: { lane: 'any/relay:default', domain: service.domain },
     })
     assert.deepEqual(again.body, { matched: 2, changed: 2 })
     await sink.waitFor(2)
