@@ -167,6 +167,15 @@ async function plantAndSearch(t: TestContext, url?: string) {
     { from: `a@${NAME}`, to: 'b@example.org', subject: 's', text: 't' },
     key.secret,
   )
+  const ofRelay = {
+    client: `Pw6-${randomBytes(10).toString('hex')}`,
+    refresh: `Pw7-${randomBytes(10).toString('hex')}`,
+  }
+  const oauth = { token_url: 'https://token.invalid/', client_id: 'id', grant: 'refresh_token' }
+  const given = { ...oauth, client_secret: ofRelay.client, refresh_token: ofRelay.refresh }
+  const json = { name: 'm365', host: 'relay.invalid', login: { username: 'user', oauth: given } }
+  const made = await service.call('POST', '/sendwright/v1/relays', { json })
+  assert.equal(made.status, 200, made.text)
   const smtp = service.service.smtp.port
   const { smtpHost } = service.config
   assert.match(await logIn(smtpHost, smtp, `planted@${NAME}`, login), /^235 /m)
@@ -197,6 +206,7 @@ async function plantAndSearch(t: TestContext, url?: string) {
     key: key.secret as string,
     admin: TEST_KEY,
     relay: relay.password,
+    ...ofRelay,
     ...repeated,
     ...browser,
     ...wrong,

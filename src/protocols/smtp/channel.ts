@@ -186,7 +186,7 @@ export class Channel {
 
   #accept(received: SmtpReply): void {
     if (this.#fault !== null) return
-    const reply = this.#hidden.length === 0 ? received : without(received, this.#hidden)
+    const reply = this.#hidden.length === 0 ? received : this.#withoutHidden(received)
     if (this.#transcript !== undefined) {
       reply.lines.forEach((line, index) => {
         this.#note('received', `${reply.code}${index < reply.lines.length - 1 ? '-' : ' '}${line}`)
@@ -199,6 +199,13 @@ export class Channel {
     }
     const message = `unsolicited reply: ${replyText(reply)}`
     this.#break({ reason: reply.code >= 400 ? 'refused' : 'protocol', message, reply })
+  }
+
+  #withoutHidden({ code, lines }: SmtpReply): SmtpReply {
+    return makeReply(
+      code,
+      lines.map((line) => without(line, this.#hidden)),
+    )
   }
 
   #note(direction: TranscriptEntry['direction'], line: string): void {
@@ -249,8 +256,6 @@ export class Channel {
   }
 }
 
-const without = (reply: SmtpReply, texts: readonly string[]): SmtpReply =>
-  makeReply(
-    reply.code,
-    reply.lines.map((line) => texts.reduce((shown, text) => shown.replaceAll(text, '[hidden]'), line)),
-  )
+/** The text with `[hidden]` in place of others. */
+export const without = (text: string, hidden: readonly string[]): string =>
+  hidden.reduce((shown, each) => shown.replaceAll(each, '[hidden]'), text)

@@ -11,7 +11,7 @@
  */
 import { createHmac } from 'node:crypto'
 import type { MaybePromise } from '../../base/flow/cache.ts'
-import type { Channel } from './channel.ts'
+import { type Channel, without } from './channel.ts'
 import { CODE } from './codes.ts'
 import type { TlsState } from './connection.ts'
 import { type Fault, refusedBy, SmtpFailure } from './failure.ts'
@@ -106,8 +106,10 @@ export async function logIn(peer: LoginPeer, auth: SmtpAuth): Promise<void> {
   const secret = await secretOf(auth)
   const { initial, responses } = EXCHANGES[mechanism](auth.user, secret, peer)
   const { channel } = peer
-  const hidden = [secret, base64(secret), base64(initial ?? secret)]
-  channel.hide(hidden.filter((text) => text.length >= HIDDEN_LENGTH_MIN))
+  const hidden = [secret, base64(secret), base64(initial ?? secret)].filter(
+    (text) => text.length >= HIDDEN_LENGTH_MIN,
+  )
+  channel.hide(hidden)
   const challenges: string[] = []
   let reply = await begin(peer, mechanism, initial)
   for (const respond of responses) {
@@ -118,8 +120,8 @@ export async function logIn(peer: LoginPeer, auth: SmtpAuth): Promise<void> {
   channel.hide([])
   if (reply.code === CODE.authenticated) return
   if (!isOfToken(mechanism)) throw new SmtpFailure('auth', refusal(reply))
-  const reason = challenges[0]?.replaceAll(secret, '[hidden]')
-  const fault = refusal(reason === undefined ? reply : withReason(reply, reason))
+  const [reason] = challenges
+  const fault = refusal(reason === undefined ? reply : withReason(reply, without(reason, hidden)))
   const isRefused = reason !== undefined || reply.code === CODE.loginRefused
   throw isRefused ? new TokenRefused(fault, secret) : new SmtpFailure('auth', fault)
 }

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import pino from 'pino'
 import { createTestClock, type TestClock } from '../../../../test/support/clock.ts'
-import { createReceiver } from '../../../../test/support/http-receiver.ts'
 import { createMigratedDatabase } from '../../../../test/support/migrated.ts'
 import { eachStore } from '../../../../test/support/stores.ts'
+import { LIFE_SECONDS, startTokenServer } from '../../../../test/support/token-server.ts'
 import { parseCidr } from '../../../base/net/ip.ts'
 import { type Clock, systemClock } from '../../../base/time/clock.ts'
 import { createHttpClient } from '../../../platform/posts/http-client.ts'
@@ -16,39 +16,6 @@ import { givenRelay, type Relay, rowOfRelay } from '../relay.ts'
 import { createAccessTokens } from './access-tokens.ts'
 
 const MINUTE_MS = 60_000
-const LIFE_SECONDS = 3_600
-
-/** Gives `access-1`, `access-2`, ...; with `rotates`, a refresh token works once. */
-async function startTokenServer(t: TestContext, { rotates = false } = {}) {
-  const receiver = await createReceiver()
-  t.after(() => receiver.close())
-  const server = {
-    url: `${receiver.url}/token`,
-    /** Refresh tokens that were sent. */
-    used: [] as (string | null)[],
-    valid: 'refresh-0',
-    /** The next response in place of a token. */
-    fault: null as { status: number; body?: unknown; headers?: Record<string, string> } | null,
-    /** Responses wait for it. */
-    gate: Promise.resolve(),
-  }
-  receiver.answer = async (response, { raw }) => {
-    const used = new URLSearchParams(raw.toString()).get('refresh_token')
-    server.used.push(used)
-    const number = server.used.length
-    await server.gate
-    const isReused = rotates && used !== server.valid
-    const wrong = isReused ? { status: 400, body: { error: 'invalid_grant' } } : server.fault
-    if (wrong) {
-      response.writeHead(wrong.status, wrong.headers).end(JSON.stringify(wrong.body ?? {}))
-      return
-    }
-    if (rotates) server.valid = `refresh-${number}`
-    const tokens = { access_token: `access-${number}`, token_type: 'Bearer', expires_in: LIFE_SECONDS }
-    response.end(JSON.stringify(rotates ? { ...tokens, refresh_token: server.valid } : tokens))
-  }
-  return server
-}
 
 const allow = [parseCidr('127.0.0.0/8')].flatMap((cidr) => cidr ?? [])
 
@@ -270,6 +237,13 @@ test('two nodes at once ask once, and a node that died holds nobody up for long'
     { sql: 'UPDATE relay_tokens SET taken_by = ?, taken_until = time_from_now(500)', values: ['gone'] },
   ])
   assert.equal(await two?.of(relay)(), 'access-2')
+  clock.leap(61 * MINUTE_MS)
+  await stores[0].commit([
+    { sql: 'UPDATE relay_tokens SET taken_by = ?, taken_until = time_from_now(600000)', values: ['gone'] },
+  ])
+  const waiting = assert.rejects(async () => one?.of(relay)(), /the service is stopping/)
+  await one?.close()
+  await waiting
   stop.abort()
   await ticking
 })

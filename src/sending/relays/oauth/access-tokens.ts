@@ -30,7 +30,7 @@ export interface AccessTokens {
   /** For `SmtpAuth`: resolves a current token of the relay's login. @throws NoAccessToken, StoreUnavailable */
   of(relay: Relay): SmtpAuth['secret']
   stateOf(relay: Relay): Promise<TokenState>
-  /** Waits for requests in progress. */
+  /** Ends the waiting for other processes, and waits for requests in progress. */
   close(): Promise<void>
 }
 
@@ -63,6 +63,7 @@ export function createAccessTokens(parts: AccessTokenParts): AccessTokens {
   const rows = createTokenRows(store, sealer, clock, owner)
   /** By login, while they last. */
   const renewals = new Map<string, Promise<string>>()
+  const closing = new AbortController()
 
   /** Null: it logs in without tokens. @throws as `openSecret` */
   function loginOf(relay: Relay): TokenLogin | null {
@@ -118,6 +119,7 @@ export function createAccessTokens(parts: AccessTokenParts): AccessTokens {
 
   async function renew(login: TokenLogin, old: string | null): Promise<string> {
     for (;;) {
+      if (closing.signal.aborted) throw new NoAccessToken('the service is stopping', MINUTE_MS)
       const row = await rowOf(login)
       const token = currentToken(row, login)
       if (token !== null && token !== old) return token
@@ -127,7 +129,7 @@ export function createAccessTokens(parts: AccessTokenParts): AccessTokens {
       if (await rows.take(row)) {
         const tokens = await ask(login, row)
         if (tokens !== null) return tokens.accessToken
-      } else await pause(clock, LOOK_EVERY_MS)
+      } else await pause(clock, LOOK_EVERY_MS, closing.signal)
     }
   }
 
@@ -156,7 +158,7 @@ export function createAccessTokens(parts: AccessTokenParts): AccessTokens {
       } catch (error) {
         if (error instanceof StaleWrite) throw error
         log.error({ relay: key.relay, err: error }, 'cannot store the new refresh token of a relay yet')
-        await pause(clock, pauseMs)
+        await pause(clock, pauseMs, closing.signal)
       }
     }
     await rows.keep(row, key, tokens)
@@ -174,6 +176,9 @@ export function createAccessTokens(parts: AccessTokenParts): AccessTokens {
         failedAt: numberOf(row.failed_at),
       }
     },
-    close: async () => void (await Promise.allSettled(renewals.values())),
+    async close() {
+      closing.abort()
+      await Promise.allSettled(renewals.values())
+    },
   }
 }

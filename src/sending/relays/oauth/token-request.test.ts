@@ -10,6 +10,7 @@ import { NoAccessToken, requestTokens, type TokenGrant } from './token-request.t
 
 const NOW = Date.UTC(2026, 5, 1, 12)
 const clock = { ...systemClock, now: () => NOW }
+const LOOPBACK = [parseCidr('127.0.0.0/8')].flatMap((cidr) => cidr ?? [])
 const SECRET = 'hush-9f2c+/=&%'
 const REFRESH = '1//refresh-77'
 
@@ -25,8 +26,7 @@ const GRANT: Omit<TokenGrant, 'tokenUrl'> = {
 
 async function start(t: TestContext) {
   const server = await createReceiver()
-  const allow = [parseCidr('127.0.0.0/8')].flatMap((cidr) => cidr ?? [])
-  const client = createHttpClient({ resolve: async () => [server.host], allow, clock: systemClock })
+  const client = createHttpClient({ resolve: async () => [server.host], allow: LOOPBACK, clock: systemClock })
   t.after(() => {
     client.close()
     return server.close()
@@ -200,6 +200,29 @@ test('failures have the words of the server, a time to ask again, and no secret'
     if (typeof message === 'string') assert.equal(words, message, what)
     else assert.match(words, message, what)
     assert.equal(failure.retryMs, retrySeconds * 1_000, what)
+  }
+})
+
+test('a server that says nothing, or never ends, is left after 10 seconds', async (t) => {
+  const server = await createReceiver()
+  /** The last second passes at once. */
+  const hasty = {
+    ...systemClock,
+    setTimer: (ms: number, run: () => void) => systemClock.setTimer(ms === 10_000 ? 20 : ms, run),
+  }
+  const client = createHttpClient({ resolve: async () => [], allow: LOOPBACK, clock: hasty })
+  t.after(() => {
+    client.close()
+    return server.close()
+  })
+  const answers: Receiver['answer'][] = [
+    () => {},
+    (response) => void response.writeHead(200).write('{"access_token":'),
+  ]
+  for (const silent of answers) {
+    server.answer = silent
+    const asked = requestTokens(client, clock, { ...GRANT, tokenUrl: `${server.url}/token` })
+    await assert.rejects(asked, /no answer within 10 s/)
   }
 })
 
