@@ -994,6 +994,8 @@ export interface InstalledIpAddress {
   /** Whether it is switched on */ enabled: boolean
   /** Also named by the configuration of a process in the last 3 hours, and confirmed where that is required */ usable: boolean
   /** Whether the configuration of this process names it */ configured_here: boolean
+  /** Address of the machine that NAT makes it of; null: none is configured here */ local_ip: string | null
+  /** Proxy that connections leave through, without its login; null: none is configured here */ proxy: string | null
   /** The pool that it is in */ pool_id: string | null
   /** Whether it is on warm-up */ is_on_warmup: boolean
   /** Providers that block it */ blocked_by: IpBlock[]

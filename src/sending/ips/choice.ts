@@ -60,7 +60,7 @@ interface Conditions {
   reaches(ip: string): Reach
   /** Whether an address on warm-up may send the destination more in this hour. */
   hasRoom(ip: string): boolean
-  /** Whether the provider does not block an address. */
+  /** Whether the provider does not block an address, and its proxy works. */
   isOpen(ip: string): boolean
   /** Whether this delivery may try if an address is open again. */
   mayProbe(ip: string): boolean

@@ -60,6 +60,8 @@ interface SourceParts {
   othersHave?(ip: string): boolean
   /** Whether this host could bind the address. Default: it could. */
   isBound?(ip: string): boolean
+  /** Whether the proxy of an address has failed lately. Default: of none. */
+  isDown?(ip: string): boolean
   /** Addresses on warm-up. */
   allowance: Pick<WarmupAllowances, 'hasRoom' | 'diverted'>
   blocks: BlockStates
@@ -71,6 +73,7 @@ export function createSources(parts: SourceParts): Sources {
   /** Mail of the service itself is the operator's. */
   const ownerOf = (accountId: string) => (accountId === SYSTEM_ACCOUNT_ID ? firstAccountId : accountId)
 
+  const isDown = (ip: string) => parts.isDown?.(ip) === true
   const othersHave = (ip: string) => parts.othersHave?.(ip) === true
   const isLive = ({ ip, isEnabled, isLocal }: Address) => isEnabled && (isLocal || othersHave(ip))
   /** One that no process could bind is tried here: that says what is wrong with it. */
@@ -98,8 +101,8 @@ export function createSources(parts: SourceParts): Sources {
     const conditions = {
       reaches,
       hasRoom,
-      isOpen: (ip: string) => site === null || blocks.stateOf(ip, site) === 'open',
-      mayProbe: (ip: string) => site !== null && blocks.mayProbe(ip, site),
+      isOpen: (ip: string) => !isDown(ip) && (site === null || blocks.stateOf(ip, site) === 'open'),
+      mayProbe: (ip: string) => !isDown(ip) && site !== null && blocks.mayProbe(ip, site),
     }
     const pick = (mayChoose: (address: Address) => boolean) =>
       choose(set, share ?? other, other, conditions, mayChoose)

@@ -12,7 +12,7 @@
  */
 import type { ByteBudget } from '../../../base/flow/byte-budget.ts'
 import { failPoint } from '../../../base/flow/fail-point.ts'
-import { connectionFaultOf, shortageOf } from '../../../base/process/shortage.ts'
+import { connectionFaultOf, ProxyDown, shortageOf } from '../../../base/process/shortage.ts'
 import { CODE } from '../../../protocols/smtp/codes.ts'
 import type { SmtpConnection, Transaction, TransactionResult } from '../../../protocols/smtp/connection.ts'
 import { needs8bit } from '../../../protocols/smtp/envelope.ts'
@@ -123,7 +123,11 @@ export function createTransport(parts: TransportParts): Transport {
     if (reused) return reused
     await pool.makeRoom(attempt.lane.name)
     const opened = await opener.open(attempt, target, rules)
-    if ('cause' in opened) return failures.addLocal(opened.cause)
+    if ('cause' in opened) {
+      // No other address of the destination can be reached from this one either.
+      if (opened.cause instanceof ProxyDown) return { localFault: opened.cause.message }
+      return failures.addLocal(opened.cause)
+    }
     if ('outcome' in opened) {
       const { outcome, transcript } = opened
       return failures.add({ ...notSent(attempt, outcome, target.name), transcript })
@@ -281,7 +285,7 @@ const notSent = ({ lane, provider }: Attempt, outcome: Outcome, mxHost: string |
   unsent(outcome, { mxHost, provider, attempted: true, sendingIp: sourceIp(lane) })
 
 function resultOf(
-  { provider }: Attempt,
+  { provider, lane }: Attempt,
   { connection, name, transcript }: HeldConnection,
   startedAt: number,
   outcome: Outcome,
@@ -289,7 +293,8 @@ function resultOf(
   const { localAddress, tls, extensions } = connection
   return {
     ...{ outcome, mxHost: name, attempted: true, provider },
-    sendingIp: localAddress,
+    // Behind NAT or a proxy receivers see another address than the connection has here.
+    sendingIp: sourceIp(lane) ?? localAddress,
     tls: tls !== null,
     verified: tls?.verified ?? false,
     utf8: extensions.has('SMTPUTF8'),
@@ -321,14 +326,14 @@ async function contentFor(
 }
 
 function transactionOf(
-  { prepared, recipient, beforeFinalDot }: Attempt,
+  { lane, prepared, recipient, beforeFinalDot }: Attempt,
   content: Content,
   { localAddress }: SmtpConnection,
 ): Transaction {
   return {
     returnPath: prepared.returnPath,
     recipients: [recipient],
-    ...withSource(content, prepared.sourceHeader, localAddress),
+    ...withSource(content, prepared.sourceHeader, sourceIp(lane) ?? localAddress),
     utf8: prepared.utf8,
     requireTls: prepared.tls.required === 'requiretls',
     beforeFinalDot: async () => {
