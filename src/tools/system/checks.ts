@@ -8,6 +8,7 @@
 
 import { X509Certificate } from 'node:crypto'
 import { readFile, statfs } from 'node:fs/promises'
+import { isIP } from 'node:net'
 import { seenAddresses } from '../../base/net/host-addresses.ts'
 import type { Of } from '../../base/shape.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
@@ -321,15 +322,14 @@ async function checkReturnPaths({ config, lostReturnPaths }: CheckParts): Promis
 }
 
 /** Networks often block outgoing port 25 without an error: connections just never succeed. */
-const checkPort = async (parts: Asking): Promise<Finding> => notNeeded(parts) ?? outgoingPort(parts)
+const checkPort = async (parts: Asking): Promise<Finding> =>
+  notNeeded(parts) ?? portFinding(parts, await parts.looks())
 
 /** Whether mail servers can be reached on the port of direct delivery. Never rejects, and takes CHECK_MAX_MS at most. */
 export const outgoingPortIn = (parts: LookParts): Promise<Finding> =>
-  bounded(outgoingPort({ ...parts, looks: () => askServers(parts) }))
+  bounded(askServers(parts).then((looks) => portFinding(parts, looks)))
 
-async function outgoingPort({ config, looks }: LookParts & Pick<Asking, 'looks'>): Promise<Finding> {
-  const { mxPort } = config
-  const { reached, faults } = await looks()
+function portFinding({ config: { mxPort } }: LookParts, { reached, faults }: Looks): Finding {
   if (reached !== null) return ok(`Port ${mxPort} is open outwards: ${reached.host} was reached.`)
   return failed(
     `No mail server could be reached on port ${mxPort}: ${faults.join('; ')}. Ask your provider to open it, or send through a relay (SENDWRIGHT_DELIVERY).`,
@@ -425,7 +425,7 @@ async function checkIpv6(parts: CheckParts): Promise<Finding> {
   const { resolver, config, sourceTowards = systemSource } = parts
   const isConfigured = config.sourceAddresses.length > 0
   const sources = isConfigured
-    ? config.sourceAddresses.map(({ ip }) => ip).filter((ip) => ip.includes(':'))
+    ? config.sourceAddresses.map(({ ip }) => ip).filter((ip) => isIP(ip) === 6)
     : ((await sourceTowards(PUBLIC_IPV6)) ?? [])
   const addresses = [sources].flat().slice(0, ADDRESSES_MAX)
   if (addresses.length === 0)
