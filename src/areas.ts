@@ -164,7 +164,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   add(senderRulesArea(core, { ...metrics, unsubscribable }))
   add(preflightArea(core, { accept: messages.accept, tracker: previewTracker }))
   add(tlsReportsArea(core, { sendMime: messages.sendTlsReport, posts: webhooks.posts }))
-  add(systemArea(core, { ...parts, bounces, certificates, alerts }))
+  add(systemArea(core, { ...parts, bounces, certificates, alerts, relays }))
   const prometheus = add(prometheusArea(core, { delivery: messages.delivery, alerts, jobs: parts.jobs }))
   for (const build of parts.further) add(await build(core))
   // Last: it keeps events for the followers of all.

@@ -9,6 +9,7 @@ import type { JobReport } from '../../platform/jobs/job.ts'
 import type { BouncesArea } from '../../receiving/bounces/area.ts'
 import type { CertificatesArea } from '../../sending/certificates/area.ts'
 import { lostReturnPaths } from '../../sending/domains/names/return-paths.ts'
+import type { RelaysArea } from '../../sending/relays/area.ts'
 import type { AlertsArea } from '../../watching/alerts/area.ts'
 import { PROBE_DOMAINS, runChecks } from './checks.ts'
 import { describeSystem } from './description.ts'
@@ -20,6 +21,7 @@ interface SystemUses {
   bounces: BouncesArea
   certificates: CertificatesArea
   alerts: Pick<AlertsArea, 'triggeredOwn'>
+  relays: Pick<RelaysArea, 'relays' | 'failingLogins'>
   jobs(): Promise<JobReport[]>
   /** The clock of the machine, which may have been stepped since the start. */
   systemClock: Clock
@@ -27,7 +29,7 @@ interface SystemUses {
 
 export function systemArea(
   core: Core,
-  { bounces, certificates, alerts, jobs, systemClock }: SystemUses,
+  { bounces, certificates, alerts, relays, jobs, systemClock }: SystemUses,
 ): Area {
   const { config, store, clock, resolver } = core
   const check = () =>
@@ -49,6 +51,13 @@ export function systemArea(
       async openFiles() {
         const found = await readOpenFiles()
         return found && { ...found, needed: openFilesNeeded(config) }
+      },
+      async relays() {
+        const failing = new Map((await relays.failingLogins()).map((login) => [login.relay, login.failure]))
+        return [...relays.relays.book().relays.values()].map(({ name, host, port }) => ({
+          ...{ name, server: `${host}:${port}` },
+          failure: failing.get(name) ?? null,
+        }))
       },
       otherNodes: () => core.nodes.others().length,
       now: () => systemClock.now(),

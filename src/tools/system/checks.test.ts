@@ -368,3 +368,23 @@ test('whether IPv6 is used, and why not', async (t) => {
     /^warning: IPv6 is used from 2a00:1::25 only: 2a00:1::26 has no reverse name/,
   )
 })
+
+test('the relays are listed, and one that gets no access token is a warning', async (t) => {
+  const internet = await createInternet(t)
+  const [ses, microsoft] = [
+    { name: 'ses', server: 'smtp.example.com:587', failure: null },
+    { name: 'microsoft', server: 'smtp.office365.com:587', failure: 'invalid_grant' },
+  ]
+  const say = async (relays: (typeof ses | typeof microsoft)[] | undefined) => {
+    const parts = { probeDomains: [], ...(relays && { relays: async () => relays }) }
+    const { state, sentence } = (await checksIn(t, internet, {}, parts))('relays')
+    return `${state}: ${sentence}`
+  }
+  assert.match(await say(undefined), /^ok: Not looked at/)
+  assert.equal(await say([]), 'ok: There are no relays.')
+  assert.equal(await say([ses]), 'ok: The relays are ses (smtp.example.com:587).')
+  assert.match(
+    await say([ses, microsoft]),
+    /^warning: No access token for microsoft: invalid_grant\..*ses \(smtp/,
+  )
+})

@@ -70,6 +70,8 @@ export interface CheckParts {
   recentRefusals(): Promise<Refusal[] | null>
   /** Reported by the running service; absent, or null: unknown. */
   openFiles?(): Promise<{ limit: number; open: number; needed: number } | null>
+  /** The relays, with the token server's words where a login got no token; absent: only a running service knows. */
+  relays?(): Promise<readonly { name: string; server: string; failure: string | null }[]>
   /** How many other processes share the running service's database; absent: unknown. */
   otherNodes?(): number
   /** Unix milliseconds. */
@@ -116,6 +118,7 @@ export async function runChecks(given: CheckParts): Promise<CheckResult[]> {
     ['tracking-certificates', checkTrackingCertificates],
     ['own-records', checkOwn],
     ['return-paths', checkReturnPaths],
+    ['relays', checkRelays],
     ['outbound-port-25', checkPort],
     ['public-address', checkPublicAddress],
     ['egress-proxies', checkProxies],
@@ -318,6 +321,18 @@ async function checkReturnPaths({ config, lostReturnPaths }: CheckParts): Promis
   const target = config.dnsTargets.mxHosts[0] ?? ''
   return warning(
     `No MX record of ${found.hosts.join(', ')}${more} leads here, so bounces that come after delivery are lost. Add the MX record 10 ${target}, or give the domain a mailfrom_host that has it.`,
+  )
+}
+
+async function checkRelays({ relays }: CheckParts): Promise<Finding> {
+  const found = await relays?.()
+  if (found === undefined) return ok('Not looked at: only a running service knows its relays.')
+  if (found.length === 0) return ok('There are no relays.')
+  const faults = found.flatMap(({ name, failure }) => (failure === null ? [] : `${name}: ${failure}`))
+  const listed = found.map(({ name, server }) => `${name} (${server})`).join(', ')
+  if (faults.length === 0) return ok(`The relays are ${listed}.`)
+  return warning(
+    `No access token for ${faults.join('; ')}. Mail for these relays waits. The relays are ${listed}.`,
   )
 }
 
