@@ -65,7 +65,11 @@ export class Opener {
       const mode = rules.required ? 'required' : 'opportunistic'
       const held = await this.#connectTo(attempt, target, rules, mode, transcript)
       this.#report(attempt, target, rules, resultOf(rules, held.connection))
-      return held
+      const isOnward = attempt.prepared.tls.required === 'requiretls'
+      if (!isOnward || held.connection.extensions.has('REQUIRETLS')) return held
+      void held.connection.quit()
+      const outcome = noProtection('5.7.30', 'REQUIRETLS needed: the server does not offer it')
+      return { outcome, transcript: { startedAt, lines: transcript.take() } }
     } catch (error) {
       const failure = smtpFailure(error)
       if (failure.stage === 'auth' && failure.reason === 'certificate')

@@ -128,10 +128,6 @@ export function createTransport(parts: TransportParts): Transport {
       const { outcome, transcript } = opened
       return failures.add({ ...notSent(attempt, outcome, target.name), transcript })
     }
-    if (isOnward(attempt) && !opened.connection.extensions.has('REQUIRETLS')) {
-      void opened.connection.quit()
-      return failures.add(resultOf(attempt, opened, clock.now(), noProtection('5.7.30', NOT_OFFERED)))
-    }
     const { result, left } = await transact(attempt, opened, key)
     if (!left || 'localFault' in result) return result
     routing.down.refused(attempt, target, 'the connection was closed')
@@ -265,8 +261,6 @@ function hopeOf({ outcome }: AttemptResult): number {
 
 /** The message goes only to servers that keep REQUIRETLS. */
 const isOnward = ({ prepared }: Attempt) => prepared.tls.required === 'requiretls'
-
-const NOT_OFFERED = 'REQUIRETLS needed: the server does not offer it'
 
 /** The rules of the host rule it out. */
 const outcomeOfRefusal = (
