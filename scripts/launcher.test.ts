@@ -281,6 +281,16 @@ test('on other processors OpenSSL is left alone', (context) => {
   }
 })
 
+test('the service has two arenas of malloc, or as many as the environment says', (context) => {
+  const { app, path } = install(context)
+  symlinkSync(process.execPath, join(app, 'node_modules/.bin/node'))
+  writeFileSync(join(app, 'src/main.ts'), 'console.log(process.env.MALLOC_ARENA_MAX)\n')
+  const arenas = (words: string[], env = {}) => run(path, words, env).stdout.trim()
+  assert.equal(arenas(['serve']), '2')
+  assert.equal(arenas(['serve'], { MALLOC_ARENA_MAX: '8' }), '8')
+  assert.equal(arenas(['keys', 'list']), 'undefined')
+})
+
 test('an old Node, or a strange answer, is refused with what to do', (context) => {
   const { path } = install(context)
   for (const version of ['v20.20.2', 'v9.0.0', 'v23.11.1', 'strange', '']) {

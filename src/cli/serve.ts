@@ -9,6 +9,7 @@ import { type Config, readConfig } from '../platform/config/config.ts'
 import { loadRules } from '../receiving/bounces/rules.ts'
 import { type Service, startService } from '../service.ts'
 import { openFilesFault, openFilesNeeded, readOpenFiles } from '../tools/system/open-files.ts'
+import { freeThreadLimits } from './local/engine-flags.ts'
 import { createHeapGrowth } from './local/heap-growth.ts'
 import { openLogOutput } from './local/log-output.ts'
 import { parseFlags } from './usage.ts'
@@ -35,6 +36,7 @@ export async function serveCommand(args: string[]): Promise<void> {
   const log: Logger = pino(options, output)
   await warnOfOpenFiles(config, log)
   collectAtRest()
+  freeThreadLimits()
   const heap = createHeapGrowth(systemClock, setFlagsFromString)
   const service = await startService(config, log, {
     sending: { accepted: heap.accepted },

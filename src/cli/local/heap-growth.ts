@@ -1,15 +1,15 @@
 /**
- * Keeps memory flat over large batches. A batch of 1,000 makes objects that outlive the young generation and die a
- * second later; V8's own rule lets such garbage reach three times the live heap before a full collection, so memory
- * rises from batch to batch. While batches arrive, and for a while after the last, the heap may only grow by a fraction
- * of its live size. That costs CPU, which single messages, whose objects die young, are spared (docs/decisions: flat
- * memory). The flags that are set at the start stand in `bin/node-settings.sh`.
+ * Keeps memory flat under load. What a message has in flight outlives the young generation and dies soon after; V8's own
+ * rule lets such garbage reach three times the live heap before a full collection. Here a heap may grow to twice its live
+ * size (decision 192). While batches arrive, and for a while after the last, it is less: each makes a thousand messages'
+ * garbage at once, and memory would rise from batch to batch. That costs CPU, which single messages are spared (decision
+ * 25). The flags that are set at the start stand in `bin/node-settings.sh`.
  */
 import type { Clock, Timer } from '../../base/time/clock.ts'
 
-/** In percent of the live heap. V8 reads it at each collection; 0 is V8's own rule. */
+/** In percent of the live heap, in every thread. V8 reads it at each collection. */
 const GROWTH_WITH_BATCHES = 50
-const GROWTH_ALONE = 0
+const GROWTH_ALONE = 100
 /** A message with this many copies is a large batch; smaller ones leave little garbage. */
 const LARGE_BATCH = 100
 /** The last copies of a batch are in flight for some seconds, with a slow relay for minutes. */
@@ -35,6 +35,7 @@ export function createHeapGrowth(clock: Clock, setFlag: (flag: string) => void):
     timer = null
     set(GROWTH_ALONE)
   }
+  set(GROWTH_ALONE)
   return {
     accepted(copies) {
       if (copies < LARGE_BATCH) return

@@ -34,9 +34,7 @@ export function compilePattern(source: string): Pattern {
   if (source === '' || source.length > PATTERN_LENGTH_MAX) {
     throw new PatternSyntaxError(`a pattern has 1 to ${PATTERN_LENGTH_MAX} characters`)
   }
-  const lowered = source.replaceAll(/\\.|[A-Z]/gs, (found) =>
-    found.length === 1 ? found.toLowerCase() : found,
-  )
+  const lowered = inLowerCase(source)
   const literal = literalOf(lowered)
   if (literal !== null) {
     return { source, needed: neededBy(lowered), isIn: (text) => text.includes(literal) }
@@ -48,6 +46,22 @@ export function compilePattern(source: string): Pattern {
   }
   return { source, needed: neededBy(lowered), isIn: (text) => compiled.test(text) }
 }
+
+/** One that `compilePattern` has accepted; it is compiled when a text is first matched with it, which few patterns ever are. */
+export function readPattern(source: string): Pattern {
+  let pattern: Pattern | undefined
+  return {
+    source,
+    needed: neededBy(inLowerCase(source)),
+    isIn(text) {
+      pattern ??= compilePattern(source)
+      return pattern.isIn(text)
+    },
+  }
+}
+
+const inLowerCase = (source: string) =>
+  source.replaceAll(/\\.|[A-Z]/gs, (found) => (found.length === 1 ? found.toLowerCase() : found))
 
 /** The text that a pattern without operators stands for, else null. Half of ours are such; `includes` is quicker. */
 function literalOf(source: string): string | null {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { temporaryFolder } from '../../../test/support/stores.ts'
 import { ConfigError, readConfig } from '../../platform/config/config.ts'
+import { compilePattern } from '../../protocols/smtp/reply-pattern.ts'
 import { classify } from './classify.ts'
 import { ENTITY_NAMES, entityName, loadRules, RuleFileError, type RuleSet } from './rules.ts'
 
@@ -38,6 +39,11 @@ test('our rules: 103, each of an entity with a name', () => {
   assert.equal(rules.rules.length, 103)
   assert.equal(rules.version, '2026-11-27')
   for (const { id, entity } of rules.rules) assert.ok(ENTITY_NAMES[entity], id)
+})
+
+test('all patterns of our rules compile', () => {
+  for (const { patterns } of loadRules(null).rules)
+    for (const { source, needed } of patterns) assert.deepEqual(compilePattern(source).needed, needed, source)
 })
 
 test("an operator's rules come before ours that prove as much; ours can be switched off or replaced", async (t) => {

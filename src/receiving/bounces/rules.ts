@@ -7,7 +7,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { createPrefilter, type Prefilter } from '../../base/needed-text.ts'
-import { compilePattern, type Pattern } from '../../protocols/smtp/reply-pattern.ts'
+import { compilePattern, type Pattern, readPattern } from '../../protocols/smtp/reply-pattern.ts'
 
 export const CATEGORIES = [
   'BOUNCE',
@@ -177,7 +177,7 @@ interface RuleFile {
   off: string[]
 }
 
-/** Compiled once, which takes a tenth of a second: a process of the tests starts hundreds of services. */
+/** Read once: a process of the tests starts hundreds of services. */
 let shippedFile: RuleFile | null = null
 let shippedSet: RuleSet | null = null
 
@@ -187,7 +187,7 @@ let shippedSet: RuleSet | null = null
  * @throws RuleFileError naming every fault of the operator's file, also when it cannot be read
  */
 export function loadRules(operatorFile: string | null): RuleSet {
-  shippedFile ??= readRuleFile(readFileSync(new URL('rules.json', import.meta.url), 'utf8'))
+  shippedFile ??= readRuleFile(readFileSync(new URL('rules.json', import.meta.url), 'utf8'), readPattern)
   const ours = shippedFile
   if (operatorFile === null) {
     shippedSet ??= ruleSet(ours.version, ours.rules)
@@ -199,7 +199,7 @@ export function loadRules(operatorFile: string | null): RuleSet {
   } catch (error) {
     throw new RuleFileError(`cannot be read: ${(error as Error).message}`, { cause: error })
   }
-  const theirs = readRuleFile(text)
+  const theirs = readRuleFile(text, compilePattern)
   const ids = new Set(ours.rules.map(({ id }) => id))
   const faults = [
     ...theirs.off.filter((id) => !ids.has(id)).map((id) => `off: there is no rule "${id}"`),
@@ -235,7 +235,7 @@ function evidenceOf({ fault, vague }: Rule, { source }: Pattern): Evidence {
 const hasWords = (source: string) => /\p{L}/u.test(source.replaceAll(/\\./g, ''))
 
 /** @throws RuleFileError */
-function readRuleFile(text: string): RuleFile {
+function readRuleFile(text: string, makePattern: (source: string) => Pattern): RuleFile {
   let document: unknown
   try {
     document = JSON.parse(text)
@@ -255,7 +255,8 @@ function readRuleFile(text: string): RuleFile {
   const read: Rule[] = []
   const ids = new Set<string>([UNCLASSIFIED.id])
   for (const [index, entry] of (Array.isArray(rules) ? rules.slice(0, RULES_MAX) : []).entries()) {
-    const rule = readRule(entry, (what) => faults.push(`rule ${ruleLabel(entry, index)}: ${what}`))
+    const fault = (what: string) => faults.push(`rule ${ruleLabel(entry, index)}: ${what}`)
+    const rule = readRule(entry, fault, makePattern)
     if (!rule) continue
     if (ids.has(rule.id)) faults.push(`rule "${rule.id}": the id is taken`)
     ids.add(rule.id)
@@ -270,7 +271,11 @@ const ruleLabel = (entry: unknown, index: number) =>
     ? `"${entry['rule-id'].slice(0, 64)}"`
     : `number ${index + 1}`
 
-function readRule(entry: unknown, fault: (what: string) => void): Rule | null {
+function readRule(
+  entry: unknown,
+  fault: (what: string) => void,
+  makePattern: (source: string) => Pattern,
+): Rule | null {
   if (!isObject(entry)) {
     fault('is not an object')
     return null
@@ -308,15 +313,19 @@ function readRule(entry: unknown, fault: (what: string) => void): Rule | null {
     vague: vague as boolean,
     critical: critical as boolean,
     replyClass: replyClass as Rule['replyClass'],
-    patterns: (patterns as string[]).flatMap((source) => compiled(source, fault)),
+    patterns: (patterns as string[]).flatMap((source) => patternOf(source, fault, makePattern)),
     explanation: explanation as string,
     samples: samples as string[],
   }
 }
 
-function compiled(source: string, fault: (what: string) => void): Pattern[] {
+function patternOf(
+  source: string,
+  fault: (what: string) => void,
+  makePattern: (source: string) => Pattern,
+): Pattern[] {
   try {
-    return [compilePattern(source)]
+    return [makePattern(source)]
   } catch (error) {
     fault(`pattern "${source.slice(0, 60)}": ${(error as Error).message}`)
     return []

@@ -24,6 +24,7 @@ const COMPILE_MS_MAX = 3_000
 const START_MS_MAX = 30_000
 const IDLE_MS = MINUTE_MS
 const MEMORY_MAX_MB = 256
+const YOUNG_MAX_MB = 24
 /** `mj-include` would read files (templates.md rule 27); mjml itself is set to ignore it, which hides it. */
 const INCLUDE = /<\s*mj-include/i
 
@@ -88,7 +89,7 @@ class Stopped extends Error {}
 async function startThread(): Promise<Thread> {
   const worker = new Worker(join(import.meta.dirname, 'mjml-worker.ts'), {
     env: {},
-    resourceLimits: { maxOldGenerationSizeMb: MEMORY_MAX_MB },
+    resourceLimits: { maxOldGenerationSizeMb: MEMORY_MAX_MB, maxYoungGenerationSizeMb: YOUNG_MAX_MB },
   })
   worker.on('error', () => {}) // each wait has its own listener; this one is for the time between
   try {
