@@ -1,10 +1,17 @@
 /** What a client demands in MAIL FROM, through the whole service: REQUIRETLS (RFC 8689) and FUTURERELEASE (RFC 4865). */
 import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import nodemailer from 'nodemailer'
+import { SMTPServer } from 'smtp-server'
+import { createAuthority } from '../support/certificates.ts'
 import { createInternet } from '../support/internet.ts'
-import { eventually, startTestService, type TestService } from '../support/service.ts'
+import { eventually, ownAddress, startTestService, type TestService } from '../support/service.ts'
+import { AUTHORIZATION, startProcess } from '../support/service-process.ts'
 import { type Dialogue, openDialogue, plainLogin } from '../support/smtp-dialogue.ts'
 import type { Sink } from '../support/smtp-sink.ts'
+import { temporaryFolder } from '../support/stores.ts'
 
 const PASSWORD = 'correct-horse'
 
@@ -145,4 +152,53 @@ test('FUTURERELEASE: the message is scheduled, survives a restart, and two times
   const queue = await service.call('GET', '/sendwright/v1/system')
   assert.equal(queue.body.queue.scheduled ?? queue.body.queue.waiting, 2, JSON.stringify(queue.body.queue))
   assert.equal(rig.sink.connections.total, 0)
+})
+
+test('other programs: REQUIRETLS from nodemailer through the service to smtp-server, by a name that DNSSEC proves', async (t) => {
+  const internet = await createInternet(t)
+  internet.dns.authentic = true
+  const authority = createAuthority()
+  const folder = await temporaryFolder(t)
+  const ca = join(folder, 'ca.pem')
+  await writeFile(ca, authority.cert)
+  const taken = Promise.withResolvers<{ args: object | boolean; secure: boolean }>()
+  const server = new SMTPServer({
+    ...authority.issue(['mx.receiver.example']),
+    authOptional: true,
+    hideREQUIRETLS: false,
+    onData(stream, session, done) {
+      stream.resume().on('end', () => {
+        const from = session.envelope.mailFrom
+        taken.resolve({ args: from === false ? false : from.args, secure: session.secure })
+        done()
+      })
+    },
+  })
+  const [receiver, host] = [ownAddress(), ownAddress()]
+  await new Promise<void>((resolve) => void server.listen(internet.port, receiver, resolve))
+  t.after(() => new Promise<void>((resolve) => server.close(resolve)))
+  internet.host('receiver.example', 'mx.receiver.example', receiver)
+  const settings = { SENDWRIGHT_DATA: folder, SENDWRIGHT_SMTP_HOST: host, SENDWRIGHT_SMTP_PORT: '2525' }
+  const process = await startProcess(host, { ...internet.env, ...settings, NODE_EXTRA_CA_CERTS: ca })
+  t.after(() => process.end('SIGKILL'))
+  const login = `postmaster@${process.domain}`
+  const changed = await fetch(`${process.url}/v3/domains/${process.domain}/credentials/postmaster`, {
+    method: 'PUT',
+    headers: { authorization: AUTHORIZATION },
+    body: new URLSearchParams({ password: PASSWORD }),
+  })
+  assert.equal(changed.status, 200)
+  const client = nodemailer.createTransport({
+    ...{ host, port: 2525, requireTLS: true, auth: { user: login, pass: PASSWORD } },
+    tls: { rejectUnauthorized: false },
+  })
+  t.after(() => client.close())
+  await client.sendMail({
+    from: `Shop <shop@${process.domain}>`,
+    ...{ to: 'user@receiver.example', subject: 'hello', text: 'Hi.' },
+    requireTLSExtensionEnabled: true,
+  })
+  const { args, secure } = await taken.promise
+  assert.ok(secure)
+  assert.equal((args as { REQUIRETLS?: boolean }).REQUIRETLS, true)
 })

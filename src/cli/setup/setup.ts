@@ -260,7 +260,9 @@ async function withResolver<T>(
 
 /** The settings that matter here, without the others' faults: they may be what this run mends. */
 function networkSettings(present: NodeJS.ProcessEnv, more: Record<string, string> = {}): Config {
-  const names = ['DNS', 'MX_PORT', 'ALLOW_NETWORKS', 'IPS', 'HOSTNAME'].map((name) => `SENDWRIGHT_${name}`)
+  const names = ['DNS', 'MX_PORT', 'ALLOW_NETWORKS', 'IPS', 'EGRESS', 'HOSTNAME'].map(
+    (name) => `SENDWRIGHT_${name}`,
+  )
   const env = Object.fromEntries(names.map((name) => [name, present[name]]))
   return readConfig({ ...env, ...more }, { bounceRules: loadRules })
 }

@@ -11,6 +11,7 @@ import { selfSignedCertificate } from '../../base/net/certificate.ts'
 import { systemClock } from '../../base/time/clock.ts'
 import { readConfig } from '../../platform/config/config.ts'
 import { createResolver } from '../../protocols/dns/resolver.ts'
+import type { RelayView } from '../../sending/relays/shapes.ts'
 import { type CheckParts, type CheckResult, runChecks } from './checks.ts'
 import { addressIn } from './seen-addresses.ts'
 
@@ -366,5 +367,31 @@ test('whether IPv6 is used, and why not', async (t) => {
   assert.match(
     await say({ SENDWRIGHT_IPS: `${ip},${other}` }),
     /^warning: IPv6 is used from 2a00:1::25 only: 2a00:1::26 has no reverse name/,
+  )
+})
+
+test('the relays are listed, and one that is closed or gets no access token is a warning', async (t) => {
+  const internet = await createInternet(t)
+  const relay = (name: string, more: object = {}) => ({
+    ...{ name, pause: null, login: null, state: { word: 'open', why: null, since: null } },
+    ...more,
+  })
+  const say = async (relays: object[] | null) => {
+    const parts = { probeDomains: [], ...(relays && { relays: async () => relays as RelayView[] }) }
+    const { state, sentence } = (await checksIn(t, internet, {}, parts))('relays')
+    return `${state}: ${sentence}`
+  }
+  assert.match(await say(null), /^ok: .* running service only/)
+  assert.equal(await say([]), 'ok: There are no relays.')
+  assert.equal(await say([relay('ses')]), 'ok: ses is open.')
+  const closed = { state: { word: 'blocked', why: '535 no', since: '2026-11-27T12:00:00.000Z' } }
+  assert.match(
+    await say([relay('ses'), relay('isp', closed)]),
+    /^warning: ses is open\. isp is blocked .*"535 no"/,
+  )
+  const tokenless = { login: { oauth: { error: 'invalid_grant' } } }
+  assert.equal(
+    await say([relay('microsoft', tokenless)]),
+    'warning: microsoft gets no access token: invalid_grant.',
   )
 })

@@ -119,6 +119,7 @@ export async function runChecks(given: CheckParts): Promise<CheckResult[]> {
     ['tracking-certificates', checkTrackingCertificates],
     ['own-records', checkOwn],
     ['return-paths', checkReturnPaths],
+    ['relays', checkRelays],
     ['outbound-port-25', checkPort],
     ['public-address', checkPublicAddress],
     ['egress-proxies', checkProxies],
@@ -128,7 +129,6 @@ export async function runChecks(given: CheckParts): Promise<CheckResult[]> {
     ['sender-policy', checkSenderPolicy],
     ['blocklists', checkBlocklists],
     ['refusals', checkRefusals],
-    ['relays', checkRelays],
   ]
   return Promise.all(
     checks.map(async ([name, check]) => {
@@ -529,11 +529,15 @@ async function checkRelays({ relays }: CheckParts): Promise<Finding> {
   if (relays === undefined) return ok('The state of relays is known to a running service only.')
   const all = await relays()
   if (all.length === 0) return ok('There are no relays.')
-  const sentences = all.map(({ name, state, pause }) => {
+  const sentences = all.map(({ name, state, pause, login }) => {
+    const tokenFault = login?.oauth?.error ?? null
+    if (tokenFault !== null) return `${name} gets no access token: ${tokenFault}.`
     if (pause !== null) return `${name} is paused since ${pause.since}.`
     if (state.word === 'open') return `${name} is open.`
     return `${name} is ${state.word} since ${state.since}: "${state.why}". POST /sendwright/v1/relays/${name}/test says more.`
   })
-  const isFailing = all.some(({ state }) => state.word !== 'open')
+  const isFailing = all.some(
+    ({ state, login }) => state.word !== 'open' || (login?.oauth?.error ?? null) !== null,
+  )
   return (isFailing ? warning : ok)(sentences.join(' '))
 }

@@ -150,6 +150,7 @@ export const SYSTEM_TEXT = {
     'tracking-certificates': 'Certificates of tracking hosts',
     'own-records': 'DNS records of the service',
     'return-paths': 'Ways back for bounces',
+    relays: 'Relays',
     'outbound-port-25': 'Outbound port 25',
     'reverse-names': 'Reverse names of addresses',
     ipv6: 'IPv6',

@@ -32,7 +32,8 @@ export interface OpeningParts {
 
 type Opened =
   | HeldConnection
-  | { outcome: Outcome; transcript: AttemptResult['transcript']; failure: SmtpFailure }
+  /** `failure` is null where the server does what it should, and the message asks for more. */
+  | { outcome: Outcome; transcript: AttemptResult['transcript']; failure: SmtpFailure | null }
   /** A fault of this machine, perhaps: says nothing about the peer. */
   | { cause: unknown }
 
@@ -66,7 +67,11 @@ export class Opener {
       const mode = rules.required ? 'required' : 'opportunistic'
       const held = await this.#connectTo(attempt, target, rules, mode, transcript)
       this.#report(attempt, target, rules, resultOf(rules, held.connection))
-      return held
+      const isOnward = attempt.prepared.tls.required === 'requiretls'
+      if (!isOnward || held.connection.extensions.has('REQUIRETLS')) return held
+      void held.connection.quit()
+      const outcome = noProtection('5.7.30', 'REQUIRETLS needed: the server does not offer it')
+      return { outcome, transcript: { startedAt, lines: transcript.take() }, failure: null }
     } catch (error) {
       const failure = smtpFailure(error)
       if (failure.stage === 'auth' && failure.reason === 'certificate')

@@ -19,7 +19,7 @@ const MAY_HAVE_IT: RelayFault = { isSure: false, mayMove: false }
 
 /** Faults of this machine, or of the message. */
 const NOT_ITS = new Set<SmtpFailure['reason']>(['local', 'message', 'address', 'too-large', 'aborted'])
-const STATED = new Set<SmtpFailure['reason']>(['refused', 'certificate', 'unsupported', 'tls'])
+const STATED = new Set<SmtpFailure['reason']>(['refused', 'certificate', 'unsupported', 'tls', 'login'])
 
 /** Null: the failure says nothing about the relay. */
 export function relayFaultOf({ stage, reason, reply, afterFinalDot }: SmtpFailure): RelayFault | null {

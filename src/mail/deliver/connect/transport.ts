@@ -125,10 +125,6 @@ export function createTransport(parts: TransportParts): Transport {
       const result = notSent(attempt, opened.outcome, target.name, opened.transcript)
       return failures.add(result, faultOfOpening(attempt, opened.failure))
     }
-    if (isOnward(attempt) && !opened.connection.extensions.has('REQUIRETLS')) {
-      void opened.connection.quit()
-      return failures.add(resultOf(attempt, opened, clock.now(), noProtection('5.7.30', NOT_OFFERED)))
-    }
     const { result, left } = await transact(attempt, opened, key)
     if (!left || 'localFault' in result) return result
     routing.down.refused(attempt, target, 'the connection was closed')
@@ -228,7 +224,8 @@ const notSentAgain = (attempt: Attempt, { name }: Target, reason: string) =>
   notSent(attempt, connectionFailure(`${reason} (not tried again within a minute)`), name)
 
 /** A relay is not to blame for lacking the TLS that only the sender of this message wants. */
-function faultOfOpening({ relay, prepared }: Attempt, failure: SmtpFailure): RelayFault | null {
+function faultOfOpening({ relay, prepared }: Attempt, failure: SmtpFailure | null): RelayFault | null {
+  if (failure === null) return null
   const isItsRule = relay?.tls === 'required' || relay?.tls === 'implicit'
   const isTlsFault = failure.stage === 'tls' || failure.stage === 'starttls'
   const { required } = prepared.tls
@@ -303,8 +300,6 @@ function hopeOf({ outcome }: AttemptResult): number {
 
 /** The message goes only to servers that keep REQUIRETLS. */
 const isOnward = ({ prepared }: Attempt) => prepared.tls.required === 'requiretls'
-
-const NOT_OFFERED = 'REQUIRETLS needed: the server does not offer it'
 
 /** The rules of the host rule it out. */
 const outcomeOfRefusal = (
