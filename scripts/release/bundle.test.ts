@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
+import { isAscii } from 'node:buffer'
 import { execFile } from 'node:child_process'
-import { existsSync, readFileSync, realpathSync, renameSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, realpathSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
@@ -19,10 +20,11 @@ test('a bundle holds its libraries, finds its files and threads elsewhere, and l
         import { word } from 'library'
         import { twice } from '../base/twice.ts'
         const text = readFileSync(new URL('words.txt', import.meta.url), 'utf8')
+        const übrig = /^[→😀]{2}$/u.test('→😀') ? 'é' : ''
         export async function told(): Promise<string> {
           const thread = new Worker(join(import.meta.dirname, 'some-thread.ts'))
           const heard = await new Promise<string>((done) => thread.once('message', done))
-          return twice(text + word + heard)
+          return twice(text + word + heard) + übrig
         }`,
       'src/a/some-thread.ts': `
         import { parentPort } from 'node:worker_threads'
@@ -42,12 +44,16 @@ test('a bundle holds its libraries, finds its files and threads elsewhere, and l
   renameSync(join(root, 'src'), join(root, 'src-away'))
   renameSync(join(root, 'node_modules'), join(root, 'modules-away'))
   const { stdout } = await promisify(execFile)(process.execPath, [join(root, 'moved/main.js')])
-  assert.equal(stdout, 'abccabcc\n')
+  assert.equal(stdout, 'abccabccé\n')
   assert.match(
     readFileSync(join(root, 'moved/licenses.md'), 'utf8'),
     /## library 1\.0\.0 \(MIT\)\n\nDo as you like\./,
   )
   assert.ok(!existsSync(join(root, 'moved/a/b.test.js')))
+  const programs = readdirSync(join(root, 'moved'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.js'))
+    .map((name) => readFileSync(join(root, 'moved', name)))
+  assert.ok(programs.every(isAscii), 'its source takes one byte a character in memory')
 })
 
 test('the manifest and the lock file have the libraries outside the program and what these need', () => {

@@ -55,6 +55,7 @@ export async function bundleSources(from: string, to: string): Promise<readonly 
   })
   await build.close()
   const chunks = output.filter((file) => file.type === 'chunk')
+  for (const chunk of chunks) writeFileSync(join(to, chunk.fileName), inAscii(chunk))
   const within = new Set(chunks.map(({ fileName }) => fileName))
   for (const name of chunks.flatMap(({ imports, dynamicImports }) => [...imports, ...dynamicImports]))
     if (!within.has(name) && !isBuiltin(name) && !UNBUNDLED.includes(name))
@@ -65,6 +66,20 @@ export async function bundleSources(from: string, to: string): Promise<readonly 
 
 const programsOf = (file: string): string[] =>
   [...readFileSync(file, 'utf8').matchAll(PROGRAM_NAME)].map(([, name]) => join(dirname(file), `${name}.ts`))
+
+/**
+ * The same program in ASCII: in strings, templates, patterns and names an escape stands for the same character. V8 keeps a
+ * source as long as the program runs, with two bytes for each character if Node has read one beyond ASCII.
+ * @throws Error where an escape would mean something else
+ */
+function inAscii({ fileName, code }: { fileName: string; code: string }): string {
+  const escaped = /\\[\u0080-\uffff]|String\.raw`[^`]*[\u0080-\uffff]/.exec(code)
+  if (escaped) throw new Error(`${fileName}: "${escaped[0]}" cannot be written in ASCII`)
+  return code.replace(
+    /[\u0080-\uffff]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+}
 
 /** A source finds its files by its own place, which a chunk does not have: it gets that place below the bundle's root. */
 function placesOfSources(from: string): Plugin {

@@ -1745,8 +1745,8 @@ export interface Shaping {
   /** Path of the operator's file; null: there is none */ file: string | null
   /** When it was read */ loaded_at: string
   /** What is wrong with the newest file, if it is not in force */ faults: string[]
-  /** Where no provider is known */ default: { connections: number; messages_per_connection: number; messages_per_second: number | null; recovery_seconds: number; blocked_pause_seconds: number; blocked_pause_max_seconds: number; replies: ({ code: string; patterns: string[]; action: 'slow-down' | 'fewer-connections' | 'ignore' | 'block' })[] }
-  /** Providers */ providers: ({ site: string; mx: string[]; connections: number; messages_per_connection: number; messages_per_second: number | null; recovery_seconds: number; blocked_pause_seconds: number; blocked_pause_max_seconds: number; replies: ({ code: string; patterns: string[]; action: 'slow-down' | 'fewer-connections' | 'ignore' | 'block' })[] })[]
+  /** Where no provider is known */ default: { prefer: 'ipv4' | 'ipv6' | 'ipv4-only' | 'ipv6-only' | null; connections: number; messages_per_connection: number; messages_per_second: number | null; recovery_seconds: number; blocked_pause_seconds: number; blocked_pause_max_seconds: number; replies: ({ code: string; patterns: string[]; action: 'slow-down' | 'fewer-connections' | 'ignore' | 'block' })[] }
+  /** Providers */ providers: ({ site: string; mx: string[]; prefer: 'ipv4' | 'ipv6' | 'ipv4-only' | 'ipv6-only' | null; connections: number; messages_per_connection: number; messages_per_second: number | null; recovery_seconds: number; blocked_pause_seconds: number; blocked_pause_max_seconds: number; replies: ({ code: string; patterns: string[]; action: 'slow-down' | 'fewer-connections' | 'ignore' | 'block' })[] })[]
   /** What is ordered over them */ overrides: SiteOrder[]
 }
 

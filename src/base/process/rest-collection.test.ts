@@ -12,12 +12,18 @@ type Look = [busy: number, heldMb: number]
 beforeEach(() => mock.timers.enable({ apis: ['setTimeout', 'setInterval'] }))
 afterEach(() => mock.timers.reset())
 
-/** A thread whose looks find, one after the other, how busy it was and what it held; `live` is left by a collection. */
-function follow(looks: Look[], live = 20): number[] {
+/**
+ * A thread whose looks find, one after the other, how busy it was and what it held; `live` is left by a collection.
+ * @param everyMs times between the looks
+ */
+function follow(
+  looks: Look[],
+  { live = 20, startLooks = 0, everyMs = looks.map(() => 10_000) } = {},
+): number[] {
   const collectedAt: number[] = []
   let at = -1
   let held = 0
-  const { stop } = collectAtRest({
+  const probes = {
     busy() {
       at += 1
       held = (looks[at]?.[1] ?? 0) * MB
@@ -28,8 +34,9 @@ function follow(looks: Look[], live = 20): number[] {
       collectedAt.push(at)
       held = live * MB
     },
-  })
-  for (let n = 0; n < looks.length; n += 1) mock.timers.tick(10_000)
+  }
+  const { stop } = collectAtRest(probes, 10_000, startLooks)
+  for (const ms of everyMs) mock.timers.tick(ms)
   stop()
   mock.timers.tick(60_000)
   assert.equal(at, looks.length - 1)
@@ -43,7 +50,7 @@ const trickle: Look = [0.015, 90]
 const after = (...looks: Look[]) => looks
 
 const table: [string, Look[], number[]][] = [
-  ['a minute after the start, once', after(...rest(30), ...rest(30)), [5]],
+  ['a minute after work at the start, once', after(...rest(30), ...rest(30)), [5]],
   ['not while it works', after(work(30), [0.02, 90], work(90), work(90), work(90), work(90), work(200)), []],
   ['once after each work', after(work(90), ...rest(30), ...rest(30), work(60), ...rest(30)), [6, 19]],
   ['not after a shorter rest', after(...rest(30).slice(1), work(90), ...rest(30).slice(1), work(90)), []],
@@ -57,6 +64,18 @@ const table: [string, Look[], number[]][] = [
 ]
 for (const [what, looks, expected] of table)
   test(`a thread at rest is collected ${what}`, () => assert.deepEqual(follow(looks), expected))
+
+test('a thread is collected at its first rest after the start, then a minute after work', () => {
+  const looks = [work(60), trickle, ...rest(60).slice(5), ...rest(30), work(60), ...rest(60)]
+  const everyMs = looks.map((_, at) => (at < 3 ? 2_000 : 10_000))
+  assert.deepEqual(follow(looks, { startLooks: 10, everyMs }), [2, 15])
+})
+
+test('a thread that works from the start on is collected a minute after it', () => {
+  const looks = [work(60), work(60), trickle, ...rest(60)]
+  const everyMs = looks.map((_, at) => (at < 3 ? 2_000 : 10_000))
+  assert.deepEqual(follow(looks, { startLooks: 3, everyMs }), [8])
+})
 
 test('in Node it gives back what a burst left, on every thread, and lets the thread end', (t) => {
   const program = `

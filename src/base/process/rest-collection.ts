@@ -2,7 +2,8 @@
  * Returns memory after work (decision 47). V8 collects when a heap grows; in an idle service nothing grows, and garbage of
  * the last burst stays: more than a third of the memory. So each thread checks now and then whether it is idle after work,
  * and after an idle minute runs one full collection that returns all free pages. V8 also drops shapes of objects that are
- * unused at that time, and their code, so the next work of that kind starts a little slower. Hence the minute.
+ * unused at that time, and their code, so the next work of that kind starts a little slower. Hence the minute. After the
+ * start there is no such code yet, and the first rest suffices.
  */
 import { performance } from 'node:perf_hooks'
 import { getHeapStatistics } from 'node:v8'
@@ -10,8 +11,11 @@ import { threadId } from 'node:worker_threads'
 
 const LOOK_EVERY_MS = 10_000
 const QUIET_LOOKS = 6
+/** More frequent looks after the start, until the first rest; whoever works all that time has warmed up. */
+const START_LOOKS = 10
+const START_LOOK_SHARE = 1 / 5
 /** One thread at a time: two collections at once compete for processors. */
-const TURN_MS = 1_000
+const TURN_MS = 250
 /**
  * Shares of the time in which the event loop was busy; between them is neither work nor rest. That of an idle main thread
  * is 0.002 to 0.003, so a few messages a second still count as rest.
@@ -36,28 +40,33 @@ interface RestProbes {
 export function collectAtRest(
   probes: RestProbes | null = threadProbes(),
   lookEveryMs = LOOK_EVERY_MS,
+  startLooks = START_LOOKS,
 ): { stop(): void } {
   if (probes === null) return { stop() {} }
   let worked = true // starting is work
   let quiet = 0
   let heldThen = 0
+  let startLooksLeft = startLooks
   const look = () => {
     const busy = probes.busy()
     if (busy >= WORK_FROM) worked = true
     quiet = busy < REST_BELOW ? quiet + 1 : 0
-    if (!worked || quiet < QUIET_LOOKS) return
+    if (!worked || quiet < (startLooksLeft > 0 ? 1 : QUIET_LOOKS)) {
+      startLooksLeft--
+      return
+    }
+    startLooksLeft = 0
     worked = false
     if (probes.held() - heldThen < GROWTH_MIN) return
     probes.collect()
     heldThen = probes.held()
   }
-  let timer = setTimeout(
-    () => {
-      look()
-      timer = setInterval(look, lookEveryMs).unref()
-    },
-    lookEveryMs + threadId * TURN_MS,
-  ).unref()
+  const untilLook = () => (startLooksLeft > 0 ? lookEveryMs * START_LOOK_SHARE : lookEveryMs)
+  const lookAgain = () => {
+    look()
+    timer = setTimeout(lookAgain, untilLook()).unref()
+  }
+  let timer = setTimeout(lookAgain, untilLook() + threadId * TURN_MS).unref()
   return { stop: () => clearTimeout(timer) }
 }
 

@@ -3,8 +3,8 @@
  * answers there, so secrets may be sent.
  */
 import { lstatSync, type Stats, statSync } from 'node:fs'
-import { request } from 'node:http'
 import { Readable } from 'node:stream'
+import { request } from '../../base/net/node-http.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { socketFile, socketPath } from '../../platform/http/listening/local-socket.ts'
 import { secretFile } from '../../platform/store/secrets/secret-file.ts'

@@ -9,6 +9,7 @@ import { bounceConsequences } from '../../sending/suppressions/automatic.ts'
 import { describeDelivery, type PrepareParts, prepareDelivery } from '../compose/prepare.ts'
 import { transcriptStatement } from '../deliver/attempt/transcripts.ts'
 import { createQueue } from '../deliver/claim/queue.ts'
+import { createSystemSources } from '../deliver/connect/address-families.ts'
 import { deniedHosts } from '../deliver/connect/denied-hosts.ts'
 import type { Egress } from '../deliver/connect/egress.ts'
 import { createStoredPolicies } from '../deliver/connect/receiver-tls.ts'
@@ -132,5 +133,7 @@ function nextHopOf(
   }
   const policies = createStoredPolicies({ store, resolver, clock, allow })
   const deny = deniedHosts(config.mxDeny)
-  return { kind: 'direct', port: config.mxPort, resolver, allow, deny, policies }
+  const isChecked = config.requireFcrdns !== 'off' && config.sourceAddresses.length === 0
+  const systemSources = isChecked ? createSystemSources({ resolver, clock }) : undefined
+  return { kind: 'direct', port: config.mxPort, resolver, allow, deny, systemSources, policies }
 }

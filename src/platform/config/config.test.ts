@@ -275,3 +275,25 @@ test('docs/settings.md lists exactly the settings that are read', () => {
     'rows without a setting',
   )
 })
+
+test('addresses whose names must agree, and mail hosts that get nothing', () => {
+  const rule = (text?: string) =>
+    readConfig(text === undefined ? {} : { SENDWRIGHT_REQUIRE_FCRDNS: text }).requireFcrdns
+  assert.deepEqual([undefined, 'ipv6', 'yes', 'on', 'off', '0'].map(rule), [
+    'ipv6',
+    'ipv6',
+    'all',
+    'all',
+    'off',
+    'off',
+  ])
+  assert.match(faultsOf({ SENDWRIGHT_REQUIRE_FCRDNS: 'ipv4' })[0] ?? '', /neither yes nor no/)
+  const { mxDeny } = readConfig({ SENDWRIGHT_MX_DENY: '*.MX.example, mx?.bad.test,2001:db8::/32,192.0.2.1' })
+  assert.deepEqual(mxDeny, ['*.mx.example', 'mx?.bad.test', '2001:db8::/32', '192.0.2.1'])
+  for (const text of ['*', '?.*', 'a b', 'mx[1]', '192.0.2.0/33', '^mx$'])
+    assert.match(
+      faultsOf({ SENDWRIGHT_MX_DENY: text }).join(),
+      /SENDWRIGHT_MX_DENY: .* is (?:neither|not)/,
+      text,
+    )
+})

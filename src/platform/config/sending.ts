@@ -36,6 +36,9 @@ export type DeliveryMode =
       auth: { user: string; password: string; allowUnverified: boolean } | null
     }
 
+/** Addresses whose forward and reverse DNS must agree. */
+export type FcrdnsRule = 'off' | 'ipv6' | 'all'
+
 /** One address this node sends from, in canonical form: `[local@]ip[=shared|=spare][@helo.name]`. */
 export interface SourceAddress {
   /** As receivers see it, which is its name everywhere. */
@@ -70,8 +73,8 @@ export function readSending(readers: Readers, publicUrl: string) {
     /** Connections held open to the relay at a time. Postfix as a receiver allows one client 50 (smtpd_client_connection_count_limit). */
     relayConnections: setting('RELAY_CONNECTIONS', wholeNumber(1, 1_000, 'connections'), () => 50),
     sourceAddresses: readSourceAddresses(readers),
-    /** Addresses whose forward and reverse DNS do not agree are not used. */
-    requireFcrdns: setting('REQUIRE_FCRDNS', flag, () => false),
+    /** Which addresses are not used, or for IPv6 only where nothing else is left, unless forward and reverse DNS agree. */
+    requireFcrdns: setting<FcrdnsRule>('REQUIRE_FCRDNS', fcrdnsRule, () => 'ipv6'),
     /** Messages per stage of a warm-up. */
     warmupPlan: setting('WARMUP_PLAN', list(wholeNumber(1, COUNT_MAX, 'messages')), () => WARMUP_PLAN),
     /** Addresses that accounts request are put on warm-up. */
@@ -258,6 +261,11 @@ function mailHosts(text: string): string {
   if (!/^[a-z0-9_.*?-]{1,253}$/i.test(text) || !/[a-z0-9]/i.test(text))
     throw new Error(`${quoted(text)} is neither a host name, which may have * and ?, nor a network`)
   return text.toLowerCase()
+}
+
+function fcrdnsRule(text: string): FcrdnsRule {
+  if (text.toLowerCase() === 'ipv6') return 'ipv6'
+  return flag(text) ? 'all' : 'off'
 }
 
 function rateLimit(text: string): number | null {

@@ -16,15 +16,11 @@
  */
 
 import { readFileSync } from 'node:fs'
-import {
-  type ClientRequest,
-  Agent as HttpAgent,
-  type IncomingMessage,
-  request as requestHttp,
-} from 'node:http'
+import type { ClientRequest, IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
 import { isIP, type LookupFunction, type Socket } from 'node:net'
 import { anyCidrContains, type Cidr, isPublicAddress, parseIp } from '../../base/net/ip.ts'
+import { Agent as HttpAgent, request as requestHttp } from '../../base/net/node-http.ts'
 import type { Clock, Timer } from '../../base/time/clock.ts'
 import type { Resolver } from '../../protocols/dns/resolver.ts'
 import { type Chunk, chunkSize, type LazyChunk } from '../../protocols/message/mime-message.ts'

@@ -1,5 +1,6 @@
 /** Every address with what decides who may send from it, as one value that is replaced at each change. Pure. */
-import type { SourceAddress } from '../../platform/config/sending.ts'
+import { isPublicAddress } from '../../base/net/ip.ts'
+import type { FcrdnsRule, SourceAddress } from '../../platform/config/sending.ts'
 import type {
   DynamicPoolMemberRow,
   DynamicPoolRow,
@@ -24,6 +25,8 @@ export interface Address {
   isEnabled: boolean
   /** In the configuration of this process. */
   isLocal: boolean
+  /** IPv6 without a confirmed name: only where no other address of the set reaches the destination. */
+  isDoubtful: boolean
   /** Name for EHLO; null: the service's own. */
   helo: string | null
   /** The address of this machine behind NAT; null: `ip` itself, or none here. */
@@ -78,7 +81,7 @@ export interface BookRows {
 
 interface BookSettings {
   configured: readonly SourceAddress[]
-  requireFcrdns: boolean
+  requireFcrdns: FcrdnsRule
   /** Unix milliseconds: addresses that no process has named since are out of use. */
   seenSince: number
 }
@@ -91,13 +94,15 @@ export function createBook(rows: BookRows, settings: BookSettings): AddressBook 
   const addresses = rows.ips.map((row): Address => {
     const configured = local.get(row.ip)
     const isSeen = configured !== undefined || Number(row.seen_at) >= settings.seenSince
-    const isConfirmed = !settings.requireFcrdns || Number(row.is_confirmed ?? 0) === 1
+    const isConfirmed = Number(row.is_confirmed ?? 0) === 1
+    const { requireFcrdns } = settings
     return {
       ip: row.ip,
       isDedicated: Number(row.is_dedicated) === 1,
       accountId: row.account_id,
-      isEnabled: isSeen && isConfirmed && Number(row.is_enabled) === 1,
+      isEnabled: isSeen && (isConfirmed || requireFcrdns !== 'all') && Number(row.is_enabled) === 1,
       isLocal: configured !== undefined,
+      isDoubtful: requireFcrdns === 'ipv6' && !isConfirmed && row.ip.includes(':') && isPublicAddress(row.ip),
       helo: configured?.helo ?? null,
       localIp: configured?.localIp ?? null,
       proxy: configured?.proxy ? proxyName(configured.proxy) : null,

@@ -14,6 +14,7 @@
 import { type MaybePromise, whenKnown } from '../../base/flow/cache.ts'
 import { spread } from '../../base/flow/spread.ts'
 import { canonicalIp } from '../../base/net/ip.ts'
+import type { Reach } from '../../mail/deliver/connect/routing.ts'
 import type { Routed } from '../../mail/deliver/contract.ts'
 import { NO_SOURCE, type Source } from '../../mail/deliver/lanes/lanes.ts'
 import { SYSTEM_ACCOUNT_ID } from '../../platform/store/account-rows.ts'
@@ -36,7 +37,7 @@ export interface Sources {
    */
   sourceOf(
     delivery: Routed,
-    reaches: (ip: string) => boolean,
+    reaches: (ip: string) => Reach,
     site: string,
   ): MaybePromise<Source | null | typeof NO_SOURCE>
   /**
@@ -83,7 +84,7 @@ export function createSources(parts: SourceParts): Sources {
   function addressOf(
     delivery: Routed,
     sender: SenderSettings,
-    reaches: (ip: string) => boolean,
+    reaches: (ip: string) => Reach,
     site: string | null,
   ) {
     const { source_key: key = '', recipient_domain: recipientDomain } = delivery
@@ -110,7 +111,7 @@ export function createSources(parts: SourceParts): Sources {
     return { best, own, refused }
   }
 
-  function chosen(delivery: Routed, sender: SenderSettings, reaches: (ip: string) => boolean, site: string) {
+  function chosen(delivery: Routed, sender: SenderSettings, reaches: (ip: string) => Reach, site: string) {
     const { own, refused } = addressOf(delivery, sender, reaches, site)
     if (refused !== null) allowance.diverted(refused, site)
     return own === null ? NO_SOURCE : { ip: own.ip, helo: own.helo }

@@ -337,3 +337,34 @@ test('what receivers refuse because of this host is a warning that says what to 
     assert.match(check('refusals').sentence, says)
   }
 })
+
+test('whether IPv6 is used, and why not', async (t) => {
+  const internet = await createInternet(t)
+  const [ip, other] = ['2a00:1::25', '2a00:1::26']
+  const reverse = '5.2.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.1.0.0.0.0.0.a.2.ip6.arpa'
+  const say = async (env: Record<string, string>, source: string | null = null) => {
+    const parts = { probeDomains: [], sourceTowards: async () => source }
+    const { state, sentence } = (await checksIn(t, internet, env, parts))('ipv6')
+    return `${state}: ${sentence}`
+  }
+  assert.match(await say({}), /^ok: IPv6 is not used: this host has no IPv6 address/)
+  assert.match(await say({ SENDWRIGHT_IPS: ADDRESS }), /^ok: IPv6 is not used: SENDWRIGHT_IPS names no/)
+  const only = /^warning: IPv6 is not used: 2a00:1::25 has no reverse name .* cannot be reached otherwise\./
+  assert.match(await say({}, ip), only)
+  assert.match(await say({ SENDWRIGHT_IPS: `${ADDRESS},${ip}` }), only)
+  assert.match(
+    await say({ SENDWRIGHT_IPS: ip, SENDWRIGHT_REQUIRE_FCRDNS: 'yes' }),
+    /^warning: .* No mail leaves from there\./,
+  )
+  assert.match(
+    await say({ SENDWRIGHT_REQUIRE_FCRDNS: 'off' }, ip),
+    /^ok: IPv6 is used from 2a00:1::25, with a reverse name or without/,
+  )
+  internet.dns.set(reverse, 'PTR', ['mail.sender.example'])
+  internet.dns.set('mail.sender.example', 'AAAA', [ip])
+  assert.equal(await say({}, ip), 'ok: IPv6 is used from 2a00:1::25.')
+  assert.match(
+    await say({ SENDWRIGHT_IPS: `${ip},${other}` }),
+    /^warning: IPv6 is used from 2a00:1::25 only: 2a00:1::26 has no reverse name/,
+  )
+})

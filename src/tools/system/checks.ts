@@ -8,9 +8,11 @@
 
 import { X509Certificate } from 'node:crypto'
 import { readFile, statfs } from 'node:fs/promises'
+import { isIP } from 'node:net'
 import { seenAddresses } from '../../base/net/host-addresses.ts'
 import type { Of } from '../../base/shape.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
+import { systemSource } from '../../mail/deliver/connect/address-families.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { OWN_BLOBS } from '../../platform/nodes/node.ts'
 import { exposedFiles, exposureSentence, readableByAll } from '../../platform/store/blobs/private-files.ts'
@@ -24,7 +26,7 @@ import { checkOwnRecords, publicHost } from '../../sending/domains/dns/own-recor
 import type { LostReturnPaths } from '../../sending/domains/names/return-paths.ts'
 import { heloFaults, type NamedAddress, type NameFaults, spfFaults } from '../../sending/ips/address-names.ts'
 import { openFilesFault } from './open-files.ts'
-import { askServers, type Look, type Looks } from './seen-addresses.ts'
+import { askServers, type Look, type LookParts, type Looks } from './seen-addresses.ts'
 import type { CHECK } from './shapes.ts'
 
 export type CheckResult = Of<typeof CHECK>
@@ -34,6 +36,7 @@ export interface CheckParts {
     Config,
     | 'delivery'
     | 'sourceAddresses'
+    | 'requireFcrdns'
     | 'smtpTls'
     | 'acme'
     | 'publicUrl'
@@ -49,6 +52,8 @@ export interface CheckParts {
   resolver: Resolver
   /** Addresses of this host, for mail whose source address the system chooses. */
   hostAddresses: readonly string[]
+  /** The address that the system would choose for a destination; default: asked of the system. */
+  sourceTowards?(address: string): Promise<string | null>
   /** Domains whose mail servers are tried; the first that answers is enough. */
   probeDomains: readonly string[]
   /** Tests whether the database can be written, and resolves to its description; rejects when it cannot. */
@@ -115,6 +120,7 @@ export async function runChecks(given: CheckParts): Promise<CheckResult[]> {
     ['public-address', checkPublicAddress],
     ['egress-proxies', checkProxies],
     ['reverse-names', checkReverseNames],
+    ['ipv6', checkIpv6],
     ['helo-names', checkHeloNames],
     ['sender-policy', checkSenderPolicy],
     ['blocklists', checkBlocklists],
@@ -316,11 +322,14 @@ async function checkReturnPaths({ config, lostReturnPaths }: CheckParts): Promis
 }
 
 /** Networks often block outgoing port 25 without an error: connections just never succeed. */
-async function checkPort(parts: Asking): Promise<Finding> {
-  const idle = notNeeded(parts)
-  if (idle) return idle
-  const { mxPort } = parts.config
-  const { reached, faults } = await parts.looks()
+const checkPort = async (parts: Asking): Promise<Finding> =>
+  notNeeded(parts) ?? portFinding(parts, await parts.looks())
+
+/** Whether mail servers can be reached on the port of direct delivery. Never rejects, and takes CHECK_MAX_MS at most. */
+export const outgoingPortIn = (parts: LookParts): Promise<Finding> =>
+  bounded(askServers(parts).then((looks) => portFinding(parts, looks)))
+
+function portFinding({ config: { mxPort } }: LookParts, { reached, faults }: Looks): Finding {
   if (reached !== null) return ok(`Port ${mxPort} is open outwards: ${reached.host} was reached.`)
   return failed(
     `No mail server could be reached on port ${mxPort}: ${faults.join('; ')}. Ask your provider to open it, or send through a relay (SENDWRIGHT_DELIVERY).`,
@@ -404,6 +413,42 @@ async function checkReverseNames(parts: Asking): Promise<Finding> {
     )
   }
   return failed(`${faults.join('; ')}. Ask the owner of the address to set its reverse name (PTR).`)
+}
+
+/** Any address of the public internet will do: no packet is sent. */
+const PUBLIC_IPV6 = '2600::1'
+
+/** Whether mail leaves by IPv6, and why not. A receiver that has nothing else is tried by it all the same. */
+async function checkIpv6(parts: CheckParts): Promise<Finding> {
+  const idle = notNeeded(parts)
+  if (idle) return idle
+  const { resolver, config, sourceTowards = systemSource } = parts
+  const isConfigured = config.sourceAddresses.length > 0
+  const sources = isConfigured
+    ? config.sourceAddresses.map(({ ip }) => ip).filter((ip) => isIP(ip) === 6)
+    : ((await sourceTowards(PUBLIC_IPV6)) ?? [])
+  const addresses = [sources].flat().slice(0, ADDRESSES_MAX)
+  if (addresses.length === 0)
+    return ok(
+      isConfigured
+        ? 'IPv6 is not used: SENDWRIGHT_IPS names no IPv6 address.'
+        : 'IPv6 is not used: this host has no IPv6 address that leads to the internet.',
+    )
+  const shown = addresses.join(', ')
+  if (config.requireFcrdns === 'off')
+    return ok(`IPv6 is used from ${shown}, with a reverse name or without (SENDWRIGHT_REQUIRE_FCRDNS).`)
+  const names = await Promise.all(addresses.map((ip) => confirmName(resolver, ip)))
+  const faults = names.flatMap(({ fault }) => fault ?? [])
+  if (faults.length === 0) return ok(`IPv6 is used from ${shown}.`)
+  const good = addresses.filter((_ip, at) => names[at]?.fault === null)
+  const used = good.length > 0 ? `IPv6 is used from ${good.join(', ')} only` : 'IPv6 is not used'
+  const otherwise =
+    config.requireFcrdns === 'all' && isConfigured
+      ? 'No mail leaves from there'
+      : 'Mail leaves from there only for receivers that cannot be reached otherwise'
+  return warning(
+    `${used}: ${faults.join('; ')}. ${otherwise}. Ask the owner of the address to set its reverse name (PTR).`,
+  )
 }
 
 /** The names in EHLO, which receivers look up (RFC 5321 §4.1.4). */

@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { extname, join, relative, sep } from 'node:path'
 import { gzipSync } from 'node:zlib'
+import { sharedBytes } from '../../../base/flow/shared-bytes.ts'
 import { type FixedAnswer, fixedAnswer } from './reply.ts'
 
 const STYLE = `:root{color-scheme:light dark;--ink:#1c1f23;--soft:#565d66;--page:#f4f5f7;--card:#fff;--line:#d9dde2;--main:#1d4ed8;--on:#fff}
@@ -113,8 +114,8 @@ const DASHBOARD_POLICY = [
 ].join('; ')
 
 /**
- * The dashboard's files, read once at start: what is not in the list does not exist, so no path of a
- * request ever reaches the file system.
+ * The dashboard's files, listed once at start: what is not in the list does not exist, so no path of a request ever
+ * reaches the file system. A file is read for its first request, as most starts are not for the dashboard.
  *
  * Every file of `folder` by its URL path; `index.html` also as `/`. Files under `assets/` carry a hash in
  * their name and may be cached for good. A folder that does not exist has no pages: the API works without.
@@ -126,28 +127,40 @@ export function readPages(folder: string): Map<string, FixedAnswer> {
   if (!existsSync(folder)) return pages
   for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
     const file = join(folder, name)
-    if (!statSync(file).isFile()) continue
+    const stats = statSync(file)
+    if (!stats.isFile()) continue
     const path = `/${relative(folder, file).split(sep).join('/')}`
     const type = TYPES[extname(file)]
     if (type === undefined || !/^\/[\w./-]+$/.test(path)) throw new Error(`pages: cannot serve "${path}"`)
-    const bytes = readFileSync(file)
-    totalBytes += bytes.byteLength
+    totalBytes += stats.size
     if (pages.size >= FILES_MAX || totalBytes > BYTES_MAX) throw new Error(`pages: "${folder}" is too large`)
-    pages.set(path, pageOf(bytes, type, path.startsWith('/assets/')))
+    pages.set(path, pageOf(file, stats.size, type, path.startsWith('/assets/')))
   }
   const index = pages.get('/index.html')
   if (index !== undefined) pages.set('/', index)
   return pages
 }
 
-function pageOf(bytes: Buffer, type: string, isHashed: boolean): FixedAnswer {
+function pageOf(file: string, size: number, type: string, isHashed: boolean): FixedAnswer {
   const isText = !type.startsWith('image/') && !type.startsWith('font/')
   const headers = {
     'content-type': type,
     'cache-control': isHashed ? 'public, max-age=31536000, immutable' : 'no-cache',
     'content-security-policy': DASHBOARD_POLICY,
   }
-  // Compressed when asked for: for all pages it takes 60 ms, a fifth of a start, and most starts are not for the dashboard.
-  const isCompressed = isText && bytes.byteLength >= GZIP_FROM_BYTES
-  return fixedAnswer(bytes, headers, isCompressed ? { gzip: () => gzipSync(bytes) } : {})
+  const isCompressed = isText && size >= GZIP_FROM_BYTES
+  let made: FixedAnswer | undefined
+  const read = () => {
+    const bytes = sharedBytes(readFileSync(file))
+    made = fixedAnswer(bytes, headers, isCompressed ? { gzip: () => gzipSync(bytes) } : {})
+    return made
+  }
+  return {
+    get headers() {
+      return (made ?? read()).headers
+    },
+    get forms() {
+      return (made ?? read()).forms
+    },
+  }
 }

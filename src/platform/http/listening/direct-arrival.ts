@@ -1,18 +1,13 @@
 /** Arrivals of a `node:http` server on this thread. */
 
 import { isAscii } from 'node:buffer'
-import {
-  type IncomingHttpHeaders,
-  type IncomingMessage,
-  type OutgoingHttpHeaders,
-  type ServerResponse,
-  STATUS_CODES,
-} from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { pipeline, Readable } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
 import { ownText, remember } from '../../../base/flow/cache.ts'
 import { isShared } from '../../../base/flow/shared-bytes.ts'
+import { STATUS_CODES } from '../../../base/net/node-http.ts'
 import { type AnswerBody, type Arrival, type ArrivedBody, JSON_TYPE, NO_BODY } from './arrival.ts'
 import { type Connection, Connections, clientAddress, type InFlight } from './connection.ts'
 

@@ -7,13 +7,11 @@ import { once } from 'node:events'
 import { createServer as createHttpsServer, type ServerOptions } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import type { SecureContextOptions } from 'node:tls'
+import { createServer } from '../../../base/net/node-http.ts'
 import type { HeaderFault } from '../../../protocols/proxy/accepting.ts'
 import { JSON_TYPE } from './arrival.ts'
 import { admitConnections, type ConnectionLimits } from './connection.ts'
 import { createRequestIntake, type DirectArrival, type RequestIntake } from './direct-arrival.ts'
-
-/** An import would load Node's `fetch` and `WebSocket` too, which take most of the time in which the listening thread starts. */
-const { createServer } = process.getBuiltinModule('node:http')
 
 /** A client that has not finished its headers by then is no client (slow header attack). */
 const HEADERS_DEADLINE_MS = 10_000

@@ -1,17 +1,13 @@
 /**
  * A listener on a thread of its own, seen from the main thread. README.md says what it buys and how it works.
  */
-import {
-  type IncomingHttpHeaders,
-  type OutgoingHttpHeaders,
-  validateHeaderName,
-  validateHeaderValue,
-} from 'node:http'
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
 import { finished, Readable } from 'node:stream'
 import { type Transferable, Worker } from 'node:worker_threads'
 import { PassingMap } from '../../../base/flow/cache.ts'
 import { isShared } from '../../../base/flow/shared-bytes.ts'
+import { validateHeaderName, validateHeaderValue } from '../../../base/net/node-http.ts'
 import type { HeaderFault } from '../../../protocols/proxy/accepting.ts'
 import { type AnswerBody, type Arrival, type ArrivedBody, NO_BODY } from './arrival.ts'
 import type { HeaderFaults, Listener, ListenerOptions } from './listener.ts'

@@ -6,10 +6,11 @@
  * broken connection, a 5xx or a 429 is tried again; all calls are repeatable.
  */
 import { createHash, createHmac } from 'node:crypto'
-import { type IncomingMessage, request as plainRequest } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { request as tlsRequest } from 'node:https'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { request as plainRequest } from '../../../base/net/node-http.ts'
 import type { LazyChunk } from '../../../protocols/message/mime-message.ts'
 import { StoreUnavailable } from '../store.ts'
 

@@ -3,8 +3,8 @@
  * the queue (src/platform/posts) that names it. Both end together, with the event of the last attempt.
  */
 
-import { STATUS_CODES } from 'node:http'
 import { newId } from '../../../base/ids.ts'
+import { STATUS_CODES } from '../../../base/net/node-http.ts'
 import { VERSION } from '../../../base/process/version.ts'
 import { CODE_TOO_OLD } from '../../../mail/deliver/attempt/outcome.ts'
 import { eventMessage } from '../../../mail/record/event-message.ts'
