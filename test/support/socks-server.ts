@@ -18,11 +18,13 @@ export interface SocksOptions {
   /** Connections to the targets come from it. */
   from: string
   login?: { user: string; password: string }
+  /** It connects here, whatever is asked for. */
+  instead?: { host: string; port: number }
 }
 
 export async function createSocksServer(
   t: Pick<TestContext, 'after'>,
-  { host, port = 1080, from, login }: SocksOptions,
+  { host, port = 1080, from, login, instead }: SocksOptions,
 ): Promise<SocksServer> {
   const sockets = new Set<Socket>()
   const targets: string[] = []
@@ -50,7 +52,8 @@ export async function createSocksServer(
     const targetPort = (await read(2)).readUInt16BE()
     targets.push(`${address}:${targetPort}`)
     if (socks.refuseWith !== null) return void client.end(reply(socks.refuseWith))
-    const target = connect({ host: address, port: targetPort, localAddress: from, noDelay: true })
+    const asked = { host: address, port: targetPort }
+    const target = connect({ ...asked, ...instead, localAddress: from, noDelay: true })
     note(target)
     target.once('error', () => client.end(reply(5)))
     target.once('connect', () => {

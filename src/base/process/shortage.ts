@@ -41,7 +41,8 @@ export function shortageOf(error: unknown): string | null {
 
 /**
  * Why a connection failed before anything left this machine, other than by a shortage: its own address is missing or
- * used up, its firewall forbids it, its network is down, its proxy does not work; null: the fault is the peer's, or of the route to it. The sentence names no peer.
+ * used up, its firewall forbids it, its network is down, its proxy does not work; null: the fault is the peer's, or of the route to
+ * it. The sentence names no peer.
  */
 export function connectionFaultOf(
   error: unknown,

@@ -12,12 +12,14 @@ import type { ConnectOptions, Dial } from '../../../protocols/smtp/client.ts'
 
 /** How long mail stays away from an address whose proxy has failed, before some of it tries again. */
 const DOWN_MS = 30 * SECOND_MS
+/** A relay on this machine: for a proxy these would be the proxy's own. */
+const HERE: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '::1'])
 
 type Way = Pick<ConnectOptions, 'localAddress' | 'dial'>
 
 export interface Egress {
-  /** For connections from the address; null: the system chooses one. */
-  wayFrom(ip: string | null): Way
+  /** For connections from the address to a host; null: the system chooses an address. */
+  wayFrom(ip: string | null, host: string): Way
   /** Whether its proxy has failed lately. In memory: asked for each attempt. */
   isDown(ip: string): boolean
   /** When mail that waits for the address is to be looked at again, in Unix milliseconds. */
@@ -53,7 +55,12 @@ export function createEgress(
   }
   const leftMs = (ip: string) => (downUntil.get(ip) ?? 0) - clock.monotonic()
   return {
-    wayFrom: (ip) => (ip === null ? {} : (ways.get(ip) ?? { localAddress: ip })),
+    wayFrom(ip, host) {
+      if (ip === null) return {}
+      const way = ways.get(ip)
+      if (way === undefined) return { localAddress: ip }
+      return way.dial !== undefined && HERE.has(host) ? {} : way
+    },
     isDown: (ip) => downUntil.size > 0 && leftMs(ip) > 0,
     nextTry: (ip) => clock.now() + Math.max(0, leftMs(ip)),
   }

@@ -123,7 +123,7 @@ export class Opener {
     return {
       host: target.address,
       port: nextHop.port,
-      ...egress.wayFrom(sourceIp(lane)),
+      ...egress.wayFrom(sourceIp(lane), target.address),
       heloName: sourceHelo(lane) ?? heloName,
       serverName: target.name,
       tls: mode,

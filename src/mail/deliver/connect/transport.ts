@@ -123,11 +123,7 @@ export function createTransport(parts: TransportParts): Transport {
     if (reused) return reused
     await pool.makeRoom(attempt.lane.name)
     const opened = await opener.open(attempt, target, rules)
-    if ('cause' in opened) {
-      // No other address of the destination can be reached from this one either.
-      if (opened.cause instanceof ProxyDown) return { localFault: opened.cause.message }
-      return failures.addLocal(opened.cause)
-    }
+    if ('cause' in opened) return failures.addLocal(opened.cause)
     if ('outcome' in opened) {
       const { outcome, transcript } = opened
       return failures.add({ ...notSent(attempt, outcome, target.name), transcript })
@@ -233,8 +229,9 @@ class Failures {
     return null
   }
 
-  /** This machine could not connect. */
-  addLocal(cause: unknown): null {
+  /** This machine could not connect. Without its proxy it reaches no other address either. */
+  addLocal(cause: unknown): NotTried | null {
+    if (cause instanceof ProxyDown) return { localFault: cause.message }
     this.#shortage ??= shortageOf(cause)
     this.#localFault ??= connectionFaultOf(cause)
     return null
