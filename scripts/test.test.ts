@@ -157,7 +157,7 @@ eachDatabase((database) => {
 })
 test('about neither, too', () => note('neither'))`
   const files = {
-    'src/usual.test.ts': file(''),
+    ...Object.fromEntries(['usual', 'v', 'w', 'x', 'y'].map((name) => [`src/${name}.test.ts`, file('')])),
     'src/both.test.ts': file('// Both databases: it locks rows.'),
     'src/slow.test.ts': file('// Slow: it takes a month.'),
     'src/own.test.ts': file('// Own process: it measures.'),
@@ -170,10 +170,12 @@ test('about neither, too', () => note('neither'))`
   const all = (name: string) => ['neither', 'postgres', 'sqlite'].map((word) => `${name} ${word}`)
   assert.deepEqual(await ran({}), [
     ...all('both'),
-    ...['own neither', 'own sqlite', 'usual neither', 'usual sqlite'],
+    ...['own', 'usual', 'v', 'w', 'x', 'y'].flatMap((name) => [`${name} neither`, `${name} sqlite`]),
   ])
-  assert.deepEqual(await ran({ slow: true }), ['own postgres', ...all('slow'), 'usual postgres'])
-  assert.deepEqual(await ran({ filters: ['src/'] }), ['both', 'own', 'slow', 'usual'].flatMap(all))
+  const rest = ['usual', 'v', 'w', 'x', 'y'].map((name) => `${name} postgres`)
+  assert.deepEqual(await ran({ slow: true }), ['own postgres', ...all('slow'), ...rest])
+  const names = ['both', 'own', 'slow', 'usual', 'v', 'w', 'x', 'y']
+  assert.deepEqual(await ran({ filters: ['src/'] }), names.flatMap(all))
 })
 
 test('the slowest tests are named, with the time of each file', async (context) => {

@@ -269,6 +269,8 @@ function startProcess(
   })
   const usedMs = () => (child.pid === undefined ? 0 : treeProcessorMs(child.pid))
   const ran: Part[] = []
+  // Where node:test leaves tests out, it runs nothing that is defined after the first file.
+  const filesMax = ofRest ? 1 : FILES_PER_PROCESS
   let rssBytes = 0
   let hasFailed = false
 
@@ -316,7 +318,7 @@ function startProcess(
       const durationMs = performance.now() - begun
       return { file: nameOf(part), durationMs, processorMs, records: all, fault, output: text }
     },
-    isSpent: () => outcome !== undefined || ran.length >= FILES_PER_PROCESS || rssBytes > RSS_MAX_BYTES,
+    isSpent: () => outcome !== undefined || ran.length >= filesMax || rssBytes > RSS_MAX_BYTES,
     async end() {
       if (outcome !== undefined) return undefined // with the file that ran
       child.disconnect()
