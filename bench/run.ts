@@ -22,6 +22,7 @@ const SCENARIOS: Record<string, () => Promise<Scenario>> = {
   peers: () => import('./scenarios/peers.ts'),
   reception: () => import('./scenarios/reception.ts'),
   profile: () => import('./scenarios/profile.ts'),
+  history: () => import('./scenarios/history.ts'),
 }
 
 /** Ends a scenario that hangs although all its waits are bounded. */

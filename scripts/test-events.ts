@@ -10,6 +10,9 @@ export type TestRecord =
   | { kind: 'complete'; rssBytes: number }
   /** A test began; without a later record of that name the process ended in it. */
   | { kind: 'begun'; name: string }
+  | ({ durationMs: number } & Ended)
+
+type Ended =
   | { kind: 'passed'; name: string }
   /** `why` tells a test marked as skipped from one marked as still to do. */
   | { kind: 'skipped'; name: string; why: string }
@@ -25,7 +28,7 @@ interface TestEvent {
     line?: number
     skip?: string | boolean
     todo?: string | boolean
-    details?: { type?: string; error?: Error & { failureType?: string } }
+    details?: { type?: string; duration_ms?: number; error?: Error & { failureType?: string } }
   }
 }
 
@@ -51,18 +54,24 @@ export default async function* testRecords(events: AsyncIterable<TestEvent>): As
     // At the top: it cannot be loaded, or one of its hooks failed.
     const parts = nesting === 0 ? ['the file itself'] : [...path.slice(1, nesting), name]
     const record = toRecord(event, parts.join(' > '))
-    if (record) report(record)
+    if (record) report({ ...record, durationMs: event.data.details?.duration_ms ?? 0 })
     if (nesting > 0) continue
     // Set by node:test for an error that belongs to no running test.
     if (process.exitCode !== undefined)
-      report({ kind: 'failed', name: 'outside of its tests', line: 0, error: uncaught.join('\n') })
+      report({
+        kind: 'failed',
+        name: 'outside of its tests',
+        line: 0,
+        error: uncaught.join('\n'),
+        durationMs: 0,
+      })
     process.exitCode = undefined
     uncaught.length = 0
     report({ kind: 'complete', rssBytes: process.memoryUsage.rss() })
   }
 }
 
-function toRecord({ type, data }: TestEvent, name: string): TestRecord | undefined {
+function toRecord({ type, data }: TestEvent, name: string): Ended | undefined {
   if (data.skip !== undefined && data.skip !== false)
     return { kind: 'skipped', name, why: `skipped ${data.skip}` }
   if (data.todo !== undefined && data.todo !== false)

@@ -3,26 +3,48 @@
  * processor time than the tests of most files. Each file is a suite, so that its hooks are its own; test-events.ts
  * reports its end. It ends once the runner has disconnected and no file has left anything open.
  */
+import asyncHooks from 'node:async_hooks'
 import { flushCompileCache } from 'node:module'
-import { after, describe, type SuiteContext } from 'node:test'
+import type { SuiteContext } from 'node:test'
 import { pathToFileURL } from 'node:url'
+import type { Database } from '../test/support/databases.ts'
+import { repeatKeys } from '../test/support/repeated-keys.ts'
 
 /** `folder`: for the temporary files of this test file. */
 export interface Order {
   file: string
   folder: string
+  /** Of those that it defines tests for (test/support/databases.ts). */
+  databases: 'both' | Database
 }
 
 type Cleanup = () => unknown
 
-process.on('message', ({ file, folder }: Order) => {
+// node:test follows each promise, to know in which suite a test is defined and whose error an uncaught one is. That takes a
+// sixth of the processor time, so it is done while a file is loaded only; an uncaught error is one of the file.
+const { createHook } = asyncHooks
+let following: asyncHooks.AsyncHook | undefined
+asyncHooks.createHook = (callbacks) => {
+  following = createHook(callbacks)
+  return following
+}
+const { after, describe } = await import('node:test')
+asyncHooks.createHook = createHook
+
+const shared = process.env['SENDWRIGHT_TEST_TEMPLATES']
+if (shared !== undefined) repeatKeys(shared)
+
+process.on('message', ({ file, folder, databases }: Order) => {
+  process.env['SENDWRIGHT_TEST_DATABASES'] = databases
   process.env['TMPDIR'] = folder
+  following?.enable()
   describe(file, async (suite) => {
     const cleanups = collectCleanups(suite)
     await import(pathToFileURL(file).href)
     after(async () => {
       for (const cleanup of cleanups) await cleanup()
     })
+    following?.disable()
     // For the services that its tests start, and for the other processes.
     flushCompileCache()
   })

@@ -145,6 +145,46 @@ test('slow files run on their own, or where they are named', async (context) => 
   ])
 })
 
+test('each test runs with each database in one of the two runs', async (context) => {
+  const support = join(import.meta.dirname, '../test/support/databases.ts')
+  const file = (head: string) => `${head}\n${HEAD}import { appendFileSync } from 'node:fs'
+import { basename } from 'node:path'
+import { eachDatabase } from ${JSON.stringify(support)}
+const note = (word) => appendFileSync('trace', basename(import.meta.url, '.test.ts') + ' ' + word + '\\n')
+test('about neither', () => note('neither'))
+eachDatabase((database) => {
+  test('about each', (t) => t.test('in a part', () => note(database)))
+})
+test('about neither, too', () => note('neither'))`
+  const files = {
+    'src/usual.test.ts': file(''),
+    'src/both.test.ts': file('// Both databases: it locks rows.'),
+    'src/slow.test.ts': file('// Slow: it takes a month.'),
+    'src/own.test.ts': file('// Own process: it measures.'),
+  }
+  const ran = async (options: Partial<RunOptions>) => {
+    const { root, totals, printed } = await run(context, files, options)
+    assert.equal(totals.failed, 0, printed)
+    return [...new Set(readFileSync(join(root, 'trace'), 'utf8').trim().split('\n'))].sort()
+  }
+  const all = (name: string) => ['neither', 'postgres', 'sqlite'].map((word) => `${name} ${word}`)
+  assert.deepEqual(await ran({}), [
+    ...all('both'),
+    ...['own neither', 'own sqlite', 'usual neither', 'usual sqlite'],
+  ])
+  assert.deepEqual(await ran({ slow: true }), ['own postgres', ...all('slow'), 'usual postgres'])
+  assert.deepEqual(await ran({ filters: ['src/'] }), ['both', 'own', 'slow', 'usual'].flatMap(all))
+})
+
+test('the slowest tests are named, with the time of each file', async (context) => {
+  const { printed } = await run(context, {
+    'src/times.test.ts': `${HEAD}test('at once', () => {})
+test('waits', () => new Promise((done) => setTimeout(done, 200)))`,
+  })
+  assert.match(printed, /^ok {3}src\/times\.test\.ts {2}2 tests, \d+\.\d s, processor \d+\.\d s$/m)
+  assert.match(printed, /^Slowest tests:\n +\d+\.\d s {2}src\/times\.test\.ts: waits\n.*: at once$/m)
+})
+
 test('files share a process, each with its own hooks and folder, and one that asks for it has its own', async (context) => {
   const file = (head: string) => `${head}\n${HEAD}import { after } from 'node:test'
 import { appendFileSync, existsSync, mkdirSync } from 'node:fs'

@@ -1,6 +1,6 @@
 /**
- * Runs the tests: every `*.test.ts` below the folders named here but the slow ones, with `--slow` those alone; or those whose
- * path contains one of the arguments, slow or not (`npm test -- src/protocols/mime dkim/sign`). A file is slow that says why in a line
+ * Runs the tests: every `*.test.ts` below the folders named here but the slow ones, with `--slow` the rest; or those whose
+ * path contains one of the arguments, whole (`npm test -- src/protocols/mime dkim/sign`). A file is slow that says why in a line
  * `// Slow: ...`.
  *
  * 1. The dashboard is built, and one PostgreSQL started for the whole run, unless SENDWRIGHT_TEST_POSTGRES names one already.
@@ -9,6 +9,9 @@
  *    that is removed afterwards. What a process leaves running is killed with it. The folders are in memory where
  *    that has room (test/support/memory-folder.ts): SQLite syncs each commit.
  * 3. Failures as they occur, a summary, and as the last line `N passed, N failed`.
+ * 4. What a file defines for each database (test/support/databases.ts) runs with SQLite, and with PostgreSQL among the slow
+ *    ones; with both at once in a file that is slow, or says in a line `// Both databases: ...` why the statements behind
+ *    it differ.
  *
  * A file that dies, hangs or holds no test counts as one failure. A skipped test is named loudly, and
  * counts as failed where CI=true. Nothing to run is a failure.
@@ -28,9 +31,11 @@ import {
 } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join, relative, resolve } from 'node:path'
+import type { Database } from '../test/support/databases.ts'
 import { killGroup } from '../test/support/kill-group.ts'
 import { memoryFolder } from '../test/support/memory-folder.ts'
 import { type PostgresCluster, startPostgres } from '../test/support/postgres.ts'
+import { treeProcessorMs } from './processor-time.ts'
 import type { TestRecord } from './test-events.ts'
 import type { Order } from './test-process.ts'
 
@@ -49,23 +54,36 @@ const RSS_MAX_BYTES = 1024 ** 3
 const OWN_PROCESS = /^\/\/ Own process: ./m
 /** A file says so, with its reason, if it is not about what most changes of code can break. */
 const SLOW = /^\/\/ Slow: ./m
+const EACH_DATABASE = /\beach(?:Database|Store)\(/
+/** A file says so, with its reason, if what holds with one database may not with the other. */
+const BOTH_DATABASES = /^\/\/ Both databases: ./m
 /** Only the end of a file's output is printed with its failures. */
 const OUTPUT_SHOWN_CHARS = 4_000
-const SLOWEST_SHOWN = 10
+/** Of the slowest tests, and of the costliest files. */
+const SHOWN = 10
 const ANSWER_SHAPES = join(import.meta.dirname, '../test/support/answer-shapes.ts')
 /** Scenarios take longest: started first, they do not delay the end. */
 const FOLDERS = ['test', 'src', 'web', 'scripts', 'bench']
 
+/** Of a file: all, or what it defines for one of the databases; `postgres`: nothing else. */
+interface Part {
+  file: string
+  databases: 'both' | Database
+}
+
 interface FileResult {
+  /** As it is printed. */
   file: string
   durationMs: number
+  /** Of its process with all that it started, so without a PostgreSQL that all files share. */
+  processorMs: number
   records: TestRecord[]
   /** How the process itself failed. */
   fault: string | undefined
   output: string
 }
 
-const NOTHING_RUN = { durationMs: 0, records: [], output: '' }
+const NOTHING_RUN = { durationMs: 0, processorMs: 0, records: [], output: '' }
 
 export interface RunOptions {
   /** The folder that holds `src`, `test` and so on. */
@@ -87,14 +105,14 @@ export type Totals = { passed: number; failed: number; skipped: number }
 /** Runs the chosen files, prints their failures and a summary; removes all their temporary files. */
 export async function runTests(options: RunOptions): Promise<Totals> {
   const begun = performance.now()
-  const files = findFiles(options)
-  if (files.length === 0) options.print(`No test file matches ${options.filters.join(', ') || 'anything'}`)
+  const parts = findParts(options)
+  if (parts.length === 0) options.print(`No test file matches ${options.filters.join(', ') || 'anything'}`)
   const scratch = makeScratch()
   chmodSync(scratch, 0o711) // a database server may run as another user below it
   try {
-    const results = await runFiles(files, scratch, options)
+    const results = await runParts(parts, scratch, options)
     const totals = count(results, options.skippedIsFailed)
-    if (files.length > 0) options.print(summary(results, totals, performance.now() - begun))
+    if (parts.length > 0) options.print(summary(results, totals, performance.now() - begun))
     return totals
   } finally {
     rmSync(scratch, { recursive: true, force: true })
@@ -117,24 +135,40 @@ function scratchInMemory(): string | undefined {
   return undefined
 }
 
-function findFiles({ root, filters, slow }: RunOptions): string[] {
+function findParts({ root, filters, slow }: RunOptions): Part[] {
   const ignored = (path: string) => /(^|\/)(node_modules|dist)$/.test(path)
   const files = FOLDERS.flatMap((folder) =>
     globSync(`${folder}/**/*.test.ts`, { cwd: root, exclude: ignored }).sort(),
   )
-  if (filters.length === 0)
-    return files.filter((file) => SLOW.test(readFileSync(join(root, file), 'utf8')) === slow)
+  if (filters.length === 0) {
+    const parts = files.flatMap((file) => partOf(file, readFileSync(join(root, file), 'utf8'), slow) ?? [])
+    // In a row, for what is left out is the whole process's.
+    return [...parts.filter((part) => !isRest(part)), ...parts.filter(isRest)]
+  }
   /** A path below the root, seen from here, becomes one seen from the root; anything else is a part of a path. */
   const fromRoot = (filter: string) => {
     const path = relative(root, resolve(filter))
     return existsSync(filter) && !path.startsWith('..') ? path : filter
   }
   const wanted = filters.map(fromRoot)
-  return files.filter((file) => wanted.some((part) => file.includes(part)))
+  return files
+    .filter((file) => wanted.some((part) => file.includes(part)))
+    .map((file) => ({ file, databases: 'both' }))
+}
+
+/** Whether only a file's tests with PostgreSQL are run. */
+const isRest = ({ databases }: Part) => databases === 'postgres'
+
+/** What a run has to do with a file of this text: each test with each database is in one of the two runs. */
+function partOf(file: string, text: string, slow: boolean): Part | undefined {
+  if (SLOW.test(text)) return slow ? { file, databases: 'both' } : undefined
+  const isWhole = !EACH_DATABASE.test(text) || BOTH_DATABASES.test(text)
+  if (slow) return isWhole ? undefined : { file, databases: 'postgres' }
+  return { file, databases: isWhole ? 'both' : 'sqlite' }
 }
 
 /** A few files at a time. */
-async function runFiles(files: string[], scratch: string, options: RunOptions): Promise<FileResult[]> {
+async function runParts(parts: Part[], scratch: string, options: RunOptions): Promise<FileResult[]> {
   const { stop, print } = options
   const results: FileResult[] = []
   const running = new Set<ChildProcess>()
@@ -145,27 +179,28 @@ async function runFiles(files: string[], scratch: string, options: RunOptions): 
   }
   const end = async (shared: TestProcess) => {
     const fault = await shared.end()
-    if (fault !== undefined) note({ file: shared.files.join(', '), ...NOTHING_RUN, fault })
+    if (fault !== undefined) note({ file: shared.ran.map(nameOf).join(', '), ...NOTHING_RUN, fault })
   }
-  const waiting = [...files]
+  const waiting = [...parts]
   const worker = async () => {
     let shared: TestProcess | undefined
-    for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
+    for (let part = waiting.shift(); part !== undefined; part = waiting.shift()) {
       if (stop.aborted) {
-        note({ file, ...NOTHING_RUN, fault: `not run: ${stop.reason}` })
+        note({ file: nameOf(part), ...NOTHING_RUN, fault: `not run: ${stop.reason}` })
         continue
       }
-      if (OWN_PROCESS.test(readFileSync(join(options.root, file), 'utf8'))) {
-        const own = startProcess(scratch, options, running)
-        note(await own.run(file))
+      if (OWN_PROCESS.test(readFileSync(join(options.root, part.file), 'utf8'))) {
+        const own = startProcess(isRest(part), scratch, options, running)
+        note(await own.run(part))
         await end(own)
         continue
       }
-      shared ??= startProcess(scratch, options, running)
-      note(await shared.run(file))
-      if (!shared.isSpent()) continue
-      await end(shared)
-      shared = undefined
+      if (shared && (shared.isSpent() || shared.ofRest !== isRest(part))) {
+        await end(shared)
+        shared = undefined
+      }
+      shared ??= startProcess(isRest(part), scratch, options, running)
+      note(await shared.run(part))
     }
     if (shared) await end(shared)
   }
@@ -174,10 +209,12 @@ async function runFiles(files: string[], scratch: string, options: RunOptions): 
 }
 
 interface TestProcess {
-  /** That it has run so far. */
-  files: readonly string[]
+  /** It runs only tests with PostgreSQL. */
+  ofRest: boolean
+  /** So far. */
+  ran: readonly Part[]
   /** Runs one file to its end or its limit. */
-  run(file: string): Promise<FileResult>
+  run(part: Part): Promise<FileResult>
   /** Whether another file needs another process: this one is gone, or has grown. */
   isSpent(): boolean
   /** Resolves when it has ended, with how it failed to. */
@@ -186,6 +223,7 @@ interface TestProcess {
 
 /** `running` holds it until its end. */
 function startProcess(
+  ofRest: boolean,
   scratch: string,
   { root, fileLimitMs }: RunOptions,
   running: Set<ChildProcess>,
@@ -214,7 +252,8 @@ function startProcess(
     // Databases with today's schema, for all files (test/support/migrated.ts).
     SENDWRIGHT_TEST_TEMPLATES: scratch,
   }
-  const child = spawn(process.execPath, [`--test-reporter=${reporter}`, program ?? ''], {
+  const flags = [`--test-reporter=${reporter}`, ...(ofRest ? ['--test-name-pattern=^postgres$'] : [])]
+  const child = spawn(process.execPath, [...flags, program ?? ''], {
     cwd: root,
     env,
     stdio: ['ignore', output, output, 'ipc'],
@@ -228,12 +267,13 @@ function startProcess(
     running.delete(child)
     killGroup(child)
   })
-  const files: string[] = []
+  const usedMs = () => (child.pid === undefined ? 0 : treeProcessorMs(child.pid))
+  const ran: Part[] = []
   let rssBytes = 0
   let hasFailed = false
 
   async function records(
-    file: string,
+    { file, databases }: Part,
     folder: string,
   ): Promise<{ records: TestRecord[]; timedOut: boolean }> {
     const records: TestRecord[] = []
@@ -248,7 +288,7 @@ function startProcess(
       timedOut = true
       killGroup(child)
     }, fileLimitMs)
-    child.send({ file: resolve(root, file), folder } satisfies Order, () => {})
+    child.send({ file: resolve(root, file), folder, databases } satisfies Order, () => {})
     await Promise.race([complete, ended])
     clearTimeout(limit)
     child.removeAllListeners('message')
@@ -256,13 +296,16 @@ function startProcess(
   }
 
   return {
-    files,
-    async run(file) {
+    ofRest,
+    ran,
+    async run(part) {
       const begun = performance.now()
+      const usedBefore = usedMs()
       const printedBefore = statSync(outputFile).size
       const folder = makeFolder(scratch, 'file-')
-      files.push(file)
-      const { records: all, timedOut } = await records(file, folder)
+      ran.push(part)
+      const { records: all, timedOut } = await records(part, folder)
+      const processorMs = Math.max(0, usedMs() - usedBefore)
       for (const record of all) if (record.kind === 'complete') rssBytes = record.rssBytes
       hasFailed ||= all.some(({ kind }) => kind === 'failed')
       removeFolder(folder)
@@ -270,9 +313,10 @@ function startProcess(
         ? `ran over ${seconds(fileLimitMs)}${openTests(all)}`
         : (faultOf(outcome, all) ?? answerFaults(answersFile))
       const text = readFileSync(outputFile).subarray(printedBefore).toString().slice(-OUTPUT_SHOWN_CHARS)
-      return { file, durationMs: performance.now() - begun, records: all, fault, output: text }
+      const durationMs = performance.now() - begun
+      return { file: nameOf(part), durationMs, processorMs, records: all, fault, output: text }
     },
-    isSpent: () => outcome !== undefined || files.length >= FILES_PER_PROCESS || rssBytes > RSS_MAX_BYTES,
+    isSpent: () => outcome !== undefined || ran.length >= FILES_PER_PROCESS || rssBytes > RSS_MAX_BYTES,
     async end() {
       if (outcome !== undefined) return undefined // with the file that ran
       child.disconnect()
@@ -289,6 +333,8 @@ function startProcess(
     },
   }
 }
+
+const nameOf = (part: Part) => (isRest(part) ? `${part.file} (postgres)` : part.file)
 
 /** A database server may run as another user below it. */
 function makeFolder(parent: string, prefix: string): string {
@@ -358,10 +404,11 @@ function count(results: FileResult[], skippedIsFailed: boolean): Totals {
   return totals
 }
 
-function describeResult({ file, durationMs, records, fault, output }: FileResult): string {
+function describeResult({ file, durationMs, processorMs, records, fault, output }: FileResult): string {
   const tests = ended(records)
   const bad = fault !== undefined || tests.some(({ kind }) => kind === 'failed')
-  const rows = [`${bad ? 'FAIL' : 'ok  '} ${file}  ${tests.length} tests, ${seconds(durationMs)}`]
+  const times = `${seconds(durationMs)}, processor ${seconds(processorMs)}`
+  const rows = [`${bad ? 'FAIL' : 'ok  '} ${file}  ${tests.length} tests, ${times}`]
   for (const test of tests) {
     if (test.kind === 'skipped') rows.push(`\n  SKIPPED ${test.name}: ${test.why}\n`)
     if (test.kind === 'failed')
@@ -373,17 +420,25 @@ function describeResult({ file, durationMs, records, fault, output }: FileResult
 }
 
 function summary(results: FileResult[], totals: Totals, durationMs: number): string {
-  const slowest = results.toSorted((a, b) => b.durationMs - a.durationMs).slice(0, SLOWEST_SHOWN)
-  const rows = ['', 'Slowest files:']
-  for (const { file, durationMs: ms } of slowest) rows.push(`${seconds(ms).padStart(9)}  ${file}`)
+  const tests = results.flatMap(({ file, records }) =>
+    ended(records).map(({ name, durationMs }) => ({ what: `${file}: ${name}`, ms: durationMs })),
+  )
+  const costs = results.map(({ file, processorMs }) => ({ what: file, ms: processorMs }))
+  const rows = ['', 'Slowest tests:', ...largest(tests), '', 'Files by processor time:', ...largest(costs)]
   const failures = results.flatMap(({ file, records, fault }) => [
     ...ended(records).flatMap(({ kind, name }) => (kind === 'failed' ? [`  ${file}: ${name}`] : [])),
     ...(fault === undefined ? [] : [`  ${file}: ${fault}`]),
   ])
   if (failures.length > 0) rows.push('', 'Failed:', ...failures)
   if (totals.skipped > 0) rows.push('', `${totals.skipped} SKIPPED; each is a failure where CI=true`)
-  rows.push('', `${results.length} files in ${seconds(durationMs)}`)
+  const used = seconds(results.reduce((sum, { processorMs }) => sum + processorMs, 0))
+  rows.push('', `${results.length} files in ${seconds(durationMs)}, processor ${used} without PostgreSQL`)
   return rows.join('\n')
+}
+
+function largest(all: { what: string; ms: number }[]): string[] {
+  const shown = all.toSorted((a, b) => b.ms - a.ms).slice(0, SHOWN)
+  return shown.map(({ what, ms }) => `${seconds(ms).padStart(9)}  ${what}`)
 }
 
 function seconds(ms: number): string {

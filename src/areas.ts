@@ -110,7 +110,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
     ...{ clock: core.clock, log: core.log },
   })
   const ips = add(ipsArea(core, { known: addresses, figures: metrics.figures, shaping: shaping.current }))
-  add(await relaysArea(core))
+  const relays = add(await relaysArea(core))
   const { known: tags } = add(tagsArea(core, metrics))
   const { tracker, previewTracker, unsubscribable } = add(
     await trackingArea(core, { ...certificates, known, lists: lists.store }),
@@ -155,7 +155,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
       ...{ webhooks, certificates, bounces, figures: parts.figures ?? metrics.figures },
       userDirectory: accounts.userDirectory,
       delivery: messages.delivery,
-      blocks: ips.blocks,
+      ...{ blocks: ips.blocks, relays },
       sendMail: messages.sendSystemMail,
     }),
   )

@@ -67,10 +67,14 @@ function createReadiness(
   }
 }
 
-/** Without operations yet. `jobs`: what has to be repeated while it runs. */
+/**
+ * Without operations yet. `jobs`: what has to be repeated while it runs.
+ * @param hasThread the listener without TLS has a thread of its own; default: where there are several processors
+ */
 export function createHttp(
   { config, log, clock, spool, store, sealer, limiter, bodiesIn, tracing, accounts: directory }: Core,
   { accounts, certificates, prometheus }: HttpUses,
+  hasThread = availableParallelism() > 1,
 ): { http: HttpServer; jobs: Job[] } {
   const idempotency = createIdempotency({ store, clock, sealer })
   const http = createHttpServer({
@@ -78,7 +82,7 @@ export function createHttp(
     port: config.port,
     dataFolder: config.dataFolder,
     tls: certificates.tls,
-    thread: availableParallelism() > 1,
+    thread: hasThread,
     deadlines: {},
     strictTransport: certificates.strictTransport,
     httpsOrigin: certificates.httpsOrigin,

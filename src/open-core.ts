@@ -177,7 +177,7 @@ async function joinNodes(config: Config, log: Logger, store: Store): Promise<Nod
     id: newId(),
     host: hostname(),
     roles: config.roles,
-    addresses: await bindable(config.sourceAddresses.map(({ ip }) => ip)),
+    addresses: await bindable(config.sourceAddresses),
     version: VERSION,
   }
   // In real time, also where a test sets the clock: it is about processes that are gone.

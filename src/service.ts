@@ -39,6 +39,8 @@ export interface ServiceOverrides extends CoreOverrides {
   sending?: SendingOverrides
   /** What alerts on rates are judged by. */
   figures?: Figures
+  /** As `hasThread` of `createHttp`. */
+  listeningThread?: boolean
   /** What is served in place of each operation. */
   operation?: (spec: Operation) => Operation
   /** Areas beside those of areas.ts. */
@@ -85,7 +87,7 @@ export async function startService(
     interests.push(...areas.flatMap(({ withEvents }) => withEvents ?? []))
     const sandbox = await core.domains.byName(first.sandboxDomain)
     if (sandbox) await (await accounts.credentials.systemWrite(sandbox, null))(core.store.db)
-    const { http, jobs } = createHttp(core, named)
+    const { http, jobs } = createHttp(core, named, overrides.listeningThread)
     const does = (role: Role) => config.roles.includes(role)
     const { operation = (spec: Operation) => spec } = overrides
     // Without the role only /health is answered.

@@ -9,7 +9,7 @@ export const GUIDES: readonly { group: string; files: readonly string[] }[] = [
   { group: 'Begin', files: ['quick-start', 'how-it-works', 'install', 'going-live', 'first-ip'] },
   {
     group: 'Connect and move',
-    files: ['ghost', 'applications', 'clients', 'leave-mailgun', 'moving-in', 'relay'],
+    files: ['ghost', 'applications', 'clients', 'leave-mailgun', 'moving-in', 'relays'],
   },
   { group: 'Send and receive', files: ['templates', 'webhooks', 'receiving', 'ci'] },
   {

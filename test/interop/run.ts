@@ -20,6 +20,7 @@ import { createReceiver, type ReceivedPost } from '../support/http-receiver.ts'
 import { ownAddress } from '../support/service.ts'
 import { AUTHORIZATION, startProcess } from '../support/service-process.ts'
 import { APPLICATIONS, type Application } from './applications.ts'
+import { runEgress } from './balancer/egress.ts'
 import { runBalancer } from './balancer/run.ts'
 import { LIBRARIES } from './official/libraries.ts'
 import { runLibrary } from './official/run.ts'
@@ -32,7 +33,7 @@ import { runClients } from './sending/run.ts'
 const START_MAX_MS = 60_000
 const READ_MAX_MS = 10_000
 const USAGE = `usage: npm run interop -- ${['all', ...Object.keys(CLIENTS)].join('|')}
-  or: npm run interop -- haproxy
+  or: npm run interop -- haproxy|egress
   or: npm run interop -- ${[...Object.keys(APPLICATIONS), ...Object.keys(LIBRARIES)].join('|')} [--record]`
 
 async function run(name: string, record: boolean): Promise<void> {
@@ -156,6 +157,7 @@ function atHand(): string[] {
 
 const [name = '', flag] = process.argv.slice(2)
 if (name === 'haproxy') await runBalancer()
+else if (name === 'egress') await runEgress()
 else if (name === 'all') await runClients(atHand())
 else if (Object.hasOwn(CLIENTS, name)) await runClients([name])
 else if (Object.hasOwn(LIBRARIES, name)) await runLibrary(name, flag === '--record')

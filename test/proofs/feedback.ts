@@ -36,14 +36,14 @@ export interface EventProof {
 
 const ANSWERED: Proof = [
   REPLIES,
-  'each reply of a receiving server becomes its webhook, signed, with the stored message (${database})',
+  'each reply of a receiving server becomes its webhook, signed, with the stored message',
 ]
 const DONE: Proof = [
   FEEDBACK,
-  'actions of recipients and their servers reach event, webhook, list and next mail (${database})',
+  'actions of recipients and their servers reach event, webhook, list and next mail',
 ]
-const TAGS_OF_DOMAIN: Proof = [TAGS, 'tags of a domain (${database})']
-const TAGS_OF_ACCOUNT: Proof = [TAGS, 'tags of an account (${database})']
+const TAGS_OF_DOMAIN: Proof = [TAGS, 'tags of a domain']
+const TAGS_OF_ACCOUNT: Proof = [TAGS, 'tags of an account']
 const GROUPED: Proof = [
   'src/watching/metrics/stats/routes.test.ts',
   'figures are filtered, grouped and summed up',
@@ -54,7 +54,7 @@ const UNTOLD: Proof = [
 ]
 const ROUTED: Proof = [
   'test/scenarios/received-mail.test.ts',
-  'a message is posted with every field, signed, and can be read (${database})',
+  'a message is posted with every field, signed, and can be read',
 ]
 const SAMPLE: Proof = [PAYLOADS, 'the sample of ${type} has the members of its type, of their JSON types']
 const READ: Proof = [PAYLOADS, 'the webhook of ${name} has what the common receivers read']
@@ -105,7 +105,7 @@ export const WAYS: Record<string, Proof> = {
   'delayed bounce': [FEEDBACK, 'delayed bounce'],
 }
 
-const CLASSIFIED: Proof = [REFUSALS, 'a refusal is classified, counted, shown and reported (${database})']
+const CLASSIFIED: Proof = [REFUSALS, 'a refusal is classified, counted, shown and reported']
 const STOPPED: Proof = [
   STOPS,
   'each list stops to, cc and bcc alike, and no other recipient',
@@ -140,7 +140,7 @@ export const REASON_PROOFS: Record<string, Proof | null> = {
   'loop 554': null,
 }
 
-const SHOWN: Proof = [REFUSALS, 'a refusal is classified, counted, shown and reported (${database})']
+const SHOWN: Proof = [REFUSALS, 'a refusal is classified, counted, shown and reported']
 const COUNTED: Proof = [REFUSALS, 'statistics count final failures, suppressed ones not']
 const EMPTY: Proof = [ROUTES, 'before any failure']
 const FAULTS: Proof = [ROUTES, 'errors']
@@ -258,7 +258,7 @@ export const OPERATION_PROOFS: Record<string, { does: readonly Proof[]; fails: r
   readProvidersAggregate: { does: [GROUPED], fails: [RANGES] },
   openPixel: {
     does: [
-      [LINKS, 'the links of a received mail work (${database})'],
+      [LINKS, 'the links of a received mail work'],
       [
         VISITS,
         'the pixel is a transparent png, also for a bad token and for HEAD, which does not count as an open',
@@ -268,7 +268,7 @@ export const OPERATION_PROOFS: Record<string, { does: readonly Proof[]; fails: r
   },
   followLink: {
     does: [
-      [LINKS, 'the links of a received mail work (${database})'],
+      [LINKS, 'the links of a received mail work'],
       [VISITS, 'HEAD redirects to the target and is not a click; a target is repeated byte for byte'],
     ],
     fails: [[VISITS, 'a redirect goes to http and https alone, and only for an authentic token']],
@@ -286,10 +286,7 @@ export const OPERATION_PROOFS: Record<string, { does: readonly Proof[]; fails: r
   unsubscribe: {
     does: [
       [VISITS, 'one-click works as a form of either kind, from a foreign origin, and creates one event'],
-      [
-        FEEDBACK,
-        'the copies of a list have its fields, and link, one-click and mail unsubscribe from it (${database})',
-      ],
+      [FEEDBACK, 'the copies of a list have its fields, and link, one-click and mail unsubscribe from it'],
     ],
     fails: [
       [
@@ -313,7 +310,7 @@ export const OPERATION_PROOFS: Record<string, { does: readonly Proof[]; fails: r
 export const RECEPTION_PROOFS: Record<string, Proof> = {
   'bounce, complaint, unsubscribe': [
     RETURNED,
-    'a bounce, a complaint and an unsubscribe are returned: event, webhook, list, and the next mail is stopped (${database})',
+    'a bounce, a complaint and an unsubscribe are returned: event, webhook, list, and the next mail is stopped',
   ],
   samples: [RETURNED, 'R27: every report sample gets the right class and recipient'],
   'forged and hostile': [
@@ -326,6 +323,6 @@ export const RECEPTION_PROOFS: Record<string, Proof> = {
   ],
   'doctor: return paths': [
     'src/sending/domains/names/return-paths.test.ts',
-    'return-path hosts of verified domains whose mail goes elsewhere are told (${database})',
+    'return-path hosts of verified domains whose mail goes elsewhere are told',
   ],
 }

@@ -77,10 +77,7 @@ export const TEMPLATE_PROOFS: Record<string, Proof> = {
     TEMPLATE_SENDS,
     'template headers are not in the accepted event, and are not used if the call has its own',
   ],
-  'rendered into mail': [
-    TEMPLATE_SENDS,
-    'a stored template is rendered into mail as the call says (${database})',
-  ],
+  'rendered into mail': [TEMPLATE_SENDS, 'a stored template is rendered into mail as the call says'],
   'fixed at acceptance': [
     TEMPLATE_SENDS,
     'the version is fixed at acceptance; recipients of a batch get their own rendering',
@@ -142,10 +139,7 @@ const LARGE_JSON: Proof = [
 ]
 const CSV: Proof = [LISTS, 'a CSV file goes in the background; rows fall back to the subscribed of the call']
 const LIST_ERRORS: Proof = [LISTS, 'every documented error has its text']
-const POST_TO_LIST: Proof = [
-  POSTS,
-  'a post reaches each subscribed member once, as mail of the list (${database})',
-]
+const POST_TO_LIST: Proof = [POSTS, 'a post reaches each subscribed member once, as mail of the list']
 const POST_FIELDS: Proof = [POSTS, 'list fields follow the access level, the preference and the call']
 
 export const LIST_PROOFS: Record<string, Proof> = {
@@ -263,7 +257,7 @@ export const SUPPRESSION_PROOFS: Record<string, Proof> = {
   'stops mail': STOPPED,
   'order of the lists': [STOPS, 'in the order bounce, unsubscribe, complaint'],
   'tags of a message': [STOPS, 'an unsubscribe with tags stops only mail with one of them'],
-  'automatic bounce': [STOPS, 'a mailbox that does not exist is tried once and never again (${database})'],
+  'automatic bounce': [STOPS, 'a mailbox that does not exist is tried once and never again'],
   allowlist: [STOPS, 'the allowlist prevents bounce records, test mode creates none'],
   'waiting mail': [STOPS, 'additions and removals affect mail that waits for a retry'],
   audit: [RECORDS, 'every change is in the audit log with its key, newest first'],

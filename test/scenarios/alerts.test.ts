@@ -7,6 +7,7 @@ import { simpleParser } from 'mailparser'
 import { selfSignedCertificate } from '../../src/base/net/certificate.ts'
 import type { ServiceOverrides } from '../../src/service.ts'
 import { createTestClock } from '../support/clock.ts'
+import { eachDatabase } from '../support/databases.ts'
 import { createReceiver } from '../support/http-receiver.ts'
 import { createInternet, type Internet } from '../support/internet.ts'
 import { eventually, ownAddress, startTestService } from '../support/service.ts'
@@ -130,8 +131,8 @@ async function startScene(
 const counts = (values: Record<string, number>) =>
   new Proxy(values, { get: (all, name) => all[String(name)] ?? 0 }) as Json
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`a rate over its limit is told once, and its end once (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('a rate over its limit is told once, and its end once', async (t) => {
     const internet = await createInternet(t)
     const asked: Json[] = []
     let rows: Json[] = []
@@ -208,7 +209,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.deepEqual(await hits('Bounces'), [])
   })
 
-  test(`refused mail is counted and told, and its end too (${database})`, async (t) => {
+  test('refused mail is counted and told, and its end too', async (t) => {
     const internet = await createInternet(t)
     const env = { SENDWRIGHT_ALERT_MIN_VOLUME: '10' }
     const scene = await startScene(t, internet, env, { database })
@@ -247,7 +248,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     }
   })
 
-  test(`what the operator has to know is told once, and its end once (${database})`, async (t) => {
+  test('what the operator has to know is told once, and its end once', async (t) => {
     const internet = await createInternet(t)
     const folder = await temporaryFolder(t)
     const source = ownAddress()
@@ -290,7 +291,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
       'and nothing else',
     )
   })
-}
+})
 
 /** The check is true, stays true without another notice, and ends. */
 async function begins(scene: Scene, name: string, everyMs: number) {

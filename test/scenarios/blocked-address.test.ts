@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createTestClock } from '../support/clock.ts'
+import { eachDatabase } from '../support/databases.ts'
 import { createInternet } from '../support/internet.ts'
 import { runJobAfter } from '../support/jobs.ts'
 import { eventually, startTestService, type TestService } from '../support/service.ts'
@@ -28,8 +29,8 @@ async function blocksOf(service: TestService) {
   return items.find(({ ip }: { ip: string }) => ip === BLOCKED).blocked_by
 }
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`a blocked address is left, also after a restart, until the operator uses it again (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('a blocked address is left, also after a restart, until the operator uses it again', async (t) => {
     const internet = await createInternet(t)
     const sink = await internet.site([DOMAIN])
     sink.on('MAIL', ({ remoteAddress }) => (remoteAddress === BLOCKED ? REPLY : '250 2.1.0 Ok'))
@@ -103,7 +104,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
       assert.equal(messages.at(-1)?.remoteAddress, BLOCKED)
     })
   })
-}
+})
 
 test('a reply about one domain, or one that others contradict, closes nothing', async (t) => {
   const internet = await createInternet(t)

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pino from 'pino'
+import { eachDatabase } from '../support/databases.ts'
 import { createReceiver } from '../support/http-receiver.ts'
 import {
   type Answer,
@@ -39,8 +40,8 @@ const REPLIES: Readonly<Record<string, [reply: string, rule: string, reason: str
   'slow@example.net': ['421 4.7.0 too many connections', 'generic-rate', 'espblock', 'temporary'],
 }
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`a refusal is classified, counted, shown and reported (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('a refusal is classified, counted, shown and reported', async (t) => {
     const sink = await createSink({ host: ownAddress() })
     const receiver = await createReceiver()
     t.after(() => Promise.all([sink.close(), receiver.close()]))
@@ -187,7 +188,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
       assert.equal(lines.filter(({ rule }) => rule !== undefined).length, 1)
     })
   })
-}
+})
 
 const group = (entity: string, rule: string, words: string) => ({
   'rule-id': rule,

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { newDomainRow } from '../../src/sending/domains/domain.ts'
+import { eachDatabase } from '../support/databases.ts'
 import { type Scene, SPF_HOST, startScene } from '../support/identities.ts'
 import { eventually } from '../support/service.ts'
 import { openDialogue } from '../support/smtp-dialogue.ts'
@@ -51,8 +52,8 @@ async function oldClaim({ core, attacker }: Scene, name: string): Promise<void> 
   core.domains.changed(row)
 }
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`names below a verified domain are its owner's (${database})`, async (t) => {
+eachDatabase((database) => {
+  test("names below a verified domain are its owner's", async (t) => {
     const scene = await startScene(t, database)
     const { service, platform, victim, attacker } = scene
     await scene.verified(victim.call, 'victim.example')
@@ -73,7 +74,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.equal((await claim(attacker.call, 'x.later.example')).status, 200)
   })
 
-  test(`a claim of a verified domain's parent has no power over it (${database})`, async (t) => {
+  test("a claim of a verified domain's parent has no power over it", async (t) => {
     const scene = await startScene(t, database)
     const { victim, attacker } = scene
     await scene.verified(victim.call, 'mg.corp.example')
@@ -99,7 +100,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
       )
   })
 
-  test(`a return path host is the account's own, and used once its record is found (${database})`, async (t) => {
+  test("a return path host is the account's own, and used once its record is found", async (t) => {
     const scene = await startScene(t, database)
     const { victim, attacker, internet, core } = scene
     await scene.verified(victim.call, 'victim.example')
@@ -141,7 +142,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     core.domains.changed(row as { id: string; name: string })
     assert.equal(await returnPathOf(scene, 'second.example'), 'second.example', 'it is another account’s')
   })
-}
+})
 
 test('old claims of names below a verified domain take no mail from it', async (t) => {
   const scene = await startScene(t)

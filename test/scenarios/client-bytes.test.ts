@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type ParsedMail, simpleParser } from 'mailparser'
+import { eachDatabase } from '../support/databases.ts'
 import { createReceiver } from '../support/http-receiver.ts'
 import { eventually, ownAddress, startTestService, type TestService } from '../support/service.ts'
 import { createSink, type Sink } from '../support/smtp-sink.ts'
@@ -43,9 +44,9 @@ interface Rig {
   accepted(recipient: string): Promise<Json>
 }
 
-for (const database of ['sqlite', 'postgres'] as const) {
+eachDatabase((database) => {
   const scenario = (name: string, run: (rig: Rig) => Promise<void>) =>
-    test(`${name} (${database})`, async (t) => {
+    test(name, async (t) => {
       const sink = await createSink({ host: ownAddress() })
       t.after(() => sink.close())
       const env = {
@@ -248,4 +249,4 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.match(String(mail.text), /https:\/\/shop\.example\/text/)
     assert.doesNotMatch(String(mail.html), /shop\.example\/html/)
   })
-}
+})

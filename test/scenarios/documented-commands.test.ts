@@ -32,6 +32,8 @@ test('fences, markers and continued commands are recognised', () => {
     '  b',
     '# note',
     'c  # why',
+    "d -j '{",
+    "  1}'",
     '```',
     '',
     '```',
@@ -41,9 +43,14 @@ test('fences, markers and continued commands are recognised', () => {
   const [first, second, ...others] = blocksIn('x.md', markdown.join('\n'))
   assert.deepEqual(
     { ...first, text: commandsIn(first?.text ?? '') },
-    { place: 'x.md:3', language: 'sh', text: ['a \\\n  b', 'c  # why'], notRun: 'needs root' },
+    {
+      place: 'x.md:3',
+      language: 'sh',
+      text: ['a \\\n  b', 'c  # why', "d -j '{\n  1}'"],
+      notRun: 'needs root',
+    },
   )
-  assert.deepEqual(second, { place: 'x.md:10', language: '', text: 'd', notRun: null })
+  assert.deepEqual(second, { place: 'x.md:12', language: '', text: 'd', notRun: null })
   assert.deepEqual(others, [])
   assert.throws(() => blocksIn('x.md', '```sh\na'), /x\.md:1: the fence is not closed/)
 })

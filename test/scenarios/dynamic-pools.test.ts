@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createTestClock } from '../support/clock.ts'
+import { eachDatabase } from '../support/databases.ts'
 import { callsOf, setPools } from '../support/dynamic-pools.ts'
 import { createInternet } from '../support/internet.ts'
 import { eventually } from '../support/service.ts'
@@ -13,8 +14,8 @@ const DAY_MS = 86_400_000
 const BAD = 6
 const ALL = 100
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`a domain with 6 % bounces sends from the poor pool after its next check (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('a domain with 6 % bounces sends from the poor pool after its next check', async (t) => {
     const internet = await createInternet(t)
     const sink = await internet.site([DOMAIN])
     for (let n = 0; n < BAD; n++) sink.on(`RCPT TO:<first${n}@${DOMAIN}>`, '550 5.1.1 no such user')
@@ -102,4 +103,4 @@ for (const database of ['sqlite', 'postgres'] as const) {
     await service.send({ to: people('left', 3) })
     assert.deepEqual(await sources('left', 3), [OTHER])
   })
-}
+})

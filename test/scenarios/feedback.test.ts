@@ -8,6 +8,7 @@ import { simpleParser } from 'mailparser'
 import { splitMessage } from '../../src/protocols/mime/split.ts'
 import { samplePayload } from '../../src/watching/webhooks/sample.ts'
 import { WEBHOOK_TYPES, type WebhookType } from '../../src/watching/webhooks/types.ts'
+import { eachDatabase } from '../support/databases.ts'
 import { createReceiver, type Receiver } from '../support/http-receiver.ts'
 import { FAULTS } from '../support/reports/mail.ts'
 import { COMPLAINTS } from '../support/reports/other-mail.ts'
@@ -397,8 +398,8 @@ const WHOLE: Figures = {
   'complained.total': 1,
 }
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`actions of recipients and their servers reach event, webhook, list and next mail (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('actions of recipients and their servers reach event, webhook, list and next mail', async (t) => {
     const scene = await startScene(t, database)
     await Promise.all(CASES.map(([name, run], at) => t.test(name, () => run(scene, `r${at}@there.example`))))
     const { service } = scene
@@ -406,7 +407,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
       await assertFigures(service, path, WHOLE)
   })
 
-  test(`the copies of a list have its fields, and link, one-click and mail unsubscribe from it (${database})`, async (t) => {
+  test('the copies of a list have its fields, and link, one-click and mail unsubscribe from it', async (t) => {
     const scene = await startScene(t, database)
     const { service } = scene
     const list = `devs@${service.domain}`
@@ -475,7 +476,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     // They still get mail of the domain itself.
     await nextArrives(scene, ann)
   })
-}
+})
 
 test('events without a webhook are still listed: rejected mail, and uploads to a list', async (t) => {
   const scene = await startScene(t, 'sqlite')

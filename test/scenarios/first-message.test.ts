@@ -1,9 +1,11 @@
+// Both databases: it is the whole service on each.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { eachDatabase } from '../support/databases.ts'
 import { eventually, startTestService } from '../support/service.ts'
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`a message goes from the API to the inbox by SMTP, signed, with its events (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('a message goes from the API to the inbox by SMTP, signed, with its events', async (t) => {
     const service = await startTestService(t, {}, { database })
     const sent = await service.send({ text: 'Plain body', html: '<p>Body</p>', 'o:tag': 'welcome' })
     assert.equal(sent.status, 200)
@@ -30,4 +32,4 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.equal(stored.body['body-plain'], 'Plain body')
     assert.equal(stored.body['Message-Id'], sent.body.id)
   })
-}
+})

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { createTestClock } from '../support/clock.ts'
+import { eachDatabase } from '../support/databases.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { Dialogue, plainLogin } from '../support/smtp-dialogue.ts'
 
@@ -43,8 +44,8 @@ const RIGHT = '235 2.7.0'
 const WRONG = '535 5.7.8'
 const NOT_CHECKED = '421 4.7.0'
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`guesses over ${CONNECTIONS} SMTP connections: ${CHECKED_MAX} are checked, the owner can log in (${database})`, async (t) => {
+eachDatabase((database) => {
+  test(`guesses over ${CONNECTIONS} SMTP connections: ${CHECKED_MAX} are checked, the owner can log in`, async (t) => {
     const service = await start(t, database)
     const [app, late] = [`app@${service.domain}`, `late@${service.domain}`]
     const [here, elsewhere] = ['127.77.1.1', '127.78.1.1']
@@ -74,7 +75,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.equal((await guesses(20)).filter((code) => code === WRONG).length, CHECKED_MAX)
     assert.equal(codeOf(await logIn(service, here, app, PASSWORD)), RIGHT, 'also after a restart')
   })
-}
+})
 
 test('wrong keys at the session operation are delayed and counted like all others; a right one is not', async (t) => {
   const clock = createTestClock()

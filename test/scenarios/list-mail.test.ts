@@ -1,6 +1,7 @@
 /** Posts to mailing lists by mail from outside: who may post, and what the copies are. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { eachDatabase } from '../support/databases.ts'
 import { createReceiver, type ReceivedPost } from '../support/http-receiver.ts'
 import {
   eventsOf,
@@ -17,8 +18,8 @@ import { postedForm } from '../support/posted-form.ts'
 import { eventually, ownAddress } from '../support/service.ts'
 import type { SinkMessage } from '../support/smtp-sink.ts'
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`a member's mail is a post: each subscribed member gets one copy of the list (${database})`, async (t) => {
+eachDatabase((database) => {
+  test("a member's mail is a post: each subscribed member gets one copy of the list", async (t) => {
     const scene = await startScene(t, database)
     const { service, sink, newList } = scene
     const list = await newList('devs', { access_level: 'members', name: 'Developers' }, [
@@ -97,7 +98,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     await eventsOf(scene, '?event=delivered', 6)
     assert.equal(sink.messages.length, 6)
   })
-}
+})
 
 test('who may post is judged by an author that the domain in From has proven', async (t) => {
   const scene = await startScene(t)

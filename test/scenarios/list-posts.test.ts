@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type TestContext, test } from 'node:test'
 import { splitMessage } from '../../src/protocols/mime/split.ts'
+import { eachDatabase } from '../support/databases.ts'
 import { eventually, startTestService, type TestService } from '../support/service.ts'
 import { openDialogue, plainLogin } from '../support/smtp-dialogue.ts'
 import { createSink, type Sink, type SinkMessage } from '../support/smtp-sink.ts'
@@ -67,8 +68,8 @@ const fields = ({ raw }: SinkMessage, name: string) =>
 
 const named = (events: Event[], name: string) => events.filter(({ event }) => event === name)
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`a post reaches each subscribed member once, as mail of the list (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('a post reaches each subscribed member once, as mail of the list', async (t) => {
     const { service, sink, newList, post } = await startScene(t, database)
     const list = await newList('devs', { access_level: 'members' }, [
       { address: 'Ann@example.org', name: 'Ann Lee', vars: { team: 'core' } },
@@ -134,7 +135,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
       assert.equal(stored.status, 200, 'one message is stored for all')
     }
   })
-}
+})
 
 test('list fields follow the access level, the preference and the call', async (t) => {
   const { service, sink, newList, post } = await startScene(t)

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import Mailgun from 'mailgun.js'
 import { type ParsedMail, simpleParser } from 'mailparser'
+import { eachDatabase } from '../support/databases.ts'
 import { eventually, ownAddress, startTestService } from '../support/service.ts'
 import { createSink, type SinkMessage } from '../support/smtp-sink.ts'
 
@@ -22,8 +23,8 @@ const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefo
 type Client = ReturnType<Mailgun['client']>
 type Event = Awaited<ReturnType<Client['events']['get']>>['items'][number]
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`a newsletter by the JavaScript client: sent, received, opened, polled (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('a newsletter by the JavaScript client: sent, received, opened, polled', async (t) => {
     const sink = await createSink({ host: ownAddress() })
     t.after(() => sink.close())
     const env = { SENDWRIGHT_DELIVERY: `smtp://${sink.host}:${sink.port}` }
@@ -63,7 +64,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     })
     checkEvents(events, id ?? '')
   })
-}
+})
 
 /** Checks that the mail of one reader has only that reader's data. Returns the URL of its pixel. */
 async function checkMail(

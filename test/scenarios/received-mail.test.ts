@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
 import { createTransport, type SendMailOptions } from 'nodemailer'
+import { eachDatabase } from '../support/databases.ts'
 import { createReceiver, type Receiver } from '../support/http-receiver.ts'
 import { type PostedForm, postedForm } from '../support/posted-form.ts'
 import { eventually, ownAddress, startTestService, type TestService } from '../support/service.ts'
@@ -82,8 +83,8 @@ const eventsOf = async ({ service }: Rig, event: string, count: number) =>
 const REPLY =
   'Yes, on Monday.\n\nOn Tue, 2 Jun 2026 at 10:00, Shop <shop@example.com> wrote:\n> Shall we?\n> Shop\n'
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`a message is posted with every field, signed, and can be read (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('a message is posted with every field, signed, and can be read', async (t) => {
     const rig = await start(t, {}, database)
     const { service, receiver, send } = rig
     const to = `orders+17@${service.domain}`
@@ -215,7 +216,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     })
     assert.deepEqual([stats.accepted.incoming, stats.accepted.outgoing, stats.delivered.http], [1, 0, 1])
   })
-}
+})
 
 test('a URL that ends with mime gets the whole message', async (t) => {
   const rig = await start(t)

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createTestClock } from '../support/clock.ts'
+import { eachDatabase } from '../support/databases.ts'
 import { createReceiver } from '../support/http-receiver.ts'
 import { createInternet } from '../support/internet.ts'
 import { runJobAfter } from '../support/jobs.ts'
@@ -16,8 +17,8 @@ interface Hit {
   advice: string
 }
 
-for (const database of ['sqlite', 'postgres'] as const)
-  test(`listed domains and names that do not agree any more are told, and their end (${database})`, async (t) => {
+eachDatabase((database) =>
+  test('listed domains and names that do not agree any more are told, and their end', async (t) => {
     const internet = await createInternet(t)
     const { dns } = internet
     const receiver = await createReceiver({ host: ownAddress() })
@@ -83,4 +84,5 @@ for (const database of ['sqlite', 'postgres'] as const)
       for (const _ of [1, 2]) await look('address-names')
       assert.deepEqual(await hitsOf('address-names'), [])
     })
-  })
+  }),
+)

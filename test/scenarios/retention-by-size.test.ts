@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createTestClock } from '../support/clock.ts'
+import { eachDatabase } from '../support/databases.ts'
 import { runJobAfter } from '../support/jobs.ts'
 import { eventually, startTestService } from '../support/service.ts'
 
@@ -11,8 +12,8 @@ type Json = any
 const MINUTE_MS = 60_000
 const DAY_MS = 24 * 60 * MINUTE_MS
 
-for (const database of ['sqlite', 'postgres'] as const)
-  test(`space that mail may take (${database})`, async (t) => {
+eachDatabase((database) =>
+  test('space that mail may take', async (t) => {
     const clock = createTestClock()
     const ticking = setInterval(() => void clock.advance(10), 5)
     t.after(() => clearInterval(ticking))
@@ -53,4 +54,5 @@ for (const database of ['sqlite', 'postgres'] as const)
     await eventually('the scheduled mail', async () => (await captured()).includes('scheduled'))
     await runAfter('inbox-retention', 31 * DAY_MS)
     assert.deepEqual(await captured(), [], 'older than 30 days')
-  })
+  }),
+)

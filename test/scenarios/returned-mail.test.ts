@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
+import { eachDatabase } from '../support/databases.ts'
 import { createReceiver, type Receiver } from '../support/http-receiver.ts'
 import { HOSTILE, SAMPLES } from '../support/reports/corpus.ts'
 import { FAULTS, type Subject } from '../support/reports/mail.ts'
@@ -112,8 +113,8 @@ async function assertPosted(
   assert.equal(signature, expected)
 }
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`a bounce, a complaint and an unsubscribe are returned: event, webhook, list, and the next mail is stopped (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('a bounce, a complaint and an unsubscribe are returned: event, webhook, list, and the next mail is stopped', async (t) => {
     const rig = await start(t, database)
     const { service, sink, returner } = rig
     const receiver = await hooks(t, service)
@@ -202,7 +203,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.equal((await service.events('?event=unsubscribed')).length, 2)
     assert.equal(await codeOfNext(rig, choosy.recipient, { 'o:tag': 'weekly' }), 606)
   })
-}
+})
 
 test('a bounce that lost its return path at a relay, forwarded to fbl@, fails its own delivery and no other', async (t) => {
   const rig = await start(t)

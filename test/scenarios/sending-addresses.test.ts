@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createTestClock } from '../support/clock.ts'
+import { eachDatabase } from '../support/databases.ts'
 import { createInternet } from '../support/internet.ts'
 import { eventually, startTestService, type TestService } from '../support/service.ts'
 import type { Sink } from '../support/smtp-sink.ts'
@@ -42,8 +43,8 @@ const ok = async (service: TestService, method: string, path: string, form?: Rec
   return answer.body
 }
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`mail leaves from the set that its domain has at the attempt (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('mail leaves from the set that its domain has at the attempt', async (t) => {
     const internet = await createInternet(t)
     const sink = await internet.site([DOMAIN])
     const env = { ...internet.env, SENDWRIGHT_IPS: IPS, SENDWRIGHT_RETRY_SCHEDULE: '1s,1s,1s,1s' }
@@ -124,7 +125,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.equal(refusedPool.status, 400)
   })
 
-  test(`an address on warm-up sends its number, the rest goes elsewhere or waits (${database})`, async (t) => {
+  test('an address on warm-up sends its number, the rest goes elsewhere or waits', async (t) => {
     const internet = await createInternet(t)
     const sink = await internet.site([DOMAIN])
     const clock = createTestClock(Math.floor(Date.now() / HOUR_MS) * HOUR_MS + HOUR_MS / 4)
@@ -188,4 +189,4 @@ for (const database of ['sqlite', 'postgres'] as const) {
     await service.send({ to: people('warm', 60), ...asked })
     await until('all at once', async () => total(sourcesOf(sink, 'warm')) === 60)
   })
-}
+})

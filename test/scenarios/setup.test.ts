@@ -8,8 +8,10 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { parseEnv } from 'node:util'
 import { createDnsServer } from '../support/dns-server.ts'
+import { createInternet } from '../support/internet.ts'
 import { eventually, ownAddress } from '../support/service.ts'
 import { AUTHORIZATION, startProcess } from '../support/service-process.ts'
+import { createSink } from '../support/smtp-sink.ts'
 import { temporaryFolder } from '../support/stores.ts'
 
 const LAUNCHER = join(import.meta.dirname, '../../bin/sendwright')
@@ -201,9 +203,11 @@ test('admin, password, domain and recipient are checked before anything is writt
   }
 })
 
-test('on a terminal setup asks, shows the present settings, and hides the password', async (t) => {
-  const { file, env, folder } = await createWorld(t)
-  const dialogue = async (answers: readonly [question: string, answer: string][]) => {
+type Dialogue = (answers: readonly [question: string, answer: string][]) => Promise<string>
+
+/** Answers the questions of a setup on a terminal, in order; resolves with all that it showed. */
+function dialogueIn(t: TestContext, folder: string, env: Record<string, string>): Dialogue {
+  return async (answers) => {
     const child: ChildProcessWithoutNullStreams = spawn(
       'script',
       ['-qec', `${LAUNCHER} setup`, '/dev/null'],
@@ -228,6 +232,11 @@ test('on a terminal setup asks, shows the present settings, and hides the passwo
     assert.equal(child.exitCode, 0, out())
     return out()
   }
+}
+
+test('on a terminal setup asks, shows the present settings, and hides the password', async (t) => {
+  const { file, env, folder } = await createWorld(t)
+  const dialogue = dialogueIn(t, folder, env)
   const asked = await dialogue([
     ['Public host name: ', '192.0.2.7'],
     ['An address is not enough', ''],
@@ -264,4 +273,57 @@ test('on a terminal setup asks, shows the present settings, and hides the passwo
   ])
   assert.match(again, /stay as they are/)
   assert.equal(readFileSync(file, 'utf8'), text)
+})
+
+test('on a terminal: port 25 is tried first, and the login of a relay before it is written', async (t) => {
+  const internet = await createInternet(t)
+  const relay = await createSink({ host: ownAddress(), auth: { user: 'shop@own', password: PASSWORD } })
+  t.after(() => relay.close())
+  const { file, env, folder } = await createWorld(t)
+  const { SENDWRIGHT_DELIVERY: _, ...network } = internet.env
+  const SENDWRIGHT_DNS = internet.env['SENDWRIGHT_DNS'] as string
+  const dialogue = dialogueIn(t, folder, { ...env, ...network, SENDWRIGHT_DNS })
+  const begin: [string, string][] = [
+    ['Public host name', 'mail.own.example'],
+    ['HTTPS by', 'proxy'],
+    ['Addresses of the proxy', ''],
+  ]
+  const rest: [string, string][] = [
+    ['Port for SMTP', '2525'],
+    ['Database', ''],
+    ['Folder for the data', ''],
+    ['Mail address of', ''],
+    ['First sending domain', ''],
+  ]
+  const login = (password: string): [string, string][] => [
+    ['Host of the relay: ', relay.host],
+    ['Port (465: TLS from the first byte) [587]: ', String(relay.port)],
+    ['User (empty: no login): ', 'shop@own'],
+    ['Password (not shown): ', password],
+  ]
+  const shown = await dialogue([
+    ...begin,
+    ['No mail server could be reached', 'relay'],
+    ...login('wrong'),
+    ['Use it all the same (yes, no) [no]: ', ''],
+    ...login(PASSWORD),
+    ['the login works', '2525'],
+    ...rest.slice(1),
+  ])
+  assert.equal(shown.includes(PASSWORD), false)
+  const written = /^SENDWRIGHT_DELIVERY=(.*)$/m.exec(readFileSync(file, 'utf8'))?.[1]
+  const { username, password, port } = new URL((written ?? '').replace(/^["']|["']$/g, ''))
+  assert.deepEqual([username, password, port].map(decodeURIComponent), [
+    'shop@own',
+    PASSWORD,
+    String(relay.port),
+  ])
+  await internet.site(['gmail.com'])
+  await dialogueIn(t, folder, { ...env, ...network, SENDWRIGHT_DNS, SENDWRIGHT_DELIVERY: 'direct' })([
+    ['Public host name', ''],
+    ['HTTPS by', ''],
+    ['Addresses of the proxy', ''],
+    ['mx.gmail.com was reached', ''],
+    ...rest,
+  ])
 })

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createTestClock } from '../support/clock.ts'
+import { eachDatabase } from '../support/databases.ts'
 import { createInternet } from '../support/internet.ts'
 import { runJobAfter } from '../support/jobs.ts'
 import { eventually, startTestService, type TestService } from '../support/service.ts'
@@ -38,8 +39,8 @@ const kept = (service: TestService, id: string) =>
     return found.length > 0 && found.every(({ code }) => code === 'provider-paused') ? found : null
   })
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`nothing goes to a paused provider, also after a restart, until it is resumed (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('nothing goes to a paused provider, also after a restart, until it is resumed', async (t) => {
     const internet = await createInternet(t)
     const [sink, other] = [await internet.site([PAUSED]), await internet.site([OTHER])]
     const clock = createTestClock()
@@ -114,7 +115,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
       assert.deepEqual((await service.call('GET', `${BASE}/shaping`)).body.overrides, [])
     })
   })
-}
+})
 
 test('ordered limits hold at once, over a restart, and end with the order', async (t) => {
   const internet = await createInternet(t)

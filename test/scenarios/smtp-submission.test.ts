@@ -5,6 +5,7 @@ import { type MimeMessage, messageSize } from '../../src/protocols/message/mime-
 import { connectSmtp } from '../../src/protocols/smtp/client.ts'
 import type { SmtpConnection } from '../../src/protocols/smtp/connection.ts'
 import { passwordLogin } from '../../src/protocols/smtp/login.ts'
+import { eachDatabase } from '../support/databases.ts'
 import { eventually, startTestService, type TestService } from '../support/service.ts'
 import { openDialogue, plainLogin } from '../support/smtp-dialogue.ts'
 import { createSink } from '../support/smtp-sink.ts'
@@ -46,8 +47,8 @@ const submit = (
   mail: { returnPath: string; recipients: string[]; message: MimeMessage },
 ) => connection.send({ ...mail, sizeBytes: messageSize(mail.message), utf8: false })
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`a message submitted over STARTTLS arrives with its options applied, its events have method smtp (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('a message submitted over STARTTLS arrives with its options applied, its events have method smtp', async (t) => {
     const { sink, service, login } = await start(t, database)
     const connection = await connect(service, login, PASSWORD)
     t.after(() => connection.close())
@@ -111,7 +112,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
       assert.ok(!('api-key-id' in event))
     }
   })
-}
+})
 
 test('no TLS, a wrong password, no login, an option that cannot be used: the replies of the contract', async (t) => {
   const { sink, service, login } = await start(t)

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import type { SnsMessage } from '../../src/receiving/sns/message.ts'
+import { eachDatabase } from '../support/databases.ts'
 import type { Subject } from '../support/reports/mail.ts'
 import { subjectOf } from '../support/reports/returning.ts'
 import { eventually, ownAddress, startTestService, type TestService } from '../support/service.ts'
@@ -108,8 +109,8 @@ async function listed(service: TestService, kind: string): Promise<string[]> {
   return body.items.map(({ address }: { address: string }) => address).sort()
 }
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`a subscription is confirmed, and what SES reports suppresses the right recipient and nobody else (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('a subscription is confirmed, and what SES reports suppresses the right recipient and nobody else', async (t) => {
     const { service, sns, post, deliver } = await start(t, database)
     assert.equal(await post(subscription(sns)), 200)
     assert.deepEqual(
@@ -160,7 +161,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.equal((await service.call('GET', TOPICS)).body.items[0].confirmed_at, null)
     assert.equal(sns.fetched.length, 2)
   })
-}
+})
 
 test('what is not signed by SNS for this topic in this hour is refused, and changes nothing', async (t) => {
   const { service, sns, post, deliver, endpoint } = await start(t)

@@ -1,6 +1,7 @@
 /** Several source addresses: what a receiver does to one of them does not affect the others. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { eachDatabase } from '../support/databases.ts'
 import { createInternet } from '../support/internet.ts'
 import { eventually, startTestService, type TestService } from '../support/service.ts'
 import type { Sink } from '../support/smtp-sink.ts'
@@ -44,8 +45,8 @@ const recipients = (name: string, count: number) =>
 const seenBy = (sink: Sink) =>
   new Map(sink.messages.map(({ envelope, remoteAddress }) => [envelope.to[0], remoteAddress]))
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`a receiver that slows down one address gets the mail of the others as before (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('a receiver that slows down one address gets the mail of the others as before', async (t) => {
     const internet = await createInternet(t)
     const sink = await internet.site([DOMAIN])
     sink.on('MAIL', ({ remoteAddress }) =>
@@ -108,7 +109,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
       },
     )
   })
-}
+})
 
 test('an address that this host cannot send from does not make a destination count as down for the others', async (t) => {
   const internet = await createInternet(t)

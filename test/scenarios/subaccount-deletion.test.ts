@@ -5,6 +5,7 @@ import { insert, type Store } from '../../src/platform/store/store.ts'
 import { removeUnderLoad } from '../drills/subaccount-removal.ts'
 import { addRows, rowsFor } from '../support/account-rows.ts'
 import { blobFiles, blobsOf, rowsNaming, tablesWith } from '../support/account-traces.ts'
+import { eachDatabase } from '../support/databases.ts'
 import { FILLED_ENV, fillAccount, setFaults } from '../support/fill-account.ts'
 import { createReceiver } from '../support/http-receiver.ts'
 import { eventually } from '../support/service.ts'
@@ -23,8 +24,8 @@ const NOTE = 'account_changes'
 /** Between the two passes. */
 const SETTLE_MS = 60_000
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`a closed subaccount is removed from every table and the blobs (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('a closed subaccount is removed from every table and the blobs', async (t) => {
     const receiver = await createReceiver({ answer: 500 })
     t.after(receiver.close)
     const opened = await startOpened(t, FILLED_ENV, { database })
@@ -121,7 +122,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     const user = { email: 'gone@people.example.org', name: 'Ann', role: 'admin' }
     assert.equal((await again('POST', '/v5/users', { form: user })).status, 200)
   })
-}
+})
 
 /** Ids that other tables refer to. */
 const idsOf = (rows: ReadonlyMap<string, readonly Record<string, unknown>[]>): string[] =>

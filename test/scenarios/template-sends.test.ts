@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import PostalMime, { type Email } from 'postal-mime'
+import { eachDatabase } from '../support/databases.ts'
 import { eventually, startTestService, type TestService } from '../support/service.ts'
 import { createSink, type Sink } from '../support/smtp-sink.ts'
 
@@ -37,8 +38,8 @@ async function startScene(t: TestContext, database: 'sqlite' | 'postgres' = 'sql
   }
 }
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`a stored template is rendered into mail as the call says (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('a stored template is rendered into mail as the call says', async (t) => {
     const { service, store, send } = await startScene(t, database)
     const own = `/v3/${service.domain}/templates`
     await store(own, {
@@ -91,7 +92,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     })
     assert.deepEqual(delivered?.['template'], { name: 'order', version: 'initial', 'is-text': false })
   })
-}
+})
 
 test('template headers are not in the accepted event, and are not used if the call has its own', async (t) => {
   const { service, store, send } = await startScene(t)

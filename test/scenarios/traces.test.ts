@@ -4,6 +4,7 @@ import { registerHooks } from 'node:module'
 import { type TestContext, test } from 'node:test'
 import { createTransport } from 'nodemailer'
 import type { CollectedSpan, Collector } from '../support/collector.ts'
+import { eachDatabase } from '../support/databases.ts'
 
 /** Packages of OpenTelemetry that were loaded, but for the API, which the library of `/metrics` loads. */
 const loaded = new Set<string>()
@@ -71,8 +72,8 @@ test('without the setting nothing is traced, sent or loaded', async (t) => {
   assert.deepEqual([...loaded], [])
 })
 
-for (const database of ['sqlite', 'postgres'] as const)
-  test(`one trace from the request over a restart to the reply, on ${database}`, async (t) => {
+eachDatabase((database) =>
+  test('one trace from the request over a restart to the reply', async (t) => {
     const collector = await createCollector(t)
     const env = {
       SENDWRIGHT_OTLP_ENDPOINT: collector.url,
@@ -153,7 +154,8 @@ for (const database of ['sqlite', 'postgres'] as const)
     }
     assert.match((await call('GET', '/metrics')).text, /sendwright_trace_spans_total\{result="sent"\} [1-9]/)
     assert.ok(loaded.has('@opentelemetry/sdk-trace'))
-  })
+  }),
+)
 
 test('what the caller does not sample is not, what is no traceparent is ignored, and strangers get no span', async (t) => {
   const collector = await createCollector(t)

@@ -4,6 +4,7 @@ import { before, type TestContext, test } from 'node:test'
 import { simpleParser } from 'mailparser'
 import { splitMessage } from '../../src/protocols/mime/split.ts'
 import { createTestClock } from '../support/clock.ts'
+import { eachDatabase } from '../support/databases.ts'
 import { eventually, ownAddress, startTestService, type TestService } from '../support/service.ts'
 import { createSink, type Sink } from '../support/smtp-sink.ts'
 
@@ -75,8 +76,8 @@ const post = (url: string, body: string) => fetch(url, { method: 'POST', body, h
 const LONG = `https://shop.example.com/long?x=${'abc%20'.repeat(150)}`
 const HTML = `<html><body><a href="https://shop.example.com/a?x=1&amp;y=2">A</a> <a href="${LONG}">B</a></body></html>`
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`the links of a received mail work (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('the links of a received mail work', async (t) => {
     const its = database === 'sqlite' ? scene : await startScene(t, { database })
     const recipient = 'alice@example.org'
     await its.service.send({ to: recipient, html: HTML, 'o:tag': 'news' })
@@ -104,7 +105,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     await its.service.send({ to: recipient, html: HTML })
     await eventsWhen(its, 'delivered', recipient, 2)
   })
-}
+})
 
 test('the link in a post of a mailing list unsubscribes from that list only', async () => {
   const { service } = scene

@@ -5,6 +5,7 @@ import Mailgun from 'mailgun.js'
 import { connectSmtp } from '../../src/protocols/smtp/client.ts'
 import { passwordLogin } from '../../src/protocols/smtp/login.ts'
 import { addAccount } from '../support/accounts.ts'
+import { eachDatabase } from '../support/databases.ts'
 import { type Answer, eventually, startTestService, type TestService } from '../support/service.ts'
 
 const FORM = { to: 'alice@example.org', subject: 'Hello', text: 'Hi.' }
@@ -143,8 +144,8 @@ test('the header has the configured prefix', async (t) => {
   assert.deepEqual([ignoredBy(answer, 'X-Own-'), ignoredBy(answer)], ['sorted', null])
 })
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`a strict account has calls with unknown names refused, until it switches back (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('a strict account has calls with unknown names refused, until it switches back', async (t) => {
     const own = await startTestService(t, {}, { database })
     const isStrict = async () =>
       (await own.call('GET', '/sendwright/v1/session')).body.account.strict_parameters
@@ -193,7 +194,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     const values = items.map(({ detail }: { detail: { given?: object } }) => JSON.stringify(detail))
     assert.match(values[0], /strict_parameters.*false/)
   })
-}
+})
 
 test('only those who may change the account switch it', async () => {
   const roles = { admin: 200, developer: 403, support: 403, basic: 403 }

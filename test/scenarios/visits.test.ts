@@ -6,6 +6,7 @@ import { request } from 'node:http'
 import { join } from 'node:path'
 import { before, type TestContext, test } from 'node:test'
 import { newId } from '../../src/base/ids.ts'
+import { eachDatabase } from '../support/databases.ts'
 import { createReceiver, type Receiver } from '../support/http-receiver.ts'
 import { LINK_SECRET, linksOf, testTokens } from '../support/links.ts'
 import { writeMmdb } from '../support/mmdb.ts'
@@ -121,8 +122,8 @@ function assertPublic(headers: Headers): void {
   assert.equal(headers.get('set-cookie'), null)
 }
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`pixel, link and unsubscribe link become events, webhooks and a suppression (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('pixel, link and unsubscribe link become events, webhooks and a suppression', async (t) => {
     const its = database === 'sqlite' ? scene : await startScene(t, database)
     const { service, receiver } = its
     const { recipient, links, messageId } = await mail(its)
@@ -195,7 +196,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.equal(failed['reason'], 'suppress-unsubscribe')
     assert.equal((failed['delivery-status'] as Event)['code'], 606)
   })
-}
+})
 
 test('the pixel is a transparent png, also for a bad token and for HEAD, which does not count as an open', async () => {
   const { recipient, links } = await mail(scene)

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { eachDatabase } from '../support/databases.ts'
 import { createReceiver, type ReceivedPost, type Receiver } from '../support/http-receiver.ts'
 import { eventually, ownAddress, startTestService } from '../support/service.ts'
 import { assertSigned, signingKey } from '../support/signed-posts.ts'
@@ -16,8 +17,8 @@ const posted = (receiver: Receiver, path: string, count = 1) =>
     return posts.length >= count && posts
   })
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`each reply of a receiving server becomes its webhook, signed, with the stored message (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('each reply of a receiving server becomes its webhook, signed, with the stored message', async (t) => {
     const sink = await createSink({ host: ownAddress() })
     const receiver = await createReceiver()
     t.after(() => Promise.all([sink.close(), receiver.close()]))
@@ -68,7 +69,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.equal(data('temporary_fail').severity, 'temporary')
     assert.equal(data('temporary_fail')['delivery-status']['retry-seconds'] > 0, true)
   })
-}
+})
 
 test('webhooks: retries, replay and deletion, in one service', async (t) => {
   const receiver = await createReceiver()
@@ -232,8 +233,8 @@ test('webhooks: retries, replay and deletion, in one service', async (t) => {
   })
 })
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`user info of a webhook URL is sent as Basic authentication and kept secret (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('user info of a webhook URL is sent as Basic authentication and kept secret', async (t) => {
     const receiver = await createReceiver()
     t.after(() => receiver.close())
     const service = await startTestService(t, ALLOW, { database })
@@ -296,4 +297,4 @@ for (const database of ['sqlite', 'postgres'] as const) {
       }
     }
   })
-}
+})

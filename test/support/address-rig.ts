@@ -52,7 +52,7 @@ export async function createAddressRig(options: AddressRigOptions): Promise<Addr
   }
   const config = {
     sourceAddresses: ips.map((ip) => ({ ip, shared: false, helo: null })),
-    requireFcrdns: false,
+    requireFcrdns: 'off' as const,
     delivery: { kind: 'direct' as const },
   }
   const shaping = tableOf(

@@ -7,6 +7,7 @@ import { plantFiles } from './plant-files.ts'
 const FROM = JSON.stringify(join(import.meta.dirname, '../..')).slice(1, -1)
 /** A file that passes in itself: operations of one declaration answer what `returned` has, `read0` the first. */
 const file = (returned: string[]) => `
+import { test } from 'node:test'
 import { list, named, nullable, object, optional, text } from '${FROM}/src/base/shape.ts'
 import { operation } from '${FROM}/src/platform/http/operation.ts'
 import { htmlReply, jsonReply, noContent } from '${FROM}/src/platform/http/answer/reply.ts'

@@ -46,6 +46,8 @@ const FLAGS = [
   '--disable-domain-reliability',
   '--no-pings',
   '--font-render-hinting=none',
+  // A page lives too short for it.
+  '--js-flags=--no-opt --no-maglev',
   '--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.* , EXCLUDE localhost , EXCLUDE *.localhost',
 ]
 

@@ -38,10 +38,19 @@ export function blocksIn(file: string, markdown: string): FencedBlock[] {
   return blocks
 }
 
-/** The commands of a shell block, each as one text: lines that end with a backslash continue, comments are left out. */
+/**
+ * The commands of a shell block, each as one text: a line continues after a backslash and within single quotes, comments
+ * are left out.
+ */
 export function commandsIn(text: string): string[] {
-  return text
-    .split(/(?<!\\)\n/)
-    .map((command) => command.trim())
-    .filter((command) => command !== '' && !command.startsWith('#'))
+  const commands: string[] = []
+  let begun = ''
+  for (const line of text.split(/(?<!\\)\n/)) {
+    if (begun === '' && line.trim().startsWith('#')) continue
+    begun = begun === '' ? line : `${begun}\n${line}`
+    if (begun.split("'").length % 2 === 0) continue
+    commands.push(begun.trim())
+    begun = ''
+  }
+  return [...commands, begun.trim()].filter((command) => command !== '')
 }

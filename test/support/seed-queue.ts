@@ -93,6 +93,7 @@ export function seededEngine(
     describe: async ({ account_id, domain_id }) => aboutOf(account_id, domain_id),
     consequences: () => [],
     pauses: { pauseOf: () => null, nextLook: () => 0 },
+    egress: { isDown: () => false, nextTry: () => 0 },
     blocks: { isClosed: () => false, answered() {}, nextFree: () => 0 },
     allowances: { take: () => undefined, nextFree: () => 0 },
     poolOf: () => null,

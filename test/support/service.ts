@@ -57,7 +57,11 @@ export function ownAddress(): string {
   return `127.${1 + (pid % 200)}.${Math.floor(pid / 200) % 250}.${started}`
 }
 
-/** Starts a service that stops when the test ends. `env`: settings in addition to the tests' own. */
+/**
+ * Starts a service that stops when the test ends. `env`: settings in addition to the tests' own. With PostgreSQL it has the
+ * listening thread of a machine with several processors, with SQLite none, as on one with a single processor: starting one
+ * takes a quarter of a start.
+ */
 export async function startTestService(
   t: Pick<TestContext, 'after'>,
   env: Record<string, string> = {},
@@ -78,7 +82,7 @@ export async function startTestService(
     ...env,
   })
   const log = overrides.log ?? pino({ level: process.env['TEST_LOG'] ?? 'silent' })
-  const all = { operation: readingDeclaredNames, ...overrides }
+  const all = { operation: readingDeclaredNames, listeningThread: database !== null, ...overrides }
   let service = await startService(config, log, all)
   t.after(async () => {
     await service.stop()

@@ -79,7 +79,7 @@ export function createSns(): Sns {
         const status = typeof answer === 'number' ? answer : 200
         if (status === 0) return { kind: 'failed', why: 'no answer within 10 s', durationMs: 10_000 }
         const body = Buffer.from(typeof answer === 'string' ? answer : '<ConfirmSubscriptionResponse/>')
-        return { kind: 'answered', status, reason: '', contentType: '', body, durationMs: 1 }
+        return { kind: 'answered', status, reason: '', retryAfter: '', contentType: '', body, durationMs: 1 }
       }
       return {}
     },

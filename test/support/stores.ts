@@ -1,4 +1,4 @@
-/** Every store test runs on both databases: `eachStore('name', async (store) => ...)`. */
+/** Store tests run on both databases: `eachStore('name', async (store) => ...)`. */
 import { rmSync } from 'node:fs'
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -7,6 +7,7 @@ import { type TestContext, test } from 'node:test'
 import { openPostgres } from '../../src/platform/store/postgres/postgres.ts'
 import { openSqlite } from '../../src/platform/store/sqlite/sqlite.ts'
 import { ownLeaseTimes, type Store } from '../../src/platform/store/store.ts'
+import { type Database, eachDatabase } from './databases.ts'
 import { createMigratedDatabase, prepareDataFolder } from './migrated.ts'
 
 const folders: string[] = []
@@ -24,9 +25,13 @@ export async function temporaryFolder(_t: Pick<TestContext, 'after'>): Promise<s
   return folder
 }
 
-/** The same test twice, each time with a new database without data. */
+/** The same test on each database, each time with a new one without data. */
 export function eachStore(name: string, run: (store: Store, t: TestContext) => Promise<void>): void {
-  test(`${name} (sqlite)`, async (t) => {
+  eachDatabase((database) => test(name, (t) => OPEN[database](t, run)))
+}
+
+const OPEN: Record<Database, (t: TestContext, run: Parameters<typeof eachStore>[1]) => Promise<void>> = {
+  async sqlite(t, run) {
     const folder = await temporaryFolder(t)
     await prepareDataFolder(folder)
     const store = await openSqlite(folder)
@@ -35,8 +40,8 @@ export function eachStore(name: string, run: (store: Store, t: TestContext) => P
     } finally {
       await store.close()
     }
-  })
-  test(`${name} (postgres)`, async (t) => {
+  },
+  async postgres(t, run) {
     const database = await createMigratedDatabase()
     // Tests pass their own times.
     const store = await openPostgres(database.url, { leaseTimes: ownLeaseTimes })
@@ -46,5 +51,5 @@ export function eachStore(name: string, run: (store: Store, t: TestContext) => P
       await store.close()
       await database.drop()
     }
-  })
+  },
 }

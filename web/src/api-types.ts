@@ -994,6 +994,8 @@ export interface InstalledIpAddress {
   /** Whether it is switched on */ enabled: boolean
   /** Also named by the configuration of a process in the last 3 hours, and confirmed where that is required */ usable: boolean
   /** Whether the configuration of this process names it */ configured_here: boolean
+  /** Address of the machine that NAT makes it of; null: none is configured here */ local_ip: string | null
+  /** Proxy that connections leave through, without its login; null: none is configured here */ proxy: string | null
   /** The pool that it is in */ pool_id: string | null
   /** Whether it is on warm-up */ is_on_warmup: boolean
   /** Providers that block it */ blocked_by: IpBlock[]
@@ -1743,8 +1745,8 @@ export interface Shaping {
   /** Path of the operator's file; null: there is none */ file: string | null
   /** When it was read */ loaded_at: string
   /** What is wrong with the newest file, if it is not in force */ faults: string[]
-  /** Where no provider is known */ default: { connections: number; messages_per_connection: number; messages_per_second: number | null; recovery_seconds: number; blocked_pause_seconds: number; blocked_pause_max_seconds: number; replies: ({ code: string; patterns: string[]; action: 'slow-down' | 'fewer-connections' | 'ignore' | 'block' })[] }
-  /** Providers */ providers: ({ site: string; mx: string[]; connections: number; messages_per_connection: number; messages_per_second: number | null; recovery_seconds: number; blocked_pause_seconds: number; blocked_pause_max_seconds: number; replies: ({ code: string; patterns: string[]; action: 'slow-down' | 'fewer-connections' | 'ignore' | 'block' })[] })[]
+  /** Where no provider is known */ default: { prefer: 'ipv4' | 'ipv6' | 'ipv4-only' | 'ipv6-only' | null; connections: number; messages_per_connection: number; messages_per_second: number | null; recovery_seconds: number; blocked_pause_seconds: number; blocked_pause_max_seconds: number; replies: ({ code: string; patterns: string[]; action: 'slow-down' | 'fewer-connections' | 'ignore' | 'block' })[] }
+  /** Providers */ providers: ({ site: string; mx: string[]; prefer: 'ipv4' | 'ipv6' | 'ipv4-only' | 'ipv6-only' | null; connections: number; messages_per_connection: number; messages_per_second: number | null; recovery_seconds: number; blocked_pause_seconds: number; blocked_pause_max_seconds: number; replies: ({ code: string; patterns: string[]; action: 'slow-down' | 'fewer-connections' | 'ignore' | 'block' })[] })[]
   /** What is ordered over them */ overrides: SiteOrder[]
 }
 

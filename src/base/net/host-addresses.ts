@@ -12,10 +12,14 @@ export function seenAddresses(configured: readonly { ip: string }[], ofHost: rea
   return configured.length > 0 ? configured.map(({ ip }) => ip) : ofHost.filter(isPublicAddress)
 }
 
-/** The addresses that a socket of this host can be bound to. */
-export async function bindable(addresses: readonly string[]): Promise<string[]> {
-  const results = await Promise.all(addresses.map(canBind))
-  return addresses.filter((_, at) => results[at])
+/** Those of the addresses that this host can send from: it has them, or what NAT makes them of, or leaves through a proxy. */
+export async function bindable(
+  addresses: readonly { ip: string; localIp?: string; proxy?: object }[],
+): Promise<string[]> {
+  const results = await Promise.all(
+    addresses.map(({ ip, localIp = ip, proxy }) => proxy !== undefined || canBind(localIp)),
+  )
+  return addresses.filter((_, at) => results[at]).map(({ ip }) => ip)
 }
 
 function canBind(host: string): Promise<boolean> {

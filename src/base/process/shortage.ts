@@ -13,6 +13,11 @@ const SHORTAGES: Readonly<Record<string, string>> = {
   ENOMEM: 'this machine has no more memory',
 }
 
+/** A proxy that connections leave through cannot be used; the message is a sentence without its full stop. */
+export class ProxyDown extends Error {
+  override name = 'ProxyDown'
+}
+
 /** Depth up to which causes are followed. */
 const CAUSES_MAX = 8
 
@@ -36,12 +41,14 @@ export function shortageOf(error: unknown): string | null {
 
 /**
  * Why a connection failed before anything left this machine, other than by a shortage: its own address is missing or
- * used up, its firewall forbids it, its network is down; null: the fault is the peer's, or of the route to it. The sentence names no peer.
+ * used up, its firewall forbids it, its network is down, its proxy does not work; null: the fault is the peer's, or of the route to
+ * it. The sentence names no peer.
  */
 export function connectionFaultOf(
   error: unknown,
   addresses: () => LocalAddresses = localAddresses,
 ): string | null {
+  if (error instanceof ProxyDown) return error.message
   const { code, syscall, address = '' } = error as SystemError
   const isBind = syscall === 'bind'
   switch (code) {

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CommandError } from '../usage.ts'
-import { gatherAnswers, readFlags } from './answers.ts'
+import { gatherAnswers, readFlags, type Surroundings } from './answers.ts'
 
-const parts = { portIsFree: async () => true }
+const parts: Surroundings = {
+  portIsFree: async () => true,
+  outgoingPort: async () => ({ state: 'ok', sentence: 'open' }),
+  relayFault: async () => null,
+}
 const HOST = ['--yes', '--host', 'mail.own.example']
 
 const WRONG: [args: string[], says: RegExp][] = [
@@ -53,5 +57,8 @@ test('without a terminal the present settings are the answers, secrets included'
 test('SMTP gets port 25 where it is free, else the default', async () => {
   const flags = readFlags([...HOST, '--delivery', 'direct'])
   assert.equal((await gatherAnswers(flags, {}, parts)).answers.smtpPort, 25)
-  assert.equal((await gatherAnswers(flags, {}, { portIsFree: async () => false })).answers.smtpPort, 2525)
+  assert.equal(
+    (await gatherAnswers(flags, {}, { ...parts, portIsFree: async () => false })).answers.smtpPort,
+    2525,
+  )
 })

@@ -1,5 +1,6 @@
 /** The answers of `sendwright setup`: from flags, from questions, and from the present settings. */
 
+import { isIP } from 'node:net'
 import { printableLine } from '../../base/printable.ts'
 import { checkChosen } from '../../people/sign-in/chosen-password.ts'
 import { readConfig } from '../../platform/config/config.ts'
@@ -103,16 +104,25 @@ async function checkedAccounts(flags: Flags): Promise<string | null> {
 
 type Values = Readonly<Record<string, string | undefined>>
 
+/** What the questions look at, for advice and defaults. */
+export interface Surroundings {
+  portIsFree(port: number): Promise<boolean>
+  /** Whether other mail servers can be reached, as a sentence. */
+  outgoingPort(): Promise<{ state: 'ok' | 'warning' | 'failed'; sentence: string }>
+  /** Logs in to a relay. Null: that worked; else why not. */
+  relayFault(delivery: string): Promise<string | null>
+}
+
 /** @throws CommandError for what is missing without a terminal */
 export async function gatherAnswers(
   flags: Flags,
   present: Values,
-  { portIsFree }: { portIsFree(port: number): Promise<boolean> },
+  surroundings: Surroundings,
 ): Promise<GivenAnswers> {
   const password = await checkedAccounts(flags)
   const terminal = flags.yes ? null : openTerminal()
   try {
-    const answers = await settingsAnswers(flags, present, terminal, portIsFree)
+    const answers = await settingsAnswers(flags, present, terminal, surroundings)
     return { answers, ...laterAnswers(flags, terminal, password) }
   } catch (error) {
     terminal?.close()
@@ -124,8 +134,9 @@ async function settingsAnswers(
   flags: Flags,
   present: Values,
   terminal: Terminal | null,
-  portIsFree: (port: number) => Promise<boolean>,
+  surroundings: Surroundings,
 ): Promise<Answers> {
+  const { portIsFree } = surroundings
   const asked = asking(terminal)
   terminal?.say('Enter keeps what stands in brackets.\n')
   const host = await asked('Public host name', flags.host, presentHost(present) ?? '', '--host', checkHost)
@@ -158,7 +169,7 @@ async function settingsAnswers(
           null,
         )
       : ''
-  const delivery = await deliveryAnswer(flags, present, terminal)
+  const delivery = await deliveryAnswer(flags, present, terminal, surroundings)
   const smtpPort = await smtpPortAnswer(flags, present, delivery, asked, portIsFree)
   const storage = await storageAnswers(flags, present, terminal, asked)
   return { host: host.toLowerCase(), https, acmeEmail, tls, trustedProxies, delivery, smtpPort, ...storage }
@@ -218,21 +229,58 @@ async function tlsFiles(flags: Flags, present: Values, asked: Asked): Promise<An
   }
 }
 
+const KINDS = ['capture', 'direct', 'relay']
+
 /** The setting's value. A relay's address holds a password, so it is not shown as a default. */
-async function deliveryAnswer(flags: Flags, present: Values, terminal: Terminal | null): Promise<string> {
+async function deliveryAnswer(
+  flags: Flags,
+  present: Values,
+  terminal: Terminal | null,
+  surroundings: Surroundings,
+): Promise<string> {
   const now = present['SENDWRIGHT_DELIVERY'] || 'capture'
-  const kind = now.startsWith('smtp:') ? 'relay' : now
-  const kinds = ['capture', 'direct', 'relay']
-  const wanted =
-    flags.delivery ??
-    (terminal === null
-      ? kind
-      : await terminal.ask(`Mail goes (${kinds.join(', ')})`, kind, (word) => mustBeOneOf(word, kinds)))
+  const kind = /^smtps?:/.test(now) ? 'relay' : now
+  const wanted = flags.delivery ?? (terminal === null ? kind : await kindAnswer(terminal, kind, surroundings))
   if (wanted !== 'relay') return wanted
   if (kind === 'relay') return now
   if (terminal === null)
     throw new CommandError('--delivery relay needs SENDWRIGHT_DELIVERY=smtp://user:password@host:port.', 2)
-  return terminal.askHidden('Address of the relay, smtp://user:password@host:port (not shown)')
+  return relayAnswer(terminal, surroundings)
+}
+
+async function kindAnswer(terminal: Terminal, kind: string, { outgoingPort }: Surroundings): Promise<string> {
+  if (kind !== 'relay') terminal.say(`  ${(await outgoingPort()).sentence}`)
+  terminal.say('  capture: mail stays here, to be looked at; direct: to the servers of the recipients;')
+  terminal.say('  relay: through a server that delivers it, as of Amazon SES or your provider.')
+  return terminal.ask(`Mail goes (${KINDS.join(', ')})`, kind, (word) => mustBeOneOf(word, KINDS))
+}
+
+/** Asks until the login works, or it is to be used all the same. */
+async function relayAnswer(terminal: Terminal, { relayFault }: Surroundings): Promise<string> {
+  for (;;) {
+    const host = await terminal.ask('Host of the relay', '', checkRelayHost)
+    const port = await terminal.ask('Port (465: TLS from the first byte)', '587', checkPort)
+    const user = await terminal.ask('User (empty: no login)', '')
+    const password = user === '' ? '' : await terminal.askHidden('Password (not shown)')
+    const login = user === '' ? '' : `${encodeURIComponent(user)}:${encodeURIComponent(password)}@`
+    const server = host.includes(':') ? `[${host}]` : host
+    const delivery = `${port === '465' ? 'smtps' : 'smtp'}://${login}${server}:${port}`
+    const fault = await relayFault(delivery)
+    terminal.say(fault === null ? '  The relay answers, and the login works.' : `  ${printableLine(fault)}`)
+    if (fault === null) return delivery
+    const words = ['yes', 'no']
+    const keep = await terminal.ask('Use it all the same (yes, no)', 'no', (word) => mustBeOneOf(word, words))
+    if (keep === 'yes') return delivery
+  }
+}
+
+function checkRelayHost(host: string): void {
+  if (isIP(host) === 0 && !/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(host))
+    throw new Error('A host name or an address, please.')
+}
+
+function checkPort(port: string): void {
+  if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) throw new Error(`"${port}" is not a port`)
 }
 
 async function smtpPortAnswer(
@@ -251,9 +299,7 @@ async function smtpPortAnswer(
     fallback,
     '--smtp-port',
   )
-  checkFlag('--smtp-port', () => {
-    if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) throw new Error(`"${port}" is not a port`)
-  })
+  checkFlag('--smtp-port', () => checkPort(port))
   return Number(port)
 }
 

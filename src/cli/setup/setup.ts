@@ -13,13 +13,16 @@
 import { statSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join, resolve } from 'node:path'
+import { classifyAddress } from '../../base/net/ip.ts'
 import { PROGRAM_FOLDER } from '../../base/process/version.ts'
 import { systemClock } from '../../base/time/clock.ts'
 import { type Config, readConfig } from '../../platform/config/config.ts'
-import { createResolver } from '../../protocols/dns/resolver.ts'
+import { createResolver, type Resolver } from '../../protocols/dns/resolver.ts'
 import { systemServers } from '../../protocols/dns/system-servers.ts'
+import { connectSmtp } from '../../protocols/smtp/client.ts'
+import { passwordLogin } from '../../protocols/smtp/login.ts'
 import { loadRules } from '../../receiving/bounces/rules.ts'
-import type { CheckResult } from '../../tools/system/checks.ts'
+import { type CheckResult, outgoingPortIn, PROBE_DOMAINS } from '../../tools/system/checks.ts'
 import { checkHere, checksText } from '../doctor.ts'
 import { Refused, type ServiceClient } from '../local/client.ts'
 import { type GivenAnswers, gatherAnswers, readFlags, SETUP_USAGE } from './answers.ts'
@@ -64,7 +67,11 @@ export async function setupCommand(args: string[]): Promise<void> {
   checkSettings(file, rights)
   const before = readEnvFile(file)
   const present = environment(valuesIn(before))
-  const given = await gatherAnswers(flags, present, { portIsFree })
+  const given = await gatherAnswers(flags, present, {
+    portIsFree,
+    outgoingPort: () => outgoingPort(present),
+    relayFault: (delivery) => relayFault(present, delivery),
+  })
   try {
     const say = flags.json ? () => {} : given.say
     const { changed, after } = writeSettings({ file, before, given, rights, say })
@@ -232,16 +239,62 @@ function formOf(fields: Readonly<Record<string, string>>): FormData {
   return form
 }
 
-async function recordsOf(config: Config): Promise<PrintedRecord[]> {
+const recordsOf = (config: Config): Promise<PrintedRecord[]> =>
+  withResolver(config, async (resolver) => ownRecords(config, await knownAddresses(config, resolver)))
+
+async function withResolver<T>(
+  config: Pick<Config, 'dnsServers'>,
+  use: (resolver: Resolver) => Promise<T>,
+): Promise<T> {
   const servers = config.dnsServers ?? systemServers()
   const resolver = createResolver({
     servers: servers.length > 0 ? servers : [{ host: '127.0.0.1', port: 53 }],
     clock: systemClock,
   })
   try {
-    return ownRecords(config, await knownAddresses(config, resolver))
+    return await use(resolver)
   } finally {
     resolver.close()
+  }
+}
+
+/** The settings that matter here, without the others' faults: they may be what this run mends. */
+function networkSettings(present: NodeJS.ProcessEnv, more: Record<string, string> = {}): Config {
+  const names = ['DNS', 'MX_PORT', 'ALLOW_NETWORKS', 'IPS', 'HOSTNAME'].map((name) => `SENDWRIGHT_${name}`)
+  const env = Object.fromEntries(names.map((name) => [name, present[name]]))
+  return readConfig({ ...env, ...more }, { bounceRules: loadRules })
+}
+
+const outgoingPort: (present: NodeJS.ProcessEnv) => ReturnType<typeof outgoingPortIn> = (present) => {
+  const config = networkSettings(present)
+  return withResolver(config, (resolver) => outgoingPortIn({ config, resolver, probeDomains: PROBE_DOMAINS }))
+}
+
+/** Somebody waits before the terminal. */
+const RELAY_ANSWER_MS = 10_000
+const ANSWERS_MS = {
+  ...{ connect: RELAY_ANSWER_MS, greeting: RELAY_ANSWER_MS, tls: RELAY_ANSWER_MS },
+  ...{ ehlo: RELAY_ANSWER_MS, auth: RELAY_ANSWER_MS },
+}
+
+/** Logs in to the relay as deliveries do, and leaves. Null: that worked; else why not. */
+async function relayFault(present: NodeJS.ProcessEnv, delivery: string): Promise<string | null> {
+  try {
+    const { delivery: relay, hostname } = networkSettings(present, { SENDWRIGHT_DELIVERY: delivery })
+    if (relay.kind !== 'relay') return null
+    const { host, port, auth } = relay
+    // The rules of deliveries (mail/deliver/connect/routing.ts).
+    const isLocal = host === 'localhost' || classifyAddress(host) === 'loopback'
+    const connection = await connectSmtp({
+      ...{ host, port, heloName: hostname, timeouts: ANSWERS_MS },
+      tls: auth && !isLocal ? 'required' : 'opportunistic',
+      verify: auth !== null && !isLocal && !auth.allowUnverified,
+      ...(auth && { auth: passwordLogin(auth) }),
+    })
+    await connection.quit()
+    return null
+  } catch (error) {
+    return (error as Error).message
   }
 }
 

@@ -1,4 +1,5 @@
 /** What the engine does with the allowances of addresses on warm-up. */
+// Both databases: nodes share allowances by row locks.
 import assert from 'node:assert/strict'
 import { DELIVERED, fakeTransport } from '../../../test/support/fake-transport.ts'
 import { seededEngine, seedQueue } from '../../../test/support/seed-queue.ts'

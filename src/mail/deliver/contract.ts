@@ -10,6 +10,7 @@ import type { TranscriptEntry } from '../../protocols/smtp/channel.ts'
 import type { EventMessage, EventRecord, SendingPool } from '../../watching/events/event.ts'
 import type { Judge, Outcome } from './attempt/outcome.ts'
 import type { ClaimedDelivery, DueGroup, Queue } from './claim/queue.ts'
+import type { Egress } from './connect/egress.ts'
 import type { LaneInfo } from './lanes/lanes.ts'
 import type { LimitShare, SlowDown } from './lanes/pacing.ts'
 import type { Overrides } from './overrides/overrides.ts'
@@ -145,6 +146,7 @@ export interface Allowed {
 
 export interface DeliveryParts {
   pauses: Pick<Overrides, 'pauseOf' | 'nextLook'>
+  egress: Pick<Egress, 'isDown' | 'nextTry'>
   blocks: AddressBlocks
   allowances: Allowances
   /** The pool of an address, for events. */

@@ -1,3 +1,4 @@
+// Both databases: deliveries are claimed with row locks on PostgreSQL.
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'

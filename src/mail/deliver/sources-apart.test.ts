@@ -1,4 +1,5 @@
 /** One sending domain, one destination, several sources: each is a lane of its own. */
+// Both databases: nodes take the mail of their own addresses only.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { bareRecorder } from '../../../test/support/events.ts'

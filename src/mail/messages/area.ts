@@ -72,7 +72,7 @@ export interface MessagesUses {
   judge: DeliveryParts['judge']
   capture: CaptureListener | null
   limits: MessageLimits
-  ips: Pick<IpsArea, 'sources' | 'allowances' | 'blocks'>
+  ips: Pick<IpsArea, 'sources' | 'allowances' | 'blocks' | 'egress'>
   shaping: Shaping
   countArchived: ArchiveSenderParts['countTaken']
 }
@@ -94,12 +94,12 @@ export async function messagesArea(
   const { config, log, clock, store, blobs, domains, recorder, leaseOwner } = core
   const { headerPrefix, storageUrl } = config
   const { shaping, limits } = uses
-  const { sources, allowances, blocks } = uses.ips
+  const { sources, allowances, blocks, egress } = uses.ips
   const preparing = partsOfCopies(core, uses, overrides)
   const { records, largeTexts, inProgress } = preparing
   const siteOverrides = await openOverrides(core)
   const engine = startEngine(core, {
-    ...{ preparing, sources, allowances, blocks, shaping, overrides: siteOverrides },
+    ...{ preparing, sources, allowances, blocks, egress, shaping, overrides: siteOverrides },
     ...{ judge: uses.judge, capture: uses.capture },
   })
   const { delivery } = engine

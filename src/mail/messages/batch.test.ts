@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import Mailgun from 'mailgun.js'
 import { simpleParser } from 'mailparser'
+import { eachDatabase } from '../../../test/support/databases.ts'
 import { eventually, startTestService } from '../../../test/support/service.ts'
 import { createSink } from '../../../test/support/smtp-sink.ts'
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`1,000 recipients with variables are one stored body and 1,000 different mails (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('1,000 recipients with variables are one stored body and 1,000 different mails', async (t) => {
     const sink = await createSink()
     t.after(() => sink.close())
     const service = await startTestService(
@@ -45,7 +46,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     const ids = (await service.events('?limit=300')).map((event) => (event['batch'] as { id: string }).id)
     assert.equal(new Set(ids).size, 1, 'all events of the batch name it')
   })
-}
+})
 
 test('each recipient of a batch gets the value as given, whatever encoding it takes', async (t) => {
   const sink = await createSink()

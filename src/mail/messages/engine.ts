@@ -9,7 +9,9 @@ import { bounceConsequences } from '../../sending/suppressions/automatic.ts'
 import { describeDelivery, type PrepareParts, prepareDelivery } from '../compose/prepare.ts'
 import { transcriptStatement } from '../deliver/attempt/transcripts.ts'
 import { createQueue } from '../deliver/claim/queue.ts'
+import { createSystemSources } from '../deliver/connect/address-families.ts'
 import { deniedHosts } from '../deliver/connect/denied-hosts.ts'
+import type { Egress } from '../deliver/connect/egress.ts'
 import { createStoredPolicies } from '../deliver/connect/receiver-tls.ts'
 import type { NextHop } from '../deliver/connect/routing.ts'
 import { createTlsCounts } from '../deliver/connect/tls-counts.ts'
@@ -26,6 +28,7 @@ export interface EngineUses {
   sources: Sources
   allowances: DeliveryParts['allowances']
   blocks: DeliveryParts['blocks']
+  egress: Egress
   judge: DeliveryParts['judge']
   capture: CaptureListener | null
   shaping: Shaping
@@ -39,7 +42,7 @@ const SLOWED = 'lane-slowed'
 /** `stop` waits for the attempts in flight. */
 export function startEngine(
   core: Core,
-  { preparing, sources, allowances, blocks, judge, capture, shaping, overrides }: EngineUses,
+  { preparing, sources, allowances, blocks, egress, judge, capture, shaping, overrides }: EngineUses,
 ): { delivery: Delivery; stop(): Promise<void> } {
   const { config, clock, random, log, store, space, recorder, leaseOwner, nodes } = core
   const { records, inProgress, archive } = preparing
@@ -54,6 +57,8 @@ export function startEngine(
     limitsOf: overrides.limitsOf,
     tlsCounts,
     tlsOptions: {},
+    // Captured mail stays on this machine, whatever address it would leave from.
+    egress: capture === null ? egress : { wayFrom: () => ({}) },
     connect: connectSmtp,
     memory: core.bodiesOut,
     isCaptured: capture !== null,
@@ -63,6 +68,7 @@ export function startEngine(
     transport,
     allowances,
     blocks,
+    egress,
     pauses: overrides,
     poolOf: sources.poolOf,
     prepare: (claimed) => prepareDelivery(preparing, claimed),
@@ -127,5 +133,7 @@ function nextHopOf(
   }
   const policies = createStoredPolicies({ store, resolver, clock, allow })
   const deny = deniedHosts(config.mxDeny)
-  return { kind: 'direct', port: config.mxPort, resolver, allow, deny, policies }
+  const isChecked = config.requireFcrdns !== 'off' && config.sourceAddresses.length === 0
+  const systemSources = isChecked ? createSystemSources({ resolver, clock }) : undefined
+  return { kind: 'direct', port: config.mxPort, resolver, allow, deny, systemSources, policies }
 }

@@ -1,5 +1,7 @@
+// Both databases: actions on the queue change rows that other nodes claim.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { eachDatabase } from '../../../test/support/databases.ts'
 import { eventually, startTestService, type TestService } from '../../../test/support/service.ts'
 import { createSink } from '../../../test/support/smtp-sink.ts'
 
@@ -41,8 +43,8 @@ const deferred = (service: TestService, id: string) =>
     return found.every(({ reason }) => reason.code === 'deferred') ? found : null
   })
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`pause, resume, retry and drop what a filter matches (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('pause, resume, retry and drop what a filter matches', async (t) => {
     const { sink, service } = await rig(t, database)
     const to = ['a@one.example', 'b@two.example', 'c@two.example']
     const { id } = (await service.send({ to, 'o:tag': 'News' })).body
@@ -89,10 +91,10 @@ for (const database of ['sqlite', 'postgres'] as const) {
     await sink.waitFor(2)
     assert.deepEqual(sink.messages.flatMap(({ envelope }) => envelope.to).sort(), to.slice(1))
   })
-}
+})
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`what is moved to the shared pool leaves from there, whatever it asked for (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('what is moved to the shared pool leaves from there, whatever it asked for', async (t) => {
     const { sink, service } = await rig(t, database, { SENDWRIGHT_IPS: '127.0.0.2,127.0.0.4=shared' })
     const to = ['a@one.example', 'b@two.example']
     const { id } = (await service.send({ to, 'o:sending-ip': '127.0.0.2' })).body
@@ -118,7 +120,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
       /^X-Service-Sending-Ip: 127\.0\.0\.4\r$/m,
     )
   })
-}
+})
 
 test('what an action refuses', async (t) => {
   const { service } = await rig(t)

@@ -6,6 +6,7 @@ import {
   REASON_BLOCKED,
   REASON_LOCAL_FAULT,
   REASON_PROVIDER_PAUSED,
+  REASON_PROXY_DOWN,
   REASON_WARMUP,
 } from '../deliver/attempt/outcome.ts'
 import type { Delivery, LaneState } from '../deliver/contract.ts'
@@ -54,6 +55,8 @@ const UNTIL_DUE: Readonly<Record<string, (row: DeliveryRow) => string>> = {
     `Its sending address is on warm-up and has no room before ${at(due_at)}; no attempt is counted.`,
   [REASON_BLOCKED]: ({ due_at }) =>
     `The provider blocks every address that it may leave from. It is looked at again at ${at(due_at)}; no attempt is counted.`,
+  [REASON_PROXY_DOWN]: ({ due_at }) =>
+    `The proxy of every address that it may leave from has failed. It is tried again at ${at(due_at)}; no attempt is counted.`,
   [REASON_PROVIDER_PAUSED]: ({ due_at }) =>
     `The operator has paused mail to its destination. It is looked at again at ${at(due_at)}, or as soon as the pause ends; no attempt is counted.`,
 }

@@ -14,7 +14,7 @@ import {
   text,
 } from '../../base/shape.ts'
 import { pageOf } from '../../platform/http/request/paging.ts'
-import { REPLY_ACTIONS } from '../deliver/shaping/shaping-file.ts'
+import { ADDRESS_PREFERENCES, REPLY_ACTIONS } from '../deliver/shaping/shaping-file.ts'
 
 const PROVIDER = text('Display name of the provider', { example: 'Gmail' })
 const SITE = text('Name of the mail hosts that share limits', { example: 'google' })
@@ -163,6 +163,9 @@ export const ACTION_RESULT = object('What was done', {
 })
 
 const SITE_LIMITS = {
+  prefer: nullable(
+    oneOf('Addresses of its hosts that come first, or are the only ones', ADDRESS_PREFERENCES),
+  ),
   ...LIMITS,
   recovery_seconds: number('From a slow-down to full speed', { unit: 'seconds' }),
   blocked_pause_seconds: number('How long an address is not used after a reply that blocks it', {

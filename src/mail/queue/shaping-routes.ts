@@ -191,8 +191,11 @@ function shapingView(shaping: Shaping): Omit<ShapingView, 'overrides'> {
     file,
     loaded_at: timeView(loadedAt),
     faults,
-    default: siteView(table.default),
-    providers: table.sites.map(({ site, mx, limits }) => ({ site, mx, ...siteView(limits) })),
+    default: { ...siteView(table.default), prefer: table.prefer },
+    providers: table.sites.map(({ site, mx, limits, prefer = table.prefer }) => ({
+      ...{ site, mx, prefer },
+      ...siteView(limits),
+    })),
   }
 }
 

@@ -1,3 +1,4 @@
+// Both databases: rows are locked against other nodes.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pino from 'pino'

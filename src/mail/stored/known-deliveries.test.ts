@@ -1,4 +1,5 @@
 /** What stays known of a delivery, while its message is stored and afterwards. */
+// Both databases: what a node remembers of rows that others change.
 import assert from 'node:assert/strict'
 import { createTestClock } from '../../../test/support/clock.ts'
 import { deliveredAt, eventStatements, NOW_MS } from '../../../test/support/events.ts'

@@ -1,7 +1,9 @@
 /** Mail that waits, is moved, cancelled, dropped, sent again, archived and at last removed. */
+// Both databases: a message is locked against its delivery.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createTestClock } from '../../../test/support/clock.ts'
+import { eachDatabase } from '../../../test/support/databases.ts'
 import { eventually, startTestService, type TestService } from '../../../test/support/service.ts'
 import { createSink } from '../../../test/support/smtp-sink.ts'
 import { nextLocalTime } from '../accept/timing.ts'
@@ -32,8 +34,8 @@ async function relayed(
 const scheduled = async (service: TestService, query = '') =>
   (await service.call('GET', `/sendwright/v1/scheduled${query}`)).body.items
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`a scheduled message waits, shows, moves and goes out at its time (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('a scheduled message waits, shows, moves and goes out at its time', async (t) => {
     const { sink, clock, service } = await relayed(t, database)
     const at = new Date(START + 2 * HOUR_MS)
     const sent = await service.send({
@@ -67,7 +69,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.equal((await service.call('PATCH', path, { json: { deliverytime: '1' } })).status, 404)
   })
 
-  test(`cancelling and dropping leave nothing behind to send (${database})`, async (t) => {
+  test('cancelling and dropping leave nothing behind to send', async (t) => {
     const { sink, clock, service } = await relayed(t, database)
     const later = { 'o:deliverytime': String(START / 1000 + 3600) }
     const cancelled = await service.send({ ...later, to: 'c@example.org' })
@@ -93,7 +95,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
       ['last@example.org'],
     )
   })
-}
+})
 
 test('a delivery time beyond seven days, or beyond the message_ttl of the domain, is refused', async (t) => {
   const { service } = await relayed(t)

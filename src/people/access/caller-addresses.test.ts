@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { addAccount } from '../../../test/support/accounts.ts'
 import { createTestClock } from '../../../test/support/clock.ts'
+import { eachDatabase } from '../../../test/support/databases.ts'
 import { type CallOptions, startTestService, type TestService } from '../../../test/support/service.ts'
 import { openDialogue, plainLogin } from '../../../test/support/smtp-dialogue.ts'
 import { eachStore } from '../../../test/support/stores.ts'
@@ -28,8 +29,8 @@ async function change(
   return [status, status === 200 ? body.addresses : body]
 }
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`a list of addresses: canonical form, errors, and who may call (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('a list of addresses: canonical form, errors, and who may call', async (t) => {
     const service = await startTestService(t, PROXIED, { database })
     const here = { headers: from('203.0.113.9') }
     const add = (address: string, more: Record<string, string> = {}) =>
@@ -81,7 +82,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.equal(await status('203.0.113.9'), 403)
     assert.equal(await status('2001:db8::1'), 200)
   })
-}
+})
 
 test('web keys, sessions and the public are not bound to the list; signing in with a key is', async (t) => {
   const service = await startTestService(t as TestContext, PROXIED)

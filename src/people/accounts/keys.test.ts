@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { createTestClock } from '../../../test/support/clock.ts'
+import { eachDatabase } from '../../../test/support/databases.ts'
 import { eventually, startTestService, type TestService } from '../../../test/support/service.ts'
 import { eachStore } from '../../../test/support/stores.ts'
 import { activeUser, as } from '../../../test/support/users.ts'
@@ -17,8 +18,8 @@ const KINDS = 'expected `kind` param to be one of [domain user web] or absent'
 const create = (service: TestService, form: Form, key?: string) =>
   service.call('POST', '/v1/keys', { form, ...(key !== undefined && { key }) })
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`keys: each kind and role, the errors, and the end (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('keys: each kind and role, the errors, and the end', async (t) => {
     const clock = createTestClock()
     const service = await startTestService(t, {}, { database, clock })
     const { domain } = service
@@ -98,7 +99,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.deepEqual([none.status, none.body], [404, { message: 'no key matching id' }])
   })
 
-  test(`the last working admin key stays, also under parallel deletions (${database})`, async (t) => {
+  test('the last working admin key stays, also under parallel deletions', async (t) => {
     const clock = createTestClock()
     const service = await startTestService(t, {}, { database, clock })
     const first = (await service.call('GET', '/v1/keys')).body.items[0].id as string
@@ -116,7 +117,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.deepEqual(answers.map((answer) => answer.status).toSorted(), [200, 400])
   })
 
-  test(`the public key validates addresses only, and is replaced at once (${database})`, async (t) => {
+  test('the public key validates addresses only, and is replaced at once', async (t) => {
     const service = await startTestService(t, {}, { database })
     const regenerate = async () => (await service.call('POST', '/v1/keys/public')).body
     const { key: former } = await regenerate()
@@ -139,7 +140,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.equal(await status(VALIDATE, key), 200)
     assert.equal((await service.call('GET', '/v1/keys')).body.total_count, 1)
   })
-}
+})
 
 test('web keys stop with their user', async (t) => {
   const service = await startTestService(t as TestContext)

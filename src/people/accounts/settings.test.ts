@@ -1,3 +1,4 @@
+// Both databases: the JSON functions differ.
 import assert from 'node:assert/strict'
 import { createTestList } from '../../../test/support/lists.ts'
 import { eachStore } from '../../../test/support/stores.ts'

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { createTestClock } from '../../../test/support/clock.ts'
+import { eachDatabase } from '../../../test/support/databases.ts'
 import { eventually, startTestService, type TestService } from '../../../test/support/service.ts'
 import { Dialogue } from '../../../test/support/smtp-dialogue.ts'
 import { activeUser } from '../../../test/support/users.ts'
@@ -92,8 +93,8 @@ async function addChild({ service, core }: Rig): Promise<{ domain: string; key: 
   return { domain, key }
 }
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`a limit is set, counts what was sent before, stops, and is lifted (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('a limit is set, counts what was sent before, stops, and is lifted', async (t) => {
     const rig = await start(t, database)
     const { service, send } = rig
     const none = await service.call('GET', LIMIT)
@@ -131,7 +132,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.equal(await send(1000), 200)
   })
 
-  test(`a new month lifts the stop, and a deleted limit leaves it until then (${database})`, async (t) => {
+  test('a new month lifts the stop, and a deleted limit leaves it until then', async (t) => {
     const { service, send, clock, current } = await start(t, database)
     await put(service, LIMIT, 1000)
     assert.equal(await send(1000), 200)
@@ -149,7 +150,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.equal(await current(), 1)
   })
 
-  test(`a parent's limit counts its subaccounts, which have limits of their own (${database})`, async (t) => {
+  test("a parent's limit counts its subaccounts, which have limits of their own", async (t) => {
     const rig = await start(t, database)
     const { service, send } = rig
     const child = await addChild(rig)
@@ -191,7 +192,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.deepEqual([nested.status, nested.body.message], [403, forbidden])
   })
 
-  test(`a subaccount cannot change the limit that its parent has set (${database})`, async (t) => {
+  test('a subaccount cannot change the limit that its parent has set', async (t) => {
     const rig = await start(t, database)
     const { key } = await addChild(rig)
     await put(rig.service, CHILD_LIMIT, 10)
@@ -206,7 +207,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     }
   })
 
-  test(`SMTP, resends and copies of lists count, and are refused over the limit (${database})`, async (t) => {
+  test('SMTP, resends and copies of lists count, and are refused over the limit', async (t) => {
     const rig = await start(t, database)
     const { service, send, current } = rig
     await put(service, LIMIT, 1000)
@@ -251,7 +252,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.equal(await current(), 1000)
   })
 
-  test(`copies of a list wait for room that another post has taken, and go out later (${database})`, async (t) => {
+  test('copies of a list wait for room that another post has taken, and go out later', async (t) => {
     const rig = await start(t, database)
     const { service, core, current, clock } = rig
     await put(service, LIMIT, 1000)
@@ -278,7 +279,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     })
   })
 
-  test(`the admins get one mail each at 80, 90 and 100 percent (${database})`, async (t) => {
+  test('the admins get one mail each at 80, 90 and 100 percent', async (t) => {
     const { service, send, clock } = await start(t, database)
     await activeUser(service, 'boss@example.org', 'admin')
     await activeUser(service, 'second@example.org', 'admin')
@@ -309,7 +310,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.deepEqual(await percents('reader@example.org'), [])
   })
 
-  test(`the count is repaired if mail was accepted before the limit was known (${database})`, async (t) => {
+  test('the count is repaired if mail was accepted before the limit was known', async (t) => {
     const { service, core, send, current, clock } = await start(t, database)
     assert.equal(await send(7), 200)
     await put(service, LIMIT, 1000)
@@ -321,7 +322,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.equal(row?.['recount_at'], null)
   })
 
-  test(`mail of a deleted domain counts when a limit is set later (${database})`, async (t) => {
+  test('mail of a deleted domain counts when a limit is set later', async (t) => {
     const { service, send, current, clock, core } = await start(t, database)
     const name = 'short.example'
     await service.call('POST', '/v4/domains', { form: { name } })
@@ -337,7 +338,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     await put(service, LIMIT, 1000)
     assert.equal(await current(), 3)
   })
-}
+})
 
 /** As `eventually`, while a second of the service's time passes before each look. */
 const later = (clock: Rig['clock'], what: string, look: () => Promise<boolean>) =>

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createTestClock } from '../../../test/support/clock.ts'
+import { eachDatabase } from '../../../test/support/databases.ts'
 import { createTestDatabase } from '../../../test/support/postgres.ts'
 import { eventually, startTestService, type TestService } from '../../../test/support/service.ts'
 import type { Core } from '../../core.ts'
@@ -12,8 +13,8 @@ const RATE = { SENDWRIGHT_RATE_LIMIT: '100' }
 const CHILD = 'c'.repeat(24)
 const SECRET = '0123456789abcdef0123456789abcdef'
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`the operator sets a limit of one account, which applies at once (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('the operator sets a limit of one account, which applies at once', async (t) => {
     let core: Core | undefined
     const clock = createTestClock(Date.now())
     const areas = [
@@ -72,7 +73,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.equal(byChild.headers.get('x-ratelimit-limit'), '7')
     assert.equal((await lists()).headers.get('x-ratelimit-limit'), '300')
   })
-}
+})
 
 test('two services over one PostgreSQL share buckets and the limits of accounts', async (t) => {
   const database = await createTestDatabase()

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { createTestClock } from '../../../test/support/clock.ts'
+import { eachDatabase } from '../../../test/support/databases.ts'
 import { eventually, startTestService, type TestService } from '../../../test/support/service.ts'
 import { activeUser, invite } from '../../../test/support/users.ts'
 import type { Core } from '../../core.ts'
@@ -50,8 +51,8 @@ const open = (service: TestService, method: string, path: string) =>
 
 const ADDED = (email: string, activated = false) => [200, { email, activated }]
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`an address is added, confirmed by the button of its mail's page, and removed (${database})`, async (t) => {
+eachDatabase((database) => {
+  test("an address is added, confirmed by the button of its mail's page, and removed", async (t) => {
     const { service, core } = await start(t, database)
     const account = core.firstAccountId
     const may = (...addresses: string[]) => haveAgreed(core.store, account, addresses)
@@ -90,7 +91,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.equal(await may('ann@example.org'), false)
   })
 
-  test(`a newer mail voids the older link, and links end after seven days (${database})`, async (t) => {
+  test('a newer mail voids the older link, and links end after seven days', async (t) => {
     const { service, clock } = await start(t, database)
     await add(service, 'ann@example.org')
     const [older = ''] = await links(service, 'ann@example.org', 1)
@@ -107,7 +108,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.equal((await open(service, 'POST', '/sandbox-recipients/nonsense')).status, 404)
   })
 
-  test(`at most five addresses, at once too, and no flood of mails to strangers (${database})`, async (t) => {
+  test('at most five addresses, at once too, and no flood of mails to strangers', async (t) => {
     const { service, clock } = await start(t, database)
     const answers = await Promise.all(
       Array.from({ length: 8 }, (_, at) => add(service, `user${at}@example.org`)),
@@ -131,7 +132,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.equal((await add(service, 'last@example.org'))[0], 200)
   })
 
-  test(`active users of the account may be sent to, invited ones not yet (${database})`, async (t) => {
+  test('active users of the account may be sent to, invited ones not yet', async (t) => {
     const { service, core } = await start(t, database)
     await activeUser(service, 'user@example.org', 'basic')
     await invite(service, 'invited@example.org')
@@ -141,7 +142,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.equal(await haveAgreed(core.store, 'other', ['user@example.org']), false)
     assert.equal(await may(...Array.from({ length: 1_000 }, (_, at) => `user${at}@example.org`)), false)
   })
-}
+})
 
 test('a sandbox domain sends to recipients who have agreed, and to nobody else', async (t) => {
   const { service, core } = await start(t, 'sqlite', { SENDWRIGHT_DELIVERY: 'direct' })

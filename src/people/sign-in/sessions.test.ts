@@ -1,3 +1,4 @@
+// Both databases: a session is locked against the end of its user.
 import assert from 'node:assert/strict'
 import { before, type TestContext, test } from 'node:test'
 import pg from 'pg'

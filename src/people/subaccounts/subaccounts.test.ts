@@ -1,5 +1,7 @@
+// Both databases: an account is locked against changes of its limits.
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { eachDatabase } from '../../../test/support/databases.ts'
 import { createReceiver } from '../../../test/support/http-receiver.ts'
 import { eventually, type TestService } from '../../../test/support/service.ts'
 import { openDialogue, plainLogin } from '../../../test/support/smtp-dialogue.ts'
@@ -27,8 +29,8 @@ const keyOf = async (call: ReturnType<typeof callAs>, form: Record<string, strin
   return made.body.key.secret
 }
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`subaccounts are created, listed and changed (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('subaccounts are created, listed and changed', async (t) => {
     const { service } = await startOpened(t, {}, { database })
     const call = (method: string, path: string, form?: Record<string, string>) =>
       service.call(method, `${SUBACCOUNTS}${path}`, form && { form })
@@ -130,7 +132,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.equal((await call('GET', `/${id}`)).body.subaccount.name, 'Beta 2')
   })
 
-  test(`a parent acts on behalf of its subaccounts only, with every kind of key (${database})`, async (t) => {
+  test('a parent acts on behalf of its subaccounts only, with every kind of key', async (t) => {
     const { service } = await startOpened(t, {}, { database })
     const id = await createSubaccount(service, 'Child')
     const child = callAs(service, id)
@@ -194,7 +196,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.equal(foreign.status, 404)
   })
 
-  test(`a disabled subaccount's mail is refused and held, and goes on when it is enabled (${database})`, async (t) => {
+  test("a disabled subaccount's mail is refused and held, and goes on when it is enabled", async (t) => {
     const { service, core, sink, child, id } = await startSending(t, database)
     // One message waits for its next attempt, one for its time, and one is due while the account is disabled.
     sink.on('RCPT TO:<deferred@example.org>', '451 4.3.0 not now', { times: 1 })
@@ -237,7 +239,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.deepEqual(events[0].account, { id, 'parent-id': service.service.first.accountId })
   })
 
-  test(`without the right to send: refused over HTTP and SMTP, incoming mail only while disabled (${database})`, async (t) => {
+  test('without the right to send: refused over HTTP and SMTP, incoming mail only while disabled', async (t) => {
     const { service, child, id } = await startSending(t, database)
     const login = `app@${MAIL}`
     const password = 'long enough'
@@ -276,7 +278,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.equal((await sendFrom(child, MAIL)).status, 200)
   })
 
-  test(`held mail whose window ends fails as old (${database})`, async (t) => {
+  test('held mail whose window ends fails as old', async (t) => {
     const { service, core, sink, child, id } = await startSending(t, database)
     sink.on('RCPT TO', '451 4.3.0 not now')
     await sendFrom(child, MAIL)
@@ -294,10 +296,10 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.equal(failed.reason, 'old')
     assert.equal(sink.commands.filter(([, line]) => line.startsWith('RCPT')).length, 1)
   })
-}
+})
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`the webhooks of the parent get the first event of a new subaccount (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('the webhooks of the parent get the first event of a new subaccount', async (t) => {
     const receiver = await createReceiver()
     t.after(receiver.close)
     const { service } = await startOpened(
@@ -315,7 +317,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     const { account } = receiver.posts[0]?.body['event-data'] ?? {}
     assert.deepEqual(account, { id, 'parent-id': service.service.first.accountId })
   })
-}
+})
 
 test('a removal that fails goes on after a restart, and each area is asked again', async (t) => {
   let mayEnd = false

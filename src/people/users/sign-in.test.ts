@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { before, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createTestClock, type TestClock } from '../../../test/support/clock.ts'
+import { eachDatabase } from '../../../test/support/databases.ts'
 import { type Answer, eventually, startTestService, type TestService } from '../../../test/support/service.ts'
 import {
   activeUser,
@@ -359,8 +360,8 @@ test('excess sign-ins in parallel are refused before they cost anything', async 
   assert.ok(count(503) > 0)
 })
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`sessions end by the account's two times (${database})`, async (t) => {
+eachDatabase((database) => {
+  test("sessions end by the account's two times", async (t) => {
     const clock = createTestClock(Date.now())
     const on = await startTestService(t, {}, { clock, database })
     const { cookie } = await activeUser(on, 'idle@example.org')
@@ -404,7 +405,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
       logout_redirect_url: 'https://example.org/bye',
     })
   })
-}
+})
 
 test('links expire', async (t) => {
   const clock = createTestClock(Date.now())

@@ -113,6 +113,54 @@ test('all other faults name the value, so that it can be found', () => {
   assert.match(faultsOf({ SENDWRIGHT_IPS: '192.0.2.1=own' })[0] ?? '', /"192\.0\.2\.1=own"/)
 })
 
+test('addresses to send from: behind NAT, with a name, through a proxy', () => {
+  const addresses = (ips: string, egress = '') =>
+    readConfig({ SENDWRIGHT_IPS: ips, ...(egress && { SENDWRIGHT_EGRESS: egress }) }).sourceAddresses
+  const plain = { shared: false, helo: null }
+  const cases: readonly [text: string, address: object][] = [
+    ['192.0.2.1', { ...plain, ip: '192.0.2.1' }],
+    ['192.0.2.1=shared@A.example', { ip: '192.0.2.1', shared: true, helo: 'a.example' }],
+    ['10.0.0.4@203.0.113.7', { ...plain, ip: '203.0.113.7', localIp: '10.0.0.4' }],
+    [
+      '10.0.0.4@203.0.113.7=spare@a.example',
+      { ip: '203.0.113.7', localIp: '10.0.0.4', shared: false, spare: true, helo: 'a.example' },
+    ],
+    ['FD00::4@2001:DB8::7', { ...plain, ip: '2001:db8::7', localIp: 'fd00::4' }],
+  ]
+  for (const [text, address] of cases) assert.deepEqual(addresses(text), [address], text)
+  for (const [text, fault] of [
+    ['10.0.0.4@2001:db8::7', /two families/],
+    ['10.0.0.4@203.0.113.7@a.example@b', /is not \[local@\]ip/],
+    ['192.0.2.1@a.example@b.example', /is not \[local@\]ip/],
+    ['10.0.0.4=shared@203.0.113.7', /does not begin with an IP address/],
+    ['a.example@203.0.113.7', /does not begin with an IP address/],
+    ['10.0.0.4@203.0.113.7=own', /"shared" or "spare"/],
+    ['10.0.0.4@203.0.113.7,10.0.0.5@203.0.113.7', /names 203\.0\.113\.7 for several addresses/],
+  ] as const)
+    assert.match(faultsOf({ SENDWRIGHT_IPS: text })[0] ?? '', fault, text)
+
+  const [behind, own] = addresses(
+    '203.0.113.9=shared,192.0.2.1',
+    '203.0.113.9=socks5://us%40er:p%2C%3Aw@[2001:db8::9]',
+  )
+  const login = { user: 'us@er', password: 'p,:w' }
+  const proxy = { kind: 'socks5', host: '2001:db8::9', port: 1080, login }
+  assert.deepEqual(behind, { ip: '203.0.113.9', shared: true, helo: null, proxy })
+  assert.equal(own?.proxy, undefined)
+  for (const [text, fault] of [
+    ['203.0.113.9=http://10.0.0.9:80', /gives 203\.0\.113\.9 something else than socks5:/],
+    ['203.0.113.9=haproxy://10.0.0.9', /something else than/],
+    ['203.0.113.9=haproxy://u:p@10.0.0.9:25', /something else than/],
+    ['203.0.113.9=socks5://10.0.0.9/x', /something else than/],
+    [`203.0.113.9=socks5://u:${'p'.repeat(256)}@10.0.0.9`, /more than 255 bytes/],
+    ['socks5://10.0.0.9', /does not begin with an IP address/],
+    ['203.0.113.8=socks5://10.0.0.9', /names 203\.0\.113\.8, which is not in SENDWRIGHT_IPS/],
+  ] as const)
+    assert.match(faultsOf({ SENDWRIGHT_IPS: '203.0.113.9', SENDWRIGHT_EGRESS: text })[0] ?? '', fault, text)
+  const both = { SENDWRIGHT_IPS: '10.0.0.4@203.0.113.9', SENDWRIGHT_EGRESS: '203.0.113.9=socks5://10.0.0.9' }
+  assert.match(faultsOf(both)[0] ?? '', /gives an address of this machine/)
+})
+
 test('settings that are on or off take the same words, in any case', () => {
   for (const [words, on] of [
     [['yes', 'true', 'on', '1', 'YES', 'True'], true],
@@ -226,4 +274,26 @@ test('docs/settings.md lists exactly the settings that are read', () => {
     [],
     'rows without a setting',
   )
+})
+
+test('addresses whose names must agree, and mail hosts that get nothing', () => {
+  const rule = (text?: string) =>
+    readConfig(text === undefined ? {} : { SENDWRIGHT_REQUIRE_FCRDNS: text }).requireFcrdns
+  assert.deepEqual([undefined, 'ipv6', 'yes', 'on', 'off', '0'].map(rule), [
+    'ipv6',
+    'ipv6',
+    'all',
+    'all',
+    'off',
+    'off',
+  ])
+  assert.match(faultsOf({ SENDWRIGHT_REQUIRE_FCRDNS: 'ipv4' })[0] ?? '', /neither yes nor no/)
+  const { mxDeny } = readConfig({ SENDWRIGHT_MX_DENY: '*.MX.example, mx?.bad.test,2001:db8::/32,192.0.2.1' })
+  assert.deepEqual(mxDeny, ['*.mx.example', 'mx?.bad.test', '2001:db8::/32', '192.0.2.1'])
+  for (const text of ['*', '?.*', 'a b', 'mx[1]', '192.0.2.0/33', '^mx$'])
+    assert.match(
+      faultsOf({ SENDWRIGHT_MX_DENY: text }).join(),
+      /SENDWRIGHT_MX_DENY: .* is (?:neither|not)/,
+      text,
+    )
 })

@@ -3,6 +3,7 @@ import { isIP } from 'node:net'
 import { canonicalIp } from '../../base/net/ip.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import { addressKey, parseMailbox, toAsciiDomain } from '../../protocols/mime/address.ts'
+import type { OutgoingProxy } from '../../protocols/proxy/dialling.ts'
 import {
   byteCount,
   COUNT_MAX,
@@ -35,9 +36,17 @@ export type DeliveryMode =
       auth: { user: string; password: string; allowUnverified: boolean } | null
     }
 
-/** One address this node sends from, in canonical form: `ip[=shared|=spare][@helo.name]`. */
+/** Addresses whose forward and reverse DNS must agree. */
+export type FcrdnsRule = 'off' | 'ipv6' | 'all'
+
+/** One address this node sends from, in canonical form: `[local@]ip[=shared|=spare][@helo.name]`. */
 export interface SourceAddress {
+  /** As receivers see it, which is its name everywhere. */
   ip: string
+  /** Address of this machine that connections are bound to, where NAT makes `ip` of it. Absent: `ip`. */
+  localIp?: string
+  /** Connections leave through it; then nothing is bound here. */
+  proxy?: OutgoingProxy
   shared: boolean
   /** Dedicated, and given to no account before one requests it. */
   spare?: true
@@ -63,9 +72,9 @@ export function readSending(readers: Readers, publicUrl: string) {
     delivery: setting<DeliveryMode>('DELIVERY', deliveryMode, () => ({ kind: 'capture' })),
     /** Connections held open to the relay at a time. Postfix as a receiver allows one client 50 (smtpd_client_connection_count_limit). */
     relayConnections: setting('RELAY_CONNECTIONS', wholeNumber(1, 1_000, 'connections'), () => 50),
-    sourceAddresses: setting('IPS', list(sourceAddress), () => []),
-    /** Addresses whose forward and reverse DNS do not agree are not used. */
-    requireFcrdns: setting('REQUIRE_FCRDNS', flag, () => false),
+    sourceAddresses: readSourceAddresses(readers),
+    /** Which addresses are not used, or for IPv6 only where nothing else is left, unless forward and reverse DNS agree. */
+    requireFcrdns: setting<FcrdnsRule>('REQUIRE_FCRDNS', fcrdnsRule, () => 'ipv6'),
     /** Messages per stage of a warm-up. */
     warmupPlan: setting('WARMUP_PLAN', list(wholeNumber(1, COUNT_MAX, 'messages')), () => WARMUP_PLAN),
     /** Addresses that accounts request are put on warm-up. */
@@ -175,18 +184,68 @@ function deliveryMode(text: string): DeliveryMode {
   return { kind: 'relay', host: withoutBrackets(url.hostname), port: Number(url.port || 25), auth }
 }
 
+function readSourceAddresses({ setting, faults }: Readers): readonly SourceAddress[] {
+  const addresses = setting<readonly SourceAddress[]>('IPS', list(sourceAddress), () => [])
+  const proxies = new Map(setting('EGRESS', list(egress), () => []))
+  const byIp = Map.groupBy(addresses, ({ ip }) => ip)
+  for (const [ip, same] of byIp)
+    if (same.length > 1 && same.some(({ localIp }) => localIp !== undefined))
+      faults.push(`SENDWRIGHT_IPS names ${ip} for several addresses of this machine`)
+  for (const ip of proxies.keys()) {
+    const [address] = byIp.get(ip) ?? []
+    if (address === undefined) faults.push(`SENDWRIGHT_EGRESS names ${ip}, which is not in SENDWRIGHT_IPS`)
+    else if (address.localIp !== undefined)
+      faults.push(`SENDWRIGHT_EGRESS names ${ip}, which SENDWRIGHT_IPS gives an address of this machine`)
+  }
+  return addresses.map((address) => {
+    const proxy = proxies.get(address.ip)
+    return proxy === undefined ? address : { ...address, proxy }
+  })
+}
+
+/** `ip[=kind]`, `ip[=kind]@helo.name`, `local@ip[=kind]` or `local@ip[=kind]@helo.name`. */
 function sourceAddress(text: string): SourceAddress {
-  const [rest = '', helo] = text.split('@')
-  const [ip = '', kind] = rest.split('=')
-  if (isIP(ip) === 0) throw new Error(`${quoted(text)} does not begin with an IP address`)
+  const [first = '', second, third, ...more] = text.split('@')
+  const isMapped = second !== undefined && isIP(second.split('=', 1)[0] as string) !== 0
+  const [ip = '', kind, ...rest] = (isMapped ? second : first).split('=')
+  const [local, helo] = isMapped ? [first, third] : [undefined, second]
+  if (isIP(local ?? ip) === 0) throw new Error(`${quoted(text)} does not begin with an IP address`)
+  if (local !== undefined && isIP(local) !== isIP(ip))
+    throw new Error(`${quoted(text)} has addresses of two families`)
   if (kind !== undefined && kind !== 'shared' && kind !== 'spare')
     throw new Error(`${quoted(text)} has something else than "shared" or "spare" after the "="`)
+  if (rest.length > 0 || more.length > 0 || (!isMapped && third !== undefined))
+    throw new Error(`${quoted(text)} is not [local@]ip[=shared|=spare][@helo.name]`)
   return {
     ip: canonicalIp(ip) ?? ip,
+    ...(local !== undefined && { localIp: canonicalIp(local) ?? local }),
     shared: kind === 'shared',
     ...(kind === 'spare' && { spare: true }),
     helo: helo === undefined ? null : hostName(helo),
   }
+}
+
+const PROXY_PORTS = { socks5: 1080, haproxy: null } as const
+/** RFC 1929 §2. */
+const PROXY_LOGIN_MAX_BYTES = 255
+
+/** `ip=socks5://[user:password@]host[:port]` or `ip=haproxy://host:port`. Never quoted: a password may be anywhere in it. */
+function egress(text: string): [ip: string, proxy: OutgoingProxy] {
+  const [, ip = '', address = ''] = /^([^=]*)=(.*)$/s.exec(text) ?? []
+  if (isIP(ip) === 0) throw new Error('has an entry that does not begin with an IP address and "="')
+  const url = URL.parse(address)
+  const kind = url?.protocol.slice(0, -1)
+  const form = `gives ${ip} something else than socks5://[user:password@]host[:port] or haproxy://host:port`
+  if (!url || (kind !== 'socks5' && kind !== 'haproxy')) throw new Error(form)
+  const port = url.port === '' ? PROXY_PORTS[kind] : Number(url.port)
+  const isPlain = ['', '/'].includes(url.pathname) && url.search === '' && url.hash === ''
+  if (!isPlain || !url.hostname || port === null || (kind === 'haproxy' && url.username))
+    throw new Error(form)
+  const login = { user: decodeURIComponent(url.username), password: decodeURIComponent(url.password) }
+  if (Object.values(login).some((part) => Buffer.byteLength(part) > PROXY_LOGIN_MAX_BYTES))
+    throw new Error(`gives ${ip} a user or password of more than ${PROXY_LOGIN_MAX_BYTES} bytes`)
+  const host = hostName(withoutBrackets(url.hostname))
+  return [canonicalIp(ip) ?? ip, { kind, host, port, login: login.user === '' ? null : login }]
 }
 
 /** At least an hour, which figures are counted by; at most as long as those of hours are kept. */
@@ -202,6 +261,11 @@ function mailHosts(text: string): string {
   if (!/^[a-z0-9_.*?-]{1,253}$/i.test(text) || !/[a-z0-9]/i.test(text))
     throw new Error(`${quoted(text)} is neither a host name, which may have * and ?, nor a network`)
   return text.toLowerCase()
+}
+
+function fcrdnsRule(text: string): FcrdnsRule {
+  if (text.toLowerCase() === 'ipv6') return 'ipv6'
+  return flag(text) ? 'all' : 'off'
 }
 
 function rateLimit(text: string): number | null {

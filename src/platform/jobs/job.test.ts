@@ -1,3 +1,4 @@
+// Both databases: a job is claimed with row locks on PostgreSQL.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pino from 'pino'

@@ -1,3 +1,4 @@
+// Both databases: a task is claimed with row locks on PostgreSQL.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createTestClock } from '../../../test/support/clock.ts'

@@ -1,3 +1,4 @@
+// Both databases: it is the store itself.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from 'kysely'

@@ -236,19 +236,20 @@ function writeContent(writer: BodyWriter, node: MimeNode, boundary: string): voi
   writer.add(`\r\n${delimiter}--\r\n`)
 }
 
-/** Collects the body, joining what is small. */
+/** Collects the body, joining what is small. Pieces are written one by one: as one string they would be copied once more. */
 class BodyWriter {
   readonly #chunks: Chunk[] = []
-  #text = ''
-  #small: Uint8Array[] = []
-  #smallBytes = 0
+  #pieces: (string | Uint8Array)[] = []
+  #bytes = 0
   #endsLine = true
 
   /** A string is ASCII. */
   add(content: string | Chunk): void {
     if (typeof content === 'string') {
-      if (content !== '') this.#endsLine = content.endsWith('\r\n')
-      this.#text += content
+      if (content === '') return
+      this.#endsLine = content.endsWith('\r\n')
+      this.#pieces.push(content)
+      this.#bytes += content.length
     } else if (content instanceof Uint8Array) this.#addBytes(content)
     else {
       this.#flush()
@@ -270,34 +271,34 @@ class BodyWriter {
   #addBytes(bytes: Uint8Array): void {
     if (bytes.byteLength === 0) return
     this.#endsLine = bytes.at(-2) === 0x0d && bytes.at(-1) === 0x0a
-    if (this.#smallBytes + bytes.byteLength > JOINED_BYTES_MAX) this.#flush()
-    this.#takeText()
+    if (this.#bytes + bytes.byteLength > JOINED_BYTES_MAX) this.#flush()
     if (bytes.byteLength > JOINED_BYTES_MAX) {
-      this.#flush()
       this.#chunks.push(bytes)
       return
     }
-    this.#small.push(bytes)
-    this.#smallBytes += bytes.byteLength
-  }
-
-  #takeText(): void {
-    if (this.#text === '') return
-    this.#small.push(Buffer.from(this.#text, 'latin1'))
-    this.#smallBytes += this.#text.length
-    this.#text = ''
+    this.#pieces.push(bytes)
+    this.#bytes += bytes.byteLength
   }
 
   #flush(): void {
-    this.#takeText()
-    if (this.#small.length > 0) {
-      this.#chunks.push(
-        this.#small.length === 1 ? (this.#small[0] as Uint8Array) : Buffer.concat(this.#small),
-      )
-    }
-    this.#small = []
-    this.#smallBytes = 0
+    const [first] = this.#pieces
+    if (first === undefined) return
+    const isWhole = this.#pieces.length === 1 && first instanceof Uint8Array
+    this.#chunks.push(isWhole ? first : joined(this.#pieces, this.#bytes))
+    this.#pieces = []
+    this.#bytes = 0
   }
+}
+
+function joined(pieces: readonly (string | Uint8Array)[], sizeBytes: number): Buffer {
+  const bytes = Buffer.allocUnsafe(sizeBytes)
+  let at = 0
+  for (const piece of pieces) {
+    if (typeof piece === 'string') bytes.write(piece, at, 'latin1')
+    else bytes.set(piece, at)
+    at += piece.length
+  }
+  return bytes
 }
 
 function asBuffer(bytes: Uint8Array): Buffer {

@@ -19,10 +19,12 @@ const SLICE_BYTES = BYTES_PER_BASE64_LINE * 1_024
 const [LF, CR, TAB, SPACE, EQUALS, TILDE] = [0x0a, 0x0d, 0x09, 0x20, 0x3d, 0x7e]
 const HEX = Buffer.from('0123456789ABCDEF')
 
+const BARE_LINE_END = /\r(?!\n)|(?<!\r)\n/
+
 /** Every CRLF, bare CR and bare LF becomes CRLF. */
 export function toCrlf(text: string): string {
-  if (text.includes('\r')) return text.replace(/\r\n|\r|\n/g, '\r\n')
-  return text.includes('\n') ? text.replaceAll('\n', '\r\n') : text
+  if (!text.includes('\r')) return text.includes('\n') ? text.replaceAll('\n', '\r\n') : text
+  return BARE_LINE_END.test(text) ? text.replace(/\r\n|\r|\n/g, '\r\n') : text
 }
 
 /**
@@ -76,7 +78,7 @@ function withCrlf(bytes: Buffer): Buffer {
 export function isSevenBit(bytes: Uint8Array): boolean {
   if (!isAscii(bytes)) return false
   const text = asBuffer(bytes).toString('latin1')
-  return !/\r(?!\n)|(?<!\r)\n/.test(text) && isSevenBitText(text)
+  return !BARE_LINE_END.test(text) && isSevenBitText(text)
 }
 
 /** For ASCII text with CRLF line ends. */

@@ -41,7 +41,7 @@ export class Channel {
   readonly #onAbort = () =>
     this.#break({ reason: 'aborted', message: 'aborted by the caller', cause: this.#signal?.reason })
 
-  /** @param socket being connected; `connected` awaits that. */
+  /** @param socket connected, or being connected; `connected` awaits that. */
   constructor(
     socket: Socket,
     options: {
@@ -75,7 +75,8 @@ export class Channel {
   }
 
   async connected(timeoutMs: number): Promise<void> {
-    await this.#wait<void>('connect', timeoutMs, (resolve) => this.#socket.once('connect', resolve))
+    if (this.#socket.connecting || this.#fault !== null)
+      await this.#wait<void>('connect', timeoutMs, (resolve) => this.#socket.once('connect', resolve))
     this.#connected = true
   }
 

@@ -14,8 +14,9 @@
  * caller may connect again with `tls: 'none'`. A server that just does not offer STARTTLS, or refuses it with a reply, is
  * used in plain text on the same connection.
  */
-import { connect as connectTcp, isIP } from 'node:net'
+import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import type { ConnectionOptions, TLSSocket } from 'node:tls'
+import { connectionFaultOf, shortageOf } from '../../base/process/shortage.ts'
 import { type Clock, systemClock } from '../../base/time/clock.ts'
 import { Channel, type TranscriptEntry } from './channel.ts'
 import { CODE } from './codes.ts'
@@ -33,6 +34,8 @@ export interface ConnectOptions {
   port: number
   /** Source address. */
   localAddress?: string | undefined
+  /** Opens the connection in another way, such as through a proxy. Default: straight to the host. */
+  dial?: Dial | undefined
   /** Name, or bracketed address literal, for EHLO. */
   heloName: string
   /** `required`: no TLS, no connection. `implicit`: TLS from the first byte (RFC 8314 §3.3), as on port 465. */
@@ -51,6 +54,12 @@ export interface ConnectOptions {
   transcript?: ((entry: TranscriptEntry) => void) | undefined
   clock?: Clock | undefined
 }
+
+/** Resolves with a connected socket whose `remoteAddress` is that of the target. Rejects as sockets do, or with the signal's reason. */
+export type Dial = (
+  target: { host: string; port: number },
+  limits: { timeoutMs: number; signal: AbortSignal | undefined; clock: Clock },
+) => Promise<Socket>
 
 /**
  * A `secureContext` made once saves building one per connection. There is no `session` to resume: a resumed handshake
@@ -92,14 +101,17 @@ async function connectOnce(options: ConnectOptions): Promise<SmtpConnection> {
     throw new SmtpFailure('ehlo', { reason: 'address', message })
   }
   const clock = options.clock ?? systemClock
-  const { host, port, localAddress: source } = options
-  const socket = connectTcp({ host, port, ...(source !== undefined && { localAddress: source }) })
+  const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts }
+  const { host, port, localAddress: source, dial } = options
+  const socket =
+    dial === undefined
+      ? connectTcp({ host, port, ...(source !== undefined && { localAddress: source }) })
+      : await dialled(dial, options, timeouts.connect, clock)
   const channel = new Channel(socket, {
     clock,
     transcript: options.transcript,
     signal: options.signal,
   })
-  const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts }
   const opening: Opening = { channel, options, timeouts, extensions: new Map(), tls: null }
   try {
     await open(opening)
@@ -116,6 +128,21 @@ async function connectOnce(options: ConnectOptions): Promise<SmtpConnection> {
     tls: opening.tls,
   }
   return new SmtpConnection(channel, peer, timeouts, clock)
+}
+
+async function dialled(
+  dial: Dial,
+  { host, port, signal }: ConnectOptions,
+  timeoutMs: number,
+  clock: Clock,
+): Promise<Socket> {
+  try {
+    return await dial({ host, port }, { timeoutMs, signal, clock })
+  } catch (cause) {
+    const isLocal = (shortageOf(cause) ?? connectionFaultOf(cause)) !== null
+    const reason = signal?.aborted ? 'aborted' : isLocal ? 'local' : 'unreachable'
+    throw new SmtpFailure('connect', { reason, message: (cause as Error).message, cause })
+  }
 }
 
 async function open(opening: Opening): Promise<void> {

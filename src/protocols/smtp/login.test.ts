@@ -6,7 +6,10 @@ import { type TestContext, test } from 'node:test'
 import { inspect } from 'node:util'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { createAuthority, selfSigned } from '../../../test/support/certificates.ts'
+import { ownAddress } from '../../../test/support/service.ts'
 import { createSink, type Sink, type SinkOptions } from '../../../test/support/smtp-sink.ts'
+import { createSocksServer } from '../../../test/support/socks-server.ts'
+import { dialThrough } from '../proxy/dialling.ts'
 import type { TranscriptEntry } from './channel.ts'
 import { type ConnectOptions, connectSmtp } from './client.ts'
 import { SmtpFailure } from './failure.ts'
@@ -339,4 +342,22 @@ test('every mechanism of smtp-server, over STARTTLS and over implicit TLS', asyn
         assert.match(wrong.failure?.message ?? '', /\{"status":"401","schemes":"bearer mac"\}$/)
     }
   }
+})
+
+test('through a proxy on this machine the peer is the target: no password without TLS', async (t) => {
+  const sink = await createSink({ auth: { user: 'user', password: 'secret' } })
+  t.after(() => sink.close())
+  const socks = await createSocksServer(t, { host: ownAddress(), from: '127.0.0.1', instead: sink })
+  const proxy = { kind: 'socks5' as const, host: socks.host, port: socks.port, login: null }
+  const attempt = connectSmtp({
+    ...{ host: '203.0.113.5', port: 25, heloName: 'client.test', tls: 'opportunistic', verify: false },
+    auth: { mechanism: 'auto', user: 'user', secret: () => 'secret' },
+    dial: (target, limits) => dialThrough(proxy, '192.0.2.9', target, limits),
+  })
+  await assert.rejects(attempt, /the password is not sent over a connection without TLS/)
+  assert.deepEqual(socks.targets, ['203.0.113.5:25'])
+  assert.deepEqual(
+    sink.commands.map(([, line]) => line),
+    ['EHLO client.test'],
+  )
 })

@@ -1,3 +1,4 @@
+// Both databases: the events of PostgreSQL are in partitions by time.
 import assert from 'node:assert/strict'
 import { eventStatements } from '../../../test/support/events.ts'
 import { eachStore } from '../../../test/support/stores.ts'

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { crc32, deflateRawSync, gzipSync } from 'node:zlib'
 import { createTransport } from 'nodemailer'
+import { eachDatabase } from '../../../test/support/databases.ts'
 import { createDnsServer } from '../../../test/support/dns-server.ts'
 import { startTestService, type TestService } from '../../../test/support/service.ts'
 
@@ -145,8 +146,8 @@ const ROWS: Row[] = [
   { ip: '198.51.100.7', count: 15, disposition: 'reject' },
 ]
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`DMARC and TLS reports are kept, counted once and summed up (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('DMARC and TLS reports are kept, counted once and summed up', async (t) => {
     const { service, begin, mail, read } = await start(t, database)
     const { domain } = service
     const xml = dmarcXml(domain, begin, ROWS)
@@ -207,7 +208,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.deepEqual((await read('?to=1000000000')).items, [])
     assert.match(received_at + id, /^20/)
   })
-}
+})
 
 /** A report as the readers of packed files take it, whatever is around it. */
 const PACKED: Readonly<Record<string, (xml: string) => Buffer>> = {

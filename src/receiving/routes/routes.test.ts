@@ -1,6 +1,7 @@
 /** Routes over HTTP: the operations of routes-inbound.md section 1. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { eachDatabase } from '../../../test/support/databases.ts'
 import { type CallOptions, startTestService, type TestService } from '../../../test/support/service.ts'
 
 type Database = 'sqlite' | 'postgres'
@@ -16,8 +17,8 @@ const made = async (service: TestService, form: Form) => {
 }
 const PLAIN = { expression: 'match_recipient(".*@example.com")', action: 'store()' }
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`a route is made, read, changed and deleted (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('a route is made, read, changed and deleted', async (t) => {
     const service = await start(t, database)
     const action = ['forward("http://user:secret@127.0.0.1:9/in")', 'stop()']
     const answer = await create(service, { ...PLAIN, priority: '-3', description: 'Sales', action })
@@ -56,7 +57,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     }
   })
 
-  test(`routes are listed in the order of evaluation, in pages (${database})`, async (t) => {
+  test('routes are listed in the order of evaluation, in pages', async (t) => {
     const service = await start(t, database)
     for (const priority of ['5', '0', '-1', '0'])
       await made(service, { ...PLAIN, priority, description: priority })
@@ -71,7 +72,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.equal((await list('?limit=1001')).message, "The 'limit' parameter can't be larger than 1000")
   })
 
-  test(`the route for an address is found without side effects (${database})`, async (t) => {
+  test('the route for an address is found without side effects', async (t) => {
     const service = await start(t, database)
     const match = (address: string) =>
       service.call('GET', `/v3/routes/match?address=${encodeURIComponent(address)}`)
@@ -89,7 +90,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     const { status, body } = await service.call('GET', '/v3/routes/match')
     assert.deepEqual([status, body.message], [400, 'Missing mandatory parameter: address'])
   })
-}
+})
 
 test('invalid routes are refused', async (t) => {
   const service = await startTestService(t)

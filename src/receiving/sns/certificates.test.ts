@@ -16,7 +16,7 @@ test('while the host of certificates is silent one request is open, a few wait, 
     httpClient: { send: ({ url }) => new Promise((answer) => open.push({ url, answer })) },
   })
   const answered = (body: string): HttpOutcome => ({
-    ...{ kind: 'answered', status: 200, reason: '', contentType: '', durationMs: 1 },
+    ...{ kind: 'answered', status: 200, reason: '', retryAfter: '', contentType: '', durationMs: 1 },
     body: Buffer.from(body),
   })
   const next = async () => {

@@ -1,4 +1,4 @@
-/** Topics of SNS, for the operator, and the endpoint that SNS posts to (relays.md section 6). */
+/** Topics of SNS, for the operator, and the endpoint that SNS posts to (relays.md section 3). */
 import { BadRequest, Forbidden, NotFound } from '../../base/process/errors.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'

@@ -1,4 +1,4 @@
-/** Topics of SNS as the API shows them (relays.md section 6). */
+/** Topics of SNS as the API shows them (relays.md section 3). */
 import { list, message, named, nullable, type Of, object, rfc3339, text } from '../../base/shape.ts'
 
 export type TopicView = Of<typeof TOPIC>

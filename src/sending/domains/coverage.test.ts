@@ -40,7 +40,7 @@ const CERTIFICATE: Named = [
   'a certificate is ordered, served by its name, and renewed without a restart',
 ]
 const ROTATION: Named = [SECURITY, 'rotation is switched with an interval of at least five days']
-const ROTATED: Named = [SECURITY, 'keys behind two CNAMEs are rotated without a gap (${database})']
+const ROTATED: Named = [SECURITY, 'keys behind two CNAMEs are rotated without a gap']
 const CONNECTION: Named = [
   DOMAINS,
   'connection settings have both public shapes, and changing one field leaves the other',
@@ -133,7 +133,7 @@ const TABLE: Record<string, Covered> = {
     unknown: NO_DOMAIN,
   },
   listDomainReports: {
-    success: [REPORTS, 'DMARC and TLS reports are kept, counted once and summed up (${database})'],
+    success: [REPORTS, 'DMARC and TLS reports are kept, counted once and summed up'],
     errors: [
       [REPORTS, 'reports that prove no sender count in no total, and others domains are out of reach'],
       [REPORTS, 'filters that mean nothing are refused'],
@@ -181,14 +181,14 @@ const TABLE: Record<string, Covered> = {
     errors: [
       [KEYS, 'an invalid key is refused with the texts of the contract'],
       [KEYS, 'an RSA key is imported as text or file, unless DNS has another one'],
-      [KEYS, 'concurrent changes keep the limit of three keys and the last active one (${database})'],
+      [KEYS, 'concurrent changes keep the limit of three keys and the last active one'],
     ],
     unknown: 'none',
   },
   deleteDomainKey: {
     success: [KEYS, 'the only active key cannot be deleted; an inactive one always can'],
     errors: [
-      [KEYS, 'concurrent changes keep the limit of three keys and the last active one (${database})'],
+      [KEYS, 'concurrent changes keep the limit of three keys and the last active one'],
       [SECURITY, 'managed keys are listed as CNAME and left alone by the other operations'],
     ],
     unknown: 'none',

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, type TestContext, test } from 'node:test'
 import { createTestClock } from '../../../test/support/clock.ts'
+import { eachDatabase } from '../../../test/support/databases.ts'
 import { createDnsServer, type DnsServer } from '../../../test/support/dns-server.ts'
 import { type Answer, eventually, startTestService, type TestService } from '../../../test/support/service.ts'
 import { callAs, createSubaccount } from '../../../test/support/subaccounts.ts'
@@ -559,8 +560,8 @@ test('verification is limited to ten calls per minute and domain', async (t) => 
   assert.equal(refused.headers.get('retry-after'), String(refused.body['retry-seconds']))
 })
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`a domain is created, found in the background, disabled until a time and deleted (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('a domain is created, found in the background, disabled until a time and deleted', async (t) => {
     const clock = createTestClock()
     const env = { ...SETTINGS, SENDWRIGHT_DNS: `${dns.host}:${dns.port}`, SENDWRIGHT_DELIVERY: 'direct' }
     const service = await startTestService(t, env, { clock, database })
@@ -604,7 +605,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     const [end] = (await service.events('?event=rejected', name)) as { reject: { reason: string } }[]
     assert.equal(end?.reject.reason, 'The domain was deleted', 'waiting mail does not end silently')
   })
-}
+})
 
 test('a disabled domain neither sends nor can be deleted, and is enabled again at its end time', async (t) => {
   const clock = createTestClock()

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createTestClock } from '../../../test/support/clock.ts'
+import { eachDatabase } from '../../../test/support/databases.ts'
 import { callsOf, type MailCounts, recordMail, setPools } from '../../../test/support/dynamic-pools.ts'
 import { eventually } from '../../../test/support/service.ts'
 import { startOpened } from '../../../test/support/subaccounts.ts'
@@ -19,8 +20,8 @@ interface Item {
   processed_count: number
 }
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`the band follows the figures, but not for pinned domains (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('the band follows the figures, but not for pinned domains', async (t) => {
     const clock = createTestClock()
     const env = { SENDWRIGHT_IPS: [GOOD_IP, POOR_IP, NEW_IP].join(',') }
     const opened = await startOpened(t, env, { database, clock })
@@ -140,4 +141,4 @@ for (const database of ['sqlite', 'postgres'] as const) {
       return left.length === 0
     })
   })
-}
+})

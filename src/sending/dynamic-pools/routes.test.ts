@@ -1,6 +1,7 @@
 /** Dynamic pools over HTTP (dynamic-pools.md sections 2, 5 and 6); checks on their schedule: health-checks.test.ts. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { eachDatabase } from '../../../test/support/databases.ts'
 import { callsOf, recordMail, setPools } from '../../../test/support/dynamic-pools.ts'
 import { eventually } from '../../../test/support/service.ts'
 import { callAs, createSubaccount, startOpened } from '../../../test/support/subaccounts.ts'
@@ -29,8 +30,8 @@ const DOMAINS = '/v1/dynamic_pools/domains'
 const noWarm = (band: string) => `${band} must have at least one IP that is not on warmup`
 const enrolment = (name: string) => `/v3/domains/${name}/dynamic_pools`
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`the addresses of the pools (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('the addresses of the pools', async (t) => {
     const { service } = await startOpened(t, ENV, { database })
     const calls = callsOf(service.call)
     const { get, ok, refused } = calls
@@ -199,7 +200,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     })
   })
 
-  test(`how domains enter and leave (${database})`, async (t) => {
+  test('how domains enter and leave', async (t) => {
     const opened = await startOpened(t, ENV, { database })
     const { service } = opened
     const calls = callsOf(service.call)
@@ -446,7 +447,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     })
   })
 
-  test(`lists in pages (${database})`, async (t) => {
+  test('lists in pages', async (t) => {
     const opened = await startOpened(t, ENV, { database })
     const { service } = opened
     const calls = callsOf(service.call)
@@ -567,6 +568,6 @@ for (const database of ['sqlite', 'postgres'] as const) {
         await refused('GET', `${all}?${query}`, undefined, 400, text)
     })
   })
-}
+})
 
 const EMPTY = { new_senders: [], good_reputation: [], poor_reputation: [], pools: [] }

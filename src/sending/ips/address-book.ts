@@ -1,5 +1,6 @@
 /** Every address with what decides who may send from it, as one value that is replaced at each change. Pure. */
-import type { SourceAddress } from '../../platform/config/sending.ts'
+import { isPublicAddress } from '../../base/net/ip.ts'
+import type { FcrdnsRule, SourceAddress } from '../../platform/config/sending.ts'
 import type {
   DynamicPoolMemberRow,
   DynamicPoolRow,
@@ -10,6 +11,7 @@ import type {
   IpRow,
   IpWarmupRow,
 } from '../../platform/store/schema.ts'
+import { proxyName } from '../../protocols/proxy/dialling.ts'
 
 /** The contract's name for the shared addresses, wherever it takes a pool or an address (ips-pools.md section 2). */
 export const SHARED = 'shared'
@@ -23,8 +25,14 @@ export interface Address {
   isEnabled: boolean
   /** In the configuration of this process. */
   isLocal: boolean
+  /** IPv6 without a confirmed name: only where no other address of the set reaches the destination. */
+  isDoubtful: boolean
   /** Name for EHLO; null: the service's own. */
   helo: string | null
+  /** The address of this machine behind NAT; null: `ip` itself, or none here. */
+  localIp: string | null
+  /** Name of the proxy that it is reached through; null: none. */
+  proxy: string | null
   /** The confirmed reverse name, or ''. */
   rdns: string
   /** A pool of either kind: an address is in one at most. */
@@ -73,7 +81,7 @@ export interface BookRows {
 
 interface BookSettings {
   configured: readonly SourceAddress[]
-  requireFcrdns: boolean
+  requireFcrdns: FcrdnsRule
   /** Unix milliseconds: addresses that no process has named since are out of use. */
   seenSince: number
 }
@@ -84,15 +92,20 @@ export function createBook(rows: BookRows, settings: BookSettings): AddressBook 
   const poolOf = new Map(members.map((member) => [member.ip, member.pool_id]))
   const warmups = new Map(rows.warmups.map((row) => [row.ip, row]))
   const addresses = rows.ips.map((row): Address => {
-    const isSeen = local.has(row.ip) || Number(row.seen_at) >= settings.seenSince
-    const isConfirmed = !settings.requireFcrdns || Number(row.is_confirmed ?? 0) === 1
+    const configured = local.get(row.ip)
+    const isSeen = configured !== undefined || Number(row.seen_at) >= settings.seenSince
+    const isConfirmed = Number(row.is_confirmed ?? 0) === 1
+    const { requireFcrdns } = settings
     return {
       ip: row.ip,
       isDedicated: Number(row.is_dedicated) === 1,
       accountId: row.account_id,
-      isEnabled: isSeen && isConfirmed && Number(row.is_enabled) === 1,
-      isLocal: local.has(row.ip),
-      helo: local.get(row.ip)?.helo ?? null,
+      isEnabled: isSeen && (isConfirmed || requireFcrdns !== 'all') && Number(row.is_enabled) === 1,
+      isLocal: configured !== undefined,
+      isDoubtful: requireFcrdns === 'ipv6' && !isConfirmed && row.ip.includes(':') && isPublicAddress(row.ip),
+      helo: configured?.helo ?? null,
+      localIp: configured?.localIp ?? null,
+      proxy: configured?.proxy ? proxyName(configured.proxy) : null,
       rdns: row.rdns,
       poolId: poolOf.get(row.ip) ?? null,
       isWarming: warmups.has(row.ip),

@@ -5,6 +5,7 @@
 import type { Area } from '../../area.ts'
 import { hostAddresses } from '../../base/net/host-addresses.ts'
 import type { Core } from '../../core.ts'
+import { createEgress, type Egress } from '../../mail/deliver/connect/egress.ts'
 import type { ShapingTable } from '../../mail/deliver/shaping/shaping-table.ts'
 import { createJob } from '../../platform/jobs/job.ts'
 import type { NodeReport, Nodes } from '../../platform/nodes/node.ts'
@@ -33,6 +34,7 @@ export interface IpsArea extends Area {
   allowances: WarmupAllowances
   assigned: Warmups['assigned']
   blocks: Blocks
+  egress: Egress
 }
 
 /** A change in another process takes effect after at most this time. */
@@ -56,6 +58,7 @@ export function ipsArea(core: Core, uses: IpsUses): IpsArea {
   const warmups = createWarmups({ ...core, ...uses, plan })
   const common = { ...core, owner: core.leaseOwner, known, assigned: warmups.assigned }
   const tasks = createIpTasks(common)
+  const egress = createEgress(config.sourceAddresses, clock)
   const sources = createSources({
     book: known.book,
     domains,
@@ -66,6 +69,7 @@ export function ipsArea(core: Core, uses: IpsUses): IpsArea {
       othersHave: addressesOfOthers(nodes),
       isBound: (ip: string) => nodes.addresses.includes(ip),
     }),
+    isDown: egress.isDown,
     allowance: allowances,
     blocks,
   })
@@ -76,6 +80,7 @@ export function ipsArea(core: Core, uses: IpsUses): IpsArea {
     allowances,
     assigned: warmups.assigned,
     blocks,
+    egress,
     operations: [
       ...ipRoutes({ store, known, tasks, requests }),
       ...domainIpRoutes({ known, domains, changes: createDomainAddresses(common) }),

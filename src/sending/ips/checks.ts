@@ -1,5 +1,5 @@
 /**
- * Looks once an hour whether the configured addresses are bound on this machine, and whether forward and reverse DNS
+ * Looks once an hour whether the configured addresses are bound on this machine, or their proxies work, and whether forward and reverse DNS
  * agree (ips-pools.md section 1 rule 2). DNS matters only where mail goes to the recipients' own servers.
  */
 
@@ -8,11 +8,13 @@ import { canonicalIp } from '../../base/net/ip.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { HOUR_MS } from '../../base/time/durations.ts'
 import type { Config } from '../../platform/config/config.ts'
+import type { SourceAddress } from '../../platform/config/sending.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
 import type { Flag } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
 import { confirmName } from '../../protocols/dns/confirmed-name.ts'
 import type { Resolver } from '../../protocols/dns/resolver.ts'
+import { tryProxy } from '../../protocols/proxy/dialling.ts'
 import type { KnownAddresses } from './known-addresses.ts'
 
 const EVERY_MS = HOUR_MS
@@ -30,7 +32,8 @@ export interface CheckParts {
 }
 
 interface Finding {
-  isBound: boolean
+  /** Null: it is behind a proxy. */
+  isBound: boolean | null
   /** Null: DNS was not asked, or did not answer. */
   isConfirmed: boolean | null
   rdns: string
@@ -43,11 +46,11 @@ export function createAddressChecks(parts: CheckParts): Job {
 
   async function work(signal: AbortSignal): Promise<void> {
     const bound = new Set(parts.hostAddresses().map((ip) => canonicalIp(ip) ?? ip))
-    const queue = config.sourceAddresses.map(({ ip }) => ip)
+    const queue = [...config.sourceAddresses]
     let isChanged = false
     const worker = async () => {
-      for (let ip = queue.shift(); ip !== undefined && !signal.aborted; ip = queue.shift())
-        isChanged = (await check(ip, bound.has(ip))) || isChanged
+      for (let next = queue.shift(); next !== undefined && !signal.aborted; next = queue.shift())
+        isChanged = (await check(next, bound)) || isChanged
     }
     await Promise.all(Array.from({ length: CONCURRENT }, worker))
     if (isChanged) await known.change(async () => {})
@@ -56,8 +59,9 @@ export function createAddressChecks(parts: CheckParts): Job {
   }
 
   /** Resolves whether its DNS has changed. */
-  async function check(ip: string, isBound: boolean): Promise<boolean> {
-    const finding = await findingOf(ip, isBound)
+  async function check(address: SourceAddress, bound: ReadonlySet<string>): Promise<boolean> {
+    const { ip } = address
+    const finding = await findingOf(address, bound)
     const before = await store.db.selectFrom('ips').selectAll().where('ip', '=', ip).executeTakeFirst()
     if (before === undefined) return false
     const now = Math.floor(clock.now())
@@ -66,11 +70,11 @@ export function createAddressChecks(parts: CheckParts): Job {
     const isKept = finding.isConfirmed === null && config.delivery.kind === 'direct'
     const isConfirmed = isKept ? (was as Flag | null) : flag(finding.isConfirmed)
     const rdns = isKept ? before.rdns : finding.rdns
-    const { fault } = finding
+    const { fault, isBound } = finding
     await store.db
       .updateTable('ips')
       .set({
-        ...{ rdns, fault, is_bound: isBound ? 1 : 0, is_confirmed: isConfirmed },
+        ...{ rdns, fault, is_bound: flag(isBound), is_confirmed: isConfirmed },
         ...{ checked_at: now, seen_at: now },
       })
       .where('ip', '=', ip)
@@ -79,17 +83,32 @@ export function createAddressChecks(parts: CheckParts): Job {
     return rdns !== before.rdns || was !== isConfirmed
   }
 
-  async function findingOf(ip: string, isBound: boolean): Promise<Finding> {
-    const unbound = isBound ? [] : [`${ip} is not an address of this machine`]
+  async function findingOf(address: SourceAddress, bound: ReadonlySet<string>): Promise<Finding> {
+    const { ip, proxy } = address
+    const isBound = proxy === undefined ? bound.has(address.localIp ?? ip) : null
+    const ways = await wayFaults(address, isBound)
     if (config.delivery.kind !== 'direct')
-      return { isBound, isConfirmed: null, rdns: '', fault: unbound.join('; ') }
+      return { isBound, isConfirmed: null, rdns: '', fault: ways.join('; ') }
     const { name, fault, isKnown } = await confirmName(parts.resolver, ip)
-    const faults = fault === null ? unbound : [...unbound, fault]
+    const faults = fault === null ? ways : [...ways, fault]
     return { isBound, isConfirmed: isKnown ? fault === null : null, rdns: name, fault: faults.join('; ') }
   }
 
   // Each process has addresses of its own.
   return createJob({ name: 'ip-checks', everyMs: EVERY_MS, scope: 'process', work })
+}
+
+/** Why connections cannot leave from an address. */
+async function wayFaults(
+  { ip, localIp = ip, proxy }: SourceAddress,
+  isBound: boolean | null,
+): Promise<string[]> {
+  if (proxy !== undefined)
+    return tryProxy(proxy).then(
+      () => [],
+      (error: Error) => [error.message],
+    )
+  return isBound ? [] : [`${localIp} is not an address of this machine`]
 }
 
 const flag = (value: boolean | null): Flag | null => (value === null ? null : value ? 1 : 0)

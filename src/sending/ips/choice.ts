@@ -4,10 +4,13 @@
  * 1. The set: the requested address; the requested pool; the domain's dynamic pool; its linked pool; its own addresses;
  *    the dedicated addresses of the account; the shared ones. The first that exists is the set, even if nothing in it can
  *    be used now: mail never leaves from an address that its sender did not choose.
- * 2. Addresses that are switched off, of another machine, or of a family that the destination does not have are left out.
+ * 2. Addresses that are switched off, of another machine, or of a family that the destination does not have are left out;
+ *    so are IPv6 ones without a confirmed name, and those of the family that the provider's `prefer` does not name, if others
+ *    are left.
  * 3. A delivery has a share of the set. An address on warm-up whose allowance is used, and one that the provider blocks,
  *    give their shares to the others. The shares of the others stay where they are.
  */
+import type { Reach } from '../../mail/deliver/connect/routing.ts'
 import { type Address, type AddressBook, dedicatedTo, mayUse, poolFor, sharedFor } from './address-book.ts'
 
 /** What a domain says of its addresses; null: nothing. */
@@ -54,10 +57,10 @@ export const isUsable = ({ isEnabled, isLocal }: Address): boolean => isEnabled 
 /** What the choice depends on besides the set. */
 interface Conditions {
   /** Whether the destination can be reached from an address. */
-  reaches(ip: string): boolean
+  reaches(ip: string): Reach
   /** Whether an address on warm-up may send the destination more in this hour. */
   hasRoom(ip: string): boolean
-  /** Whether the provider does not block an address. */
+  /** Whether the provider does not block an address, and its proxy works. */
   isOpen(ip: string): boolean
   /** Whether this delivery may try if an address is open again. */
   mayProbe(ip: string): boolean
@@ -75,7 +78,7 @@ export function choose(
   { reaches, hasRoom, isOpen, mayProbe }: Conditions,
   mayChoose: (address: Address) => boolean = isUsable,
 ): Address | null {
-  const usable = set.filter((address) => mayChoose(address) && reaches(address.ip))
+  const usable = bestOf(set, reaches, mayChoose)
   const first = usable[share % usable.length]
   if (first === undefined) return null
   const isFirstOpen = isOpen(first.ip) || mayProbe(first.ip)
@@ -85,4 +88,22 @@ export function choose(
   const others = warm.length > 0 ? warm : open.filter(({ ip }) => hasRoom(ip))
   const other = others[spread % others.length]
   return other ?? (isFirstOpen ? first : (open[spread % open.length] ?? first))
+}
+
+/** Those that reach the destination: confirmed ones before doubtful ones, then those of the preferred family; only the best kind. */
+function bestOf(
+  set: readonly Address[],
+  reaches: Conditions['reaches'],
+  mayChoose: (address: Address) => boolean,
+): Address[] {
+  let best = -1
+  let found: Address[] = []
+  for (const address of set) {
+    const reach = mayChoose(address) && reaches(address.ip)
+    if (!reach) continue
+    const rank = (address.isDoubtful ? 0 : 2) + (reach === 'preferred' ? 1 : 0)
+    if (rank > best) [best, found] = [rank, []]
+    if (rank === best) found.push(address)
+  }
+  return found
 }

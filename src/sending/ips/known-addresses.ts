@@ -44,7 +44,7 @@ export async function openAddresses(
     createBook(rows, {
       configured: config.sourceAddresses,
       // Only receivers that see the address look at its name.
-      requireFcrdns: config.requireFcrdns && config.delivery.kind === 'direct',
+      requireFcrdns: config.delivery.kind === 'direct' ? config.requireFcrdns : 'off',
       seenSince: clock.now() - UNSEEN_MS,
     })
 

@@ -160,6 +160,8 @@ function view(row: IpRow, known: KnownAddresses, blocked: readonly Block[]): Of<
     isLocal = false,
     poolId = null,
     isWarming = false,
+    localIp = null,
+    proxy = null,
   } = known.book().byIp.get(row.ip) ?? {}
   const isSet = (value: number) => Number(value) === 1
   const flag = (value: number | null) => (value === null ? null : isSet(value))
@@ -170,6 +172,8 @@ function view(row: IpRow, known: KnownAddresses, blocked: readonly Block[]): Of<
     enabled: isSet(row.is_enabled),
     usable: isEnabled,
     configured_here: isLocal,
+    local_ip: localIp,
+    proxy,
     pool_id: poolId,
     is_on_warmup: isWarming,
     blocked_by: blocked.filter(({ ip }) => ip === row.ip).map(blockView),

@@ -1,6 +1,7 @@
 /** Addresses over HTTP (ips-pools.md sections 1, 2 and 5). */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { eachDatabase } from '../../../test/support/databases.ts'
 import { createInternet } from '../../../test/support/internet.ts'
 import {
   type CallOptions,
@@ -46,8 +47,8 @@ async function domainsOf({ ok }: ReturnType<typeof callsOf>, names: readonly str
   for (const name of names) await ok('POST', '/v4/domains', { name })
 }
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`what an account has, and what its domains send from (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('what an account has, and what its domains send from', async (t) => {
     const service = await startTestService(t, ENV, { database })
     const calls = callsOf(service.call)
     const { get, ok, refused } = calls
@@ -169,7 +170,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     })
   })
 
-  test(`spare addresses, subaccounts and the operator (${database})`, async (t) => {
+  test('spare addresses, subaccounts and the operator', async (t) => {
     const opened = await startOpened(t, ENV, { database })
     const { service } = opened
     const child = await createSubaccount(service, 'Child')
@@ -229,7 +230,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
       await its.refused('GET', '/sendwright/v1/ips', undefined, 403, 'Forbidden')
     })
   })
-}
+})
 
 test('addresses are checked: bound here, and named so that the name leads back', async (t) => {
   const internet = await createInternet(t)

@@ -222,12 +222,18 @@ export const INSTALLED_ADDRESS = named(
       'Also named by the configuration of a process in the last 3 hours, and confirmed where that is required',
     ),
     configured_here: flag('Whether the configuration of this process names it'),
+    local_ip: nullable(text('Address of the machine that NAT makes it of; null: none is configured here')),
+    proxy: nullable(
+      text('Proxy that connections leave through, without its login; null: none is configured here', {
+        example: 'socks5://10.0.0.9:1080',
+      }),
+    ),
     pool_id: nullable(text('The pool that it is in')),
     is_on_warmup: ON_WARMUP,
     blocked_by: list('Providers that block it', BLOCK),
     check: object('Result of the hourly check', {
       checked_at: nullable(rfc3339('When; null: not yet')),
-      bound: nullable(flag('Whether this machine has the address; null: not known')),
+      bound: nullable(flag('Whether this machine has the address; null: not known, or behind a proxy')),
       dns_agrees: nullable(flag('Whether its reverse name leads back to it; null: not known')),
       rdns: IP_FIELDS.rdns,
       fault: text('What is wrong; empty: nothing'),

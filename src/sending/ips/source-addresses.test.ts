@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { newId } from '../../base/ids.ts'
-import type { SourceAddress } from '../../platform/config/sending.ts'
-import type { IpRow } from '../../platform/store/schema.ts'
+import type { Reach } from '../../mail/deliver/connect/routing.ts'
+import type { FcrdnsRule, SourceAddress } from '../../platform/config/sending.ts'
+import type { Flag, IpRow } from '../../platform/store/schema.ts'
 import type { Domain } from '../domains/domain.ts'
 import { type AddressBook, type BookRows, createBook } from './address-book.ts'
 import { createSources } from './source-addresses.ts'
@@ -33,11 +34,15 @@ const inPool = (...ips: string[]): Partial<BookRows> => ({
   members: ips.map((ip) => ({ ip, pool_id: POOL, linked_at: 0 })),
 })
 
-function bookOf(ips: readonly IpRow[], more: Partial<BookRows> = {}): AddressBook {
+function bookOf(
+  ips: readonly IpRow[],
+  more: Partial<BookRows> = {},
+  requireFcrdns: FcrdnsRule = 'off',
+): AddressBook {
   const configured = ips.map(({ ip, is_dedicated }): SourceAddress => {
     return { ip, shared: is_dedicated === 0, helo: null }
   })
-  return createBook({ ...NO_ROWS, ips, ...more }, { configured, requireFcrdns: false, seenSince: 0 })
+  return createBook({ ...NO_ROWS, ips, ...more }, { configured, requireFcrdns, seenSince: 0 })
 }
 
 const NO_SETTINGS = { sendingIps: null, sendingPoolId: null, dynamicPoolId: null }
@@ -88,7 +93,7 @@ function ipOf(
   sources: Sources,
   key: string,
   accountId = FIRST,
-  reaches = everywhere as (ip: string) => boolean,
+  reaches = everywhere as (ip: string) => Reach,
 ) {
   const about = { account_id: accountId, domain_id: 'd', recipient_domain: 'x.example', source_key: key }
   const source = sources.sourceOf(about, reaches, SITE)
@@ -348,4 +353,38 @@ test('a blocked address gives its share to the others of the set, which keep the
   assert.equal(ipOf(sourcesOf(cold, { blocked: both, room: ['192.0.2.4'] }), '#0'), IPS[3], 'with room')
   const all = { ...both, '192.0.2.3': 'closed', '192.0.2.4': 'closed' } as const
   assert.deepEqual(shares(sourcesOf(book, { blocked: all })), IPS, 'nobody takes over: the mail waits there')
+})
+
+test('IPv6 without a confirmed name is used only where nothing else of the set reaches the destination', () => {
+  const [v4, good6, bad6, local6] = ['192.0.2.1', '2a00:1::1', '2a00:1::2', 'fd00::1']
+  const row = (ip: string, is_confirmed: Flag | null) => ({ ...shared(ip), is_confirmed })
+  const only6 = (ip: string) => ip.includes(':')
+  const chosen = (rows: IpRow[], rule: FcrdnsRule, reaches?: (ip: string) => Reach) => {
+    const sources = sourcesOf(bookOf(rows, {}, rule))
+    return [...new Set(keysOf(sources, FIRST).map((key) => ipOf(sources, key, FIRST, reaches)))].sort()
+  }
+  for (const state of [0, null] as const) {
+    const rows = [row(v4, 0), row(bad6, state)]
+    assert.deepEqual(chosen(rows, 'ipv6'), [v4])
+    assert.deepEqual(chosen(rows, 'ipv6', only6), [bad6], 'else the mail could not arrive')
+    assert.deepEqual(chosen(rows, 'off'), [v4, bad6])
+    assert.deepEqual(chosen(rows, 'all', only6), ['none'])
+  }
+  assert.deepEqual(chosen([row(good6, 1), row(bad6, 0)], 'ipv6', only6), [good6])
+  assert.deepEqual(chosen([row(v4, 0), row(good6, 1)], 'ipv6'), [v4, good6])
+  assert.deepEqual(chosen([row(v4, 0), row(local6, 0)], 'ipv6'), [v4, local6], 'private ones are exempt')
+})
+
+test("the family that the provider's limits prefer is used where an address of the set has it", () => {
+  const [v4, v6, bad6] = ['192.0.2.1', '2a00:1::1', '2a00:1::2']
+  const row = (ip: string, is_confirmed: Flag) => ({ ...shared(ip), is_confirmed })
+  const prefers = (first: string) => (ip: string) => (ip.includes(first) ? 'preferred' : true)
+  const chosen = (rows: IpRow[], reaches: (ip: string) => Reach) => {
+    const sources = sourcesOf(bookOf(rows, {}, 'ipv6'))
+    return [...new Set(keysOf(sources, FIRST).map((key) => ipOf(sources, key, FIRST, reaches)))]
+  }
+  assert.deepEqual(chosen([row(v4, 1), row(v6, 1)], prefers(':')), [v6])
+  assert.deepEqual(chosen([row(v4, 1), row(v6, 1)], prefers('.')), [v4])
+  assert.deepEqual(chosen([row(v4, 1)], prefers(':')), [v4])
+  assert.deepEqual(chosen([row(v4, 1), row(bad6, 0)], prefers(':')), [v4])
 })

@@ -14,6 +14,7 @@
 import { type MaybePromise, whenKnown } from '../../base/flow/cache.ts'
 import { spread } from '../../base/flow/spread.ts'
 import { canonicalIp } from '../../base/net/ip.ts'
+import type { Reach } from '../../mail/deliver/connect/routing.ts'
 import type { Routed } from '../../mail/deliver/contract.ts'
 import { NO_SOURCE, type Source } from '../../mail/deliver/lanes/lanes.ts'
 import { SYSTEM_ACCOUNT_ID } from '../../platform/store/account-rows.ts'
@@ -36,7 +37,7 @@ export interface Sources {
    */
   sourceOf(
     delivery: Routed,
-    reaches: (ip: string) => boolean,
+    reaches: (ip: string) => Reach,
     site: string,
   ): MaybePromise<Source | null | typeof NO_SOURCE>
   /**
@@ -59,6 +60,8 @@ interface SourceParts {
   othersHave?(ip: string): boolean
   /** Whether this host could bind the address. Default: it could. */
   isBound?(ip: string): boolean
+  /** Whether the proxy of an address has failed lately. Default: of none. */
+  isDown?(ip: string): boolean
   /** Addresses on warm-up. */
   allowance: Pick<WarmupAllowances, 'hasRoom' | 'diverted'>
   blocks: BlockStates
@@ -70,6 +73,7 @@ export function createSources(parts: SourceParts): Sources {
   /** Mail of the service itself is the operator's. */
   const ownerOf = (accountId: string) => (accountId === SYSTEM_ACCOUNT_ID ? firstAccountId : accountId)
 
+  const isDown = (ip: string) => parts.isDown?.(ip) === true
   const othersHave = (ip: string) => parts.othersHave?.(ip) === true
   const isLive = ({ ip, isEnabled, isLocal }: Address) => isEnabled && (isLocal || othersHave(ip))
   /** One that no process could bind is tried here: that says what is wrong with it. */
@@ -80,7 +84,7 @@ export function createSources(parts: SourceParts): Sources {
   function addressOf(
     delivery: Routed,
     sender: SenderSettings,
-    reaches: (ip: string) => boolean,
+    reaches: (ip: string) => Reach,
     site: string | null,
   ) {
     const { source_key: key = '', recipient_domain: recipientDomain } = delivery
@@ -97,8 +101,8 @@ export function createSources(parts: SourceParts): Sources {
     const conditions = {
       reaches,
       hasRoom,
-      isOpen: (ip: string) => site === null || blocks.stateOf(ip, site) === 'open',
-      mayProbe: (ip: string) => site !== null && blocks.mayProbe(ip, site),
+      isOpen: (ip: string) => !isDown(ip) && (site === null || blocks.stateOf(ip, site) === 'open'),
+      mayProbe: (ip: string) => !isDown(ip) && site !== null && blocks.mayProbe(ip, site),
     }
     const pick = (mayChoose: (address: Address) => boolean) =>
       choose(set, share ?? other, other, conditions, mayChoose)
@@ -107,7 +111,7 @@ export function createSources(parts: SourceParts): Sources {
     return { best, own, refused }
   }
 
-  function chosen(delivery: Routed, sender: SenderSettings, reaches: (ip: string) => boolean, site: string) {
+  function chosen(delivery: Routed, sender: SenderSettings, reaches: (ip: string) => Reach, site: string) {
     const { own, refused } = addressOf(delivery, sender, reaches, site)
     if (refused !== null) allowance.diverted(refused, site)
     return own === null ? NO_SOURCE : { ip: own.ip, helo: own.helo }

@@ -6,10 +6,21 @@ import { type AccessTokens, createAccessTokens } from './oauth/access-tokens.ts'
 import { relayOfSetting } from './relay.ts'
 import { relayRoutes } from './routes.ts'
 
+interface FailingLogin {
+  relay: string
+  failure: string
+  /** Unix milliseconds. */
+  failedAt: number
+  /** When the access token ends that it still has; null: it has none. */
+  expiresAt: number | null
+}
+
 export interface RelaysArea extends Area {
   relays: KnownRelays
   /** For the logins of relays that take them. */
   tokens: AccessTokens
+  /** Relays whose login got no access token last time, by name. */
+  failingLogins(): Promise<FailingLogin[]>
 }
 
 export async function relaysArea(core: Core): Promise<RelaysArea> {
@@ -20,6 +31,15 @@ export async function relaysArea(core: Core): Promise<RelaysArea> {
   )
   return {
     ...{ relays: known, tokens },
+    async failingLogins() {
+      const found = await Promise.all(
+        [...known.book().relays.values()].map(async (relay) => {
+          const { failure, failedAt, expiresAt } = await tokens.stateOf(relay)
+          return failure === null ? [] : [{ relay: relay.name, failure, failedAt: failedAt ?? 0, expiresAt }]
+        }),
+      )
+      return found.flat()
+    },
     operations: relayRoutes({ known, tokens, sealer, firstAccountId }),
     jobs: [known.job],
     stop: () => tokens.close(),

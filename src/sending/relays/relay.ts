@@ -37,6 +37,8 @@ export interface RelayLogin {
   oauth: OAuthLogin | null
 }
 
+export const NO_TOKENS: TokenState = { expiresAt: null, failure: null, failedAt: null }
+
 /** `secrets` are sealed, except for the password of the setting. */
 export interface Relay {
   name: string
@@ -293,7 +295,7 @@ const isSameClient = ({ oauth }: RelayLogin, before: RelayLogin | null | undefin
 const isoTime = (time: number | null) => (time === null ? null : new Date(time).toISOString())
 
 /** `state`: of its access tokens, where it has any. */
-export function relayView(relay: Relay, state: TokenState | null): RelayView {
+export function relayView(relay: Relay, state: TokenState): RelayView {
   const { login, secrets } = relay
   return {
     ...{ name: relay.name, from_setting: relay.createdAt === null },
@@ -308,9 +310,9 @@ export function relayView(relay: Relay, state: TokenState | null): RelayView {
         has_client_secret: secrets.client_secret !== null,
         client_auth: login.oauth.clientAuth,
         has_refresh_token: secrets.refresh_token !== null,
-        expires_at: isoTime(state?.expiresAt ?? null),
-        error: state?.failure ?? null,
-        error_at: isoTime(state?.failedAt ?? null),
+        expires_at: isoTime(state.expiresAt),
+        error: state.failure,
+        error_at: isoTime(state.failedAt),
       },
     },
     limits: relay.limits,

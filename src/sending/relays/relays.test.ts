@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { test } from 'node:test'
+import { eachDatabase } from '../../../test/support/databases.ts'
 import { startTestService } from '../../../test/support/service.ts'
 import { createSealer } from '../../platform/store/secrets/sealing.ts'
 import { givenRelay, openSecret, rowOfRelay } from './relay.ts'
@@ -14,8 +15,8 @@ const SES = {
   limits: { connections: 5, messages_per_day: 200 },
 }
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`a relay is made, read, replaced and removed (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('a relay is made, read, replaced and removed', async (t) => {
     const service = await startTestService(t, { SENDWRIGHT_DELIVERY: 'direct' }, { database })
     const ok = async (method: string, path: string, json?: unknown) => {
       const { status, body, text } = await service.call(method, path, { json })
@@ -78,7 +79,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.match(text, /relay\.create/)
     assert.ok(!/very-secret|other-secret/.test(text))
   })
-}
+})
 
 const M365 = {
   mechanism: 'xoauth2',

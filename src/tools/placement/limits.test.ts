@@ -3,11 +3,12 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { eachDatabase } from '../../../test/support/databases.ts'
 import { type Answer, startTestService } from '../../../test/support/service.ts'
 import { temporaryFolder } from '../../../test/support/stores.ts'
 
-for (const database of ['sqlite', 'postgres'] as const)
-  test(`10 open tests and 100 lists, however many are asked for at once (${database})`, async (t) => {
+eachDatabase((database) =>
+  test('10 open tests and 100 lists, however many are asked for at once', async (t) => {
     const file = join(await temporaryFolder(t), 'seeds.json')
     const seed = { address: 'one@seeds.example', host: '127.0.0.1', port: 1, user: 'one', password: 'secret' }
     await writeFile(file, JSON.stringify([seed]))
@@ -26,7 +27,8 @@ for (const database of ['sqlite', 'postgres'] as const)
     const lists = await many(130, () => service.call('POST', '/v4/inbox/seedlists', { form: { name: 'x' } }))
     assert.deepEqual(countsOf(lists), { '200': 99, '400 more than 100 seed lists': 31 })
     assert.equal((await service.call('GET', '/v4/inbox/seedlists')).body.total, 100)
-  })
+  }),
+)
 
 function countsOf(answers: readonly Answer[]): Record<string, number> {
   const kinds = answers.map(({ status, body }) => (status === 200 ? '200' : `${status} ${body.message}`))

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type TestContext, test } from 'node:test'
 import { createAuthority } from '../../../test/support/certificates.ts'
+import { eachDatabase } from '../../../test/support/databases.ts'
 import { startDovecot } from '../../../test/support/dovecot.ts'
 import { eventually, ownAddress, startTestService, type TestService } from '../../../test/support/service.ts'
 import { createSink } from '../../../test/support/smtp-sink.ts'
@@ -164,9 +165,9 @@ async function startScorer(t: TestContext, host: string): Promise<string> {
   return `rspamd://${host}:${(rspamd.address() as AddressInfo).port}`
 }
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`without seeds every operation has an answer (${database})`, (t) => withoutSeeds(t, database))
-}
+eachDatabase((database) => {
+  test('without seeds every operation has an answer', (t) => withoutSeeds(t, database))
+})
 
 async function withoutSeeds(t: TestContext, database: 'sqlite' | 'postgres') {
   const service = await startTestService(t, {}, { database })

@@ -3,6 +3,7 @@ import { readdir } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { type Database, eachDatabase } from '../../../test/support/databases.ts'
 import { createDnsServer } from '../../../test/support/dns-server.ts'
 import {
   type CallOptions,
@@ -13,7 +14,6 @@ import {
 import type { Store } from '../../platform/store/store.ts'
 
 const NAME = 'shop.example'
-const DATABASES = ['sqlite', 'postgres'] as const
 
 interface Found {
   state: string
@@ -38,11 +38,7 @@ async function check(
 const states = (checks: Record<string, Found>, ...names: string[]) => names.map((name) => checks[name]?.state)
 
 /** A service with a verified domain. */
-async function start(
-  t: TestContext,
-  database: (typeof DATABASES)[number] = 'sqlite',
-  env: Record<string, string> = {},
-) {
+async function start(t: TestContext, database: Database = 'sqlite', env: Record<string, string> = {}) {
   let store: Store | undefined
   const dns = await createDnsServer()
   t.after(() => dns.close())
@@ -78,8 +74,8 @@ const GOOD = {
   'h:List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
 }
 
-for (const database of DATABASES) {
-  test(`a good message passes, and nothing is sent or stored (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('a good message passes, and nothing is sent or stored', async (t) => {
     const { service, store } = await start(t, database)
     const checks = await check(service, GOOD)
     const faults = Object.entries(checks).filter(([, { state }]) => state !== 'ok')
@@ -99,7 +95,7 @@ for (const database of DATABASES) {
       assert.deepEqual(rows, [], table)
     }
   })
-}
+})
 
 test('content: what each check says of a bad message', async (t) => {
   const { service } = await start(t)

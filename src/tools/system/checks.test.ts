@@ -4,13 +4,15 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { createTestClock } from '../../../test/support/clock.ts'
 import { createInternet, type Internet } from '../../../test/support/internet.ts'
-import { startTestService } from '../../../test/support/service.ts'
+import { ownAddress, startTestService } from '../../../test/support/service.ts'
+import { createSocksServer } from '../../../test/support/socks-server.ts'
 import { temporaryFolder } from '../../../test/support/stores.ts'
 import { selfSignedCertificate } from '../../base/net/certificate.ts'
 import { systemClock } from '../../base/time/clock.ts'
 import { readConfig } from '../../platform/config/config.ts'
 import { createResolver } from '../../protocols/dns/resolver.ts'
 import { type CheckParts, type CheckResult, runChecks } from './checks.ts'
+import { addressIn } from './seen-addresses.ts'
 
 const DAY_MS = 86_400_000
 const ADDRESS = '192.0.2.25'
@@ -134,6 +136,78 @@ test('without a public address the check asks for one to be configured', async (
   const check = await checksIn(t, internet, {}, { hostAddresses: ['10.0.0.5', '127.0.0.1'] })
   assert.equal(check('reverse-names').state, 'warning')
   assert.match(check('blocklists').sentence, /Set SENDWRIGHT_IPS/)
+})
+
+test('what a server sees in EHLO is the address that is checked where this machine has none', async (t) => {
+  const internet = await createInternet(t)
+  const sink = await internet.site(['probe.example'])
+  const look = async (env: Record<string, string> = {}, hostAddresses: string[] = ['10.0.0.5']) => {
+    const check = await checksIn(t, internet, env, { hostAddresses })
+    const { state, sentence } = check('public-address')
+    return { check, state, sentence }
+  }
+  const silent = await look()
+  assert.equal(silent.state, 'warning')
+  assert.match(silent.sentence, /^mx\.probe\.example did not say .* as 127\.0\.0\.1@203\.0\.113\.7\.$/)
+
+  sink.on('EHLO', '250-mx.google.com at your service, [8.8.4.4]\r\n250 SIZE 1000')
+  const seen = await look()
+  assert.equal(seen.state, 'warning')
+  assert.match(
+    seen.sentence,
+    /^Mail seems to leave from 8\.8\.4\.4, .*SENDWRIGHT_IPS=127\.0\.0\.1@8\.8\.4\.4/,
+  )
+  assert.match(seen.check('reverse-names').sentence, /^8\.8\.4\.4 has no reverse name/)
+  assert.equal((await look({}, ['8.8.4.4'])).state, 'ok')
+
+  const mapped = await look({ SENDWRIGHT_IPS: '127.0.70.4@8.8.4.4' })
+  assert.deepEqual(
+    [mapped.state, mapped.sentence],
+    ['ok', 'Mail leaves from 8.8.4.4, as mx.probe.example sees it.'],
+  )
+  const wrong = await look({ SENDWRIGHT_IPS: '127.0.70.4@8.8.4.4,127.0.70.5@8.8.8.8' })
+  assert.equal(wrong.state, 'warning')
+  assert.match(wrong.sentence, /^Mail from 8\.8\.8\.8 seems to leave from 8\.8\.4\.4/)
+})
+
+test('proxies that addresses are behind: they accept connections and the login', async (t) => {
+  const internet = await createInternet(t)
+  await internet.site(['probe.example'])
+  const login = { user: 'sender', password: 'secret' }
+  const socks = await createSocksServer(t, { host: ownAddress(), from: '127.0.70.9', login })
+  const env = (user: string) => ({
+    SENDWRIGHT_IPS: ADDRESS,
+    SENDWRIGHT_EGRESS: `${ADDRESS}=socks5://${user}:secret@${socks.host}`,
+  })
+  const good = await checksIn(t, internet, env('sender'))
+  for (const name of ['egress-proxies', 'outbound-port-25'])
+    assert.equal(good(name).state, 'ok', good(name).sentence)
+  assert.equal(socks.targets.length, 1, 'port 25 is tried the way that mail takes')
+  const bad = await checksIn(t, internet, env('other'))
+  for (const name of ['egress-proxies', 'outbound-port-25']) {
+    assert.equal(bad(name).state, 'failed', name)
+    assert.match(bad(name).sentence, /socks5:\/\/127\.[\d.]+:1080 cannot be used: it refuses the login/)
+    assert.ok(!bad(name).sentence.includes('secret'))
+  }
+})
+
+test('addresses in replies to EHLO', () => {
+  const found = (line: string) =>
+    addressIn(
+      [
+        { direction: 'received', line: '220 mx.example.net', ms: 0 },
+        { direction: 'sent', line: 'EHLO a.example', ms: 0 },
+        { direction: 'received', line, ms: 0 },
+      ],
+      '8.8.8.8',
+    )
+  assert.equal(found('250-mx.google.com at your service, [9.9.9.9]'), '9.9.9.9')
+  assert.equal(found('250-AMS.mail.protection.outlook.com Hello [9.9.9.9]'), '9.9.9.9')
+  assert.equal(found('250-mx.example.net Hello a.example (9.9.9.9), glad to meet you.'), '9.9.9.9')
+  assert.equal(found('250-mx Hello [IPv6:2620:fe::fe]'), '2620:fe::fe')
+  assert.equal(found('250-mx.example.net [8.8.8.8] greets [9.9.9.9].'), '9.9.9.9')
+  assert.equal(found('250-mx.example.net Hello [10.0.0.5]'), null)
+  assert.equal(found('250-mx.example.net'), null)
 })
 
 test('a blocklist: listed, refused, silent', async (t) => {
@@ -262,4 +336,35 @@ test('what receivers refuse because of this host is a warning that says what to 
     assert.equal(check('refusals').state, state)
     assert.match(check('refusals').sentence, says)
   }
+})
+
+test('whether IPv6 is used, and why not', async (t) => {
+  const internet = await createInternet(t)
+  const [ip, other] = ['2a00:1::25', '2a00:1::26']
+  const reverse = '5.2.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.1.0.0.0.0.0.a.2.ip6.arpa'
+  const say = async (env: Record<string, string>, source: string | null = null) => {
+    const parts = { probeDomains: [], sourceTowards: async () => source }
+    const { state, sentence } = (await checksIn(t, internet, env, parts))('ipv6')
+    return `${state}: ${sentence}`
+  }
+  assert.match(await say({}), /^ok: IPv6 is not used: this host has no IPv6 address/)
+  assert.match(await say({ SENDWRIGHT_IPS: ADDRESS }), /^ok: IPv6 is not used: SENDWRIGHT_IPS names no/)
+  const only = /^warning: IPv6 is not used: 2a00:1::25 has no reverse name .* cannot be reached otherwise\./
+  assert.match(await say({}, ip), only)
+  assert.match(await say({ SENDWRIGHT_IPS: `${ADDRESS},${ip}` }), only)
+  assert.match(
+    await say({ SENDWRIGHT_IPS: ip, SENDWRIGHT_REQUIRE_FCRDNS: 'yes' }),
+    /^warning: .* No mail leaves from there\./,
+  )
+  assert.match(
+    await say({ SENDWRIGHT_REQUIRE_FCRDNS: 'off' }, ip),
+    /^ok: IPv6 is used from 2a00:1::25, with a reverse name or without/,
+  )
+  internet.dns.set(reverse, 'PTR', ['mail.sender.example'])
+  internet.dns.set('mail.sender.example', 'AAAA', [ip])
+  assert.equal(await say({}, ip), 'ok: IPv6 is used from 2a00:1::25.')
+  assert.match(
+    await say({ SENDWRIGHT_IPS: `${ip},${other}` }),
+    /^warning: IPv6 is used from 2a00:1::25 only: 2a00:1::26 has no reverse name/,
+  )
 })

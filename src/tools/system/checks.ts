@@ -8,24 +8,25 @@
 
 import { X509Certificate } from 'node:crypto'
 import { readFile, statfs } from 'node:fs/promises'
-import { connect, isIP } from 'node:net'
+import { isIP } from 'node:net'
 import { seenAddresses } from '../../base/net/host-addresses.ts'
-import { parseCidr } from '../../base/net/ip.ts'
 import type { Of } from '../../base/shape.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
+import { systemSource } from '../../mail/deliver/connect/address-families.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { OWN_BLOBS } from '../../platform/nodes/node.ts'
 import { exposedFiles, exposureSentence, readableByAll } from '../../platform/store/blobs/private-files.ts'
 import { queryBlocklists } from '../../protocols/dns/blocklist.ts'
 import { confirmName } from '../../protocols/dns/confirmed-name.ts'
-import { findMailHosts } from '../../protocols/dns/mx.ts'
 import type { Resolver } from '../../protocols/dns/resolver.ts'
+import { proxyName, tryProxy } from '../../protocols/proxy/dialling.ts'
 import { REFUSALS_HOURS, type Refusal } from '../../receiving/bounces/refusals.ts'
 import type { OwnCertificateState } from '../../sending/certificates/own-certificates.ts'
 import { checkOwnRecords, publicHost } from '../../sending/domains/dns/own-records.ts'
 import type { LostReturnPaths } from '../../sending/domains/names/return-paths.ts'
 import { heloFaults, type NamedAddress, type NameFaults, spfFaults } from '../../sending/ips/address-names.ts'
 import { openFilesFault } from './open-files.ts'
+import { askServers, type Look, type LookParts, type Looks } from './seen-addresses.ts'
 import type { CHECK } from './shapes.ts'
 
 export type CheckResult = Of<typeof CHECK>
@@ -35,6 +36,7 @@ export interface CheckParts {
     Config,
     | 'delivery'
     | 'sourceAddresses'
+    | 'requireFcrdns'
     | 'smtpTls'
     | 'acme'
     | 'publicUrl'
@@ -50,6 +52,8 @@ export interface CheckParts {
   resolver: Resolver
   /** Addresses of this host, for mail whose source address the system chooses. */
   hostAddresses: readonly string[]
+  /** The address that the system would choose for a destination; default: asked of the system. */
+  sourceTowards?(address: string): Promise<string | null>
   /** Domains whose mail servers are tried; the first that answers is enough. */
   probeDomains: readonly string[]
   /** Tests whether the database can be written, and resolves to its description; rejects when it cannot. */
@@ -75,7 +79,6 @@ export interface CheckParts {
 /** Large mailbox providers: their servers answer everyone, so no answer means a fault of this network. */
 export const PROBE_DOMAINS = ['gmail.com', 'outlook.com', 'yahoo.com']
 
-const CONNECT_MAX_MS = 5_000
 /** Over all addresses and DNS retries; a check that takes longer has failed. */
 const CHECK_MAX_MS = 20_000
 /** Addresses checked; a host with more has them configured one by one. */
@@ -90,9 +93,18 @@ const warning = (sentence: string) => ({ state: 'warning', sentence }) as const
 const failed = (sentence: string) => ({ state: 'failed', sentence }) as const
 type Finding = Pick<CheckResult, 'state' | 'sentence'>
 
+/** With what mail servers see, asked once. */
+type Asking = CheckParts & { looks(): Promise<Looks> }
+
 /** Runs all checks concurrently; results are in the order in which a person would fix things. Never rejects. */
-export async function runChecks(parts: CheckParts): Promise<CheckResult[]> {
-  const checks: [name: string, check: (parts: CheckParts) => Promise<Finding>][] = [
+export async function runChecks(given: CheckParts): Promise<CheckResult[]> {
+  let asked: Promise<Looks> | null = null
+  const looks = () => {
+    asked ??= askServers(given)
+    return asked
+  }
+  const parts: Asking = { ...given, looks }
+  const checks: [name: string, check: (parts: Asking) => Promise<Finding>][] = [
     ['disk', checkDisk],
     ['files', checkFiles],
     ['database', checkDatabase],
@@ -105,7 +117,10 @@ export async function runChecks(parts: CheckParts): Promise<CheckResult[]> {
     ['own-records', checkOwn],
     ['return-paths', checkReturnPaths],
     ['outbound-port-25', checkPort],
+    ['public-address', checkPublicAddress],
+    ['egress-proxies', checkProxies],
     ['reverse-names', checkReverseNames],
+    ['ipv6', checkIpv6],
     ['helo-names', checkHeloNames],
     ['sender-policy', checkSenderPolicy],
     ['blocklists', checkBlocklists],
@@ -307,58 +322,88 @@ async function checkReturnPaths({ config, lostReturnPaths }: CheckParts): Promis
 }
 
 /** Networks often block outgoing port 25 without an error: connections just never succeed. */
-async function checkPort(parts: CheckParts): Promise<Finding> {
-  const idle = notNeeded(parts)
-  if (idle) return idle
-  const { resolver, probeDomains, config } = parts
-  const allow = config.allowNetworks.flatMap((network) => parseCidr(network) ?? [])
-  const faults: string[] = []
-  for (const domain of probeDomains) {
-    const found = await findMailHosts(resolver, domain, { random: Math.random, allow })
-    const host = found.kind === 'hosts' ? found.hosts[0] : undefined
-    // IPv4 first: a host without IPv6 says nothing about the port.
-    const target = host?.addresses.find(({ family }) => family === 4) ?? host?.addresses[0]
-    if (!host || !target) {
-      faults.push(`no mail server of ${domain} is known (${found.kind})`)
-      continue
-    }
-    const { address, family } = target
-    const from = config.sourceAddresses.find(({ ip }) => isIP(ip) === family)?.ip
-    const fault = await tryConnect(address, config.mxPort, from)
-    if (fault === null) return ok(`Port ${config.mxPort} is open outwards: ${host.exchange} was reached.`)
-    faults.push(`${host.exchange} (${address}): ${fault}`)
-  }
+const checkPort = async (parts: Asking): Promise<Finding> =>
+  notNeeded(parts) ?? portFinding(parts, await parts.looks())
+
+/** Whether mail servers can be reached on the port of direct delivery. Never rejects, and takes CHECK_MAX_MS at most. */
+export const outgoingPortIn = (parts: LookParts): Promise<Finding> =>
+  bounded(askServers(parts).then((looks) => portFinding(parts, looks)))
+
+function portFinding({ config: { mxPort } }: LookParts, { reached, faults }: Looks): Finding {
+  if (reached !== null) return ok(`Port ${mxPort} is open outwards: ${reached.host} was reached.`)
   return failed(
-    `No mail server could be reached on port ${config.mxPort}: ${faults.join('; ')}. Ask your provider to open it, or send through a relay (SENDWRIGHT_DELIVERY).`,
+    `No mail server could be reached on port ${mxPort}: ${faults.join('; ')}. Ask your provider to open it, or send through a relay (SENDWRIGHT_DELIVERY).`,
   )
 }
 
-function tryConnect(host: string, port: number, from: string | undefined): Promise<string | null> {
-  return new Promise((resolve) => {
-    const socket = connect({ host, port, ...(from !== undefined && { localAddress: from }) })
-    const end = (fault: string | null) => {
-      socket.destroy()
-      resolve(fault)
-    }
-    socket.setTimeout(CONNECT_MAX_MS, () => end(`no answer within ${CONNECT_MAX_MS / 1000} s`))
-    socket.once('connect', () => end(null))
-    socket.once('error', (error) => end(error.message))
-  })
+/** Which address receivers see: by NAT or a proxy another one than this machine has. */
+async function checkPublicAddress(parts: Asking): Promise<Finding> {
+  const idle = notNeeded(parts)
+  if (idle) return idle
+  const { reached, further } = await parts.looks()
+  const looks = reached === null ? [] : [reached, ...further]
+  const faults = looks.flatMap((look) => addressFault(look, parts.hostAddresses) ?? [])
+  if (faults.length > 0) return warning(faults.join(' '))
+  const sending = await sendingAddresses(parts)
+  const [shown] = looks.filter(({ seenAs }) => seenAs !== null)
+  if (shown) return ok(`Mail leaves from ${shown.seenAs}, as ${shown.host} sees it.`)
+  const silent =
+    reached === null ? 'No server was reached' : `${reached.host} did not say which address it sees`
+  if (sending.length > 0) return ok(`${silent}; ${sending.join(', ')} is what this machine knows of.`)
+  const local = reached?.localIp ?? '10.0.0.4'
+  return warning(
+    `${silent}, and this machine has no public address. Set SENDWRIGHT_IPS to the address that others see, as ${local}@203.0.113.7.`,
+  )
 }
 
-function sendingAddresses({ config, hostAddresses }: CheckParts): string[] {
-  return seenAddresses(config.sourceAddresses, hostAddresses).slice(0, ADDRESSES_MAX)
+/** What is wrong between a configured address and what a server sees; null: nothing, or it is not known. */
+function addressFault({ ip, host, seenAs, localIp, fault }: Look, ofHost: readonly string[]): string | null {
+  if (fault !== null) return `No connection from ${ip} to ${host}: ${fault}.`
+  if (seenAs === null || seenAs === ip) return null
+  if (ip !== null)
+    return `Mail from ${ip} seems to leave from ${seenAs}, as ${host} says. Correct SENDWRIGHT_IPS.`
+  if (ofHost.includes(seenAs)) return null
+  return `Mail seems to leave from ${seenAs}, as ${host} says, which is no address of this machine. Set SENDWRIGHT_IPS=${localIp}@${seenAs}, so that events and lists of addresses name it.`
+}
+
+/** Proxies that addresses of ours are behind. */
+async function checkProxies({ config }: CheckParts): Promise<Finding> {
+  const proxies = new Map(
+    config.sourceAddresses.flatMap(({ proxy }) => (proxy === undefined ? [] : [[proxyName(proxy), proxy]])),
+  )
+  if (proxies.size === 0) return ok('No address is behind a proxy (SENDWRIGHT_EGRESS).')
+  const tried = await Promise.all(
+    [...proxies.values()].map((proxy) =>
+      tryProxy(proxy).then(
+        () => null,
+        (error: Error) => error.message,
+      ),
+    ),
+  )
+  const faults = tried.filter((fault) => fault !== null)
+  if (faults.length === 0) return ok(`Every proxy accepts connections: ${[...proxies.keys()].join(', ')}.`)
+  return failed(`${faults.map(sentence).join(' ')} Mail from addresses behind it waits, or uses others.`)
+}
+
+const sentence = (text: string) => `${text[0]?.toUpperCase()}${text.slice(1)}.`
+
+/** Configured ones, else the public ones of this host, else what a server sees. */
+async function sendingAddresses({ config, hostAddresses, looks }: Asking): Promise<string[]> {
+  const known = seenAddresses(config.sourceAddresses, hostAddresses).slice(0, ADDRESSES_MAX)
+  if (known.length > 0) return known
+  const { reached } = await looks()
+  return reached?.seenAs ? [reached.seenAs] : []
 }
 
 const UNKNOWN_ADDRESSES = warning(
-  'The addresses that mail leaves from are not known: this host has no public one. Set SENDWRIGHT_IPS.',
+  'The addresses that mail leaves from are not known: this host has no public one, and no server said. Set SENDWRIGHT_IPS.',
 )
 
 /** Large receivers refuse addresses without a name that resolves back to them (RFC 1912 §2.1). */
-async function checkReverseNames(parts: CheckParts): Promise<Finding> {
+async function checkReverseNames(parts: Asking): Promise<Finding> {
   const idle = notNeeded(parts)
   if (idle) return idle
-  const addresses = sendingAddresses(parts)
+  const addresses = await sendingAddresses(parts)
   if (addresses.length === 0) return UNKNOWN_ADDRESSES
   const results = await Promise.all(addresses.map((ip) => confirmName(parts.resolver, ip)))
   const faults = results.flatMap(({ fault }) => fault ?? [])
@@ -370,8 +415,44 @@ async function checkReverseNames(parts: CheckParts): Promise<Finding> {
   return failed(`${faults.join('; ')}. Ask the owner of the address to set its reverse name (PTR).`)
 }
 
+/** Any address of the public internet will do: no packet is sent. */
+const PUBLIC_IPV6 = '2600::1'
+
+/** Whether mail leaves by IPv6, and why not. A receiver that has nothing else is tried by it all the same. */
+async function checkIpv6(parts: CheckParts): Promise<Finding> {
+  const idle = notNeeded(parts)
+  if (idle) return idle
+  const { resolver, config, sourceTowards = systemSource } = parts
+  const isConfigured = config.sourceAddresses.length > 0
+  const sources = isConfigured
+    ? config.sourceAddresses.map(({ ip }) => ip).filter((ip) => isIP(ip) === 6)
+    : ((await sourceTowards(PUBLIC_IPV6)) ?? [])
+  const addresses = [sources].flat().slice(0, ADDRESSES_MAX)
+  if (addresses.length === 0)
+    return ok(
+      isConfigured
+        ? 'IPv6 is not used: SENDWRIGHT_IPS names no IPv6 address.'
+        : 'IPv6 is not used: this host has no IPv6 address that leads to the internet.',
+    )
+  const shown = addresses.join(', ')
+  if (config.requireFcrdns === 'off')
+    return ok(`IPv6 is used from ${shown}, with a reverse name or without (SENDWRIGHT_REQUIRE_FCRDNS).`)
+  const names = await Promise.all(addresses.map((ip) => confirmName(resolver, ip)))
+  const faults = names.flatMap(({ fault }) => fault ?? [])
+  if (faults.length === 0) return ok(`IPv6 is used from ${shown}.`)
+  const good = addresses.filter((_ip, at) => names[at]?.fault === null)
+  const used = good.length > 0 ? `IPv6 is used from ${good.join(', ')} only` : 'IPv6 is not used'
+  const otherwise =
+    config.requireFcrdns === 'all' && isConfigured
+      ? 'No mail leaves from there'
+      : 'Mail leaves from there only for receivers that cannot be reached otherwise'
+  return warning(
+    `${used}: ${faults.join('; ')}. ${otherwise}. Ask the owner of the address to set its reverse name (PTR).`,
+  )
+}
+
 /** The names in EHLO, which receivers look up (RFC 5321 §4.1.4). */
-function checkHeloNames(parts: CheckParts): Promise<Finding> {
+function checkHeloNames(parts: Asking): Promise<Finding> {
   const { resolver, config } = parts
   return checkAddresses(
     parts,
@@ -381,7 +462,7 @@ function checkHeloNames(parts: CheckParts): Promise<Finding> {
 }
 
 /** The SPF record that those of all sending domains include. */
-function checkSenderPolicy(parts: CheckParts): Promise<Finding> {
+function checkSenderPolicy(parts: Asking): Promise<Finding> {
   const { resolver, config } = parts
   const spfHost = config.dnsTargets.spfIncludeHost
   return checkAddresses(
@@ -393,13 +474,13 @@ function checkSenderPolicy(parts: CheckParts): Promise<Finding> {
 
 /** Warnings: some receivers do not look. */
 async function checkAddresses(
-  parts: CheckParts,
+  parts: Asking,
   faultsOf: (address: NamedAddress) => Promise<NameFaults>,
   good: string,
 ): Promise<Finding> {
   const idle = notNeeded(parts)
   if (idle) return idle
-  const addresses = sendingAddresses(parts)
+  const addresses = await sendingAddresses(parts)
   if (addresses.length === 0) return UNKNOWN_ADDRESSES
   const { sourceAddresses } = parts.config
   const heloOf = (ip: string) => sourceAddresses.find((address) => address.ip === ip)?.helo ?? null
@@ -409,12 +490,12 @@ async function checkAddresses(
   return found.includes(null) ? warning('DNS did not answer for every address.') : ok(good)
 }
 
-async function checkBlocklists(parts: CheckParts): Promise<Finding> {
+async function checkBlocklists(parts: Asking): Promise<Finding> {
   const idle = notNeeded(parts)
   if (idle) return idle
   const { dnsblZones: zones } = parts.config
   if (zones.length === 0) return ok('No blocklist is configured (SENDWRIGHT_DNSBL_ZONES).')
-  const addresses = sendingAddresses(parts)
+  const addresses = await sendingAddresses(parts)
   if (addresses.length === 0) return UNKNOWN_ADDRESSES
   const results = await queryBlocklists(parts.resolver, addresses, zones)
   const listed = results.flatMap(({ kind, sentence }) => (kind === 'listed' ? sentence : []))

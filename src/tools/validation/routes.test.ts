@@ -1,6 +1,7 @@
 /** Validation of single addresses over HTTP (validation.md sections 1, 2 and 4). */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { eachDatabase } from '../../../test/support/databases.ts'
 import { createDnsServer, type DnsServer } from '../../../test/support/dns-server.ts'
 import { ManualClock } from '../../../test/support/http-server.ts'
 import { eventually, ownAddress, startTestService, type TestService } from '../../../test/support/service.ts'
@@ -38,8 +39,8 @@ const usageOf = async (service: TestService, ...metrics: string[]) => {
   return metrics.map((name) => body.items[0]?.metrics[`${name}`])
 }
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`deliveries, openings and bounces of the account decide (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('deliveries, openings and bounces of the account decide', async (t) => {
     const { service } = await start(t, {}, { database })
     const before = (await validate(service, 'Ann@example.org')).body
     assert.deepEqual(before, {
@@ -83,7 +84,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     await service.call('POST', `/v3/${service.domain}/bounces`, { form: { address: 'Bob@example.org' } })
     assert.equal((await validate(service, 'bob@example.org')).body.result, 'undeliverable', 'by the list')
   })
-}
+})
 
 test('syntax, DNS, lists and suggestions', async (t) => {
   const { service, dns } = await start(t)

@@ -1,6 +1,7 @@
 /** Alerts, their limits and errors over HTTP (alerts.md sections 1 to 4). */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { eachDatabase } from '../../../test/support/databases.ts'
 import { createReceiver } from '../../../test/support/http-receiver.ts'
 import { startTestService, type TestService } from '../../../test/support/service.ts'
 import { activeUser, as } from '../../../test/support/users.ts'
@@ -19,8 +20,8 @@ const ALLOW = { SENDWRIGHT_ALLOW_NETWORKS: '127.0.0.0/8' }
 const create = (service: TestService, json: object, key?: string) =>
   service.call('POST', PATH, { json: { ...GIVEN, ...json }, ...(key !== undefined && { key }) })
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`an alert is created, read, listed, replaced and deleted (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('an alert is created, read, listed, replaced and deleted', async (t) => {
     const service = await startTestService(t, {}, { database })
     const made = await create(service, {})
     assert.equal(made.status, 200, made.text)
@@ -60,7 +61,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.deepEqual((await service.call('GET', '/v1/thresholds/hits')).body, { items: [], total: 0 })
   })
 
-  test(`names are unique in the account, and there are at most 100 (${database})`, async (t) => {
+  test('names are unique in the account, and there are at most 100', async (t) => {
     const service = await startTestService(t, {}, { database })
     const refused = async (answer: ReturnType<typeof create>, status: number, message: string) => {
       const { status: got, body } = await answer
@@ -79,7 +80,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.ok((await Promise.all(many)).every(({ status }) => status === 200))
     await refused(create(service, { name: 'one more' }), 400, 'maximum number of alerts reached')
   })
-}
+})
 
 let service: TestService
 test.before(async (t) => {

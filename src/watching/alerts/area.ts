@@ -12,6 +12,7 @@ import type { AlertHitRow } from '../../platform/store/schema.ts'
 import type { BouncesArea } from '../../receiving/bounces/area.ts'
 import type { CertificatesArea } from '../../sending/certificates/area.ts'
 import type { Blocks } from '../../sending/ips/blocks/blocks.ts'
+import type { RelaysArea } from '../../sending/relays/area.ts'
 import type { Figures } from '../metrics/figures.ts'
 import type { WebhooksArea } from '../webhooks/area.ts'
 import { readSigningKey } from '../webhooks/signing-key.ts'
@@ -29,6 +30,7 @@ import { dueMailCheck } from './own/due-mail.ts'
 import { failingEndpointsCheck } from './own/failing-endpoints.ts'
 import { type OwnCheck, ownCheckJob, ownCheckRoutes } from './own/own-check.ts'
 import { providerRefusalsCheck } from './own/provider-refusals.ts'
+import { relayLoginsCheck } from './own/relay-logins.ts'
 import { alertRoutes, alertSettingRoutes } from './routes.ts'
 import { createAlertSettings } from './settings.ts'
 import { createThresholdChecks } from './threshold-checks.ts'
@@ -46,6 +48,7 @@ interface AlertsUses {
   bounces: Pick<BouncesArea, 'refusalsByProvider'>
   delivery: Pick<Delivery, 'progressOf'>
   blocks: Pick<Blocks, 'list'>
+  relays: Pick<RelaysArea, 'failingLogins'>
   sendMail: SystemMail
   /** Null: alerts on rates are not judged. */
   figures: Figures | null
@@ -113,5 +116,6 @@ function ownChecks({ config, store, space, resolver }: Core, uses: AlertsUses): 
     ...watched.filter((check) => check !== null),
     certificateEndsCheck(uses.certificates, config),
     failingEndpointsCheck(uses.webhooks),
+    relayLoginsCheck(uses.relays),
   ]
 }

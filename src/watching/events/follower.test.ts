@@ -1,3 +1,4 @@
+// Both databases: each tells in its own way which events are committed.
 import assert from 'node:assert/strict'
 import type { Insertable } from 'kysely'
 import pino from 'pino'

@@ -1,3 +1,4 @@
+// Both databases: the JSON functions differ.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createTestClock } from '../../../test/support/clock.ts'

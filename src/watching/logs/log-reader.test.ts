@@ -1,3 +1,4 @@
+// Both databases: each has query plans of its own.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'

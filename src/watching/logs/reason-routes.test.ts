@@ -1,5 +1,7 @@
+// Both databases: each has query plans of its own.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { eachDatabase } from '../../../test/support/databases.ts'
 import { DELIVERED, eventStatements, NOW_MS, testMessage } from '../../../test/support/events.ts'
 import { eventually, startTestService } from '../../../test/support/service.ts'
 import { eachStore } from '../../../test/support/stores.ts'
@@ -83,8 +85,8 @@ eachStore(
   },
 )
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`the operation shows volumes, visits with and without machines, and reasons (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('the operation shows volumes, visits with and without machines, and reasons', async (t) => {
     const service = await startTestService(t, { database })
     const read = (rest = '') => service.call('GET', `/sendwright/v1/delivery-reasons${rest}`)
     const before = await read()
@@ -134,4 +136,4 @@ for (const database of ['sqlite', 'postgres'] as const) {
       assert.equal((await read(rest)).status, status, rest)
     assert.equal((await service.call('GET', '/sendwright/v1/delivery-reasons', { key: null })).status, 401)
   })
-}
+})

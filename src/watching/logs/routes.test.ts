@@ -1,7 +1,9 @@
+// Both databases: each has query plans of its own.
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import Mailgun from 'mailgun.js'
 import { createTestClock } from '../../../test/support/clock.ts'
+import { eachDatabase } from '../../../test/support/databases.ts'
 import { eventually, startTestService, type TestService } from '../../../test/support/service.ts'
 import { readCsv } from '../../base/csv.ts'
 import { createSealer } from '../../platform/store/secrets/sealing.ts'
@@ -41,8 +43,8 @@ async function deliver(
 
 const recipientsIn = (items: readonly Item[]) => items.map(({ recipient }) => recipient)
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`logs follow the contract (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('logs follow the contract', async (t) => {
     const { service, list } = await start(t, database)
 
     await t.test('an account without events', async () => {
@@ -180,7 +182,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
       assert.equal(bad.status, 400)
     })
   })
-}
+})
 
 test('a token belongs to its account, and ends after a day', () => {
   const sealer = createSealer('a secret of at least 32 characters!!')

@@ -1,3 +1,4 @@
+// Both databases: figures are packed by functions of each database.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { DELIVERED, NOW_MS, testMessage } from '../../../test/support/events.ts'

@@ -1,3 +1,4 @@
+// Both databases: figures are packed by functions of each database.
 import assert from 'node:assert/strict'
 import { createTestClock } from '../../../test/support/clock.ts'
 import { DELIVERED, eventStatements, NOW_MS, testMessage } from '../../../test/support/events.ts'

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { eachDatabase } from '../../../test/support/databases.ts'
 import { eventually, startTestService } from '../../../test/support/service.ts'
 import { temporaryFolder } from '../../../test/support/stores.ts'
 import { selfSignedCertificate } from '../../base/net/certificate.ts'
@@ -31,8 +32,8 @@ function sumOf(
     .reduce((sum, [, value]) => sum + value, 0)
 }
 
-for (const database of ['sqlite', 'postgres'] as const)
-  test(`figures of mail, requests, queue and jobs on ${database}`, async (t) => {
+eachDatabase((database) =>
+  test('figures of mail, requests, queue and jobs', async (t) => {
     const { call, send } = await startTestService(t, {}, { database })
     const scrape = async () => samplesOf((await call('GET', '/metrics')).text)
     assert.equal((await send({})).status, 200)
@@ -61,7 +62,8 @@ for (const database of ['sqlite', 'postgres'] as const)
         sumOf(await scrape(), 'sendwright_job_last_run_timestamp_seconds', { name: 'link-retention' }) > 0
       )
     })
-  })
+  }),
+)
 
 test('keys that may read the domains of the first account, no others', async (t) => {
   const { call } = await startTestService(t)

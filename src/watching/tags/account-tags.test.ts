@@ -1,3 +1,4 @@
+// Both databases: the JSON functions differ.
 import assert from 'node:assert/strict'
 import { eachStore } from '../../../test/support/stores.ts'
 import type { Account } from '../../people/accounts/account-directory.ts'

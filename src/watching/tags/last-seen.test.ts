@@ -1,3 +1,4 @@
+// Both databases: the JSON functions differ.
 import assert from 'node:assert/strict'
 import { createTestClock } from '../../../test/support/clock.ts'
 import { eachStore } from '../../../test/support/stores.ts'

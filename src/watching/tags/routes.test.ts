@@ -1,6 +1,8 @@
+// Both databases: the JSON functions differ.
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import Mailgun from 'mailgun.js'
+import { eachDatabase } from '../../../test/support/databases.ts'
 import { eventually, startTestService, type TestService } from '../../../test/support/service.ts'
 
 const DATE_3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{3})?Z$/
@@ -20,8 +22,8 @@ async function start(t: TestContext, database: 'sqlite' | 'postgres', env: Recor
   return { service, root, get }
 }
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`tags of a domain (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('tags of a domain', async (t) => {
     const { service, root, get } = await start(t, database)
 
     await t.test('an empty domain has all four links', async () => {
@@ -113,7 +115,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     })
   })
 
-  test(`tags of an account (${database})`, async (t) => {
+  test('tags of an account', async (t) => {
     const { service, root } = await start(t, database)
     const list = (json: object) => service.call('POST', '/v1/analytics/tags', { json })
     await sendTagged(service, 'one', 'Two', 'twelve')
@@ -240,7 +242,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
       }
     })
   })
-}
+})
 
 test('a new tag over the limit is not described, and the account tells that its limit is reached', async (t) => {
   const limits = { SENDWRIGHT_MAX_TAGS_PER_DOMAIN: '2', SENDWRIGHT_MAX_TAGS_PER_ACCOUNT: '2' }

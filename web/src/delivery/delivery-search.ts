@@ -41,6 +41,17 @@ export interface AddSearch {
 
 export const readAddSearch = ({ add }: Record<string, unknown>): AddSearch => (add === 'yes' ? { add } : {})
 
+/** Search parameters of the page of relays. */
+export interface RelaysSearch extends AddSearch {
+  /** Name of the relay whose form is open. */
+  edit?: string
+}
+
+export const readRelaysSearch = (search: Record<string, unknown>): RelaysSearch => ({
+  ...searchTexts(search, ['edit']),
+  ...readAddSearch(search),
+})
+
 /** Search parameters of the page of an address. */
 export interface IpSearch extends AddSearch {
   /** Part of a domain's name. */

@@ -1,7 +1,13 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
 import { rootRoute } from '../root-route.ts'
 import { section as defineSection } from '../section.ts'
-import { readAddSearch, readDeliverySearch, readIpSearch, readProvidersSearch } from './delivery-search.ts'
+import {
+  readAddSearch,
+  readDeliverySearch,
+  readIpSearch,
+  readProvidersSearch,
+  readRelaysSearch,
+} from './delivery-search.ts'
 import { readDynamicSearch } from './dynamic/dynamic-search.ts'
 import { PAGES } from './pages.ts'
 import { readPoolSearch } from './pools/pools-search.ts'
@@ -18,6 +24,13 @@ const providersRoute = createRoute({
   path: '/delivery/providers',
   validateSearch: readProvidersSearch,
   component: lazyRouteComponent(() => import('./orders/shaping-page.tsx'), 'ShapingPage'),
+})
+
+const relaysRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/delivery/relays',
+  validateSearch: readRelaysSearch,
+  component: lazyRouteComponent(() => import('./relays/relays-page.tsx'), 'RelaysPage'),
 })
 
 const ipsRoute = createRoute({
@@ -91,6 +104,12 @@ export const section = defineSection({
       href: '/delivery/providers',
       need: { area: 'account', only: 'first' },
     },
+    {
+      label: 'Add a relay',
+      words: 'smarthost ses microsoft gmail sendgrid mailgun postfix',
+      href: '/delivery/relays?add=yes',
+      need: { area: 'account', access: 'write', only: 'first' },
+    },
     { label: 'Pause mail', words: 'stop hold queue', href: '/delivery?act=pause', need: write },
     { label: 'Resume mail', words: 'continue queue', href: '/delivery?act=resume', need: write },
     { label: 'Retry waiting mail now', words: 'flush queue', href: '/delivery?act=retry', need: write },
@@ -104,5 +123,15 @@ export const section = defineSection({
           },
         ]
       : [],
-  routes: [pageRoute, providersRoute, ipsRoute, ipRoute, warmupsRoute, poolsRoute, poolRoute, dynamicRoute],
+  routes: [
+    pageRoute,
+    providersRoute,
+    relaysRoute,
+    ipsRoute,
+    ipRoute,
+    warmupsRoute,
+    poolsRoute,
+    poolRoute,
+    dynamicRoute,
+  ],
 })

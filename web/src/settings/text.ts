@@ -152,6 +152,7 @@ export const SYSTEM_TEXT = {
     'return-paths': 'Ways back for bounces',
     'outbound-port-25': 'Outbound port 25',
     'reverse-names': 'Reverse names of addresses',
+    ipv6: 'IPv6',
     'helo-names': 'Names in EHLO',
     'sender-policy': 'SPF of the service',
     blocklists: 'Blocklists',

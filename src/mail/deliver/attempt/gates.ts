@@ -5,6 +5,7 @@
  *
  * - account: it may not send. Its release finds what it holds again (claim/account-holds.ts).
  * - pause: an operator has paused mail to the site, or to the domain.
+ * - proxy: that of the lane's address has failed lately; all that waits in the lane leaves it.
  * - block: the provider takes no mail from the lane's address; all that waits in the lane leaves it.
  * - warm-up: the address may send so many messages an hour. A message takes one when it passes, so this gate is the last,
  *   and is asked once.
@@ -14,7 +15,13 @@ import { localFaultOf } from '../../../base/process/system-fault.ts'
 import type { ClaimedDelivery } from '../claim/queue.ts'
 import type { Allowed, DeliveryParts, NotTried, Prepared } from '../contract.ts'
 import { type LaneInfo, sourceIp } from '../lanes/lanes.ts'
-import { REASON_ACCOUNT_HELD, REASON_BLOCKED, REASON_PROVIDER_PAUSED, REASON_WARMUP } from './outcome.ts'
+import {
+  REASON_ACCOUNT_HELD,
+  REASON_BLOCKED,
+  REASON_PROVIDER_PAUSED,
+  REASON_PROXY_DOWN,
+  REASON_WARMUP,
+} from './outcome.ts'
 
 export interface Wait {
   /** As in the delivery's row. */
@@ -25,7 +32,7 @@ export interface Wait {
   dueAt(until: number): number
 }
 
-type GateParts = Pick<DeliveryParts, 'pauses' | 'blocks' | 'allowances'>
+type GateParts = Pick<DeliveryParts, 'pauses' | 'egress' | 'blocks' | 'allowances'>
 
 /** Null: open. `prepared` is null before the message is prepared. */
 type Gate = (
@@ -48,6 +55,12 @@ const GATES: readonly Gate[] = [
           dueAt: () => pauses.nextLook(site, recipient_domain),
         }
       : null,
+  ({ egress }, lane) => {
+    const ip = sourceIp(lane)
+    return ip !== null && egress.isDown(ip)
+      ? { reason: REASON_PROXY_DOWN, concerns: 'lane', dueAt: () => egress.nextTry(ip) }
+      : null
+  },
   ({ blocks }, lane) => {
     const ip = sourceIp(lane)
     return ip !== null && blocks.isClosed(ip, lane.site)

@@ -43,6 +43,9 @@ export const REASON_WARMUP = 'warm-up'
 /** `reason` of a delivery that waits because the provider blocks every address that it may leave from. */
 export const REASON_BLOCKED = 'address-blocked'
 
+/** `reason` of a delivery that waits because the proxy of every address that it may leave from has failed. */
+export const REASON_PROXY_DOWN = 'proxy-down'
+
 /** `reason` of a delivery that waits because an operator has paused mail to its site; migration 0170 has an index of such. */
 export const REASON_PROVIDER_PAUSED = 'provider-paused'
 

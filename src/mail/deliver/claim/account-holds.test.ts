@@ -1,3 +1,4 @@
+// Both databases: each has query plans of its own.
 import assert from 'node:assert/strict'
 import { createTestClock } from '../../../../test/support/clock.ts'
 import { bareRecorder } from '../../../../test/support/events.ts'

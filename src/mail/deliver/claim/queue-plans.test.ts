@@ -1,4 +1,5 @@
 /** How the databases find the rows of a claim and of an outcome when their statistics are old. */
+// Both databases: each has query plans of its own.
 import assert from 'node:assert/strict'
 import { bareRecorder } from '../../../../test/support/events.ts'
 import { seedQueue } from '../../../../test/support/seed-queue.ts'

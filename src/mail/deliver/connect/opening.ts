@@ -14,6 +14,7 @@ import { noProtection, noTls, type Outcome, outcomeOfFailure } from '../attempt/
 import type { AttemptResult } from '../contract.ts'
 import { sourceHelo, sourceIp } from '../lanes/lanes.ts'
 import { type HeldConnection, TranscriptRecorder } from './connection-pool.ts'
+import type { Egress } from './egress.ts'
 import type { HostTls } from './receiver-tls.ts'
 import type { Attempt, NextHop, Routing, Target } from './routing.ts'
 import type { TlsCounts } from './tls-counts.ts'
@@ -23,6 +24,7 @@ export interface OpeningParts {
   heloName: string
   clock: Clock
   tlsCounts: Pick<TlsCounts, 'record'>
+  egress: Pick<Egress, 'wayFrom'>
   tlsOptions: TlsOptions
   connect: (options: ConnectOptions) => Promise<SmtpConnection>
 }
@@ -117,11 +119,11 @@ export class Opener {
     mode: ConnectOptions['tls'],
     transcript: TranscriptRecorder,
   ): ConnectOptions {
-    const { nextHop, heloName, tlsOptions, clock } = this.#parts
+    const { nextHop, heloName, tlsOptions, clock, egress } = this.#parts
     return {
       host: target.address,
       port: nextHop.port,
-      localAddress: sourceIp(lane) ?? undefined,
+      ...egress.wayFrom(sourceIp(lane), target.address),
       heloName: sourceHelo(lane) ?? heloName,
       serverName: target.name,
       tls: mode,

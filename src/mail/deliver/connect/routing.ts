@@ -23,7 +23,9 @@ import type { StsPolicies } from '../../../protocols/mta-sts/policies.ts'
 import type { SmtpAuth } from '../../../protocols/smtp/login.ts'
 import type { Prepared, Routed, TlsPolicy } from '../contract.ts'
 import { type LaneInfo, NO_SOURCE, type Source, sourceIp } from '../lanes/lanes.ts'
+import type { AddressPreference } from '../shaping/shaping-file.ts'
 import type { LaneLimits, ShapingTable } from '../shaping/shaping-table.ts'
+import { byPreference, type SystemSources } from './address-families.ts'
 import { type HostTls, type HostTlsResult, receiverTls } from './receiver-tls.ts'
 import type { TlsCounts } from './tls-counts.ts'
 
@@ -32,6 +34,10 @@ interface Destination {
   site: string
   provider: string
   limits: LaneLimits
+  /** Addresses of this family come first; null: none do. */
+  family: 4 | 6 | null
+  /** IPv6 is not used where the system chooses the source address. */
+  avoidsIpv6: boolean
   /** TLS rules per host and sender's policy, looked up once while this is remembered. */
   tls: Map<string, Promise<HostTlsResult>>
 }
@@ -57,6 +63,8 @@ export type NextHop =
       allow: readonly Cidr[]
       /** Hosts that get no mail. */
       deny?: MailHostDenial | undefined
+      /** Absent: any address that the system chooses is used. */
+      systemSources?: SystemSources | undefined
       /** Null: MTA-STS is not used. */
       policies: StsPolicies | null
     }
@@ -71,7 +79,7 @@ export interface RoutingParts {
    */
   sourceOf(
     delivery: Routed,
-    reaches: (ip: string) => boolean,
+    reaches: (ip: string) => Reach,
     site: string,
   ): MaybePromise<Source | null | typeof NO_SOURCE>
   /** Limits by provider. */
@@ -80,6 +88,9 @@ export interface RoutingParts {
   limitsOf(site: string, limits: LaneLimits): LaneLimits
   tlsCounts: Pick<TlsCounts, 'record'>
 }
+
+/** Whether a destination can be reached from an address; `preferred`: at its addresses that come first. */
+export type Reach = boolean | 'preferred'
 
 /** What one attempt sends, and where. */
 export interface Attempt {
@@ -135,7 +146,11 @@ export class Routing {
             load: async (domain) => {
               const { resolver, allow, deny } = nextHop
               const found = await findMailHosts(resolver, domain, { random, allow, deny })
-              return destinationOf(domain, found, parts.shaping())
+              const destination = destinationOf(domain, found, parts.shaping())
+              const { systemSources } = nextHop
+              if (systemSources && destination.found.kind === 'hosts')
+                destination.avoidsIpv6 = await systemSources.avoidsIpv6(destination.found.hosts)
+              return destination
             },
           })
   }
@@ -155,12 +170,14 @@ export class Routing {
     return this.#parts.limitsOf(site, this.#relay?.limits ?? this.#parts.shaping().limitsOf(site))
   }
 
-  #reaches(ip: string, destination: Destination | null): boolean {
+  #reaches(ip: string, destination: Destination | null): Reach {
     const { nextHop } = this.#parts
     const from = parseIp(ip)?.family
     if (nextHop.kind === 'relay') return (parseIp(nextHop.host)?.family ?? from) === from
     if (destination?.found.kind !== 'hosts') return true
-    return destination.found.hosts.some(({ addresses }) => addresses.some(({ family }) => family === from))
+    const { found, family: first } = destination
+    const reaches = found.hosts.some(({ addresses }) => addresses.some(({ family }) => family === from))
+    return reaches && from === first ? 'preferred' : reaches
   }
 
   /** The hosts of the best preference, whose open connections serve the attempt. */
@@ -192,10 +209,12 @@ export class Routing {
     if (nextHop.kind === 'relay') return [relayTarget(attempt, nextHop)]
     const source = sourceIp(attempt.lane)
     const from = source === null ? undefined : parseIp(source)?.family
+    const avoidsIpv6 = attempt.destination?.avoidsIpv6 ?? false
+    const isUsable = (family: 4 | 6) => (from === undefined ? !(avoidsIpv6 && family === 6) : family === from)
     return hostsOf(attempt)
       .flatMap((host) =>
         host.addresses
-          .filter(({ family }) => from === undefined || family === from)
+          .filter(({ family }) => isUsable(family))
           .map(({ address }) => ({ address, ...this.#hostOf(attempt, host) })),
       )
       .slice(0, ADDRESSES_PER_ATTEMPT_MAX)
@@ -274,20 +293,33 @@ function relayTls(host: string, { allowUnverified = false }: SmtpAuth): HostTls 
 const OPTIONAL_TLS = ownTls(false, false, 'optional')
 
 function destinationOf(domain: string, found: MxResult, shaping: ShapingTable): Destination {
-  const tls: Destination['tls'] = new Map()
+  const common = { family: null, avoidsIpv6: false, tls: new Map() }
   if (found.kind !== 'hosts') {
-    return { found, site: domain, provider: 'Other', limits: shaping.limitsOf(domain), tls }
+    return { found, site: domain, provider: 'Other', limits: shaping.limitsOf(domain), ...common }
   }
   const names = preferred(found.hosts).map(({ exchange }) => exchange.toLowerCase())
   const [first = domain] = names
   const known = shaping.siteOf(first)
+  const prefer = known?.prefer === undefined ? shaping.prefer : known.prefer
   return {
-    found,
+    found: arranged(domain, found, prefer),
     site: known?.site ?? siteOfHosts(names),
     provider: known?.displayName(domain, first) ?? 'Other',
     limits: known?.limits ?? shaping.default,
-    tls,
+    ...common,
+    family: prefer === null ? null : prefer.startsWith('ipv4') ? 4 : 6,
   }
+}
+
+function arranged(
+  domain: string,
+  found: Extract<MxResult, { kind: 'hosts' }>,
+  prefer: AddressPreference | null,
+): MxResult {
+  const hosts = byPreference(found.hosts, prefer)
+  if (hosts.length > 0) return { ...found, hosts }
+  const reason = `the mail hosts of ${domain} have no address that "prefer": "${prefer}" of the shaping allows`
+  return { kind: 'temporary', reason }
 }
 
 /** The hosts of the best preference. */

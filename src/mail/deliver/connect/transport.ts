@@ -12,7 +12,7 @@
  */
 import type { ByteBudget } from '../../../base/flow/byte-budget.ts'
 import { failPoint } from '../../../base/flow/fail-point.ts'
-import { connectionFaultOf, shortageOf } from '../../../base/process/shortage.ts'
+import { connectionFaultOf, ProxyDown, shortageOf } from '../../../base/process/shortage.ts'
 import { CODE } from '../../../protocols/smtp/codes.ts'
 import type { SmtpConnection, Transaction, TransactionResult } from '../../../protocols/smtp/connection.ts'
 import { needs8bit } from '../../../protocols/smtp/envelope.ts'
@@ -229,8 +229,9 @@ class Failures {
     return null
   }
 
-  /** This machine could not connect. */
-  addLocal(cause: unknown): null {
+  /** This machine could not connect. Without its proxy it reaches no other address either. */
+  addLocal(cause: unknown): NotTried | null {
+    if (cause instanceof ProxyDown) return { localFault: cause.message }
     this.#shortage ??= shortageOf(cause)
     this.#localFault ??= connectionFaultOf(cause)
     return null
@@ -281,7 +282,7 @@ const notSent = ({ lane, provider }: Attempt, outcome: Outcome, mxHost: string |
   unsent(outcome, { mxHost, provider, attempted: true, sendingIp: sourceIp(lane) })
 
 function resultOf(
-  { provider }: Attempt,
+  { provider, lane }: Attempt,
   { connection, name, transcript }: HeldConnection,
   startedAt: number,
   outcome: Outcome,
@@ -289,7 +290,8 @@ function resultOf(
   const { localAddress, tls, extensions } = connection
   return {
     ...{ outcome, mxHost: name, attempted: true, provider },
-    sendingIp: localAddress,
+    // Behind NAT or a proxy receivers see another address than the connection has here.
+    sendingIp: sourceIp(lane) ?? localAddress,
     tls: tls !== null,
     verified: tls?.verified ?? false,
     utf8: extensions.has('SMTPUTF8'),
@@ -321,14 +323,14 @@ async function contentFor(
 }
 
 function transactionOf(
-  { prepared, recipient, beforeFinalDot }: Attempt,
+  { lane, prepared, recipient, beforeFinalDot }: Attempt,
   content: Content,
   { localAddress }: SmtpConnection,
 ): Transaction {
   return {
     returnPath: prepared.returnPath,
     recipients: [recipient],
-    ...withSource(content, prepared.sourceHeader, localAddress),
+    ...withSource(content, prepared.sourceHeader, sourceIp(lane) ?? localAddress),
     utf8: prepared.utf8,
     requireTls: prepared.tls.required === 'requiretls',
     beforeFinalDot: async () => {

@@ -81,7 +81,7 @@ test('every fault of a file is reported with its line', () => {
     {"site": "google", "mx": ["localhost"], "colour": "red"},
     {"site": "new"},
     {"site": "google", "recovery": "1s"},
-    {"site": "Relay!"}
+    {"site": "Relay!"}, {"site": "qq", "prefer": "ipv5"}
   ],
   "version": "twice"
 }`
@@ -98,6 +98,7 @@ test('every fault of a file is reported with its line', () => {
     /^line 7: providers\[1\]: "new" is a new site, and needs "mx"/,
     /^line 8: providers\[2\]\.site: "google" is given twice/,
     /^line 8: providers\[2\]\.recovery: must be a time from "1m" to "30d"/,
+    /^line 9: providers\[4\]\.prefer: must be one of ipv4, ipv6, ipv4-only, ipv6-only, or null/,
     /^line 9: providers\[3\]\.site: must be lower-case letters/,
     /version: is given twice/,
     /version: must be 1 to 64 letters/,
@@ -115,4 +116,17 @@ test('what is no file of shaping has faults, and few of them', () => {
   assert.equal(faultsOf(JSON.stringify({ version: '1', providers: Array(900).fill(1) })).length, 51)
   assert.match(faultsOf(' '.repeat(2_000_000)).join(), /larger than 1024 KB/)
   assert.ok(faultsOf(`{"version": "1", "__proto__": {"connections": 1}}`).join().includes('is unknown'))
+})
+
+test("which addresses come first: the provider's word, else the default's, else none", () => {
+  const prefer = (document: object) => {
+    const table = over({ version: '1', ...document })
+    const { prefer: own } = table.sites.find(({ site }) => site === 'google') ?? assert.fail()
+    return [table.prefer, own]
+  }
+  const google = (value: unknown) => ({ providers: [{ site: 'google', prefer: value }] })
+  assert.deepEqual(prefer({}), [null, undefined])
+  assert.deepEqual(prefer(google('ipv4-only')), [null, 'ipv4-only'])
+  assert.deepEqual(prefer({ default: { prefer: 'ipv6' } }), ['ipv6', undefined])
+  assert.deepEqual(prefer({ default: { prefer: 'ipv6' }, ...google(null) }), ['ipv6', null])
 })

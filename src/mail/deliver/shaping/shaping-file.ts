@@ -14,6 +14,10 @@ import { compilePattern, type Pattern } from '../../../protocols/smtp/reply-patt
 export const REPLY_ACTIONS = ['slow-down', 'fewer-connections', 'ignore', 'block'] as const
 export type ReplyAction = (typeof REPLY_ACTIONS)[number]
 
+/** Which addresses of the provider's hosts come first, or are the only ones. */
+export const ADDRESS_PREFERENCES = ['ipv4', 'ipv6', 'ipv4-only', 'ipv6-only'] as const
+export type AddressPreference = (typeof ADDRESS_PREFERENCES)[number]
+
 export interface ReplyRule {
   /** A code, or the class of codes. */
   code: string
@@ -36,6 +40,7 @@ export interface BackOff {
 export interface GivenShape {
   name?: string
   mx?: readonly string[]
+  prefer?: AddressPreference | null
   connections?: number
   messagesPerConnection?: number
   messagesPerSecond?: number | null
@@ -90,6 +95,7 @@ const SHAPE_MEMBERS = [
   'recovery',
   'blocked_pause',
   'blocked_pause_max',
+  'prefer',
   'replies',
 ]
 const PROVIDER_MEMBERS = ['site', 'name', 'mx', ...SHAPE_MEMBERS]
@@ -221,6 +227,7 @@ class Reader {
     take('recoveryMs', 'recovery', span)
     take('blockedPauseMs', 'blocked_pause', span)
     take('blockedPauseMaxMs', 'blocked_pause_max', span)
+    take('prefer', 'prefer', (at, value) => this.#preference(at, value))
     take('replies', 'replies', (at, value) => this.#replies(at, value))
     return shape
   }
@@ -272,6 +279,15 @@ class Reader {
     if (rate !== undefined) return rate
     this.fault(path, 'must be messages in a time of up to a day, such as "300/1m", or null')
     return undefined
+  }
+
+  /** Null: no preference, where the default has one. */
+  #preference(path: string, value: unknown): AddressPreference | null | undefined {
+    if (value === null) return null
+    const preference = ADDRESS_PREFERENCES.find((known) => known === value)
+    if (preference === undefined)
+      this.fault(path, `must be one of ${ADDRESS_PREFERENCES.join(', ')}, or null`)
+    return preference
   }
 
   #span(path: string, value: unknown): number | undefined {

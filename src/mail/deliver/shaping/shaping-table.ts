@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { displayNameOf } from './provider-names.ts'
 import {
+  type AddressPreference,
   type BackOff,
   type GivenShape,
   type ReplyAction,
@@ -30,6 +31,8 @@ interface Site {
   /** Host names; each stands for itself and all below it. */
   mx: readonly string[]
   limits: LaneLimits
+  /** Null: none. Absent: the default's. */
+  prefer?: AddressPreference | null | undefined
   /** As events and metrics show it, for a recipient's domain behind an MX host (metrics-logs.md section 2). */
   displayName(domain: string, mxHost: string): string
 }
@@ -39,6 +42,8 @@ export interface ShapingTable {
   version: string
   /** For sites that no file names. */
   default: LaneLimits
+  /** For sites that say nothing else; null: none. */
+  prefer: AddressPreference | null
   sites: readonly Site[]
   /** The provider that runs an MX host, given in lower case without a final dot; null: unknown. The longest name counts. */
   siteOf(mxHost: string): Site | null
@@ -77,12 +82,13 @@ export function shapingTable(ours: ShapingFile, theirs: ShapingFile | null): Sha
     const mx = given?.mx ?? (own?.mx ?? []).filter((host) => !taken.has(host))
     const displayName =
       given?.name === undefined ? displayNameOf(site, shape.name ?? 'Other') : () => given.name as string
-    return { site, mx, limits: limitsOf(common, shape), displayName }
+    return { site, mx, limits: limitsOf(common, shape), prefer: shape.prefer, displayName }
   })
   return tableOf(
     theirs === null ? ours.version : `${ours.version}+${theirs.version}`,
     limitsOf(common, {}),
     sites,
+    common.prefer ?? null,
   )
 }
 
@@ -92,12 +98,18 @@ function over(own: GivenShape = {}, given: GivenShape = {}): GivenShape {
 }
 
 /** A table of given sites, for drills and tests. */
-export function tableOf(version: string, common: LaneLimits, sites: readonly Site[]): ShapingTable {
+export function tableOf(
+  version: string,
+  common: LaneLimits,
+  sites: readonly Site[],
+  prefer: AddressPreference | null = null,
+): ShapingTable {
   const byHost = new Map(sites.flatMap((site) => site.mx.map((host) => [host, site] as const)))
   const byName = new Map(sites.map((site) => [site.site, site]))
   return {
     version,
     default: common,
+    prefer,
     sites,
     siteOf(mxHost) {
       for (let name = mxHost; ; name = name.slice(name.indexOf('.') + 1)) {
@@ -111,7 +123,7 @@ export function tableOf(version: string, common: LaneLimits, sites: readonly Sit
   }
 }
 
-type WholeShape = Required<Omit<GivenShape, 'name' | 'mx'>>
+type WholeShape = Required<Omit<GivenShape, 'name' | 'mx' | 'prefer'>> & Pick<GivenShape, 'prefer'>
 
 function limitsOf(common: WholeShape, given: GivenShape): LaneLimits {
   const shape = { ...common, ...given }

@@ -1,3 +1,4 @@
+// Both databases: two nodes may write the same key at the same time.
 import assert from 'node:assert/strict'
 import { readdir, readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
@@ -5,6 +6,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { createTestClock } from '../../../../test/support/clock.ts'
+import { eachDatabase } from '../../../../test/support/databases.ts'
 import { eventually, startTestService } from '../../../../test/support/service.ts'
 import { eachStore, temporaryFolder } from '../../../../test/support/stores.ts'
 import { activeUser } from '../../../../test/support/users.ts'
@@ -176,8 +178,8 @@ test('the upgrade removes answers in plain text from the file', async (t) => {
     assert.ok(!(await readFile(join(folder, name))).includes('planted-'), name)
 })
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`100 parallel posts with one Idempotency-Key are one message (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('100 parallel posts with one Idempotency-Key are one message', async (t) => {
     const service = await startTestService(t, {}, { database })
     const form = { from: `a@${service.domain}`, to: 'one@example.org', subject: 's', text: 't' }
     const headers = { 'idempotency-key': 'order 17' }
@@ -200,10 +202,10 @@ for (const database of ['sqlite', 'postgres'] as const) {
     })
     assert.equal(bad.status, 400)
   })
-}
+})
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`a client that is cut off before the reply and repeats has sent one message (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('a client that is cut off before the reply and repeats has sent one message', async (t) => {
     const service = await startTestService(t, {}, { database })
     const body = new URLSearchParams({
       from: `a@${service.domain}`,
@@ -228,7 +230,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.deepEqual([again.status, again.headers.get('idempotency-replayed')], [200, 'true'])
     assert.equal((await accepted()).length, 1)
   })
-}
+})
 
 test('what one key or user was answered is repeated to no other', async (t) => {
   const service = await startTestService(t)

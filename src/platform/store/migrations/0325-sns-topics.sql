@@ -1,4 +1,4 @@
--- Topics of Amazon SNS whose notifications of bounces and complaints are taken (relays.md section 6).
+-- Topics of Amazon SNS whose notifications of bounces and complaints are taken (relays.md section 3).
 CREATE TABLE sns_topics (
   -- Amazon Resource Name.
   arn TEXT PRIMARY KEY,

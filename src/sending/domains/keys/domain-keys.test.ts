@@ -1,8 +1,10 @@
+// Both databases: a domain is locked while its keys change.
 import assert from 'node:assert/strict'
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, type TestContext, test } from 'node:test'
+import { eachDatabase } from '../../../../test/support/databases.ts'
 import { createDnsServer, type DnsServer } from '../../../../test/support/dns-server.ts'
 import { eventually, startTestService, type TestService } from '../../../../test/support/service.ts'
 import { publicRecord } from '../../../protocols/dkim/key-material.ts'
@@ -390,8 +392,8 @@ test('another account cannot sign with this one’s domain, nor take the name it
   assert.equal((await service.call('GET', '/v4/domains/victim.example/keys')).status, 404)
 })
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`concurrent changes keep the limit of three keys and the last active one (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('concurrent changes keep the limit of three keys and the last active one', async (t) => {
     const one = await startTestService(t, { SENDWRIGHT_DNS: `${dns.host}:${dns.port}` }, { database })
     const name = `race-${database}.example`
     const put = (path: string) => one.call('PUT', path)
@@ -428,7 +430,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     const parentSigns = signer.endsWith(`._domainkey.${name}`)
     assert.equal(gone.status, parentSigns ? 400 : 200, 'no domain is left with an authority that is gone')
   })
-}
+})
 
 /** A message of the domain as it was captured. */
 async function captured(domain: string) {

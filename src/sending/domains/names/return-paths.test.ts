@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { eachDatabase } from '../../../../test/support/databases.ts'
 import { createInternet } from '../../../../test/support/internet.ts'
 import { startTestService } from '../../../../test/support/service.ts'
 
@@ -11,8 +12,8 @@ const DOMAINS: readonly [name: string, host: string | null, mx: string | null][]
   ['apart.example', 'bounce.apart.example', 'mail.test.example'],
 ]
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`return-path hosts of verified domains whose mail goes elsewhere are told (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('return-path hosts of verified domains whose mail goes elsewhere are told', async (t) => {
     const internet = await createInternet(t)
     const { dns } = internet
     const env = {
@@ -43,4 +44,4 @@ for (const database of ['sqlite', 'postgres'] as const) {
       /^No MX record of elsewhere\.example, bounce\.none\.example leads here.* 10 mxa\.service\.example, or give/,
     )
   })
-}
+})

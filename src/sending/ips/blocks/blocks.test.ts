@@ -27,7 +27,7 @@ const LANE: LaneInfo = {
 async function processOf(store: Store, clock: TestClock) {
   const config = {
     sourceAddresses: [{ ip: IP, shared: false, helo: null }],
-    requireFcrdns: false,
+    requireFcrdns: 'off' as const,
     delivery: { kind: 'direct' as const },
   }
   const known = await openAddresses(store, clock, config, 'first')

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createTestClock } from '../../../../test/support/clock.ts'
+import { eachDatabase } from '../../../../test/support/databases.ts'
 import { type CallOptions, eventually } from '../../../../test/support/service.ts'
 import {
   type Call,
@@ -39,8 +40,8 @@ const callsOf = (call: Call) => ({
   },
 })
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`pools of an account (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('pools of an account', async (t) => {
     const { service } = await startOpened(t, ENV, { database })
     const { get, ok, refused } = callsOf(service.call)
     for (const name of ['a.example', 'b.example']) await ok('POST', '/v4/domains', { name })
@@ -165,7 +166,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     })
   })
 
-  test(`pools that subaccounts use (${database})`, async (t) => {
+  test('pools that subaccounts use', async (t) => {
     const { service } = await startOpened(t, ENV, { database })
     const child = await createSubaccount(service, 'Child')
     const own = callsOf(service.call)
@@ -214,7 +215,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.equal((await own.get(DELEGATIONS)).total_count, 0)
   })
 
-  test(`a closed subaccount leaves no pool, and its addresses are free (${database})`, async (t) => {
+  test('a closed subaccount leaves no pool, and its addresses are free', async (t) => {
     const clock = createTestClock(Date.now())
     const env = { SENDWRIGHT_IPS: `${ONE},${TWO}=spare` }
     const { service, core } = await startOpened(t, env, { database, clock })
@@ -234,4 +235,4 @@ for (const database of ['sqlite', 'postgres'] as const) {
     for (const table of ['ip_pools', 'ip_pool_members', 'ip_warmups', 'domain_ips'])
       assert.deepEqual(await core.store.read({ sql: `SELECT * FROM ${table}`, values: [] }), [], table)
   })
-}
+})

@@ -28,7 +28,7 @@ async function start(store: Store, clock: TestClock, stage = 1): Promise<void> {
 async function processOf(store: Store, clock: TestClock): Promise<WarmupAllowances> {
   const config = {
     sourceAddresses: [{ ip: IP, shared: false, helo: null }],
-    requireFcrdns: false,
+    requireFcrdns: 'off' as const,
     delivery: { kind: 'direct' as const },
   }
   const known = await openAddresses(store, clock, config, 'first')

@@ -31,7 +31,7 @@ eachStore(
     const clock = createTestClock(Date.UTC(2026, 5, 1, 12, 30))
     const config = {
       sourceAddresses: [{ ip: IP, shared: false, helo: null }],
-      requireFcrdns: false,
+      requireFcrdns: 'off' as const,
       delivery: { kind: 'direct' as const },
     }
     const known = await openAddresses(store, clock, config, 'first')

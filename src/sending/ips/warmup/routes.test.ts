@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createTestClock } from '../../../../test/support/clock.ts'
+import { eachDatabase } from '../../../../test/support/databases.ts'
 import { startTestService } from '../../../../test/support/service.ts'
 
 const IPS = ['127.0.76.1', '127.0.76.2', '127.0.76.3'] as const
@@ -10,8 +11,8 @@ const SHARED = '127.0.76.8'
 const PATH = '/v3/ip_warmups'
 const NOT_OWN = 'ip must be dedicated and belong to the account'
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`a warm-up is started, listed, read and cancelled (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('a warm-up is started, listed, read and cancelled', async (t) => {
     const clock = createTestClock(Date.UTC(2026, 5, 1, 12, 30))
     const env = {
       SENDWRIGHT_IPS: `${IPS.join()},${SHARED}=shared,127.0.76.9=spare,127.0.77.9=spare`,
@@ -112,4 +113,4 @@ for (const database of ['sqlite', 'postgres'] as const) {
     await call('PUT', `/v3/ip_pools/${pool.body.pool_id}/ips/${TWO}`)
     assert.deepEqual((await call('GET', PATH)).body.items, [], 'once')
   })
-}
+})

@@ -141,8 +141,8 @@ eachStore('a failure has the words of the server, and lasts as long as it asks',
     await assert.rejects(async () => token(), /invalid_grant: AADSTS700082: The refresh token has expired\.$/)
   assert.equal(server.used.length, 1)
   const state = await tokens.stateOf(relay)
-  assert.deepEqual([state?.expiresAt, state?.failedAt], [null, clock.now()])
-  assert.match(state?.failure ?? '', /AADSTS700082/)
+  assert.deepEqual([state.expiresAt, state.failedAt], [null, clock.now()])
+  assert.match(state.failure ?? '', /AADSTS700082/)
   clock.leap(6 * MINUTE_MS)
   server.fault = { status: 503, headers: { 'retry-after': '120' } }
   await assert.rejects(async () => token(), /status 503$/)
@@ -169,7 +169,7 @@ eachStore('a failure before the end leaves the token in use, and is shown', asyn
   server.fault = { status: 401, body: { error: 'invalid_client' } }
   clock.leap(50 * MINUTE_MS)
   assert.equal(await token(), 'access-1')
-  await until('the failure', async () => /invalid_client/.test((await tokens.stateOf(relay))?.failure ?? ''))
+  await until('the failure', async () => /invalid_client/.test((await tokens.stateOf(relay)).failure ?? ''))
   assert.equal(await token(), 'access-1')
   clock.leap(11 * MINUTE_MS)
   await assert.rejects(async () => token(), /invalid_client/)

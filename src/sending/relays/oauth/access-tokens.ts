@@ -22,15 +22,14 @@ import type { RelayTokenRow } from '../../../platform/store/schema.ts'
 import type { Sealer } from '../../../platform/store/secrets/sealing.ts'
 import { StaleWrite, type Store } from '../../../platform/store/store.ts'
 import type { SmtpAuth } from '../../../protocols/smtp/login.ts'
-import { openSecret, type Relay, type TokenState } from '../relay.ts'
+import { NO_TOKENS, openSecret, type Relay, type TokenState } from '../relay.ts'
 import { NoAccessToken, requestTokens, type TokenGrant, type Tokens } from './token-request.ts'
 import { createTokenRows, type LoginKey } from './token-rows.ts'
 
 export interface AccessTokens {
   /** For `SmtpAuth`: resolves a current token of the relay's login. @throws NoAccessToken, StoreUnavailable */
   of(relay: Relay): SmtpAuth['secret']
-  /** Null: the relay's login has none. */
-  stateOf(relay: Relay): Promise<TokenState | null>
+  stateOf(relay: Relay): Promise<TokenState>
   /** Waits for requests in progress. */
   close(): Promise<void>
 }
@@ -167,10 +166,8 @@ export function createAccessTokens(parts: AccessTokenParts): AccessTokens {
     of: (relay) => (refused) => tokenOf(relay, refused),
     async stateOf(relay) {
       const login = loginOf(relay)
-      if (login === null) return null
-      const row = await rows.find(login)
-      if (row === undefined || Number(row.revision) < login.revision)
-        return { expiresAt: null, failure: null, failedAt: null }
+      const row = login ? await rows.find(login) : undefined
+      if (row === undefined || Number(row.revision) < (login?.revision ?? 0)) return NO_TOKENS
       const numberOf = (value: number | null) => (value === null ? null : Number(value))
       return {
         ...{ expiresAt: numberOf(row.expires_at), failure: row.failure },

@@ -1,7 +1,9 @@
+// Both databases: each measures its tables in its own way.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { tablesOf } from '../../../../test/support/account-traces.ts'
 import { createTestClock } from '../../../../test/support/clock.ts'
+import { eachDatabase } from '../../../../test/support/databases.ts'
 import { runJobAfter } from '../../../../test/support/jobs.ts'
 import { eventually, startTestService } from '../../../../test/support/service.ts'
 import { eachStore } from '../../../../test/support/stores.ts'
@@ -42,8 +44,8 @@ test('growth and the day on which the disk is full, by the trend of the samples'
   assert.equal(report(samples(24, 2 * MB), 952 * MB).disk.fullAt, DAY_MS, 'it is full')
 })
 
-for (const database of ['sqlite', 'postgres'] as const)
-  test(`the system's storage by kind, measured every hour (${database})`, async (t) => {
+eachDatabase((database) =>
+  test("the system's storage by kind, measured every hour", async (t) => {
     const clock = createTestClock()
     const ticking = setInterval(() => void clock.advance(100), 5)
     t.after(() => clearInterval(ticking))
@@ -74,4 +76,5 @@ for (const database of ['sqlite', 'postgres'] as const)
     const basic = await service.call('GET', '/sendwright/v1/system', { key: key.secret })
     assert.equal(basic.status, 200)
     assert.equal(basic.body.storage, undefined, 'for admins only')
-  })
+  }),
+)

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
+import { eachDatabase } from '../../../../test/support/databases.ts'
 import { createDnsServer } from '../../../../test/support/dns-server.ts'
 import { createReceiver } from '../../../../test/support/http-receiver.ts'
 import {
@@ -48,8 +49,8 @@ None,,
 Broken,not an address,
 `
 
-for (const database of ['sqlite', 'postgres'] as const) {
-  test(`a file from its upload to its results (${database})`, async (t) => {
+eachDatabase((database) => {
+  test('a file from its upload to its results', async (t) => {
     const { service } = await start(t, { database })
     assert.deepEqual(message(await upload(service, `${BULK}/june`, FILE)), [
       202,
@@ -100,7 +101,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     await whenDone(service, `${BULK}/june`)
   })
 
-  test(`a mailing list, its members and its end (${database})`, async (t) => {
+  test('a mailing list, its members and its end', async (t) => {
     const { service } = await start(t, { database })
     const list = `News@${service.domain}`
     await service.call('POST', '/v3/lists', { form: { address: list } })
@@ -131,7 +132,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     })
     assert.equal(usage.body.items[0].metrics.email_validation_list_count, 6)
   })
-}
+})
 
 test('forms of files: one column, gzip, quoted, with a byte order mark', async (t) => {
   const { service } = await start(t)

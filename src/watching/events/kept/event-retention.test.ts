@@ -1,3 +1,4 @@
+// Both databases: the events of PostgreSQL are in partitions by time.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pino from 'pino'

@@ -1,3 +1,4 @@
+// Both databases: each has query plans of its own.
 import assert from 'node:assert/strict'
 import { sql } from 'kysely'
 import { request } from '../../../../test/support/events.ts'

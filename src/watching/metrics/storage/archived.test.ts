@@ -1,3 +1,4 @@
+// Both databases: figures are unpacked by functions of each database.
 import assert from 'node:assert/strict'
 import { NOW_MS } from '../../../../test/support/events.ts'
 import { ACCOUNT, addDomain, countedOf, DOMAIN } from '../../../../test/support/figures.ts'

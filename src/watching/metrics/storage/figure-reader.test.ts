@@ -1,4 +1,5 @@
 /** Figures equal a recount of the events, whatever is asked. */
+// Both databases: figures are unpacked by functions of each database.
 import assert from 'node:assert/strict'
 import { DELIVERED, eventStatements, NOW_MS, testMessage } from '../../../../test/support/events.ts'
 import { addDomain } from '../../../../test/support/figures.ts'

@@ -1,3 +1,4 @@
+// Both databases: figures are packed by functions of each database.
 import assert from 'node:assert/strict'
 import { watchBlocks } from '../../../../test/support/block-probe.ts'
 import { eventStatements, NOW_MS, testMessage } from '../../../../test/support/events.ts'

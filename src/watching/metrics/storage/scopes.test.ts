@@ -1,3 +1,4 @@
+// Both databases: figures are unpacked by functions of each database.
 import assert from 'node:assert/strict'
 import { ACCOUNT, addDomain, DOMAIN } from '../../../../test/support/figures.ts'
 import { eachStore } from '../../../../test/support/stores.ts'

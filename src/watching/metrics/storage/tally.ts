@@ -7,7 +7,7 @@ import { addStatements, type RowOfCounts } from './figure-rows.ts'
 import { type DayOfScope, nameOf, type PackedEntry, packStatement, WHOLE } from './packs.ts'
 import type { LongUnit, Places } from './places.ts'
 import type { NumberOfScope, ScopeName } from './scopes.ts'
-import { addCount, COUNTER_PLACES, SPLITS, type Split } from './splits.ts'
+import { addCount, COUNTER_PLACES, type CounterCounts, SPLITS, type Split } from './splits.ts'
 
 export interface Addition {
   accountId: string
@@ -40,14 +40,15 @@ type Starts = Readonly<Record<RowUnit, number>>
 /**
  * `written` and `arePacked`: see places.ts. `splits`: those that have what is counted.
  *
- * With much mail nearly every event has rows and an entry of its own, so the work for each is kept small: names of values
- * are made once per split, and objects for new rows only.
+ * Events of one domain and hour with the same values are added to the same rows, which are found for the first of them only.
  */
 export function createTally(
   { written, arePacked }: Pick<Places, 'written' | 'arePacked'>,
   splits: readonly Split[] = SPLITS,
 ) {
   const scopes = new Map<string, Map<string, Scope>>()
+  /** The counts that an event is added to, by what `nameOf` names. */
+  const known = new Map<string, readonly CounterCounts[]>()
   let size = 0
 
   function scopeOf(accountId: string, domainName: string): Scope {
@@ -64,13 +65,13 @@ export function createTally(
     return scope
   }
 
-  /** To the row of each unit with these values. */
-  function addTo(
+  /** Those of the row of each unit with these values. */
+  function* countsOfRows(
     { rows: bySplit }: Scope,
     { at, units }: Rows,
     of: Combination,
-    { starts, places, values }: Entry,
-  ) {
+    { starts, values }: Entry,
+  ): Generator<CounterCounts> {
     const split = splits[at] as Split
     const byUnit = bySplit[at] as ByStart<Row>[]
     for (const [index, unit] of units.entries()) {
@@ -85,11 +86,11 @@ export function createTally(
         rows.set(of.name, row)
         size++
       }
-      for (const place of places) addCount(row.counts, place, 1)
+      yield row.counts
     }
   }
 
-  function addToPack({ packs }: Scope, { tags, values }: Addition, { starts, places }: Entry) {
+  function countsInPack({ packs }: Scope, { tags, values }: Addition, { starts }: Entry): CounterCounts {
     const entries = namesAt(packs, starts.day)
     if (entries.size === 0) size++
     const hour = (starts.hour - starts.day) / HOUR_MS
@@ -100,7 +101,24 @@ export function createTally(
       entry = { hour, values: { ...values, tag }, counts: [] }
       entries.set(name, entry)
     }
-    for (const place of places) addCount(entry.counts, place, 1)
+    return entry.counts
+  }
+
+  function* countsFor(addition: Addition): Generator<CounterCounts> {
+    const { accountId, domainName, at, values } = addition
+    const domain = scopeOf(accountId, domainName)
+    const account = scopeOf(accountId, '')
+    const entry = { starts: startsOf(at), values }
+    for (const [place, split] of splits.entries()) {
+      // Most events: nothing is made of their day yet.
+      if (split.source !== undefined && entry.starts.day >= written.day) continue
+      if (split.name === 'all' && arePacked) yield countsInPack(domain, addition, entry)
+      else
+        for (const combination of combinationsIn(split, addition)) {
+          yield* countsOfRows(domain, { at: place, units: split.ofDomain }, combination, entry)
+          yield* countsOfRows(account, { at: place, units: split.ofAccount }, combination, entry)
+        }
+    }
   }
 
   const all = () => [...scopes.values()].flatMap((domains) => [...domains.values()])
@@ -116,20 +134,14 @@ export function createTally(
 
   return {
     add(addition: Addition): void {
-      const { accountId, domainName, at, values, counters } = addition
-      const domain = scopeOf(accountId, domainName)
-      const account = scopeOf(accountId, '')
-      const entry = { starts: startsOf(at), values, places: counters.map((name) => COUNTER_PLACES[name]) }
-      for (const [place, split] of splits.entries()) {
-        // Most events: nothing is made of their day yet.
-        if (split.source !== undefined && entry.starts.day >= written.day) continue
-        if (split.name === 'all' && arePacked) addToPack(domain, addition, entry)
-        else
-          for (const combination of combinationsIn(split, addition)) {
-            addTo(domain, { at: place, units: split.ofDomain }, combination, entry)
-            addTo(account, { at: place, units: split.ofAccount }, combination, entry)
-          }
+      const { accountId, domainName, at, tags, values, counters } = addition
+      const name = `${accountId}\n${domainName}\n${nameOf(startOf('hour', at), tagList(tags), values)}`
+      let found = known.get(name)
+      if (!found) {
+        found = [...countsFor(addition)]
+        known.set(name, found)
       }
+      for (const counts of found) for (const counter of counters) addCount(counts, COUNTER_PLACES[counter], 1)
     },
     /** Rows that the statements write, packs included. */
     get size() {
@@ -176,8 +188,6 @@ interface Rows {
 interface Entry {
   starts: Starts
   values: PlainValues
-  /** Places of the counters in COUNTERS. */
-  places: readonly number[]
 }
 
 const startsOf = (at: number): Starts => ({

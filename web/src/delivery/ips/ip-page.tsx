@@ -126,10 +126,23 @@ function Facts({ ip, address }: { ip: Ip; address: Address | undefined }) {
       )}
       {address && (
         <>
-          <div>
-            <dt>{TEXT.bound}</dt>
-            <dd>{known(address.check.bound)}</dd>
-          </div>
+          {address.local_ip !== null && (
+            <div>
+              <dt>{TEXT.localIp}</dt>
+              <dd className="breakable">{address.local_ip}</dd>
+            </div>
+          )}
+          {address.proxy === null ? (
+            <div>
+              <dt>{TEXT.bound}</dt>
+              <dd>{known(address.check.bound)}</dd>
+            </div>
+          ) : (
+            <div>
+              <dt>{TEXT.proxy}</dt>
+              <dd className="breakable">{address.proxy}</dd>
+            </div>
+          )}
           <div>
             <dt>{TEXT.dnsAgrees}</dt>
             <dd>{known(address.check.dns_agrees)}</dd>

@@ -27,6 +27,8 @@ export const TEXT = {
   checked: 'Checked',
   neverChecked: 'not yet',
   bound: 'Bound on this machine',
+  localIp: 'Local address',
+  proxy: 'Through the proxy',
   dnsAgrees: 'Reverse name leads back',
   yes: 'yes',
   no: 'no',
