@@ -16,6 +16,7 @@ const START_REST_MS = 10_000
 /** The service returns memory after a minute of rest, one thread after the other. */
 const REST_MS = 90_000
 const REST_SHORT_MS = 1_000
+const PEAK_MAX_MB = 450
 
 interface Run {
   database: Database
@@ -29,18 +30,27 @@ export async function run(options: Options): Promise<Section> {
   for (let at = 1; at <= options.runs; at++)
     for (const database of options.databases)
       runs.push(await withRig(options.folder, (rig) => measure(rig, database, options)))
-  const medianOf = (database: Database, when: 'started' | 'peak' | 'rested') => {
-    const readings = runs.filter((one) => one.database === database).map((one) => one[when])
-    const mb = (key: keyof Memory) => formatNumber(median(readings.map((memory) => memory[key])), 0)
-    return `${mb('rssMb')} / ${mb('pssMb')}`
-  }
+  const mbOf = (database: Database, when: 'started' | 'peak' | 'rested', key: keyof Memory) =>
+    median(runs.filter((one) => one.database === database).map((one) => one[when][key]))
+  const medianOf = (...of: [Database, 'started' | 'peak' | 'rested']) =>
+    `${formatNumber(mbOf(...of, 'rssMb'), 0)} / ${formatNumber(mbOf(...of, 'pssMb'), 0)}`
+  const peakMb = mbOf('sqlite', 'peak', 'pssMb')
   return {
     title: 'Memory',
     notes: [
       `RSS / PSS in MB: after the start, the highest during ${amountsOf(options).measured.count} messages of 10 KB end to end, and a minute and a half after them.`,
       "The database server's processes are included.",
     ],
-    bars: [],
+    bars: options.databases.includes('sqlite')
+      ? [
+          {
+            what: 'highest PSS end to end on SQLite',
+            bar: `at most ${PEAK_MAX_MB} MB`,
+            seen: `${formatNumber(peakMb, 0)} MB`,
+            held: peakMb <= PEAK_MAX_MB,
+          },
+        ]
+      : [],
     tables: [
       {
         head: ['System', 'Started', 'Highest', 'At rest again'],
