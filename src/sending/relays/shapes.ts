@@ -73,6 +73,12 @@ const ALTERS = {
   return_path: flag('It replaces the return path, so that bounces do not come back to it'),
   message_id: flag('It replaces the Message-Id'),
 }
+const RETURN_PATH = nullable(
+  text('Envelope sender of all its mail; null: a return path for each delivery', {
+    example: 'bounces@example.com',
+    only: { minLength: 3, maxLength: 320 },
+  }),
+)
 const OFFERED = either(
   'Accounts whose messages may ask for it with o:relay; the first account always may',
   constant('All', 'all'),
@@ -109,6 +115,7 @@ export const RELAY = named('Relay', 'A server that takes mail for others', {
   ),
   limits: object('Limits', COUNTS),
   alters: object('What it changes in messages', ALTERS),
+  return_path: RETURN_PATH,
   offered_to: OFFERED,
   created_at: nullable(rfc3339('When it was made; null: it comes from the setting')),
   updated_at: nullable(rfc3339('When it was changed last; null: it comes from the setting')),
@@ -176,6 +183,7 @@ const GIVEN_FIELDS = {
       message_id: optional(ALTERS.message_id),
     }),
   ),
+  return_path: optional(RETURN_PATH),
   offered_to: optional(OFFERED),
 }
 
