@@ -69,7 +69,7 @@ export async function measureWalks(): Promise<Record<WalkName, Walk>> {
     }
     const { url, domain, key, call } = await startTestService(t, env, { clock, operation: (spec) => spec })
     const limits = { connections: 1, rate: `1/${INTERVAL_MS / 1000}s` }
-    await accepted(call('PUT', '/sendwright/v1/shaping/relay/limits', { json: limits }))
+    await accepted(call('PUT', '/sendwright/v1/shaping/relay:default/limits', { json: limits }))
     await accepted(call('POST', `/v3/${domain}/bounces`, { form: { address: BOUNCED } }))
     const authorization = `Basic ${Buffer.from(`api:${key}`).toString('base64')}`
     const curl = (method: string, path: string, body?: URLSearchParams) =>

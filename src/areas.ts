@@ -7,6 +7,7 @@ import type { Area } from './area.ts'
 import type { Clock } from './base/time/clock.ts'
 import { backupArea } from './carry/backup/area.ts'
 import type { Core } from './core.ts'
+import { openOverrides } from './mail/deliver/overrides/overrides.ts'
 import { openShaping } from './mail/deliver/shaping/shaping.ts'
 import { type MessagesArea, messagesArea, type SendingOverrides } from './mail/messages/area.ts'
 import { queueApiArea } from './mail/queue/area.ts'
@@ -110,7 +111,8 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
     ...{ clock: core.clock, log: core.log },
   })
   const ips = add(ipsArea(core, { known: addresses, figures: metrics.figures, shaping: shaping.current }))
-  const relays = add(await relaysArea(core))
+  const siteOverrides = await openOverrides(core)
+  const relays = add(await relaysArea(core, { blocks: ips.blocks, overrides: siteOverrides }))
   const { known: tags } = add(tagsArea(core, metrics))
   const { tracker, previewTracker, unsubscribable } = add(
     await trackingArea(core, { ...certificates, known, lists: lists.store }),
@@ -118,15 +120,17 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   const { judge } = bounces
   const { countArchived } = metrics
   const messages = add(
-    await messagesArea(
+    messagesArea(
       core,
       {
         ...{ signingKeys, tags, templates, lists, suppressions, tracker },
-        ...{ judge, capture, limits, ips, shaping, countArchived },
+        ...{ judge, capture, limits, ips, shaping, siteOverrides, countArchived },
+        relays: relays.engineRelays,
       },
       parts.sending,
     ),
   )
+  relays.relays.onChange(messages.delivery.shapingChanged)
   add(usersArea(core, accounts, messages.sendSystemMail))
   add(oidcArea(core, accounts, messages.sendSystemMail))
   add(sandboxArea(core, messages.sendSystemMail))
@@ -164,8 +168,10 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   add(senderRulesArea(core, { ...metrics, unsubscribable }))
   add(preflightArea(core, { accept: messages.accept, tracker: previewTracker }))
   add(tlsReportsArea(core, { sendMime: messages.sendTlsReport, posts: webhooks.posts }))
-  add(systemArea(core, { ...parts, bounces, certificates, alerts }))
-  const prometheus = add(prometheusArea(core, { delivery: messages.delivery, alerts, jobs: parts.jobs }))
+  add(systemArea(core, { ...parts, bounces, certificates, alerts, relays: relays.states }))
+  const prometheus = add(
+    prometheusArea(core, { delivery: messages.delivery, alerts, jobs: parts.jobs, relays: relays.states }),
+  )
   for (const build of parts.further) add(await build(core))
   // Last: it keeps events for the followers of all.
   add(

@@ -139,13 +139,13 @@ test('a reader sees the queue and no action', async () => {
 
 const laneNow = async () =>
   (await dashboard.service.call('GET', '/sendwright/v1/queue/lanes')).body.items.find(
-    ({ site }: { site: string }) => site === 'relay',
+    ({ site }: { site: string }) => site === 'relay:default',
   )
 
 test('by keyboard: all mail to a destination is stopped, also what comes later, and resumed', async () => {
   await deferMail('held.example', 1)
   const page = await dashboard.open('/delivery')
-  await page.getByRole('button', { name: 'Stop mail to any/relay' }).press('Enter')
+  await page.getByRole('button', { name: 'Stop mail to any/relay:default' }).press('Enter')
   const form = page.getByRole('dialog', { name: 'Stop all mail to relay' })
   await form.getByLabel('Reason, for your colleagues').fill('They asked us to')
   await dashboard.sound(page)
@@ -159,7 +159,7 @@ test('by keyboard: all mail to a destination is stopped, also what comes later, 
     const { items } = (await dashboard.service.call('GET', path)).body
     return items[0]?.reason.code === 'provider-paused'
   })
-  await page.getByRole('button', { name: 'Resume mail to any/relay' }).press('Enter')
+  await page.getByRole('button', { name: 'Resume mail to any/relay:default' }).press('Enter')
   await page.getByText('Mail to relay leaves again').waitFor()
   assert.equal((await laneNow()).override, null)
 })
@@ -167,14 +167,14 @@ test('by keyboard: all mail to a destination is stopped, also what comes later, 
 test('by touch on a phone: a lane gets another rate, which is seen and reset', async () => {
   await deferMail('fast.example', 1)
   const page = await dashboard.open('/delivery', { look: PHONE })
-  await page.getByRole('button', { name: 'Change the limits of any/relay' }).tap()
+  await page.getByRole('button', { name: 'Change the limits of any/relay:default' }).tap()
   const form = page.getByRole('dialog', { name: 'Limits of relay' })
   await form.getByLabel('Messages').fill('6000')
   await dashboard.sound(page)
   await form.getByRole('button', { name: 'Save' }).tap()
   await page.getByText('Limits of relay changed').waitFor()
   assert.equal((await laneNow()).set_limits.messages_per_second, 100)
-  await page.getByRole('button', { name: 'Reset the limits of any/relay' }).tap()
+  await page.getByRole('button', { name: 'Reset the limits of any/relay:default' }).tap()
   await page.getByText('relay has the set limits again').waitFor()
   assert.equal((await laneNow()).override, null)
 })

@@ -58,7 +58,7 @@ test('webhooks, keys, templates and settings that one node changes count on the 
     async () => {
       await eventually('an empty queue', async () => (await queueTotals(two)) === 0)
       const before = sink.messages.length
-      const path = '/sendwright/v1/shaping/relay/pause'
+      const path = '/sendwright/v1/shaping/relay:default/pause'
       await call(one, 'PUT', path)
       const { id } = (await post(two, { to: 'p@example.org', subject: 'paused', text: 'Hi.' })) as {
         id: string

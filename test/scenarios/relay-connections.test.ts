@@ -12,7 +12,7 @@ interface LaneItem {
 
 async function relayLane(service: TestService): Promise<LaneItem | undefined> {
   const { items } = (await service.call('GET', '/sendwright/v1/queue/lanes')).body as { items: LaneItem[] }
-  return items.find(({ site }) => site === 'relay')
+  return items.find(({ site }) => site === 'relay:default')
 }
 
 const recipients = (count: number) => Array.from({ length: count }, (_, index) => `user${index}@example.net`)

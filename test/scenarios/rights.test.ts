@@ -51,6 +51,7 @@ const GIVEN: Given = {
   createDomainWebhook: ({ hook = '' }) => ({ id: 'opened', url: `${hook}/new` }),
   createDomainWebhookUrl: ({ hook = '' }) => ({ url: `${hook}/newer`, event_types: 'opened' }),
   createList: ({ domain }) => ({ address: `new@${domain}` }),
+  createRelay: () => ({ name: `relay-${randomHex(4)}`, ...RELAY }),
   createRoute: () => ({ expression: 'catch_all()', action: 'store()' }),
   createTemplateVersion: () => ({ template: 'Hello' }),
   delegateIpPool: ({ subaccount_id = '' }) => ({ subaccount_id }),
@@ -65,6 +66,8 @@ const GIVEN: Given = {
   renderTemplate: () => ({ content: { text: 'Hello' } }),
   replaceAlert: ({ alert = '' }) => ({ body: alertOf(alert) }),
   replaceInboxFaults: () => ({ body: [] }),
+  replaceRelay: () => RELAY,
+  replaceRelayRules: () => ({ body: { items: [] } }),
   replayWebhooks: () => ({ from: '0' }),
   revokeIpPool: ({ subaccount_id = '' }) => ({ subaccount_id }),
   revokeIpPoolFromSubaccount: ({ pool_id = '' }) => ({ pool_id }),
@@ -80,6 +83,7 @@ const GIVEN: Given = {
   setSiteLimits: () => ({ connections: '5' }),
   setSubaccountLimit: () => ({ limit: '5000' }),
   setAccountRateLimit: () => ({ count: '100000' }),
+  testRelay: ({ domain }) => ({ from: `a@${domain}`, to: RECIPIENT }),
   testDomainWebhook: ({ hook = '' }) => ({ url: `${hook}/test` }),
   updateAccount: () => ({ name: 'Changed' }),
   updateAccountFeatures: () => ({ ai_insights: '{"enabled": true}' }),
@@ -93,6 +97,9 @@ const GIVEN: Given = {
   updateTemplateVersion: () => ({ template: 'Changed' }),
   updateWebPrefix: () => ({ web_prefix: 'email' }),
 }
+
+/** Nothing listens there. */
+const RELAY = { host: '127.0.74.99', tls: 'none' }
 
 const inAnHour = () => String(Math.floor(Date.now() / 1000) + 3_600)
 const mimeFile = (content: string) => new File([content], 'message.eml')
@@ -351,6 +358,9 @@ async function start(t: TestContext): Promise<World> {
     return { id, holdings, actors: await keyActors(service, key, word, holdings['domain'] as string) }
   }
   const parent = await account(accountId, 'parental', service.key, added.child.id)
+  // Relays are the operator's.
+  const relay = { name: parent.holdings['relay'], ...RELAY }
+  assert.equal((await service.call('POST', '/sendwright/v1/relays', { json: relay })).status, 200)
   const { cookie } = await activeUser(service, 'billing@example.org', 'billing')
   const publicKey = (await service.call('POST', '/v1/keys/public')).body.key as string
   parent.actors.push(

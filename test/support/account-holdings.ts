@@ -147,6 +147,7 @@ export async function plantHoldings(
       account_id: id,
       subaccount_id: subaccountId,
       alert: `alert-${word}`,
+      relay: `relay-${word}`,
       setting: setting.id,
       backup: word,
       new_name: `renamed-${word}`,

@@ -79,7 +79,7 @@ export async function createAddressRig(options: AddressRigOptions): Promise<Addr
   const resolver = createResolver({ servers: [{ host: dns.host, port: dns.port }], clock })
   const allow = [parseCidr('127.0.0.0/8')].filter((cidr) => cidr !== null)
   const transport = testTransport({
-    nextHop: { kind: 'direct', port: PORT, resolver, allow, policies: null },
+    direct: { port: PORT, resolver, allow, policies: null },
     clock,
     random: Math.random,
     shaping: () => shaping,

@@ -70,6 +70,7 @@ function holdingOf(name: string, { path }: DescribedOperation): string {
   if (path.includes('/alerts/send/') && name === 'name') return 'alert'
   if (path.includes('/aggregates/') && name === 'type') return 'aggregate'
   if (path.includes('/rate-limits/') && name === 'name') return 'rate_limit'
+  if (path.includes('/relays/') && name === 'name') return 'relay'
   if (path.includes('/validate/preview/')) return 'preview'
   if (name !== 'id') return name
   if (path.includes('/alerts/settings/')) return 'setting'

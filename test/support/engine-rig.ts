@@ -112,7 +112,7 @@ export async function withSites<T>(
   const resolver = createResolver({ servers: [{ host: dns.host, port: dns.port }], clock })
   const allow = [parseCidr('127.0.0.0/8')].filter((cidr) => cidr !== null)
   const transport = testTransport({
-    nextHop: { kind: 'direct', port: PORT, resolver, allow, policies: null },
+    direct: { port: PORT, resolver, allow, policies: null },
     clock,
     random: Math.random,
     shaping: () => table,
@@ -146,10 +146,12 @@ export function simulatedTransport(
       name: `any/${site}`,
       source: null,
       site,
+      relay: null,
       provider: 'Other',
       limits: typeof limits === 'function' ? limits(site) : limits,
     }),
     limitsOf: (lane) => lane.limits,
+    withoutRelay: () => null,
     shapingChanged() {},
     async deliver(_lane, delivery, _ready, stillOurs) {
       onAttempt(delivery.recipient, delivery.recipient_domain)

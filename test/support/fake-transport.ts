@@ -18,10 +18,12 @@ export function fakeTransport(
       name: `${source || 'any'}/${site}`,
       source: null,
       site,
+      relay: null,
       provider: 'Other',
       limits: { connections, messagesPerConnection: 100, messagesPerSecond: null },
     }),
     limitsOf: ({ limits }) => limits,
+    withoutRelay: () => null,
     shapingChanged() {},
     async deliver(_lane, delivery, _ready, stillOurs) {
       attempts.push(delivery)

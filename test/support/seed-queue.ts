@@ -3,6 +3,7 @@ import pino from 'pino'
 import { newId } from '../../src/base/ids.ts'
 import type { Clock } from '../../src/base/time/clock.ts'
 import { type ClaimedDelivery, createQueue } from '../../src/mail/deliver/claim/queue.ts'
+import { NO_RELAYS } from '../../src/mail/deliver/connect/fixed-relays.ts'
 import type { DeliveryParts, Prepared } from '../../src/mail/deliver/contract.ts'
 import { createDelivery } from '../../src/mail/deliver/engine.ts'
 import { insert, type SqlValue, type Store } from '../../src/platform/store/store.ts'
@@ -96,6 +97,7 @@ export function seededEngine(
     egress: { isDown: () => false, nextTry: () => 0 },
     blocks: { isClosed: () => false, answered() {}, nextFree: () => 0 },
     allowances: { take: () => undefined, nextFree: () => 0 },
+    relays: NO_RELAYS,
     poolOf: () => null,
     requeued() {},
     keepTranscript: () => null,

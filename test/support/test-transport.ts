@@ -2,12 +2,18 @@
 import { createByteBudget } from '../../src/base/flow/byte-budget.ts'
 import { systemClock } from '../../src/base/time/clock.ts'
 import { createEgress } from '../../src/mail/deliver/connect/egress.ts'
+import { NO_RELAYS, onlyRelay } from '../../src/mail/deliver/connect/fixed-relays.ts'
+import type { RelayHop } from '../../src/mail/deliver/connect/relay.ts'
 import { createTransport, type TransportParts } from '../../src/mail/deliver/connect/transport.ts'
 import { shippedShaping } from '../../src/mail/deliver/shaping/shaping-table.ts'
+import type { Resolver } from '../../src/protocols/dns/resolver.ts'
 import { connectSmtp } from '../../src/protocols/smtp/client.ts'
 
-export const testTransport = (parts: Pick<TransportParts, 'nextHop'> & Partial<TransportParts>) =>
+/** Mail goes directly, unless there is a relay. */
+export const testTransport = (parts: Partial<TransportParts>) =>
   createTransport({
+    direct: { port: 25, resolver: NO_DNS, allow: [], policies: null },
+    relays: NO_RELAYS,
     heloName: 'mail.test.example',
     clock: systemClock,
     random: () => 0,
@@ -21,4 +27,18 @@ export const testTransport = (parts: Pick<TransportParts, 'nextHop'> & Partial<T
     memory: createByteBudget(Number.MAX_SAFE_INTEGER, parts.clock ?? systemClock),
     isCaptured: false,
     ...parts,
+  })
+
+const NO_DNS: Resolver = {
+  query: () => Promise.reject(new Error('no DNS in this test')),
+  close() {},
+} as unknown as Resolver
+
+/** All mail goes to this relay. */
+export const testRelay = (hop: Partial<RelayHop> & Pick<RelayHop, 'host'>) =>
+  onlyRelay({
+    ...{ name: 'test', site: 'relay:test', port: 25, tls: 'wanted', verify: false, auth: null },
+    limits: { connections: 5, messagesPerConnection: 100, messagesPerSecond: null },
+    ...{ sizeMax: null, revision: 1 },
+    ...hop,
   })

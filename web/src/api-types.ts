@@ -1572,6 +1572,10 @@ export interface Relay {
   /** What it changes in messages */ alters: { return_path: boolean; message_id: boolean }
   /** Envelope sender of all its mail; null: a return path for each delivery */ return_path: string | null
   /** Accounts whose messages may ask for it with o:relay; the first account always may */ offered_to: 'all' | string[]
+  /** Whether it is used */ state: { word: 'open' | 'closed' | 'probing'; why: string | null; since: string | null; until: string | null; times: number }
+  /** It gets no mail; null: it is not paused */ pause: { reason: string; since: string; until: string | null } | null
+  /** Messages of this day (UTC); null: they are not limited */ used_today: number | null
+  /** Of this process */ since_start: { accepted: number; failed: number }
   /** When it was made; null: it comes from the setting */ created_at: string | null
   /** When it was changed last; null: it comes from the setting */ updated_at: string | null
 }
@@ -1580,6 +1584,15 @@ export interface Relay {
 export interface RelayRule {
   /** All that is given must hold; empty: any mail */ match: { domain?: string; pool?: string; account_id?: string; provider?: string; recipient_domain?: string }
   /** In order: the next level is used while no relay of this one is */ levels: (({ relay: string; weight?: number })[])[]
+}
+
+/** What a relay has answered to one message */
+export interface RelayTest {
+  /** It has accepted the message */ accepted: boolean
+  /** Its last reply, or why there is none */ result: string
+  /** The connection had TLS */ tls: boolean
+  /** Its certificate was valid */ verified: boolean
+  /** The dialogue, without secrets */ lines: ({ ms: number; direction: 'sent' | 'received'; line: string })[]
 }
 
 /** The rendered parts, or what is wrong with them */
@@ -2265,6 +2278,7 @@ export interface Answers {
   'DELETE /sendwright/v1/me/sessions': { message: string }
   'DELETE /sendwright/v1/me/totp': { message: string }
   'DELETE /sendwright/v1/relays/{}': { message: string }
+  'DELETE /sendwright/v1/relays/{}/pause': Relay
   'DELETE /sendwright/v1/scheduled/{}': { message: string }
   'DELETE /sendwright/v1/session': { message: string; logout_redirect_url?: string }
   'DELETE /sendwright/v1/sessions': { message: string; count: number }
@@ -2500,6 +2514,7 @@ export interface Answers {
   'POST /sendwright/v1/password-resets/redeem': { message: string }
   'POST /sendwright/v1/queue/actions': { matched: number; changed: number }
   'POST /sendwright/v1/relays': Relay
+  'POST /sendwright/v1/relays/{}/test': RelayTest
   'POST /sendwright/v1/session': { message: string }
   'POST /sendwright/v1/sns/notifications/{}': { message: string }
   'POST /sendwright/v1/templates/render': RenderedTemplate
@@ -2579,6 +2594,7 @@ export interface Answers {
   'PUT /sendwright/v1/me/totp': { recovery_codes: string[] }
   'PUT /sendwright/v1/relay-rules': { items: RelayRule[] }
   'PUT /sendwright/v1/relays/{}': Relay
+  'PUT /sendwright/v1/relays/{}/pause': Relay
   'PUT /sendwright/v1/shaping/{}/limits': SiteOrder
   'PUT /sendwright/v1/shaping/{}/pause': SiteOrder
   'PUT /sendwright/v1/sns/topics/{}': SnsTopic

@@ -29,6 +29,7 @@ import type { Domain } from '../../sending/domains/domain.ts'
 import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
 import type { Sources } from '../../sending/ips/source-addresses.ts'
 import type { ListDomains } from '../../sending/lists/list-domains.ts'
+import type { EngineRelays } from '../../sending/relays/engine-relays.ts'
 import type { TemplateService } from '../../sending/templates/service.ts'
 import type { Habits } from '../../watching/events/habits.ts'
 import { type KnownTags, newTagStatements } from '../../watching/tags/known-tags.ts'
@@ -94,6 +95,7 @@ export interface AcceptParts extends CopyParts, RowParts {
   templates: Pick<TemplateService, 'choose'>
   habits: Habits
   sources: Sources
+  relays: Pick<EngineRelays, 'mayAsk' | 'keysFor'>
   secondaryKeys: SecondaryKeys
   listDomains: Pick<ListDomains, 'get'>
   lists: ListExpander

@@ -51,6 +51,7 @@ const factsOf = (changes: Partial<SendFacts> = {}): SendFacts => ({
   sendingIpAllowed: true,
   archiveAllowed: true,
   poolExists: true,
+  relayAllowed: true,
   secondaryKeyExists: true,
   template: null,
   tags: { unknown: new Set(), newMax: 0 },

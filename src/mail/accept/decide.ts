@@ -128,7 +128,8 @@ export const sandboxFault = (domain: Domain, recipientsAllowed: boolean): Servic
 
 function sourceFault({ options }: Draft, facts: SendFacts): ServiceError | null {
   if (options.sendingIp !== null && !facts.sendingIpAllowed) return sendingIpNotAllowed(options.sendingIp)
-  return options.sendingIpPool !== null && !facts.poolExists ? unknownPool(options.sendingIpPool) : null
+  if (options.sendingIpPool !== null && !facts.poolExists) return unknownPool(options.sendingIpPool)
+  return facts.relayAllowed ? null : unknownRelay(options.relay ?? '')
 }
 
 function keyFault({ options: { secondaryDkim } }: Draft, facts: SendFacts): ServiceError | null {
@@ -171,6 +172,9 @@ const sendingIpNotAllowed = (ip: string) =>
 
 const unknownPool = (id: string) =>
   new BadRequest(`${quotable(id)} is not a valid IP pool (value of 'o:sending-ip-pool')`)
+
+const unknownRelay = (name: string) =>
+  new BadRequest(`${quotable(name)} is not a valid relay (value of 'o:relay')`)
 
 /** Where the domain says nothing. */
 export const SCHEDULE_MAX_MS = 7 * DAY_MS

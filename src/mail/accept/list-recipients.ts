@@ -3,14 +3,13 @@ import type { Clock } from '../../base/time/clock.ts'
 import type { Statement, Store } from '../../platform/store/store.ts'
 import { addressKey, type Mailbox, parseMailbox } from '../../protocols/mime/address.ts'
 import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
-import type { Sources } from '../../sending/ips/source-addresses.ts'
 import { decidePost, type ListRecipient, listHeaders, type Post } from '../../sending/lists/expand.ts'
 import { type Expansion, expansionStatement } from '../../sending/lists/expansion-job.ts'
 import type { ListStore } from '../../sending/lists/store.ts'
 import type { Habits } from '../../watching/events/habits.ts'
 import type { MessageRecord, MessageRecords } from '../record/record.ts'
 import { type DueTime, dueTime, type NewCopy } from './decide.ts'
-import { copyStatements, deliveryRows, type RowParts, sourceKeys } from './rows.ts'
+import { copyStatements, deliveryRows, type KeyParts, type RowParts, sourceKeys } from './rows.ts'
 import { bestTimes } from './timing.ts'
 
 /** A message to lists. */
@@ -113,7 +112,8 @@ export async function memberStatements(
   parts: RowParts & {
     records: MessageRecords
     habits: Habits
-    sources: Pick<Sources, 'keysFor'>
+    sources: KeyParts['sources']
+    relays: KeyParts['relays']
     domains: Pick<DomainDirectory, 'byId'>
     clock: Clock
   },

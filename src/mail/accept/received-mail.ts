@@ -16,7 +16,6 @@ import { readStructured } from '../../protocols/mime/parameters.ts'
 import { findLeaves, type MimeLeaf } from '../../protocols/mime/part-map.ts'
 import { type RawHeader, splitMessage, unfoldedValue } from '../../protocols/mime/split.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
-import type { Sources } from '../../sending/ips/source-addresses.ts'
 import { type AcceptedPost, expansionStatement } from '../../sending/lists/expansion-job.ts'
 import {
   acceptedEvent,
@@ -34,7 +33,14 @@ import { readMessageId } from '../record/variables.ts'
 import { readHead } from '../request/mime-source.ts'
 import { dueTime } from './decide.ts'
 import type { ListExpander } from './list-recipients.ts'
-import { attachmentsOf, deliveryRows, messageStatement, sourceKeys, storeBody } from './rows.ts'
+import {
+  attachmentsOf,
+  deliveryRows,
+  type KeyParts,
+  messageStatement,
+  sourceKeys,
+  storeBody,
+} from './rows.ts'
 
 /** A mail as it came. */
 export interface ReadMail {
@@ -100,7 +106,8 @@ export interface ReceivedMailParts {
   blobs: BlobStore
   clock: Clock
   recorder: EventRecorder
-  sources: Pick<Sources, 'keysFor'>
+  sources: KeyParts['sources']
+  relays: KeyParts['relays']
   storageUrl: string
   engine: Pick<Delivery, 'wake'>
   limits: MessageLimits

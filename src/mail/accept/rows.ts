@@ -15,6 +15,7 @@ import { mediaType } from '../../protocols/mime/parameters.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
 import type { SenderSettings } from '../../sending/ips/choice.ts'
 import type { Sources } from '../../sending/ips/source-addresses.ts'
+import type { EngineRelays } from '../../sending/relays/engine-relays.ts'
 import { acceptedEvent, type EventRecorder, type MessageSummary } from '../../watching/events/event.ts'
 import { findHeader, headerText, mailHeaders, newMessageId } from '../compose/headers.ts'
 import { acceptedMessage, knownMessage } from '../record/event-message.ts'
@@ -304,15 +305,21 @@ export function acceptedStatements(
   return recorder.statements(events)
 }
 
+export interface KeyParts {
+  sources: Pick<Sources, 'keysFor'>
+  relays: Pick<EngineRelays, 'keysFor'>
+}
+
 /** Source keys of a message from the domain; null: the domain is gone. */
 export function sourceKeys(
-  { sources }: { sources: Pick<Sources, 'keysFor'> },
+  { sources, relays }: KeyParts,
   { accountId, options }: MessageRecord,
   domain: SenderSettings | null,
 ): (deliveryId: string) => string {
   const { sendingIps = null, sendingPoolId = null, dynamicPoolId = null } = domain ?? {}
   const requested = { ip: options.sendingIp, pool: options.sendingIpPool }
-  return sources.keysFor({ accountId, sendingIps, sendingPoolId, dynamicPoolId }, requested)
+  const keyOf = sources.keysFor({ accountId, sendingIps, sendingPoolId, dynamicPoolId }, requested)
+  return relays.keysFor(keyOf, options.relay ?? null)
 }
 
 export function deliveryRows(

@@ -25,6 +25,7 @@ const partsOf = (changes: Partial<SendFactsParts> = {}): SendFactsParts => ({
   limits: { refuses: () => false },
   sandbox: { mayReceive: () => assert.fail('not a sandbox domain') },
   sources: { mayUse: () => false, hasPool: () => false },
+  relays: { mayAsk: () => assert.fail('no relay requested') },
   secondaryKeys: { find: () => assert.fail('no key requested') },
   templates: { choose: () => assert.fail('no template requested') },
   tags: { known: () => ({ unknown: new Set(), newMax: 0 }) },

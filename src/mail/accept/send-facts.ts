@@ -16,6 +16,7 @@ import type { Domain } from '../../sending/domains/domain.ts'
 import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
 import type { Sources } from '../../sending/ips/source-addresses.ts'
 import type { ListDomains } from '../../sending/lists/list-domains.ts'
+import type { EngineRelays } from '../../sending/relays/engine-relays.ts'
 import type { TemplateService } from '../../sending/templates/service.ts'
 import type { Habits } from '../../watching/events/habits.ts'
 import { ALL_KNOWN, type KnownTags, type TagFacts } from '../../watching/tags/known-tags.ts'
@@ -46,6 +47,8 @@ export interface SendFacts {
   sendingIpAllowed: boolean
   /** False: the requested pool does not exist. */
   poolExists: boolean
+  /** False: the requested relay does not exist, or is not offered to the account. */
+  relayAllowed: boolean
   /** False: the requested secondary key does not exist. */
   secondaryKeyExists: boolean
   /** False: the requested archive may not be called. */
@@ -67,6 +70,7 @@ export interface SendFactsParts {
   limits: Pick<MessageLimits, 'refuses'>
   sandbox: SandboxGate
   sources: Pick<Sources, 'mayUse' | 'hasPool'>
+  relays: Pick<EngineRelays, 'mayAsk'>
   secondaryKeys: Pick<SecondaryKeys, 'find'>
   templates: Pick<TemplateService, 'choose'>
   tags: Pick<KnownTags, 'known'>
@@ -87,7 +91,7 @@ export function loadFacts(
   now: number,
 ): MaybePromise<SendFacts> {
   const { options, template, recipients } = draft
-  const { sendingIp, sendingIpPool, secondaryDkim, archiveTo } = options
+  const { sendingIp, sendingIpPool, relay = null, secondaryDkim, archiveTo } = options
   const start = Math.max(options.deliveryTime ?? 0, now)
   const loaded = allKnown([
     currentDomain(parts.domains, domain),
@@ -130,6 +134,7 @@ export function loadFacts(
       recipientsAllowed: allowed,
       sendingIpAllowed: sendingIp === null || parts.sources.mayUse(domain.accountId, sendingIp),
       poolExists: sendingIpPool === null || parts.sources.hasPool(domain.accountId, sendingIpPool),
+      relayAllowed: relay === null || parts.relays.mayAsk(domain.accountId, relay),
       secondaryKeyExists: keyFound,
       archiveAllowed,
       template: chosen,

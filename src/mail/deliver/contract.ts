@@ -11,6 +11,8 @@ import type { EventMessage, EventRecord, SendingPool } from '../../watching/even
 import type { Judge, Outcome } from './attempt/outcome.ts'
 import type { ClaimedDelivery, DueGroup, Queue } from './claim/queue.ts'
 import type { Egress } from './connect/egress.ts'
+import type { RelayHop } from './connect/relay.ts'
+import type { RelayFault } from './connect/relay-faults.ts'
 import type { LaneInfo } from './lanes/lanes.ts'
 import type { LimitShare, SlowDown } from './lanes/pacing.ts'
 import type { Overrides } from './overrides/overrides.ts'
@@ -77,6 +79,8 @@ export interface AttemptResult {
   verified: boolean | null
   utf8: boolean | null
   sessionMs: number
+  /** The failure is that of the relay. */
+  relayFault?: RelayFault
   /** The dialogue, from `startedAt` on, in Unix milliseconds. */
   transcript: { startedAt: number; lines: TranscriptEntry[] } | null
 }
@@ -104,6 +108,11 @@ export interface Transport {
   laneOf(delivery: Routed): Promise<LaneInfo>
   /** The limits of a lane by the shaping in force. */
   limitsOf(lane: LaneInfo): LaneLimits
+  /**
+   * The source key of a delivery that the relay of its lane cannot take, by which another one does; null: none can.
+   * `sizeBytes`: it is too large for that relay; null: that failed.
+   */
+  withoutRelay(delivery: Routed, relay: string, sizeBytes: number | null): MaybePromise<string | null>
   /** Sites and limits are looked up anew. */
   shapingChanged(): void
   /** @param beforeFinalDot awaited before anything goes out after which the server may have the message; may throw */
@@ -138,12 +147,47 @@ export interface AddressBlocks {
    * A server of the site has answered a message from the address to a recipient of `domain`; `blocked`: that it takes none
    * from there.
    */
-  answered(ip: string, lane: LaneInfo, domain: string, answer: SiteAnswer): void
+  answered(
+    ip: string,
+    lane: Pick<LaneInfo, 'site' | 'provider' | 'limits'>,
+    domain: string,
+    answer: SiteAnswer,
+  ): void
   /** When a message that waits for the address is to be looked at again, in Unix milliseconds. */
   nextFree(ip: string, site: string): number
 }
 
-export type SiteAnswer = { kind: 'accepted' | 'other' } | { kind: 'blocked'; code: number; reply: string }
+/** `isSure`: one such reply is enough. Absent: several are, by the rules of evidence. */
+export type SiteAnswer =
+  | { kind: 'accepted' | 'other' }
+  | { kind: 'blocked'; code: number; reply: string; isSure?: boolean }
+
+/** Servers that take mail for others, and which of them takes what (sending/relays). */
+export interface Relays {
+  /** False: there are none, and nothing else is asked. */
+  inUse(): boolean
+  /** The relay that takes a delivery now; null: none, it goes to the recipient's own server. `providerOf`: of a domain. */
+  choose(delivery: Routed, providerOf: ProviderOf): MaybePromise<RelayHop | null>
+  /** Null: it was removed. */
+  byName(name: string): RelayHop | null
+  /** Whether the relay takes nothing now. In memory: asked for each attempt. */
+  isClosed(name: string): boolean
+  /** When a message that waits for the relay is to be looked at again, in Unix milliseconds. */
+  nextFree(name: string): number
+  /** As `Allowances.take`, for the messages of a day. */
+  take(name: string): MaybePromise<Allowed | null> | undefined
+  /** What the relay of a lane has answered. */
+  answered(lane: LaneInfo, answer: SiteAnswer): void
+  /** As `Transport.withoutRelay`. */
+  without(
+    delivery: Routed,
+    relay: string,
+    sizeBytes: number | null,
+    providerOf: ProviderOf,
+  ): MaybePromise<string | null>
+}
+
+export type ProviderOf = (domain: string) => Promise<string>
 
 export interface Allowed {
   giveBack(): void
@@ -154,6 +198,7 @@ export interface DeliveryParts {
   egress: Pick<Egress, 'isDown' | 'nextTry'>
   blocks: AddressBlocks
   allowances: Allowances
+  relays: Relays
   /** The pool of an address, for events. */
   poolOf(ip: string): SendingPool | null
   queue: Queue

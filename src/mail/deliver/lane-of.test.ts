@@ -2,19 +2,22 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createDnsServer } from '../../../test/support/dns-server.ts'
-import { testTransport } from '../../../test/support/test-transport.ts'
+import { testRelay, testTransport } from '../../../test/support/test-transport.ts'
 import { type Cidr, parseCidr } from '../../base/net/ip.ts'
 import { systemClock } from '../../base/time/clock.ts'
 import { createResolver } from '../../protocols/dns/resolver.ts'
-import type { NextHop } from './connect/routing.ts'
+import type { TransportParts } from './connect/transport.ts'
 
 const [IPV4, IPV6] = ['192.0.2.1', '2001:db8::1']
 const ALL = ['0.0.0.0/0', '::/0'].map((text) => parseCidr(text) as Cidr)
 
 /** A transport that takes the first of both addresses that reaches, else none. */
-function transportFor(t: test.TestContext, nextHop: NextHop) {
+function transportFor(
+  t: test.TestContext,
+  parts: Pick<TransportParts, 'direct'> | Pick<TransportParts, 'relays'>,
+) {
   const transport = testTransport({
-    nextHop,
+    ...parts,
     sourceOf(_delivery, reaches) {
       const ip = [IPV6, IPV4].find(reaches)
       return ip ? { ip, helo: null } : null
@@ -35,7 +38,7 @@ test('directly: the addresses of the mail hosts say from where they are reached'
   dns.set('null.example', 'MX', [[0, '.']])
   const resolver = createResolver({ servers: [{ host: dns.host, port: dns.port }], clock: systemClock })
   t.after(() => resolver.close())
-  const laneOf = transportFor(t, { kind: 'direct', port: 25, resolver, allow: ALL, policies: null })
+  const laneOf = transportFor(t, { direct: { port: 25, resolver, allow: ALL, policies: null } })
   assert.equal(await laneOf('old.example'), `${IPV4}/mx.old.example`)
   assert.equal(await laneOf('new.example'), `${IPV6}/mx.new.example`)
   assert.equal(await laneOf('null.example'), `${IPV6}/null.example`, 'no server will be asked')
@@ -47,6 +50,6 @@ for (const [host, source] of [
   ['relay.example', IPV6],
 ] as const)
   test(`a relay at ${host} is reached from ${source}`, async (t) => {
-    const laneOf = transportFor(t, { kind: 'relay', host, port: 25, auth: null, connections: 5 })
-    assert.equal(await laneOf('x.example'), `${source}/relay`)
+    const laneOf = transportFor(t, { relays: testRelay({ host }) })
+    assert.equal(await laneOf('x.example'), `${source}/relay:test`)
   })

@@ -3,10 +3,11 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { createAuthority, selfSigned } from '../../../test/support/certificates.ts'
 import { createSink, DEFAULT_EXTENSIONS, type SinkOptions } from '../../../test/support/smtp-sink.ts'
-import { testTransport } from '../../../test/support/test-transport.ts'
+import { testRelay, testTransport } from '../../../test/support/test-transport.ts'
 import { connectSmtp } from '../../protocols/smtp/client.ts'
 import { passwordLogin } from '../../protocols/smtp/login.ts'
 import type { ClaimedDelivery } from './claim/queue.ts'
+import { isOwnMachine } from './connect/relay.ts'
 import type { Prepared } from './contract.ts'
 
 const authority = createAuthority()
@@ -28,13 +29,13 @@ async function sendAll(
 ) {
   const sink = await createSink({ auth: account, ...options })
   const transport = testTransport({
-    nextHop: {
-      kind: 'relay',
+    relays: testRelay({
       host,
       port: sink.port,
+      tls: isOwnMachine(host) ? 'wanted' : 'required',
+      verify: !isOwnMachine(host) && !allowUnverified,
       auth: passwordLogin({ ...account, allowUnverified }),
-      connections: 1,
-    },
+    }),
     tlsOptions: { ca: authority.cert },
     connect: (wanted) => connectSmtp({ ...wanted, host: sink.host }),
   })

@@ -103,8 +103,7 @@ async function rig(t: TestContext, sink: Sink, policy: StsPolicy | null): Promis
   const policies: StsPolicies = { of: async () => policy && { policy, id: '1' } }
   const results: TlsSession[] = []
   const transport = testTransport({
-    nextHop: {
-      kind: 'direct',
+    direct: {
       port: sink.port,
       resolver,
       allow: [parseCidr('127.0.0.0/8') ?? assert.fail()],

@@ -19,6 +19,7 @@ import type { IpsArea } from '../../sending/ips/area.ts'
 import type { Sources } from '../../sending/ips/source-addresses.ts'
 import type { ListsArea } from '../../sending/lists/area.ts'
 import { cancelExpansions, createExpansionJob } from '../../sending/lists/expansion-job.ts'
+import type { RelaysArea } from '../../sending/relays/area.ts'
 import type { SuppressionCheck } from '../../sending/suppressions/check.ts'
 import type { TemplatesArea } from '../../sending/templates/area.ts'
 import { createHabits } from '../../watching/events/habits.ts'
@@ -32,7 +33,7 @@ import { createSecondaryKeys } from '../compose/secondary-keys.ts'
 import type { Tracker } from '../compose/tracker.ts'
 import { transcriptRetention } from '../deliver/attempt/transcripts.ts'
 import type { Delivery, DeliveryParts } from '../deliver/contract.ts'
-import { type Overrides, openOverrides } from '../deliver/overrides/overrides.ts'
+import type { Overrides } from '../deliver/overrides/overrides.ts'
 import type { Shaping } from '../deliver/shaping/shaping.ts'
 import { createMessageRecords, type MessageRecords } from '../record/record.ts'
 import { type ArchiveSenderParts, createArchiveNotes, createArchiveSender } from '../stored/archive.ts'
@@ -73,7 +74,9 @@ export interface MessagesUses {
   capture: CaptureListener | null
   limits: MessageLimits
   ips: Pick<IpsArea, 'sources' | 'allowances' | 'blocks' | 'egress'>
+  relays: RelaysArea['engineRelays']
   shaping: Shaping
+  siteOverrides: Overrides
   countArchived: ArchiveSenderParts['countTaken']
 }
 
@@ -86,27 +89,22 @@ export type SendingOverrides = Partial<
   }
 >
 
-export async function messagesArea(
-  core: Core,
-  uses: MessagesUses,
-  overrides: SendingOverrides,
-): Promise<MessagesArea> {
+export function messagesArea(core: Core, uses: MessagesUses, overrides: SendingOverrides): MessagesArea {
   const { config, log, clock, store, blobs, domains, recorder, leaseOwner } = core
   const { headerPrefix, storageUrl } = config
-  const { shaping, limits } = uses
+  const { shaping, siteOverrides, relays, limits } = uses
   const { sources, allowances, blocks, egress } = uses.ips
   const preparing = partsOfCopies(core, uses, overrides)
   const { records, largeTexts, inProgress } = preparing
-  const siteOverrides = await openOverrides(core)
   const engine = startEngine(core, {
-    ...{ preparing, sources, allowances, blocks, egress, shaping, overrides: siteOverrides },
+    ...{ preparing, sources, allowances, blocks, egress, relays, shaping, overrides: siteOverrides },
     ...{ judge: uses.judge, capture: uses.capture },
   })
   const { delivery } = engine
   siteOverrides.onReleased(() => delivery.wake())
   const accepting = {
     ...preparing,
-    ...{ sources, limits, recorder, engine: delivery, store: acceptingStore(store, core.space) },
+    ...{ sources, relays, limits, recorder, engine: delivery, store: acceptingStore(store, core.space) },
     habits: overrides.habits ?? createHabits({ store, clock }),
     accepted: overrides.accepted ?? null,
   }

@@ -12,11 +12,12 @@ import { createQueue } from '../deliver/claim/queue.ts'
 import { createSystemSources } from '../deliver/connect/address-families.ts'
 import { deniedHosts } from '../deliver/connect/denied-hosts.ts'
 import type { Egress } from '../deliver/connect/egress.ts'
+import { onlyRelay } from '../deliver/connect/fixed-relays.ts'
 import { createStoredPolicies } from '../deliver/connect/receiver-tls.ts'
-import type { NextHop } from '../deliver/connect/routing.ts'
+import type { DirectHop } from '../deliver/connect/routing.ts'
 import { createTlsCounts } from '../deliver/connect/tls-counts.ts'
 import { createTransport } from '../deliver/connect/transport.ts'
-import type { Delivery, DeliveryParts } from '../deliver/contract.ts'
+import type { Delivery, DeliveryParts, Relays } from '../deliver/contract.ts'
 import { createDelivery } from '../deliver/engine.ts'
 import type { SlowDown } from '../deliver/lanes/pacing.ts'
 import type { Overrides } from '../deliver/overrides/overrides.ts'
@@ -30,6 +31,7 @@ export interface EngineUses {
   blocks: DeliveryParts['blocks']
   egress: Egress
   judge: DeliveryParts['judge']
+  relays: Relays
   capture: CaptureListener | null
   shaping: Shaping
   overrides: Overrides
@@ -42,13 +44,15 @@ const SLOWED = 'lane-slowed'
 /** `stop` waits for the attempts in flight. */
 export function startEngine(
   core: Core,
-  { preparing, sources, allowances, blocks, egress, judge, capture, shaping, overrides }: EngineUses,
+  { preparing, sources, allowances, blocks, egress, relays, judge, capture, shaping, overrides }: EngineUses,
 ): { delivery: Delivery; stop(): Promise<void> } {
   const { config, clock, random, log, store, space, recorder, leaseOwner, nodes } = core
   const { records, inProgress, archive } = preparing
   const tlsCounts = createTlsCounts(store, clock)
+  const mailRelays = capture === null ? relays : captureRelay(capture)
   const transport = createTransport({
-    nextHop: nextHopOf(core, capture),
+    direct: directHop(core),
+    relays: mailRelays,
     heloName: config.hostname,
     clock,
     random,
@@ -69,6 +73,7 @@ export function startEngine(
     allowances,
     blocks,
     egress,
+    relays: mailRelays,
     pauses: overrides,
     poolOf: sources.poolOf,
     prepare: (claimed) => prepareDelivery(preparing, claimed),
@@ -118,22 +123,19 @@ export function startEngine(
 const CAPTURE_CONNECTIONS = 20
 
 /** Capture is a relay like any other: the listener of our own inbox. */
-function nextHopOf(
-  { config, clock, store, resolver, allow }: Core,
-  capture: CaptureListener | null,
-): NextHop {
-  if (capture) {
-    const { host, port, auth } = capture
-    return { kind: 'relay', host, port, auth: passwordLogin(auth), connections: CAPTURE_CONNECTIONS }
-  }
-  if (config.delivery.kind === 'relay') {
-    const { host, port, auth } = config.delivery
-    const login = auth && passwordLogin(auth)
-    return { kind: 'relay', host, port, auth: login, connections: config.relayConnections }
-  }
-  const policies = createStoredPolicies({ store, resolver, clock, allow })
-  const deny = deniedHosts(config.mxDeny)
+function captureRelay({ host, port, auth }: CaptureListener): Relays {
+  return onlyRelay({
+    ...{ name: 'capture', site: 'relay', host, port, auth: passwordLogin(auth) },
+    ...{ tls: 'wanted', verify: false, sizeMax: null, revision: 0 },
+    limits: { connections: CAPTURE_CONNECTIONS, messagesPerConnection: 100, messagesPerSecond: null },
+  })
+}
+
+function directHop({ config, clock, store, resolver, allow }: Core): DirectHop {
   const isChecked = config.requireFcrdns !== 'off' && config.sourceAddresses.length === 0
-  const systemSources = isChecked ? createSystemSources({ resolver, clock }) : undefined
-  return { kind: 'direct', port: config.mxPort, resolver, allow, deny, systemSources, policies }
+  return {
+    ...{ port: config.mxPort, resolver, allow, deny: deniedHosts(config.mxDeny) },
+    systemSources: isChecked ? createSystemSources({ resolver, clock }) : undefined,
+    policies: createStoredPolicies({ store, resolver, clock, allow }),
+  }
 }

@@ -12,6 +12,7 @@ import { type SqlValue, StaleWrite, type Statement, type Store } from '../../pla
 import type { Sources } from '../../sending/ips/source-addresses.ts'
 import { type EventMessage, type EventRecorder, rejectedEvent } from '../../watching/events/event.ts'
 import { STATE_OF_ID } from '../deliver/claim/queue.ts'
+import { relayRequestOf, withRelayRequest } from '../deliver/claim/source-key.ts'
 import type { Delivery } from '../deliver/contract.ts'
 import type { ACTIONS, ActionResult } from './shapes.ts'
 import { laneNames, type QueueTotals } from './totals.ts'
@@ -194,12 +195,13 @@ async function change(parts: ActionParts, order: Order, rows: readonly Candidate
 function valuesOf(
   { sources }: ActionParts,
   order: Order,
-  { account_id: accountId, id }: Candidate,
+  { account_id: accountId, id, source_key: before }: Candidate,
   now: number,
 ): SqlValue[] {
   if (order.action === 'move') {
     const sender = { accountId, sendingIps: null, sendingPoolId: null, dynamicPoolId: null }
-    return [sources.keysFor(sender, { ip: null, pool: order.pool })(id), now]
+    const key = sources.keysFor(sender, { ip: null, pool: order.pool })(id)
+    return [withRelayRequest(key, relayRequestOf(before)), now]
   }
   return order.action === 'pause' || order.action === 'resume' ? [now] : [now, now]
 }

@@ -83,7 +83,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     sink.clearRules()
     const again = await act(service, {
       action: 'retry',
-      filter: { lane: 'any/relay', domain: service.domain },
+      filter: { lane: 'any/relay:default', domain: service.domain },
     })
     assert.deepEqual(again.body, { matched: 2, changed: 2 })
     await sink.waitFor(2)

@@ -7,6 +7,7 @@ import {
   REASON_LOCAL_FAULT,
   REASON_PROVIDER_PAUSED,
   REASON_PROXY_DOWN,
+  REASON_RELAY_CLOSED,
   REASON_WARMUP,
 } from '../deliver/attempt/outcome.ts'
 import type { Delivery, LaneState } from '../deliver/contract.ts'
@@ -55,6 +56,8 @@ const UNTIL_DUE: Readonly<Record<string, (row: DeliveryRow) => string>> = {
     `Its sending address is on warm-up and has no room before ${at(due_at)}; no attempt is counted.`,
   [REASON_BLOCKED]: ({ due_at }) =>
     `The provider blocks every address that it may leave from. It is looked at again at ${at(due_at)}; no attempt is counted.`,
+  [REASON_RELAY_CLOSED]: ({ due_at }) =>
+    `No relay that it may go to takes mail now. It is looked at again at ${at(due_at)}; no attempt is counted.`,
   [REASON_PROXY_DOWN]: ({ due_at }) =>
     `The proxy of every address that it may leave from has failed. It is tried again at ${at(due_at)}; no attempt is counted.`,
   [REASON_PROVIDER_PAUSED]: ({ due_at }) =>

@@ -4,6 +4,7 @@ import type { Clock } from '../../base/time/clock.ts'
 import type { Store } from '../../platform/store/store.ts'
 import type { Blocks } from '../../sending/ips/blocks/blocks.ts'
 import { blockView } from '../../sending/ips/operator-routes.ts'
+import { ANY_ADDRESS, RELAY_SITES } from '../../sending/relays/engine-relays.ts'
 import type { Delivery, LaneState } from '../deliver/contract.ts'
 import type { Overrides } from '../deliver/overrides/overrides.ts'
 import type { LaneView, QueueDomains } from './shapes.ts'
@@ -140,7 +141,9 @@ function laneView(
   { blocks, overrides }: { blocks: Pick<Blocks, 'find'>; overrides: Pick<Overrides, 'find'> },
 ): LaneView {
   const source = name.slice(0, name.indexOf('/'))
-  const block = blocks.find(source, state?.info.site ?? site)
+  const laneSite = state?.info.site ?? site
+  // A relay is closed for all addresses.
+  const block = blocks.find(laneSite.startsWith(RELAY_SITES) ? ANY_ADDRESS : source, laneSite)
   const override = overrides.find(state?.info.site ?? site)
   const dueGroups = groups.filter(({ due }) => due > 0)
   return {

@@ -16,6 +16,8 @@ export interface MessageOptions {
   skipVerification: boolean | null
   sendingIp: string | null
   sendingIpPool: string | null
+  /** Name of the relay that is asked for; absent in messages of versions that did not know it. */
+  relay?: string | null
   /** Unix milliseconds. */
   deliveryTime: number | null
   deliverWithinMs: number | null
@@ -57,6 +59,7 @@ export const DEFAULT_OPTIONS: MessageOptions = Object.freeze({
   skipVerification: null,
   sendingIp: null,
   sendingIpPool: null,
+  relay: null,
   deliveryTime: null,
   deliverWithinMs: null,
   optimizeHours: null,

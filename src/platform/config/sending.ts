@@ -32,6 +32,8 @@ export type DeliveryMode =
       kind: 'relay'
       host: string
       port: number
+      /** `smtps:` is TLS from the first byte (RFC 8314 §3.3). */
+      tls: 'starttls' | 'implicit'
       /** `allowUnverified`: the password is sent whatever the server's certificate. */
       auth: { user: string; password: string; allowUnverified: boolean } | null
     }
@@ -168,9 +170,15 @@ function dnsHost(url: string): string {
 function deliveryMode(text: string): DeliveryMode {
   if (text === 'capture' || text === 'direct') return { kind: text }
   const url = URL.parse(text)
-  if (url?.protocol !== 'smtp:' || !url.hostname || (url.pathname !== '' && url.pathname !== '/')) {
+  const isImplicit = url?.protocol === 'smtps:'
+  if (
+    !url ||
+    !(isImplicit || url.protocol === 'smtp:') ||
+    !url.hostname ||
+    (url.pathname !== '' && url.pathname !== '/')
+  ) {
     // Never quoted: a password may be anywhere in it.
-    throw new Error('is not capture, direct or smtp://[user:password@]host:port')
+    throw new Error('is not capture, direct, smtp://[user:password@]host:port or smtps://')
   }
   if (!['', '?tls=unverified'].includes(url.search))
     throw new Error('has something else than tls=unverified after the "?"')
@@ -181,7 +189,9 @@ function deliveryMode(text: string): DeliveryMode {
         allowUnverified: url.search !== '',
       }
     : null
-  return { kind: 'relay', host: withoutBrackets(url.hostname), port: Number(url.port || 25), auth }
+  const tls = isImplicit ? 'implicit' : 'starttls'
+  const port = Number(url.port || (isImplicit ? 465 : 25))
+  return { kind: 'relay', host: withoutBrackets(url.hostname), port, tls, auth }
 }
 
 function readSourceAddresses({ setting, faults }: Readers): readonly SourceAddress[] {

@@ -10,10 +10,13 @@
  * - `#2`: the third share of them
  * - `<pool id>#2`: the third share of a pool
  * - `ip:192.0.2.1`: the address that the message requested
+ *
+ * What follows a `|` is about relays (mail/deliver/claim/source-key.ts).
  */
 import { type MaybePromise, whenKnown } from '../../base/flow/cache.ts'
 import { spread } from '../../base/flow/spread.ts'
 import { canonicalIp } from '../../base/net/ip.ts'
+import { addressPart } from '../../mail/deliver/claim/source-key.ts'
 import type { Reach } from '../../mail/deliver/connect/routing.ts'
 import type { Routed } from '../../mail/deliver/contract.ts'
 import { NO_SOURCE, type Source } from '../../mail/deliver/lanes/lanes.ts'
@@ -87,7 +90,8 @@ export function createSources(parts: SourceParts): Sources {
     reaches: (ip: string) => Reach,
     site: string | null,
   ) {
-    const { source_key: key = '', recipient_domain: recipientDomain } = delivery
+    const { source_key: whole = '', recipient_domain: recipientDomain } = delivery
+    const key = addressPart(whole)
     const { requested, share } = readKey(key)
     const set = setFor(book(), sender, requested)
     const other = spread(`${recipientDomain} ${key}`)
@@ -129,7 +133,7 @@ export function createSources(parts: SourceParts): Sources {
   }
 
   function hostSource({ account_id: accountId, source_key: key = '' }: Routed): Source | null {
-    const { ip } = readKey(key).requested
+    const { ip } = readKey(addressPart(key)).requested
     return ip !== null && ownerOf(accountId) === firstAccountId && host.has(ip) ? { ip, helo: null } : null
   }
 
@@ -175,6 +179,9 @@ export function createSources(parts: SourceParts): Sources {
 
 const REQUESTED = 'ip:'
 const SHARE = /^([^#]*)#(\d+)$/
+
+/** Id of the pool that a message with this source key requested; null: none. */
+export const requestedPool = (key: string): string | null => readKey(addressPart(key)).requested.pool
 
 function readKey(key: string): { requested: Requested; share: number | null } {
   if (key.startsWith(REQUESTED))

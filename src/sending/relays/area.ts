@@ -1,9 +1,14 @@
 /** Relays: servers that take mail from us for others, and the rules that choose them. */
 import type { Area } from '../../area.ts'
 import type { Core } from '../../core.ts'
+import type { Overrides } from '../../mail/deliver/overrides/overrides.ts'
+import type { Blocks } from '../ips/blocks/blocks.ts'
+import { createDayLimits } from './day-limits.ts'
+import { createEngineRelays, type EngineRelays } from './engine-relays.ts'
 import { type KnownRelays, openRelays } from './known-relays.ts'
-import { type AccessTokens, createAccessTokens } from './oauth/access-tokens.ts'
+import { createAccessTokens } from './oauth/access-tokens.ts'
 import { relayOfSetting } from './relay.ts'
+import { createRelayStates, type RelayStates } from './relay-states.ts'
 import { relayRoutes } from './routes.ts'
 
 interface FailingLogin {
@@ -17,20 +22,31 @@ interface FailingLogin {
 
 export interface RelaysArea extends Area {
   relays: KnownRelays
-  /** For the logins of relays that take them. */
-  tokens: AccessTokens
+  states: RelayStates
+  engineRelays: EngineRelays
   /** Relays whose login got no access token last time, by name. */
   failingLogins(): Promise<FailingLogin[]>
 }
 
-export async function relaysArea(core: Core): Promise<RelaysArea> {
+interface RelaysUses {
+  blocks: Blocks
+  overrides: Overrides
+}
+
+export async function relaysArea(core: Core, { blocks, overrides }: RelaysUses): Promise<RelaysArea> {
   const { store, config, clock, sealer, httpClient, leaseOwner, firstAccountId } = core
   const tokens = createAccessTokens({ ...core, client: httpClient, owner: leaseOwner })
-  const known = await openRelays(store, relayOfSetting(config.delivery, sealer), () =>
-    Math.floor(clock.now()),
-  )
+  const days = createDayLimits(store, clock)
+  const fixed = relayOfSetting(config.delivery, sealer)
+  const known = await openRelays(store, fixed, () => Math.floor(clock.now()), days)
+  const engineRelays = createEngineRelays({
+    ...core,
+    ...{ known, days, blocks, tokens, connections: config.relayConnections },
+    isPaused: (site) => overrides.pauseOf(site, '') !== null,
+  })
+  const states = createRelayStates({ known, blocks, overrides, days, tokens, engineRelays })
   return {
-    ...{ relays: known, tokens },
+    ...{ relays: known, states, engineRelays },
     async failingLogins() {
       const found = await Promise.all(
         [...known.book().relays.values()].map(async (relay) => {
@@ -40,8 +56,14 @@ export async function relaysArea(core: Core): Promise<RelaysArea> {
       )
       return found.flat()
     },
-    operations: relayRoutes({ known, tokens, sealer, firstAccountId }),
+    operations: relayRoutes({
+      ...{ known, states, overrides, engineRelays, blocks, sealer, clock, firstAccountId },
+      hostname: config.hostname,
+    }),
     jobs: [known.job],
-    stop: () => tokens.close(),
+    async stop() {
+      await tokens.close()
+      await days.close()
+    },
   }
 }

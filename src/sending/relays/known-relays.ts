@@ -5,6 +5,7 @@
 import { BadRequest, Conflict, NotFound } from '../../base/process/errors.ts'
 import { createJob } from '../../platform/jobs/job.ts'
 import type { Store } from '../../platform/store/store.ts'
+import type { DayLimits } from './day-limits.ts'
 import { DEFAULT_RELAY, type Relay, relayOfRow, rowOfRelay } from './relay.ts'
 import { DIRECT, type RelayRule } from './shapes.ts'
 
@@ -24,7 +25,12 @@ const READ_EVERY_MS = 5_000
 const RULES_ID = 1
 
 /** `fixed`: the relay that the setting names, or null. */
-export async function openRelays(store: Store, fixed: Relay | null, now: () => number) {
+export async function openRelays(
+  store: Store,
+  fixed: Relay | null,
+  now: () => number,
+  days: Pick<DayLimits, 'removeOld'>,
+) {
   let book: RelayBook = { relays: new Map(), rules: [] }
   let signature = ''
   const listeners: (() => void)[] = []
@@ -144,7 +150,10 @@ export async function openRelays(store: Store, fixed: Relay | null, now: () => n
       everyMs: READ_EVERY_MS,
       // Each process has a copy in memory.
       scope: 'process',
-      work: refresh,
+      async work() {
+        await refresh()
+        await days.removeOld()
+      },
     }),
   }
 }

@@ -98,10 +98,9 @@ const NO_LIMITS: Relay['limits'] = {
 /** Null: the setting names none. */
 export function relayOfSetting(mode: DeliveryMode, sealer: Pick<Sealer, 'seal'>): Relay | null {
   if (mode.kind !== 'relay') return null
-  const { host, port, auth } = mode
+  const { host, port, tls, auth } = mode
   return {
-    ...{ name: DEFAULT_RELAY, host, port },
-    tls: 'starttls',
+    ...{ name: DEFAULT_RELAY, host, port, tls },
     allowUnverified: auth?.allowUnverified ?? false,
     login: auth && { mechanism: 'auto', username: auth.user, oauth: null },
     secrets: auth
@@ -317,8 +316,11 @@ const isSameClient = ({ oauth }: RelayLogin, before: RelayLogin | null | undefin
 
 const isoTime = (time: number | null) => (time === null ? null : new Date(time).toISOString())
 
+/** What changes while it is used. */
+export type RelayNow = Pick<RelayView, 'state' | 'pause' | 'used_today' | 'since_start'>
+
 /** `state`: of its access tokens, where it has any. */
-export function relayView(relay: Relay, state: TokenState): RelayView {
+export function relayView(relay: Relay, state: TokenState, now: RelayNow): RelayView {
   const { login, secrets } = relay
   return {
     ...{ name: relay.name, from_setting: relay.createdAt === null },
@@ -342,6 +344,7 @@ export function relayView(relay: Relay, state: TokenState): RelayView {
     alters: relay.alters,
     return_path: relay.returnPath,
     offered_to: relay.offeredTo ?? 'all',
+    ...now,
     created_at: isoTime(relay.createdAt),
     updated_at: isoTime(relay.updatedAt),
   }

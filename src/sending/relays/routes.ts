@@ -1,13 +1,20 @@
 /** Relays and relay rules over HTTP, for the operator (relays.md). */
-import { Forbidden } from '../../base/process/errors.ts'
+import { BadRequest, Forbidden, NotFound } from '../../base/process/errors.ts'
 import { message } from '../../base/shape.ts'
+import type { Clock } from '../../base/time/clock.ts'
+import { DAY_MS } from '../../base/time/durations.ts'
+import type { Overrides } from '../../mail/deliver/overrides/overrides.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
+import { dateParam, wordParam } from '../../platform/http/request/inputs.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
+import type { Blocks } from '../ips/blocks/blocks.ts'
+import { ANY_ADDRESS, type EngineRelays, siteOfRelay } from './engine-relays.ts'
 import type { KnownRelays } from './known-relays.ts'
-import type { AccessTokens } from './oauth/access-tokens.ts'
-import { givenRelay, type Relay, relayView } from './relay.ts'
-import { NEW_RELAY, RELAY, RELAY_BODY, RELAYS, RULES } from './shapes.ts'
+import { givenRelay } from './relay.ts'
+import type { RelayStates } from './relay-states.ts'
+import { NEW_RELAY, RELAY, RELAY_BODY, RELAYS, RULES, TEST_BODY, TEST_RESULT } from './shapes.ts'
+import { tryRelay } from './trying.ts'
 
 const PATH = '/sendwright/v1/relays'
 const ONE = `${PATH}/{name}` as const
@@ -18,21 +25,42 @@ const WRITE = { area: 'account', access: 'write', only: 'first' } as const
 const GIVEN = ['host', 'port', 'tls', 'allow_unverified', 'limits', 'alters', 'return_path', 'offered_to']
 const NOT_FOUND = 'Relay not found'
 
+const REASON_LENGTH_MAX = 1_000
+/** A pause for longer than this has no end. */
+const UNTIL_MAX_MS = 366 * DAY_MS
+
 interface RelayRouteParts {
   known: KnownRelays
-  tokens: Pick<AccessTokens, 'stateOf'>
+  states: RelayStates
+  overrides: Overrides
+  engineRelays: EngineRelays
+  blocks: Pick<Blocks, 'clear'>
   sealer: Sealer
+  clock: Clock
   firstAccountId: string
+  /** For EHLO. */
+  hostname: string
 }
 
-export function relayRoutes({ known, tokens, sealer, firstAccountId }: RelayRouteParts): Operation[] {
-  /** @throws Forbidden for anyone but the operator */
-  function checkOperator({ accountId, parentAccountId }: Caller): void {
-    if (accountId !== firstAccountId || parentAccountId !== undefined) throw new Forbidden()
+/** @throws Forbidden for anyone but the operator */
+type CheckOperator = (caller: Caller) => void
+
+export function relayRoutes(parts: RelayRouteParts): Operation[] {
+  const checkOperator: CheckOperator = ({ accountId, parentAccountId }) => {
+    if (accountId !== parts.firstAccountId || parentAccountId !== undefined) throw new Forbidden()
   }
+  return [
+    ...resourceRoutes(parts, checkOperator),
+    ...operatingRoutes(parts, checkOperator),
+    ...ruleRoutes(parts, checkOperator),
+  ]
+}
 
-  const viewOf = async (relay: Relay) => relayView(relay, await tokens.stateOf(relay))
-
+/** What relays there are. */
+function resourceRoutes(
+  { known, states, sealer }: RelayRouteParts,
+  checkOperator: CheckOperator,
+): Operation[] {
   return [
     operation({
       ...COMMON,
@@ -44,7 +72,7 @@ export function relayRoutes({ known, tokens, sealer, firstAccountId }: RelayRout
       answers: { 200: RELAYS },
       async handler({ caller }) {
         checkOperator(caller)
-        return { items: await Promise.all([...known.book().relays.values()].map(viewOf)) }
+        return { items: await states.list() }
       },
     }),
     operation({
@@ -61,7 +89,8 @@ export function relayRoutes({ known, tokens, sealer, firstAccountId }: RelayRout
       async handler({ document, caller }) {
         checkOperator(caller)
         const { name, ...given } = document()
-        return viewOf(await known.create(givenRelay(name, given, null, sealer)))
+        await known.create(givenRelay(name, given, null, sealer))
+        return states.one(name)
       },
     }),
     operation({
@@ -74,7 +103,7 @@ export function relayRoutes({ known, tokens, sealer, firstAccountId }: RelayRout
       answers: { 200: RELAY, 404: NOT_FOUND },
       async handler({ path, caller }) {
         checkOperator(caller)
-        return viewOf(known.find(path.name))
+        return states.one(path.name)
       },
     }),
     operation({
@@ -92,7 +121,8 @@ export function relayRoutes({ known, tokens, sealer, firstAccountId }: RelayRout
       async handler({ document, path, caller }) {
         checkOperator(caller)
         const before = known.findStored(path.name)
-        return viewOf(await known.replace(givenRelay(path.name, document(), before, sealer)))
+        await known.replace(givenRelay(path.name, document(), before, sealer))
+        return states.one(path.name)
       },
     }),
     operation({
@@ -109,6 +139,78 @@ export function relayRoutes({ known, tokens, sealer, firstAccountId }: RelayRout
         return { message: 'success' }
       },
     }),
+  ]
+}
+
+/** A pause, and a test. */
+function operatingRoutes(parts: RelayRouteParts, checkOperator: CheckOperator): Operation[] {
+  const { known, states, overrides, engineRelays, blocks, clock, hostname } = parts
+  return [
+    operation({
+      ...COMMON,
+      method: 'PUT',
+      path: `${ONE}/pause`,
+      id: 'pauseRelay',
+      audit: { given: ['reason', 'until'] },
+      summary: 'Send nothing through a relay until that is ended',
+      description: 'Its mail goes to the next choice of the rule; without one it waits.',
+      auth: WRITE,
+      params: {
+        reason: wordParam('For the others; at most 1000 characters', shortReason),
+        until: dateParam('When it ends by itself, within a year; without it somebody ends it'),
+      },
+      answers: { 200: RELAY, 404: NOT_FOUND },
+      async handler({ input, path, caller }) {
+        checkOperator(caller)
+        const { name } = known.find(path.name)
+        const { reason = '', until } = input()
+        await overrides.pause(siteOfRelay(name), { reason, until: untilOf(until, clock.now()) })
+        return states.one(name)
+      },
+    }),
+    operation({
+      ...COMMON,
+      method: 'DELETE',
+      path: `${ONE}/pause`,
+      id: 'resumeRelay',
+      summary: 'Send through a relay again, at once',
+      auth: WRITE,
+      answers: { 200: RELAY, 404: 'There is no such relay, or it is not paused' },
+      async handler({ path, caller }) {
+        checkOperator(caller)
+        const { name } = known.find(path.name)
+        if (!(await overrides.resume(siteOfRelay(name)))) throw new NotFound('The relay is not paused')
+        return states.one(name)
+      },
+    }),
+    operation({
+      ...COMMON,
+      method: 'POST',
+      path: `${ONE}/test`,
+      id: 'testRelay',
+      audit: { given: ['from', 'to'], made: ['result'] },
+      summary: 'Send one message through a relay now, and read the dialogue',
+      description:
+        'Past queue, rules, limits and pause. A relay that was closed is open again if it accepts the message.',
+      auth: WRITE,
+      body: TEST_BODY,
+      answers: { 200: TEST_RESULT, 404: NOT_FOUND },
+      async handler({ document, path, caller, signal }) {
+        checkOperator(caller)
+        const { name } = known.find(path.name)
+        const hop = engineRelays.byName(name)
+        if (hop === null) throw new NotFound(NOT_FOUND)
+        const result = await tryRelay(hop, document(), { clock, heloName: hostname, signal })
+        if (result.accepted) await blocks.clear(ANY_ADDRESS, siteOfRelay(name))
+        return result
+      },
+    }),
+  ]
+}
+
+/** Which relay takes what. */
+function ruleRoutes({ known }: RelayRouteParts, checkOperator: CheckOperator): Operation[] {
+  return [
     operation({
       ...COMMON,
       method: 'GET',
@@ -139,4 +241,18 @@ export function relayRoutes({ known, tokens, sealer, firstAccountId }: RelayRout
       },
     }),
   ]
+}
+
+function shortReason(text: string): string {
+  if (text.length > REASON_LENGTH_MAX) throw new BadRequest(`reason: at most ${REASON_LENGTH_MAX} characters`)
+  return text
+}
+
+/** @throws BadRequest */
+function untilOf(date: Date | undefined, now: number): number | null {
+  if (date === undefined) return null
+  const until = date.getTime()
+  if (until <= now || until > now + UNTIL_MAX_MS)
+    throw new BadRequest('until must be in the future, and within a year')
+  return until
 }

@@ -117,6 +117,29 @@ export const RELAY = named('Relay', 'A server that takes mail for others', {
   alters: object('What it changes in messages', ALTERS),
   return_path: RETURN_PATH,
   offered_to: OFFERED,
+  state: object('Whether it is used', {
+    word: oneOf('closed: not before `until`; probing: single messages try it again', [
+      'open',
+      'closed',
+      'probing',
+    ]),
+    why: nullable(text('The failure that closed it; null: it is open')),
+    since: nullable(rfc3339('When it was closed; null: it is open')),
+    until: nullable(rfc3339('When it is tried again; null: it is open')),
+    times: integer('How often in a row it was closed'),
+  }),
+  pause: nullable(
+    object('It gets no mail; null: it is not paused', {
+      reason: text('For the others'),
+      since: rfc3339('When it began'),
+      until: nullable(rfc3339('When it ends by itself; null: somebody ends it')),
+    }),
+  ),
+  used_today: nullable(integer('Messages of this day (UTC); null: they are not limited')),
+  since_start: object('Of this process', {
+    accepted: integer('Messages that it has accepted'),
+    failed: integer('Attempts that failed by its fault'),
+  }),
   created_at: nullable(rfc3339('When it was made; null: it comes from the setting')),
   updated_at: nullable(rfc3339('When it was changed last; null: it comes from the setting')),
 })
@@ -228,9 +251,29 @@ const RULE = named('RelayRule', 'Which relays take which mail', {
       }),
       { only: { minItems: 1, maxItems: 10 } },
     ),
-    { only: { minItems: 1, maxItems: 5 } },
+    { only: { minItems: 1, maxItems: 10 } },
   ),
 })
 export const RULES = object('Rules; the first that matches decides', {
   items: list('Rules', RULE, { only: { maxItems: 100 } }),
+})
+
+export const TEST_BODY = object('What to send', {
+  from: text('Sender, in the envelope and in From', { only: { maxLength: 512 } }),
+  to: text('Recipient', { only: { maxLength: 512 } }),
+})
+export type TestResult = Of<typeof TEST_RESULT>
+export const TEST_RESULT = named('RelayTest', 'What a relay has answered to one message', {
+  accepted: flag('It has accepted the message'),
+  result: text('Its last reply, or why there is none'),
+  tls: flag('The connection had TLS'),
+  verified: flag('Its certificate was valid'),
+  lines: list(
+    'The dialogue, without secrets',
+    object('A line', {
+      ms: integer('Time since the start', { unit: 'milliseconds' }),
+      direction: oneOf('Whether this service sent or received it', ['sent', 'received']),
+      line: text('The line'),
+    }),
+  ),
 })

@@ -9,6 +9,7 @@ import type { JobReport } from '../../platform/jobs/job.ts'
 import type { BouncesArea } from '../../receiving/bounces/area.ts'
 import type { CertificatesArea } from '../../sending/certificates/area.ts'
 import { lostReturnPaths } from '../../sending/domains/names/return-paths.ts'
+import type { RelayStates } from '../../sending/relays/relay-states.ts'
 import type { AlertsArea } from '../../watching/alerts/area.ts'
 import { PROBE_DOMAINS, runChecks } from './checks.ts'
 import { describeSystem } from './description.ts'
@@ -20,6 +21,7 @@ interface SystemUses {
   bounces: BouncesArea
   certificates: CertificatesArea
   alerts: Pick<AlertsArea, 'triggeredOwn'>
+  relays: RelayStates
   jobs(): Promise<JobReport[]>
   /** The clock of the machine, which may have been stepped since the start. */
   systemClock: Clock
@@ -27,7 +29,7 @@ interface SystemUses {
 
 export function systemArea(
   core: Core,
-  { bounces, certificates, alerts, jobs, systemClock }: SystemUses,
+  { bounces, certificates, alerts, relays, jobs, systemClock }: SystemUses,
 ): Area {
   const { config, store, clock, resolver } = core
   const check = () =>
@@ -46,6 +48,7 @@ export function systemArea(
       lostReturnPaths: () => lostReturnPaths(store, [config.hostname, ...config.dnsTargets.mxHosts]),
       clockStepMs: () => systemClock.now() - clock.now(),
       recentRefusals: bounces.recentRefusals,
+      relays: relays.list,
       async openFiles() {
         const found = await readOpenFiles()
         return found && { ...found, needed: openFilesNeeded(config) }

@@ -25,6 +25,7 @@ import type { OwnCertificateState } from '../../sending/certificates/own-certifi
 import { checkOwnRecords, publicHost } from '../../sending/domains/dns/own-records.ts'
 import type { LostReturnPaths } from '../../sending/domains/names/return-paths.ts'
 import { heloFaults, type NamedAddress, type NameFaults, spfFaults } from '../../sending/ips/address-names.ts'
+import type { RelayView } from '../../sending/relays/shapes.ts'
 import { openFilesFault } from './open-files.ts'
 import { askServers, type Look, type LookParts, type Looks } from './seen-addresses.ts'
 import type { CHECK } from './shapes.ts'
@@ -68,6 +69,8 @@ export interface CheckParts {
   clockStepMs(): number | null
   /** What receivers refuse because of this host or its domains, most frequent first; null: unknown. */
   recentRefusals(): Promise<Refusal[] | null>
+  /** Relays with what holds now; absent: known to a running service only. */
+  relays?(): Promise<RelayView[]>
   /** Reported by the running service; absent, or null: unknown. */
   openFiles?(): Promise<{ limit: number; open: number; needed: number } | null>
   /** How many other processes share the running service's database; absent: unknown. */
@@ -125,6 +128,7 @@ export async function runChecks(given: CheckParts): Promise<CheckResult[]> {
     ['sender-policy', checkSenderPolicy],
     ['blocklists', checkBlocklists],
     ['refusals', checkRefusals],
+    ['relays', checkRelays],
   ]
   return Promise.all(
     checks.map(async ([name, check]) => {
@@ -518,4 +522,18 @@ async function checkRefusals({ recentRefusals }: CheckParts): Promise<Finding> {
   return warning(
     `Receivers refused mail because of this host or its domains in the last ${REFUSALS_HOURS} hours. ${each.join(' ')} Mend the cause first, then ask the receiver or list to look again.`,
   )
+}
+
+/** A warning, as its mail goes to the next choice of a rule. */
+async function checkRelays({ relays }: CheckParts): Promise<Finding> {
+  if (relays === undefined) return ok('The state of relays is known to a running service only.')
+  const all = await relays()
+  if (all.length === 0) return ok('There are no relays.')
+  const sentences = all.map(({ name, state, pause }) => {
+    if (pause !== null) return `${name} is paused since ${pause.since}.`
+    if (state.word === 'open') return `${name} is open.`
+    return `${name} is ${state.word} since ${state.since}: "${state.why}". POST /sendwright/v1/relays/${name}/test says more.`
+  })
+  const isFailing = all.some(({ state }) => state.word !== 'open')
+  return (isFailing ? warning : ok)(sentences.join(' '))
 }

@@ -1,5 +1,5 @@
 /** What is read anew for each scrape: the queue, lanes, jobs, free space, alerts that last. */
-import { Gauge, type Registry } from 'prom-client'
+import { Counter, Gauge, type Registry } from 'prom-client'
 import { VERSION } from '../../base/process/version.ts'
 import type { Core } from '../../core.ts'
 import { countQueue, type QueueCounts } from '../../mail/deliver/claim/queue-counts.ts'
@@ -7,10 +7,12 @@ import type { Delivery, LaneState } from '../../mail/deliver/contract.ts'
 import type { JobReport } from '../../platform/jobs/job.ts'
 import type { AlertHitRow } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
+import type { RelayStates } from '../../sending/relays/relay-states.ts'
 
 interface GaugeParts extends Pick<Core, 'config' | 'store' | 'space' | 'clock'> {
   delivery: Pick<Delivery, 'lanes'>
   jobs(): Promise<JobReport[]>
+  relays: RelayStates
   /** The operator's own alerts that last. */
   alerts(): Promise<AlertHitRow[]>
 }
@@ -47,6 +49,27 @@ export function createGauges(registry: Registry, parts: GaugeParts): ReadGauges 
   const jobFailed = gauge('job_failed', '1: the last run of the job failed, else 0.', ['name'])
   const alerts = gauge('alerts_active', "The operator's own alerts that last.", ['name'])
 
+  const relays = {
+    state: gauge('relay_open', '1: the relay gets mail; 0: it is closed, paused or tried again.', ['relay']),
+    messages: new Counter({
+      name: 'sendwright_relay_messages_total',
+      help: 'Messages that a relay has accepted from this process, and attempts that it failed.',
+      labelNames: ['relay', 'result'],
+      registers: [registry],
+    }),
+  }
+
+  /** Relays count themselves: a removed one leaves no series behind. */
+  async function readRelays(): Promise<void> {
+    relays.state.reset()
+    relays.messages.reset()
+    for (const { name, state, pause, since_start } of await parts.relays.list()) {
+      relays.state.labels(name).set(state.word === 'open' && pause === null ? 1 : 0)
+      for (const [result, count] of Object.entries(since_start))
+        relays.messages.labels(name, result).inc(count)
+    }
+  }
+
   async function readQueue(): Promise<void> {
     const { counts, oldestDueAt, kinds } = await queueOf(store)
     for (const [state, count] of Object.entries(counts)) queue.labels(state).set(count)
@@ -82,7 +105,7 @@ export function createGauges(registry: Registry, parts: GaugeParts): ReadGauges 
     free.set(space.freeBytes)
     accepting.set(space.enough ? 1 : 0)
     readLanes()
-    await Promise.all([readQueue(), readJobs(), readAlerts()])
+    await Promise.all([readQueue(), readJobs(), readAlerts(), readRelays()])
   }
 }
 

@@ -19,9 +19,10 @@ import { failPoint } from '../../../base/flow/fail-point.ts'
 import { pause } from '../../../base/flow/pause.ts'
 import { localFaultOf } from '../../../base/process/system-fault.ts'
 import { MINUTE_MS } from '../../../base/time/durations.ts'
-import { StaleWrite } from '../../../platform/store/store.ts'
+import { StaleWrite, type Statement } from '../../../platform/store/store.ts'
 import type { EventMessage } from '../../../watching/events/event.ts'
 import type { ClaimedDelivery, Settlement } from '../claim/queue.ts'
+import { relayRequestOf, withRelayRequest } from '../claim/source-key.ts'
 import {
   type Allowed,
   type AttemptResult,
@@ -38,7 +39,14 @@ import { asksFor } from '../lanes/pacing.ts'
 import { type AttemptFacts, conclude } from './conclude.ts'
 import { createFinalDots, type FinalDot, type FinalDots } from './final-dots.ts'
 import { closedGate, passGates, type Wait } from './gates.ts'
-import { isAnswered, type Outcome, REASON_LOCAL_FAULT, unprepared } from './outcome.ts'
+import {
+  isAnswered,
+  type Outcome,
+  REASON_LOCAL_FAULT,
+  REASON_RELAY_CLOSED,
+  tooLargeForRelays,
+  unprepared,
+} from './outcome.ts'
 import { isOver } from './schedule.ts'
 import { traceAttempt } from './traced-attempt.ts'
 
@@ -193,6 +201,8 @@ export class Attempting {
         return decided(held, lastFailure(delivery))
       const closed = closedGate(parts, lane.info, delivery, prepared)
       if (closed !== null || prepared.kind === 'held') return closed
+      const tooLarge = lane.info.relay === null ? null : await this.#tooLarge(lane, held, prepared.sizeBytes)
+      if (tooLarge !== null) return tooLarge
       const { primaryDkim, windowIsSenders = false, sizeBytes } = prepared
       progress.facts = { primaryDkim, windowIsSenders }
       failPoint('attempt-before')
@@ -212,6 +222,18 @@ export class Attempting {
     }
   }
 
+  /** A relay that takes no such size is skipped. Null: it takes it. */
+  async #tooLarge({ info }: Lane, held: HeldDelivery, sizeBytes: number): Promise<End> {
+    const { relays, transport, clock } = this.#parts.delivery
+    const { relay } = info
+    const sizeMax = relay === null ? null : (relays.byName(relay)?.sizeMax ?? null)
+    if (relay === null || sizeMax === null || sizeBytes <= sizeMax) return null
+    const sourceKey = await transport.withoutRelay(held.delivery, relay, sizeBytes)
+    // No server was asked: what the gates gave is given back.
+    if (sourceKey === null) return { ...decided(held, tooLargeForRelays()), attempted: false }
+    return { reason: REASON_RELAY_CLOSED, concerns: 'delivery', dueAt: () => clock.now(), sourceKey }
+  }
+
   #record(lane: Lane, held: HeldDelivery, end: End, progress: Progress): Promise<void> | undefined {
     const { delivery } = held
     if (end === null) return void this.#parts.delivery.requeued(delivery)
@@ -225,7 +247,8 @@ export class Attempting {
     const { transport, clock, describe } = this.#parts.delivery
     const { delivery } = held
     const { expires_at: until } = delivery
-    if (wait.concerns === 'delivery') return this.#requeue(delivery, wait.dueAt(until), wait.reason)
+    if (wait.concerns === 'delivery')
+      return this.#requeue(delivery, wait.dueAt(until), wait.reason, {}, wait.sourceKey)
     if (wait.concerns === 'lane') await this.#parts.holding.giveBackLane(lane)
     if (clock.now() >= until) {
       const progress = { ...notBegun(), about: await describe(delivery) }
@@ -265,21 +288,27 @@ export class Attempting {
       throw new LeaseLost('The lease ran out before the message was sent')
   }
 
-  #learn(lane: Lane, delivery: ClaimedDelivery, { outcome }: AttemptResult): void {
+  #learn(lane: Lane, delivery: ClaimedDelivery, { outcome, relayFault }: AttemptResult): void {
     // No server has said anything.
     if (lane.info.source === NO_SOURCE) return
     const { clock, log, slowedDown } = this.#parts.delivery
     const now = clock.monotonic()
     lane.pace.finished(now)
     lane.endRest()
-    if (outcome.kind === 'delivered') this.#learnOfAddress(lane, delivery, { kind: 'accepted' })
+    if (outcome.kind === 'delivered') this.#learnOfSource(lane, delivery, { kind: 'accepted' })
     if (outcome.kind !== 'deferred' && outcome.kind !== 'bounced') return
     const { code, message } = outcome.failure
     const asked = asksFor(lane.info.limits, code, message)
-    if (isAnswered(outcome) && sourceIp(lane.info) !== null) {
+    if (relayFault !== undefined) {
+      const { isSure } = relayFault
+      // Some of its connections work.
+      if (isSure || asked !== 'fewer-connections')
+        this.#learnOfSource(lane, delivery, { kind: 'blocked', code, reply: message, isSure })
+    }
+    if (isAnswered(outcome) && relayFault === undefined && sourceIp(lane.info) !== null) {
       const isBlocked = asked === 'block' || (asked !== 'ignore' && this.#blocksAddress(delivery, outcome))
       const answer: SiteAnswer = isBlocked ? { kind: 'blocked', code, reply: message } : { kind: 'other' }
-      this.#learnOfAddress(lane, delivery, answer)
+      this.#learnOfSource(lane, delivery, answer)
     }
     if (outcome.kind !== 'deferred') return
     if (asked !== 'slow-down' && asked !== 'fewer-connections') return
@@ -297,10 +326,12 @@ export class Attempting {
     return this.#parts.delivery.judge(failure, envelope, kind === 'bounced').blocksAddress === true
   }
 
-  /** What a server has answered to the address that the message came from. */
-  #learnOfAddress({ info }: Lane, { recipient_domain }: ClaimedDelivery, answer: SiteAnswer): void {
+  /** What a server has answered: a relay to us, whatever the address; any other to the address that the message came from. */
+  #learnOfSource({ info }: Lane, { recipient_domain }: ClaimedDelivery, answer: SiteAnswer): void {
+    const { relays, blocks } = this.#parts.delivery
     const ip = sourceIp(info)
-    if (ip !== null) this.#parts.delivery.blocks.answered(ip, info, recipient_domain, answer)
+    if (info.relay !== null) relays.answered(info, answer)
+    else if (ip !== null) blocks.answered(ip, info, recipient_domain, answer)
   }
 
   /** An attempt failed in our own code or data: counted and reported like any other, unless it is a passing shortage. */
@@ -339,12 +370,15 @@ export class Attempting {
     dueAt: number,
     reason: string,
     last: Partial<Settlement> = {},
+    sourceKey?: string,
   ): Promise<void> {
     const { queue, clock, requeued } = this.#parts.delivery
     const { attempts, last_code: lastCode, last_reply: lastReply } = delivery
     const end: Settlement = { state: 'queued', dueAt, attempts, reason, lastCode, lastReply, ...last }
     requeued(delivery)
-    await this.#write(delivery, () => queue.settle(delivery, end, [], [], clock.now()))
+    await this.#write(delivery, () =>
+      queue.settle(delivery, end, [], moving(delivery, sourceKey), clock.now()),
+    )
     this.#parts.onRequeued(dueAt)
   }
 
@@ -364,14 +398,18 @@ export class Attempting {
     lane: Lane,
     delivery: ClaimedDelivery,
     result: AttemptResult,
-    { about: known, facts, sizeBytes, traceparent }: Progress,
+    { about: aboutMessage, facts, sizeBytes, traceparent }: Progress,
   ): Promise<void> {
     const parts = this.#parts.delivery
     const { queue, clock, log, tracing } = parts
-    const about = known as EventMessage
+    const about = aboutMessage as EventMessage
     const at = clock.now()
-    const { end, events, suppression } = conclude(delivery, about, result, facts, at, parts)
+    const movesTo =
+      result.relayFault === undefined ? undefined : await this.#otherRelay(lane, delivery, result)
+    const known = movesTo === undefined ? facts : { ...facts, isMoved: movesTo.isMoved }
+    const { end, events, suppression } = conclude(delivery, about, result, known, at, parts)
     const more = parts.consequences(delivery, events, result.outcome, suppression ?? null)
+    if (movesTo !== undefined) more.push(...moving(delivery, movesTo.sourceKey))
     const transcript = parts.keepTranscript(delivery, result)
     if (transcript) more.push(transcript)
     await this.#write(delivery, async () => {
@@ -393,6 +431,19 @@ export class Attempting {
     // Nothing may come between an outcome and its record.
     if (tracing !== undefined && traceparent !== undefined)
       traceAttempt(tracing, delivery, lane.info.name, result, { sizeBytes, traceparent, at })
+  }
+
+  /** Where a message goes that its relay has failed: to another at once, else to the same ones on the schedule. */
+  async #otherRelay(
+    { info: { relay } }: Lane,
+    delivery: ClaimedDelivery,
+    { relayFault, outcome }: AttemptResult,
+  ): Promise<{ sourceKey: string; isMoved: boolean } | undefined> {
+    if (relay === null || outcome.kind !== 'deferred' || relayFault?.mayMove !== true) return undefined
+    const sourceKey = await this.#parts.delivery.transport.withoutRelay(delivery, relay, null)
+    if (sourceKey !== null) return { sourceKey, isMoved: true }
+    const { source_key: key } = delivery
+    return { sourceKey: withRelayRequest(key, { ...relayRequestOf(key), without: [] }), isMoved: false }
   }
 
   /**
@@ -462,6 +513,13 @@ export class Attempting {
     this.#parts.holding.remove(held)
   }
 }
+
+/** The statement that gives a delivery another source key; none where it stays. */
+const moving = ({ id, source_key: before }: ClaimedDelivery, sourceKey = before): Statement[] =>
+  sourceKey === before
+    ? NO_STATEMENTS
+    : [{ sql: 'UPDATE deliveries SET source_key = ? WHERE id = ?', values: [sourceKey, id] }]
+const NO_STATEMENTS: Statement[] = []
 
 const prefetchMax = ({ pace }: Lane, now: number) =>
   pace.state(now).messagesPerSecond === null ? Math.min(PREFETCH_MAX, pace.connections(now)) : 0

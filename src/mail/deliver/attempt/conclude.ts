@@ -17,6 +17,8 @@ export interface AttemptFacts {
   primaryDkim: string | null
   /** The sender set the window: it ends the delivery, not the last retry. */
   windowIsSenders: boolean
+  /** It is tried at another relay at once. Absent: it is not. */
+  isMoved?: boolean
 }
 
 interface Conclusion {
@@ -31,7 +33,7 @@ export function conclude(
   delivery: ClaimedDelivery,
   about: EventMessage,
   result: AttemptResult,
-  { primaryDkim, windowIsSenders }: AttemptFacts,
+  { primaryDkim, windowIsSenders, isMoved = false }: AttemptFacts,
   now: number,
   rules: Pick<DeliveryParts, 'retryScheduleMs' | 'random' | 'judge' | 'poolOf'>,
 ): Conclusion {
@@ -106,14 +108,10 @@ export function conclude(
       const event = failedEvent(about, to, { ...common, status, severity: 'permanent', reason, ruleId }, now)
       return concluded('bounced', reason, event, last, suppression)
     }
-    const next = nextStep(
-      now,
-      attempts,
-      delivery.expires_at,
-      rules.retryScheduleMs,
-      rules.random(),
-      windowIsSenders,
-    )
+    const next =
+      isMoved && now < delivery.expires_at
+        ? ({ kind: 'retry', at: now } as const)
+        : nextStep(now, attempts, delivery.expires_at, rules.retryScheduleMs, rules.random(), windowIsSenders)
     if (next.kind === 'give-up') {
       const old = facts(CODE_TOO_OLD, 'Too old', '', null)
       const status = {

@@ -7,7 +7,8 @@
  * - pause: an operator has paused mail to the site, or to the domain.
  * - proxy: that of the lane's address has failed lately; all that waits in the lane leaves it.
  * - block: the provider takes no mail from the lane's address; all that waits in the lane leaves it.
- * - warm-up: the address may send so many messages an hour. A message takes one when it passes, so this gate is the last,
+ * - relay: it is closed, or was removed; all that waits in the lane leaves it.
+ * - warm-up, or the messages of a day: the address may send so many messages an hour, the relay gets so many a day. A message takes one when it passes, so this gate is the last,
  *   and is asked once.
  */
 import { type MaybePromise, whenKnown } from '../../../base/flow/cache.ts'
@@ -20,6 +21,7 @@ import {
   REASON_BLOCKED,
   REASON_PROVIDER_PAUSED,
   REASON_PROXY_DOWN,
+  REASON_RELAY_CLOSED,
   REASON_WARMUP,
 } from './outcome.ts'
 
@@ -30,9 +32,11 @@ export interface Wait {
   concerns: 'delivery' | 'site' | 'lane'
   /** Unix milliseconds; at most the end of the window, `until`. Where room is limited, it is taken. */
   dueAt(until: number): number
+  /** The source key that it has from now on. Absent: as it is. */
+  sourceKey?: string
 }
 
-type GateParts = Pick<DeliveryParts, 'pauses' | 'egress' | 'blocks' | 'allowances'>
+type GateParts = Pick<DeliveryParts, 'pauses' | 'egress' | 'blocks' | 'allowances' | 'relays'>
 
 /** Null: open. `prepared` is null before the message is prepared. */
 type Gate = (
@@ -54,6 +58,10 @@ const GATES: readonly Gate[] = [
           concerns: 'site',
           dueAt: () => pauses.nextLook(site, recipient_domain),
         }
+      : null,
+  ({ relays }, { relay }) =>
+    relay !== null && relays.isClosed(relay)
+      ? { reason: REASON_RELAY_CLOSED, concerns: 'lane', dueAt: () => relays.nextFree(relay) }
       : null,
   ({ egress }, lane) => {
     const ip = sourceIp(lane)
@@ -90,8 +98,10 @@ export function passGates(
   delivery: ClaimedDelivery,
 ): MaybePromise<Wait | NotTried | Allowed | null> {
   const closed = closedGate(parts, lane, delivery, null)
+  if (closed !== null) return closed
+  if (lane.relay !== null) return passRelay(parts, lane.relay)
   const ip = sourceIp(lane)
-  if (closed !== null || ip === null) return closed
+  if (ip === null) return null
   const { allowances } = parts
   const taken = allowances.take(ip, lane.site)
   if (taken === undefined) return null
@@ -100,8 +110,26 @@ export function passGates(
     concerns: 'site',
     dueAt: (until) => allowances.nextFree(ip, lane.site, until),
   }
+  return allowedOr(taken, waits, 'the allowance of the sending address cannot be read')
+}
+
+/** What a relay sees is its own: an address on warm-up spends nothing of its allowance there. */
+function passRelay({ relays }: GateParts, relay: string): MaybePromise<Wait | NotTried | Allowed | null> {
+  const taken = relays.take(relay)
+  if (taken === undefined) return null
+  const waits: Wait = {
+    reason: REASON_RELAY_CLOSED,
+    concerns: 'site',
+    dueAt: () => relays.nextFree(relay),
+  }
+  return allowedOr(taken, waits, 'the count of the relay cannot be read')
+}
+
+function allowedOr(
+  taken: MaybePromise<Allowed | null>,
+  waits: Wait,
+  fault: string,
+): Promise<Wait | NotTried | Allowed> {
   const allowed = whenKnown(taken, (found) => found ?? waits)
-  return Promise.resolve(allowed).catch((error: unknown) => ({
-    localFault: localFaultOf(error) ?? 'the allowance of the sending address cannot be read',
-  }))
+  return Promise.resolve(allowed).catch((error: unknown) => ({ localFault: localFaultOf(error) ?? fault }))
 }

@@ -43,6 +43,9 @@ export const REASON_WARMUP = 'warm-up'
 /** `reason` of a delivery that waits because the provider blocks every address that it may leave from. */
 export const REASON_BLOCKED = 'address-blocked'
 
+/** `reason` of a delivery that waits because no relay that it may go to takes mail now, or this one not so large a message. */
+export const REASON_RELAY_CLOSED = 'relay-closed'
+
 /** `reason` of a delivery that waits because the proxy of every address that it may leave from has failed. */
 export const REASON_PROXY_DOWN = 'proxy-down'
 
@@ -118,6 +121,13 @@ export const connectionFailure = (message: string) => deferred(failureOf(CODE_CO
 /** No connection with TLS could be made, or none under the receiver's policy. */
 export const noTls = (message: string) =>
   deferred(failureOf(CODE_NO_TLS, message, 'TLS is required and was not to be had'))
+
+/** RFC 3463 §3.4: the message is larger than every relay takes that it may go to. */
+export const tooLargeForRelays = () =>
+  bounced({
+    ...failureOf(CODE.failed, 'the message is too large for the relays that it may go to'),
+    enhanced: '5.3.4',
+  })
 
 /** No server of the destination gives the protection that the message demands (RFC 8689 §4.2.1). Final. */
 export const noProtection = (enhanced: '5.7.10' | '5.7.30', message: string) =>

@@ -47,8 +47,7 @@ async function rig(
     clock,
     shaping: () => shaping,
     sourceOf: () => (from === undefined ? null : { ip: from, helo: null }),
-    nextHop: {
-      kind: 'direct',
+    direct: {
       port: 25,
       resolver,
       allow: options.allow ? [parseCidr(options.allow) ?? assert.fail()] : [],

@@ -16,11 +16,12 @@ import { sourceHelo, sourceIp } from '../lanes/lanes.ts'
 import { type HeldConnection, TranscriptRecorder } from './connection-pool.ts'
 import type { Egress } from './egress.ts'
 import type { HostTls } from './receiver-tls.ts'
-import type { Attempt, NextHop, Routing, Target } from './routing.ts'
+import { relayOptions } from './relay.ts'
+import type { Attempt, DirectHop, Routing, Target } from './routing.ts'
 import type { TlsCounts } from './tls-counts.ts'
 
 export interface OpeningParts {
-  nextHop: NextHop
+  direct: DirectHop
   heloName: string
   clock: Clock
   tlsCounts: Pick<TlsCounts, 'record'>
@@ -31,15 +32,15 @@ export interface OpeningParts {
 
 type Opened =
   | HeldConnection
-  | { outcome: Outcome; transcript: AttemptResult['transcript'] }
+  | { outcome: Outcome; transcript: AttemptResult['transcript']; failure: SmtpFailure }
   /** A fault of this machine, perhaps: says nothing about the peer. */
   | { cause: unknown }
 
 /** Servers remembered as below; one that is forgotten costs one deferred message. */
 const WITHOUT_CHUNKS_MAX = 1_000
 /** In events, for the operator. */
-const PASSWORD_RULE =
-  'the password in SENDWRIGHT_DELIVERY is sent over verified TLS only, or with ?tls=unverified over any TLS'
+const LOGIN_RULE =
+  'a relay gets its login over verified TLS only, or with allow_unverified, in SENDWRIGHT_DELIVERY ?tls=unverified, over any TLS'
 
 export class Opener {
   readonly #parts: OpeningParts
@@ -59,7 +60,7 @@ export class Opener {
     const failed = (failure: SmtpFailure, outcome: Outcome): Opened => {
       if (failure.reason === 'local') return { cause: failure.cause }
       this.#noteFailure(attempt, target, failure)
-      return { outcome, transcript: { startedAt, lines: transcript.take() } }
+      return { outcome, transcript: { startedAt, lines: transcript.take() }, failure }
     }
     try {
       const mode = rules.required ? 'required' : 'opportunistic'
@@ -69,10 +70,10 @@ export class Opener {
     } catch (error) {
       const failure = smtpFailure(error)
       if (failure.stage === 'auth' && failure.reason === 'certificate')
-        return failed(failure, this.#noTls(attempt, failure))
+        return failed(failure, noTlsFor(attempt, failure))
       if (!isTlsFault(failure)) return failed(failure, outcomeOfFailure(failure))
       this.#report(attempt, target, rules, resultOfFailure(failure))
-      if (rules.required) return failed(failure, this.#noTls(attempt, failure))
+      if (rules.required) return failed(failure, noTlsFor(attempt, failure))
     }
     try {
       return await this.#connectTo(attempt, target, rules, 'none', transcript)
@@ -80,16 +81,6 @@ export class Opener {
       const failure = smtpFailure(error)
       return failed(failure, outcomeOfFailure(failure))
     }
-  }
-
-  #noTls({ prepared }: Attempt, { reply, message, reason: kind }: SmtpFailure): Outcome {
-    const { nextHop } = this.#parts
-    const reason = reply ? replyText(reply) : message
-    // What the server is or has will not change soon; a broken handshake may.
-    const isFinal = kind === 'certificate' || kind === 'unsupported'
-    if (isFinal && prepared.tls.required === 'requiretls') return noProtection('5.7.10', reason)
-    const hasPassword = nextHop.kind === 'relay' && nextHop.auth !== null
-    return noTls(hasPassword ? `${reason} (${PASSWORD_RULE})` : reason)
   }
 
   /** The server at this address gets no BDAT any more. */
@@ -106,7 +97,11 @@ export class Opener {
     transcript: TranscriptRecorder,
   ): Promise<HeldConnection> {
     failPoint('connect-before')
-    const connection = await this.#parts.connect(this.#optionsFor(attempt, target, rules, mode, transcript))
+    const { relay } = attempt
+    const options = this.#optionsFor(attempt, target, rules, mode, transcript)
+    const connection = await this.#parts.connect(
+      relay === null ? options : { ...options, ...relayOptions(relay, mode) },
+    )
     failPoint('connect-after')
     this.#routing.down.reached(attempt, target)
     return { connection, name: target.name, openedAt: this.#parts.clock.monotonic(), transcript, used: 0 }
@@ -119,10 +114,10 @@ export class Opener {
     mode: ConnectOptions['tls'],
     transcript: TranscriptRecorder,
   ): ConnectOptions {
-    const { nextHop, heloName, tlsOptions, clock, egress } = this.#parts
+    const { direct, heloName, tlsOptions, clock, egress } = this.#parts
     return {
       host: target.address,
-      port: nextHop.port,
+      port: direct.port,
       ...egress.wayFrom(sourceIp(lane)),
       heloName: sourceHelo(lane) ?? heloName,
       serverName: target.name,
@@ -132,7 +127,6 @@ export class Opener {
       transcript: transcript.add,
       chunking: !this.#withoutChunks.has(target.address),
       clock,
-      ...(nextHop.kind === 'relay' && nextHop.auth && { auth: nextHop.auth }),
     }
   }
 
@@ -160,6 +154,14 @@ export class Opener {
 function smtpFailure(error: unknown): SmtpFailure {
   if (error instanceof SmtpFailure) return error
   throw error
+}
+
+function noTlsFor({ relay, prepared }: Attempt, { reply, message, reason: kind }: SmtpFailure): Outcome {
+  const reason = reply ? replyText(reply) : message
+  // What the server is or has will not change soon; a broken handshake may.
+  const isFinal = kind === 'certificate' || kind === 'unsupported'
+  if (isFinal && prepared.tls.required === 'requiretls') return noProtection('5.7.10', reason)
+  return noTls(relay?.auth ? `${reason} (${LOGIN_RULE})` : reason)
 }
 
 const isTlsFault = ({ stage }: SmtpFailure) => stage === 'tls' || stage === 'starttls'

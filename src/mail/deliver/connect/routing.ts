@@ -1,15 +1,15 @@
 /**
  * Where a delivery goes: its lane, and the addresses to try with the TLS rules of each.
  *
- * - The lane is the source address and the site. A relay is one site; in direct mode the domain's MX hosts name the
- *   site that it belongs to.
+ * - The lane is the source address and the site. A relay that takes the mail is one site; else the domain's MX hosts name
+ *   the site that it belongs to.
  * - Addresses follow the order of the hosts (RFC 5321 §5.1). A source skips those that it could not reach lately, and
  *   tries those that refused it last: a host that rejects one of our addresses may accept another.
  * - A domain's hosts and their TLS rules are remembered for a short time.
  */
 
 import { type Cache, createCache, type MaybePromise } from '../../../base/flow/cache.ts'
-import { type Cidr, classifyAddress, parseIp } from '../../../base/net/ip.ts'
+import { type Cidr, parseIp } from '../../../base/net/ip.ts'
 import type { Clock } from '../../../base/time/clock.ts'
 import { MINUTE_MS } from '../../../base/time/durations.ts'
 import {
@@ -20,13 +20,14 @@ import {
 } from '../../../protocols/dns/mx.ts'
 import type { Resolver } from '../../../protocols/dns/resolver.ts'
 import type { StsPolicies } from '../../../protocols/mta-sts/policies.ts'
-import type { SmtpAuth } from '../../../protocols/smtp/login.ts'
-import type { Prepared, Routed, TlsPolicy } from '../contract.ts'
+import type { Prepared, Relays, Routed, TlsPolicy } from '../contract.ts'
 import { type LaneInfo, NO_SOURCE, type Source, sourceIp } from '../lanes/lanes.ts'
+import { providerOfDomain } from '../shaping/provider-names.ts'
 import type { AddressPreference } from '../shaping/shaping-file.ts'
 import type { LaneLimits, ShapingTable } from '../shaping/shaping-table.ts'
 import { byPreference, type SystemSources } from './address-families.ts'
 import { type HostTls, type HostTlsResult, receiverTls } from './receiver-tls.ts'
+import { type RelayHop, relayTls } from './relay.ts'
 import type { TlsCounts } from './tls-counts.ts'
 
 interface Destination {
@@ -46,31 +47,22 @@ interface Destination {
 const REMEMBER_MS = 30_000
 const DOMAINS_MAX = 20_000
 
-/** Where mail goes: to one server, or to the recipients' own. */
-export type NextHop =
-  | {
-      kind: 'relay'
-      host: string
-      port: number
-      auth: SmtpAuth | null
-      /** At a time from one source; where a relay refuses some of them, pacing reduces their number. */
-      connections: number
-    }
-  | {
-      kind: 'direct'
-      port: number
-      resolver: Resolver
-      allow: readonly Cidr[]
-      /** Hosts that get no mail. */
-      deny?: MailHostDenial | undefined
-      /** Absent: any address that the system chooses is used. */
-      systemSources?: SystemSources | undefined
-      /** Null: MTA-STS is not used. */
-      policies: StsPolicies | null
-    }
+/** How mail that no relay takes goes to the recipients' own servers. */
+export interface DirectHop {
+  port: number
+  resolver: Resolver
+  allow: readonly Cidr[]
+  /** Hosts that get no mail. */
+  deny?: MailHostDenial | undefined
+  /** Absent: any address that the system chooses is used. */
+  systemSources?: SystemSources | undefined
+  /** Null: MTA-STS is not used. */
+  policies: StsPolicies | null
+}
 
 export interface RoutingParts {
-  nextHop: NextHop
+  direct: DirectHop
+  relays: Relays
   clock: Clock
   random(): number
   /**
@@ -98,6 +90,8 @@ export interface Attempt {
   domain: string
   /** Null with a relay. */
   destination: Destination | null
+  /** Null without one. */
+  relay: RelayHop | null
   provider: string
   prepared: Extract<Prepared, { kind: 'send' }>
   recipient: string
@@ -115,75 +109,81 @@ export interface Target extends Host {
   address: string
 }
 
-/** A relay is the operator's to load: only connections are bounded. */
-const relaySite = (connections: number): Pick<LaneInfo, 'site' | 'provider' | 'limits'> => ({
-  site: 'relay',
-  provider: 'Other',
-  limits: { connections, messagesPerConnection: 100, messagesPerSecond: null },
-})
 /** Addresses tried in one attempt: with half a minute for each it stays within minutes. */
 const ADDRESSES_PER_ATTEMPT_MAX = 8
 
 export class Routing {
-  /** Null with a relay. */
-  readonly destinations: Cache<Destination> | null
+  readonly destinations: Cache<Destination>
   readonly #parts: RoutingParts
-  readonly #relay: ReturnType<typeof relaySite> | null
   readonly down: DownPaths
 
   constructor(parts: RoutingParts) {
-    const { nextHop, clock, random } = parts
+    const { direct, clock, random } = parts
     this.#parts = parts
     this.down = new DownPaths(clock)
-    this.#relay = nextHop.kind === 'relay' ? relaySite(nextHop.connections) : null
-    this.destinations =
-      nextHop.kind === 'relay'
-        ? null
-        : createCache({
-            clock,
-            ttlMs: REMEMBER_MS,
-            entriesMax: DOMAINS_MAX,
-            load: async (domain) => {
-              const { resolver, allow, deny } = nextHop
-              const found = await findMailHosts(resolver, domain, { random, allow, deny })
-              const destination = destinationOf(domain, found, parts.shaping())
-              const { systemSources } = nextHop
-              if (systemSources && destination.found.kind === 'hosts')
-                destination.avoidsIpv6 = await systemSources.avoidsIpv6(destination.found.hosts)
-              return destination
-            },
-          })
+    this.destinations = createCache({
+      clock,
+      ttlMs: REMEMBER_MS,
+      entriesMax: DOMAINS_MAX,
+      load: async (domain) => {
+        const { resolver, allow, deny, systemSources } = direct
+        const found = await findMailHosts(resolver, domain, { random, allow, deny })
+        const destination = destinationOf(domain, found, parts.shaping())
+        if (systemSources && destination.found.kind === 'hosts')
+          destination.avoidsIpv6 = await systemSources.avoidsIpv6(destination.found.hosts)
+        return destination
+      },
+    })
   }
 
   async laneOf(delivery: Routed): Promise<LaneInfo> {
-    const destination = (await this.destinations?.get(delivery.recipient_domain)) ?? null
-    // One of the two, by the kind of routing.
-    const { site, provider, limits } = (destination ?? this.#relay) as ReturnType<typeof relaySite>
-    const reaches = (ip: string) => this.#reaches(ip, destination)
+    const { relays } = this.#parts
+    const relay = relays.inUse() ? await relays.choose(delivery, this.#providerOf) : null
+    if (relay !== null) return this.#laneOfRelay(delivery, relay)
+    const destination = await this.destinations.get(delivery.recipient_domain)
+    const { site, provider, limits } = destination
+    const reaches = (ip: string) => reachesHosts(ip, destination)
     const source = await this.#parts.sourceOf(delivery, reaches, site)
-    const from = source === NO_SOURCE ? NO_SOURCE : (source?.ip ?? 'any')
-    return { name: `${from}/${site}`, source, site, provider, limits: this.#parts.limitsOf(site, limits) }
+    const name = `${nameOfSource(source)}/${site}`
+    return { name, source, site, relay: null, provider, limits: this.#parts.limitsOf(site, limits) }
+  }
+
+  async #laneOfRelay(delivery: Routed, { name: relay, host, site, limits }: RelayHop): Promise<LaneInfo> {
+    const family = parseIp(host)?.family
+    const reaches = (ip: string) => family === undefined || parseIp(ip)?.family === family
+    const source = await this.#parts.sourceOf(delivery, reaches, site)
+    const name = `${nameOfSource(source)}/${site}`
+    return { name, source, site, relay, provider: 'Other', limits: this.#parts.limitsOf(site, limits) }
+  }
+
+  /** The provider of a recipient's domain. */
+  readonly #providerOf = async (domain: string): Promise<string> => {
+    const { provider } = await this.destinations.get(domain)
+    return provider === 'Other' ? providerOfDomain(domain) : provider
+  }
+
+  /**
+   * The source key of a delivery that the relay of its lane cannot take, by which another one does; null: none can. `sizeBytes`:
+   * it is too large for that relay.
+   */
+  withoutRelay(delivery: Routed, relay: string, sizeBytes: number | null): MaybePromise<string | null> {
+    return this.#parts.relays.without(delivery, relay, sizeBytes, this.#providerOf)
+  }
+
+  /** Null: direct delivery, or the relay was removed. */
+  relayOf({ relay }: LaneInfo): RelayHop | null {
+    return relay === null ? null : this.#parts.relays.byName(relay)
   }
 
   /** The limits of a lane as they are now. */
-  limitsOf({ site }: LaneInfo): LaneLimits {
-    return this.#parts.limitsOf(site, this.#relay?.limits ?? this.#parts.shaping().limitsOf(site))
-  }
-
-  #reaches(ip: string, destination: Destination | null): Reach {
-    const { nextHop } = this.#parts
-    const from = parseIp(ip)?.family
-    if (nextHop.kind === 'relay') return (parseIp(nextHop.host)?.family ?? from) === from
-    if (destination?.found.kind !== 'hosts') return true
-    const { found, family: first } = destination
-    const reaches = found.hosts.some(({ addresses }) => addresses.some(({ family }) => family === from))
-    return reaches && from === first ? 'preferred' : reaches
+  limitsOf(lane: LaneInfo): LaneLimits {
+    const limits = this.relayOf(lane)?.limits ?? this.#parts.shaping().limitsOf(lane.site)
+    return this.#parts.limitsOf(lane.site, limits)
   }
 
   /** The hosts of the best preference, whose open connections serve the attempt. */
   preferredHosts(attempt: Attempt): Host[] {
-    const { nextHop } = this.#parts
-    if (nextHop.kind === 'relay') return [relayTarget(attempt, nextHop)]
+    if (attempt.relay !== null) return [relayTarget(attempt, attempt.relay)]
     return preferred(hostsOf(attempt)).map((host) => this.#hostOf(attempt, host))
   }
 
@@ -205,8 +205,7 @@ export class Routing {
   }
 
   #allTargets(attempt: Attempt): Target[] {
-    const { nextHop } = this.#parts
-    if (nextHop.kind === 'relay') return [relayTarget(attempt, nextHop)]
+    if (attempt.relay !== null) return [relayTarget(attempt, attempt.relay)]
     const source = sourceIp(attempt.lane)
     const from = source === null ? undefined : parseIp(source)?.family
     const avoidsIpv6 = attempt.destination?.avoidsIpv6 ?? false
@@ -222,14 +221,14 @@ export class Routing {
 
   /** The TLS rules of a host in direct mode, looked up once while its destination is remembered. */
   #rulesOf({ destination, domain, prepared }: Attempt, host: MailHost): HostTls | Promise<HostTlsResult> {
-    const { nextHop, clock } = this.#parts
-    if (nextHop.kind === 'relay' || !destination) return senderTls(prepared.tls)
+    const { direct, clock } = this.#parts
+    if (!destination) return senderTls(prepared.tls)
     if (prepared.tls.isOptional) return OPTIONAL_TLS
     const key = `${host.exchange} ${prepared.tls.required} ${prepared.tls.verify}`
     const known = destination.tls.get(key)
     if (known) return known
     const isOnward = prepared.tls.required === 'requiretls'
-    const rules = receiverTls(nextHop, clock, domain, host, senderTls(prepared.tls), isOnward).then(
+    const rules = receiverTls(direct, clock, domain, host, senderTls(prepared.tls), isOnward).then(
       (result) => {
         if ('refused' in result) {
           if (result.localFault !== undefined) destination.tls.delete(key)
@@ -254,15 +253,28 @@ export class Routing {
 const hostsOf = ({ destination }: Attempt): readonly MailHost[] =>
   destination?.found.kind === 'hosts' ? destination.found.hosts : []
 
-const relayTarget = ({ prepared }: Attempt, { host, auth }: Extract<NextHop, { kind: 'relay' }>): Target => ({
-  address: host,
-  name: host,
+const relayTarget = ({ prepared }: Attempt, relay: RelayHop): Target => ({
+  address: relay.host,
+  name: relay.host,
   tlsRules: () =>
-    auth && prepared.tls.required !== 'requiretls' ? relayTls(host, auth) : senderTls(prepared.tls),
+    prepared.tls.required === 'requiretls'
+      ? { ...senderTls(prepared.tls), key: `relay ${relay.name} ${relay.revision} requiretls` }
+      : relayTls(relay, senderTls(prepared.tls)),
 })
 
-/** What can be down: the path from a source to an address. */
-const pathOf = ({ lane }: Attempt, { address }: Target) => `${sourceIp(lane) ?? 'any'} ${address}`
+const nameOfSource = (source: Source | null | typeof NO_SOURCE) =>
+  source === NO_SOURCE ? NO_SOURCE : (source?.ip ?? 'any')
+
+function reachesHosts(ip: string, { found, family: first }: Destination): Reach {
+  if (found.kind !== 'hosts') return true
+  const from = parseIp(ip)?.family
+  const reaches = found.hosts.some(({ addresses }) => addresses.some(({ family }) => family === from))
+  return reaches && from === first ? 'preferred' : reaches
+}
+
+/** What can be down: the path from a source to an address, or to a relay. */
+const pathOf = ({ lane, relay }: Attempt, { address }: Target) =>
+  `${sourceIp(lane) ?? 'any'} ${relay?.site ?? address}`
 
 /** Rules that no receiver has made. */
 const ownTls = (required: boolean, verify: boolean, key: string): HostTls => ({
@@ -274,16 +286,6 @@ const ownTls = (required: boolean, verify: boolean, key: string): HostTls => ({
 /** The sender's policy alone (messages.md rule 36). */
 const senderTls = ({ required, verify }: TlsPolicy) =>
   ownTls(required !== false, verify, `${required} ${verify}`)
-
-/**
- * For a relay that we log in to, whatever sender and recipient say: TLS whose certificate is for `host`, unless the
- * operator accepts any certificate. A loopback address may do without TLS, never with a certificate that does not verify
- * (protocols/smtp/login.ts).
- */
-function relayTls(host: string, { allowUnverified = false }: SmtpAuth): HostTls {
-  const isLocal = host === 'localhost' || classifyAddress(host) === 'loopback'
-  return ownTls(!isLocal, !isLocal && !allowUnverified, 'relay')
-}
 
 /**
  * For TLS reports, which are about failures of these rules, and for mail whose author asks for it, whatever anybody's

@@ -35,12 +35,15 @@ import { NO_SOURCE, sourceIp } from '../lanes/lanes.ts'
 import { ConnectionPool, type HeldConnection } from './connection-pool.ts'
 import { Opener, type OpeningParts } from './opening.ts'
 import type { HostTls } from './receiver-tls.ts'
+import { type RelayFault, relayFaultOf, relayFaultOfReply, withoutBlame } from './relay-faults.ts'
 import { type Attempt, Routing, type RoutingParts, type Target } from './routing.ts'
 
 /** Up to this size a message is in memory as a whole; larger ones are read from the disk, piece by piece. */
 const SMALL_MAX_BYTES = 512 * 1024
 /** What a larger one takes while it is sent, however large it is or slow the server. */
 const STREAMED_BYTES = 3 * 1024 * 1024
+/** It took no connection lately. */
+const UNREACHABLE: RelayFault = { isSure: false, mayMove: true }
 /** The inbox holds the whole message, its pieces and its text, and parses it. */
 const CAPTURE_FACTOR = 4
 
@@ -62,14 +65,10 @@ export function createTransport(parts: TransportParts): Transport {
   const opener = new Opener(parts, routing)
 
   async function send(attempt: Attempt): Promise<AttemptResult | NotTried> {
-    const { destination, domain } = attempt
-    if (attempt.lane.source === NO_SOURCE) return notSent(attempt, noSendingIp())
-    if (destination && destination.found.kind !== 'hosts') {
-      const { found } = destination
-      if (found.kind !== 'temporary' || found.localFault === undefined)
-        return notSent(attempt, outcomeOfMx(found, domain))
-      routing.destinations?.forget(domain)
-      return { localFault: found.localFault }
+    const early = withoutHosts(attempt)
+    if (early !== null) {
+      if ('localFault' in early) routing.destinations.forget(attempt.domain)
+      return early
     }
     return (await sendOnOpenConnection(attempt)) ?? sendToHosts(attempt)
   }
@@ -109,10 +108,8 @@ export function createTransport(parts: TransportParts): Transport {
     failures: Failures,
   ): Promise<AttemptResult | NotTried | null> {
     const downReason = routing.down.reason(attempt, target)
-    if (downReason !== null) {
-      const outcome = connectionFailure(`${downReason} (not tried again within a minute)`)
-      return failures.add(notSent(attempt, outcome, target.name))
-    }
+    if (downReason !== null)
+      return failures.add(notSentAgain(attempt, target, downReason), attempt.relay && UNREACHABLE)
     const rules = await target.tlsRules()
     if ('refused' in rules) {
       if (rules.localFault !== undefined) return { localFault: rules.localFault }
@@ -129,8 +126,8 @@ export function createTransport(parts: TransportParts): Transport {
       return failures.addLocal(opened.cause)
     }
     if ('outcome' in opened) {
-      const { outcome, transcript } = opened
-      return failures.add({ ...notSent(attempt, outcome, target.name), transcript })
+      const result = notSent(attempt, opened.outcome, target.name, opened.transcript)
+      return failures.add(result, faultOfOpening(attempt, opened.failure))
     }
     if (isOnward(attempt) && !opened.connection.extensions.has('REQUIRETLS')) {
       void opened.connection.quit()
@@ -153,7 +150,8 @@ export function createTransport(parts: TransportParts): Transport {
           ? notConvertible()
           : outcomeOfSent(await connection.send(transactionOf(attempt, content, connection)))
       const result = resultOf(attempt, held, startedAt, outcome)
-      keep(attempt, held, key)
+      if (attempt.relay !== null) blameRelay(result, faultOfOutcome(outcome))
+      keepIn(pool, attempt, held, key)
       return { result, left: false }
     } catch (error) {
       if (error instanceof SmtpFailure) return transactionFailed(attempt, held, key, startedAt, error)
@@ -175,31 +173,31 @@ export function createTransport(parts: TransportParts): Transport {
       shortage === null
         ? resultOf(attempt, held, startedAt, outcomeOfFailure(failure))
         : { localFault: shortage }
+    if (attempt.relay !== null && 'outcome' in result) blameRelay(result, relayFaultOf(failure))
     if (failure.stage === 'dot' && failure.reason === 'unsupported') opener.avoidChunks(connection.peer.host)
-    if (connection.reusable) keep(attempt, held, key)
+    if (connection.reusable) keepIn(pool, attempt, held, key)
     else connection.close()
     return { result, left: hasLeft(failure, held) }
-  }
-
-  function keep({ lane }: Attempt, held: HeldConnection, key: string): void {
-    pool.give(lane.name, key, { ...held, used: held.used + 1 }, lane.limits.messagesPerConnection)
   }
 
   return {
     laneOf: (delivery) => routing.laneOf(delivery),
     limitsOf: (lane) => routing.limitsOf(lane),
-    shapingChanged: () => routing.destinations?.forget(),
+    withoutRelay: (delivery, relay, sizeBytes) => routing.withoutRelay(delivery, relay, sizeBytes),
+    shapingChanged: () => routing.destinations.forget(),
     async deliver(lane, delivery, prepared, beforeFinalDot) {
-      const { sizeBytes } = prepared
-      const memoryBytes = parts.isCaptured ? CAPTURE_FACTOR * sizeBytes : STREAMED_BYTES
-      const release = sizeBytes > SMALL_MAX_BYTES ? await parts.memory.take(memoryBytes) : null
+      const memoryBytes = parts.isCaptured ? CAPTURE_FACTOR * prepared.sizeBytes : STREAMED_BYTES
+      const release = prepared.sizeBytes > SMALL_MAX_BYTES ? await parts.memory.take(memoryBytes) : null
       try {
         const startedAt = clock.monotonic()
-        const destination = (await routing.destinations?.get(delivery.recipient_domain)) ?? null
+        const relay = routing.relayOf(lane)
+        const destination =
+          lane.relay === null ? await routing.destinations.get(delivery.recipient_domain) : null
         const result = await send({
           lane,
           domain: delivery.recipient_domain,
           destination,
+          relay,
           provider: destination?.provider ?? lane.provider,
           prepared: parts.isCaptured ? withoutTls(prepared) : prepared,
           recipient: delivery.recipient,
@@ -216,6 +214,44 @@ export function createTransport(parts: TransportParts): Transport {
   }
 }
 
+/** Null: there are addresses to send from and to. */
+function withoutHosts(attempt: Attempt): AttemptResult | NotTried | null {
+  if (attempt.lane.source === NO_SOURCE) return notSent(attempt, noSendingIp())
+  const found = attempt.destination?.found
+  if (found === undefined || found.kind === 'hosts') return null
+  if (found.kind === 'temporary' && found.localFault !== undefined) return { localFault: found.localFault }
+  return notSent(attempt, outcomeOfMx(found, attempt.domain))
+}
+
+/** For the next message of the lane. */
+function keepIn(pool: ConnectionPool, { lane }: Attempt, held: HeldConnection, key: string): void {
+  pool.give(lane.name, key, { ...held, used: held.used + 1 }, lane.limits.messagesPerConnection)
+}
+
+const notSentAgain = (attempt: Attempt, { name }: Target, reason: string) =>
+  notSent(attempt, connectionFailure(`${reason} (not tried again within a minute)`), name)
+
+/** A relay is not to blame for lacking the TLS that only the sender of this message wants. */
+function faultOfOpening({ relay, prepared }: Attempt, failure: SmtpFailure): RelayFault | null {
+  const isItsRule = relay?.tls === 'required' || relay?.tls === 'implicit'
+  const isTlsFault = failure.stage === 'tls' || failure.stage === 'starttls'
+  const { required } = prepared.tls
+  const isSendersWish = required === 'requiretls' || (required && !isItsRule)
+  return relay === null || (isTlsFault && isSendersWish) ? null : relayFaultOf(failure)
+}
+
+function faultOfOutcome(outcome: Outcome): RelayFault | null {
+  if (outcome.kind !== 'deferred' && outcome.kind !== 'bounced') return null
+  return relayFaultOfReply(outcome.failure.code, outcome.failure.message)
+}
+
+/** The message is not at fault: no reply to it is final. */
+function blameRelay(result: AttemptResult, fault: RelayFault | null): void {
+  if (fault === null) return
+  result.relayFault = fault
+  result.outcome = withoutBlame(result.outcome)
+}
+
 interface Transacted {
   result: AttemptResult | NotTried
   /** The server left before it judged anything: nothing was tried. */
@@ -228,7 +264,9 @@ class Failures {
   #shortage: string | null = null
   #localFault: string | null = null
 
-  add(result: AttemptResult): null {
+  /** `relayFault` null: it is not a relay's. */
+  add(result: AttemptResult, relayFault: RelayFault | null = null): null {
+    if (relayFault !== null) result.relayFault = relayFault
     if (!this.#best || hopeOf(result) > hopeOf(this.#best)) this.#best = result
     return null
   }
@@ -281,8 +319,12 @@ const outcomeOfRefusal = (
 const keyOf = (host: string, { key }: HostTls) => `${host} ${key}`
 
 /** An outcome before any message was sent. */
-const notSent = ({ lane, provider }: Attempt, outcome: Outcome, mxHost: string | null = null) =>
-  unsent(outcome, { mxHost, provider, attempted: true, sendingIp: sourceIp(lane) })
+const notSent = (
+  { lane, provider }: Attempt,
+  outcome: Outcome,
+  mxHost: string | null = null,
+  transcript: AttemptResult['transcript'] = null,
+) => unsent(outcome, { mxHost, provider, attempted: true, sendingIp: sourceIp(lane), transcript })
 
 function resultOf(
   { provider, lane }: Attempt,

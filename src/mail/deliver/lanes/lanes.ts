@@ -37,6 +37,8 @@ export interface LaneInfo {
   /** Null: the system chooses the address. */
   source: Source | null | typeof NO_SOURCE
   site: string
+  /** Name of the relay that its mail goes to; null: to the recipients' own servers. */
+  relay: string | null
   /** Display name of the provider. Domains of one site may have different ones. */
   provider: string
   limits: LaneLimits

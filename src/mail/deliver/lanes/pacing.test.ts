@@ -154,7 +154,7 @@ test('a lane that another process slowed down is slow here too, also before it i
     () => 1,
   )
   const info = (site: string) => ({
-    ...{ name: `any/${site}`, source: null, site, provider: 'Other' },
+    ...{ name: `any/${site}`, source: null, site, relay: null, provider: 'Other' },
     limits: { connections: 8, messagesPerConnection: 100, messagesPerSecond: null },
   })
   const known = lanes.lane(info('known'))

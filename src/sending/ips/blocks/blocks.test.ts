@@ -19,7 +19,7 @@ const HOUR_MS = 3_600_000
 const BLOCKED = { kind: 'blocked', code: 554, reply: 'blocked' } as const
 const ACCEPTED = { kind: 'accepted' } as const
 const LANE: LaneInfo = {
-  ...{ name: `${IP}/${SITE}`, source: { ip: IP, helo: null }, site: SITE, provider: 'Provider' },
+  ...{ name: `${IP}/${SITE}`, source: { ip: IP, helo: null }, site: SITE, relay: null, provider: 'Provider' },
   limits: shippedShaping().limitsOf(SITE),
 }
 

@@ -74,6 +74,8 @@ const REPLY_LENGTH_MAX = 500
 const EVERY_MS = MINUTE_MS
 const REMOVE_EVERY_MS = HOUR_MS
 
+type Site = Pick<LaneInfo, 'site' | 'provider' | 'limits'>
+
 interface Probing {
   /** Start of the probe in progress, on the monotonic clock; null: none. */
   begunAt: number | null
@@ -109,7 +111,7 @@ export function createBlocks({ store, known, clock, log, random, shaping }: Bloc
     return probing
   }
 
-  function close(ip: string, lane: LaneInfo, reply: string): void {
+  function close(ip: string, lane: Site, reply: string): void {
     const key = blockKey(ip, lane.site)
     evidence.forget(key)
     probes.delete(key)
@@ -123,7 +125,7 @@ export function createBlocks({ store, known, clock, log, random, shaping }: Bloc
     write(key, row, lane)
   }
 
-  function write(key: string, row: IpBlockRow, lane: LaneInfo | null): void {
+  function write(key: string, row: IpBlockRow, lane: Site | null): void {
     writing = writing.then(async () => {
       if (fresh.get(key) !== row) return
       try {
@@ -207,7 +209,8 @@ export function createBlocks({ store, known, clock, log, random, shaping }: Bloc
       // Those in progress when it was closed.
       if (state === 'closed') return
       const { isEnough, isSure } = evidence.blocked(key, site, domain)
-      if (isEnough || (state === 'probing' && isSure)) close(ip, lane, `${answer.code} ${answer.reply}`)
+      if (answer.isSure || isEnough || (state === 'probing' && isSure))
+        close(ip, lane, `${answer.code} ${answer.reply}`)
       else if (state === 'probing') probes.set(key, { ...probingOf(key), begunAt: null, accepted: 0 })
     },
     nextFree(ip, site) {
@@ -221,10 +224,7 @@ export function createBlocks({ store, known, clock, log, random, shaping }: Bloc
       const row = rowOf(blockKey(ip, site))
       return row === undefined ? null : blockOf(row, clock.now())
     },
-    list: () =>
-      [...known.book().blocks.values()]
-        .map((row) => blockOf(row, clock.now()))
-        .sort((one, other) => one.since_at - other.since_at),
+    list: () => oldestFirst([...known.book().blocks.values()].map((row) => blockOf(row, clock.now()))),
     clear,
     written: () => writing,
     job: createJob({
@@ -243,6 +243,8 @@ export function createBlocks({ store, known, clock, log, random, shaping }: Bloc
   }
 }
 
+const oldestFirst = (all: Block[]) => all.sort((one, other) => one.since_at - other.since_at)
+
 const blockOf = ({ cleared_at: _, ...row }: IpBlockRow, now: number): Block => ({
   ...row,
   since_at: Number(row.since_at),
@@ -254,7 +256,7 @@ const blockOf = ({ cleared_at: _, ...row }: IpBlockRow, now: number): Block => (
 
 interface Closing {
   ip: string
-  lane: LaneInfo
+  lane: Site
   reply: string
   now: number
 }
@@ -281,7 +283,7 @@ function closed(before: IpBlockRow | undefined, { ip, lane, reply, now }: Closin
 async function persist(
   known: KnownAddresses,
   row: IpBlockRow,
-  lane: LaneInfo | null,
+  lane: Site | null,
   now: number,
 ): Promise<void> {
   await known.change(async (tx) => {

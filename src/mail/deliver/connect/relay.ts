@@ -1,0 +1,49 @@
+/** A relay as a lane uses it: one server, whatever the recipient's domain. */
+
+import { classifyAddress } from '../../../base/net/ip.ts'
+import type { ConnectOptions } from '../../../protocols/smtp/client.ts'
+import type { SmtpAuth } from '../../../protocols/smtp/login.ts'
+import type { LaneLimits } from '../shaping/shaping-table.ts'
+import type { HostTls } from './receiver-tls.ts'
+
+export interface RelayHop {
+  name: string
+  /** Part of the names of its lanes. */
+  site: string
+  host: string
+  port: number
+  /** `wanted`: as the sender of a message says. */
+  tls: 'wanted' | 'required' | 'implicit' | 'none'
+  /** Its certificate must verify. */
+  verify: boolean
+  auth: SmtpAuth | null
+  limits: LaneLimits
+  /** Bytes; null: no limit of ours. */
+  sizeMax: number | null
+  /** Connections that were opened under another one are not used. */
+  revision: number
+}
+
+/**
+ * The TLS rules of a relay: its own, whatever sender and recipient say, but a sender who requires TLS gets it on every way that
+ * leaves this machine.
+ */
+export function relayTls({ name, host, tls, verify, auth, revision }: RelayHop, sender: HostTls): HostTls {
+  if (tls === 'wanted' && auth === null) return sender
+  const required = tls === 'required' || tls === 'implicit' || (sender.required && !isOwnMachine(host))
+  const key = `relay ${name} ${revision} ${required}`
+  return { required, verify, judge: null, policy: 'none', key }
+}
+
+/** How a host that gets a login is used: a loopback address may do without TLS (protocols/smtp/client.ts). */
+export const isOwnMachine = (host: string): boolean =>
+  host === 'localhost' || classifyAddress(host) === 'loopback'
+
+/** What a connection to a relay has of its own. */
+export function relayOptions(
+  { port, tls, auth }: RelayHop,
+  mode: ConnectOptions['tls'],
+): Pick<ConnectOptions, 'port' | 'tls' | 'auth'> {
+  const isPlain = tls === 'none' && mode !== 'required'
+  return { port, tls: tls === 'implicit' ? tls : isPlain ? 'none' : mode, auth: auth ?? undefined }
+}

@@ -1,0 +1,271 @@
+/** Mail through relays: which of them gets what, and what happens when one fails (relays.md sections 2 and 4). */
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { selfSigned } from '../support/certificates.ts'
+import { createDnsServer } from '../support/dns-server.ts'
+import { type Answer, eventually, startTestService, type TestService } from '../support/service.ts'
+import { createSink, type Sink, type SinkOptions } from '../support/smtp-sink.ts'
+
+const PATH = '/sendwright/v1/relays'
+const LOGIN = { username: 'user', password: 'relay-secret' }
+const ACCOUNT = { user: LOGIN.username, password: LOGIN.password }
+
+async function sinkFor(t: TestContext, options: SinkOptions = {}): Promise<Sink> {
+  const sink = await createSink(options)
+  t.after(() => sink.close())
+  return sink
+}
+
+/** In direct mode; all mail is for relays unless a test says otherwise. */
+const start = (t: TestContext, env: Record<string, string> = {}) =>
+  startTestService(t, {
+    SENDWRIGHT_DELIVERY: 'direct',
+    SENDWRIGHT_SANDBOX_RECIPIENTS: '*',
+    SENDWRIGHT_TRANSCRIPTS: 'all',
+    ...env,
+  })
+
+async function ok(service: TestService, method: string, path: string, json?: unknown) {
+  const { status, body, text } = await service.call(method, path, json === undefined ? {} : { json })
+  assert.equal(status, 200, text)
+  return body
+}
+
+const addRelay = (
+  service: TestService,
+  name: string,
+  { host, port }: { host: string; port: number },
+  more = {},
+) => ok(service, 'POST', PATH, { name, host, port, tls: 'none', ...more })
+
+const setRules = (service: TestService, ...items: { match: unknown; levels: unknown }[]) =>
+  ok(service, 'PUT', '/sendwright/v1/relay-rules', { items })
+
+const inOrder = (...names: string[]) => names.map((relay) => [{ relay }])
+
+const recipients = (count: number, domain = 'example.net') =>
+  Array.from({ length: count }, (_, index) => `user${index}@${domain}`)
+
+const recipientsOf = (...sinks: Sink[]) =>
+  sinks.flatMap(({ messages }) => messages.flatMap(({ envelope }) => envelope.to)).sort()
+
+const arrived = (count: number, ...sinks: Sink[]) =>
+  eventually(`${count} messages`, async () => recipientsOf(...sinks).length >= count)
+
+async function stateOf(service: TestService, name: string) {
+  const { state } = await ok(service, 'GET', `${PATH}/${name}`)
+  return state as { word: string; why: string | null }
+}
+
+async function deliveriesOf(service: TestService, { body }: Answer) {
+  const id = encodeURIComponent(body.id.slice(1, -1))
+  const { items } = await ok(service, 'GET', `/sendwright/v1/messages/${id}/deliveries?limit=100`)
+  return items as { id: string; state: string; lane: string }[]
+}
+
+async function dialogueOf(service: TestService, id: string): Promise<string> {
+  const { items } = await ok(service, 'GET', `/sendwright/v1/deliveries/${id}/transcript`)
+  return (items as { lines: { line: string }[] }[])
+    .flatMap(({ lines }) => lines.map(({ line }) => line))
+    .join('\n')
+}
+
+test('relays that die, refuse, answer 421 or have a wrong certificate: each message arrives once', async (t) => {
+  const wrong = await sinkFor(t, { tls: selfSigned(['other.example']), auth: ACCOUNT })
+  const locked = await sinkFor(t, { auth: { ...ACCOUNT, password: 'changed' } })
+  const dying = await sinkFor(t)
+  const busy = await sinkFor(t)
+  const good = await sinkFor(t, { auth: ACCOUNT })
+  const gone = await createSink()
+  await gone.close()
+  // Takes 5, then breaks off in the middle of the dialogue, for ever.
+  dying.on('RCPT TO', (session) => {
+    if (dying.messages.length < 5) return '250 ok'
+    session.drop(true)
+    return null
+  })
+  busy.on('MAIL FROM', (session) => {
+    if (busy.messages.length < 5) return '250 ok'
+    session.write('421 4.3.2 going down\r\n')
+    session.drop()
+    return null
+  })
+  const service = await start(t)
+  await addRelay(service, 'gone', gone)
+  await addRelay(service, 'wrong', wrong, { tls: 'starttls', login: LOGIN })
+  await addRelay(service, 'locked', locked, { login: LOGIN })
+  await addRelay(service, 'dying', dying, { limits: { connections: 1 } })
+  await addRelay(service, 'busy', busy, { limits: { connections: 1 } })
+  await addRelay(service, 'good', good, { login: LOGIN })
+  await setRules(service, { match: {}, levels: inOrder('gone', 'wrong', 'locked', 'dying', 'busy', 'good') })
+
+  const to = recipients(60)
+  const sent = await service.send({ to })
+  await arrived(60, dying, busy, good)
+  assert.deepEqual(recipientsOf(dying, busy, good), [...to].sort())
+  assert.equal(recipientsOf(wrong, locked).length, 0)
+  assert.equal(
+    wrong.commands.filter(([, line]) => line.startsWith('AUTH')).length,
+    0,
+    'no AUTH to the wrong one',
+  )
+  assert.equal(dying.messages.length, 5)
+
+  for (const name of ['gone', 'wrong', 'locked', 'dying', 'busy'])
+    assert.equal((await stateOf(service, name)).word, 'closed', name)
+  assert.match((await stateOf(service, 'wrong')).why ?? '', /certificate/)
+  assert.match((await stateOf(service, 'locked')).why ?? '', /535/)
+  assert.equal((await stateOf(service, 'good')).word, 'open')
+
+  const deliveries = await eventually('all settled', async () => {
+    const all = await deliveriesOf(service, sent)
+    return all.every(({ state }) => state === 'delivered') && all
+  })
+  const dialogues = await Promise.all(deliveries.map(({ id }) => dialogueOf(service, id)))
+  assert.ok(dialogues.some((text) => /535/.test(text) && /^AUTH [A-Z0-9-]+/m.test(text)))
+  assert.ok(dialogues.some((text) => /421 4\.3\.2 going down/.test(text)))
+  assert.ok(!dialogues.join().includes(Buffer.from(`\0user\0relay-secret`).toString('base64')))
+})
+
+test('what may have been accepted goes to no other relay', async (t) => {
+  const [first, second] = [await sinkFor(t), await sinkFor(t)]
+  first.dropAt('DATA-DOT', { times: 1, accept: true })
+  const service = await start(t)
+  await addRelay(service, 'first', first)
+  await addRelay(service, 'second', second)
+  await setRules(service, { match: {}, levels: inOrder('first', 'second') })
+  const unknown = await service.send({ to: 'a@example.net' })
+  await first.waitFor(1)
+  await eventually('deferred', async () => (await service.events('?event=failed')).length === 1)
+  await service.send({ to: 'b@example.net' })
+  await first.waitFor(2)
+  assert.deepEqual(recipientsOf(first, second), ['a@example.net', 'b@example.net'])
+  const [waiting] = await deliveriesOf(service, unknown)
+  assert.deepEqual([waiting?.state, waiting?.lane], ['queued', 'any/relay:first'])
+})
+
+test('rules: domain, recipient, provider, account, weights, and direct as a choice', async (t) => {
+  const dns = await createDnsServer()
+  t.after(() => dns.close())
+  const mx = await sinkFor(t, { host: '127.0.88.1', port: 2588 })
+  dns.set('receiver.example', 'MX', [[10, 'mx.receiver.example']])
+  dns.set('mx.receiver.example', 'A', [mx.host])
+  const [one, two, other] = [await sinkFor(t), await sinkFor(t), await sinkFor(t)]
+  const service = await start(t, {
+    SENDWRIGHT_DELIVERY: `smtp://${other.host}:${other.port}`,
+    SENDWRIGHT_DNS: `${dns.host}:${dns.port}`,
+    SENDWRIGHT_MX_PORT: String(mx.port),
+    SENDWRIGHT_ALLOW_NETWORKS: '127.0.0.0/8',
+  })
+  await addRelay(service, 'one', one)
+  await addRelay(service, 'two', two)
+  await setRules(
+    service,
+    { match: { recipient_domain: '*.edu', domain: service.domain }, levels: inOrder('one') },
+    { match: { domain: '*.elsewhere.example' }, levels: inOrder('two') },
+    { match: { recipient_domain: 'receiver.example' }, levels: inOrder('direct') },
+    {
+      match: { recipient_domain: 'gmail.com' },
+      levels: [
+        [
+          { relay: 'one', weight: 3 },
+          { relay: 'two', weight: 1 },
+        ],
+      ],
+    },
+  )
+  await service.send({ to: ['a@mit.edu', 'a@receiver.example', 'a@example.net'] })
+  await arrived(3, one, mx, other)
+  assert.deepEqual(
+    [recipientsOf(one), recipientsOf(mx), recipientsOf(other)],
+    [['a@mit.edu'], ['a@receiver.example'], ['a@example.net']],
+  )
+  await service.send({ to: recipients(200, 'gmail.com') })
+  await arrived(201, one, two)
+  const share = one.messages.length - 1
+  assert.ok(share > 110 && share < 185, `${share} of 200 by weight 3 of 4`)
+})
+
+test('o:relay within the rights of the account', async (t) => {
+  const [one, two] = [await sinkFor(t), await sinkFor(t)]
+  const service = await start(t)
+  await addRelay(service, 'one', one)
+  await addRelay(service, 'two', two)
+  await setRules(service, { match: {}, levels: inOrder('one') })
+  await service.send({ to: 'a@example.net', 'o:relay': 'two' })
+  await two.waitFor(1)
+  const unknown = await service.send({ to: 'a@example.net', 'o:relay': 'three' })
+  assert.deepEqual(
+    [unknown.status, unknown.body.message],
+    [400, "three is not a valid relay (value of 'o:relay')"],
+  )
+  const mime = `From: a@${service.domain}\r\nTo: b@example.net\r\nSubject: x\r\nX-Service-Relay: two\r\n\r\nHi\r\n`
+  const { status } = await service.call('POST', `/v3/${service.domain}/messages.mime`, {
+    form: { to: 'b@example.net', message: new File([mime], 'message') },
+  })
+  assert.equal(status, 200)
+  await two.waitFor(2)
+  assert.equal(one.messages.length, 0)
+  assert.doesNotMatch(two.messages[1]?.raw.toString() ?? '', /X-Service-Relay/)
+})
+
+test('a pause, a limit of size and a limit of the day send mail to the next choice', async (t) => {
+  const [one, two] = [await sinkFor(t), await sinkFor(t)]
+  const service = await start(t)
+  await addRelay(service, 'one', one, { limits: { max_message_size: 20_000, messages_per_day: 2 } })
+  await addRelay(service, 'two', two)
+  // Larger than all: it fails at once.
+  await setRules(service, { match: {}, levels: inOrder('one') })
+  await service.send({ to: 'huge@example.net', text: 'x'.repeat(30_000) })
+  const [failed] = await eventually('failed', async () => {
+    const events = await service.events('?event=failed&severity=permanent')
+    return events.length > 0 && events
+  })
+  assert.equal((failed?.['delivery-status'] as { code: number })?.code, 554)
+  await setRules(service, { match: {}, levels: inOrder('one', 'two') })
+  await service.send({ to: 'large@example.net', text: 'x'.repeat(30_000) })
+  await two.waitFor(1)
+  await ok(service, 'PUT', `${PATH}/one/pause?reason=maintenance`)
+  await service.send({ to: 'paused@example.net' })
+  await two.waitFor(2)
+  assert.equal((await ok(service, 'DELETE', `${PATH}/one/pause`)).pause, null)
+  await service.send({ to: recipients(5) })
+  await arrived(7, one, two)
+  assert.equal(one.messages.length, 2)
+  assert.equal((await ok(service, 'GET', `${PATH}/one`)).used_today, 2)
+  await service.restart()
+  await service.send({ to: 'later@example.net' })
+  await arrived(8, one, two)
+  assert.equal(one.messages.length, 2, 'the count outlives a restart')
+})
+
+test('mail that no relay can take waits, and goes as soon as one is tried with success', async (t) => {
+  const one = await sinkFor(t, { auth: ACCOUNT })
+  const service = await start(t)
+  await addRelay(service, 'one', one, { login: { ...LOGIN, password: 'wrong' } })
+  await setRules(service, { match: {}, levels: inOrder('one') })
+  await service.send({ to: 'a@example.net' })
+  await eventually('closed', async () => (await stateOf(service, 'one')).word === 'closed')
+  const trial = { from: `a@${service.domain}`, to: 'b@example.net' }
+  const refused = await ok(service, 'POST', `${PATH}/one/test`, trial)
+  assert.equal(refused.accepted, false)
+  assert.match(refused.result, /535/)
+  const { host, port } = one
+  await ok(service, 'PUT', `${PATH}/one`, { host, port, tls: 'none', login: LOGIN })
+  const accepted = await ok(service, 'POST', `${PATH}/one/test`, trial)
+  assert.equal(accepted.accepted, true)
+  assert.ok(accepted.lines.some(({ line }: { line: string }) => line.startsWith('AUTH ')))
+  assert.ok(!JSON.stringify(accepted).includes('relay-secret'))
+  assert.equal((await stateOf(service, 'one')).word, 'open')
+})
+
+test('smtps:// is TLS from the first byte', async (t) => {
+  const sink = await sinkFor(t, { tls: { ...selfSigned(['localhost']), implicit: true } })
+  const service = await start(t, { SENDWRIGHT_DELIVERY: `smtps://${sink.host}:${sink.port}` })
+  await service.send({ to: 'a@example.net' })
+  const [message] = await sink.waitFor(1)
+  assert.equal(message?.tls, true)
+  const relay = await ok(service, 'GET', `${PATH}/default`)
+  assert.deepEqual([relay.from_setting, relay.tls, relay.login], [true, 'implicit', null])
+  assert.equal((await service.call('DELETE', `${PATH}/default`)).status, 400)
+})
