@@ -1570,6 +1570,7 @@ export interface Relay {
   /** Login; null: none */ login: { mechanism: 'auto' | 'plain' | 'login' | 'cram-md5' | 'xoauth2' | 'oauthbearer'; username: string; has_password: boolean; oauth: { token_url: string; client_id: string; scope: string | null; grant: 'client_credentials' | 'refresh_token' | 'jwt_bearer'; client_auth: 'body' | 'basic'; has_client_secret: boolean; has_refresh_token: boolean; expires_at: string | null; error: string | null; error_at: string | null } | null } | null
   /** Limits */ limits: { connections: number | null; messages_per_connection: number | null; messages_per_second: number | null; messages_per_day: number | null; max_message_size: number | null }
   /** What it changes in messages */ alters: { return_path: boolean; message_id: boolean }
+  /** Envelope sender of all its mail; null: a return path for each delivery */ return_path: string | null
   /** Accounts whose messages may ask for it with o:relay; the first account always may */ offered_to: 'all' | string[]
   /** Whether it is used */ state: { word: 'open' | 'closed' | 'probing'; why: string | null; since: string | null; until: string | null; times: number }
   /** It gets no mail; null: it is not paused */ pause: { reason: string; since: string; until: string | null } | null

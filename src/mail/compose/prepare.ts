@@ -222,6 +222,9 @@ async function signedDelivery(
     primaryDkim: signing[0] ? `${signing[0].selector}._domainkey.${signing[0].domain}` : null,
     windowIsSenders: options.deliverWithinMs !== null,
     sourceHeader,
+    ...((asItCame || isSuppressed('Sid', options.suppressHeaders)) && {
+      sidField: `${parts.headerPrefix}Sid: ${target.delivery.sid}`,
+    }),
     traceparent: options.traceparent,
     ...(!message.composed && { toSevenBit: () => sevenBit(copy.message, message, signed) }),
   }

@@ -38,6 +38,11 @@ export type Prepared =
       windowIsSenders?: boolean
       /** Name of a header field to add with the source address of the connection; null or absent: none. */
       sourceHeader?: string | null
+      /**
+       * The field that names the delivery, for a relay that replaces the return path: it is added there if the sender
+       * suppresses it, or the mail is forwarded. Absent: the message has it.
+       */
+      sidField?: string
       /** The span of its acceptance; undefined or absent: the message is not traced. */
       traceparent?: string | undefined
     }

@@ -389,6 +389,7 @@ export interface RelayRow {
   messages_per_connection: number | null; messages_per_second: number | null; messages_per_day: number | null
   max_message_size: number | null; alters_return_path: Flag; alters_message_id: Flag
   offered_json: string | null; revision: number; created_at: number; updated_at: number
+  return_path: string | null
 }
 export interface RemovedUsageRow {
   account_id: string; domain_id: string; month_at: number; accepted: number

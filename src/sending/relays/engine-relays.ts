@@ -109,6 +109,8 @@ export function createEngineRelays(parts: EngineRelayParts): EngineRelays {
       },
       limits: laneLimitsOf(limits, parts.connections),
       sizeMax: limits.max_message_size,
+      returnPath: relay.returnPath,
+      losesReturnPath: relay.alters.return_path,
     }
   }
 

@@ -7,6 +7,7 @@ import { confidentialUrl, hostName } from '../../platform/config/parsers.ts'
 import type { DeliveryMode } from '../../platform/config/sending.ts'
 import type { RelayRow } from '../../platform/store/schema.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
+import { AddressSyntaxError, bareAddress, parseMailbox } from '../../protocols/mime/address.ts'
 import { DIRECT, type GivenRelay, type RelayView } from './shapes.ts'
 
 type Tls = RelayView['tls']
@@ -50,6 +51,8 @@ export interface Relay {
   secrets: Readonly<Record<Secret, Uint8Array | null>>
   limits: RelayView['limits']
   alters: RelayView['alters']
+  /** The envelope sender of all its mail; null: a return path for each delivery. */
+  returnPath: string | null
   /** Null: to all accounts. */
   offeredTo: readonly string[] | null
   /** Changes with where and how to connect: connections opened before are not used. */
@@ -105,6 +108,7 @@ export function relayOfSetting(mode: DeliveryMode, sealer: Pick<Sealer, 'seal'>)
       : NO_SECRETS,
     limits: NO_LIMITS,
     alters: { return_path: false, message_id: false },
+    returnPath: null,
     offeredTo: null,
     revision: 0,
     createdAt: null,
@@ -145,6 +149,7 @@ export function relayOfRow(row: RelayRow): Relay {
       return_path: Number(row.alters_return_path) === 1,
       message_id: Number(row.alters_message_id) === 1,
     },
+    returnPath: row.return_path,
     offeredTo: row.offered_json === null ? null : (JSON.parse(row.offered_json) as string[]),
     revision: Number(row.revision),
     createdAt: Number(row.created_at),
@@ -167,6 +172,7 @@ export function rowOfRelay(relay: Relay, now: number): RelayRow {
     ...limits,
     alters_return_path: alters.return_path ? 1 : 0,
     alters_message_id: alters.message_id ? 1 : 0,
+    return_path: relay.returnPath,
     offered_json: offeredTo === null ? null : JSON.stringify(offeredTo),
     revision: relay.revision,
     created_at: relay.createdAt ?? now,
@@ -195,11 +201,16 @@ export function givenRelay(
   const port = given.port ?? PORTS[tls]
   const login = loginOf(given.login ?? null)
   const { limits = {}, alters = {}, offered_to: offered = [] } = given
+  const returnPath = givenReturnPath(given.return_path ?? null)
   return {
     ...{ name, host, port, tls, allowUnverified, login },
     secrets: secretsOf(name, { host, login }, given.login ?? null, before, sealer),
     limits: { ...NO_LIMITS, ...limits },
-    alters: { return_path: alters.return_path ?? false, message_id: alters.message_id ?? false },
+    alters: {
+      return_path: returnPath !== null || (alters.return_path ?? false),
+      message_id: alters.message_id ?? false,
+    },
+    returnPath,
     offeredTo: offered === 'all' ? null : offered,
     revision: (before?.revision ?? 0) + 1,
     createdAt: before?.createdAt ?? null,
@@ -216,6 +227,18 @@ function givenHost(text: string): string {
   } catch {
     throw new BadRequest('Invalid parameter: host')
   }
+}
+
+/** One address in ASCII, since a relay that wants a certain one need not know SMTPUTF8. */
+function givenReturnPath(text: string | null): string | null {
+  if (text === null) return null
+  try {
+    const address = bareAddress(parseMailbox(text))
+    if (/^[!-~]+$/.test(address)) return address
+  } catch (error) {
+    if (!(error instanceof AddressSyntaxError)) throw error
+  }
+  throw new BadRequest('Invalid parameter: return_path')
 }
 
 type GivenLogin = NonNullable<GivenRelay['login']>
@@ -319,6 +342,7 @@ export function relayView(relay: Relay, state: TokenState, now: RelayNow): Relay
     },
     limits: relay.limits,
     alters: relay.alters,
+    return_path: relay.returnPath,
     offered_to: relay.offeredTo ?? 'all',
     ...now,
     created_at: isoTime(relay.createdAt),

@@ -40,11 +40,17 @@ eachDatabase((database) => {
     const { status, body } = await service.call('PUT', `${RELAYS}/ses`, { json: moved })
     assert.deepEqual([status, body.message], [400, 'Missing mandatory parameter: password'])
 
-    const { login } = await ok('POST', RELAYS, {
+    const {
+      login,
+      return_path: returnPath,
+      alters,
+    } = await ok('POST', RELAYS, {
       name: 'm365',
       host: 'smtp.office365.example',
       login: M365,
+      return_path: 'app@example.com',
     })
+    assert.deepEqual([returnPath, alters], ['app@example.com', { return_path: true, message_id: false }])
     const { token_url, client_id, scope, grant } = M365.oauth
     assert.deepEqual(login.oauth, {
       ...{ token_url, client_id, scope, grant, client_auth: 'body' },
@@ -115,6 +121,8 @@ test('what a relay must not be', async (t) => {
   const lines = { ...M365, oauth: { ...M365.oauth, client_secret: 'a\r\nb' } }
   await refused({ name: 'x', host, login: lines }, /client_secret/)
   await refused({ name: 'x', host, limits: { connections: 0 } }, /limits\.connections/)
+  for (const address of ['nobody', 'a@b.example, c@d.example', 'ü@b.example', '<>', 'a@b.example\r\nX: y'])
+    await refused({ name: 'x', host, return_path: address }, /return_path/)
   await refused(
     { items: [{ match: {}, levels: [[{ relay: 'nobody' }]] }] },
     /no relay "nobody"/,

@@ -22,7 +22,7 @@ const RULES_PATH = '/sendwright/v1/relay-rules'
 const COMMON = { tag: 'Relays' } as const
 const READ = { area: 'account', access: 'read', only: 'first' } as const
 const WRITE = { area: 'account', access: 'write', only: 'first' } as const
-const GIVEN = ['host', 'port', 'tls', 'allow_unverified', 'limits', 'alters', 'offered_to']
+const GIVEN = ['host', 'port', 'tls', 'allow_unverified', 'limits', 'alters', 'return_path', 'offered_to']
 const NOT_FOUND = 'Relay not found'
 
 const REASON_LENGTH_MAX = 1_000

@@ -73,6 +73,12 @@ const ALTERS = {
   return_path: flag('It replaces the return path, so that bounces do not come back to it'),
   message_id: flag('It replaces the Message-Id'),
 }
+const RETURN_PATH = nullable(
+  text('Envelope sender of all its mail; null: a return path for each delivery', {
+    example: 'bounces@example.com',
+    only: { minLength: 3, maxLength: 320 },
+  }),
+)
 const OFFERED = either(
   'Accounts whose messages may ask for it with o:relay; the first account always may',
   constant('All', 'all'),
@@ -109,6 +115,7 @@ export const RELAY = named('Relay', 'A server that takes mail for others', {
   ),
   limits: object('Limits', COUNTS),
   alters: object('What it changes in messages', ALTERS),
+  return_path: RETURN_PATH,
   offered_to: OFFERED,
   state: object('Whether it is used', {
     word: oneOf('closed: not before `until`; probing: single messages try it again', [
@@ -199,6 +206,7 @@ const GIVEN_FIELDS = {
       message_id: optional(ALTERS.message_id),
     }),
   ),
+  return_path: optional(RETURN_PATH),
   offered_to: optional(OFFERED),
 }
 

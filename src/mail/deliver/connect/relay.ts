@@ -20,6 +20,10 @@ export interface RelayHop {
   limits: LaneLimits
   /** Bytes; null: no limit of ours. */
   sizeMax: number | null
+  /** The only envelope sender that it takes; absent or null: any. */
+  returnPath?: string | null
+  /** Bounces do not come back to the return path, so that the header must name the delivery. */
+  losesReturnPath?: boolean
   /** Connections that were opened under another one are not used. */
   revision: number
 }

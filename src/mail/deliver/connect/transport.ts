@@ -360,16 +360,20 @@ async function contentFor(
 }
 
 function transactionOf(
-  { lane, prepared, recipient, beforeFinalDot }: Attempt,
+  { prepared, recipient, relay, beforeFinalDot }: Attempt,
   content: Content,
   { localAddress }: SmtpConnection,
 ): Transaction {
+  const { sourceHeader, sidField } = prepared
+  const named = relay?.losesReturnPath ? withField(content, sidField) : content
   return {
-    returnPath: prepared.returnPath,
+    returnPath: relay?.returnPath ?? prepared.returnPath,
     recipients: [recipient],
-    ...withSource(content, prepared.sourceHeader, sourceIp(lane) ?? localAddress),
+    ...withField(
+      named,
+      sourceHeader && localAddress !== null ? `${sourceHeader}: ${localAddress}` : undefined,
+    ),
     utf8: prepared.utf8,
-    requireTls: prepared.tls.required === 'requiretls',
     beforeFinalDot: async () => {
       await beforeFinalDot()
       failPoint('dot-before')
@@ -382,14 +386,9 @@ function outcomeOfSent({ data, recipients }: TransactionResult): Outcome {
   return reply ? outcomeOfReply(reply, reply === data) : connectionFailure('no answer to the recipient')
 }
 
-/** The message with the field that names the address it is sent from. */
-function withSource(
-  { message, sizeBytes }: Content,
-  sourceHeader: string | null | undefined,
-  ip: string | null,
-): Content {
-  if (!sourceHeader || ip === null) return { message, sizeBytes }
-  const field = `${sourceHeader}: ${ip}`
+/** The message with a field at the end of its header, outside its signatures; undefined: as it is. */
+function withField({ message, sizeBytes }: Content, field: string | undefined): Content {
+  if (field === undefined) return { message, sizeBytes }
   return {
     message: { ...message, headers: [...message.headers, field] },
     sizeBytes: sizeBytes + field.length + 2,
