@@ -301,7 +301,10 @@ async function keysFor(parts: PrepareParts, record: MessageRecord, domain: Domai
   const keys = await parts.signingKeys.active(domain.dkimAuthority)
   const rsa = keys.filter((key) => key.algorithm === 'rsa')
   const turn = rsa[Math.floor(record.createdAt) % Math.max(rsa.length, 1)]
-  const second = await secondaryKey(parts.secondaryKeys, record.accountId, record.options)
+  const { secondaryDkim, secondaryDkimPublic } = record.options
+  const second =
+    secondaryDkim &&
+    (await secondaryKey(parts.secondaryKeys, record.accountId, secondaryDkim, secondaryDkimPublic))
   return [
     ...(turn ? [turn] : []),
     ...keys.filter((key) => key.algorithm === 'ed25519'),

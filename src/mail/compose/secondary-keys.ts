@@ -5,7 +5,7 @@ import type { Resolver } from '../../protocols/dns/resolver.ts'
 import type { SigningKeys } from '../../sending/domains/keys/signing-keys.ts'
 import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
 import { isProven, ownerOf } from '../../sending/domains/names/name-owner.ts'
-import type { KeyName, MessageOptions } from '../record/options.ts'
+import type { KeyName } from '../record/options.ts'
 
 export interface SecondaryKeys {
   /** The active key of that name if the account owns it, else null. */
@@ -18,19 +18,20 @@ export interface SecondaryKeys {
   ): Promise<boolean>
 }
 
-/** The key to sign with in addition to the domain's own, under its public name if DNS confirms that; null: none. */
+/**
+ * The key `name` to sign with in addition to the domain's own, under the name `published` if DNS confirms that; null: the account
+ * has no such key.
+ */
 export async function secondaryKey(
   keys: SecondaryKeys,
   accountId: string,
-  { secondaryDkim, secondaryDkimPublic }: MessageOptions,
+  name: KeyName,
+  published: KeyName | null,
 ): Promise<SigningKey | null> {
-  if (secondaryDkim === null) return null
-  const key = await keys.find(accountId, secondaryDkim)
-  if (!key || !secondaryDkimPublic) return key
-  const isPublished = await keys.isPublished(accountId, secondaryDkimPublic, key)
-  return isPublished
-    ? { ...key, domain: secondaryDkimPublic.domain, selector: secondaryDkimPublic.selector }
-    : key
+  const key = await keys.find(accountId, name)
+  if (!key || !published) return key
+  const isPublished = await keys.isPublished(accountId, published, key)
+  return isPublished ? { ...key, domain: published.domain, selector: published.selector } : key
 }
 
 /** Finds keys among the account's own domains, and their names in DNS. */

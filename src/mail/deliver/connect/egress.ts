@@ -18,8 +18,8 @@ const HERE: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '::1'])
 type Way = Pick<ConnectOptions, 'localAddress' | 'dial'>
 
 export interface Egress {
-  /** For connections from the address to a host; null: the system chooses an address. */
-  wayFrom(ip: string | null, host: string): Way
+  /** For connections from the address to a host. */
+  wayFrom(ip: string, host: string): Way
   /** Whether its proxy has failed lately. In memory: asked for each attempt. */
   isDown(ip: string): boolean
   /** When mail that waits for the address is to be looked at again, in Unix milliseconds. */
@@ -56,7 +56,6 @@ export function createEgress(
   const leftMs = (ip: string) => (downUntil.get(ip) ?? 0) - clock.monotonic()
   return {
     wayFrom(ip, host) {
-      if (ip === null) return {}
       const way = ways.get(ip)
       if (way === undefined) return { localAddress: ip }
       return way.dial !== undefined && HERE.has(host) ? {} : way

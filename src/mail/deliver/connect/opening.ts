@@ -120,10 +120,11 @@ export class Opener {
     transcript: TranscriptRecorder,
   ): ConnectOptions {
     const { direct, heloName, tlsOptions, clock, egress } = this.#parts
+    const from = sourceIp(lane)
     return {
       host: target.address,
       port: direct.port,
-      ...egress.wayFrom(sourceIp(lane), target.address),
+      ...(from !== null && egress.wayFrom(from, target.address)),
       heloName: sourceHelo(lane) ?? heloName,
       serverName: target.name,
       tls: mode,
