@@ -133,6 +133,7 @@ export function createSources(parts: SourceParts): Sources {
   }
 
   function hostSource({ account_id: accountId, source_key: key = '' }: Routed): Source | null {
+    if (!key.startsWith(REQUESTED)) return null
     const { ip } = readKey(addressPart(key)).requested
     return ip !== null && ownerOf(accountId) === firstAccountId && host.has(ip) ? { ip, helo: null } : null
   }

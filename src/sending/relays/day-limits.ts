@@ -3,11 +3,11 @@
  * (sending/ips/warmup/allowances.ts): a process takes a few at a time from the row of the day, by a statement that fails if the
  * limit would be passed, and spends them without the database. One that dies loses those few; at a stop they are given back.
  */
+import type { MaybePromise } from '../../base/flow/cache.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
 import type { Allowed } from '../../mail/deliver/contract.ts'
 import { StaleWrite, type Store } from '../../platform/store/store.ts'
-import type { Relay } from './relay.ts'
 
 export type DayLimits = ReturnType<typeof createDayLimits>
 
@@ -91,14 +91,12 @@ export function createDayLimits(store: Store, clock: Clock) {
 
   return {
     /** Whether all messages of this day are used, as far as this process knows. */
-    isUsedUp({ name, limits: { messages_per_day: limit } }: Relay): boolean {
-      if (limit === null) return false
+    isUsedUp(name: string, limit: number): boolean {
       const { left, isUsedUp } = heldOf(name, limit)
       return isUsedUp && left === 0
     },
     /** As `Relays.take`. */
-    take({ name, limits: { messages_per_day: limit } }: Relay) {
-      if (limit === null) return undefined
+    take(name: string, limit: number): MaybePromise<Allowed | null> {
       const held = heldOf(name, limit)
       return held.left > 0 ? spend(held) : takeOne(name, held)
     },

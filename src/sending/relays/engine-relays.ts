@@ -11,6 +11,7 @@ import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import {
   addressPart,
+  RELAY_MARK,
   RELAY_SHARES,
   type RelayRequest,
   relayRequestOf,
@@ -26,7 +27,7 @@ import type { Blocks } from '../ips/blocks/blocks.ts'
 import { requestedPool } from '../ips/source-addresses.ts'
 import { chosenOf, compileRules, type Facts, isDirect, levelsFor, type Rules, withoutAnd } from './choice.ts'
 import { type DayLimits, startOfDay } from './day-limits.ts'
-import type { KnownRelays } from './known-relays.ts'
+import type { KnownRelays, RelayBook } from './known-relays.ts'
 import type { AccessTokens } from './oauth/access-tokens.ts'
 import { DEFAULT_RELAY, openSecret, type Relay } from './relay.ts'
 import { DIRECT } from './shapes.ts'
@@ -79,13 +80,15 @@ interface EngineRelayParts {
 export function createEngineRelays(parts: EngineRelayParts): EngineRelays {
   const { known, days, blocks, tokens, isPaused, domains, sealer, clock, random, firstAccountId } = parts
   const counts = new Map<string, RelayCounts>()
+  let relays: RelayBook['relays'] = new Map()
   let hops: ReadonlyMap<string, RelayHop> = new Map()
   let rules: Rules = compileRules([], DIRECT)
 
   function build(): void {
-    const { relays, rules: list } = known.book()
+    const book = known.book()
+    relays = book.relays
     hops = new Map([...relays].map(([name, relay]) => [name, hopOf(relay)]))
-    rules = compileRules(list, relays.has(DEFAULT_RELAY) ? DEFAULT_RELAY : DIRECT)
+    rules = compileRules(book.rules, relays.has(DEFAULT_RELAY) ? DEFAULT_RELAY : DIRECT)
     for (const name of counts.keys()) if (!relays.has(name)) counts.delete(name)
   }
   build()
@@ -120,11 +123,17 @@ export function createEngineRelays(parts: EngineRelayParts): EngineRelays {
     return found
   }
 
+  /** Messages; null: the relay has no limit, or was removed. */
+  const dayLimitOf = (name: string) => relays.get(name)?.limits.messages_per_day ?? null
+  const isUsedUp = (name: string) => {
+    const limit = dayLimitOf(name)
+    return limit !== null && days.isUsedUp(name, limit)
+  }
+
   function canUse(name: string): boolean {
     if (isDirect(name)) return true
-    const relay = known.book().relays.get(name)
     const site = siteOfRelay(name)
-    if (relay === undefined || isPaused(site) || days.isUsedUp(relay)) return false
+    if (!relays.has(name) || isPaused(site) || isUsedUp(name)) return false
     return blocks.stateOf(ANY_ADDRESS, site) === 'open' || blocks.mayProbe(ANY_ADDRESS, site)
   }
 
@@ -149,6 +158,8 @@ export function createEngineRelays(parts: EngineRelayParts): EngineRelays {
     inUse: () => hops.size > 0,
     choose(delivery, providerOf) {
       const key = keyOf(delivery)
+      // Nothing to choose among.
+      if (rules.list.length === 0 && !key.includes(RELAY_MARK)) return hops.get(DEFAULT_RELAY) ?? null
       const request = relayRequestOf(key)
       return whenKnown(levelsOf(delivery, request, providerOf), (levels) => {
         const spreadBy = `${delivery.recipient_domain} ${addressPart(key)}`
@@ -158,9 +169,8 @@ export function createEngineRelays(parts: EngineRelayParts): EngineRelays {
     byName: (name) => hops.get(name) ?? null,
     isClosed: (name) => !hops.has(name) || blocks.isClosed(ANY_ADDRESS, siteOfRelay(name)),
     nextFree(name) {
-      const relay = known.book().relays.get(name)
       const now = clock.now()
-      if (relay && days.isUsedUp(relay)) {
+      if (isUsedUp(name)) {
         const tomorrow = startOfDay(now) + DAY_MS
         // The limit may have been raised by then.
         return Math.min(tomorrow, now + HOUR_MS) + random() * LOOK_AGAIN_MS
@@ -171,8 +181,8 @@ export function createEngineRelays(parts: EngineRelayParts): EngineRelays {
       )
     },
     take(name) {
-      const relay = known.book().relays.get(name)
-      return relay === undefined ? undefined : days.take(relay)
+      const limit = dayLimitOf(name)
+      return limit === null ? undefined : days.take(name, limit)
     },
     answered({ relay, site, limits }, answer) {
       if (relay === null) return
@@ -197,7 +207,7 @@ export function createEngineRelays(parts: EngineRelayParts): EngineRelays {
     },
     mayAsk(accountId, name) {
       if (accountId === firstAccountId) return isDirect(name) || hops.has(name)
-      const relay = known.book().relays.get(name)
+      const relay = relays.get(name)
       return relay !== undefined && (relay.offeredTo === null || relay.offeredTo.includes(accountId))
     },
     keysFor(keyOf, asked) {

@@ -20,17 +20,20 @@ export interface RelayRequest {
 /** Weights count in twentieths: each share is a group of its own, which costs a search of an index when it is due. */
 export const RELAY_SHARES = 20
 
+/** Begins what a key says of relays; most say nothing. */
+export const RELAY_MARK = '|'
+
 const NO_REQUEST: RelayRequest = { asked: null, share: null, without: [] }
 const RELAY_PART = /^(?:=([^!]+)|~(\d+))?(?:!(.+))?$/
 
 /** The part that names addresses. */
 export function addressPart(key: string): string {
-  const at = key.indexOf('|')
+  const at = key.indexOf(RELAY_MARK)
   return at === -1 ? key : key.slice(0, at)
 }
 
 export function relayRequestOf(key: string): RelayRequest {
-  const at = key.indexOf('|')
+  const at = key.indexOf(RELAY_MARK)
   const match = at === -1 ? null : RELAY_PART.exec(key.slice(at + 1))
   if (match === null) return NO_REQUEST
   const [, asked = null, share, without] = match
@@ -41,5 +44,5 @@ export function relayRequestOf(key: string): RelayRequest {
 export function withRelayRequest(key: string, { asked, share, without }: RelayRequest): string {
   const wanted = asked === null ? (share === null ? '' : `~${share}`) : `=${asked}`
   const failed = without.length === 0 ? '' : `!${without.join(',')}`
-  return wanted + failed === '' ? addressPart(key) : `${addressPart(key)}|${wanted}${failed}`
+  return wanted + failed === '' ? addressPart(key) : addressPart(key) + RELAY_MARK + wanted + failed
 }
