@@ -38,6 +38,7 @@ const NOT_RECORDED = {
   sendMessage: 'each message is an event',
   sendMimeMessage: 'each message is an event',
   resendMessage: 'each message is an event',
+  takeSnsNotification: 'what servers report of mail is an event',
   unsubscribe: 'what recipients do is an event',
   renderTemplate: 'reads only',
   checkMessage: 'sends and changes nothing',
@@ -1022,6 +1023,33 @@ function alertCalls(receiver: string): Planned[] {
   ]
 }
 
+function relayCalls(): Planned[] {
+  const path = '/sendwright/v1/relays'
+  const given = { host: '127.0.0.1', port: 1, tls: 'none' }
+  const json = { ...given, login: { mechanism: 'plain', username: 'u', password: PLANTED } }
+  const rules = { items: [{ match: {}, levels: [[{ relay: 'direct' }]] }] }
+  const arn = 'arn:aws:sns:eu-west-1:123456789012:bounces'
+  const topic = `/sendwright/v1/sns/topics/${encodeURIComponent(arn)}`
+  const one = (action: string, more: object = {}) => ({ action, subject: 'isp', ...more })
+  return [
+    plan('createRelay', `POST ${path}`, one('relay.create', { given }), { json: { name: 'isp', ...json } }),
+    plan('replaceRelay', `PUT ${path}/isp`, one('relay.replace', { given }), { json }),
+    plan('pauseRelay', `PUT ${path}/isp/pause`, one('relay.pause', { given: { reason: 'tests' } }), {
+      form: { reason: 'tests' },
+    }),
+    plan('resumeRelay', `DELETE ${path}/isp/pause`, one('relay.resume')),
+    plan('testRelay', `POST ${path}/isp/test`, one('relay.test'), {
+      json: { from: `a@${NAME}`, to: 'b@example.org' },
+    }),
+    plan('deleteRelay', `DELETE ${path}/isp`, one('relay.delete')),
+    plan('replaceRelayRules', 'PUT /sendwright/v1/relay-rules', one('relay-rules.replace', { subject: '' }), {
+      json: rules,
+    }),
+    plan('addSnsTopic', `PUT ${topic}`, { action: 'sns-topic.add', subject: arn }),
+    plan('deleteSnsTopic', `DELETE ${topic}`, { action: 'sns-topic.delete', subject: arn }),
+  ]
+}
+
 async function start(t: TestContext, database: 'sqlite' | 'postgres') {
   const dns: DnsServer = await createDnsServer()
   const receiver = await createReceiver()
@@ -1076,6 +1104,7 @@ eachDatabase((database) => {
       ...ipCalls(),
       ...webhookCalls(`${receiver.host}:${receiver.port}`),
       ...alertCalls(`${receiver.host}:${receiver.port}`),
+      ...relayCalls(),
       ...templateCalls('domain'),
       ...templateCalls('account'),
       ...listCalls(),

@@ -152,6 +152,8 @@ export const SYSTEM_TEXT = {
     'return-paths': 'Ways back for bounces',
     relays: 'Relays',
     'outbound-port-25': 'Outbound port 25',
+    'public-address': 'Address that receivers see',
+    'egress-proxies': 'Proxies that mail leaves through',
     'reverse-names': 'Reverse names of addresses',
     ipv6: 'IPv6',
     'helo-names': 'Names in EHLO',

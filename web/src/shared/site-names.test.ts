@@ -15,4 +15,5 @@ test('each provider of the shaping has a name, and other sites keep theirs', asy
   )
   assert.equal(new Set(names).size, names.length, 'names are distinct')
   assert.equal(siteName('mx.example.com'), 'mx.example.com')
+  assert.equal(siteName('relay:ses'), 'relay ses')
 })

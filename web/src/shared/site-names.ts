@@ -31,5 +31,5 @@ const NAMES: Readonly<Record<string, string>> = {
   'eu-hosts': 'European mail hosts',
 }
 
-/** The site itself where it has no name here: a domain, or a site of the operator's own file. */
-export const siteName = (site: string): string => NAMES[site] ?? site
+/** The site itself where it has no name here: a domain, or a site of the operator's own file. A relay by its own name. */
+export const siteName = (site: string): string => NAMES[site] ?? site.replace(/^relay:/, 'relay ')

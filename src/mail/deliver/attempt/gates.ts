@@ -8,8 +8,8 @@
  * - proxy: that of the lane's address has failed lately; all that waits in the lane leaves it.
  * - block: the provider takes no mail from the lane's address; all that waits in the lane leaves it.
  * - relay: it is closed, or was removed; all that waits in the lane leaves it.
- * - warm-up, or the messages of a day: the address may send so many messages an hour, the relay gets so many a day. A message takes one when it passes, so this gate is the last,
- *   and is asked once.
+ * - the messages of a day of a relay, and of an hour of an address on warm-up. A message takes one of each when it passes, so
+ *   these gates are the last, and are asked once.
  */
 import { type MaybePromise, whenKnown } from '../../../base/flow/cache.ts'
 import { localFaultOf } from '../../../base/process/system-fault.ts'
@@ -99,12 +99,35 @@ export function passGates(
 ): MaybePromise<Wait | NotTried | Allowed | null> {
   const closed = closedGate(parts, lane, delivery, null)
   if (closed !== null) return closed
-  if (lane.relay !== null) return passRelay(parts, lane.relay)
+  if (lane.relay === null) return passWarmup(parts, lane)
+  return whenKnown(passRelay(parts, lane.relay), (day) => {
+    if (day === null) return passWarmup(parts, lane)
+    return 'giveBack' in day ? whenKnown(passWarmup(parts, lane), (address) => bothOf(day, address)) : day
+  })
+}
+
+/** What both give, or what the second waits for. */
+function bothOf(day: Allowed, address: Wait | NotTried | Allowed | null): Wait | NotTried | Allowed {
+  if (address === null) return day
+  if (!('giveBack' in address)) {
+    day.giveBack()
+    return address
+  }
+  return {
+    giveBack() {
+      day.giveBack()
+      address.giveBack()
+    },
+  }
+}
+
+function passWarmup(
+  { allowances }: GateParts,
+  lane: LaneInfo,
+): MaybePromise<Wait | NotTried | Allowed | null> {
   const ip = sourceIp(lane)
-  if (ip === null) return null
-  const { allowances } = parts
-  const taken = allowances.take(ip, lane.site)
-  if (taken === undefined) return null
+  const taken = ip === null ? undefined : allowances.take(ip, lane.site)
+  if (ip === null || taken === undefined) return null
   const waits: Wait = {
     reason: REASON_WARMUP,
     concerns: 'site',
@@ -113,7 +136,6 @@ export function passGates(
   return allowedOr(taken, waits, 'the allowance of the sending address cannot be read')
 }
 
-/** What a relay sees is its own: an address on warm-up spends nothing of its allowance there. */
 function passRelay({ relays }: GateParts, relay: string): MaybePromise<Wait | NotTried | Allowed | null> {
   const taken = relays.take(relay)
   if (taken === undefined) return null

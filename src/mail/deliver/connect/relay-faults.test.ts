@@ -22,6 +22,9 @@ test('replies of relays that take no more mail, and replies about one message', 
     [450, '4.2.1 The user you are trying to contact is receiving mail too quickly'],
     [550, '5.1.1 No such user'],
     [554, '5.7.1 Message rejected: Email address is not verified'],
+    [552, '5.3.4 Message size exceeds the limit: daily maximum message size limit exceeded'],
+    [552, '5.3.4 Message size limit exceeded'],
+    [450, '4.2.1 The receiving rate limit of this mailbox is exceeded'],
     [250, 'Daily message quota exceeded'],
   ] as const)
     assert.equal(relayFaultOfReply(code, text), null, text)

@@ -48,11 +48,13 @@ const READ_MAX = 1_024
  * sending limit exceeded" (5.4.5), SendGrid "Maximum credits exceeded". A full mailbox of a recipient says none of this.
  */
 const QUOTA = [
-  /\b(?:sending|messages?|messaging|submission|daily|hourly|monthly|relay)\b[^.;]{0,60}?\b(?:quota|limits?|rate)\b[^.;]{0,40}?\b(?:exceeded|reached)\b/i,
-  /\b(?:exceeded|reached)\b[^.;]{0,60}?\b(?:daily|hourly|monthly|sending|messaging)\b[^.;]{0,30}?\b(?:quota|limits?|rate)\b/i,
+  /\b(?:daily|hourly|monthly|sending|submission)\b[^.;]{0,60}?\b(?:quota|limits?|rate)\b[^.;]{0,40}?\b(?:exceeded|reached)\b/i,
+  /\b(?:exceeded|reached)\b[^.;]{0,60}?\b(?:daily|hourly|monthly|sending)\b[^.;]{0,30}?\b(?:quota|limits?|rate)\b/i,
   /\bmaximum credits exceeded\b/i,
   /\b5\.(?:1\.90|7\.708)\b/,
 ]
+/** About one message, or one recipient's mailbox. */
+const NOT_OURS = /\b(?:size|large|mailbox|receiv(?:e[ds]?|ing)|storage|disk)\b/i
 /** No login, or none any more (RFC 4954 §6). */
 const WANTS_LOGIN = new Set([454, 530, 535])
 
@@ -60,9 +62,11 @@ const WANTS_LOGIN = new Set([454, 530, 535])
 export function relayFaultOfReply(code: number, text: string): RelayFault | null {
   if (code < 400) return null
   const read = text.slice(0, READ_MAX)
-  if (WANTS_LOGIN.has(code) || QUOTA.some((pattern) => pattern.test(read))) return SURE
+  if (WANTS_LOGIN.has(code) || isQuota(read)) return SURE
   return code === CODE.leaving ? UNSURE : null
 }
+
+const isQuota = (text: string) => QUOTA.some((pattern) => pattern.test(text)) && !NOT_OURS.test(text)
 
 /** The outcome of a message whose failure is the relay's: the message may be taken later, or elsewhere. */
 export const withoutBlame = (outcome: Outcome): Outcome =>

@@ -360,20 +360,19 @@ async function contentFor(
 }
 
 function transactionOf(
-  { prepared, recipient, relay, beforeFinalDot }: Attempt,
+  { lane, prepared, recipient, relay, beforeFinalDot }: Attempt,
   content: Content,
   { localAddress }: SmtpConnection,
 ): Transaction {
   const { sourceHeader, sidField } = prepared
+  const ip = sourceIp(lane) ?? localAddress
   const named = relay?.losesReturnPath ? withField(content, sidField) : content
   return {
     returnPath: relay?.returnPath ?? prepared.returnPath,
     recipients: [recipient],
-    ...withField(
-      named,
-      sourceHeader && localAddress !== null ? `${sourceHeader}: ${localAddress}` : undefined,
-    ),
+    ...withField(named, sourceHeader && ip !== null ? `${sourceHeader}: ${ip}` : undefined),
     utf8: prepared.utf8,
+    requireTls: prepared.tls.required === 'requiretls',
     beforeFinalDot: async () => {
       await beforeFinalDot()
       failPoint('dot-before')
