@@ -72,8 +72,16 @@ test('a server that does not: the relay says so, and another refresh token sends
   server.valid = 'refresh-new'
   const oauth = { ...login.oauth, refresh_token: 'refresh-new' }
   await call(second, 'PUT', `${RELAYS}/m365`, { ...relay, login: { ...login, oauth } })
-  // At its next attempt; so now.
+  // The refusal has closed the relay; a test that it accepts opens it.
+  const from = `sender@${second.domain}`
+  const { accepted } = await call(second, 'POST', `${RELAYS}/m365/test`, { from, to: 'trial@example.org' })
+  assert.equal(accepted, true)
+  // The first message waits for its next attempt.
   await post(second, { to: 'other@example.org', subject: 'Hello', text: 'Hi.' })
-  await eventually('a message', async () => sink.messages.length > 0)
+  await sink.waitFor(2)
+  assert.deepEqual(
+    sink.messages.flatMap(({ envelope }) => envelope.to),
+    ['trial@example.org', 'other@example.org'],
+  )
   assert.equal(server.used.at(-1), 'refresh-new')
 })

@@ -1,5 +1,6 @@
 /** Mail through relays: which of them gets what, and what happens when one fails (relays.md sections 2 and 4). */
 import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
 import { selfSigned } from '../support/certificates.ts'
 import { createDnsServer } from '../support/dns-server.ts'
@@ -70,6 +71,19 @@ async function dialogueOf(service: TestService, id: string): Promise<string> {
     .join('\n')
 }
 
+const CHALLENGE = '<1896.697170952@relay.example>'
+const DIGEST = createHmac('md5', LOGIN.password).update(CHALLENGE).digest('hex')
+const base64 = (text: string) => Buffer.from(text).toString('base64')
+
+/** Neither the password nor what logs in with it. */
+function hasNoSecret(text: string): void {
+  const { username, password } = LOGIN
+  const response = `${username} ${DIGEST}`
+  for (const secret of [password, base64(password), base64(`\0${username}\0${password}`)])
+    assert.ok(!text.includes(secret), text)
+  for (const secret of [DIGEST, base64(response)]) assert.ok(!text.includes(secret), text)
+}
+
 test('relays that die, refuse, answer 421 or have a wrong certificate: each message arrives once', async (t) => {
   const wrong = await sinkFor(t, { tls: selfSigned(['other.example']), auth: ACCOUNT })
   const locked = await sinkFor(t, { auth: { ...ACCOUNT, password: 'changed' } })
@@ -122,9 +136,9 @@ test('relays that die, refuse, answer 421 or have a wrong certificate: each mess
     return all.every(({ state }) => state === 'delivered') && all
   })
   const dialogues = await Promise.all(deliveries.map(({ id }) => dialogueOf(service, id)))
-  assert.ok(dialogues.some((text) => /535/.test(text) && /^AUTH [A-Z0-9-]+/m.test(text)))
+  assert.ok(dialogues.some((text) => /535/.test(text) && /^AUTH PLAIN \[hidden\]$/m.test(text)))
   assert.ok(dialogues.some((text) => /421 4\.3\.2 going down/.test(text)))
-  assert.ok(!dialogues.join().includes(Buffer.from(`\0user\0relay-secret`).toString('base64')))
+  hasNoSecret(dialogues.join())
 })
 
 test('what may have been accepted goes to no other relay', async (t) => {
@@ -239,7 +253,7 @@ test('a pause, a limit of size and a limit of the day send mail to the next choi
   assert.equal(one.messages.length, 2, 'the count outlives a restart')
 })
 
-test('mail that no relay can take waits, and goes as soon as one is tried with success', async (t) => {
+test('a relay that refuses the login is open again once a test of it succeeds, and its dialogue has no secret', async (t) => {
   const one = await sinkFor(t, { auth: ACCOUNT })
   const service = await start(t)
   await addRelay(service, 'one', one, { login: { ...LOGIN, password: 'wrong' } })
@@ -254,9 +268,43 @@ test('mail that no relay can take waits, and goes as soon as one is tried with s
   await ok(service, 'PUT', `${PATH}/one`, { host, port, tls: 'none', login: LOGIN })
   const accepted = await ok(service, 'POST', `${PATH}/one/test`, trial)
   assert.equal(accepted.accepted, true)
-  assert.ok(accepted.lines.some(({ line }: { line: string }) => line.startsWith('AUTH ')))
-  assert.ok(!JSON.stringify(accepted).includes('relay-secret'))
+  const said = accepted.lines.map(({ line }: { line: string }) => line)
+  assert.ok(said.includes('AUTH PLAIN [hidden]'), said.join('\n'))
+  hasNoSecret(JSON.stringify([refused, accepted]))
   assert.equal((await stateOf(service, 'one')).word, 'open')
+  await service.send({ to: 'c@example.net' })
+  await one.waitFor(2)
+  assert.deepEqual(recipientsOf(one), ['b@example.net', 'c@example.net'])
+})
+
+test('a relay that offers CRAM-MD5 gets no password without TLS, and no dialogue has the digest', async (t) => {
+  const sink = await sinkFor(t)
+  sink.on('EHLO', '250-sink.test\r\n250 AUTH PLAIN LOGIN CRAM-MD5')
+  sink.on('AUTH CRAM-MD5', `334 ${base64(CHALLENGE)}`)
+  const response = base64(`${LOGIN.username} ${DIGEST}`)
+  sink.on(response, '235 2.7.0 welcome')
+  const service = await start(t)
+  await addRelay(service, 'one', sink, { login: LOGIN })
+  await setRules(service, { match: {}, levels: inOrder('one') })
+  const sent = await service.send({ to: 'a@example.net' })
+  await sink.waitFor(1)
+  assert.deepEqual(
+    sink.commands.map(([, line]) => line).filter((line) => line.startsWith('AUTH') || line === response),
+    ['AUTH CRAM-MD5', response],
+  )
+  const [delivery] = await eventually('settled', async () => {
+    const all = await deliveriesOf(service, sent)
+    return all[0]?.state === 'delivered' && all
+  })
+  const lines = (await dialogueOf(service, delivery?.id ?? '')).split('\n')
+  const at = lines.indexOf('AUTH CRAM-MD5')
+  assert.deepEqual(lines.slice(at, at + 4), [
+    'AUTH CRAM-MD5',
+    `334 ${base64(CHALLENGE)}`,
+    '[hidden]',
+    '235 2.7.0 welcome',
+  ])
+  hasNoSecret(lines.join('\n'))
 })
 
 test('smtps:// is TLS from the first byte', async (t) => {

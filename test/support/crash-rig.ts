@@ -27,7 +27,10 @@ export async function queueTotals(service: ServiceProcess): Promise<number> {
   return Object.values(queue).reduce((sum, count) => sum + count, 0)
 }
 
-export function judge(ledger: ReadonlySet<string>, sink: Sink): { lost: string[]; repeated: string[] } {
+export function judge(
+  ledger: ReadonlySet<string>,
+  sink: Pick<Sink, 'messages'>,
+): { lost: string[]; repeated: string[] } {
   const received = new Map<string, number>()
   for (const { raw } of sink.messages) {
     const id = /^message-id: *(<[^>]+>)/im.exec(raw.subarray(0, 8192).toString('latin1'))?.[1] ?? 'none'

@@ -103,7 +103,7 @@ export function levelsFor(
   return list.find((rule) => rule.matches(known))?.levels ?? otherwise
 }
 
-/** `key`: what a delivery without a share is spread by. `canUse`: not closed, paused or used up. */
+/** `key`: what a delivery without a share is spread by. `canUse`: not closed, paused or used up, or its turn to try it. */
 export function chosenOf(
   levels: Levels,
   { share, without }: RelayRequest,
@@ -118,20 +118,38 @@ export function chosenOf(
     .filter(({ length }) => length > 0)
   const candidates = left.length > 0 ? left : levels
   for (const level of candidates) {
-    const usable = level.filter(({ relay }) => canUse(relay))
-    if (usable.length > 0) return weighted(usable, point)
+    const relay = usableOf(level, point, canUse)
+    if (relay !== null) return relay
   }
-  return weighted(candidates[0] as readonly Choice[], point)
+  return weighted(candidates[0] as readonly Choice[], point).choice.relay
 }
 
-function weighted(level: readonly Choice[], point: number): string {
+/** Asks only about the relay that the message would go to: to ask takes the turn of the single message that tries a closed one. */
+function usableOf(
+  level: readonly Choice[],
+  point: number,
+  canUse: (relay: string) => boolean,
+): string | null {
+  let left = level
+  let at = point
+  while (left.length > 0) {
+    const { choice, within } = weighted(left, at)
+    if (canUse(choice.relay)) return choice.relay
+    left = left.filter((other) => other !== choice)
+    at = within
+  }
+  return null
+}
+
+/** `within`: how far the point is in the share of the choice, so that the others share that too. */
+function weighted(level: readonly Choice[], point: number): { choice: Choice; within: number } {
   const total = level.reduce((sum, { weight }) => sum + weight, 0)
   let rest = point * total
-  for (const { relay, weight } of level) {
-    rest -= weight
-    if (rest < 0) return relay
+  for (const choice of level) {
+    if (rest < choice.weight) return { choice, within: rest / choice.weight }
+    rest -= choice.weight
   }
-  return (level.at(-1) as Choice).relay
+  return { choice: level.at(-1) as Choice, within: 0 }
 }
 
 /**
