@@ -135,6 +135,7 @@ const LIMITS = ['connections', 'perConnection', 'perSecond', 'perDay', 'maxSize'
 
 function MoreFields({ form }: { form: Form }) {
   const { values } = form
+  const hasSender = values.sender.trim() !== ''
   return (
     <>
       <details className="queue-filters">
@@ -145,15 +146,22 @@ function MoreFields({ form }: { form: Form }) {
           ))}
         </div>
       </details>
+      <TextInput
+        label={FORM.sender}
+        description={FORM.senderHelp}
+        inputMode="email"
+        {...EXACT}
+        {...form.field('sender')}
+      />
       <Checkbox.Group
         label={FORM.alters}
-        value={[...(values.returnPath ? ['returnPath'] : []), ...(values.messageId ? ['messageId'] : [])]}
+        value={[...(hasSender || values.returnPath ? ['returnPath'] : []), ...(values.messageId ? ['messageId'] : [])]}
         onChange={(chosen) =>
           form.set({ returnPath: chosen.includes('returnPath'), messageId: chosen.includes('messageId') })
         }
       >
         <Stack gap={8} mt={8}>
-          <Checkbox value="returnPath" label={FORM.returnPath} />
+          <Checkbox value="returnPath" label={FORM.returnPath} disabled={hasSender} />
           <Checkbox value="messageId" label={FORM.messageId} />
         </Stack>
       </Checkbox.Group>

@@ -30,6 +30,7 @@ export const rulesQuery = queryOptions({
 /** A relay with its secrets, as it is sent; those that are left out stay. */
 export interface GivenRelay
   extends Pick<Relay, 'host' | 'port' | 'tls' | 'allow_unverified' | 'limits' | 'alters'> {
+  return_path: Relay['return_path']
   offered_to: Relay['offered_to']
   login: GivenLogin | null
 }

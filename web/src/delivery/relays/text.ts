@@ -85,6 +85,8 @@ export const FORM = {
   perSecond: 'Messages per second',
   perDay: 'Messages a day',
   maxSize: 'Largest message, bytes',
+  sender: 'Envelope sender',
+  senderHelp: 'Of all its mail, for a server that takes one only. Empty: each delivery has its own.',
   alters: 'What it changes',
   returnPath: 'It replaces the return path',
   messageId: 'It replaces the Message-Id',
