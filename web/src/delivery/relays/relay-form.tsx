@@ -6,6 +6,7 @@ import { notify } from '../../shared/notices.tsx'
 import { EXACT, useForm } from '../../shared/use-form.ts'
 import { PRESETS, type PresetName } from './presets.ts'
 import { fieldsOf, hasTokens, NEW_RELAY, type RelayFields, relayOf } from './relay-fields.ts'
+import { RelayState } from './relay-state.tsx'
 import { createRelay, RELAYS_KEY, type Relay, replaceRelay } from './relays-api.ts'
 import { FORM, TEXT } from './text.ts'
 
@@ -44,6 +45,7 @@ export function RelayWindow({ relay, onClose }: { relay: Relay | null; onClose: 
       {...form.window}
       onClose={onClose}
     >
+      {relay !== null && <RelayState relay={relay} />}
       {relay === null && (
         <>
           <NativeSelect
@@ -155,7 +157,10 @@ function MoreFields({ form }: { form: Form }) {
       />
       <Checkbox.Group
         label={FORM.alters}
-        value={[...(hasSender || values.returnPath ? ['returnPath'] : []), ...(values.messageId ? ['messageId'] : [])]}
+        value={[
+          ...(hasSender || values.returnPath ? ['returnPath'] : []),
+          ...(values.messageId ? ['messageId'] : []),
+        ]}
         onChange={(chosen) =>
           form.set({ returnPath: chosen.includes('returnPath'), messageId: chosen.includes('messageId') })
         }
