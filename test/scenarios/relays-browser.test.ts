@@ -212,6 +212,41 @@ test('a relay that refuses the login is closed, with its words; a test that it a
   await page.getByText(/^[12] used today/).waitFor()
 })
 
+test('topics of SNS: added by ARN, with an endpoint to copy, and removed', async () => {
+  const arn = 'arn:aws:sns:eu-west-1:123456789012:ses-feedback'
+  const topics = async () =>
+    (await dashboard.service.call('GET', '/sendwright/v1/sns/topics')).body.items as {
+      arn: string
+      endpoint: string
+    }[]
+  for (const look of LOOKS) {
+    const page = await dashboard.open('/delivery/relays', { look })
+    await page.getByText('No topics').waitFor()
+    await page.getByRole('button', { name: 'Add a topic' }).press('Enter')
+    const form = page.getByRole('dialog', { name: 'Add a topic' })
+    await form.getByLabel('ARN').fill('arn:aws:sqs:eu-west-1:123456789012:queue')
+    await form.getByRole('button', { name: 'Add', exact: true }).press('Enter')
+    await form.getByRole('alert').waitFor()
+    await form.getByLabel('ARN').fill(arn)
+    await dashboard.sound(page)
+    await form.getByRole('button', { name: 'Add', exact: true }).press('Enter')
+    const [topic] = await eventually('added', async () => {
+      const found = await topics()
+      return found.length > 0 && found
+    })
+    assert.equal(topic?.arn, arn)
+    await page.getByText('not yet').waitFor()
+    await page.getByRole('button', { name: `Copy the endpoint of ${arn}` }).press('Enter')
+    await page.getByRole('button', { name: 'Copied' }).waitFor()
+    assert.equal(await page.evaluate('navigator.clipboard.readText()'), topic?.endpoint)
+    await dashboard.sound(page)
+    await page.getByRole('button', { name: `Remove ${arn}` }).press('Enter')
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).press('Enter')
+    await page.getByText('No topics').waitFor()
+    assert.deepEqual(await topics(), [])
+  }
+})
+
 test('rules: added, ordered, changed, taken back; a relay that one names cannot be removed', async () => {
   await addRelay('one')
   await addRelay('two')
@@ -273,7 +308,7 @@ test('a reader sees the relays and no button', async () => {
   const page = await dashboard.open('/delivery/relays?add=yes', { key: body.key.secret })
   await page.getByRole('heading', { level: 1 }).waitFor()
   await page.getByText('from SENDWRIGHT_DELIVERY').waitFor()
-  for (const name of ['Add a relay', 'Test default', 'Pause default'])
+  for (const name of ['Add a relay', 'Test default', 'Pause default', 'Add a topic'])
     assert.equal(await page.getByRole('button', { name }).count(), 0, name)
   assert.equal(await page.getByRole('dialog').count(), 0)
 })

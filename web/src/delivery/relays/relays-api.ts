@@ -9,10 +9,13 @@ import { REFRESH_MS } from '../delivery-api.ts'
 export type Relay = Api.Relay
 export type RelayRule = Api.RelayRule
 export type RelayTest = Api.RelayTest
+export type SnsTopic = Api.SnsTopic
 export type Login = NonNullable<Relay['login']>
 
 const BASE = '/sendwright/v1/relays'
 const RULES = '/sendwright/v1/relay-rules'
+const TOPICS = '/sendwright/v1/sns/topics'
+const topicPath = (arn: string) => `${TOPICS}/${encodeURIComponent(arn)}` as const
 const pathOf = (name: string) => `${BASE}/${encodeURIComponent(name)}` as const
 
 /** Prefix of every query about relays. */
@@ -30,6 +33,15 @@ export const rulesQuery = queryOptions({
   queryKey: [RELAYS_KEY, 'rules'],
   queryFn: async ({ signal }) => valueOrThrow(await getJson(RULES, signal)).items,
 })
+
+export const topicsQuery = queryOptions({
+  queryKey: [RELAYS_KEY, 'topics'],
+  queryFn: async ({ signal }) => valueOrThrow(await getJson(TOPICS, signal)).items,
+})
+
+export const addTopic = async (arn: string) => valueOrThrow(await sendJson('PUT', topicPath(arn)))
+
+export const removeTopic = async (arn: string) => valueOrThrow(await sendJson('DELETE', topicPath(arn)))
 
 /** A relay with its secrets, as it is sent; those that are left out stay. */
 export interface GivenRelay

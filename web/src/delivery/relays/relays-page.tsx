@@ -1,4 +1,4 @@
-/** Relays, and the rules that choose among them. Calls /sendwright/v1/relays and /sendwright/v1/relay-rules. */
+/** Relays, the rules that choose among them, and the reports of SES. Calls /sendwright/v1/relays, relay-rules and sns/topics. */
 import { Badge, Button, Group } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
@@ -18,6 +18,7 @@ import { RelayRules } from './relay-rules.tsx'
 import { PauseButton, PauseWindow, RelayState } from './relay-state.tsx'
 import { TestWindow } from './relay-test.tsx'
 import { RELAYS_KEY, type Relay, relaysQuery, removeRelay } from './relays-api.ts'
+import { SnsTopics } from './sns-topics.tsx'
 import { TEXT, TRIAL } from './text.ts'
 import '../delivery.css'
 
@@ -83,8 +84,9 @@ export function RelaysPage() {
         </EmptyState>
       }
     >
-      {/* Once the table above has its height: the panel must not jump. */}
+      {/* Once the table above has its height: the panels must not jump. */}
       {list.data && <RelayRules mayChange={mayChange} />}
+      {list.data && <SnsTopics mayChange={mayChange} />}
       {mayChange && add === 'yes' && <RelayWindow relay={null} onClose={() => change({ add: undefined })} />}
       {mayChange && edited?.from_setting === false && (
         <RelayWindow key={edited.name} relay={edited} onClose={() => change({ edit: undefined })} />

@@ -79,6 +79,27 @@ export const TRIAL = {
   dialogue: 'SMTP dialogue',
 } as const
 
+export const TOPICS = {
+  title: 'Notifications of Amazon SES',
+  lead: 'Topics of SNS that report bounces and complaints. Subscribe the endpoint of a topic by HTTPS; it is confirmed by itself.',
+  none: 'No topics',
+  noneWhy: 'Without one, SES mails bounces to the return path.',
+  add: 'Add a topic',
+  create: 'Add',
+  added: 'Topic added. Subscribe its endpoint in SNS.',
+  arn: 'ARN of the topic',
+  topic: 'Topic',
+  endpoint: 'Endpoint',
+  endpointOf: (arn: string) => `the endpoint of ${arn}`,
+  confirmed: 'Subscribed',
+  notYet: 'not yet',
+  remove: 'Remove',
+  removeOf: (arn: string) => `Remove ${arn}`,
+  removeTitle: 'Remove the topic?',
+  removeWhy: 'Its notifications are refused from now on. Added again it has another endpoint.',
+  removed: 'Topic removed',
+} as const
+
 export const FORM = {
   preset: 'Provider',
   name: 'Name',
