@@ -243,12 +243,18 @@ export const sendJson = <const M extends string, const P extends string>(
   method: M,
   path: Path<M, P>,
   body?: object,
+  timeoutMs?: number,
 ): Got<M, P> =>
   json(
-    request(path, {
-      method,
-      ...(body && { body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } }),
-    }),
+    request(
+      path,
+      {
+        method,
+        ...(body && { body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } }),
+      },
+      actingHeaders,
+      timeoutMs,
+    ),
   )
 
 /** A question that takes a body. */

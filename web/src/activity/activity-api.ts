@@ -26,8 +26,6 @@ export interface LogQuery {
 
 export type DeliveryView = Api.Delivery
 
-export type Dialogue = Api.Transcript
-
 export type Rule = Api.BounceRule
 
 export type StoredMessage = Api.StoredMessage

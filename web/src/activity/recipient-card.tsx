@@ -4,10 +4,11 @@ import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useId, useState } from 'react'
 import { Icon } from '../icons.tsx'
+import { DialogueLines } from '../shared/dialogue-lines.tsx'
 import { lookOf } from '../shared/event-look.ts'
 import { Failure } from '../shared/states.tsx'
 import { Time } from '../shared/time.tsx'
-import type { DeliveryView, Dialogue, LogItem } from './activity-api.ts'
+import type { DeliveryView, LogItem } from './activity-api.ts'
 import { withLocalTimes } from './local-times.ts'
 import { MachineMark } from './machine-mark.tsx'
 import { dialoguesQuery, rulesQuery, timelineQuery } from './message-queries.ts'
@@ -213,40 +214,18 @@ function Dialogues({ delivery }: { delivery: DeliveryView }) {
           {error && <Failure title={TEXT.dialogue} error={error} retry={() => refetch()} />}
           {data?.length === 0 && <p className="dimmed">{TEXT.noDialogue}</p>}
           {data?.map((dialogue) => (
-            <DialogueLines key={dialogue.attempt} dialogue={dialogue} />
+            <DialogueLines
+              key={dialogue.attempt}
+              title={TEXT.attempt(dialogue.attempt)}
+              lines={dialogue.lines}
+            >
+              <span>{dialogue.mx_host}</span>
+              <span className="grow" />
+              <Time at={dialogue.started_at} />
+            </DialogueLines>
           ))}
         </div>
       )}
     </>
-  )
-}
-
-function DialogueLines({ dialogue }: { dialogue: Dialogue }) {
-  const { attempt, started_at, mx_host, lines } = dialogue
-  return (
-    <section className="dialogue" aria-label={TEXT.attempt(attempt)}>
-      <header>
-        <strong>{TEXT.attempt(attempt)}</strong>
-        <span>{mx_host}</span>
-        <span className="grow" />
-        <Time at={started_at} />
-      </header>
-      <ol>
-        {lines.map(({ ms, direction, line }, index) => (
-          <li
-            // biome-ignore lint/suspicious/noArrayIndexKey: lines repeat, and their order is theirs for good
-            key={index}
-            data-direction={direction}
-            data-bad={(direction === 'received' && /^[45]/.test(line)) || undefined}
-          >
-            <span>{ms} ms</span>
-            <span aria-label={direction === 'received' ? 'received' : 'sent'} role="img">
-              {direction === 'received' ? '←' : '→'}
-            </span>
-            <span>{line}</span>
-          </li>
-        ))}
-      </ol>
-    </section>
   )
 }

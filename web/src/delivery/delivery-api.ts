@@ -26,7 +26,7 @@ export type QueueFilter = Partial<Record<FilterName, string>>
 const BASE = '/sendwright/v1/queue'
 /** Prefix of every query about the queue. */
 export const QUEUE_KEY = 'queue'
-const REFRESH_MS = 3_000 // the service keeps its counts for two seconds
+export const REFRESH_MS = 3_000 // the service keeps its counts for two seconds
 
 export const lanesQuery = queryOptions({
   queryKey: [QUEUE_KEY, 'lanes'],

@@ -45,10 +45,13 @@ export const readAddSearch = ({ add }: Record<string, unknown>): AddSearch => (a
 export interface RelaysSearch extends AddSearch {
   /** Name of the relay whose form is open. */
   edit?: string
+  /** That of the relay to pause, and of the one to test. */
+  pause?: string
+  test?: string
 }
 
 export const readRelaysSearch = (search: Record<string, unknown>): RelaysSearch => ({
-  ...searchTexts(search, ['edit']),
+  ...searchTexts(search, ['edit', 'pause', 'test']),
   ...readAddSearch(search),
 })
 

@@ -23,7 +23,7 @@ export const shapingQuery = queryOptions({
 })
 
 /** `seconds` '': until somebody ends it. */
-const untilIn = (seconds: string): Record<string, string> =>
+export const untilIn = (seconds: string): Record<string, string> =>
   seconds === '' ? {} : { until: String(Math.ceil(Date.now() / 1000) + Number(seconds)) }
 
 export const pauseSite = async (site: string, reason: string, seconds: string) =>

@@ -188,12 +188,12 @@ export function OrderButtons(props: {
   )
 }
 
-/** That a site is stopped, until when and why. */
-export function StoppedState({ pause }: { pause: Pause }) {
+/** That a site is stopped, until when and why. `word`: what it is called. */
+export function StoppedState({ pause, word = TEXT.stopped }: { pause: Omit<Pause, 'since'>; word?: string }) {
   return (
     <div>
       <Badge variant="light" tt="none" fw={550} color="red">
-        {TEXT.stopped}
+        {word}
       </Badge>{' '}
       {pause.until !== null && (
         <span className="queue-nowrap">

@@ -19,7 +19,7 @@ export const PRESETS = {
   },
   microsoft: {
     label: 'Microsoft 365',
-    hint: 'The user is the mailbox that sends. Register an application with the right SMTP.SendAsApp, and put your tenant into the token URL.',
+    hint: 'The user is the mailbox that sends, and its address the envelope sender. Register an application with the right SMTP.SendAsApp, and put your tenant into the token URL.',
     fields: {
       ...CLOUD,
       ...{ name: 'microsoft', host: 'smtp.office365.com', mechanism: 'xoauth2', grant: 'client_credentials' },
@@ -29,7 +29,7 @@ export const PRESETS = {
   },
   gmail: {
     label: 'Gmail',
-    hint: 'The user is the address of the account. The refresh token is for an OAuth client of yours.',
+    hint: 'The user is the address of the account, and the envelope sender. The refresh token is for an OAuth client of yours.',
     fields: {
       ...CLOUD,
       ...{ name: 'gmail', host: 'smtp.gmail.com', mechanism: 'xoauth2', grant: 'refresh_token' },

@@ -24,6 +24,8 @@ export interface RelayFields {
   perSecond: string
   perDay: string
   maxSize: string
+  /** Empty: each delivery has a return path of its own. */
+  sender: string
   returnPath: boolean
   messageId: boolean
   offered: 'none' | 'all' | 'listed'
@@ -37,7 +39,7 @@ export const NEW_RELAY: RelayFields = {
   ...{ tokenUrl: '', clientId: '', scope: '', grant: 'client_credentials', clientAuth: 'body' },
   ...{ clientSecret: '', refreshToken: '' },
   ...{ connections: '', perConnection: '', perSecond: '', perDay: '', maxSize: '' },
-  ...{ returnPath: false, messageId: false, offered: 'none', accounts: '' },
+  ...{ sender: '', returnPath: false, messageId: false, offered: 'none', accounts: '' },
 }
 
 const shown = (limit: number | null) => (limit === null ? '' : String(limit))
@@ -59,6 +61,7 @@ export function fieldsOf(relay: Relay): RelayFields {
     perSecond: shown(limits.messages_per_second),
     perDay: shown(limits.messages_per_day),
     maxSize: shown(limits.max_message_size),
+    sender: relay.return_path ?? '',
     ...{ returnPath: alters.return_path, messageId: alters.message_id },
     offered: offered === 'all' ? 'all' : offered.length > 0 ? 'listed' : 'none',
     accounts: offered === 'all' ? '' : offered.join(', '),
@@ -92,6 +95,7 @@ export function relayOf(fields: RelayFields): GivenRelay {
       max_message_size: numberOf(fields.maxSize),
     },
     alters: { return_path: fields.returnPath, message_id: fields.messageId },
+    return_path: fields.sender.trim() || null,
     offered_to: offeredTo(fields),
   }
 }

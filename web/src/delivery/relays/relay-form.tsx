@@ -6,6 +6,7 @@ import { notify } from '../../shared/notices.tsx'
 import { EXACT, useForm } from '../../shared/use-form.ts'
 import { PRESETS, type PresetName } from './presets.ts'
 import { fieldsOf, hasTokens, NEW_RELAY, type RelayFields, relayOf } from './relay-fields.ts'
+import { RelayState } from './relay-state.tsx'
 import { createRelay, RELAYS_KEY, type Relay, replaceRelay } from './relays-api.ts'
 import { FORM, TEXT } from './text.ts'
 
@@ -44,6 +45,7 @@ export function RelayWindow({ relay, onClose }: { relay: Relay | null; onClose: 
       {...form.window}
       onClose={onClose}
     >
+      {relay !== null && <RelayState relay={relay} />}
       {relay === null && (
         <>
           <NativeSelect
@@ -135,6 +137,7 @@ const LIMITS = ['connections', 'perConnection', 'perSecond', 'perDay', 'maxSize'
 
 function MoreFields({ form }: { form: Form }) {
   const { values } = form
+  const hasSender = values.sender.trim() !== ''
   return (
     <>
       <details className="queue-filters">
@@ -145,15 +148,25 @@ function MoreFields({ form }: { form: Form }) {
           ))}
         </div>
       </details>
+      <TextInput
+        label={FORM.sender}
+        description={FORM.senderHelp}
+        inputMode="email"
+        {...EXACT}
+        {...form.field('sender')}
+      />
       <Checkbox.Group
         label={FORM.alters}
-        value={[...(values.returnPath ? ['returnPath'] : []), ...(values.messageId ? ['messageId'] : [])]}
+        value={[
+          ...(hasSender || values.returnPath ? ['returnPath'] : []),
+          ...(values.messageId ? ['messageId'] : []),
+        ]}
         onChange={(chosen) =>
           form.set({ returnPath: chosen.includes('returnPath'), messageId: chosen.includes('messageId') })
         }
       >
         <Stack gap={8} mt={8}>
-          <Checkbox value="returnPath" label={FORM.returnPath} />
+          <Checkbox value="returnPath" label={FORM.returnPath} disabled={hasSender} />
           <Checkbox value="messageId" label={FORM.messageId} />
         </Stack>
       </Checkbox.Group>

@@ -1,4 +1,4 @@
-/** Relays, and the rules that choose among them. Calls /sendwright/v1/relays and /sendwright/v1/relay-rules. */
+/** Relays, the rules that choose among them, and the reports of SES. Calls /sendwright/v1/relays, relay-rules and sns/topics. */
 import { Badge, Button, Group } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
@@ -15,30 +15,38 @@ import { type Lane, lanesQuery } from '../delivery-api.ts'
 import { TEXT as SECTION } from '../text.ts'
 import { RelayWindow } from './relay-form.tsx'
 import { RelayRules } from './relay-rules.tsx'
+import { PauseButton, PauseWindow, RelayState } from './relay-state.tsx'
+import { TestWindow } from './relay-test.tsx'
 import { RELAYS_KEY, type Relay, relaysQuery, removeRelay } from './relays-api.ts'
-import { TEXT } from './text.ts'
+import { SnsTopics } from './sns-topics.tsx'
+import { TEXT, TRIAL } from './text.ts'
 import '../delivery.css'
 
 const route = getRouteApi('/delivery/relays')
 
+/** Which windows open and close. */
+type Changes = { add?: 'yes' | undefined } & { [Name in 'edit' | 'pause' | 'test']?: string | undefined }
+
 export function RelaysPage() {
-  const { add, edit } = route.useSearch()
+  const { add, edit, pause, test } = route.useSearch()
   const navigate = useNavigate({ from: '/delivery/relays' })
   const mayChange = useMay({ area: 'account', access: 'write', only: 'first' })
   const list = useQuery(relaysQuery)
   const lanes = useQuery(lanesQuery)
-  const change = (changes: { add?: 'yes' | undefined; edit?: string | undefined }) =>
+  const change = (changes: Changes) =>
     void navigate({ replace: true, search: (old) => withSearch(old, changes) })
   const button = mayChange && (
     <Button leftSection={<Icon name="plus" size={16} />} onClick={() => change({ add: 'yes' })}>
       {TEXT.add}
     </Button>
   )
-  const edited = list.data?.find(({ name, from_setting }) => name === edit && !from_setting)
+  const named = (name: string | undefined) => list.data?.find((relay) => relay.name === name)
+  const [edited, paused, tested] = [named(edit), named(pause), named(test)]
   const columns: Column<Relay>[] = [
     { header: TEXT.relay, cell: (relay) => <RelayName relay={relay} /> },
+    { header: TEXT.state, cell: (relay) => <RelayState relay={relay} /> },
     { header: TEXT.login, cell: ({ login }) => <LoginState login={login} /> },
-    { header: TEXT.limits, cell: ({ limits }) => limitWords(limits) },
+    { header: TEXT.limits, cell: (relay) => <Limits relay={relay} /> },
     {
       header: TEXT.waiting,
       align: 'end',
@@ -54,10 +62,7 @@ export function RelaysPage() {
       ? [
           {
             ...BUTTONS,
-            cell: (relay: Relay) =>
-              !relay.from_setting && (
-                <RelayButtons relay={relay} onEdit={() => change({ edit: relay.name })} />
-              ),
+            cell: (relay: Relay) => <RelayButtons relay={relay} change={change} />,
           },
         ]
       : []),
@@ -79,12 +84,15 @@ export function RelaysPage() {
         </EmptyState>
       }
     >
-      {/* Once the table above has its height: the panel must not jump. */}
+      {/* Once the table above has its height: the panels must not jump. */}
       {list.data && <RelayRules mayChange={mayChange} />}
+      {list.data && <SnsTopics mayChange={mayChange} />}
       {mayChange && add === 'yes' && <RelayWindow relay={null} onClose={() => change({ add: undefined })} />}
-      {mayChange && edited && (
+      {mayChange && edited?.from_setting === false && (
         <RelayWindow key={edited.name} relay={edited} onClose={() => change({ edit: undefined })} />
       )}
+      {mayChange && paused && <PauseWindow name={paused.name} onClose={() => change({ pause: undefined })} />}
+      {mayChange && tested && <TestWindow name={tested.name} onClose={() => change({ test: undefined })} />}
     </ListPage>
   )
 }
@@ -141,6 +149,15 @@ function limitWords(limits: Relay['limits']): string {
   return words.join(', ') || TEXT.noLimits
 }
 
+function Limits({ relay: { limits, used_today } }: { relay: Relay }) {
+  return (
+    <div>
+      {limitWords(limits)}
+      {used_today !== null && <div className="dimmed queue-small">{TEXT.usedToday(used_today)}</div>}
+    </div>
+  )
+}
+
 /** What the lanes of the relay hold; the one of the setting has a site without a name. */
 function Waiting(props: { lanes: readonly Lane[] | undefined; relay: Relay; of: (lane: Lane) => number }) {
   const { lanes, relay, of } = props
@@ -150,9 +167,28 @@ function Waiting(props: { lanes: readonly Lane[] | undefined; relay: Relay; of: 
   return <Count value={sum} />
 }
 
-function RelayButtons({ relay: { name }, onEdit }: { relay: Relay; onEdit: () => void }) {
+function RelayButtons({ relay, change }: { relay: Relay; change: (changes: Changes) => void }) {
+  const { name } = relay
   return (
     <Group gap="xs" justify="flex-end">
+      <Button
+        variant="default"
+        size="xs"
+        aria-label={TRIAL.testOf(name)}
+        onClick={() => change({ test: name })}
+      >
+        {TRIAL.test}
+      </Button>
+      <PauseButton relay={relay} onPause={() => change({ pause: name })} />
+      {!relay.from_setting && <StoredButtons name={name} onEdit={() => change({ edit: name })} />}
+    </Group>
+  )
+}
+
+/** One that is in the setting is changed there. */
+function StoredButtons({ name, onEdit }: { name: string; onEdit: () => void }) {
+  return (
+    <>
       <Button variant="default" size="xs" aria-label={TEXT.editOf(name)} onClick={onEdit}>
         {TEXT.edit}
       </Button>
@@ -164,6 +200,6 @@ function RelayButtons({ relay: { name }, onEdit }: { relay: Relay; onEdit: () =>
         changes={RELAYS_KEY}
         ask={{ title: TEXT.removeTitle(name), consequence: TEXT.removeWhy }}
       />
-    </Group>
+    </>
   )
 }

@@ -32,6 +32,7 @@ export const TEXT = {
   tokenFailed: 'No access token',
   limits: 'Limits',
   noLimits: 'none',
+  usedToday: (count: number) => `${count.toLocaleString('en')} used today`,
   limitWords: {
     connections: (count: number) => `${count} connections`,
     messages_per_connection: (count: number) => `${count} messages per connection`,
@@ -39,8 +40,64 @@ export const TEXT = {
     messages_per_day: (count: number) => `${count} a day`,
     max_message_size: (bytes: number) => `up to ${Math.round(bytes / 1024)} KB`,
   },
+  state: 'State',
   waiting: 'Waiting',
   due: 'Due',
+} as const
+
+export const STATE = {
+  words: { open: 'Open', closed: 'Closed', probing: 'Tried again' },
+  paused: 'Paused',
+  until: 'until',
+  closedSince: 'Closed since',
+  times: (count: number) => `${count} times in a row`,
+  sinceStart: (accepted: number, failed: number) =>
+    `Since the start: ${accepted.toLocaleString('en')} accepted, ${failed.toLocaleString('en')} failed`,
+  pause: 'Pause',
+  pauseOf: (name: string) => `Pause ${name}`,
+  pauseTitle: (name: string) => `Pause the relay ${name}`,
+  pauseWhy: 'It gets no mail. What would go there goes to the next choice of its rule, or waits.',
+  pausedNow: (name: string) => `Relay ${name} is paused`,
+  resume: 'Resume',
+  resumeOf: (name: string) => `Resume ${name}`,
+  resumed: (name: string) => `Relay ${name} gets mail again`,
+} as const
+
+export const TRIAL = {
+  test: 'Test',
+  testOf: (name: string) => `Test ${name}`,
+  title: (name: string) => `Test the relay ${name}`,
+  why: 'Sends one small message there now, past queue, rules, limits and pause.',
+  from: 'From',
+  to: 'To',
+  send: 'Send',
+  accepted: 'Accepted',
+  notAccepted: 'Not accepted',
+  verified: 'TLS, valid certificate',
+  unverified: 'TLS, certificate not verified',
+  noTls: 'no TLS',
+  dialogue: 'SMTP dialogue',
+} as const
+
+export const TOPICS = {
+  title: 'Notifications of Amazon SES',
+  lead: 'Topics of SNS that report bounces and complaints. Subscribe the endpoint of a topic by HTTPS; it is confirmed by itself.',
+  none: 'No topics',
+  noneWhy: 'Without one, SES mails bounces to the return path.',
+  add: 'Add a topic',
+  create: 'Add',
+  added: 'Topic added. Subscribe its endpoint in SNS.',
+  arn: 'ARN of the topic',
+  topic: 'Topic',
+  endpoint: 'Endpoint',
+  endpointOf: (arn: string) => `the endpoint of ${arn}`,
+  confirmed: 'Subscribed',
+  notYet: 'not yet',
+  remove: 'Remove',
+  removeOf: (arn: string) => `Remove ${arn}`,
+  removeTitle: 'Remove the topic?',
+  removeWhy: 'Its notifications are refused from now on. Added again it has another endpoint.',
+  removed: 'Topic removed',
 } as const
 
 export const FORM = {
@@ -85,6 +142,8 @@ export const FORM = {
   perSecond: 'Messages per second',
   perDay: 'Messages a day',
   maxSize: 'Largest message, bytes',
+  sender: 'Envelope sender',
+  senderHelp: 'Of all its mail, for a server that takes one only. Empty: each delivery has its own.',
   alters: 'What it changes',
   returnPath: 'It replaces the return path',
   messageId: 'It replaces the Message-Id',
