@@ -253,7 +253,7 @@ test('a pause, a limit of size and a limit of the day send mail to the next choi
   assert.equal(one.messages.length, 2, 'the count outlives a restart')
 })
 
-test('a relay that refuses the login is open again once a test of it succeeds, and its dialogue has no secret', async (t) => {
+test('a relay that refuses the login is open again once it is replaced or a test of it succeeds, and its dialogue has no secret', async (t) => {
   const one = await sinkFor(t, { auth: ACCOUNT })
   const service = await start(t)
   await addRelay(service, 'one', one, { login: { ...LOGIN, password: 'wrong' } })
@@ -265,6 +265,14 @@ test('a relay that refuses the login is open again once a test of it succeeds, a
   assert.equal(refused.accepted, false)
   assert.match(refused.result, /535/)
   const { host, port } = one
+  const wrong = { ...LOGIN, password: 'wrong' }
+  assert.equal((await stateOf(service, 'one')).word, 'closed')
+  const replaced = await ok(service, 'PUT', `${PATH}/one`, { host, port, tls: 'none', login: LOGIN })
+  assert.equal(replaced.state.word, 'open')
+  // A message finds the fault that is there again.
+  await ok(service, 'PUT', `${PATH}/one`, { host, port, tls: 'none', login: wrong })
+  await service.send({ to: 'd@example.net' })
+  await eventually('closed again', async () => (await stateOf(service, 'one')).word === 'closed')
   await ok(service, 'PUT', `${PATH}/one`, { host, port, tls: 'none', login: LOGIN })
   const accepted = await ok(service, 'POST', `${PATH}/one/test`, trial)
   assert.equal(accepted.accepted, true)

@@ -58,7 +58,7 @@ export function relayRoutes(parts: RelayRouteParts): Operation[] {
 
 /** What relays there are. */
 function resourceRoutes(
-  { known, states, sealer }: RelayRouteParts,
+  { known, states, sealer, blocks }: RelayRouteParts,
   checkOperator: CheckOperator,
 ): Operation[] {
   return [
@@ -114,7 +114,7 @@ function resourceRoutes(
       audit: { given: GIVEN },
       summary: 'Replace a relay; absent members return to their defaults',
       description:
-        'Absent secrets stay, while they go to the same server: the password with host and user, the others with token URL and client.',
+        'Absent secrets stay, while they go to the same server: the password with host and user, the others with token URL and client. A relay that was closed is open again.',
       auth: WRITE,
       body: RELAY_BODY,
       answers: { 200: RELAY, 404: NOT_FOUND, 409: 'It was changed meanwhile' },
@@ -122,6 +122,8 @@ function resourceRoutes(
         checkOperator(caller)
         const before = known.findStored(path.name)
         await known.replace(givenRelay(path.name, document(), before, sealer))
+        // Whatever closed it may have been mended.
+        await blocks.clear(ANY_ADDRESS, siteOfRelay(path.name))
         return states.one(path.name)
       },
     }),
