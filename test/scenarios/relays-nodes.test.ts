@@ -39,6 +39,9 @@ async function send(node: TestNode, to: string, count = 1): Promise<void> {
   }
 }
 
+const arrived = (sink: Sink, count: number) =>
+  eventually(`${count} messages`, async () => sink.messages.length >= count)
+
 const recipientsOf = ({ messages }: Sink) => messages.map(({ envelope }) => envelope.to[0]?.split('@')[0])
 
 test('a relay that one node adds, changes, pauses or removes is so on the other', async (t) => {
@@ -48,28 +51,28 @@ test('a relay that one node adds, changes, pauses or removes is so on the other'
   await add(one, 'second', second)
   await setOrder(one, 'first', 'second')
   await send(two, 'added')
-  await first.waitFor(1)
+  await arrived(first, 1)
   const state = async () => (await call(two, 'GET', `${PATH}/first`)) as Record<string, unknown>
 
   await call(one, 'PUT', `${PATH}/first`, undefined, bodyOf(third))
   assert.equal((await state())['port'], third.port)
   await send(two, 'changed')
-  await third.waitFor(1)
+  await arrived(third, 1)
 
   await call(one, 'PUT', `${PATH}/first/pause`)
   assert.notEqual((await state())['pause'], null)
   await send(two, 'paused')
-  await second.waitFor(1)
+  await arrived(second, 1)
   // Whichever node made it.
   await call(two, 'DELETE', `${PATH}/first/pause`)
   await send(one, 'resumed')
-  await third.waitFor(2)
+  await arrived(third, 2)
 
   await setOrder(two, 'second')
   await call(two, 'DELETE', `${PATH}/first`)
   await assert.rejects(call(one, 'GET', `${PATH}/first`), /404/)
   await send(one, 'removed')
-  await second.waitFor(2)
+  await arrived(second, 2)
   assert.deepEqual([first, second, third].map(recipientsOf), [
     ['added0'],
     ['paused0', 'removed0'],
@@ -85,8 +88,7 @@ test('both nodes together pass no limit of the day', async (t) => {
   await add(one, 'other', other)
   await setOrder(two, 'limited', 'other')
   await Promise.all([send(one, 'a', 40), send(two, 'b', 40)])
-  await other.waitFor(80 - LIMIT)
-  await limited.waitFor(LIMIT)
+  await eventually('all', async () => limited.messages.length + other.messages.length === 80)
   await eventually('an empty queue', async () => (await queueTotals(one)) === 0)
   assert.deepEqual([limited.messages.length, other.messages.length], [LIMIT, 80 - LIMIT])
   for (const node of [one, two])
@@ -101,7 +103,7 @@ test('a relay that one node closes is closed on the other, and opened by it', as
   await add(one, 'other', other)
   await setOrder(one, 'locked', 'other')
   await send(one, 'first')
-  await other.waitFor(1)
+  await arrived(other, 1)
   const wordOn = async (node: TestNode) =>
     ((await call(node, 'GET', `${PATH}/locked`)) as { state: { word: string } }).state.word
   await eventually('closed on both', async () =>
@@ -110,7 +112,7 @@ test('a relay that one node closes is closed on the other, and opened by it', as
   const tried = () => locked.commands.filter(([, line]) => line.startsWith('AUTH')).length
   const before = tried()
   await Promise.all([send(one, 'a', 10), send(two, 'b', 10)])
-  await other.waitFor(21)
+  await arrived(other, 21)
   assert.equal(tried(), before, 'nobody logs in at a closed relay')
 
   await call(
@@ -127,5 +129,5 @@ test('a relay that one node closes is closed on the other, and opened by it', as
     [await wordOn(one), await wordOn(two)].every((word) => word === 'open'),
   )
   await send(one, 'again')
-  await locked.waitFor(2)
+  await arrived(locked, 2)
 })
