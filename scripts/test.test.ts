@@ -1,3 +1,4 @@
+// Both databases: only files that it plants have tests for each.
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
