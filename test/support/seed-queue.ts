@@ -3,12 +3,12 @@ import pino from 'pino'
 import { newId } from '../../src/base/ids.ts'
 import type { Clock } from '../../src/base/time/clock.ts'
 import { type ClaimedDelivery, createQueue } from '../../src/mail/deliver/claim/queue.ts'
-import { NO_RELAYS } from '../../src/mail/deliver/connect/fixed-relays.ts'
 import type { DeliveryParts, Prepared } from '../../src/mail/deliver/contract.ts'
 import { createDelivery } from '../../src/mail/deliver/engine.ts'
 import { insert, type SqlValue, type Store } from '../../src/platform/store/store.ts'
 import type { EventMessage } from '../../src/watching/events/event.ts'
 import { bareRecorder } from './events.ts'
+import { NO_RELAYS } from './no-relays.ts'
 
 export interface Seed {
   accountId: string

@@ -2,12 +2,13 @@
 import { createByteBudget } from '../../src/base/flow/byte-budget.ts'
 import { systemClock } from '../../src/base/time/clock.ts'
 import { createEgress } from '../../src/mail/deliver/connect/egress.ts'
-import { NO_RELAYS, onlyRelay } from '../../src/mail/deliver/connect/fixed-relays.ts'
+import { onlyRelay } from '../../src/mail/deliver/connect/fixed-relays.ts'
 import type { RelayHop } from '../../src/mail/deliver/connect/relay.ts'
 import { createTransport, type TransportParts } from '../../src/mail/deliver/connect/transport.ts'
 import { shippedShaping } from '../../src/mail/deliver/shaping/shaping-table.ts'
 import type { Resolver } from '../../src/protocols/dns/resolver.ts'
 import { connectSmtp } from '../../src/protocols/smtp/client.ts'
+import { NO_RELAYS } from './no-relays.ts'
 
 /** Mail goes directly, unless there is a relay. */
 export const testTransport = (parts: Partial<TransportParts>) =>

@@ -1,4 +1,4 @@
-/** Relays that nothing chooses among. */
+/** A relay that nothing chooses among others. */
 import type { Relays } from '../contract.ts'
 import type { RelayHop } from './relay.ts'
 
@@ -13,15 +13,3 @@ export const onlyRelay = (relay: RelayHop): Relays => ({
   answered() {},
   without: () => null,
 })
-
-/** All mail is direct. */
-export const NO_RELAYS: Relays = {
-  inUse: () => false,
-  choose: () => null,
-  byName: () => null,
-  isClosed: () => true,
-  nextFree: () => 0,
-  take: () => undefined,
-  answered() {},
-  without: () => null,
-}
