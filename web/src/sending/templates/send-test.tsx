@@ -38,6 +38,7 @@ function TestForm({ template, domain, tag, onClose }: SendTestProps) {
   const messageHref = useMessageHref()
   const sender = domain === '' ? first : domain
   const version = useQuery(versionQuery(domain, template, tag))
+  // Whether the form asks for a sender is known only with the version: nothing is sent before.
   const needsFrom = version.data !== undefined && !version.data.headers?.From
   const sending = useMutation({
     mutationFn: async () =>
@@ -51,6 +52,7 @@ function TestForm({ template, domain, tag, onClose }: SendTestProps) {
         }),
       ),
   })
+  const fault = sending.error ?? version.error
   if (sending.data)
     return (
       <>
@@ -68,7 +70,7 @@ function TestForm({ template, domain, tag, onClose }: SendTestProps) {
     <form
       onSubmit={(event) => {
         event.preventDefault()
-        if (!sending.isPending) sending.mutate()
+        if (!sending.isPending && version.data !== undefined) sending.mutate()
       }}
     >
       <Stack gap="md">
@@ -92,9 +94,9 @@ function TestForm({ template, domain, tag, onClose }: SendTestProps) {
             onChange={(event) => setFrom(event.currentTarget.value)}
           />
         )}
-        {sending.error && (
+        {fault && (
           <Text size="sm" c="red" role="alert" className="breakable">
-            {sending.error.message}
+            {fault.message}
           </Text>
         )}
         <Text size="sm" c="dimmed">
@@ -105,7 +107,11 @@ function TestForm({ template, domain, tag, onClose }: SendTestProps) {
         <Button variant="default" onClick={onClose}>
           {TEXT.cancel}
         </Button>
-        <Button type="submit" loading={sending.isPending} disabled={to.trim() === '' || sender === ''}>
+        <Button
+          type="submit"
+          loading={sending.isPending}
+          disabled={to.trim() === '' || sender === '' || version.data === undefined}
+        >
           {TEXT.send}
         </Button>
       </Group>
