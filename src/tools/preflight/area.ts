@@ -158,6 +158,7 @@ async function contentOf(
     subject,
     listUnsubscribe: headerText(sent.headers, 'list-unsubscribe'),
     listUnsubscribePost: headerText(sent.headers, 'list-unsubscribe-post'),
+    replyTo: headerText(sent.headers, 'reply-to') || headerText(sent.headers, 'from'),
     hasText: text.trim() !== '',
     html: read && {
       ...read,

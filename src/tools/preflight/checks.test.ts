@@ -17,6 +17,7 @@ const content: ContentFacts = {
   subject: 'News',
   listUnsubscribe: '<https://a.example/u>, <mailto:u@a.example>',
   listUnsubscribePost: 'List-Unsubscribe=One-Click',
+  replyTo: 'News <news@a.example>',
   ...{ hasText: true, html, links: noLinks(), placeholders: [] },
   ...{ imageFiles: { count: 0, bytes: 0 }, sizeBytes: 5_000, sizeBytesMax: 26_214_400 },
 }
@@ -35,7 +36,7 @@ test('a message without faults passes all checks', () => {
   assert.equal(state, 'ok')
   assert.deepEqual(
     checks.map(({ name }) => name).join(' '),
-    'acceptance spf dkim dmarc bimi one-click-unsubscribe subject text-part html-size images links placeholders size spam',
+    'acceptance spf dkim dmarc bimi one-click-unsubscribe reply-address subject text-part html-size images links placeholders size spam',
   )
   assert.ok(checks.every(({ sentence }) => /^[A-Z].*\.$/.test(sentence)))
 })
@@ -92,6 +93,18 @@ test('content: each limit and what is missing', () => {
     [{ listUnsubscribePost: '' }, { 'one-click-unsubscribe': 'warning' }],
     [{ listUnsubscribe: '<http://a.example/u>' }, { 'one-click-unsubscribe': 'warning' }],
     [{ hasText: false }, { 'text-part': 'warning' }],
+    ...[
+      'no-reply@a.example',
+      'A <noreply@a.example>',
+      'donotreply+1@a.example',
+      'x@a.example, do-not-reply@b.example',
+    ].map((replyTo): [Partial<ContentFacts>, Record<string, string>] => [
+      { replyTo },
+      { 'reply-address': 'warning' },
+    ]),
+    ...['anno-reply@a.example', 'no-replying@a.example', 'reply@noreply.example', ''].map(
+      (replyTo): [Partial<ContentFacts>, Record<string, string>] => [{ replyTo }, {}],
+    ),
     [{ hasText: false, html: null }, { 'text-part': 'failed' }],
     [{ html: null }, {}],
     [{ html: { ...html, bytes: 104_448 } }, { 'html-size': 'warning' }],

@@ -25,6 +25,8 @@ export interface ContentFacts {
   subject: string
   listUnsubscribe: string
   listUnsubscribePost: string
+  /** Where replies go: Reply-To, or else From. */
+  replyTo: string
   hasText: boolean
   /** Null: there is no html part. */
   html: (HtmlFacts & { bytes: number; encodedBytes: number }) | null
@@ -148,7 +150,7 @@ function dmarcCheck(facts: AuthenticationFacts, aligned: { spf: boolean; dkim: b
     return made(
       'dmarc',
       'warning',
-      `There is no DMARC record, which Gmail and Yahoo require of bulk senders: publish v=DMARC1; p=none at _dmarc.${domain}.`,
+      `There is no DMARC record, which Gmail, Yahoo and Microsoft require of bulk senders: publish v=DMARC1; p=none at _dmarc.${domain}.`,
       figures,
     )
   return passes
@@ -182,6 +184,7 @@ const SIZE_BYTES_GOOD = 10 * 1024 * 1024
 function contentChecks(facts: ContentFacts): Check[] {
   return [
     unsubscribeCheck(facts),
+    replyAddressCheck(facts),
     subjectCheck(facts.subject),
     textCheck(facts),
     ...(facts.html === null ? [] : [htmlSizeCheck(facts.html), imagesCheck(facts.html, facts.imageFiles)]),
@@ -216,6 +219,22 @@ function unsubscribeCheck({ listUnsubscribe, listUnsubscribePost }: ContentFacts
         'List-Unsubscribe has no https address, which one-click unsubscribe needs: use one, or set the web scheme of the domain to https.',
         figures,
       )
+}
+
+/** `no-reply@`, `donotreply+news@` and the like. */
+const NO_REPLY = /(?:^|[\s<,])(?:no|do-?_?not)[-_.]?reply\b[^@\s]{0,64}@/i
+const REPLY_TO_CHARS_MAX = 2_000
+
+function replyAddressCheck({ replyTo }: ContentFacts): Check {
+  const figures = { 'reply-to': replyTo.slice(0, REPLY_TO_CHARS_MAX) }
+  return NO_REPLY.test(figures['reply-to'])
+    ? made(
+        'reply-address',
+        'warning',
+        'Replies go to an address that says nobody reads them: Microsoft requires of bulk senders a From or Reply-To that takes replies.',
+        figures,
+      )
+    : made('reply-address', 'ok', 'Replies go to an address that may be read.', figures)
 }
 
 function subjectCheck(subject: string): Check {

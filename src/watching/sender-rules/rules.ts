@@ -1,5 +1,5 @@
-/** What Gmail and Yahoo require of senders, judged for one domain (own-operations.md section 13). Pure. */
-import type { RuleFinding, SenderRules } from './shapes.ts'
+/** What Gmail, Yahoo and Microsoft require of senders, judged for one domain (own-operations.md section 13). Pure. */
+import { FAMILIES, type Family, type RuleFinding, type SenderRules } from './shapes.ts'
 
 export interface SenderFacts {
   domain: string
@@ -10,18 +10,26 @@ export interface SenderFacts {
   /** In the last 30 days. */
   delivered: number
   complaints: number
-  /** Deliveries to Gmail and to Yahoo on the busiest of these days. */
-  busiestDay: number
+  /** Recipients that ended, and those of them whose mailbox does not exist. */
+  processed: number
+  hardBounces: number
+  /** Messages to each provider on the busiest of these days. */
+  busiestDays: Readonly<Record<Family, number>>
   /** Which mail gets the fields of RFC 8058 by the domain's settings. */
   oneClickOn: 'all mail' | 'bulk mail' | 'none'
+  /** Whether addresses at the domain get mail; null: no answer of DNS, or no MX record. */
+  receives: boolean | null
   /** TXT at `default._bimi`; null: no answer. */
   bimi: readonly string[] | null
 }
 
+/** Gmail and Microsoft publish it; Yahoo names no number. */
 const BULK_PER_DAY = 5_000
 /** Gmail asks for less than 0.1 %, and limits senders from 0.3 %. */
 const SPAM_RATE_GOOD = 0.001
 const SPAM_RATE_MAX = 0.003
+/** No provider names a number; blocks are usual from there on. */
+const HARD_BOUNCE_RATE_MAX = 0.05
 /** Fewer say nothing about a rate of one in a thousand. */
 const DELIVERED_MIN = 1_000
 
@@ -30,25 +38,33 @@ export function judgeSender(facts: SenderFacts): SenderRules {
     facts.bimi === null
       ? { passed: null, sentence: 'DNS gave no answer about the BIMI record.' }
       : judgeBimi(facts.domain, facts.bimi, facts.dmarc.record)
+  const providers = FAMILIES.map((provider) => {
+    const busiest_day = facts.busiestDays[provider]
+    return { provider, is_bulk_sender: busiest_day > BULK_PER_DAY, busiest_day }
+  })
   return {
-    is_bulk_sender: facts.busiestDay > BULK_PER_DAY,
-    busiest_day: facts.busiestDay,
+    is_bulk_sender: providers.some(({ is_bulk_sender }) => is_bulk_sender),
+    busiest_day: Math.max(...providers.map(({ busiest_day }) => busiest_day)),
+    providers,
     rules: [
       {
         rule: 'spf',
         required_of: 'everybody',
+        required_by: [...FAMILIES],
         passed: facts.spf,
         sentence: recordSentence('SPF', facts.spf),
       },
       {
         rule: 'dkim',
         required_of: 'everybody',
+        required_by: [...FAMILIES],
         passed: facts.dkim,
         sentence: recordSentence('DKIM', facts.dkim),
       },
       {
         rule: 'dmarc',
         required_of: 'bulk senders',
+        required_by: [...FAMILIES],
         passed: facts.dmarc.valid,
         sentence: facts.dmarc.sentence || 'The DMARC record was not looked up yet.',
       },
@@ -56,13 +72,16 @@ export function judgeSender(facts: SenderFacts): SenderRules {
       {
         rule: 'one-click-unsubscribe',
         required_of: 'bulk senders',
+        required_by: [...FAMILIES],
         passed: facts.oneClickOn !== 'none',
         sentence:
           facts.oneClickOn !== 'none'
             ? `List-Unsubscribe and List-Unsubscribe-Post are added to ${facts.oneClickOn} of this domain.`
             : 'Subscribed mail needs one-click unsubscribe (RFC 8058): switch on unsubscribe tracking for this domain, or write both fields yourself.',
       },
-      { rule: 'bimi', required_of: 'nobody', ...bimi },
+      replyAddress(facts),
+      listHygiene(facts),
+      { rule: 'bimi', required_of: 'nobody', required_by: [], ...bimi },
     ],
   }
 }
@@ -77,11 +96,12 @@ function recordSentence(name: string, valid: boolean | null): string {
 function spamRate({ delivered, complaints }: SenderFacts): RuleFinding {
   const rate = delivered === 0 ? 0 : complaints / delivered
   const common = {
-    rule: 'spam-rate',
-    required_of: 'everybody',
+    rule: 'spam-rate' as const,
+    required_of: 'everybody' as const,
+    required_by: ['gmail', 'yahoo'] as Family[],
     figure: rate.toFixed(4),
     limit: SPAM_RATE_MAX.toFixed(4),
-  } as const
+  }
   if (delivered < DELIVERED_MIN)
     return {
       ...common,
@@ -107,6 +127,39 @@ function spamRate({ delivered, complaints }: SenderFacts): RuleFinding {
     passed: true,
     sentence:
       'Fewer than one in a thousand recipients call the mail spam. Gmail reports no complaints to senders: look at its Postmaster Tools too.',
+  }
+}
+
+function replyAddress({ domain, receives }: SenderFacts): RuleFinding {
+  return {
+    rule: 'reply-address',
+    required_of: 'bulk senders',
+    required_by: ['microsoft'],
+    passed: receives,
+    sentence:
+      receives === null
+        ? `Whether addresses at ${domain} get replies is unknown: ${domain} has no MX record, or DNS gave no answer.`
+        : receives
+          ? `Addresses at ${domain} get mail: write From or Reply-To with one that somebody reads.`
+          : `The MX record of ${domain} says that it takes no mail: publish one that does, or write Reply-To with an address elsewhere.`,
+  }
+}
+
+function listHygiene({ processed, hardBounces }: SenderFacts): RuleFinding {
+  const rate = processed === 0 ? 0 : hardBounces / processed
+  const isKnown = processed >= DELIVERED_MIN
+  return {
+    rule: 'list-hygiene',
+    required_of: 'bulk senders',
+    required_by: ['microsoft'],
+    passed: isKnown ? rate < HARD_BOUNCE_RATE_MAX : null,
+    figure: rate.toFixed(4),
+    limit: HARD_BOUNCE_RATE_MAX.toFixed(4),
+    sentence: !isKnown
+      ? `Fewer than ${DELIVERED_MIN} deliveries in 30 days say nothing about the state of the lists.`
+      : rate < HARD_BOUNCE_RATE_MAX
+        ? 'Few recipients are addresses that do not exist.'
+        : 'Many recipients are addresses that do not exist: check old lists before you send to them, and confirm new addresses.',
   }
 }
 
