@@ -166,6 +166,20 @@ const oneBelow = (domain: string, suffix: string): string =>
     .slice(-suffix.split('.').length - 1)
     .join('.')
 
+/** Relaxed alignment (§4.4): whether two names have one organization; null: a look-up failed. */
+export async function shareOrganization(
+  one: string,
+  other: string,
+  find: FindTexts,
+): Promise<boolean | null> {
+  if (normalizeName(one) === normalizeName(other)) return true
+  const [left, right] = [
+    organizationOf(await treeWalk(one, find)),
+    organizationOf(await treeWalk(other, find)),
+  ]
+  return left === null || right === null ? null : left === right
+}
+
 /** The record that applies to mail of the domain where the walk began (§4.10.1). */
 export function applyingRecord(walk: DmarcWalk): Found | 'none' | 'unknown' {
   const own = walk.found.find(({ domain }) => domain === walk.domain)
@@ -180,7 +194,11 @@ export function applyingRecord(walk: DmarcWalk): Found | 'none' | 'unknown' {
  * What receivers do with mail that fails: `p` of the domain's own record, else `sp`, or `np` for a name that does not exist;
  * one level less while it is tested. Null: no DMARC. `exists` is needed only where `needsExistence` says so.
  */
-export function policyOf(domain: string, { domain: at, record }: Found, exists: boolean): DmarcPolicy | null {
+export function policyOf(
+  domain: string,
+  { domain: at, record }: Pick<Found, 'domain' | 'record'>,
+  exists: boolean,
+): DmarcPolicy | null {
   const asked = domain === at ? record.policy : exists ? record.subdomainPolicy : record.absentPolicy
   if (!record.isTesting) return asked
   return asked === 'reject' ? 'quarantine' : asked && 'none'

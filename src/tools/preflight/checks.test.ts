@@ -7,8 +7,10 @@ import { noLinks, placeholdersIn, READ_CHARS_MAX, readHtml, readPlain } from './
 const authentication: AuthenticationFacts = {
   ...{ domain: 'a.example', isSandbox: false, authors: ['a.example'], returnPath: 'a.example' },
   ...{ signer: 'a.example', spf: true, dkim: true, bimi: [] },
-  dmarc: { valid: true, record: 'v=DMARC1; p=reject', sentence: '' },
+  ...{ isReturnPathRelated: true, isSignerRelated: true },
+  dmarc: { valid: true, record: 'v=DMARC1; p=reject', policy: 'reject', sentence: '' },
 }
+const UNRELATED = { isReturnPathRelated: false, isSignerRelated: false } as const
 const html = {
   ...{ images: 1, withoutAlt: 0, dataChars: 0, dataImages: 0, textChars: 500, isComplete: true },
   ...{ bytes: 1_000, encodedBytes: 1_100 },
@@ -57,13 +59,20 @@ test('authentication: records, alignment, policy', () => {
       { signer: null, spf: false },
       { dkim: 'failed', spf: 'failed', dmarc: 'failed' },
     ],
-    [{ authors: ['b.test'] }, { spf: 'warning', dkim: 'warning', dmarc: 'failed' }],
-    [{ authors: [] }, { spf: 'warning', dkim: 'warning', dmarc: 'failed' }],
+    [
+      { ...UNRELATED, authors: ['b.test'] },
+      { spf: 'warning', dkim: 'warning', dmarc: 'failed' },
+    ],
+    [
+      { ...UNRELATED, authors: [] },
+      { spf: 'warning', dkim: 'warning', dmarc: 'failed' },
+    ],
     [{ authors: ['a.example', 'b.test'] }, { dmarc: 'failed' }],
     [{ returnPath: 'bounce.a.example' }, {}],
-    [{ returnPath: 'other.test' }, { spf: 'warning' }],
-    [{ dmarc: { valid: false, record: '', sentence: '' } }, { dmarc: 'warning' }],
-    [{ dmarc: { valid: null, record: '', sentence: '' } }, { dmarc: 'warning' }],
+    [{ returnPath: 'other.test', isReturnPathRelated: false }, { spf: 'warning' }],
+    [{ returnPath: 'bounce.a.example', isReturnPathRelated: null }, { spf: 'warning' }],
+    [{ dmarc: { valid: false, record: '', policy: null, sentence: '' } }, { dmarc: 'warning' }],
+    [{ dmarc: { valid: null, record: '', policy: null, sentence: '' } }, { dmarc: 'warning' }],
     [{ isSandbox: true }, { spf: 'warning', dkim: 'warning', dmarc: 'warning' }],
     [{ bimi: null }, { bimi: 'warning' }],
     [{ bimi: ['v=BIMI1; l='] }, { bimi: 'warning' }],
@@ -74,7 +83,12 @@ test('authentication: records, alignment, policy', () => {
       expected,
       JSON.stringify(change),
     )
-  const strict = { valid: true, record: 'v=DMARC1; p=reject; aspf=s; adkim=s', sentence: '' }
+  const strict: AuthenticationFacts['dmarc'] = {
+    valid: true,
+    record: 'v=DMARC1; p=reject; aspf=s; adkim=s',
+    policy: 'reject',
+    sentence: '',
+  }
   const below = { ...authentication, dmarc: strict, returnPath: 'bounce.a.example' }
   assert.deepEqual(faults({ ...facts, authentication: below }), { spf: 'warning' })
 })

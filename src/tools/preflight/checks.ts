@@ -1,7 +1,8 @@
 /** The checks of a message before it is sent (own-operations.md section 14). Pure: a function of the facts alone. */
 import type { Of } from '../../base/shape.ts'
+import { readDmarc } from '../../protocols/dns/dmarc.ts'
 import { rootDomainOf } from '../../sending/domains/names/domain-names.ts'
-import { judgeBimi, type SenderFacts, tagsOf } from '../../watching/sender-rules/rules.ts'
+import { judgeBimi, type SenderFacts } from '../../watching/sender-rules/rules.ts'
 import type { HtmlFacts, LinksFound } from './read-texts.ts'
 import type { MESSAGE_CHECK } from './shapes.ts'
 
@@ -17,6 +18,9 @@ export interface AuthenticationFacts extends Pick<SenderFacts, 'spf' | 'dkim' | 
   returnPath: string
   /** `d=` of our signature; null: the message asks for none. */
   signer: string | null
+  /** Whether From has one organization with either, for relaxed alignment; null: DNS gave no answer. */
+  isReturnPathRelated: boolean | null
+  isSignerRelated: boolean | null
   /** TXT at `default._bimi` of the author; null: no answer. */
   bimi: readonly string[] | null
 }
@@ -73,15 +77,12 @@ export function judgeMessage({ refusal, authentication, content, spam }: Message
 function authenticationChecks(facts: AuthenticationFacts): Check[] {
   const { authors, returnPath, signer } = facts
   const [author = ''] = authors
-  const tags = tagsOf(facts.dmarc.record)
-  const spf = isAligned(author, returnPath, tags.get('aspf'))
-  const dkim = signer !== null && isAligned(author, signer, tags.get('adkim'))
+  const record = readDmarc(facts.dmarc.record)
+  const spf = author === returnPath || (!record?.isSpfStrict && facts.isReturnPathRelated === true)
+  const dkim =
+    signer !== null && (author === signer || (!record?.isDkimStrict && facts.isSignerRelated === true))
   return [spfCheck(facts, spf), dkimCheck(facts, dkim), dmarcCheck(facts, { spf, dkim }), ...bimiCheck(facts)]
 }
-
-/** RFC 7489 §3.1: the same organisation, or the same name where the record asks for that. */
-const isAligned = (author: string, proven: string, mode = 'r') =>
-  author === proven || (mode.toLowerCase() !== 's' && rootDomainOf(author) === rootDomainOf(proven))
 
 const SANDBOX_SENTENCE = 'The sandbox domain has no records in DNS: send from a domain of your own.'
 const notLookedUp = (name: string, { domain }: AuthenticationFacts) =>
@@ -119,7 +120,7 @@ function dkimCheck(facts: AuthenticationFacts, isAlignedDkim: boolean): Check {
 
 function dmarcCheck(facts: AuthenticationFacts, aligned: { spf: boolean; dkim: boolean }): Check {
   const { authors, dmarc, domain } = facts
-  const policy = tagsOf(dmarc.record).get('p')?.toLowerCase() ?? null
+  const { policy } = dmarc
   const figures = { domain: authors[0] ?? null, policy, aligned: aligned.spf || aligned.dkim }
   if (authors.length !== 1)
     return made(
@@ -165,7 +166,7 @@ function bimiCheck({ authors, domain, bimi, dmarc }: AuthenticationFacts): Check
   const figures = { domain: author }
   if (bimi === null)
     return [made('bimi', 'warning', 'DNS gave no answer about the BIMI record: try again.', figures)]
-  const { passed, sentence } = judgeBimi(author, bimi, dmarc.record)
+  const { passed, sentence } = judgeBimi(author, bimi, dmarc)
   return [made('bimi', passed === false ? 'warning' : 'ok', sentence, figures)]
 }
 

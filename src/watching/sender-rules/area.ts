@@ -4,6 +4,8 @@ import type { Area } from '../../area.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
 import type { Core } from '../../core.ts'
 import { operation } from '../../platform/http/operation.ts'
+import { type FindTexts, isDmarcRecord, readDmarc } from '../../protocols/dns/dmarc.ts'
+import { isDefinite } from '../../protocols/dns/resolver.ts'
 import { readDnsState } from '../../sending/domains/dns/verification.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
 import { ownDomain } from '../../sending/domains/names/directory.ts'
@@ -132,12 +134,14 @@ export async function readAuthentication(
       : checked.some(({ check, isActive }) => isActive && check?.valid === true)
   }
   const dmarc = dns.checks.find(({ purpose }) => purpose === 'dmarc')
+  const record = dmarc?.found.find(isDmarcRecord) ?? ''
   return {
     spf: valid('spf'),
     dkim: valid('dkim'),
     dmarc: {
       valid: dmarc?.answered ? dmarc.valid : null,
-      record: dmarc?.found.find((text) => text.startsWith('v=DMARC1')) ?? '',
+      record,
+      policy: dmarc?.policy ?? readDmarc(record)?.policy ?? null,
       sentence: dmarc?.sentence ?? '',
     },
   }
@@ -149,11 +153,19 @@ async function receivesMail({ resolver }: Pick<Core, 'resolver'>, name: string):
   return answer.kind === 'records' ? answer.records.some(({ exchange }) => exchange !== '') : null
 }
 
+/** For walks, from the resolver's cache where it can. */
+export const dmarcRecordsAt =
+  ({ resolver }: Pick<Core, 'resolver'>): FindTexts =>
+  async (name) => {
+    const answer = await resolver.query(`_dmarc.${name}`, 'TXT')
+    return isDefinite(answer) ? answer.records : null
+  }
+
 /** TXT at `default._bimi`; null: no answer. */
 export async function readBimi(
   { resolver }: Pick<Core, 'resolver'>,
   domainName: string,
 ): Promise<readonly string[] | null> {
   const answer = await resolver.query(`default._bimi.${domainName}`, 'TXT')
-  return ['records', 'nodata', 'nxdomain'].includes(answer.kind) ? answer.records : null
+  return isDefinite(answer) ? answer.records : null
 }

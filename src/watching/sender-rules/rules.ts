@@ -1,4 +1,5 @@
 /** What Gmail, Yahoo and Microsoft require of senders, judged for one domain (own-operations.md section 13). Pure. */
+import { type DmarcPolicy, readDmarc } from '../../protocols/dns/dmarc.ts'
 import { FAMILIES, type Family, type RuleFinding, type SenderRules } from './shapes.ts'
 
 export interface SenderFacts {
@@ -6,7 +7,8 @@ export interface SenderFacts {
   /** By the last checks in DNS; null: not looked up, or no answer. */
   spf: boolean | null
   dkim: boolean | null
-  dmarc: { valid: boolean | null; record: string; sentence: string }
+  /** `record`: '' without one; `policy`: what receivers do with mail of the domain that fails, null: unknown or no DMARC. */
+  dmarc: { valid: boolean | null; record: string; policy: DmarcPolicy | null; sentence: string }
   /** In the last 30 days. */
   delivered: number
   complaints: number
@@ -37,7 +39,7 @@ export function judgeSender(facts: SenderFacts): SenderRules {
   const bimi: BimiFinding =
     facts.bimi === null
       ? { passed: null, sentence: 'DNS gave no answer about the BIMI record.' }
-      : judgeBimi(facts.domain, facts.bimi, facts.dmarc.record)
+      : judgeBimi(facts.domain, facts.bimi, facts.dmarc)
   const providers = FAMILIES.map((provider) => {
     const busiest_day = facts.busiestDays[provider]
     return { provider, is_bulk_sender: busiest_day > BULK_PER_DAY, busiest_day }
@@ -175,9 +177,13 @@ export interface BimiFinding {
 
 /**
  * Brand Indicators for Message Identification: whether receivers would show the domain's logo, and what is missing. The logo
- * is not fetched. `records`: TXT at `default._bimi`. `dmarc`: the domain's DMARC record, '' without one.
+ * is not fetched. `records`: TXT at `default._bimi`.
  */
-export function judgeBimi(domain: string, records: readonly string[], dmarc: string): BimiFinding {
+export function judgeBimi(
+  domain: string,
+  records: readonly string[],
+  dmarc: Pick<SenderFacts['dmarc'], 'record' | 'policy'>,
+): BimiFinding {
   const own = records.filter((text) => /^v\s*=\s*BIMI1\s*(?:;|$)/i.test(text))
   const [record] = own
   const name = `default._bimi.${domain}`
@@ -201,15 +207,11 @@ export function judgeBimi(domain: string, records: readonly string[], dmarc: str
       passed: false,
       sentence: 'The a= tag of the BIMI record must be an https URL of a mark certificate.',
     }
-  const policy = tagsOf(dmarc)
-  const isEnforced =
-    ['quarantine', 'reject'].includes((policy.get('p') ?? '').toLowerCase()) &&
-    (policy.get('pct') ?? '100') === '100'
-  if (!isEnforced)
+  if (!isEnforced(dmarc))
     return {
       passed: false,
       sentence:
-        'Receivers show a logo only for domains whose DMARC policy is quarantine or reject, for all mail: change p= and remove pct=.',
+        'Receivers show a logo only for domains whose DMARC policy is quarantine or reject, for all mail and all subdomains: change p= and sp=, and remove t= and pct=.',
     }
   return evidence === ''
     ? {
@@ -218,6 +220,20 @@ export function judgeBimi(domain: string, records: readonly string[], dmarc: str
           'The BIMI record is complete. Gmail and Apple show the logo only with a mark certificate in a=.',
       }
     : { passed: true, sentence: 'The BIMI record is complete.' }
+}
+
+/** Receivers of RFC 7489 apply pct= still. */
+function isEnforced({ record, policy }: Pick<SenderFacts['dmarc'], 'record' | 'policy'>): boolean {
+  const read = readDmarc(record)
+  const isPartial = (tagsOf(record).get('pct') ?? '100') !== '100'
+  return (
+    read !== null &&
+    policy !== 'none' &&
+    policy !== null &&
+    read.subdomainPolicy !== 'none' &&
+    !read.isTesting &&
+    !isPartial
+  )
 }
 
 /** `name=value` parts of a record, by name in lower case. */

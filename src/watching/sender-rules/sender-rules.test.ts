@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
 import { createDnsServer } from '../../../test/support/dns-server.ts'
 import { eventually, startTestService } from '../../../test/support/service.ts'
+import { readDmarc } from '../../protocols/dns/dmarc.ts'
 import { judgeBimi, judgeSender, type SenderFacts } from './rules.ts'
 
 const LOGO = 'v=BIMI1; l=https://a.example/logo.svg'
@@ -17,13 +18,16 @@ test('BIMI: record, logo, certificate and DMARC policy', () => {
     [['v=BIMI1; l=http://a.example/logo.svg'], REJECT, false, /names no logo/],
     [[`${LOGO}; a=file`], REJECT, false, /mark certificate/],
     [[LOGO], 'v=DMARC1; p=none', false, /quarantine or reject/],
-    [[LOGO], 'v=DMARC1; p=quarantine; pct=50', false, /remove pct/],
+    [[LOGO], 'v=DMARC1; p=quarantine; pct=50', false, /remove t= and pct=/],
     [[LOGO], '', false, /quarantine or reject/],
+    [[LOGO], 'v=DMARC1; p=reject; sp=none', false, /sp=/],
+    [[LOGO], 'v=DMARC1; p=reject; t=y', false, /remove t=/],
     [[LOGO], REJECT, true, /only with a mark certificate/],
     [[`${LOGO}; a=https://a.example/vmc.pem`], REJECT, true, /complete\.$/],
   ]
   for (const [records, dmarc, passed, says] of cases) {
-    const found = judgeBimi('a.example', records, dmarc)
+    const policy = readDmarc(dmarc)?.policy ?? null
+    const found = judgeBimi('a.example', records, { record: dmarc, policy })
     assert.equal(found.passed, passed, `${records} ${dmarc}`)
     assert.match(found.sentence, says)
   }
@@ -34,7 +38,7 @@ const facts: SenderFacts = {
     domain: 'a.example',
     spf: true,
     dkim: true,
-    dmarc: { valid: true, record: REJECT, sentence: 'Fine.' },
+    dmarc: { valid: true, record: REJECT, policy: 'reject', sentence: 'Fine.' },
   },
   ...{ delivered: 10_000, complaints: 5, processed: 10_000, hardBounces: 499 },
   ...{ busiestDays: { gmail: 5_001, yahoo: 0, microsoft: 0 }, receives: true },
