@@ -673,6 +673,8 @@ export interface Domain {
   /** Seconds; 0: the default of the service */ message_ttl: number
   /** Deliver over TLS only */ require_tls: boolean
   /** Do not verify certificates */ skip_verification: boolean
+  /** Bulk mail asks receivers for complaints by fbl@ (RFC 9477) */ cfbl_address: boolean
+  /** Bulk mail has Gmail's Feedback-ID */ feedback_id: boolean
   /** http(s) URL that gets a copy of delivered mail; empty or absent: none */ archive_to?: string
   /** Is stored and has no effect; cannot be undone */ encrypt_incoming_message: boolean
   /** Domain whose keys are to sign */ dkim_host?: string
