@@ -1543,6 +1543,30 @@ export interface QueueDomain {
   /** When the oldest was accepted */ oldest: string | null
 }
 
+/** A delivery that is not done */
+export interface QueuedDelivery {
+  /** Identifier of the delivery */ id: string
+  /** Mail address */ recipient: string
+  /** Where it is */ state: 'scheduled' | 'queued' | 'sending' | 'delivered' | 'bounced' | 'expired' | 'suppressed' | 'rejected' | 'cancelled'
+  /** Attempts so far */ attempts: number
+  /** When the message was accepted */ created_at: string
+  /** Last change */ updated_at: string
+  /** Next attempt; null: it does not wait for one */ next_attempt_at: string | null
+  /** When it is given up */ expires_at: string
+  /** Why it has not been sent yet, or how it ended */ reason: { code: string; sentence: string }
+  /** Last lane of mail from this domain to this destination; null: none is known */ lane: string | null
+  /** Last reply of a server; null: there was none */ last_reply: { code: number; text: string } | null
+  /** Whose it is */ account_id: string
+  /** Sending domain */ domain: string
+  /** Message-Id without angle brackets */ message_id: string
+}
+
+/** A page of deliveries that are not done, oldest first */
+export interface QueuedDeliveryPage {
+  /** The items of this page */ items: QueuedDelivery[]
+  paging: Paging
+}
+
 /** The message was accepted, and refused before delivery */
 export interface RejectedEvent {
   /** Type of the event */ event: 'rejected'
@@ -2360,6 +2384,7 @@ export interface Answers {
   'GET /sendwright/v1/ip-warmups/{}': IpWarmupProgress
   'GET /sendwright/v1/ips': { items: InstalledIpAddress[] }
   'GET /sendwright/v1/messages/{}/deliveries': DeliveryPage
+  'GET /sendwright/v1/queue/deliveries': QueuedDeliveryPage
   'GET /sendwright/v1/queue/domains': { sending: QueueDomain[]; recipient: QueueDomain[] }
   'GET /sendwright/v1/queue/lanes': { items: Lane[] }
   'GET /sendwright/v1/relay-rules': { items: RelayRule[] }
