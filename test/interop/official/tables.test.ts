@@ -32,17 +32,12 @@ for (const { file, table } of tables)
       const what = `${one.client} ${one.call}: ${answer.text}`
       assert.equal(answer.status, one.status ?? 200, what)
       if (one.response !== undefined) assert.equal(missingIn(answer.body, one.response), null, what)
-      for (const [name, member] of Object.entries(one.keep ?? {}))
-        names.set(name, String(answer.body[member]))
+      for (const [name, member] of Object.entries(one.keep ?? {})) names.set(name, answer.body[member])
     }
   })
 
 function make({ client, method, path, json, form }: ClientCall, names: ReadonlyMap<string, string>) {
-  const body =
-    json !== undefined
-      ? filled(JSON.stringify(json), names)
-      : form &&
-        String(new URLSearchParams(Object.entries(form).map(([name, value]) => [name, filled(value, names)])))
+  const body = json === undefined ? form && formOf(form, names) : filled(JSON.stringify(json), names)
   const type = form ? 'application/x-www-form-urlencoded' : 'application/json'
   return service.call(method, filled(path, names), {
     headers: {
@@ -51,4 +46,10 @@ function make({ client, method, path, json, form }: ClientCall, names: ReadonlyM
     },
     ...(body !== undefined && { body }),
   })
+}
+
+function formOf(form: NonNullable<ClientCall['form']>, names: ReadonlyMap<string, string>): string {
+  const fields = new URLSearchParams()
+  for (const [name, value] of Object.entries(form)) fields.append(name, filled(value, names))
+  return String(fields)
 }
