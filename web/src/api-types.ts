@@ -145,7 +145,7 @@ export interface Alert {
 export interface AlertChannelSettings {
   /** Mail addresses; of email */ emails?: string[]
   /** Of a webhook, or an incoming webhook of Slack */ url?: string
-  /** Kept without effect; of slack */ channel_ids?: string[]
+  /** Of slack: channels of the workspace, where there is no url */ channel_ids?: string[]
 }
 
 /** Mail that counts */
@@ -1795,6 +1795,13 @@ export interface SiteOrder {
   /** Limits in place of those of the shaping; null: none are ordered */ limits: { connections: number | null; rate: string | null; until: string | null } | null
 }
 
+/** A channel of Slack */
+export interface SlackChannel {
+  /** Id */ id: string
+  /** Name */ name: string
+  /** Nobody can write to it */ is_archived: boolean
+}
+
 /** A login for SMTP */
 export interface SmtpCredential {
   /** Full address */ mailbox: string
@@ -2312,6 +2319,8 @@ export interface Answers {
   'DELETE /sendwright/v1/sns/topics/{}': { message: string }
   'DELETE /sendwright/v1/users/{}/totp': User
   'DELETE /v1/alerts/settings/events/{}': { message: string }
+  'DELETE /v1/alerts/settings/slack': { message: string }
+  'DELETE /v1/alerts/slack/oauth': { message: string }
   'DELETE /v1/analytics/tags': { message: string }
   'DELETE /v1/dkim/keys': { message: string }
   'DELETE /v1/dynamic_pools/domains/{}/override': { message: string }
@@ -2402,7 +2411,9 @@ export interface Answers {
   'GET /sendwright/v1/webhooks/attempts': WebhookAttemptPage
   'GET /sendwright/v1/webhooks/attempts/{}': { id: string; event_id: string; event: 'accepted' | 'clicked' | 'opened' | 'unsubscribed' | 'delivered' | 'permanent_fail' | 'temporary_fail' | 'complained'; domain: string; url: string; attempt: number; status: 'ok' | 'failing' | 'given-up'; status_code?: number; error?: string; response: string; duration_ms: number; created_at: string; next_attempt_at?: string; 'event-data': WebhookEvent | null }
   'GET /v1/alerts': { events: ('send_alert' | 'validation_job' | 'validation_preview' | 'ip_listed' | 'ip_delisted' | 'domain_listed' | 'domain_delisted')[] }
-  'GET /v1/alerts/settings': { events: AlertSetting[]; webhooks: { signing_key: string }; slack: Record<string, never> }
+  'GET /v1/alerts/settings': { events: AlertSetting[]; webhooks: { signing_key: string }; slack: { token?: string; team_id?: string | null; team_name?: string | null; scope?: string | null } }
+  'GET /v1/alerts/slack/channels': { items: SlackChannel[]; paging: { first: string; last: string; next: string; previous: string } }
+  'GET /v1/alerts/slack/channels/{}': SlackChannel
   'GET /v1/analytics/tags/limits': { limit: number; count: number; limit_reached: boolean }
   'GET /v1/bounce-classification/config/entities': Record<string, { name: string }>
   'GET /v1/bounce-classification/config/rules': Record<string, BounceRule>
@@ -2547,7 +2558,10 @@ export interface Answers {
   'POST /sendwright/v1/users/{}/password': User
   'POST /sendwright/v1/webhooks/attempts/{}/replay': { message: string; event_id: string }
   'POST /sendwright/v1/webhooks/replay': { events: number; queued: number }
+  'POST /v1/alerts/email/test': { message: string }
   'POST /v1/alerts/settings/events': AlertSetting
+  'POST /v1/alerts/slack/test': { message: string }
+  'POST /v1/alerts/webhooks/test': { message: string }
   'POST /v1/analytics/logs': LogsResult
   'POST /v1/analytics/metrics': MetricsResult
   'POST /v1/analytics/tags': AccountTagPage
@@ -2623,7 +2637,9 @@ export interface Answers {
   'PUT /sendwright/v1/shaping/{}/limits': SiteOrder
   'PUT /sendwright/v1/shaping/{}/pause': SiteOrder
   'PUT /sendwright/v1/sns/topics/{}': SnsTopic
-  'PUT /v1/alerts/settings/events/{}': AlertSetting
+  'PUT /v1/alerts/settings/events/{}': { message: string; id: string; event_type: 'send_alert' | 'validation_job' | 'validation_preview' | 'ip_listed' | 'ip_delisted' | 'domain_listed' | 'domain_delisted'; channel: 'email' | 'slack' | 'webhook'; settings: AlertChannelSettings }
+  'PUT /v1/alerts/settings/slack': { message: string }
+  'PUT /v1/alerts/settings/webhooks/signing_key': { signing_key: string }
   'PUT /v1/analytics/tags': { message: string }
   'PUT /v1/dkim_management/domains/{}/rotation': { domain: RotationDomain }
   'PUT /v1/dynamic_pools/domains/{}/override': { message: string }

@@ -53,6 +53,9 @@ export interface AlertSettingRow {
   id: string; account_id: string; event_type: string; channel: string; settings_sealed: Uint8Array
   created_at: number
 }
+export interface AlertSlackRow {
+  account_id: string; workspace_sealed: Uint8Array; updated_at: number
+}
 export interface AlertRow {
   id: string; account_id: string; name: string; description: string; account_group: string | null
   metric: string; comparator: string; limit_text: string; dimension: string; channels_json: string
@@ -523,11 +526,11 @@ export interface Schema {
   account_tags: AccountTagRow; account_webhooks: AccountWebhookRow
   accounts: WithDefaults<AccountRow, 'status' | 'features_json' | 'updated_at'>; acme_accounts: AcmeAccountRow
   acme_challenges: AcmeChallengeRow; alert_hits: AlertHitRow; alert_notices: AlertNoticeRow
-  alert_settings: AlertSettingRow; alerts: AlertRow; api_keys: ApiKeyRow; archive_outbox: ArchiveOutboxRow
-  audit: AuditRow; caller_addresses: CallerAddressRow; certificates: CertificateRow
-  classified_failures: WithDefaults<ClassifiedFailureRow, 'id'>; counted_bounces: CountedBounceRow
-  counted_visits: CountedVisitRow; credentials: CredentialRow; deliveries: DeliveryRow
-  delivery_overrides: DeliveryOverrideRow; delivery_reports: DeliveryReportRow
+  alert_settings: AlertSettingRow; alert_slack: AlertSlackRow; alerts: AlertRow; api_keys: ApiKeyRow
+  archive_outbox: ArchiveOutboxRow; audit: AuditRow; caller_addresses: CallerAddressRow
+  certificates: CertificateRow; classified_failures: WithDefaults<ClassifiedFailureRow, 'id'>
+  counted_bounces: CountedBounceRow; counted_visits: CountedVisitRow; credentials: CredentialRow
+  deliveries: DeliveryRow; delivery_overrides: DeliveryOverrideRow; delivery_reports: DeliveryReportRow
   disabled_queues: DisabledQueueRow; dkim_keys: DkimKeyRow; domain_deletions: DomainDeletionRow
   domain_dns: DomainDnsRow; domain_ips: DomainIpRow; domain_report_totals: DomainReportTotalRow
   domain_reports: DomainReportRow; domain_webhooks: DomainWebhookRow; domains: DomainRow

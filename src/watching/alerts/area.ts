@@ -15,9 +15,10 @@ import type { Blocks } from '../../sending/ips/blocks/blocks.ts'
 import type { RelaysArea } from '../../sending/relays/area.ts'
 import type { Figures } from '../metrics/figures.ts'
 import type { WebhooksArea } from '../webhooks/area.ts'
-import { readSigningKey } from '../webhooks/signing-key.ts'
+import { readSigningKey, regenerateSigningKey, signingKeysOf } from '../webhooks/signing-key.ts'
 import { OWN_PREFIX } from './alert.ts'
 import { accountStatements, createAlertStore } from './alert-store.ts'
+import { channelRoutes } from './channel-routes.ts'
 import { createHits } from './hits.ts'
 import { createMailNotices, postNoticeKinds } from './notice-sending.ts'
 import { createEventNotices, type EventNotices, POST_KINDS } from './notices.ts'
@@ -33,6 +34,7 @@ import { providerRefusalsCheck } from './own/provider-refusals.ts'
 import { relayLoginsCheck } from './own/relay-logins.ts'
 import { alertRoutes, alertSettingRoutes } from './routes.ts'
 import { createAlertSettings } from './settings.ts'
+import { createSlack } from './slack.ts'
 import { createThresholdChecks } from './threshold-checks.ts'
 
 export interface AlertsArea extends Area {
@@ -61,9 +63,13 @@ export function alertsArea(core: Core, uses: AlertsUses): AlertsArea {
   const hits = createHits(store)
   const settings = createAlertSettings(store, sealer)
   const mail = createMailNotices({ store, clock, log, sendMail: uses.sendMail })
-  const notices = { settings, userDirectory: uses.userDirectory, posts, clock, changed: () => mail.wake() }
+  const slack = createSlack({ store, sealer, client, apiUrl: config.slackApiUrl })
+  const notices = {
+    ...{ settings, userDirectory: uses.userDirectory, posts, slackUrl: config.slackApiUrl, clock },
+    changed: () => mail.wake(),
+  }
   const kinds = postNoticeKinds({
-    ...{ store, sealer, clock, settings, headerPrefix: config.headerPrefix },
+    ...{ store, sealer, clock, settings, slack, headerPrefix: config.headerPrefix },
     scheduleMs: config.webhookScheduleMs,
   })
   posts.addKind(POST_KINDS.webhook, kinds.webhook)
@@ -83,10 +89,14 @@ export function alertsArea(core: Core, uses: AlertsUses): AlertsArea {
     operations: [
       ...alertRoutes({ alerts, hits, accounts, clock }),
       ...alertSettingRoutes({
-        settings,
-        client,
-        clock,
+        ...{ settings, slack, client, clock },
         signingKey: (accountId) => readSigningKey(store, sealer, accountId),
+      }),
+      ...channelRoutes({
+        ...{ settings, slack, client, clock, headerPrefix: config.headerPrefix, baseUrl: config.publicUrl },
+        sendMail: uses.sendMail,
+        signingKeys: (accountId) => signingKeysOf(store, sealer, accountId),
+        resetSigningKey: (accountId) => regenerateSigningKey(store, sealer, accountId),
       }),
       ...ownCheckRoutes({ checks, firstAccountId, triggered: triggeredOwn }),
     ],
