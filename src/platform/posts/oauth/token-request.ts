@@ -10,14 +10,17 @@ import { printableLine } from '../../../base/printable.ts'
 import type { Clock } from '../../../base/time/clock.ts'
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../base/time/durations.ts'
 import { isPlainObject } from '../../../base/values.ts'
-import { confidentialUrl } from '../../../platform/config/parsers.ts'
-import {
-  type HttpClient,
-  type HttpOutcome,
-  RESPONSE_MAX_BYTES,
-  withAdvice,
-} from '../../../platform/posts/http-client.ts'
-import type { OAuthLogin } from '../relay.ts'
+import { confidentialUrl } from '../../config/parsers.ts'
+import { type HttpClient, type HttpOutcome, RESPONSE_MAX_BYTES, withAdvice } from '../http-client.ts'
+
+/** Where access tokens come from, and how they are asked for. */
+export interface OAuthLogin {
+  tokenUrl: string
+  clientId: string
+  scope: string | null
+  grant: 'client_credentials' | 'refresh_token' | 'jwt_bearer'
+  clientAuth: 'body' | 'basic'
+}
 
 /** What a token is asked for with. */
 export interface TokenGrant extends OAuthLogin {

@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test'
 import { createReceiver, type Receiver } from '../../../../test/support/http-receiver.ts'
 import { parseCidr } from '../../../base/net/ip.ts'
 import { systemClock } from '../../../base/time/clock.ts'
-import { createHttpClient } from '../../../platform/posts/http-client.ts'
+import { createHttpClient } from '../http-client.ts'
 import { NoAccessToken, requestTokens, type TokenGrant } from './token-request.ts'
 
 const NOW = Date.UTC(2026, 5, 1, 12)
