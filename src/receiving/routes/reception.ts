@@ -27,6 +27,7 @@ import type { AccountDirectory } from '../../people/accounts/account-directory.t
 import { StaleWrite } from '../../platform/store/store.ts'
 import { addressKey, bareAddress, type Mailbox } from '../../protocols/mime/address.ts'
 import { MimeSyntaxError } from '../../protocols/mime/split.ts'
+import type { SpamScore } from '../../protocols/scanners/spam-score.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
 import type { SigningKeys } from '../../sending/domains/keys/signing-keys.ts'
 import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
@@ -51,7 +52,6 @@ import { firstRouteFor, recipientCost } from './match/evaluate.ts'
 import { PatternWork, TooMuchWork, type WorkTurns } from './match/pattern-work.ts'
 import { type Plan, type PlanParts, planFor } from './match/plan.ts'
 import type { SpamScorer } from './spam/scoring.ts'
-import type { SpamScore } from './spam/spam-score.ts'
 import type { KnownRoutes } from './store.ts'
 
 interface RouteReceptionParts extends Pick<PlanParts, 'posts' | 'recorder'> {

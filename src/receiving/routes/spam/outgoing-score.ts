@@ -2,9 +2,9 @@
 
 import type { Core } from '../../../core.ts'
 import { type MimeMessage, messageBytes, messageSize } from '../../../protocols/message/mime-message.ts'
+import type { SpamScore } from '../../../protocols/scanners/spam-score.ts'
 import type { Domain } from '../../../sending/domains/domain.ts'
 import { createScorerClient, SCORED_BYTES_MAX } from './scoring.ts'
-import type { SpamScore } from './spam-score.ts'
 
 /** Null: it gave no score, because the message is large or it does not answer. Never rejects. */
 export type OutgoingScorer = (

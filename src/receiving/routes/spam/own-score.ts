@@ -6,8 +6,8 @@ import { isIP } from 'node:net'
 import { queryBlocklists } from '../../../protocols/dns/blocklist.ts'
 import type { Resolver } from '../../../protocols/dns/resolver.ts'
 import type { RawHeader } from '../../../protocols/mime/split.ts'
+import type { ScoredMail, SpamScore } from '../../../protocols/scanners/spam-score.ts'
 import type { MailVerdict } from '../mail-check.ts'
-import type { ScoredMail, SpamScore } from './spam-score.ts'
 
 interface OwnScoreParts {
   resolver: Pick<Resolver, 'query'>

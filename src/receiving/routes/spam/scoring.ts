@@ -3,11 +3,11 @@ import type { Logger } from 'pino'
 import type { Config } from '../../../platform/config/config.ts'
 import type { Resolver } from '../../../protocols/dns/resolver.ts'
 import { chunkSize, readChunk } from '../../../protocols/message/mime-message.ts'
+import { askRspamd } from '../../../protocols/scanners/rspamd.ts'
+import type { AskScorer, ScoredMail, SpamScore } from '../../../protocols/scanners/spam-score.ts'
+import { askSpamd } from '../../../protocols/scanners/spamd.ts'
 import type { MailVerdict } from '../mail-check.ts'
 import { ownScore } from './own-score.ts'
-import { askRspamd } from './rspamd.ts'
-import type { AskScorer, ScoredMail, SpamScore } from './spam-score.ts'
-import { askSpamd } from './spamd.ts'
 
 /** Null: there is no score, because the mail is large or the scorer does not answer. Never rejects. */
 export type SpamScorer = (mail: ScoredMail, verdict: MailVerdict) => Promise<SpamScore | null>
