@@ -11,6 +11,7 @@ import { quotable } from '../../base/values.ts'
 import { type SqlValue, StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
 import type { Sources } from '../../sending/ips/source-addresses.ts'
 import { type EventMessage, type EventRecorder, rejectedEvent } from '../../watching/events/event.ts'
+import { REASON_CONTENT_HELD } from '../deliver/attempt/outcome.ts'
 import { STATE_OF_ID } from '../deliver/claim/queue.ts'
 import { relayRequestOf, withRelayRequest } from '../deliver/claim/source-key.ts'
 import type { Delivery } from '../deliver/contract.ts'
@@ -44,8 +45,11 @@ export interface ActionParts {
 /** Deliveries in one transaction. */
 const CHUNK = 500
 
+/** `release`: what the content check keeps may go. */
+type Change = QueueAction | 'release'
+
 /** What to do; `move` with its target. */
-type Order = { action: Exclude<QueueAction, 'move'> } | { action: 'move'; pool: string }
+type Order = { action: Exclude<Change, 'move'> } | { action: 'move'; pool: string }
 
 /** `accountId` null: of all accounts. @throws BadRequest for `move` to a pool that is not there */
 export async function runAction(
@@ -98,7 +102,7 @@ async function runChunks(
   }
 }
 
-interface Candidate {
+export interface Candidate {
   id: string
   account_id: string
   domain_id: string
@@ -125,15 +129,18 @@ async function groupsOf(
 }
 
 /** Which deliveries an action applies to; `state`: the expression for it (see `STATE_OF_ID`). */
-const STATES: Record<QueueAction, (state: string) => string> = {
-  pause: (state) => `${state} IN ('scheduled', 'queued') AND reason <> 'paused'`,
+const STATES: Record<Change, (state: string) => string> = {
+  // A resumed one would be due when its window ends.
+  pause: (state) =>
+    `${state} IN ('scheduled', 'queued') AND reason NOT IN ('paused', '${REASON_CONTENT_HELD}')`,
   resume: (state) => `${state} IN ('scheduled', 'queued') AND reason = 'paused'`,
   retry: (state) => `${state} = 'queued'`,
   drop: (state) => `${state} IN ('scheduled', 'queued')`,
   move: (state) => `${state} IN ('scheduled', 'queued')`,
+  release: (state) => `${state} IN ('scheduled', 'queued') AND reason = '${REASON_CONTENT_HELD}'`,
 }
 
-function selection(accountId: string | null, action: QueueAction, filter: QueueFilter, now: number) {
+function selection(accountId: string | null, action: Change, filter: QueueFilter, now: number) {
   const conditions: string[] = [STATES[action]('d.state')]
   const values: SqlValue[] = []
   const add = (condition: string, value: SqlValue | undefined | null) => {
@@ -166,15 +173,17 @@ function hasTag(row: Candidate, tag: string | undefined): boolean {
 }
 
 /** The last value of each is `updated_at`. */
-const SET: Record<QueueAction, string> = {
+const SET: Record<Change, string> = {
   pause: `paused_due_at = COALESCE(paused_due_at, due_at), due_at = expires_at, reason = 'paused', updated_at = ?`,
   resume: `due_at = COALESCE(paused_due_at, due_at), paused_due_at = NULL, reason = 'resumed', updated_at = ?`,
   retry: `due_at = ?, paused_due_at = NULL, reason = 'retry-asked', updated_at = ?`,
   drop: `state = 'cancelled', due_at = ?, reason = 'dropped', updated_at = ?`,
   move: `source_key = ?, updated_at = ?`,
+  release: `due_at = ?, reason = 'released', updated_at = ?`,
 }
 
-async function change(parts: ActionParts, order: Order, rows: readonly Candidate[]): Promise<number> {
+/** Changes those that are still in a state for it; returns how many. */
+export async function change(parts: ActionParts, order: Order, rows: readonly Candidate[]): Promise<number> {
   const { action } = order
   const now = Math.round(parts.clock.now())
   const sql = `UPDATE deliveries SET ${SET[action]} WHERE id = ? AND ${STATES[action](STATE_OF_ID)}`

@@ -1,12 +1,8 @@
 /** What is scored, and the score. */
-import type { Chunk } from '../message/mime-message.ts'
-import type { RawHeader } from '../mime/split.ts'
 import type { ScannerServer } from './exchange.ts'
 
 export interface ScoredMail {
-  raw: Chunk
-  headers: readonly RawHeader[]
-  /** The field of this reception, which is not in `raw`; without a line end. */
+  /** The field of this reception, which is not in its bytes; without a line end. */
   received: string
   /** Envelope. */
   sender: string
