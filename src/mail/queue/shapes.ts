@@ -179,6 +179,25 @@ export const ACTION_RESULT = object('What was done', {
   changed: integer('Deliveries that were changed'),
 })
 
+export type ContentHoldView = Of<typeof CONTENT_HOLD>
+const CONTENT_HOLD = named('ContentHold', 'Messages of the same content that the content check keeps', {
+  id: text('Identifier of the content'),
+  account_id: text('Account that sends it'),
+  domain: text('Sending domain', { example: 'example.com' }),
+  message_id: text('Message-Id of one of the messages; empty: it is gone'),
+  from: text('Its From'),
+  subject: text('Its subject'),
+  messages: integer('Messages that wait'),
+  reason: text('What was found', { example: 'score 15.3' }),
+  held_at: rfc3339('Since when the first waits'),
+})
+export const CONTENT_HOLDS = object('What the content check keeps', {
+  items: list('Contents, those that wait longest first', CONTENT_HOLD),
+})
+export const CONTENT_DECISION = object('What was decided on', {
+  messages: integer('Messages that waited; their deliveries follow within moments'),
+})
+
 const SITE_LIMITS = {
   prefer: nullable(
     oneOf('Addresses of its hosts that come first, or are the only ones', ADDRESS_PREFERENCES),

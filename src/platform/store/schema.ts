@@ -90,6 +90,13 @@ export interface ClassifiedFailureRow {
   sending_ip: string | null; tags_json: string | null; rule_id: string; entity: string; category: string
   severity: 'PERMANENT' | 'TEMPORARY'; critical: Flag; sample: string; failed_at: number
 }
+export interface ContentCheckRow {
+  account_id: string; hour: number; domain_name: string; checked: number; bad: number
+}
+export interface ContentHoldRow {
+  message_pk: string; digest: string; account_id: string; domain_name: string; reason: string; held_at: number
+  decision: string | null; decided_at: number | null
+}
 export interface CountedBounceRow {
   event_id: string; domain_id: string; address: string; severity: 'hard' | 'soft'; bounced_at: number
 }
@@ -550,8 +557,9 @@ export interface Schema {
   alert_settings: AlertSettingRow; alert_slack: AlertSlackRow; alerts: AlertRow; api_keys: ApiKeyRow
   archive_outbox: ArchiveOutboxRow; audit: AuditRow; caller_addresses: CallerAddressRow
   certificates: CertificateRow; classified_failures: WithDefaults<ClassifiedFailureRow, 'id'>
-  counted_bounces: CountedBounceRow; counted_visits: CountedVisitRow; credentials: CredentialRow
-  deliveries: DeliveryRow; delivery_overrides: DeliveryOverrideRow; delivery_reports: DeliveryReportRow
+  content_checks: ContentCheckRow; content_holds: ContentHoldRow; counted_bounces: CountedBounceRow
+  counted_visits: CountedVisitRow; credentials: CredentialRow; deliveries: DeliveryRow
+  delivery_overrides: DeliveryOverrideRow; delivery_reports: DeliveryReportRow
   disabled_queues: DisabledQueueRow; dkim_keys: DkimKeyRow; domain_deletions: DomainDeletionRow
   domain_dns: DomainDnsRow; domain_ips: DomainIpRow; domain_report_totals: DomainReportTotalRow
   domain_reports: DomainReportRow; domain_webhooks: DomainWebhookRow; domains: DomainRow
