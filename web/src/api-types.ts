@@ -695,6 +695,8 @@ export interface Domain {
   /** Seconds; 0: the default of the service */ message_ttl: number
   /** Deliver over TLS only */ require_tls: boolean
   /** Do not verify certificates */ skip_verification: boolean
+  /** Bulk mail asks receivers for complaints by fbl@ (RFC 9477) */ cfbl_address: boolean
+  /** Bulk mail has Gmail's Feedback-ID */ feedback_id: boolean
   /** http(s) URL that gets a copy of delivered mail; empty or absent: none */ archive_to?: string
   /** Is stored and has no effect; cannot be undone */ encrypt_incoming_message: boolean
   /** Domain whose keys are to sign */ dkim_host?: string
@@ -1817,18 +1819,27 @@ export interface SeedProvider {
 
 /** A rule, and whether the domain follows it */
 export interface SenderRuleFinding {
-  /** The rule */ rule: 'spf' | 'dkim' | 'dmarc' | 'spam-rate' | 'one-click-unsubscribe' | 'bimi'
+  /** The rule */ rule: 'spf' | 'dkim' | 'dmarc' | 'spam-rate' | 'one-click-unsubscribe' | 'reply-address' | 'list-hygiene' | 'bimi'
   /** Who has to follow it */ required_of: 'everybody' | 'bulk senders' | 'nobody'
+  /** Whose rule it is */ required_by: ('gmail' | 'yahoo' | 'microsoft')[]
   /** The domain follows it; null: it cannot be said */ passed: boolean | null
   /** What was found, and what to change */ sentence: string
-  /** What was measured, with four decimals; only for spam-rate */ figure?: string
-  /** What the figure must be below; only for spam-rate */ limit?: string
+  /** What was measured, with four decimals; only for spam-rate and list-hygiene */ figure?: string
+  /** What the figure must be below; only for spam-rate and list-hygiene */ limit?: string
+}
+
+/** How much a domain sends to one provider */
+export interface SenderRuleProvider {
+  /** Gmail; Yahoo with AOL; Outlook.com with Hotmail and Live */ provider: 'gmail' | 'yahoo' | 'microsoft'
+  /** More than 5,000 messages on the busiest day */ is_bulk_sender: boolean
+  /** Messages for it on the busiest of the last 30 days */ busiest_day: number
 }
 
 /** A finding for each rule */
 export interface SenderRules {
-  /** More than 5,000 messages on the busiest day */ is_bulk_sender: boolean
-  /** Messages for Gmail and Yahoo on the busiest of the last 30 days */ busiest_day: number
+  /** A bulk sender for one of the providers */ is_bulk_sender: boolean
+  /** The greatest figure of the providers */ busiest_day: number
+  /** All providers, each judged by its own mail */ providers: SenderRuleProvider[]
   /** All rules */ rules: SenderRuleFinding[]
 }
 
