@@ -41,6 +41,7 @@ import { preflightArea } from './tools/preflight/area.ts'
 import { systemArea } from './tools/system/area.ts'
 import { validationArea } from './tools/validation/area.ts'
 import { alertsArea } from './watching/alerts/area.ts'
+import { blocklistsArea } from './watching/blocklists/area.ts'
 import { eventsArea } from './watching/events/area.ts'
 import { logsArea } from './watching/logs/area.ts'
 import { metricsArea } from './watching/metrics/area.ts'
@@ -154,15 +155,17 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   add(dynamicPoolsArea(core, { known: addresses, figures: metrics.figures, assigned: ips.assigned }))
   add(logsArea(core, { ...bounces, figures: metrics.figures }))
   add(backupArea(core, parts.secret))
+  const blocklists = add(blocklistsArea(core, { known: addresses, blocks: ips.blocks }))
   const alerts = add(
     alertsArea(core, {
       ...{ webhooks, certificates, bounces, figures: parts.figures ?? metrics.figures },
       userDirectory: accounts.userDirectory,
       delivery: messages.delivery,
-      ...{ blocks: ips.blocks, relays },
+      ...{ blocks: ips.blocks, relays, blocklists },
       sendMail: messages.sendSystemMail,
     }),
   )
+  blocklists.notifyBy(alerts.events)
   add(validationArea(core, { lists: lists.store, judge, events: alerts.events }))
   add(placementArea(core, { accept: messages.accept, tracker: previewTracker }))
   add(senderRulesArea(core, { ...metrics, unsubscribable }))
