@@ -1087,11 +1087,11 @@ export interface IpAddressDetails {
 export interface IpBlock {
   /** The destination, as in the names of lanes */ site: string
   /** Name of the provider */ provider: string
-  /** `closed` until the time of `until`; then `probing`: single messages find out */ state: 'closed' | 'probing'
-  /** The reply that closed it */ reply: string
+  /** `closed` until the time of `until`; then `probing`: single messages find out; `listed`: a blocklist that the provider uses has it, and it is left while others of the set are open */ state: 'closed' | 'probing' | 'listed'
+  /** The reply that closed it, or the lists */ reply: string
   /** Pauses in a row */ times: number
-  /** When it was closed first */ since: string
-  /** End of the pause */ until: string
+  /** When it was closed first, or listed */ since: string
+  /** End of the pause; of a listing, unless the lists confirm it */ until: string
 }
 
 /** A domain with its addresses */
@@ -1219,7 +1219,7 @@ export interface Lane {
   /** Limits of the shaping; null: the lane is not in use */ set_limits: { connections: number; messages_per_connection: number; messages_per_second: number | null } | null
   /** Until when it is slower than its limits; null: it is not */ backed_off_until: string | null
   /** The reply that slowed it down; only its codes for accounts other than the first */ backed_off_why: string | null
-  /** The provider blocks the source address; null: it does not */ blocked: { site: string; provider: string; state: 'closed' | 'probing'; reply: string; times: number; since: string; until: string } | null
+  /** The provider blocks the source address; null: it does not */ blocked: { site: string; provider: string; state: 'closed' | 'probing' | 'listed'; reply: string; times: number; since: string; until: string } | null
   override: SiteOrder | null
   /** Since when the oldest is due; null: none is */ oldest_due: string | null
 }

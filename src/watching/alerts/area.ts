@@ -13,6 +13,7 @@ import type { BouncesArea } from '../../receiving/bounces/area.ts'
 import type { CertificatesArea } from '../../sending/certificates/area.ts'
 import type { Blocks } from '../../sending/ips/blocks/blocks.ts'
 import type { RelaysArea } from '../../sending/relays/area.ts'
+import type { BlocklistsArea } from '../blocklists/area.ts'
 import type { Figures } from '../metrics/figures.ts'
 import type { ReputationFindings } from '../reputation/findings.ts'
 import type { WebhooksArea } from '../webhooks/area.ts'
@@ -54,6 +55,7 @@ interface AlertsUses {
   blocks: Pick<Blocks, 'list'>
   relays: Pick<RelaysArea, 'failingLogins'>
   reputation: ReputationFindings
+  blocklists: Pick<BlocklistsArea, 'listings'>
   sendMail: SystemMail
   /** Null: alerts on rates are not judged. */
   figures: Figures | null
@@ -117,8 +119,8 @@ export function alertsArea(core: Core, uses: AlertsUses): AlertsArea {
 /** In the order in which a person should look at them. */
 function ownChecks({ config, store, space, resolver }: Core, uses: AlertsUses): OwnCheck[] {
   const watched = [
-    blocklistCheck(config, resolver),
-    listedDomainsCheck(config, store, resolver),
+    blocklistCheck(uses.blocklists.listings),
+    listedDomainsCheck(uses.blocklists.listings),
     addressNamesCheck(config, store, resolver),
   ]
   return [
