@@ -167,7 +167,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   add(placementArea(core, { accept: messages.accept, tracker: previewTracker }))
   add(senderRulesArea(core, { ...metrics, unsubscribable }))
   add(preflightArea(core, { accept: messages.accept, tracker: previewTracker }))
-  add(tlsReportsArea(core, { sendMime: messages.sendTlsReport, posts: webhooks.posts }))
+  add(tlsReportsArea(core, { sendMime: messages.sendReport, posts: webhooks.posts }))
   add(systemArea(core, { ...parts, bounces, certificates, alerts, relays: relays.states }))
   const prometheus = add(
     prometheusArea(core, { delivery: messages.delivery, alerts, jobs: parts.jobs, relays: relays.states }),
