@@ -24,6 +24,7 @@ import type { JobReport } from './platform/jobs/job.ts'
 import { bouncesArea } from './receiving/bounces/area.ts'
 import { domainReportsArea } from './receiving/domain-reports/area.ts'
 import { inboxArea } from './receiving/inbox/area.ts'
+import { reportSendingArea } from './receiving/report-sending/area.ts'
 import { routesArea } from './receiving/routes/area.ts'
 import { snsArea } from './receiving/sns/area.ts'
 import { type CertificatesArea, certificatesArea } from './sending/certificates/area.ts'
@@ -149,7 +150,8 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
     }),
   )
   add(queueApiArea(core, messages))
-  add(routesArea(core, { messages, lists, signingKeys, queue: webhooks.posts }))
+  const { observe } = add(reportSendingArea(core, { sendMime: messages.sendReport }))
+  add(routesArea(core, { messages, lists, signingKeys, queue: webhooks.posts, observe }))
   add(domainReportsArea(core))
   add(dynamicPoolsArea(core, { known: addresses, figures: metrics.figures, assigned: ips.assigned }))
   add(logsArea(core, { ...bounces, figures: metrics.figures }))

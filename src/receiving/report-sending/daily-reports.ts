@@ -150,7 +150,7 @@ export const reportId = (hostname: string, { day, domain }: DayDomain): string =
   createHash('sha256').update(`${hostname} ${day} ${domain}`).digest('hex').slice(0, 32)
 
 /** Tables of what was handed over, by day, domain and URI; an empty URI says that the domain is done. */
-type SentTable = 'tls_reports'
+type SentTable = 'tls_reports' | 'dmarc_reports'
 type SentRow = DayDomain & { uri: string; id: string; content?: Uint8Array | null }
 
 /** Fails as stale where another process has written the row before. */

@@ -67,7 +67,14 @@ export const TABLE_KINDS = {
     placement_tests: 'age',
     placement_seeds: 'age',
   },
-  reports: { domain_reports: 'age', domain_report_totals: 'age', tls_reports: 'age' },
+  reports: {
+    domain_reports: 'age',
+    domain_report_totals: 'age',
+    tls_reports: 'age',
+    dmarc_policies: 'age',
+    dmarc_results: 'age',
+    dmarc_reports: 'age',
+  },
   lists: { lists: 'owned', list_members: 'owned', list_uploads: 'age' },
   templates: { templates: 'owned', template_versions: 'owned' },
   settings: {
