@@ -24,6 +24,7 @@ import type { JobReport } from './platform/jobs/job.ts'
 import { bouncesArea } from './receiving/bounces/area.ts'
 import { domainReportsArea } from './receiving/domain-reports/area.ts'
 import { inboxArea } from './receiving/inbox/area.ts'
+import { reportSendingArea } from './receiving/report-sending/area.ts'
 import { routesArea } from './receiving/routes/area.ts'
 import { snsArea } from './receiving/sns/area.ts'
 import { type CertificatesArea, certificatesArea } from './sending/certificates/area.ts'
@@ -155,7 +156,8 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
     }),
   )
   add(queueApiArea(core, messages, content.holds))
-  add(routesArea(core, { messages, lists, signingKeys, queue: webhooks.posts, scanners }))
+  const { observe } = add(reportSendingArea(core, { sendMime: messages.sendReport }))
+  add(routesArea(core, { messages, lists, signingKeys, queue: webhooks.posts, scanners, observe }))
   add(domainReportsArea(core))
   add(dynamicPoolsArea(core, { known: addresses, figures: metrics.figures, assigned: ips.assigned }))
   add(logsArea(core, { ...bounces, figures: metrics.figures }))
@@ -176,7 +178,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   add(placementArea(core, { accept: messages.accept, tracker: previewTracker, scanners }))
   add(senderRulesArea(core, { ...metrics, unsubscribable }))
   add(preflightArea(core, { accept: messages.accept, tracker: previewTracker, scanners }))
-  add(tlsReportsArea(core, { sendMime: messages.sendTlsReport, posts: webhooks.posts }))
+  add(tlsReportsArea(core, { sendMime: messages.sendReport, posts: webhooks.posts }))
   add(systemArea(core, { ...parts, bounces, certificates, alerts, relays: relays.states }))
   const prometheus = add(
     prometheusArea(core, { delivery: messages.delivery, alerts, jobs: parts.jobs, relays: relays.states }),

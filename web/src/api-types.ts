@@ -747,7 +747,7 @@ export interface DomainKeyPage {
 export interface DomainReport {
   /** Identifier of the report */ id: string
   /** Type of report */ type: 'dmarc' | 'tls' | 'complaint'
-  /** Domain of the header From of the report; of a complaint the provider */ sender: string
+  /** Domain of the header From of the report; of a posted one the address of the client, of a complaint the provider */ sender: string
   /** SPF or DKIM proved the sender */ authenticated: boolean
   /** Name of the receiver, as it says */ organization: string
   /** Address of the receiver, as it says */ contact: string
@@ -2686,6 +2686,7 @@ export interface Answers {
   'POST /sendwright/v1/session': { message: string }
   'POST /sendwright/v1/sns/notifications/{}': { message: string }
   'POST /sendwright/v1/templates/render': RenderedTemplate
+  'POST /sendwright/v1/tls-reports/{}': { message: string }
   'POST /sendwright/v1/users/{}/invitation': User
   'POST /sendwright/v1/users/{}/password': User
   'POST /sendwright/v1/webhooks/attempts/{}/replay': { message: string; event_id: string }

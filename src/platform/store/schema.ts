@@ -145,6 +145,15 @@ export interface DkimKeyRow {
   private_key_sealed: Uint8Array; public_record: string; active: Flag; created_at: number
   next_selector: string | null; check_json: string | null; activates: Flag; managed: Flag
 }
+export interface DmarcPolicyRow {
+  day: string; domain: string; root: string; record: string
+}
+export interface DmarcReportRow {
+  day: string; domain: string; uri: string; id: string; created_at: number
+}
+export interface DmarcResultRow {
+  day: string; domain: string; row_hash: string; row_json: string; messages: number
+}
 export interface DomainDeletionRow {
   domain_id: string; name: string; domain_json: string; due_at: number; attempts: number; account_id: string
 }
@@ -583,6 +592,7 @@ export interface Schema {
   content_holds: ContentHoldRow; counted_bounces: CountedBounceRow; counted_visits: CountedVisitRow
   credentials: CredentialRow; deliveries: DeliveryRow; delivery_overrides: DeliveryOverrideRow
   delivery_reports: DeliveryReportRow; disabled_queues: DisabledQueueRow; dkim_keys: DkimKeyRow
+  dmarc_policies: DmarcPolicyRow; dmarc_reports: DmarcReportRow; dmarc_results: DmarcResultRow
   domain_deletions: DomainDeletionRow; domain_dns: DomainDnsRow; domain_ips: DomainIpRow
   domain_report_totals: DomainReportTotalRow; domain_reports: DomainReportRow
   domain_webhooks: DomainWebhookRow; domains: DomainRow; dynamic_pool_domains: DynamicPoolDomainRow
