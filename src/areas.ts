@@ -42,11 +42,13 @@ import { preflightArea } from './tools/preflight/area.ts'
 import { systemArea } from './tools/system/area.ts'
 import { validationArea } from './tools/validation/area.ts'
 import { alertsArea } from './watching/alerts/area.ts'
+import { blocklistsArea } from './watching/blocklists/area.ts'
 import { eventsArea } from './watching/events/area.ts'
 import { logsArea } from './watching/logs/area.ts'
 import { metricsArea } from './watching/metrics/area.ts'
 import type { Figures } from './watching/metrics/figures.ts'
 import { type PrometheusArea, prometheusArea } from './watching/prometheus/area.ts'
+import { reputationArea } from './watching/reputation/area.ts'
 import { senderRulesArea } from './watching/sender-rules/area.ts'
 import { tagsArea } from './watching/tags/area.ts'
 import { tlsReportsArea } from './watching/tls-results/area.ts'
@@ -158,15 +160,18 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   add(dynamicPoolsArea(core, { known: addresses, figures: metrics.figures, assigned: ips.assigned }))
   add(logsArea(core, { ...bounces, figures: metrics.figures }))
   add(backupArea(core, parts.secret))
+  const { findings: reputation } = add(reputationArea(core, addresses))
+  const blocklists = add(blocklistsArea(core, { known: addresses, blocks: ips.blocks }))
   const alerts = add(
     alertsArea(core, {
       ...{ webhooks, certificates, bounces, figures: parts.figures ?? metrics.figures },
       userDirectory: accounts.userDirectory,
       delivery: messages.delivery,
-      ...{ blocks: ips.blocks, relays, content },
+      ...{ blocks: ips.blocks, relays, content, reputation, blocklists },
       sendMail: messages.sendSystemMail,
     }),
   )
+  blocklists.notifyBy(alerts.events)
   add(validationArea(core, { lists: lists.store, judge, events: alerts.events }))
   add(placementArea(core, { accept: messages.accept, tracker: previewTracker, scanners }))
   add(senderRulesArea(core, { ...metrics, unsubscribable }))
