@@ -169,7 +169,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
       ...{ webhooks, certificates, bounces, figures: parts.figures ?? metrics.figures },
       userDirectory: accounts.userDirectory,
       delivery: messages.delivery,
-      ...{ blocks: ips.blocks, relays, reputation, blocklists },
+      ...{ blocks: ips.blocks, relays, content, reputation, blocklists },
       sendMail: messages.sendSystemMail,
     }),
   )
@@ -179,9 +179,15 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   add(senderRulesArea(core, { ...metrics, unsubscribable }))
   add(preflightArea(core, { accept: messages.accept, tracker: previewTracker, scanners }))
   add(tlsReportsArea(core, { sendMime: messages.sendReport, posts: webhooks.posts }))
-  add(systemArea(core, { ...parts, bounces, certificates, alerts, relays: relays.states }))
+  add(systemArea(core, { ...parts, bounces, certificates, alerts, relays: relays.states, scanners }))
   const prometheus = add(
-    prometheusArea(core, { delivery: messages.delivery, alerts, jobs: parts.jobs, relays: relays.states }),
+    prometheusArea(core, {
+      delivery: messages.delivery,
+      alerts,
+      jobs: parts.jobs,
+      relays: relays.states,
+      content,
+    }),
   )
   for (const build of parts.further) add(await build(core))
   // Last: it keeps events for the followers of all.

@@ -11,6 +11,7 @@ import type { SystemMail } from '../../people/users/mails.ts'
 import type { AlertHitRow } from '../../platform/store/schema.ts'
 import type { BouncesArea } from '../../receiving/bounces/area.ts'
 import type { CertificatesArea } from '../../sending/certificates/area.ts'
+import type { ContentCheckArea } from '../../sending/content-check/area.ts'
 import type { Blocks } from '../../sending/ips/blocks/blocks.ts'
 import type { RelaysArea } from '../../sending/relays/area.ts'
 import type { BlocklistsArea } from '../blocklists/area.ts'
@@ -28,6 +29,7 @@ import { addressNamesCheck } from './own/address-names.ts'
 import { blockedAddressesCheck } from './own/blocked-addresses.ts'
 import { blocklistCheck, listedDomainsCheck } from './own/blocklists.ts'
 import { certificateEndsCheck } from './own/certificate-ends.ts'
+import { contentHoldsCheck, uncheckedMailCheck } from './own/content-check.ts'
 import { diskSpaceCheck } from './own/disk-space.ts'
 import { dueMailCheck } from './own/due-mail.ts'
 import { failingEndpointsCheck } from './own/failing-endpoints.ts'
@@ -54,6 +56,7 @@ interface AlertsUses {
   delivery: Pick<Delivery, 'progressOf'>
   blocks: Pick<Blocks, 'list'>
   relays: Pick<RelaysArea, 'failingLogins'>
+  content: Pick<ContentCheckArea, 'check' | 'holds'>
   reputation: ReputationFindings
   blocklists: Pick<BlocklistsArea, 'listings'>
   sendMail: SystemMail
@@ -133,5 +136,7 @@ function ownChecks({ config, store, space, resolver }: Core, uses: AlertsUses): 
     certificateEndsCheck(uses.certificates, config),
     failingEndpointsCheck(uses.webhooks),
     relayLoginsCheck(uses.relays),
+    ...(uses.content.check === null ? [] : [uncheckedMailCheck(uses.content.check, config.hostname)]),
+    contentHoldsCheck(uses.content.holds),
   ]
 }
