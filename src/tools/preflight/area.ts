@@ -21,6 +21,7 @@ import { shareOrganization } from '../../protocols/dns/dmarc.ts'
 import { messageSize } from '../../protocols/message/mime-message.ts'
 import { AddressSyntaxError, bareAddress, parseAddressList } from '../../protocols/mime/address.ts'
 import { createOutgoingScorer } from '../../receiving/routes/spam/outgoing-score.ts'
+import type { Scanners } from '../../sending/content-check/scanners.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
 import { rootDomainOf } from '../../sending/domains/names/domain-names.ts'
 import { returnPathHost } from '../../sending/domains/names/name-owner.ts'
@@ -33,6 +34,7 @@ interface PreflightUses {
   accept: PreviewParts & { headerPrefixes: readonly string[] }
   /** Stores nothing. */
   tracker: Tracker
+  scanners: Scanners
 }
 
 /** An account's checks that wait while one runs: each may hold 25 MB and wait for a scorer. */
@@ -51,9 +53,9 @@ const PARAMS = {
   message: fileParam('A MIME message in place of the parts'),
 }
 
-export function preflightArea(core: Core, { accept, tracker }: PreflightUses): Area {
+export function preflightArea(core: Core, { accept, tracker, scanners }: PreflightUses): Area {
   const parts = { ...accept, tracker }
-  const score = createOutgoingScorer(core)
+  const score = createOutgoingScorer(scanners, core.config.hostname)
   const turns = new Turns(WAITING_MAX)
 
   async function check(context: Context<never, Caller>, domainName: string) {
