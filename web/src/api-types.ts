@@ -896,6 +896,17 @@ export interface ExplainedRecord {
   /** When; absent before the first check */ checked_at?: string
 }
 
+/** A list that is written into a file */
+export interface Export {
+  /** Id */ id: string
+  /** How far it is; the file can be read when it is complete */ status: 'requested' | 'processing' | 'complete' | 'failed'
+  /** The list, as given */ url: string
+  /** When it was asked for */ created_at: string
+  /** When it is removed */ expires_at: string
+  /** Size of the file as stored, so far; bytes */ size: number
+  /** Why it failed; present then */ message?: string
+}
+
 /** An attempt failed */
 export interface FailedEvent {
   /** Type of the event */ event: 'failed'
@@ -2423,6 +2434,8 @@ export interface Answers {
   'GET /v3/domains/{}/webhooks': { webhooks: DomainWebhooks }
   'GET /v3/domains/{}/webhooks/{}': { webhook: WebhookUrls }
   'GET /v3/dynamic_pools': { new_senders: string[]; good_reputation: string[]; poor_reputation: string[]; pools: DynamicPool[] }
+  'GET /v3/exports': { items: Export[] }
+  'GET /v3/exports/{}': Export
   'GET /v3/ip_pools': { ip_pools: IpPool[]; message: string }
   'GET /v3/ip_pools/{}': { pool_id: string; name: string; description: string; ips: string[]; is_linked: boolean; is_inherited: boolean; linked_domains?: string[]; metadata: { assignments: Record<string, { linked_at: string }> }; details: IpPool; message: string }
   'GET /v3/ip_pools/{}/domains': { domains: IpPoolDomain[]; paging: IpPaging }
@@ -2559,6 +2572,7 @@ export interface Answers {
   'POST /v3/domains/{}/webhooks': { message: string; webhook: WebhookUrls }
   'POST /v3/dynamic_pools/all': { message: string; new_senders: string[]; good_reputation: string[]; poor_reputation: string[] }
   'POST /v3/dynamic_pools/{}/{}': { message: string }
+  'POST /v3/exports': Export
   'POST /v3/ip_pools': { message: string; pool_id: string }
   'POST /v3/ip_pools/{}/ips.json': { message: string; reference_id: string }
   'POST /v3/ip_warmups/{}': { message: string }

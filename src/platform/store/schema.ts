@@ -202,6 +202,12 @@ export interface EventRow {
   recipient: string | null; message_id: string | null; payload_json: string; tx: number
   tags_json: string | null; recipient_hash: number | null
 }
+export interface ExportRow {
+  id: string; account_id: string; url: string; body: string; area: string; role: string; status: string
+  next_page: string; records: number; size_bytes: number; blobs_json: string; fault: string; tries: number
+  lease_token: string | null; lease_owner: string | null; lease_until: number; stepped_at: number
+  created_at: number
+}
 export interface FeatureUsageRow {
   account_id: string; day_at: number; metric: string; count: number
 }
@@ -540,15 +546,15 @@ export interface Schema {
   event_index: WithDefaults<EventIndexRow, 'seq' | 'segment'>; event_index_place: EventIndexPlaceRow
   event_keys: WithDefaults<EventKeyRow, 'seq'>; event_segments: WithDefaults<EventSegmentRow, 'segment'>
   event_tag_keys: EventTagKeyRow; event_tags: EventTagRow; events: WithDefaults<EventRow, 'seq' | 'tx'>
-  feature_usage: FeatureUsageRow; figure_packs: FigurePackRow; figure_places: FigurePlaceRow
-  figure_scopes: WithDefaults<FigureScopeRow, 'no' | 'pairs_since'>; figures: FigureRow
-  forwarded_copies: ForwardedCopyRow; greylist: GreylistRow; idempotency_keys: IdempotencyKeyRow
-  inbox: InboxRow; inbox_faults: InboxFaultRow; installation: InstallationRow; ip_blocks: IpBlockRow
-  ip_changes: IpChangeRow; ip_names: IpNameRow; ip_pool_delegations: IpPoolDelegationRow
-  ip_pool_members: IpPoolMemberRow; ip_pools: IpPoolRow; ip_tasks: IpTaskRow
-  ip_warmup_providers: IpWarmupProviderRow; ip_warmups: IpWarmupRow; ips: IpRow; jobs: JobRow
-  list_expansions: ListExpansionRow; list_members: ListMemberRow; list_uploads: ListUploadRow; lists: ListRow
-  login_links: LoginLinkRow; login_places: LoginPlaceRow; message_limits: MessageLimitRow
+  exports: ExportRow; feature_usage: FeatureUsageRow; figure_packs: FigurePackRow
+  figure_places: FigurePlaceRow; figure_scopes: WithDefaults<FigureScopeRow, 'no' | 'pairs_since'>
+  figures: FigureRow; forwarded_copies: ForwardedCopyRow; greylist: GreylistRow
+  idempotency_keys: IdempotencyKeyRow; inbox: InboxRow; inbox_faults: InboxFaultRow
+  installation: InstallationRow; ip_blocks: IpBlockRow; ip_changes: IpChangeRow; ip_names: IpNameRow
+  ip_pool_delegations: IpPoolDelegationRow; ip_pool_members: IpPoolMemberRow; ip_pools: IpPoolRow
+  ip_tasks: IpTaskRow; ip_warmup_providers: IpWarmupProviderRow; ip_warmups: IpWarmupRow; ips: IpRow
+  jobs: JobRow; list_expansions: ListExpansionRow; list_members: ListMemberRow; list_uploads: ListUploadRow
+  lists: ListRow; login_links: LoginLinkRow; login_places: LoginPlaceRow; message_limits: MessageLimitRow
   messages: MessageRow; mta_sts_policies: MtaStsPolicyRow; nodes: NodeRow; oidc_sign_ins: OidcSignInRow
   outgoing_leases: OutgoingLeaseRow; outgoing_posts: OutgoingPostRow; past_deliveries: PastDeliveryRow
   past_messages: PastMessageRow; placement_seeds: PlacementSeedRow; placement_tests: PlacementTestRow
