@@ -47,6 +47,7 @@ import { logsArea } from './watching/logs/area.ts'
 import { metricsArea } from './watching/metrics/area.ts'
 import type { Figures } from './watching/metrics/figures.ts'
 import { type PrometheusArea, prometheusArea } from './watching/prometheus/area.ts'
+import { reputationArea } from './watching/reputation/area.ts'
 import { senderRulesArea } from './watching/sender-rules/area.ts'
 import { tagsArea } from './watching/tags/area.ts'
 import { tlsReportsArea } from './watching/tls-results/area.ts'
@@ -155,12 +156,13 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   add(dynamicPoolsArea(core, { known: addresses, figures: metrics.figures, assigned: ips.assigned }))
   add(logsArea(core, { ...bounces, figures: metrics.figures }))
   add(backupArea(core, parts.secret))
+  const { findings: reputation } = add(reputationArea(core, addresses))
   const alerts = add(
     alertsArea(core, {
       ...{ webhooks, certificates, bounces, figures: parts.figures ?? metrics.figures },
       userDirectory: accounts.userDirectory,
       delivery: messages.delivery,
-      ...{ blocks: ips.blocks, relays },
+      ...{ blocks: ips.blocks, relays, reputation },
       sendMail: messages.sendSystemMail,
     }),
   )

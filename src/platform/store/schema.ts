@@ -238,6 +238,15 @@ export interface FigureRow {
 export interface ForwardedCopyRow {
   mail: string; address: string; expires_at: number
 }
+export interface GmailDayRow {
+  domain_id: string; day: number; spam_rate: number | null; spf_rate: number | null; dkim_rate: number | null
+  dmarc_rate: number | null; tls_rate: number | null; error_rate: number | null; errors_json: string
+  loops_json: string
+}
+export interface GmailDomainRow {
+  domain_id: string; compliance_json: string; read_through: number | null; read_at: number
+  failure: string | null
+}
 export interface GreylistRow {
   key: string; since_at: number; expires_at: number
 }
@@ -403,6 +412,11 @@ export interface RelayRow {
 export interface RemovedUsageRow {
   account_id: string; domain_id: string; month_at: number; accepted: number
 }
+export interface ReputationSourceRow {
+  name: string; settings_json: string; secrets_sealed: Uint8Array; revision: number; created_at: number
+  updated_at: number; read_through: number | null; read_at: number | null; next_at: number; failures: number
+  failing_since: number | null; failed_at: number | null; failure: string | null
+}
 export interface RoutePostRow {
   id: string; account_id: string; domain_id: string; message_pk: string; recipient: string; kind: string
   url_sealed: Uint8Array; created_at: number
@@ -438,6 +452,13 @@ export interface SharedIpExclusionRow {
 }
 export interface SizeSampleRow {
   node: string; at: number; kind: string; bytes: number; row_count: number
+}
+export interface SndsBlockRow {
+  first_ip: string; last_ip: string; detail: string
+}
+export interface SndsDayRow {
+  ip: string; day: number; recipients: number; filter_result: string; complaint_rate: string
+  trap_hits: number; trap_period: string
 }
 export interface SnsTopicRow {
   arn: string; token: string; created_at: number; confirmed_at: number | null; subscription_at: number
@@ -548,22 +569,23 @@ export interface Schema {
   event_tag_keys: EventTagKeyRow; event_tags: EventTagRow; events: WithDefaults<EventRow, 'seq' | 'tx'>
   exports: ExportRow; feature_usage: FeatureUsageRow; figure_packs: FigurePackRow
   figure_places: FigurePlaceRow; figure_scopes: WithDefaults<FigureScopeRow, 'no' | 'pairs_since'>
-  figures: FigureRow; forwarded_copies: ForwardedCopyRow; greylist: GreylistRow
-  idempotency_keys: IdempotencyKeyRow; inbox: InboxRow; inbox_faults: InboxFaultRow
-  installation: InstallationRow; ip_blocks: IpBlockRow; ip_changes: IpChangeRow; ip_names: IpNameRow
-  ip_pool_delegations: IpPoolDelegationRow; ip_pool_members: IpPoolMemberRow; ip_pools: IpPoolRow
-  ip_tasks: IpTaskRow; ip_warmup_providers: IpWarmupProviderRow; ip_warmups: IpWarmupRow; ips: IpRow
-  jobs: JobRow; list_expansions: ListExpansionRow; list_members: ListMemberRow; list_uploads: ListUploadRow
-  lists: ListRow; login_links: LoginLinkRow; login_places: LoginPlaceRow; message_limits: MessageLimitRow
-  messages: MessageRow; mta_sts_policies: MtaStsPolicyRow; nodes: NodeRow; oidc_sign_ins: OidcSignInRow
-  outgoing_leases: OutgoingLeaseRow; outgoing_posts: OutgoingPostRow; past_deliveries: PastDeliveryRow
-  past_messages: PastMessageRow; placement_seeds: PlacementSeedRow; placement_tests: PlacementTestRow
-  public_keys: PublicKeyRow; recovery_codes: RecoveryCodeRow; relay_days: RelayDayRow
-  relay_rules: RelayRuleRow; relay_tokens: RelayTokenRow; relays: RelayRow; removed_usage: RemovedUsageRow
-  route_posts: RoutePostRow; routes: RouteRow; sandbox_mails: SandboxMailRow
-  sandbox_recipients: SandboxRecipientRow; seed_lists: SeedListRow; sender_security: SenderSecurityRow
-  sessions: SessionRow; shared_ip_exclusions: SharedIpExclusionRow; size_samples: SizeSampleRow
-  sns_topics: SnsTopicRow; suppression_imports: SuppressionImportRow
+  figures: FigureRow; forwarded_copies: ForwardedCopyRow; gmail_days: GmailDayRow
+  gmail_domains: GmailDomainRow; greylist: GreylistRow; idempotency_keys: IdempotencyKeyRow; inbox: InboxRow
+  inbox_faults: InboxFaultRow; installation: InstallationRow; ip_blocks: IpBlockRow; ip_changes: IpChangeRow
+  ip_names: IpNameRow; ip_pool_delegations: IpPoolDelegationRow; ip_pool_members: IpPoolMemberRow
+  ip_pools: IpPoolRow; ip_tasks: IpTaskRow; ip_warmup_providers: IpWarmupProviderRow; ip_warmups: IpWarmupRow
+  ips: IpRow; jobs: JobRow; list_expansions: ListExpansionRow; list_members: ListMemberRow
+  list_uploads: ListUploadRow; lists: ListRow; login_links: LoginLinkRow; login_places: LoginPlaceRow
+  message_limits: MessageLimitRow; messages: MessageRow; mta_sts_policies: MtaStsPolicyRow; nodes: NodeRow
+  oidc_sign_ins: OidcSignInRow; outgoing_leases: OutgoingLeaseRow; outgoing_posts: OutgoingPostRow
+  past_deliveries: PastDeliveryRow; past_messages: PastMessageRow; placement_seeds: PlacementSeedRow
+  placement_tests: PlacementTestRow; public_keys: PublicKeyRow; recovery_codes: RecoveryCodeRow
+  relay_days: RelayDayRow; relay_rules: RelayRuleRow; relay_tokens: RelayTokenRow; relays: RelayRow
+  removed_usage: RemovedUsageRow; reputation_sources: ReputationSourceRow; route_posts: RoutePostRow
+  routes: RouteRow; sandbox_mails: SandboxMailRow; sandbox_recipients: SandboxRecipientRow
+  seed_lists: SeedListRow; sender_security: SenderSecurityRow; sessions: SessionRow
+  shared_ip_exclusions: SharedIpExclusionRow; size_samples: SizeSampleRow; snds_blocks: SndsBlockRow
+  snds_days: SndsDayRow; sns_topics: SnsTopicRow; suppression_imports: SuppressionImportRow
   suppression_policies: SuppressionPolicyRow; suppressions: SuppressionRow; tags: TagRow
   template_versions: TemplateVersionRow; templates: TemplateRow; tls_reports: TlsReportRow
   tls_results: TlsResultRow; tracking_links: TrackingLinkRow; tracking_settings: TrackingSettingsRow

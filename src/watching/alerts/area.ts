@@ -14,6 +14,7 @@ import type { CertificatesArea } from '../../sending/certificates/area.ts'
 import type { Blocks } from '../../sending/ips/blocks/blocks.ts'
 import type { RelaysArea } from '../../sending/relays/area.ts'
 import type { Figures } from '../metrics/figures.ts'
+import type { ReputationFindings } from '../reputation/findings.ts'
 import type { WebhooksArea } from '../webhooks/area.ts'
 import { readSigningKey, regenerateSigningKey, signingKeysOf } from '../webhooks/signing-key.ts'
 import { OWN_PREFIX } from './alert.ts'
@@ -31,6 +32,7 @@ import { dueMailCheck } from './own/due-mail.ts'
 import { failingEndpointsCheck } from './own/failing-endpoints.ts'
 import { type OwnCheck, ownCheckJob, ownCheckRoutes } from './own/own-check.ts'
 import { providerRefusalsCheck } from './own/provider-refusals.ts'
+import { reputationChecks } from './own/provider-reputation.ts'
 import { relayLoginsCheck } from './own/relay-logins.ts'
 import { alertRoutes, alertSettingRoutes } from './routes.ts'
 import { createAlertSettings } from './settings.ts'
@@ -51,6 +53,7 @@ interface AlertsUses {
   delivery: Pick<Delivery, 'progressOf'>
   blocks: Pick<Blocks, 'list'>
   relays: Pick<RelaysArea, 'failingLogins'>
+  reputation: ReputationFindings
   sendMail: SystemMail
   /** Null: alerts on rates are not judged. */
   figures: Figures | null
@@ -124,6 +127,7 @@ function ownChecks({ config, store, space, resolver }: Core, uses: AlertsUses): 
     providerRefusalsCheck(uses.bounces),
     blockedAddressesCheck(uses.blocks),
     ...watched.filter((check) => check !== null),
+    ...reputationChecks(uses.reputation),
     certificateEndsCheck(uses.certificates, config),
     failingEndpointsCheck(uses.webhooks),
     relayLoginsCheck(uses.relays),
