@@ -120,6 +120,7 @@ const OWN_STATUS: Record<string, readonly [number, string]> = {
   readListValidation: [404, 'none was made'],
   getEmailPreviewResults: [404, 'none can be made'],
   readExportUrl: [302, 'leads to the file'],
+  readBounceGroup: [404, 'no rule has the name'],
   readSlackChannel: [404, 'there is no workspace'],
   testAlertSlack: [400, 'no setting sends to Slack'],
   setIpBand: [400, 'there are no dynamic pools'],

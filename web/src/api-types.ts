@@ -1025,6 +1025,22 @@ export interface GptDomain {
   /** By the identifier of Feedback-ID */ feedback_loops: ({ id: string; spam_ratio: number })[]
 }
 
+/** Score of the last 30 days */
+export interface HealthScore {
+  /** 100: nothing is wrong; 0: everything is; points */ score: number
+  /** What takes points off; with the score they add up to 100 */ rates: { bounce_rate: number; complaint_rate: number; trap_rate: number; full_mailbox_rate: number; bad_failure_rate: number }
+  /** Counts of the time */ counters: { delivered: number }
+}
+
+/** Score of a group */
+export interface HealthScoreGroup {
+  /** The domain, address, account or day */ group_key: string
+  /** The account; absent for days and addresses */ account_id?: string
+  /** 100: nothing is wrong; 0: everything is; points */ score: number
+  /** What takes points off; with the score they add up to 100 */ rates: { bounce_rate: number; complaint_rate: number; trap_rate: number; full_mailbox_rate: number; bad_failure_rate: number }
+  /** Counts of the time */ counters: { delivered: number }
+}
+
 /** A reply on demand of the built-in inbox */
 export interface InboxFault {
   /** Address, * stands for anything; at connect only * */ recipient: string
@@ -2513,6 +2529,8 @@ export interface Answers {
   'GET /v1/dynamic_pools/domains/{}/preview': DomainHealthCheck
   'GET /v1/dynamic_pools/history': { items: DynamicPoolHistoryRecord[]; total_items: number; paging: DynamicPoolPaging }
   'GET /v1/keys': { total_count: number; items: ApiKey[] }
+  'GET /v1/maverick-score/grouped': { items: HealthScoreGroup[]; total: number }
+  'GET /v1/maverick-score/total': HealthScore
   'GET /v1/reputationanalytics/gpt/addresses': { address: string; data: ({ address: string; domain_name: string; reputation: number; date: string })[]; total: number; configured: boolean }
   'GET /v1/reputationanalytics/gpt/addresses/{}': { address: string; data: ({ address: string; domain_name: string; reputation: number; date: string })[]; total: number; configured: boolean }
   'GET /v1/reputationanalytics/gpt/addresses_list': { data: ({ address: string; date: string })[]; total: number; configured: boolean }
@@ -2534,6 +2552,7 @@ export interface Answers {
   'GET /v1/thresholds/hits': { items: AlertHit[]; total: number }
   'GET /v1/webhooks': { webhooks: AccountWebhook[] }
   'GET /v1/webhooks/{}': AccountWebhook
+  'GET /v2/bounce-classification/config/groups/{}': { id: string; entity_id: string; class: 'BOUNCE' | 'ESPBLOCK' | 'BLACKLISTED' | 'CONTENT' | 'AUTHENTICATION' | 'RATELIMIT' | 'GREYLISTED' | 'MAILBOXFULL' | 'TECHNICAL' | 'GENERIC'; 'sample-text'?: string; explanation: string; 'short-explanation': string; 'entity-name': string }
   'GET /v2/ip_whitelist': { addresses: CallerAddress[] }
   'GET /v2/spamtraps': { items: ({ dimension: string; pristine: number; recycled: number; typo: number; harvested: number; total: number })[]; paging: Paging }
   'GET /v2/x509/{}/status': TrackingCertificate
