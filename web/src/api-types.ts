@@ -977,6 +977,43 @@ export interface Geolocation {
   /** Time zone of IANA */ timezone: string
 }
 
+/** How Gmail Postmaster Tools are read */
+export interface GoogleReputationSource {
+  /** jwt_bearer: a service account; refresh_token: an account of a person */ grant: 'jwt_bearer' | 'refresh_token'
+  /** Address of the service account (`client_email`), or the OAuth client */ client_id: string
+  /** User whom the service account acts for; null: for itself */ subject: string | null
+  /** Where access tokens come from, https */ token_url: string
+  /** Where the API is, https */ api_url: string
+  /** A private key or client secret is stored */ has_client_secret: boolean
+  /** A refresh token is stored */ has_refresh_token: boolean
+  /** When it was stored */ created_at: string
+  /** When it was stored last */ updated_at: string
+  /** When everything was read; null: not yet */ last_read_at: string | null
+  /** When it is read next */ next_read_at: string
+  /** Reads in a row that failed */ failures: number
+  /** Why the last read failed; null: it did not */ error: string | null
+  /** When that was */ error_at: string | null
+  /** Since when reads have failed; null: the last one did not */ failing_since: string | null
+  /** Domains of this service that Postmaster Tools list */ domains: ({ name: string; read_through: string | null; error: string | null })[]
+}
+
+/** What Gmail says of a domain on a day */
+export interface GptDomain {
+  /** Account of the domain */ account_id: string
+  /** Domain */ name: string
+  /** Mail that users call spam, from 0 to 1; 0 also where Gmail names none */ user_reported_spam_ratio: number
+  /** Mail that passed SPF */ spf_success_ratio: number
+  /** Mail that passed DKIM */ dkim_success_ratio: number
+  /** Mail that passed DMARC */ dmarc_success_ratio: number
+  /** Mail that came by TLS */ inbound_encryption_ratio: number
+  /** Mail that was refused or deferred */ delivery_error_ratio: number
+  /** By reason */ delivery_errors: ({ error_class: string; error_type: string; error_ratio: number })[]
+  /** Always 0, unknown: version 2 of the API has no reputation */ reputation: number
+  /** Begin of the day */ date: string
+  /** Always empty, as for `reputation` */ ip_counts: ({ reputation: number; total: number })[]
+  /** By the identifier of Feedback-ID */ feedback_loops: ({ id: string; spam_ratio: number })[]
+}
+
 /** A reply on demand of the built-in inbox */
 export interface InboxFault {
   /** Address, * stands for anything; at connect only * */ recipient: string
@@ -1605,6 +1642,12 @@ export interface RenderedTemplate {
   /** What is wrong; empty: nothing */ errors: string[]
 }
 
+/** What a source has answered now */
+export interface ReputationSourceTest {
+  /** It could be read */ ok: boolean
+  /** What it has answered, or why it could not be read */ result: string
+}
+
 /** Automatic sender security of a domain */
 export interface RotationDomain {
   /** Identifier of the domain */ id: string
@@ -1777,6 +1820,34 @@ export interface SmtpCredential {
   /** Full address */ login: string
   /** When it was made */ created_at: string
   /** Always null */ size_bytes: null
+}
+
+/** What Microsoft says of an address on a day */
+export interface SndsAddress {
+  /** Address */ ip_address: string
+  /** Begin of the day */ date: string
+  /** Recipients at Outlook.com */ recipients: number
+  /** `GREEN`, `YELLOW` or `RED`: less than 10 %, up to 90 %, more are spam */ filter_result: string
+  /** As Microsoft writes it */ complaint_rate: string
+  /** Messages to spam traps */ trap_hits: number
+  /** From when to when; empty: none */ trap_message_period: string
+  /** Of the recipients, from 0 to 100 */ trap_percentage: number
+  /** The address is blocked now */ is_blocked: boolean
+  /** Why; empty: it is not */ block_text: string
+}
+
+/** How Microsoft SNDS is read */
+export interface SndsReputationSource {
+  /** The folder of data.aspx and ipStatus.aspx, https */ api_url: string
+  /** When it was stored */ created_at: string
+  /** When it was stored last */ updated_at: string
+  /** When everything was read; null: not yet */ last_read_at: string | null
+  /** When it is read next */ next_read_at: string
+  /** Reads in a row that failed */ failures: number
+  /** Why the last read failed; null: it did not */ error: string | null
+  /** When that was */ error_at: string | null
+  /** Since when reads have failed; null: the last one did not */ failing_since: string | null
+  /** Newest day that was read; null: none yet */ read_through: string | null
 }
 
 /** A topic of Amazon SNS whose notifications are taken */
@@ -2279,6 +2350,8 @@ export interface Answers {
   'DELETE /sendwright/v1/me/totp': { message: string }
   'DELETE /sendwright/v1/relays/{}': { message: string }
   'DELETE /sendwright/v1/relays/{}/pause': Relay
+  'DELETE /sendwright/v1/reputation-sources/google': { message: string }
+  'DELETE /sendwright/v1/reputation-sources/snds': { message: string }
   'DELETE /sendwright/v1/scheduled/{}': { message: string }
   'DELETE /sendwright/v1/session': { message: string; logout_redirect_url?: string }
   'DELETE /sendwright/v1/sessions': { message: string; count: number }
@@ -2365,6 +2438,8 @@ export interface Answers {
   'GET /sendwright/v1/relay-rules': { items: RelayRule[] }
   'GET /sendwright/v1/relays': { items: Relay[] }
   'GET /sendwright/v1/relays/{}': Relay
+  'GET /sendwright/v1/reputation-sources/google': GoogleReputationSource
+  'GET /sendwright/v1/reputation-sources/snds': SndsReputationSource
   'GET /sendwright/v1/scheduled': ScheduledPage
   'GET /sendwright/v1/session': CallerIdentity
   'GET /sendwright/v1/sessions': { total_count: number; items: BrowserSession[] }
@@ -2391,12 +2466,29 @@ export interface Answers {
   'GET /v1/dynamic_pools/domains/{}/preview': DomainHealthCheck
   'GET /v1/dynamic_pools/history': { items: DynamicPoolHistoryRecord[]; total_items: number; paging: DynamicPoolPaging }
   'GET /v1/keys': { total_count: number; items: ApiKey[] }
+  'GET /v1/reputationanalytics/gpt/addresses': { address: string; data: ({ address: string; domain_name: string; reputation: number; date: string })[]; total: number; configured: boolean }
+  'GET /v1/reputationanalytics/gpt/addresses/{}': { address: string; data: ({ address: string; domain_name: string; reputation: number; date: string })[]; total: number; configured: boolean }
+  'GET /v1/reputationanalytics/gpt/addresses_list': { data: ({ address: string; date: string })[]; total: number; configured: boolean }
+  'GET /v1/reputationanalytics/gpt/domains': { domain: string; data: GptDomain[]; total: number; compliance?: ({ requirement: string; status: string })[]; configured: boolean }
+  'GET /v1/reputationanalytics/gpt/domains/{}': { domain: string; data: GptDomain[]; total: number; compliance?: ({ requirement: string; status: string })[]; configured: boolean }
+  'GET /v1/reputationanalytics/gpt/domains/{}/addresses': { domain: string; data: ({ address: string; domain_name: string; reputation: number; date: string })[]; total: number; configured: boolean }
+  'GET /v1/reputationanalytics/gpt/domains_list': { data: ({ name: string; date: string })[]; total: number; configured: boolean }
+  'GET /v1/reputationanalytics/gpt/domainsfbl': { data: ({ name: string; id: string; ratio: number; date: string })[]; total: number; configured: boolean }
+  'GET /v1/reputationanalytics/gpt/domainsfbl/{}': { data: ({ name: string; id: string; ratio: number; date: string })[]; total: number; configured: boolean }
+  'GET /v1/reputationanalytics/gpt/summary': { domains: number; days: number; user_reported_spam_ratio: number; spf_success_ratio: number; dkim_success_ratio: number; dmarc_success_ratio: number; inbound_encryption_ratio: number; delivery_error_ratio: number; configured: boolean }
+  'GET /v1/reputationanalytics/gpt/summary/addresses': { data: ({ address: string; domain_name: string; reputation: number; date: string })[]; total: number; configured: boolean }
+  'GET /v1/reputationanalytics/gpt/summary/domains': { data: ({ name: string; days: number; date: string; user_reported_spam_ratio: number; spf_success_ratio: number; dkim_success_ratio: number; dmarc_success_ratio: number; inbound_encryption_ratio: number; delivery_error_ratio: number; reputation: number; compliance: ({ requirement: string; status: string })[] })[]; total: number; configured: boolean }
+  'GET /v1/reputationanalytics/gpt/summary/errors': { data: ({ error_class: string; error_type: string; error_ratio: number })[]; total: number; configured: boolean }
+  'GET /v1/reputationanalytics/snds': { summary: SndsAddress[]; total: number; configured: boolean }
+  'GET /v1/reputationanalytics/snds/{}': { summary: SndsAddress[]; total: number; configured: boolean }
+  'GET /v1/spamtraps': { items: ({ date: string; domain?: string; subject?: string; ip?: string; from?: string; pristine: number; recycled: number; typo: number; harvested: number; total: number })[]; paging: Paging }
   'GET /v1/thresholds/alerts/send': { items: Alert[]; total: number }
   'GET /v1/thresholds/alerts/send/{}': Alert
   'GET /v1/thresholds/hits': { items: AlertHit[]; total: number }
   'GET /v1/webhooks': { webhooks: AccountWebhook[] }
   'GET /v1/webhooks/{}': AccountWebhook
   'GET /v2/ip_whitelist': { addresses: CallerAddress[] }
+  'GET /v2/spamtraps': { items: ({ dimension: string; pristine: number; recycled: number; typo: number; harvested: number; total: number })[]; paging: Paging }
   'GET /v2/x509/{}/status': TrackingCertificate
   'GET /v3/domains/dynamic_pools/assignable': { items: AssignableDomain[] }
   'GET /v3/domains/{}/connection': DomainConnection
@@ -2515,6 +2607,8 @@ export interface Answers {
   'POST /sendwright/v1/queue/actions': { matched: number; changed: number }
   'POST /sendwright/v1/relays': Relay
   'POST /sendwright/v1/relays/{}/test': RelayTest
+  'POST /sendwright/v1/reputation-sources/google/test': ReputationSourceTest
+  'POST /sendwright/v1/reputation-sources/snds/test': ReputationSourceTest
   'POST /sendwright/v1/session': { message: string }
   'POST /sendwright/v1/sns/notifications/{}': { message: string }
   'POST /sendwright/v1/templates/render': RenderedTemplate
@@ -2595,6 +2689,8 @@ export interface Answers {
   'PUT /sendwright/v1/relay-rules': { items: RelayRule[] }
   'PUT /sendwright/v1/relays/{}': Relay
   'PUT /sendwright/v1/relays/{}/pause': Relay
+  'PUT /sendwright/v1/reputation-sources/google': GoogleReputationSource
+  'PUT /sendwright/v1/reputation-sources/snds': SndsReputationSource
   'PUT /sendwright/v1/shaping/{}/limits': SiteOrder
   'PUT /sendwright/v1/shaping/{}/pause': SiteOrder
   'PUT /sendwright/v1/sns/topics/{}': SnsTopic
