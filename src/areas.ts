@@ -27,6 +27,7 @@ import { inboxArea } from './receiving/inbox/area.ts'
 import { routesArea } from './receiving/routes/area.ts'
 import { snsArea } from './receiving/sns/area.ts'
 import { type CertificatesArea, certificatesArea } from './sending/certificates/area.ts'
+import { contentCheckArea } from './sending/content-check/area.ts'
 import { type DomainsArea, domainsArea } from './sending/domains/area.ts'
 import { dynamicPoolsArea } from './sending/dynamic-pools/area.ts'
 import { ipsArea } from './sending/ips/area.ts'
@@ -118,6 +119,8 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   const { tracker, previewTracker, unsubscribable } = add(
     await trackingArea(core, { ...certificates, known, lists: lists.store }),
   )
+  const content = add(contentCheckArea(core))
+  const { scanners } = content
   const { judge } = bounces
   const { countArchived } = metrics
   const messages = add(
@@ -127,6 +130,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
         ...{ signingKeys, tags, templates, lists, suppressions, tracker },
         ...{ judge, capture, limits, ips, shaping, siteOverrides, countArchived },
         relays: relays.engineRelays,
+        content,
       },
       parts.sending,
     ),
@@ -149,8 +153,8 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
       },
     }),
   )
-  add(queueApiArea(core, messages))
-  add(routesArea(core, { messages, lists, signingKeys, queue: webhooks.posts }))
+  add(queueApiArea(core, messages, content.holds))
+  add(routesArea(core, { messages, lists, signingKeys, queue: webhooks.posts, scanners }))
   add(domainReportsArea(core))
   add(dynamicPoolsArea(core, { known: addresses, figures: metrics.figures, assigned: ips.assigned }))
   add(logsArea(core, { ...bounces, figures: metrics.figures }))
@@ -166,9 +170,9 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
     }),
   )
   add(validationArea(core, { lists: lists.store, judge, events: alerts.events }))
-  add(placementArea(core, { accept: messages.accept, tracker: previewTracker }))
+  add(placementArea(core, { accept: messages.accept, tracker: previewTracker, scanners }))
   add(senderRulesArea(core, { ...metrics, unsubscribable }))
-  add(preflightArea(core, { accept: messages.accept, tracker: previewTracker }))
+  add(preflightArea(core, { accept: messages.accept, tracker: previewTracker, scanners }))
   add(tlsReportsArea(core, { sendMime: messages.sendTlsReport, posts: webhooks.posts }))
   add(systemArea(core, { ...parts, bounces, certificates, alerts, relays: relays.states }))
   const prometheus = add(

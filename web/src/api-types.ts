@@ -145,7 +145,7 @@ export interface Alert {
 export interface AlertChannelSettings {
   /** Mail addresses; of email */ emails?: string[]
   /** Of a webhook, or an incoming webhook of Slack */ url?: string
-  /** Kept without effect; of slack */ channel_ids?: string[]
+  /** Of slack: channels of the workspace, where there is no url */ channel_ids?: string[]
 }
 
 /** Mail that counts */
@@ -524,6 +524,26 @@ export interface ComplaintPage {
   paging: Paging
 }
 
+/** What the content check found (content-check.md) */
+export interface ContentCheckNote {
+  /** What was done; `released`: it was held, and a person released it */ action: 'tag' | 'refuse' | 'released'
+  /** What was found */ reason: string
+  /** Points of the scorer; if it gave any */ score?: number
+}
+
+/** Messages of the same content that the content check keeps */
+export interface ContentHold {
+  /** Identifier of the content */ id: string
+  /** Account that sends it */ account_id: string
+  /** Sending domain */ domain: string
+  /** Message-Id of one of the messages; empty: it is gone */ message_id: string
+  /** Its From */ from: string
+  /** Its subject */ subject: string
+  /** Messages that wait */ messages: number
+  /** What was found */ reason: string
+  /** Since when the first waits */ held_at: string
+}
+
 /** The receiving server accepted the message */
 export interface DeliveredEvent {
   /** Type of the event */ event: 'delivered'
@@ -546,6 +566,7 @@ export interface DeliveredEvent {
   /** Delivered at the best time of the recipient */ 'i-delivery-optimizer'?: 'send-time'
   flags: AttemptFlags
   'delivery-status': DeliveryStatus
+  'content-check'?: ContentCheckNote
   /** Name of the DKIM key that signed it; if it was signed */ 'primary-dkim'?: string
 }
 
@@ -571,6 +592,7 @@ export interface DeliveredWebhook {
   /** Delivered at the best time of the recipient */ 'i-delivery-optimizer'?: 'send-time'
   flags: AttemptFlags
   'delivery-status': DeliveryStatus
+  'content-check'?: ContentCheckNote
   /** Name of the DKIM key that signed it; if it was signed */ 'primary-dkim'?: string
   /** The domain of the message */ domain: { name: string }
 }
@@ -673,6 +695,8 @@ export interface Domain {
   /** Seconds; 0: the default of the service */ message_ttl: number
   /** Deliver over TLS only */ require_tls: boolean
   /** Do not verify certificates */ skip_verification: boolean
+  /** Bulk mail asks receivers for complaints by fbl@ (RFC 9477) */ cfbl_address: boolean
+  /** Bulk mail has Gmail's Feedback-ID */ feedback_id: boolean
   /** http(s) URL that gets a copy of delivered mail; empty or absent: none */ archive_to?: string
   /** Is stored and has no effect; cannot be undone */ encrypt_incoming_message: boolean
   /** Domain whose keys are to sign */ dkim_host?: string
@@ -918,6 +942,7 @@ export interface FailedEvent {
   /** Delivered at the best time of the recipient */ 'i-delivery-optimizer'?: 'send-time'
   flags: AttemptFlags
   'delivery-status': DeliveryStatus
+  'content-check'?: ContentCheckNote
   /** Name of the DKIM key that signed it; if it was signed */ 'primary-dkim'?: string
   /** `temporary`: another attempt follows */ severity: 'temporary' | 'permanent'
   /** bounce, generic, espblock, blacklisted, greylisted, old, suppress-bounce, suppress-unsubscribe, suppress-complaint or loop */ reason: string
@@ -946,6 +971,7 @@ export interface FailedWebhook {
   /** Delivered at the best time of the recipient */ 'i-delivery-optimizer'?: 'send-time'
   flags: AttemptFlags
   'delivery-status': DeliveryStatus
+  'content-check'?: ContentCheckNote
   /** Name of the DKIM key that signed it; if it was signed */ 'primary-dkim'?: string
   /** `temporary`: another attempt follows */ severity: 'temporary' | 'permanent'
   /** bounce, generic, espblock, blacklisted, greylisted, old, suppress-bounce, suppress-unsubscribe, suppress-complaint or loop */ reason: string
@@ -1580,6 +1606,30 @@ export interface QueueDomain {
   /** When the oldest was accepted */ oldest: string | null
 }
 
+/** A delivery that is not done */
+export interface QueuedDelivery {
+  /** Identifier of the delivery */ id: string
+  /** Mail address */ recipient: string
+  /** Where it is */ state: 'scheduled' | 'queued' | 'sending' | 'delivered' | 'bounced' | 'expired' | 'suppressed' | 'rejected' | 'cancelled'
+  /** Attempts so far */ attempts: number
+  /** When the message was accepted */ created_at: string
+  /** Last change */ updated_at: string
+  /** Next attempt; null: it does not wait for one */ next_attempt_at: string | null
+  /** When it is given up */ expires_at: string
+  /** Why it has not been sent yet, or how it ended */ reason: { code: string; sentence: string }
+  /** Last lane of mail from this domain to this destination; null: none is known */ lane: string | null
+  /** Last reply of a server; null: there was none */ last_reply: { code: number; text: string } | null
+  /** Whose it is */ account_id: string
+  /** Sending domain */ domain: string
+  /** Message-Id without angle brackets */ message_id: string
+}
+
+/** A page of deliveries that are not done, oldest first */
+export interface QueuedDeliveryPage {
+  /** The items of this page */ items: QueuedDelivery[]
+  paging: Paging
+}
+
 /** The message was accepted, and refused before delivery */
 export interface RejectedEvent {
   /** Type of the event */ event: 'rejected'
@@ -1769,18 +1819,27 @@ export interface SeedProvider {
 
 /** A rule, and whether the domain follows it */
 export interface SenderRuleFinding {
-  /** The rule */ rule: 'spf' | 'dkim' | 'dmarc' | 'spam-rate' | 'one-click-unsubscribe' | 'bimi'
+  /** The rule */ rule: 'spf' | 'dkim' | 'dmarc' | 'spam-rate' | 'one-click-unsubscribe' | 'reply-address' | 'list-hygiene' | 'bimi'
   /** Who has to follow it */ required_of: 'everybody' | 'bulk senders' | 'nobody'
+  /** Whose rule it is */ required_by: ('gmail' | 'yahoo' | 'microsoft')[]
   /** The domain follows it; null: it cannot be said */ passed: boolean | null
   /** What was found, and what to change */ sentence: string
-  /** What was measured, with four decimals; only for spam-rate */ figure?: string
-  /** What the figure must be below; only for spam-rate */ limit?: string
+  /** What was measured, with four decimals; only for spam-rate and list-hygiene */ figure?: string
+  /** What the figure must be below; only for spam-rate and list-hygiene */ limit?: string
+}
+
+/** How much a domain sends to one provider */
+export interface SenderRuleProvider {
+  /** Gmail; Yahoo with AOL; Outlook.com with Hotmail and Live */ provider: 'gmail' | 'yahoo' | 'microsoft'
+  /** More than 5,000 messages on the busiest day */ is_bulk_sender: boolean
+  /** Messages for it on the busiest of the last 30 days */ busiest_day: number
 }
 
 /** A finding for each rule */
 export interface SenderRules {
-  /** More than 5,000 messages on the busiest day */ is_bulk_sender: boolean
-  /** Messages for Gmail and Yahoo on the busiest of the last 30 days */ busiest_day: number
+  /** A bulk sender for one of the providers */ is_bulk_sender: boolean
+  /** The greatest figure of the providers */ busiest_day: number
+  /** All providers, each judged by its own mail */ providers: SenderRuleProvider[]
   /** All rules */ rules: SenderRuleFinding[]
 }
 
@@ -1812,6 +1871,13 @@ export interface SiteOrder {
   /** The site, or the domain of recipients */ site: string
   /** Nothing is sent; null: it is */ pause: { reason: string; since: string; until: string | null } | null
   /** Limits in place of those of the shaping; null: none are ordered */ limits: { connections: number | null; rate: string | null; until: string | null } | null
+}
+
+/** A channel of Slack */
+export interface SlackChannel {
+  /** Id */ id: string
+  /** Name */ name: string
+  /** Nobody can write to it */ is_archived: boolean
 }
 
 /** A login for SMTP */
@@ -2343,6 +2409,7 @@ export interface WebhookUrls {
 /** The body of a success, by method and path. */
 export interface Answers {
   'DELETE /sendwright/v1/accounts/{}/rate-limits/{}': AccountRateLimit
+  'DELETE /sendwright/v1/content-holds/{}': { messages: number }
   'DELETE /sendwright/v1/inbox': { message: string }
   'DELETE /sendwright/v1/inbox/{}': { message: string }
   'DELETE /sendwright/v1/ips/{}/blocks/{}': { message: string }
@@ -2361,6 +2428,8 @@ export interface Answers {
   'DELETE /sendwright/v1/sns/topics/{}': { message: string }
   'DELETE /sendwright/v1/users/{}/totp': User
   'DELETE /v1/alerts/settings/events/{}': { message: string }
+  'DELETE /v1/alerts/settings/slack': { message: string }
+  'DELETE /v1/alerts/slack/oauth': { message: string }
   'DELETE /v1/analytics/tags': { message: string }
   'DELETE /v1/dkim/keys': { message: string }
   'DELETE /v1/dynamic_pools/domains/{}/override': { message: string }
@@ -2420,6 +2489,7 @@ export interface Answers {
   'GET /sendwright/v1/alerts': { items: ({ name: string; description: string; metric: string; comparator: '=' | '!=' | '<' | '<=' | '>' | '>='; limit: string; dimension?: string; interval_seconds: number; hits: AlertHit[] })[] }
   'GET /sendwright/v1/audit': AuditPage
   'GET /sendwright/v1/backups/{}': Backup
+  'GET /sendwright/v1/content-holds': { items: ContentHold[] }
   'GET /sendwright/v1/deliveries/{}/transcript': { items: Transcript[] }
   'GET /sendwright/v1/delivery-reasons': DeliveryReasons
   'GET /sendwright/v1/domains/{}/dns': DomainDns
@@ -2433,6 +2503,7 @@ export interface Answers {
   'GET /sendwright/v1/ip-warmups/{}': IpWarmupProgress
   'GET /sendwright/v1/ips': { items: InstalledIpAddress[] }
   'GET /sendwright/v1/messages/{}/deliveries': DeliveryPage
+  'GET /sendwright/v1/queue/deliveries': QueuedDeliveryPage
   'GET /sendwright/v1/queue/domains': { sending: QueueDomain[]; recipient: QueueDomain[] }
   'GET /sendwright/v1/queue/lanes': { items: Lane[] }
   'GET /sendwright/v1/relay-rules': { items: RelayRule[] }
@@ -2452,7 +2523,9 @@ export interface Answers {
   'GET /sendwright/v1/webhooks/attempts': WebhookAttemptPage
   'GET /sendwright/v1/webhooks/attempts/{}': { id: string; event_id: string; event: 'accepted' | 'clicked' | 'opened' | 'unsubscribed' | 'delivered' | 'permanent_fail' | 'temporary_fail' | 'complained'; domain: string; url: string; attempt: number; status: 'ok' | 'failing' | 'given-up'; status_code?: number; error?: string; response: string; duration_ms: number; created_at: string; next_attempt_at?: string; 'event-data': WebhookEvent | null }
   'GET /v1/alerts': { events: ('send_alert' | 'validation_job' | 'validation_preview' | 'ip_listed' | 'ip_delisted' | 'domain_listed' | 'domain_delisted')[] }
-  'GET /v1/alerts/settings': { events: AlertSetting[]; webhooks: { signing_key: string }; slack: Record<string, never> }
+  'GET /v1/alerts/settings': { events: AlertSetting[]; webhooks: { signing_key: string }; slack: { token?: string; team_id?: string | null; team_name?: string | null; scope?: string | null } }
+  'GET /v1/alerts/slack/channels': { items: SlackChannel[]; paging: { first: string; last: string; next: string; previous: string } }
+  'GET /v1/alerts/slack/channels/{}': SlackChannel
   'GET /v1/analytics/tags/limits': { limit: number; count: number; limit_reached: boolean }
   'GET /v1/bounce-classification/config/entities': Record<string, { name: string }>
   'GET /v1/bounce-classification/config/rules': Record<string, BounceRule>
@@ -2593,6 +2666,7 @@ export interface Answers {
   'PATCH /v3/ip_pools/{}': { message: string }
   'POST /sendwright/v1/admins': User
   'POST /sendwright/v1/backups': Backup
+  'POST /sendwright/v1/content-holds/{}/release': { messages: number }
   'POST /sendwright/v1/domains/{}/messages/check': MessageChecks
   'POST /sendwright/v1/invitations/accept': { message: string }
   'POST /sendwright/v1/ip-warmups/{}/pause': { message: string }
@@ -2616,7 +2690,10 @@ export interface Answers {
   'POST /sendwright/v1/users/{}/password': User
   'POST /sendwright/v1/webhooks/attempts/{}/replay': { message: string; event_id: string }
   'POST /sendwright/v1/webhooks/replay': { events: number; queued: number }
+  'POST /v1/alerts/email/test': { message: string }
   'POST /v1/alerts/settings/events': AlertSetting
+  'POST /v1/alerts/slack/test': { message: string }
+  'POST /v1/alerts/webhooks/test': { message: string }
   'POST /v1/analytics/logs': LogsResult
   'POST /v1/analytics/metrics': MetricsResult
   'POST /v1/analytics/tags': AccountTagPage
@@ -2694,7 +2771,9 @@ export interface Answers {
   'PUT /sendwright/v1/shaping/{}/limits': SiteOrder
   'PUT /sendwright/v1/shaping/{}/pause': SiteOrder
   'PUT /sendwright/v1/sns/topics/{}': SnsTopic
-  'PUT /v1/alerts/settings/events/{}': AlertSetting
+  'PUT /v1/alerts/settings/events/{}': { message: string; id: string; event_type: 'send_alert' | 'validation_job' | 'validation_preview' | 'ip_listed' | 'ip_delisted' | 'domain_listed' | 'domain_delisted'; channel: 'email' | 'slack' | 'webhook'; settings: AlertChannelSettings }
+  'PUT /v1/alerts/settings/slack': { message: string }
+  'PUT /v1/alerts/settings/webhooks/signing_key': { signing_key: string }
   'PUT /v1/analytics/tags': { message: string }
   'PUT /v1/dkim_management/domains/{}/rotation': { domain: RotationDomain }
   'PUT /v1/dynamic_pools/domains/{}/override': { message: string }

@@ -1,6 +1,7 @@
 /** Settings of received mail, and of what is checked about mail and addresses. */
 import { HOUR_MS } from '../../base/time/durations.ts'
-import { duration, flag, list, path, quoted, type Readers, withoutBrackets, zonesOrOff } from './parsers.ts'
+import { spamPoints } from './content-check.ts'
+import { duration, flag, list, path, type Readers, zonesOrOff } from './parsers.ts'
 import { DEFAULT_RETRY_SCHEDULE_MS } from './sending.ts'
 
 /** Checks of files that settings name; each throws the fault. Without one the file is not checked. */
@@ -24,8 +25,6 @@ export function readReceiving({ setting, optional }: Readers, checks: ConfigChec
     placementWaitMs: setting('PLACEMENT_WAIT', duration, () => HOUR_MS),
     /** Validation asks receiving servers. Many networks forbid outgoing connections to port 25, and receivers dislike being asked. */
     validationSmtpProbe: setting('VALIDATION_SMTP_PROBE', flag, () => false),
-    /** Scores received mail; null: the service's own checks do. */
-    spamScorer: optional('SPAM_SCORER', spamScorer),
     /** With the own checks: points from which mail is spam. */
     spamThreshold: setting('SPAM_THRESHOLD', spamPoints, () => 5),
     /** With the own checks: DNS blocklists that clients are looked up in. */
@@ -39,26 +38,4 @@ export function readReceiving({ setting, optional }: Readers, checks: ConfigChec
       return file
     }),
   }
-}
-
-const SPAM_PORTS = { 'rspamd:': 11_333, 'spamd:': 783 } as const
-
-function spamScorer(text: string): { kind: 'rspamd' | 'spamd'; host: string; port: number } {
-  const url = URL.parse(text)
-  const isKnown = url?.protocol === 'rspamd:' || url?.protocol === 'spamd:'
-  if (!url || !isKnown || !url.hostname || url.username || !['', '/'].includes(url.pathname))
-    throw new Error(`${quoted(text)} is not rspamd://host:port or spamd://host:port`)
-  const protocol = url.protocol as keyof typeof SPAM_PORTS
-  return {
-    kind: protocol === 'rspamd:' ? 'rspamd' : 'spamd',
-    host: withoutBrackets(url.hostname),
-    port: Number(url.port || SPAM_PORTS[protocol]),
-  }
-}
-
-function spamPoints(text: string): number {
-  const points = Number(text)
-  if (!/^\d+(?:\.\d+)?$/.test(text) || points <= 0 || points > 1_000)
-    throw new Error(`${quoted(text)} is not a number of points up to 1000`)
-  return points
 }

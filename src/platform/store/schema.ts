@@ -53,6 +53,9 @@ export interface AlertSettingRow {
   id: string; account_id: string; event_type: string; channel: string; settings_sealed: Uint8Array
   created_at: number
 }
+export interface AlertSlackRow {
+  account_id: string; workspace_sealed: Uint8Array; updated_at: number
+}
 export interface AlertRow {
   id: string; account_id: string; name: string; description: string; account_group: string | null
   metric: string; comparator: string; limit_text: string; dimension: string; channels_json: string
@@ -86,6 +89,13 @@ export interface ClassifiedFailureRow {
   id: number; account_id: string; domain_name: string; recipient_domain: string; provider: string
   sending_ip: string | null; tags_json: string | null; rule_id: string; entity: string; category: string
   severity: 'PERMANENT' | 'TEMPORARY'; critical: Flag; sample: string; failed_at: number
+}
+export interface ContentCheckRow {
+  account_id: string; hour: number; domain_name: string; checked: number; bad: number
+}
+export interface ContentHoldRow {
+  message_pk: string; digest: string; account_id: string; domain_name: string; reason: string; held_at: number
+  decision: string | null; decided_at: number | null
 }
 export interface CountedBounceRow {
   event_id: string; domain_id: string; address: string; severity: 'hard' | 'soft'; bounced_at: number
@@ -150,7 +160,7 @@ export interface DomainRow {
   message_ttl_seconds: number; archive_to: string | null; mailfrom_host: string; dkim_authority: string
   created_at: number; signing_authority: string | null; dkim_unverified: Flag; verified: Flag
   tracking_valid: Flag; sending_ips_json: string | null; sending_pool_id: string | null
-  dynamic_pool_id: string | null; return_path_valid: Flag
+  dynamic_pool_id: string | null; return_path_valid: Flag; cfbl_address: Flag; feedback_id: Flag
 }
 export interface DynamicPoolDomainRow {
   domain_id: string; account_id: string; owner_id: string; name: string; band: string; registered_at: number
@@ -544,9 +554,10 @@ export interface Schema {
   account_tags: AccountTagRow; account_webhooks: AccountWebhookRow
   accounts: WithDefaults<AccountRow, 'status' | 'features_json' | 'updated_at'>; acme_accounts: AcmeAccountRow
   acme_challenges: AcmeChallengeRow; alert_hits: AlertHitRow; alert_notices: AlertNoticeRow
-  alert_settings: AlertSettingRow; alerts: AlertRow; api_keys: ApiKeyRow; archive_outbox: ArchiveOutboxRow
-  audit: AuditRow; caller_addresses: CallerAddressRow; certificates: CertificateRow
-  classified_failures: WithDefaults<ClassifiedFailureRow, 'id'>; counted_bounces: CountedBounceRow
+  alert_settings: AlertSettingRow; alert_slack: AlertSlackRow; alerts: AlertRow; api_keys: ApiKeyRow
+  archive_outbox: ArchiveOutboxRow; audit: AuditRow; caller_addresses: CallerAddressRow
+  certificates: CertificateRow; classified_failures: WithDefaults<ClassifiedFailureRow, 'id'>
+  content_checks: ContentCheckRow; content_holds: ContentHoldRow; counted_bounces: CountedBounceRow
   counted_visits: CountedVisitRow; credentials: CredentialRow; deliveries: DeliveryRow
   delivery_overrides: DeliveryOverrideRow; delivery_reports: DeliveryReportRow
   disabled_queues: DisabledQueueRow; dkim_keys: DkimKeyRow; domain_deletions: DomainDeletionRow

@@ -3,6 +3,7 @@ import type { Area } from '../../area.ts'
 import type { Core } from '../../core.ts'
 import type { MessagesArea } from '../../mail/messages/area.ts'
 import type { PostQueue } from '../../platform/posts/post-queue.ts'
+import type { ContentCheckArea } from '../../sending/content-check/area.ts'
 import type { SigningKeys } from '../../sending/domains/keys/signing-keys.ts'
 import type { ListsArea } from '../../sending/lists/area.ts'
 import { createForwardedCopies } from './forward/forwarded-copies.ts'
@@ -22,9 +23,10 @@ interface RoutesUses {
   lists: Pick<ListsArea, 'store' | 'listDomains'>
   signingKeys: SigningKeys
   queue: PostQueue
+  scanners: ContentCheckArea['scanners']
 }
 
-export function routesArea(core: Core, { messages, lists, signingKeys, queue }: RoutesUses): Area {
+export function routesArea(core: Core, { messages, lists, signingKeys, queue, scanners }: RoutesUses): Area {
   const { config, store, sealer, clock, log, httpClient: client } = core
   const { hostname, headerPrefix, headerPrefixAliases, acceptUnrouted, storageUrl } = config
   const table = createRouteStore(store, sealer)
@@ -49,7 +51,8 @@ export function routesArea(core: Core, { messages, lists, signingKeys, queue }: 
       signingKeys,
       received: messages.received,
       check: createMailCheck({ resolver: core.resolver, hostname, clock, log }),
-      score: createSpamScorer(core),
+      score: createSpamScorer({ ...core, scanners }),
+      virus: scanners.virus,
       hostname,
       headerPrefix,
       headerPrefixAliases,

@@ -16,9 +16,10 @@ import type { RelaysArea } from '../../sending/relays/area.ts'
 import type { Figures } from '../metrics/figures.ts'
 import type { ReputationFindings } from '../reputation/findings.ts'
 import type { WebhooksArea } from '../webhooks/area.ts'
-import { readSigningKey } from '../webhooks/signing-key.ts'
+import { readSigningKey, regenerateSigningKey, signingKeysOf } from '../webhooks/signing-key.ts'
 import { OWN_PREFIX } from './alert.ts'
 import { accountStatements, createAlertStore } from './alert-store.ts'
+import { channelRoutes } from './channel-routes.ts'
 import { createHits } from './hits.ts'
 import { createMailNotices, postNoticeKinds } from './notice-sending.ts'
 import { createEventNotices, type EventNotices, POST_KINDS } from './notices.ts'
@@ -35,6 +36,7 @@ import { reputationChecks } from './own/provider-reputation.ts'
 import { relayLoginsCheck } from './own/relay-logins.ts'
 import { alertRoutes, alertSettingRoutes } from './routes.ts'
 import { createAlertSettings } from './settings.ts'
+import { createSlack } from './slack.ts'
 import { createThresholdChecks } from './threshold-checks.ts'
 
 export interface AlertsArea extends Area {
@@ -64,9 +66,13 @@ export function alertsArea(core: Core, uses: AlertsUses): AlertsArea {
   const hits = createHits(store)
   const settings = createAlertSettings(store, sealer)
   const mail = createMailNotices({ store, clock, log, sendMail: uses.sendMail })
-  const notices = { settings, userDirectory: uses.userDirectory, posts, clock, changed: () => mail.wake() }
+  const slack = createSlack({ store, sealer, client, apiUrl: config.slackApiUrl })
+  const notices = {
+    ...{ settings, userDirectory: uses.userDirectory, posts, slackUrl: config.slackApiUrl, clock },
+    changed: () => mail.wake(),
+  }
   const kinds = postNoticeKinds({
-    ...{ store, sealer, clock, settings, headerPrefix: config.headerPrefix },
+    ...{ store, sealer, clock, settings, slack, headerPrefix: config.headerPrefix },
     scheduleMs: config.webhookScheduleMs,
   })
   posts.addKind(POST_KINDS.webhook, kinds.webhook)
@@ -86,10 +92,14 @@ export function alertsArea(core: Core, uses: AlertsUses): AlertsArea {
     operations: [
       ...alertRoutes({ alerts, hits, accounts, clock }),
       ...alertSettingRoutes({
-        settings,
-        client,
-        clock,
+        ...{ settings, slack, client, clock },
         signingKey: (accountId) => readSigningKey(store, sealer, accountId),
+      }),
+      ...channelRoutes({
+        ...{ settings, slack, client, clock, headerPrefix: config.headerPrefix, baseUrl: config.publicUrl },
+        sendMail: uses.sendMail,
+        signingKeys: (accountId) => signingKeysOf(store, sealer, accountId),
+        resetSigningKey: (accountId) => regenerateSigningKey(store, sealer, accountId),
       }),
       ...ownCheckRoutes({ checks, firstAccountId, triggered: triggeredOwn }),
     ],

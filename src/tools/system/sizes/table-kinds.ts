@@ -88,6 +88,7 @@ export const TABLE_KINDS = {
     alert_hits: 'age',
     alert_notices: 'age',
     alert_settings: 'owned',
+    alert_slack: 'owned',
     alerts: 'owned',
     api_keys: 'owned',
     caller_addresses: 'owned',
