@@ -1942,7 +1942,7 @@ export interface SndsAddress {
 
 /** How Microsoft SNDS is read */
 export interface SndsReputationSource {
-  /** The folder of data.aspx and ipStatus.aspx, https */ url: string
+  /** The folder of data.aspx and ipStatus.aspx, https */ api_url: string
   /** When it was stored */ created_at: string
   /** When it was stored last */ updated_at: string
   /** When everything was read; null: not yet */ last_read_at: string | null
