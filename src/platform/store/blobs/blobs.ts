@@ -109,6 +109,7 @@ export function chunkOf(currentFile: () => string, start: number, end: number): 
     sizeBytes: end - start,
     open: () => (end > start ? createReadStream(currentFile(), { start, end: end - 1 }) : Readable.from([])),
     openScratch: () => scanFile(currentFile(), start, end),
+    file: () => ({ path: currentFile(), start, end }),
     slice: (from, to) => chunkOf(currentFile, Math.min(start + from, end), Math.min(start + to, end)),
   }
 }
