@@ -1,9 +1,9 @@
 /** Relays: servers that take mail from us for others, and the rules that choose them. */
 import type { Area } from '../../area.ts'
 import type { Core } from '../../core.ts'
+import { createDayLimits } from '../../mail/deliver/attempt/day-limits.ts'
 import type { Overrides } from '../../mail/deliver/overrides/overrides.ts'
 import type { Blocks } from '../ips/blocks/blocks.ts'
-import { createDayLimits } from './day-limits.ts'
 import { createEngineRelays, type EngineRelays } from './engine-relays.ts'
 import { type KnownRelays, openRelays } from './known-relays.ts'
 import { createAccessTokens } from './oauth/access-tokens.ts'

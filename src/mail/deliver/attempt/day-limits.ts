@@ -3,11 +3,11 @@
  * (sending/ips/warmup/allowances.ts): a process takes a few at a time from the row of the day, by a statement that fails if the
  * limit would be passed, and spends them without the database. One that dies loses those few; at a stop they are given back.
  */
-import type { MaybePromise } from '../../base/flow/cache.ts'
-import type { Clock } from '../../base/time/clock.ts'
-import { DAY_MS } from '../../base/time/durations.ts'
-import type { Allowed } from '../../mail/deliver/contract.ts'
-import { StaleWrite, type Store } from '../../platform/store/store.ts'
+import type { MaybePromise } from '../../../base/flow/cache.ts'
+import type { Clock } from '../../../base/time/clock.ts'
+import { DAY_MS } from '../../../base/time/durations.ts'
+import { StaleWrite, type Store } from '../../../platform/store/store.ts'
+import type { Allowed } from '../contract.ts'
 
 export type DayLimits = ReturnType<typeof createDayLimits>
 
