@@ -33,6 +33,8 @@ import { ipsArea } from './sending/ips/area.ts'
 import { addressesForDomains, openAddresses } from './sending/ips/known-addresses.ts'
 import { listsArea } from './sending/lists/area.ts'
 import { relaysArea } from './sending/relays/area.ts'
+import { standingArea } from './sending/standing/area.ts'
+import { openStandings } from './sending/standing/known-standings.ts'
 import { suppressionsArea } from './sending/suppressions/area.ts'
 import { templatesArea } from './sending/templates/area.ts'
 import { trackingArea } from './sending/tracking/area.ts'
@@ -101,7 +103,13 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   const { capture } = add(await inboxArea(core))
   const bounces = add(bouncesArea(core, { known, isOwnHost: domains.isMailHost }))
   add(snsArea(core, bounces))
-  const metrics = add(metricsArea(core, bounces))
+  const standings = await openStandings({
+    ...core,
+    deliverers: () => core.nodes.deliveryShare().count,
+    isUnknownUser: bounces.isUnknownUser,
+    isCaptured: core.config.delivery.kind === 'capture',
+  })
+  const metrics = add(metricsArea(core, { ...bounces, also: standings.newStepCount }))
   // Below metrics: it keeps the usage of a deleted domain before its counters are removed.
   const messageLimits = add(messageLimitsArea(core))
   const { limits } = messageLimits
@@ -126,6 +134,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
         ...{ signingKeys, tags, templates, lists, suppressions, tracker },
         ...{ judge, capture, limits, ips, shaping, siteOverrides, countArchived },
         relays: relays.engineRelays,
+        standings: standings.engine,
       },
       parts.sending,
     ),
@@ -159,8 +168,16 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
       ...{ webhooks, certificates, bounces, figures: parts.figures ?? metrics.figures },
       userDirectory: accounts.userDirectory,
       delivery: messages.delivery,
-      ...{ blocks: ips.blocks, relays },
+      ...{ blocks: ips.blocks, relays, standings },
       sendMail: messages.sendSystemMail,
+    }),
+  )
+  add(
+    standingArea(core, {
+      known: standings,
+      wakeDelivery: messages.delivery.wake,
+      sendMail: messages.sendSystemMail,
+      contentFigures: null,
     }),
   )
   add(validationArea(core, { lists: lists.store, judge, events: alerts.events }))

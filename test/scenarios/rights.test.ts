@@ -81,6 +81,8 @@ const GIVEN: Given = {
   }),
   setMessageLimit: () => ({ limit: '5000' }),
   setSiteLimits: () => ({ connections: '5' }),
+  // Another one would change what all accounts read.
+  setStandingPolicy: () => ({ policy: 'standard' }),
   setSubaccountLimit: () => ({ limit: '5000' }),
   setAccountRateLimit: () => ({ count: '100000' }),
   testRelay: ({ domain }) => ({ from: `a@${domain}`, to: RECIPIENT }),
@@ -107,6 +109,8 @@ const mimeFile = (content: string) => new File([content], 'message.eml')
 /** Statuses of an admin's call on an own thing, where it is not a success, and why. */
 const OWN_STATUS: Record<string, readonly [number, string]> = {
   listBounceEvents: [410, 'is no longer served'],
+  releaseStanding: [400, 'it is not stopped'],
+  deleteSpamTrap: [404, 'the address is none'],
   readMessageLimit: [404, 'none is set'],
   readSubaccountLimit: [404, 'as above'],
   createValidationJob: [400, 'the name is taken'],
@@ -141,6 +145,8 @@ const OWN_STATUS: Record<string, readonly [number, string]> = {
 /** The operator's, who reaches every account. */
 const REACHES_ALL = [
   ...['listAccountRateLimits', 'setAccountRateLimit', 'deleteAccountRateLimit'],
+  ...['readAccountStanding', 'releaseStanding', 'setAccountStandingPolicy', 'deleteAccountStandingPolicy'],
+  ...['disableDomain', 'enableDomain'],
   ...['updateIp', 'setSharedIps'],
   // Relays are its own, too.
   ...['addSnsTopic', 'deleteSnsTopic'],

@@ -36,7 +36,7 @@ interface RelaysUses {
 export async function relaysArea(core: Core, { blocks, overrides }: RelaysUses): Promise<RelaysArea> {
   const { store, config, clock, sealer, httpClient, leaseOwner, firstAccountId } = core
   const tokens = createAccessTokens({ ...core, client: httpClient, owner: leaseOwner })
-  const days = createDayLimits(store, clock)
+  const days = createDayLimits(store, clock, 'relay_days')
   const fixed = relayOfSetting(config.delivery, sealer)
   const known = await openRelays(store, fixed, () => Math.floor(clock.now()), days)
   const engineRelays = createEngineRelays({

@@ -13,6 +13,7 @@ import type { BouncesArea } from '../../receiving/bounces/area.ts'
 import type { CertificatesArea } from '../../sending/certificates/area.ts'
 import type { Blocks } from '../../sending/ips/blocks/blocks.ts'
 import type { RelaysArea } from '../../sending/relays/area.ts'
+import type { KnownStandings } from '../../sending/standing/known-standings.ts'
 import type { Figures } from '../metrics/figures.ts'
 import type { WebhooksArea } from '../webhooks/area.ts'
 import { readSigningKey } from '../webhooks/signing-key.ts'
@@ -31,6 +32,7 @@ import { failingEndpointsCheck } from './own/failing-endpoints.ts'
 import { type OwnCheck, ownCheckJob, ownCheckRoutes } from './own/own-check.ts'
 import { providerRefusalsCheck } from './own/provider-refusals.ts'
 import { relayLoginsCheck } from './own/relay-logins.ts'
+import { stoppedSendersCheck } from './own/stopped-senders.ts'
 import { alertRoutes, alertSettingRoutes } from './routes.ts'
 import { createAlertSettings } from './settings.ts'
 import { createThresholdChecks } from './threshold-checks.ts'
@@ -49,6 +51,7 @@ interface AlertsUses {
   delivery: Pick<Delivery, 'progressOf'>
   blocks: Pick<Blocks, 'list'>
   relays: Pick<RelaysArea, 'failingLogins'>
+  standings: Pick<KnownStandings, 'list'>
   sendMail: SystemMail
   /** Null: alerts on rates are not judged. */
   figures: Figures | null
@@ -113,6 +116,7 @@ function ownChecks({ config, store, space, resolver }: Core, uses: AlertsUses): 
     diskSpaceCheck(space, config.freeSpaceMinBytes, config.hostname),
     providerRefusalsCheck(uses.bounces),
     blockedAddressesCheck(uses.blocks),
+    stoppedSendersCheck(uses.standings),
     ...watched.filter((check) => check !== null),
     certificateEndsCheck(uses.certificates, config),
     failingEndpointsCheck(uses.webhooks),
