@@ -14,9 +14,9 @@ import type { StandingRow } from '../../platform/store/schema.ts'
 import { StaleWrite, type Store } from '../../platform/store/store.ts'
 import type { StandingChanges } from './changes.ts'
 import { activeAccounts, countsOf, type DomainCounts, hourOf, sentSince } from './counts.ts'
-import { judgeAccount, NO_FIGURES, plus, type SentFigures, type StandingState } from './judge.ts'
+import { judgeAccount, NO_FIGURES, plus, type StandingState } from './judge.ts'
 import type { KnownStandings } from './known-standings.ts'
-import { type StandingLimits, WINDOW_HOURS_MAX } from './policy.ts'
+import { WINDOW_HOURS_MAX } from './policy.ts'
 
 /** What the outbound check said of mail of these accounts since a time; where there is such a check. */
 export type ContentFigures = (
@@ -51,7 +51,11 @@ export function createStandingChecks(parts: CheckParts): Job {
     const byWindow = Map.groupBy(active, (accountId) => known.policyFor(accountId).limits?.window_hours ?? 0)
     byWindow.delete(0)
     for (const [hours, accountIds] of byWindow) {
-      const counts = await countsOf(store, accountIds, hourOf(now() - hours * HOUR_MS))
+      const sinceHour = hourOf(now() - hours * HOUR_MS)
+      const counts = [
+        ...(await countsOf(store, accountIds, sinceHour)),
+        ...(await contentCounts(accountIds, sinceHour)),
+      ]
       for (const [accountId, own] of Map.groupBy(counts, (count) => count.accountId)) {
         if (signal.aborted) return
         await judgeOne(accountId, own).catch((error: unknown) => {
@@ -70,8 +74,10 @@ export function createStandingChecks(parts: CheckParts): Job {
     const rowOf = (name: string) => rows.find(({ domain_name }) => domain_name === name)
     const stateOf = (name: string) => (rowOf(name)?.state ?? 'good') as StandingState
     const domains = []
-    for (const [name, figures] of await withContent(accountId, counts, limits))
+    for (const [name, some] of Map.groupBy(counts, ({ domainName }) => domainName)) {
+      const figures = some.reduce((sum, count) => plus(sum, count.figures), NO_FIGURES)
       domains.push({ name, figures, state: stateOf(name), sentSince: await sentAfter(rowOf(name)) })
+    }
     const verdicts = judgeAccount({
       ...{ limits, domains, state: stateOf(''), sentSince: await sentAfter(rowOf('')) },
       // The operator's own account is stopped only if the operator has chosen that (decision 195).
@@ -92,27 +98,32 @@ export function createStandingChecks(parts: CheckParts): Job {
     return sent - sentInHour
   }
 
-  /** The figures by domain. What the check said before a release does not count. */
-  async function withContent(
-    accountId: string,
-    counts: readonly DomainCounts[],
-    { window_hours }: StandingLimits,
-  ): Promise<ReadonlyMap<string, SentFigures>> {
-    const figures = new Map(counts.map(({ domainName, figures: found }) => [domainName, found]))
-    if (parts.contentFigures === null) return figures
-    const { released } = await store.db
+  /** What the outbound check said, since an hour. The hour of a release, and those before it, do not count. */
+  async function contentCounts(accountIds: readonly string[], sinceHour: number): Promise<DomainCounts[]> {
+    const { contentFigures } = parts
+    if (contentFigures === null) return []
+    const rows = await store.db
       .selectFrom('standings')
-      .select(({ fn }) => fn.max('since_at').as('released'))
-      .where('account_id', '=', accountId)
+      .select(['account_id', 'since_at'])
       .where('state', '=', 'good')
-      .executeTakeFirstOrThrow()
-    const since = Math.max(now() - window_hours * HOUR_MS, Number(released ?? 0))
-    for (const { domain, checked, bad } of await parts.contentFigures([accountId], since))
-      figures.set(
-        domain,
-        plus(figures.get(domain) ?? NO_FIGURES, { ...NO_FIGURES, checked, badContent: bad }),
-      )
-    return figures
+      .where('since_at', '>=', sinceHour)
+      .execute()
+    const releasedAt = new Map<string, number>()
+    for (const { account_id, since_at } of rows)
+      releasedAt.set(account_id, Math.max(Number(since_at), releasedAt.get(account_id) ?? 0))
+    const found = [
+      ...(await contentFigures(
+        accountIds.filter((id) => !releasedAt.has(id)),
+        sinceHour,
+      )),
+    ]
+    for (const [accountId, at] of releasedAt)
+      if (accountIds.includes(accountId))
+        found.push(...(await contentFigures([accountId], hourOf(at) + HOUR_MS)))
+    return found.map(({ accountId, domain: domainName, checked, bad: badContent }) => ({
+      ...{ accountId, domainName },
+      figures: { ...NO_FIGURES, checked, badContent },
+    }))
   }
 
   /** A mail to the admins about each that was stopped, once. */

@@ -192,6 +192,10 @@ export class Attempting {
     try {
       const prepared = await this.#prepareAndConnect(lane, held)
       if (prepared === null) return null
+      if (prepared.kind === 'waits') {
+        const { reason, dueAt, also } = prepared
+        return { reason, concerns: 'delivery', dueAt: () => dueAt, also }
+      }
       if (prepared.kind !== 'held') {
         progress.about = prepared.about
         progress.traceparent = prepared.traceparent
@@ -250,7 +254,7 @@ export class Attempting {
     if (wait.concerns === 'delivery') {
       const dueAt = wait.dueAt(until)
       const longer = wait.extendsWindow ? extending(delivery, dueAt - Math.floor(clock.now())) : NO_STATEMENTS
-      return this.#requeue(delivery, dueAt, wait.reason, {}, [...moving(delivery, wait.sourceKey), ...longer])
+      return this.#requeue(delivery, dueAt, wait.reason, {}, { also: longer, ...wait })
     }
     if (wait.concerns === 'lane') await this.#parts.holding.giveBackLane(lane)
     if (clock.now() >= until) {
@@ -373,13 +377,15 @@ export class Attempting {
     dueAt: number,
     reason: string,
     last: Partial<Settlement> = {},
-    more = NO_STATEMENTS,
+    { sourceKey, also = NO_STATEMENTS }: Pick<Wait, 'sourceKey' | 'also'> = {},
   ): Promise<void> {
     const { queue, clock, requeued } = this.#parts.delivery
     const { attempts, last_code: lastCode, last_reply: lastReply } = delivery
     const end: Settlement = { state: 'queued', dueAt, attempts, reason, lastCode, lastReply, ...last }
     requeued(delivery)
-    await this.#write(delivery, () => queue.settle(delivery, end, [], more, clock.now()))
+    await this.#write(delivery, () =>
+      queue.settle(delivery, end, [], [...moving(delivery, sourceKey), ...also], clock.now()),
+    )
     this.#parts.onRequeued(dueAt)
   }
 

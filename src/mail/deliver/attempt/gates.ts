@@ -13,6 +13,7 @@
  */
 import { type MaybePromise, whenKnown } from '../../../base/flow/cache.ts'
 import { localFaultOf } from '../../../base/process/system-fault.ts'
+import type { Statement } from '../../../platform/store/store.ts'
 import type { ClaimedDelivery } from '../claim/queue.ts'
 import type { Allowed, DeliveryParts, NotTried, Prepared } from '../contract.ts'
 import { type LaneInfo, sourceIp } from '../lanes/lanes.ts'
@@ -36,6 +37,8 @@ export interface Wait {
   sourceKey?: string
   /** Its window, unless its sender has set it, is longer by this wait. */
   extendsWindow?: boolean
+  /** For the transaction that makes the delivery wait. Absent: nothing. */
+  also?: Statement[]
 }
 
 type GateParts = Pick<DeliveryParts, 'standings' | 'pauses' | 'egress' | 'blocks' | 'allowances' | 'relays'>
