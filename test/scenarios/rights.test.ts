@@ -88,6 +88,8 @@ const GIVEN: Given = {
   }),
   setMessageLimit: () => ({ limit: '5000' }),
   setSiteLimits: () => ({ connections: '5' }),
+  // Another one would change what all accounts read.
+  setStandingPolicy: () => ({ policy: 'standard' }),
   setSubaccountLimit: () => ({ limit: '5000' }),
   setAccountRateLimit: () => ({ count: '100000' }),
   setSlackWorkspace: () => ({ body: { token: 'xoxb-token', team_id: 'T1', team_name: 'Team', scope: null } }),
@@ -121,6 +123,8 @@ const OWN_STATUS: Record<string, readonly [number, string]> = {
   readGoogleReputationSource: [404, 'none is stored yet'],
   readSndsReputationSource: [404, 'as above'],
   listBounceEvents: [410, 'is no longer served'],
+  releaseStanding: [400, 'it is not stopped'],
+  deleteSpamTrap: [404, 'the address is none'],
   readMessageLimit: [404, 'none is set'],
   readSubaccountLimit: [404, 'as above'],
   createValidationJob: [400, 'the name is taken'],
@@ -159,6 +163,8 @@ const OWN_STATUS: Record<string, readonly [number, string]> = {
 /** The operator's, who reaches every account. */
 const REACHES_ALL = [
   ...['listAccountRateLimits', 'setAccountRateLimit', 'deleteAccountRateLimit'],
+  ...['readAccountStanding', 'releaseStanding', 'setAccountStandingPolicy', 'deleteAccountStandingPolicy'],
+  ...['disableDomain', 'enableDomain'],
   ...['updateIp', 'setSharedIps'],
   // Relays are its own, too.
   ...['addSnsTopic', 'deleteSnsTopic'],
