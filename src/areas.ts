@@ -169,7 +169,13 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
     }),
   )
   add(validationArea(core, { lists: lists.store, judge, events: alerts.events }))
-  add(placementArea(core, { accept: messages.accept, tracker: previewTracker }))
+  add(
+    placementArea(core, {
+      accept: messages.accept,
+      tracker: previewTracker,
+      usageLimits: alerts.usageLimits,
+    }),
+  )
   add(senderRulesArea(core, { ...metrics, unsubscribable }))
   add(preflightArea(core, { accept: messages.accept, tracker: previewTracker }))
   add(tlsReportsArea(core, { sendMime: messages.sendTlsReport, posts: webhooks.posts }))

@@ -10,6 +10,7 @@ import type { Tracker } from '../../mail/compose/tracker.ts'
 import { createJob } from '../../platform/jobs/job.ts'
 import { bareAddress } from '../../protocols/mime/address.ts'
 import { createOutgoingScorer, type OutgoingScorer } from '../../receiving/routes/spam/outgoing-score.ts'
+import type { UsageLimits } from '../../watching/alerts/usage-limits.ts'
 import { createSeedLists } from './lists.ts'
 import { lookEveryMs, readMailboxes } from './reading.ts'
 import { placementRoutes } from './routes.ts'
@@ -21,13 +22,14 @@ const KEPT_MS = 90 * DAY_MS
 const REMOVE_EVERY_MS = 3_600_000
 
 interface PlacementUses {
+  usageLimits: UsageLimits
   accept: AcceptParts
   /** Stores nothing. */
   tracker: Tracker
 }
 
 /** @throws SeedFileError when the operator's file has faults */
-export function placementArea(core: Core, { accept, tracker }: PlacementUses): Area {
+export function placementArea(core: Core, { accept, tracker, usageLimits }: PlacementUses): Area {
   const { config, store, clock, log, domains, firstAccountId } = core
   const seeds = loadSeeds(config.placementSeedsFile)
   if (seeds.all.length > 0) log.info({ seeds: seeds.all.length }, 'mailboxes for tests of inbox placement')
@@ -51,7 +53,18 @@ export function placementArea(core: Core, { accept, tracker }: PlacementUses): A
   })
   return {
     operations: placementRoutes({
-      ...{ store, clock, domains, accept, seeds, lists, score, baseUrl: config.publicUrl, firstAccountId },
+      ...{
+        store,
+        clock,
+        domains,
+        accept,
+        seeds,
+        lists,
+        score,
+        usageLimits,
+        baseUrl: config.publicUrl,
+        firstAccountId,
+      },
       wake: () => reading.wake(),
     }),
     jobs: [reading, removal],
