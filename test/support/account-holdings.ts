@@ -21,6 +21,10 @@ export const alertOf = (name: string) => ({
   alert_channels: ['email'],
 })
 
+export const limitOf = (name: string) => ({
+  ...{ name, metric: 'seed_test_count', comparator: '>', limit: '500', dimension: 'domain' },
+})
+
 export const alertSetting = (domain = '') => ({
   ...{ event_type: 'ip_listed', channel: 'email' },
   settings: { emails: [`alerts@${domain}`] },
@@ -49,6 +53,7 @@ export async function plantHoldings(
     await post(path, { name: `old-${word}` })
   }
   await call('POST', '/v1/thresholds/alerts/send', { json: alertOf(`alert-${word}`) })
+  await call('POST', '/v1/thresholds/limits', { json: limitOf(`limit-${word}`) })
   const { id: exported } = await post('/v3/exports', { url: '/v3/lists' })
   await eventually(
     'an export',
@@ -152,6 +157,7 @@ export async function plantHoldings(
       account_id: id,
       subaccount_id: subaccountId,
       alert: `alert-${word}`,
+      limit: `limit-${word}`,
       relay: `relay-${word}`,
       setting: setting.id,
       export: exported,

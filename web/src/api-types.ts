@@ -2374,6 +2374,25 @@ export interface UnsubscribedWebhook {
   /** The domain of the message */ domain: { name: string }
 }
 
+/** A limit of what is no mail */
+export interface UsageLimit {
+  /** UUID */ id: string
+  /** Parent of the subaccount; present for its alerts */ parent_account_id?: string
+  /** The subaccount; present for its alerts */ subaccount_id?: string
+  /** Free text */ account_group?: string
+  /** Unique in the account */ name: string
+  /** Free text */ description: string
+  /** What is limited */ metric: 'email_preview_success_count' | 'seed_test_count'
+  /** Whether the limit names what is too much or what is allowed */ comparator: '=' | '!=' | '<' | '<=' | '>' | '>='
+  /** domain: each domain has the limit; else each account */ dimension: 'domain' | 'ip' | 'ip_pool' | 'recipient_provider' | 'subaccount'
+  /** Whole number */ limit: string
+  /** All must be true */ filters: AlertFilter[]
+  /** Time that is judged, 1h to 30d */ period: string
+  /** When it was made */ created_at: string
+  /** When it last changed */ updated_at: string
+  /** When a use was last compared with it; absent: never */ last_checked?: string
+}
+
 /** A user of an account */
 export interface User {
   /** Identifier */ id: string
@@ -2545,6 +2564,7 @@ export interface Answers {
   'DELETE /v1/dynamic_pools/domains/{}/override': { message: string }
   'DELETE /v1/keys/{}': { message: string }
   'DELETE /v1/thresholds/alerts/send/{}': { message: string }
+  'DELETE /v1/thresholds/limits/{}': { message: string }
   'DELETE /v1/webhooks': undefined
   'DELETE /v1/webhooks/{}': undefined
   'DELETE /v2/ip_whitelist': { addresses: CallerAddress[] }
@@ -2673,6 +2693,8 @@ export interface Answers {
   'GET /v1/thresholds/alerts/send': { items: Alert[]; total: number }
   'GET /v1/thresholds/alerts/send/{}': Alert
   'GET /v1/thresholds/hits': { items: AlertHit[]; total: number }
+  'GET /v1/thresholds/limits': { items: UsageLimit[]; total: number }
+  'GET /v1/thresholds/limits/{}': UsageLimit
   'GET /v1/webhooks': { webhooks: AccountWebhook[] }
   'GET /v1/webhooks/{}': AccountWebhook
   'GET /v2/bounce-classification/config/groups/{}': { id: string; entity_id: string; class: 'BOUNCE' | 'ESPBLOCK' | 'BLACKLISTED' | 'CONTENT' | 'AUTHENTICATION' | 'RATELIMIT' | 'GREYLISTED' | 'MAILBOXFULL' | 'TECHNICAL' | 'GENERIC'; 'sample-text'?: string; explanation: string; 'short-explanation': string; 'entity-name': string }
@@ -2826,6 +2848,7 @@ export interface Answers {
   'POST /v1/keys': { message: string; key: NewApiKey }
   'POST /v1/keys/public': { key: string; message: string }
   'POST /v1/thresholds/alerts/send': Alert
+  'POST /v1/thresholds/limits': UsageLimit
   'POST /v1/webhooks': { webhook_id: string }
   'POST /v2/bounce-classification/metrics': { start: string; end: string; resolution: 'day' | 'hour'; duration?: string; dimensions: ('entity-name' | 'domain.name' | 'envelope.sending-ip' | 'account.name' | 'envelope.i-ip-pool-name' | 'tags' | 'tag' | 'recipient-domain' | 'group-id' | 'criticality' | 'severity' | 'category' | 'timestamp')[]; pagination: { sort: string; skip: number; limit: number; total: number }; items: BounceMetrics[] }
   'POST /v2/ip_whitelist': { addresses: CallerAddress[] }
@@ -2904,6 +2927,7 @@ export interface Answers {
   'PUT /v1/dkim_management/domains/{}/rotation': { domain: RotationDomain }
   'PUT /v1/dynamic_pools/domains/{}/override': { message: string }
   'PUT /v1/thresholds/alerts/send/{}': { message: string }
+  'PUT /v1/thresholds/limits/{}': { message: string }
   'PUT /v1/webhooks/{}': undefined
   'PUT /v2/ip_whitelist': { addresses: CallerAddress[] }
   'PUT /v2/x509/{}': { message: string; location: string }

@@ -1022,12 +1022,30 @@ function alertCalls(receiver: string): Planned[] {
       subject: '{setting}',
     }),
     ...channelCalls(receiver),
+    ...usageLimitCalls(),
     plan(
       'createExport',
       'POST /v3/exports',
       { action: 'export.create', subject: '{export}' },
       { form: { url: `/v3/${NAME}/bounces?term=${PLANTED}` } },
     ),
+  ]
+}
+
+function usageLimitCalls(): Planned[] {
+  const path = '/v1/thresholds/limits'
+  const values = { metric: 'seed_test_count', comparator: '<', limit: '9', dimension: 'domain', period: '2h' }
+  const json = { name: 'cap', ...values, description: PLANTED }
+  const row = { subject: 'cap', given: { name: 'cap', ...values } }
+  return [
+    plan(
+      'createUsageLimit',
+      `POST ${path}`,
+      { action: 'usage-limit.create', ...row, subject: '{limit}' },
+      { json },
+    ),
+    plan('replaceUsageLimit', `PUT ${path}/cap`, { action: 'usage-limit.replace', ...row }, { json }),
+    plan('deleteUsageLimit', `DELETE ${path}/cap`, { action: 'usage-limit.delete', subject: 'cap' }),
   ]
 }
 
@@ -1162,6 +1180,7 @@ const idsOf = ({ body }: Answer): [string, string][] =>
     pool: body?.pool_id,
     alert: body?.metric !== undefined ? body.id : undefined,
     setting: body?.channel !== undefined ? body.id : undefined,
+    limit: body?.metric !== undefined ? body.id : undefined,
     export: body?.expires_at !== undefined ? body.id : undefined,
   }).filter(([, id]) => typeof id === 'string')
 
