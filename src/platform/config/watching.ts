@@ -50,6 +50,8 @@ export function readWatching(readers: Readers) {
     alertDomainZones: setting('ALERT_DOMAIN_ZONES', zonesOrOff, () => DEFAULT_WATCHED_DOMAIN_ZONES),
     /** Messages that a rate must be of for an alert to judge it. */
     alertMinVolume: setting('ALERT_MIN_VOLUME', wholeNumber(1, 1_000_000, 'messages'), () => 50),
+    /** Slack's Web API, which notices to channels of a workspace go to. */
+    slackApiUrl: setting('SLACK_API_URL', baseUrl, () => 'https://slack.com/api'),
     /** MaxMind DB file with the locations of addresses; null: none. */
     geoDatabase: optional('GEO_DATABASE', path),
     /** Sign-in to the dashboard with an OpenID Connect provider; null: none. */
