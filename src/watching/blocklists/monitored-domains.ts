@@ -65,7 +65,7 @@ export function createMonitoredDomains({ store, clock, resolver, changed }: Moni
   /** Verified already, if the account sends from it; the same as before, if it was added before. @throws BadRequest */
   async function add(accountId: string, text: string): Promise<MonitoredDomain> {
     const name = hostNameOf(text)
-    if (name === null || !isWatchable(name)) throw new BadRequest(`${quotable(text)} is not a domain`)
+    if (name === null) throw new BadRequest(`${quotable(text)} is not a domain`)
     await store.transaction(async (tx) => {
       const own = tx.selectFrom('monitored_domains').where('account_id', '=', accountId)
       const before = await own.selectAll().where('name', '=', name).executeTakeFirst()
@@ -84,6 +84,7 @@ export function createMonitoredDomains({ store, clock, resolver, changed }: Moni
         .where('state', '=', 'active')
         .executeTakeFirst()
       if (sending !== undefined) return
+      if (!isWatchable(name)) throw new BadRequest(`${quotable(text)} is not a domain that lists could have`)
       const { count } = await own
         .where('is_removed', '=', 0)
         .select((eb) => eb.fn.countAll<number>().as('count'))

@@ -351,7 +351,7 @@ function monitoringRoutes(
     }),
     operation({
       method: 'GET',
-      path: `${MONITORING}/{domain}/blocklists`,
+      path: `${MONITORING}/{monitored_domain}/blocklists`,
       id: 'listBlocklistsOfDomain',
       tag: TAG,
       summary: 'The lists that have a domain',
@@ -359,14 +359,14 @@ function monitoringRoutes(
       rateLimit: 'domains',
       answers: { 200: DOMAIN_LISTS, 404: UNKNOWN_DOMAIN },
       async handler({ path, caller }) {
-        const root = rootDomainOf((await domains.one(caller.accountId, path.domain)).name)
+        const root = rootDomainOf((await domains.one(caller.accountId, path.monitored_domain)).name)
         const checks = await readChecks(store, domainLists, [root])
         return { blocklists: views.listedDomains(checks.get(root) ?? []) }
       },
     }),
     operation({
       method: 'GET',
-      path: `${MONITORING}/{domain}/events`,
+      path: `${MONITORING}/{monitored_domain}/events`,
       id: 'listBlocklistEventsOfDomain',
       tag: TAG,
       summary: 'When a domain was listed and delisted, newest first',
@@ -375,7 +375,7 @@ function monitoringRoutes(
       params: EVENT_PARAMS,
       answers: { 200: DOMAIN_EVENTS, 404: UNKNOWN_DOMAIN },
       async handler({ path, input, caller }) {
-        const { name } = await domains.one(caller.accountId, path.domain)
+        const { name } = await domains.one(caller.accountId, path.monitored_domain)
         const of = { accountIds: [caller.accountId], domain: name }
         return eventPage(of, input(), `${MONITORING}/${encodeURIComponent(name)}/events`)
       },
