@@ -32,6 +32,8 @@ import { activeUser } from '../support/users.ts'
 /** Parameters that the description does not suggest. */
 const GIVEN: Given = {
   addAlertSetting: ({ domain }) => ({ body: alertSetting(`new.${domain}`) }),
+  addMonitoredDomain: () => ({ domain: `new-${randomHex(4)}.com` }),
+  addMonitoredIp: ({ ip = '' }) => ({ body: { ip } }),
   addDomainIp: ({ ip = '' }) => ({ ip }),
   addIpPoolIps: ({ ip = '' }) => ({ ips: [ip] }),
   addCallerAddress: () => ({ address: '192.0.2.1' }),
@@ -66,6 +68,7 @@ const GIVEN: Given = {
   matchRoute: ({ domain = '' }) => ({ address: `orders-${domain.split('.')[0]}@example.org` }),
   moveScheduled: () => ({ deliverytime: inAnHour() }),
   readDomainsStats: () => ({ timestamp: '1700000000' }),
+  removeMonitoredDomain: ({ monitored_domain = '' }) => ({ domain: monitored_domain }),
   removeCallerAddress: () => ({ address: '192.0.2.1' }),
   renderTemplate: () => ({ content: { text: 'Hello' } }),
   replaceAlert: ({ alert = '' }) => ({ body: alertOf(alert) }),
@@ -108,9 +111,11 @@ const GIVEN: Given = {
   updateDomainWebhook: ({ hook = '' }) => ({ url: hook }),
   updateDomainWebhookUrl: ({ hook = '' }) => ({ url: `${hook}/newer`, event_types: 'opened' }),
   updateIpPool: () => ({ name: randomHex(4) }),
+  updateMonitoredIp: () => ({ body: {} }),
   updateMailfromHost: ({ domain }) => ({ mailfrom_host: `bounce.${domain}` }),
   updateSubaccountFeatures: () => ({ validations: '{"enabled": true}' }),
   updateTemplateVersion: () => ({ template: 'Changed' }),
+  verifyMonitoredDomain: ({ monitored_domain = '' }) => ({ domain: monitored_domain }),
   updateWebPrefix: () => ({ web_prefix: 'email' }),
 }
 

@@ -64,6 +64,7 @@ export async function plantHoldings(
   const [ip = ''] = (await call('GET', '/v3/ips?dedicated=yes')).items
   const { pool_id: pool } = await post('/v3/ip_pools', { name: `pool-${word}`, ip })
   await post(`/v3/ip_warmups/${ip}`, {})
+  await post('/v1/inboxready/domains', { domain: `monitored-${word}.com` })
   await post('/v3/lists', { address: `list@${domain}` })
   await post(`/v3/lists/list@${domain}/members`, { address: member })
   for (const kind of ['bounces', 'complaints', 'unsubscribes', 'whitelists'])
@@ -150,6 +151,7 @@ export async function plantHoldings(
       page_token: events.paging.next.split('/').at(-1),
       host: `email.${domain}`,
       entity_id: `entity-${word}`,
+      monitored_domain: `monitored-${word}.com`,
     },
     ...{
       ...{ ip, addr: ip, pool_id: pool, pool_name: 'dynamic_good' },
