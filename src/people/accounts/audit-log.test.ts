@@ -39,6 +39,7 @@ const NOT_RECORDED = {
   sendMimeMessage: 'each message is an event',
   resendMessage: 'each message is an event',
   takeSnsNotification: 'what servers report of mail is an event',
+  takeTlsReport: 'what servers report of mail is a report',
   unsubscribe: 'what recipients do is an event',
   renderTemplate: 'reads only',
   checkMessage: 'sends and changes nothing',
@@ -1020,6 +1021,60 @@ function alertCalls(receiver: string): Planned[] {
       action: 'alert-setting.delete',
       subject: '{setting}',
     }),
+    ...channelCalls(receiver),
+    plan(
+      'createExport',
+      'POST /v3/exports',
+      { action: 'export.create', subject: '{export}' },
+      { form: { url: `/v3/${NAME}/bounces?term=${PLANTED}` } },
+    ),
+  ]
+}
+
+function channelCalls(receiver: string): Planned[] {
+  const event_type = 'ip_listed'
+  const given = { event_type }
+  const workspace = { token: PLANTED, team_id: 'T1', team_name: 'Team' }
+  return [
+    plan(
+      'testAlertEmail',
+      'POST /v1/alerts/email/test',
+      { action: 'alert-email.test', subject: '', given },
+      {
+        json: { event_type, emails: ['ops@example.org'] },
+      },
+    ),
+    plan(
+      'testAlertWebhook',
+      'POST /v1/alerts/webhooks/test',
+      { action: 'alert-webhook.test', subject: '', given },
+      {
+        json: { event_type, url: `http://u:${PASSWORD}@${receiver}/alerts?token=${PLANTED}` },
+      },
+    ),
+    plan(
+      'testAlertSlack',
+      'POST /v1/alerts/slack/test',
+      { action: 'alert-slack.test', subject: '', given, status: 400 },
+      {
+        json: { event_type },
+      },
+    ),
+    plan(
+      'setSlackWorkspace',
+      'PUT /v1/alerts/settings/slack',
+      { action: 'slack-workspace.set', subject: '', given: { team_id: 'T1', team_name: 'Team' } },
+      { json: workspace },
+    ),
+    plan('deleteSlackWorkspace', 'DELETE /v1/alerts/settings/slack', {
+      action: 'slack-workspace.delete',
+      subject: '',
+    }),
+    plan('revokeSlackToken', 'DELETE /v1/alerts/slack/oauth', { action: 'slack-token.revoke', subject: '' }),
+    plan('resetAlertSigningKey', 'PUT /v1/alerts/settings/webhooks/signing_key', {
+      action: 'alert-signing-key.reset',
+      subject: '',
+    }),
   ]
 }
 
@@ -1047,6 +1102,33 @@ function relayCalls(): Planned[] {
     }),
     plan('addSnsTopic', `PUT ${topic}`, { action: 'sns-topic.add', subject: arn }),
     plan('deleteSnsTopic', `DELETE ${topic}`, { action: 'sns-topic.delete', subject: arn }),
+  ]
+}
+
+function reputationCalls(receiver: string): Planned[] {
+  const path = '/sendwright/v1/reputation-sources'
+  const url = `http://${receiver}/`
+  const google = { grant: 'refresh_token', client_id: 'client', token_url: url, api_url: url }
+  const snds = { api_url: url }
+  const secrets = { client_secret: PLANTED, refresh_token: PLANTED }
+  const row = (name: string, verb: string, given?: object) => ({
+    ...{ action: `${name}-reputation-source.${verb}`, subject: '' },
+    ...(given && { given: { ...given } }),
+  })
+  return [
+    plan('replaceGoogleReputationSource', `PUT ${path}/google`, row('google', 'replace', google), {
+      json: { ...google, ...secrets },
+    }),
+    plan('replaceSndsReputationSource', `PUT ${path}/snds`, row('snds', 'replace', snds), {
+      json: { ...snds, key: PLANTED },
+    }),
+    ...['Google', 'Snds'].flatMap((name) => {
+      const word = name.toLowerCase()
+      return [
+        plan(`test${name}ReputationSource`, `POST ${path}/${word}/test`, row(word, 'test')),
+        plan(`delete${name}ReputationSource`, `DELETE ${path}/${word}`, row(word, 'delete')),
+      ]
+    }),
   ]
 }
 
@@ -1080,6 +1162,7 @@ const idsOf = ({ body }: Answer): [string, string][] =>
     pool: body?.pool_id,
     alert: body?.metric !== undefined ? body.id : undefined,
     setting: body?.channel !== undefined ? body.id : undefined,
+    export: body?.expires_at !== undefined ? body.id : undefined,
   }).filter(([, id]) => typeof id === 'string')
 
 /** Secrets that a response shows once. */
@@ -1105,6 +1188,7 @@ eachDatabase((database) => {
       ...webhookCalls(`${receiver.host}:${receiver.port}`),
       ...alertCalls(`${receiver.host}:${receiver.port}`),
       ...relayCalls(),
+      ...reputationCalls(`${receiver.host}:${receiver.port}`),
       ...templateCalls('domain'),
       ...templateCalls('account'),
       ...listCalls(),
