@@ -320,6 +320,8 @@ function unpackResult({ columns, values, affected }: PackedResult): StatementRes
   return { rows, affected }
 }
 
+const syncData = promisify(fdatasync)
+
 interface StoreParts {
   file: string
   writer: Connection
@@ -337,7 +339,7 @@ function createSqliteStore(parts: StoreParts): Store {
   const dataFile = openSync(file, 'r')
   const pack = createPacker()
   const syncFile = () =>
-    promisify(fdatasync)(dataFile).catch((error: Error) => {
+    syncData(dataFile).catch((error: Error) => {
       const fault = diskFailed(error.message, error)
       faults.note(fault)
       writer.fail(fault)
