@@ -29,6 +29,9 @@ type WithDefaults<Row, Names extends keyof Row> = {
 
 /** Types of columns that hold a few words. */
 const WORDS: Readonly<Record<string, string>> = {
+  'blocklist_events.event': "'listed' | 'delisted'",
+  'blocklist_events.kind': "'ip' | 'domain'",
+  'blocklist_states.kind': "'ipv4' | 'ipv6' | 'domain'",
   'classified_failures.severity': "'PERMANENT' | 'TEMPORARY'",
   'counted_bounces.severity': "'hard' | 'soft'",
   'deliveries.state': 'DeliveryState',

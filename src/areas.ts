@@ -24,6 +24,7 @@ import type { JobReport } from './platform/jobs/job.ts'
 import { bouncesArea } from './receiving/bounces/area.ts'
 import { domainReportsArea } from './receiving/domain-reports/area.ts'
 import { inboxArea } from './receiving/inbox/area.ts'
+import { reportSendingArea } from './receiving/report-sending/area.ts'
 import { routesArea } from './receiving/routes/area.ts'
 import { snsArea } from './receiving/sns/area.ts'
 import { type CertificatesArea, certificatesArea } from './sending/certificates/area.ts'
@@ -42,6 +43,7 @@ import { preflightArea } from './tools/preflight/area.ts'
 import { systemArea } from './tools/system/area.ts'
 import { validationArea } from './tools/validation/area.ts'
 import { alertsArea } from './watching/alerts/area.ts'
+import { blocklistsArea } from './watching/blocklists/area.ts'
 import { eventsArea } from './watching/events/area.ts'
 import { logsArea } from './watching/logs/area.ts'
 import { metricsArea } from './watching/metrics/area.ts'
@@ -154,29 +156,38 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
     }),
   )
   add(queueApiArea(core, messages, content.holds))
-  add(routesArea(core, { messages, lists, signingKeys, queue: webhooks.posts, scanners }))
+  const { observe } = add(reportSendingArea(core, { sendMime: messages.sendReport }))
+  add(routesArea(core, { messages, lists, signingKeys, queue: webhooks.posts, scanners, observe }))
   add(domainReportsArea(core))
   add(dynamicPoolsArea(core, { known: addresses, figures: metrics.figures, assigned: ips.assigned }))
   add(logsArea(core, { ...bounces, figures: metrics.figures }))
   add(backupArea(core, parts.secret))
   const { findings: reputation } = add(reputationArea(core, addresses))
+  const blocklists = add(blocklistsArea(core, { known: addresses, blocks: ips.blocks }))
   const alerts = add(
     alertsArea(core, {
       ...{ webhooks, certificates, bounces, figures: parts.figures ?? metrics.figures },
       userDirectory: accounts.userDirectory,
       delivery: messages.delivery,
-      ...{ blocks: ips.blocks, relays, reputation },
+      ...{ blocks: ips.blocks, relays, content, reputation, blocklists },
       sendMail: messages.sendSystemMail,
     }),
   )
+  blocklists.notifyBy(alerts.events)
   add(validationArea(core, { lists: lists.store, judge, events: alerts.events }))
   add(placementArea(core, { accept: messages.accept, tracker: previewTracker, scanners }))
   add(senderRulesArea(core, { ...metrics, unsubscribable }))
   add(preflightArea(core, { accept: messages.accept, tracker: previewTracker, scanners }))
-  add(tlsReportsArea(core, { sendMime: messages.sendTlsReport, posts: webhooks.posts }))
-  add(systemArea(core, { ...parts, bounces, certificates, alerts, relays: relays.states }))
+  add(tlsReportsArea(core, { sendMime: messages.sendReport, posts: webhooks.posts }))
+  add(systemArea(core, { ...parts, bounces, certificates, alerts, relays: relays.states, scanners }))
   const prometheus = add(
-    prometheusArea(core, { delivery: messages.delivery, alerts, jobs: parts.jobs, relays: relays.states }),
+    prometheusArea(core, {
+      delivery: messages.delivery,
+      alerts,
+      jobs: parts.jobs,
+      relays: relays.states,
+      content,
+    }),
   )
   for (const build of parts.further) add(await build(core))
   // Last: it keeps events for the followers of all.

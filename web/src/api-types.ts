@@ -747,7 +747,7 @@ export interface DomainKeyPage {
 export interface DomainReport {
   /** Identifier of the report */ id: string
   /** Type of report */ type: 'dmarc' | 'tls' | 'complaint'
-  /** Domain of the header From of the report; of a complaint the provider */ sender: string
+  /** Domain of the header From of the report; of a posted one the address of the client, of a complaint the provider */ sender: string
   /** SPF or DKIM proved the sender */ authenticated: boolean
   /** Name of the receiver, as it says */ organization: string
   /** Address of the receiver, as it says */ contact: string
@@ -1087,11 +1087,11 @@ export interface IpAddressDetails {
 export interface IpBlock {
   /** The destination, as in the names of lanes */ site: string
   /** Name of the provider */ provider: string
-  /** `closed` until the time of `until`; then `probing`: single messages find out */ state: 'closed' | 'probing'
-  /** The reply that closed it */ reply: string
+  /** `closed` until the time of `until`; then `probing`: single messages find out; `listed`: a blocklist that the provider uses has it, and it is left while others of the set are open */ state: 'closed' | 'probing' | 'listed'
+  /** The reply that closed it, or the lists */ reply: string
   /** Pauses in a row */ times: number
-  /** When it was closed first */ since: string
-  /** End of the pause */ until: string
+  /** When it was closed first, or listed */ since: string
+  /** End of the pause; of a listing, unless the lists confirm it */ until: string
 }
 
 /** A domain with its addresses */
@@ -1219,7 +1219,7 @@ export interface Lane {
   /** Limits of the shaping; null: the lane is not in use */ set_limits: { connections: number; messages_per_connection: number; messages_per_second: number | null } | null
   /** Until when it is slower than its limits; null: it is not */ backed_off_until: string | null
   /** The reply that slowed it down; only its codes for accounts other than the first */ backed_off_why: string | null
-  /** The provider blocks the source address; null: it does not */ blocked: { site: string; provider: string; state: 'closed' | 'probing'; reply: string; times: number; since: string; until: string } | null
+  /** The provider blocks the source address; null: it does not */ blocked: { site: string; provider: string; state: 'closed' | 'probing' | 'listed'; reply: string; times: number; since: string; until: string } | null
   override: SiteOrder | null
   /** Since when the oldest is due; null: none is */ oldest_due: string | null
 }
@@ -1743,6 +1743,17 @@ export interface SandboxRecipient {
   /** Its owner has agreed */ activated: boolean
 }
 
+/** A scanner of mail */
+export interface Scanner {
+  /** Which */ scanner: 'rspamd' | 'spamd' | 'clamd'
+  /** Mail that it scans */ directions: ('outbound' | 'inbound')[]
+  /** Answers since the start */ answered: number
+  /** Questions without one */ failed: number
+  /** Null: not yet */ last_answered_at: string | null
+  /** Null: not yet */ last_failed_at: string | null
+  /** Of the last failure */ last_error: string | null
+}
+
 /** Mail that is not due yet */
 export interface ScheduledMessage {
   /** Message-Id without angle brackets */ message_id: string
@@ -2061,6 +2072,7 @@ export interface System {
   /** What the service's own checks find wrong now; for the first account */ alerts?: OwnAlert[]
   /** For admins of the first account; null: not measured yet */ storage?: StorageUse | null
   /** Periodic jobs; for admins of the first account */ jobs?: PeriodicJob[]
+  /** Scanners of mail that this process asks; for admins of the first account */ scanners?: Scanner[]
   /** Processes on the database; for admins of the first account */ nodes?: Node[]
 }
 
@@ -2686,6 +2698,7 @@ export interface Answers {
   'POST /sendwright/v1/session': { message: string }
   'POST /sendwright/v1/sns/notifications/{}': { message: string }
   'POST /sendwright/v1/templates/render': RenderedTemplate
+  'POST /sendwright/v1/tls-reports/{}': { message: string }
   'POST /sendwright/v1/users/{}/invitation': User
   'POST /sendwright/v1/users/{}/password': User
   'POST /sendwright/v1/webhooks/attempts/{}/replay': { message: string; event_id: string }

@@ -129,8 +129,12 @@ const LANE = named('Lane', 'What waits from one source address to one site', {
     object('The provider blocks the source address; null: it does not', {
       site: SITE,
       provider: PROVIDER,
-      state: oneOf('Whether it is tried again', ['closed', 'probing']),
-      reply: text('The reply that said so; only its codes for accounts other than the first'),
+      state: oneOf('Whether it is tried again; `listed`: it is on a blocklist of the provider', [
+        'closed',
+        'probing',
+        'listed',
+      ]),
+      reply: text('The reply that said so, or the lists; only its codes for accounts other than the first'),
       times: integer('Blocks in a row'),
       since: rfc3339('When it began'),
       until: rfc3339('When it is tried again'),

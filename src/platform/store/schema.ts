@@ -76,6 +76,20 @@ export interface AuditRow {
   detail_json: string; created_at: number; request_id: string | null; parent_account_id: string | null
   status: number | null; user_id: string | null
 }
+export interface BlocklistCheckRow {
+  list: string; subject: string; checked_at: number | null; next_at: number; listed_since: number | null
+  listed_at: number | null; code: string; misses: number
+}
+export interface BlocklistEventRow {
+  id: string; account_id: string; kind: 'ip' | 'domain'; subject: string; list: string
+  event: 'listed' | 'delisted'; created_at: number
+}
+export interface BlocklistStateRow {
+  list: string; kind: 'ipv4' | 'ipv6' | 'domain'; fault: string; checked_at: number
+}
+export interface BlocklistUserRow {
+  list: string; site: string; provider: string; seen_at: number
+}
 export interface CallerAddressRow {
   account_id: string; address: string; description: string; created_at: number
 }
@@ -130,6 +144,15 @@ export interface DkimKeyRow {
   id: string; account_id: string; authority: string; selector: string; algorithm: string
   private_key_sealed: Uint8Array; public_record: string; active: Flag; created_at: number
   next_selector: string | null; check_json: string | null; activates: Flag; managed: Flag
+}
+export interface DmarcPolicyRow {
+  day: string; domain: string; root: string; record: string
+}
+export interface DmarcReportRow {
+  day: string; domain: string; uri: string; id: string; created_at: number
+}
+export interface DmarcResultRow {
+  day: string; domain: string; row_hash: string; row_json: string; messages: number
 }
 export interface DomainDeletionRow {
   domain_id: string; name: string; domain_json: string; due_at: number; attempts: number; account_id: string
@@ -269,7 +292,7 @@ export interface InstallationRow {
 }
 export interface IpBlockRow {
   ip: string; site: string; provider: string; reply: string; since_at: number; until_at: number
-  pause_ms: number; times: number; cleared_at: number | null
+  pause_ms: number; times: number; cleared_at: number | null; listed_by: string | null
 }
 export interface IpChangeRow {
   id: number; version: number
@@ -345,6 +368,13 @@ export interface MessageRow {
   id: string; account_id: string; domain_id: string; domain_name: string; message_id: string
   summary_json: string; options_json: string; content_kind: string; content: Uint8Array | null
   content_blob: string | null; blobs_json: string; created_at: number
+}
+export interface MonitoredDomainRow {
+  account_id: string; name: string; is_removed: Flag; txt_record: string; verified_at: number | null
+  next_look_at: number | null; looked_until: number | null; created_at: number
+}
+export interface MonitoredIpRow {
+  account_id: string; ip: string; ip_pool: string; description: string; is_removed: Flag; created_at: number
 }
 export interface MtaStsPolicyRow {
   domain: string; policy_id: string; policy_text: string; expires_at: number
@@ -555,17 +585,19 @@ export interface Schema {
   accounts: WithDefaults<AccountRow, 'status' | 'features_json' | 'updated_at'>; acme_accounts: AcmeAccountRow
   acme_challenges: AcmeChallengeRow; alert_hits: AlertHitRow; alert_notices: AlertNoticeRow
   alert_settings: AlertSettingRow; alert_slack: AlertSlackRow; alerts: AlertRow; api_keys: ApiKeyRow
-  archive_outbox: ArchiveOutboxRow; audit: AuditRow; caller_addresses: CallerAddressRow
-  certificates: CertificateRow; classified_failures: WithDefaults<ClassifiedFailureRow, 'id'>
-  content_checks: ContentCheckRow; content_holds: ContentHoldRow; counted_bounces: CountedBounceRow
-  counted_visits: CountedVisitRow; credentials: CredentialRow; deliveries: DeliveryRow
-  delivery_overrides: DeliveryOverrideRow; delivery_reports: DeliveryReportRow
-  disabled_queues: DisabledQueueRow; dkim_keys: DkimKeyRow; domain_deletions: DomainDeletionRow
-  domain_dns: DomainDnsRow; domain_ips: DomainIpRow; domain_report_totals: DomainReportTotalRow
-  domain_reports: DomainReportRow; domain_webhooks: DomainWebhookRow; domains: DomainRow
-  dynamic_pool_domains: DynamicPoolDomainRow; dynamic_pool_history: DynamicPoolHistoryRow
-  dynamic_pool_members: DynamicPoolMemberRow; dynamic_pool_tasks: DynamicPoolTaskRow
-  dynamic_pools: DynamicPoolRow; event_followers: EventFollowerRow
+  archive_outbox: ArchiveOutboxRow; audit: AuditRow; blocklist_checks: BlocklistCheckRow
+  blocklist_events: BlocklistEventRow; blocklist_states: BlocklistStateRow; blocklist_users: BlocklistUserRow
+  caller_addresses: CallerAddressRow; certificates: CertificateRow
+  classified_failures: WithDefaults<ClassifiedFailureRow, 'id'>; content_checks: ContentCheckRow
+  content_holds: ContentHoldRow; counted_bounces: CountedBounceRow; counted_visits: CountedVisitRow
+  credentials: CredentialRow; deliveries: DeliveryRow; delivery_overrides: DeliveryOverrideRow
+  delivery_reports: DeliveryReportRow; disabled_queues: DisabledQueueRow; dkim_keys: DkimKeyRow
+  dmarc_policies: DmarcPolicyRow; dmarc_reports: DmarcReportRow; dmarc_results: DmarcResultRow
+  domain_deletions: DomainDeletionRow; domain_dns: DomainDnsRow; domain_ips: DomainIpRow
+  domain_report_totals: DomainReportTotalRow; domain_reports: DomainReportRow
+  domain_webhooks: DomainWebhookRow; domains: DomainRow; dynamic_pool_domains: DynamicPoolDomainRow
+  dynamic_pool_history: DynamicPoolHistoryRow; dynamic_pool_members: DynamicPoolMemberRow
+  dynamic_pool_tasks: DynamicPoolTaskRow; dynamic_pools: DynamicPoolRow; event_followers: EventFollowerRow
   event_index: WithDefaults<EventIndexRow, 'seq' | 'segment'>; event_index_place: EventIndexPlaceRow
   event_keys: WithDefaults<EventKeyRow, 'seq'>; event_segments: WithDefaults<EventSegmentRow, 'segment'>
   event_tag_keys: EventTagKeyRow; event_tags: EventTagRow; events: WithDefaults<EventRow, 'seq' | 'tx'>
@@ -578,7 +610,8 @@ export interface Schema {
   ip_tasks: IpTaskRow; ip_warmup_providers: IpWarmupProviderRow; ip_warmups: IpWarmupRow; ips: IpRow
   jobs: JobRow; list_expansions: ListExpansionRow; list_members: ListMemberRow; list_uploads: ListUploadRow
   lists: ListRow; login_links: LoginLinkRow; login_places: LoginPlaceRow; message_limits: MessageLimitRow
-  messages: MessageRow; mta_sts_policies: MtaStsPolicyRow; nodes: NodeRow; oidc_sign_ins: OidcSignInRow
+  messages: MessageRow; monitored_domains: MonitoredDomainRow; monitored_ips: MonitoredIpRow
+  mta_sts_policies: MtaStsPolicyRow; nodes: NodeRow; oidc_sign_ins: OidcSignInRow
   outgoing_leases: OutgoingLeaseRow; outgoing_posts: OutgoingPostRow; past_deliveries: PastDeliveryRow
   past_messages: PastMessageRow; placement_seeds: PlacementSeedRow; placement_tests: PlacementTestRow
   public_keys: PublicKeyRow; recovery_codes: RecoveryCodeRow; relay_days: RelayDayRow
