@@ -50,6 +50,7 @@ const GIVEN: Given = {
   createDomainV3: ({ domain }) => ({ name: `newer.${domain}` }),
   createDomainWebhook: ({ hook = '' }) => ({ id: 'opened', url: `${hook}/new` }),
   createDomainWebhookUrl: ({ hook = '' }) => ({ url: `${hook}/newer`, event_types: 'opened' }),
+  createExport: () => ({ url: `/v3/domains?x=${randomHex(4)}` }),
   createList: ({ domain }) => ({ address: `new@${domain}` }),
   createRelay: () => ({ name: `relay-${randomHex(4)}`, ...RELAY }),
   createRoute: () => ({ expression: 'catch_all()', action: 'store()' }),
@@ -87,6 +88,8 @@ const GIVEN: Given = {
   }),
   setMessageLimit: () => ({ limit: '5000' }),
   setSiteLimits: () => ({ connections: '5' }),
+  // Another one would change what all accounts read.
+  setStandingPolicy: () => ({ policy: 'standard' }),
   setSubaccountLimit: () => ({ limit: '5000' }),
   setAccountRateLimit: () => ({ count: '100000' }),
   setSlackWorkspace: () => ({ body: { token: 'xoxb-token', team_id: 'T1', team_name: 'Team', scope: null } }),
@@ -120,6 +123,8 @@ const OWN_STATUS: Record<string, readonly [number, string]> = {
   readGoogleReputationSource: [404, 'none is stored yet'],
   readSndsReputationSource: [404, 'as above'],
   listBounceEvents: [410, 'is no longer served'],
+  releaseStanding: [400, 'it is not stopped'],
+  deleteSpamTrap: [404, 'the address is none'],
   readMessageLimit: [404, 'none is set'],
   readSubaccountLimit: [404, 'as above'],
   createValidationJob: [400, 'the name is taken'],
@@ -127,6 +132,8 @@ const OWN_STATUS: Record<string, readonly [number, string]> = {
   promoteValidationPreview: [400, 'as above'],
   readListValidation: [404, 'none was made'],
   getEmailPreviewResults: [404, 'none can be made'],
+  readExportUrl: [302, 'leads to the file'],
+  readBounceGroup: [404, 'no rule has the name'],
   readSlackChannel: [404, 'there is no workspace'],
   testAlertSlack: [400, 'no setting sends to Slack'],
   setIpBand: [400, 'there are no dynamic pools'],
@@ -156,6 +163,8 @@ const OWN_STATUS: Record<string, readonly [number, string]> = {
 /** The operator's, who reaches every account. */
 const REACHES_ALL = [
   ...['listAccountRateLimits', 'setAccountRateLimit', 'deleteAccountRateLimit'],
+  ...['readAccountStanding', 'releaseStanding', 'setAccountStandingPolicy', 'deleteAccountStandingPolicy'],
+  ...['disableDomain', 'enableDomain'],
   ...['updateIp', 'setSharedIps'],
   // Relays are its own, too.
   ...['addSnsTopic', 'deleteSnsTopic'],

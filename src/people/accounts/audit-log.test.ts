@@ -1022,6 +1022,12 @@ function alertCalls(receiver: string): Planned[] {
       subject: '{setting}',
     }),
     ...channelCalls(receiver),
+    plan(
+      'createExport',
+      'POST /v3/exports',
+      { action: 'export.create', subject: '{export}' },
+      { form: { url: `/v3/${NAME}/bounces?term=${PLANTED}` } },
+    ),
   ]
 }
 
@@ -1156,6 +1162,7 @@ const idsOf = ({ body }: Answer): [string, string][] =>
     pool: body?.pool_id,
     alert: body?.metric !== undefined ? body.id : undefined,
     setting: body?.channel !== undefined ? body.id : undefined,
+    export: body?.expires_at !== undefined ? body.id : undefined,
   }).filter(([, id]) => typeof id === 'string')
 
 /** Secrets that a response shows once. */
