@@ -383,14 +383,11 @@ test('errors are in clear words, are waited out, and cost no day', async (t) => 
     await readAfter(DAY_MS)
     assert.equal((await state('google')).failures, 1)
     const since = (await state('google')).failing_since
-    for (const wait of [15, 30, 60, 120, 240, 360, 360]) {
-      await readAfter(11 * MINUTE_MS)
-      await readAfter(wait * MINUTE_MS)
-    }
+    await readAfter(16 * MINUTE_MS)
     const { failures, failing_since, error_at, next_read_at } = await state('google')
     assert.equal(failing_since, since)
-    assert.ok(failures >= 6)
-    assert.equal(Date.parse(next_read_at) - Date.parse(error_at), 6 * HOUR_MS)
+    assert.equal(failures, 2)
+    assert.equal(Date.parse(next_read_at) - Date.parse(error_at), 30 * MINUTE_MS)
     await readAfter(4 * DAY_MS)
     const [source] = await look(scene, 'reputation-sources')
     assert.match(source?.advice ?? '', /^google cannot be read: Google does not answer at present/)

@@ -326,6 +326,7 @@ export const TAGS: Readonly<Record<string, string>> = {
   'Rate limits': 'How many calls and messages a second are taken.',
   Standing: 'Accounts and domains that are stopped for what they send, daily budgets and spam traps.',
   Relays: 'Servers that take mail for others, and the rules that choose them.',
+  Reputation: 'What Gmail and Microsoft say of domains and addresses.',
   Routes: 'What happens to received mail.',
   Sandbox: 'Who receives mail of a sandbox domain.',
   Stats: 'Counts by domain and time; Metrics tell more.',

@@ -116,36 +116,6 @@ export interface DayRange {
 
 export type GmailRow = GmailDayRow & { name: string; account_id: string }
 
-/** Domains in one answer that sums up; an account with more has the first by name. */
-const DOMAINS_MAX = 1_000
-
-export interface NamedDomain {
-  id: string
-  name: string
-}
-
-/** Domains of these accounts that have days in the range, by name, with their newest one. */
-export async function gmailDomains(store: Store, accountIds: readonly string[], { from, to }: DayRange) {
-  const rows = await store.db
-    .selectFrom('gmail_days')
-    .innerJoin('domains', 'domains.id', 'gmail_days.domain_id')
-    .leftJoin('gmail_domains', 'gmail_domains.domain_id', 'gmail_days.domain_id')
-    .select(({ fn }) => [
-      ...(['domains.id', 'domains.name', 'gmail_domains.compliance_json'] as const),
-      fn.max('day').as('newest'),
-      fn.countAll().as('days'),
-      ...GMAIL_RATES.map((name) => fn.avg(name).as(name)),
-    ])
-    .where('domains.account_id', 'in', accountIds)
-    .where('day', '>=', from)
-    .where('day', '<=', to)
-    .groupBy(['domains.id', 'domains.name', 'gmail_domains.compliance_json'])
-    .orderBy('domains.name')
-    .limit(DOMAINS_MAX)
-    .execute()
-  return rows
-}
-
 export const GMAIL_RATES = [
   'spam_rate',
   'spf_rate',
@@ -154,6 +124,43 @@ export const GMAIL_RATES = [
   'tls_rate',
   'error_rate',
 ] as const
+
+/** Days of these accounts' domains. */
+const daysOfAccounts = (store: Store, accountIds: readonly string[], { from, to }: DayRange) =>
+  store.db
+    .selectFrom('gmail_days')
+    .innerJoin('domains', 'domains.id', 'gmail_days.domain_id')
+    .where('domains.account_id', 'in', accountIds)
+    .where('day', '>=', from)
+    .where('day', '<=', to)
+
+/** Domains in one answer that sums up; an account with more has the first by name. */
+const DOMAINS_MAX = 1_000
+
+/** Domains of these accounts that have days in the range, by name: the newest day, their number, and the means of the rates. */
+export const gmailDomains = (store: Store, accountIds: readonly string[], range: DayRange) =>
+  daysOfAccounts(store, accountIds, range)
+    .leftJoin('gmail_domains', 'gmail_domains.domain_id', 'gmail_days.domain_id')
+    .select(({ fn }) => [
+      ...(['domains.id', 'domains.name', 'gmail_domains.compliance_json'] as const),
+      fn.max('day').as('newest'),
+      fn.countAll().as('days'),
+      ...GMAIL_RATES.map((name) => fn.avg(name).as(name)),
+    ])
+    .groupBy(['domains.id', 'domains.name', 'gmail_domains.compliance_json'])
+    .orderBy('domains.name')
+    .limit(DOMAINS_MAX)
+    .execute()
+
+/** The same over all domains. Rates are null without any. */
+export const gmailMeans = (store: Store, accountIds: readonly string[], range: DayRange) =>
+  daysOfAccounts(store, accountIds, range)
+    .select(({ fn }) => [
+      fn.count('domain_id').distinct().as('domains'),
+      fn.countAll().as('days'),
+      ...GMAIL_RATES.map((name) => fn.avg(name).as(name)),
+    ])
+    .executeTakeFirstOrThrow()
 
 interface Page {
   limit: number
@@ -164,16 +171,12 @@ interface Page {
 export async function gmailDays(
   store: Store,
   { accountIds, domainId }: { accountIds: readonly string[]; domainId?: string },
-  { from, to }: DayRange,
+  range: DayRange,
   { limit, offset }: Page,
 ): Promise<{ rows: GmailRow[]; total: number }> {
-  const found = store.db
-    .selectFrom('gmail_days')
-    .innerJoin('domains', 'domains.id', 'gmail_days.domain_id')
-    .where('domains.account_id', 'in', accountIds)
-    .where('day', '>=', from)
-    .where('day', '<=', to)
-    .$if(domainId !== undefined, (query) => query.where('gmail_days.domain_id', '=', domainId as string))
+  const found = daysOfAccounts(store, accountIds, range).$if(domainId !== undefined, (query) =>
+    query.where('gmail_days.domain_id', '=', domainId as string),
+  )
   const [rows, counted] = await Promise.all([
     found
       .selectAll('gmail_days')
@@ -197,33 +200,52 @@ export async function complianceOf(store: Store, domainId: string): Promise<Requ
   return row === undefined ? [] : (JSON.parse(row.compliance_json) as Requirement[])
 }
 
-/** The newest day of each of these addresses in the range. */
+/** The newest day of each of these addresses in the range, or of all. */
 export async function newestSndsDays(
   store: Store,
   ips: readonly string[] | null,
   { from, to }: DayRange,
 ): Promise<SndsDayRow[]> {
   if (ips?.length === 0) return []
-  const rows = await store.db
+  return store.db
     .selectFrom('snds_days')
     .selectAll()
     .where('day', '>=', from)
-    .where('day', '<=', to)
+    .where('day', '=', ({ selectFrom, ref }) =>
+      selectFrom('snds_days as other')
+        .select(({ fn }) => fn.max('other.day').as('newest'))
+        .where('other.ip', '=', ref('snds_days.ip'))
+        .where('other.day', '<=', to),
+    )
     .$if(ips !== null, (query) => query.where('ip', 'in', ips as string[]))
-    .orderBy('day', 'desc')
-    .limit(ROWS_MAX)
+    .orderBy('ip')
     .execute()
-  return [...Map.groupBy(rows, ({ ip }) => ip).values()].map(([newest]) => newest as SndsDayRow)
 }
 
-/** A month of 3,000 addresses. */
-const ROWS_MAX = 100_000
+/** The newest day with a spam rate of each domain in the range. */
+export async function newestSpamRates(store: Store, { from, to }: DayRange) {
+  return store.db
+    .selectFrom('gmail_days')
+    .innerJoin('domains', 'domains.id', 'gmail_days.domain_id')
+    .select(['domains.name', 'day', 'spam_rate'])
+    .where('day', '>=', from)
+    .where('day', '=', ({ selectFrom, ref }) =>
+      selectFrom('gmail_days as other')
+        .select(({ fn }) => fn.max('other.day').as('newest'))
+        .where('other.domain_id', '=', ref('gmail_days.domain_id'))
+        .where('other.day', '<=', to)
+        .where('other.spam_rate', 'is not', null),
+    )
+    .orderBy('domains.name')
+    .execute()
+}
 
-/** Days of these addresses in the range, newest first. */
+/** Days of these addresses in the range, newest first; `hit`: only those with hits of spam traps. */
 export async function sndsDays(
   store: Store,
   ips: readonly string[],
   { from, to }: DayRange,
+  which: 'all' | 'hit' = 'all',
 ): Promise<SndsDayRow[]> {
   if (ips.length === 0) return []
   return store.db
@@ -232,11 +254,15 @@ export async function sndsDays(
     .where('ip', 'in', ips)
     .where('day', '>=', from)
     .where('day', '<=', to)
+    .$if(which === 'hit', (query) => query.where('trap_hits', '>', 0))
     .orderBy('day', 'desc')
     .orderBy('ip')
     .limit(ROWS_MAX)
     .execute()
 }
+
+/** A year of 50 addresses that hit traps on every day. */
+const ROWS_MAX = 20_000
 
 /** Why SNDS says that the address is blocked; null: it does not. */
 export type BlockOf = (ip: string) => string | null

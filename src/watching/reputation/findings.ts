@@ -2,7 +2,7 @@
 import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
 import type { Store } from '../../platform/store/store.ts'
-import { newestSndsDays, readBlocks } from './days.ts'
+import { newestSndsDays, newestSpamRates, readBlocks } from './days.ts'
 import { dayOf, NEEDS_WORK, type Requirement } from './google/figures.ts'
 import { complaintRateOf } from './snds/feed.ts'
 
@@ -47,20 +47,9 @@ export function createFindings(store: Store, clock: Clock): ReputationFindings {
   }
   return {
     async gmail() {
-      const { from } = range()
-      const rows = await store.db
-        .selectFrom('gmail_days')
-        .innerJoin('domains', 'domains.id', 'gmail_days.domain_id')
-        .select(['domains.name', 'day', 'spam_rate'])
-        .where('day', '>=', from)
-        .where('spam_rate', 'is not', null)
-        .orderBy('day', 'desc')
-        .execute()
-      return [...Map.groupBy(rows, ({ name }) => name).values()].flatMap(([newest]) =>
-        newest === undefined
-          ? []
-          : [{ domain: newest.name, day: Number(newest.day), spamRate: Number(newest.spam_rate) }],
-      )
+      return (await newestSpamRates(store, range())).map(({ name, day, spam_rate: rate }) => ({
+        ...{ domain: name, day: Number(day), spamRate: Number(rate) },
+      }))
     },
     async needsWork() {
       const rows = await store.db

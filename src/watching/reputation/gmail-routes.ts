@@ -4,7 +4,7 @@ import { formatRfc3339 } from '../../base/time/dates.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
 import { type DomainDirectory, ownDomain } from '../../sending/domains/names/directory.ts'
-import { complianceOf, type GMAIL_RATES, type GmailRow, gmailDays, gmailDomains } from './days.ts'
+import { complianceOf, type GMAIL_RATES, type GmailRow, gmailDays, gmailDomains, gmailMeans } from './days.ts'
 import type { GmailDay, Requirement } from './google/figures.ts'
 import {
   accountsOf,
@@ -238,20 +238,10 @@ function summaryRoutes(parts: GmailRouteParts): Operation[] {
       async handler({ input, caller }) {
         const given = input()
         const accountIds = await accountsOf(parts, caller, given)
-        const found = await gmailDomains(store, accountIds, rangeOf(given, clock.now()))
-        const days = found.map((row) => Number(row.days))
-        const means = Object.fromEntries(
-          RATIO_NAMES.map(([rate]) => [
-            rate,
-            weightedMean(
-              found.map((row) => numberOf(row[rate])),
-              days,
-            ),
-          ]),
-        ) as Rates
+        const means = await gmailMeans(store, accountIds, rangeOf(given, clock.now()))
         return {
-          domains: found.length,
-          days: days.reduce((sum, count) => sum + count, 0),
+          domains: Number(means.domains),
+          days: Number(means.days),
           ...ratiosOf(means),
           configured: await isConfigured(store, 'google'),
         }
@@ -311,17 +301,6 @@ function meanErrors(rows: readonly GmailRow[]): DeliveryError[] {
     .sort((one, other) => other.error_ratio - one.error_ratio)
 }
 
-/** Mean of the values that there are; null: there are none. */
-function weightedMean(values: readonly (number | null)[], weights: readonly number[]): number | null {
-  let [sum, weight] = [0, 0]
-  for (const [at, value] of values.entries()) {
-    if (value === null) continue
-    sum += value * (weights[at] as number)
-    weight += weights[at] as number
-  }
-  return weight === 0 ? null : sum / weight
-}
-
 /** The API of Google has no reputation any more. */
 const UNKNOWN = 0
 
@@ -335,8 +314,6 @@ const RATIO_NAMES = [
   ['tls_rate', 'inbound_encryption_ratio'],
   ['error_rate', 'delivery_error_ratio'],
 ] as const
-
-const numberOf = (value: number | string | null) => (value === null ? null : Number(value))
 
 const ratiosOf = (row: Rates) =>
   Object.fromEntries(RATIO_NAMES.map(([rate, ratio]) => [ratio, Number(row[rate] ?? 0)])) as Record<

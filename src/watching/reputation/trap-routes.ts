@@ -64,7 +64,7 @@ function firstVersion(parts: TrapRouteParts): Operation {
       const { start, end, sortby, groupby, limit, skip } = given
       const unknown = [...given.domain, ...given.subject, ...given.from].length > 0
       const ips = unknown ? [] : asked(addressesOf(parts, [caller.accountId]), given.ip)
-      const rows = await sndsDays(store, ips, rangeOf(start, end, clock.now()))
+      const rows = await sndsDays(store, ips, rangeOf(start, end, clock.now()), 'hit')
       const groupOf = groupby === 'ip' ? ({ ip }: SndsDayRow) => ip : () => ''
       const items = groupby === undefined ? byDay(rows) : byDayAnd(rows, groupby, groupOf)
       if (sortby === 'totals') items.sort((one, other) => other.total - one.total)
@@ -105,7 +105,7 @@ function secondVersion(parts: TrapRouteParts): Operation {
       const accountIds = unknown ? [] : await accountsOf(parts, caller, given)
       const to = given.end ?? clock.now()
       const range = rangeOf(given.start ?? to - PERIOD_MS, to, clock.now())
-      const rows = await sndsDays(store, asked(addressesOf(parts, accountIds), given.ip), range)
+      const rows = await sndsDays(store, asked(addressesOf(parts, accountIds), given.ip), range, 'hit')
       const items = totals(rows, groupOf(dimension)).map(({ value, ...item }) => ({
         dimension: value,
         ...item,

@@ -14,8 +14,11 @@ export interface CallTable {
 }
 
 export interface ClientCall {
-  /** `go` sends forms and JSON only with a body, `java` names JSON as the content type of every request. */
-  client: 'go' | 'java'
+  /**
+   * `go` sends forms and JSON only with a body, `java` names JSON as the content type of every request. `description`: neither
+   * has the call, and it is that of the public description.
+   */
+  client: 'go' | 'java' | 'description'
   /** The method of the client. */
   call: string
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
