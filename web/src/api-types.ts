@@ -1743,6 +1743,17 @@ export interface SandboxRecipient {
   /** Its owner has agreed */ activated: boolean
 }
 
+/** A scanner of mail */
+export interface Scanner {
+  /** Which */ scanner: 'rspamd' | 'spamd' | 'clamd'
+  /** Mail that it scans */ directions: ('outbound' | 'inbound')[]
+  /** Answers since the start */ answered: number
+  /** Questions without one */ failed: number
+  /** Null: not yet */ last_answered_at: string | null
+  /** Null: not yet */ last_failed_at: string | null
+  /** Of the last failure */ last_error: string | null
+}
+
 /** Mail that is not due yet */
 export interface ScheduledMessage {
   /** Message-Id without angle brackets */ message_id: string
@@ -2061,6 +2072,7 @@ export interface System {
   /** What the service's own checks find wrong now; for the first account */ alerts?: OwnAlert[]
   /** For admins of the first account; null: not measured yet */ storage?: StorageUse | null
   /** Periodic jobs; for admins of the first account */ jobs?: PeriodicJob[]
+  /** Scanners of mail that this process asks; for admins of the first account */ scanners?: Scanner[]
   /** Processes on the database; for admins of the first account */ nodes?: Node[]
 }
 
