@@ -6,6 +6,7 @@
 import type { Area } from './area.ts'
 import type { Clock } from './base/time/clock.ts'
 import { backupArea } from './carry/backup/area.ts'
+import { exportsArea } from './carry/exports/area.ts'
 import type { Core } from './core.ts'
 import { openOverrides } from './mail/deliver/overrides/overrides.ts'
 import { openShaping } from './mail/deliver/shaping/shaping.ts'
@@ -24,6 +25,7 @@ import type { JobReport } from './platform/jobs/job.ts'
 import { bouncesArea } from './receiving/bounces/area.ts'
 import { domainReportsArea } from './receiving/domain-reports/area.ts'
 import { inboxArea } from './receiving/inbox/area.ts'
+import { reportSendingArea } from './receiving/report-sending/area.ts'
 import { routesArea } from './receiving/routes/area.ts'
 import { snsArea } from './receiving/sns/area.ts'
 import { type CertificatesArea, certificatesArea } from './sending/certificates/area.ts'
@@ -44,6 +46,7 @@ import { validationArea } from './tools/validation/area.ts'
 import { alertsArea } from './watching/alerts/area.ts'
 import { blocklistsArea } from './watching/blocklists/area.ts'
 import { eventsArea } from './watching/events/area.ts'
+import { healthScoreArea } from './watching/health-score/area.ts'
 import { logsArea } from './watching/logs/area.ts'
 import { metricsArea } from './watching/metrics/area.ts'
 import type { Figures } from './watching/metrics/figures.ts'
@@ -155,10 +158,12 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
     }),
   )
   add(queueApiArea(core, messages, content.holds))
-  add(routesArea(core, { messages, lists, signingKeys, queue: webhooks.posts, scanners }))
+  const { observe } = add(reportSendingArea(core, { sendMime: messages.sendReport }))
+  add(routesArea(core, { messages, lists, signingKeys, queue: webhooks.posts, scanners, observe }))
   add(domainReportsArea(core))
   add(dynamicPoolsArea(core, { known: addresses, figures: metrics.figures, assigned: ips.assigned }))
   add(logsArea(core, { ...bounces, figures: metrics.figures }))
+  add(healthScoreArea(core, metrics.figures))
   add(backupArea(core, parts.secret))
   const { findings: reputation } = add(reputationArea(core, addresses))
   const blocklists = add(blocklistsArea(core, { known: addresses, blocks: ips.blocks }))
@@ -176,8 +181,9 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   add(placementArea(core, { accept: messages.accept, tracker: previewTracker, scanners }))
   add(senderRulesArea(core, { ...metrics, unsubscribable }))
   add(preflightArea(core, { accept: messages.accept, tracker: previewTracker, scanners }))
-  add(tlsReportsArea(core, { sendMime: messages.sendTlsReport, posts: webhooks.posts }))
+  add(tlsReportsArea(core, { sendMime: messages.sendReport, posts: webhooks.posts }))
   add(systemArea(core, { ...parts, bounces, certificates, alerts, relays: relays.states, scanners }))
+  add(exportsArea(core, () => areas.flatMap(({ operations = [] }) => operations)))
   const prometheus = add(
     prometheusArea(core, {
       delivery: messages.delivery,

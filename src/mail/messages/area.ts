@@ -47,7 +47,7 @@ import { followDroppedQueues } from '../stored/scheduled.ts'
 import { startEngine } from './engine.ts'
 import { messageRoutes } from './routes.ts'
 import { scheduledRoutes } from './scheduled-routes.ts'
-import { createSystemMail, createTlsReportMail, type TlsReportMail } from './system-mail.ts'
+import { createReportMail, createSystemMail, type ReportMail } from './system-mail.ts'
 
 export interface MessagesArea extends Area {
   delivery: Delivery
@@ -58,7 +58,7 @@ export interface MessagesArea extends Area {
   blocks: IpsArea['blocks']
   accept: AcceptParts
   sendSystemMail: SystemMail
-  sendTlsReport: TlsReportMail
+  sendReport: ReportMail
   /** For mail that is received for routes. */
   received: ReceivedMailStore
   largeTexts: LargeTexts
@@ -144,7 +144,7 @@ export function messagesArea(core: Core, uses: MessagesUses, overrides: SendingO
     ...{ delivery, shaping, siteOverrides, records, sources, blocks, accept, largeTexts },
     received: createReceivedMailStore(accept),
     sendSystemMail: createSystemMail(core, accept),
-    sendTlsReport: createTlsReportMail(core, accept),
+    sendReport: createReportMail(core, accept),
     operations: [
       ...messageRoutes({ ...accept, limiter: core.limiter }),
       ...scheduledRoutes({ ...scheduled, domains, baseUrl: config.publicUrl }),

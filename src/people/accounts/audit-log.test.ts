@@ -39,6 +39,7 @@ const NOT_RECORDED = {
   sendMimeMessage: 'each message is an event',
   resendMessage: 'each message is an event',
   takeSnsNotification: 'what servers report of mail is an event',
+  takeTlsReport: 'what servers report of mail is a report',
   unsubscribe: 'what recipients do is an event',
   renderTemplate: 'reads only',
   checkMessage: 'sends and changes nothing',
@@ -1021,6 +1022,12 @@ function alertCalls(receiver: string): Planned[] {
       subject: '{setting}',
     }),
     ...channelCalls(receiver),
+    plan(
+      'createExport',
+      'POST /v3/exports',
+      { action: 'export.create', subject: '{export}' },
+      { form: { url: `/v3/${NAME}/bounces?term=${PLANTED}` } },
+    ),
   ]
 }
 
@@ -1128,6 +1135,7 @@ const idsOf = ({ body }: Answer): [string, string][] =>
     pool: body?.pool_id,
     alert: body?.metric !== undefined ? body.id : undefined,
     setting: body?.channel !== undefined ? body.id : undefined,
+    export: body?.expires_at !== undefined ? body.id : undefined,
   }).filter(([, id]) => typeof id === 'string')
 
 /** Secrets that a response shows once. */

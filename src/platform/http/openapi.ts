@@ -241,6 +241,10 @@ function describeBody(spec: Operation): JsonSchema | undefined {
     const description = descriptionOf(spec.body)
     return { description, required: true, content: { 'application/json': { schema } } }
   }
+  if (spec.bytesOf !== undefined) {
+    const types = spec.bytesOf.map((type) => [type, { schema: { type: 'string', format: 'binary' } }])
+    return { required: true, content: Object.fromEntries(types) }
+  }
   const fields = spec.params.filter((param) => placeOf(param, spec) === 'form')
   if (fields.length === 0) return undefined
   const required = fields.filter((param) => param.required === true).map((param) => param.name)

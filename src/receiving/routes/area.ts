@@ -10,7 +10,7 @@ import { createForwardedCopies } from './forward/forwarded-copies.ts'
 import { createRoutePosts } from './forward/posts.ts'
 import { createGreylist } from './greylist.ts'
 import { createListPosts } from './list-posts.ts'
-import { createMailCheck } from './mail-check.ts'
+import { createMailCheck, type FindingObserver } from './mail-check.ts'
 import { WorkTurns } from './match/pattern-work.ts'
 import { createRouteReception } from './reception.ts'
 import { routeRoutes } from './routes.ts'
@@ -24,9 +24,11 @@ interface RoutesUses {
   signingKeys: SigningKeys
   queue: PostQueue
   scanners: ContentCheckArea['scanners']
+  /** Of mail that is checked here; undefined: nobody wants to know. */
+  observe: FindingObserver | undefined
 }
 
-export function routesArea(core: Core, { messages, lists, signingKeys, queue, scanners }: RoutesUses): Area {
+export function routesArea(core: Core, { messages, lists, signingKeys, queue, scanners, observe }: RoutesUses): Area {
   const { config, store, sealer, clock, log, httpClient: client } = core
   const { hostname, headerPrefix, headerPrefixAliases, acceptUnrouted, storageUrl } = config
   const table = createRouteStore(store, sealer)
@@ -50,7 +52,7 @@ export function routesArea(core: Core, { messages, lists, signingKeys, queue, sc
       posts,
       signingKeys,
       received: messages.received,
-      check: createMailCheck({ resolver: core.resolver, hostname, clock, log }),
+      check: createMailCheck({ resolver: core.resolver, hostname, clock, log, observe }),
       score: createSpamScorer({ ...core, scanners }),
       virus: scanners.virus,
       hostname,

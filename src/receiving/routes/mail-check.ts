@@ -13,7 +13,7 @@ import type { RawHeader } from '../../protocols/mime/split.ts'
 import { unverifiableReason } from '../../protocols/mime/verifiable.ts'
 import { rootDomainOf } from '../../sending/domains/names/domain-names.ts'
 
-interface CheckedMail {
+export interface CheckedMail {
   chunk: Chunk
   headers: readonly RawHeader[]
   /** Envelope sender. */
@@ -57,6 +57,10 @@ export interface AuthorCheck {
 
 export type MailCheck = (mail: CheckedMail) => Promise<MailVerdict>
 
+/** Gets everything that was found of a mail, for reports to the domain of its author. */
+export type FindingObserver = (mail: CheckedMail, found: Finding) => void
+export type Finding = Pick<Result, 'spf' | 'dkim' | 'dmarc'>
+
 /** A client waits for the reply to its final dot for ten minutes (RFC 5321 §4.5.3.2.6). */
 const TIME_MAX_MS = 15_000
 /** SPF alone may need ten lookups and as many of hosts; DKIM and ARC one per signature. */
@@ -71,6 +75,7 @@ export function createMailCheck(parts: {
   hostname: string
   clock: Clock
   log: Logger
+  observe?: FindingObserver | undefined
 }): MailCheck {
   return async (mail) => {
     const reason = (await unverifiableReason(mail.chunk, mail.headers)) ?? tooManySignatures(mail.headers)
@@ -89,7 +94,11 @@ export function createMailCheck(parts: {
 }
 
 async function check(
-  { resolver, hostname }: { resolver: Pick<Resolver, 'query'>; hostname: string },
+  {
+    resolver,
+    hostname,
+    observe,
+  }: { resolver: Pick<Resolver, 'query'>; hostname: string; observe?: FindingObserver | undefined },
   mail: CheckedMail,
   signal: AbortSignal,
 ): Promise<MailVerdict> {
@@ -111,6 +120,7 @@ async function check(
       },
     }),
   })
+  observe?.(mail, result)
   const fields = result.headers.split(/\r\n(?![ \t])/)
   const results = fields.find((field) => /^Authentication-Results:/i.test(field))
   const signed = isSigned(mail.headers)

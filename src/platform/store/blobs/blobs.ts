@@ -175,6 +175,7 @@ export const BLOB_COLUMNS: readonly BlobColumn[] = [
   { table: 'inbox', column: 'raw_blob', isList: false },
   { table: 'suppression_imports', column: 'blob', isList: false },
   { table: 'validation_jobs', column: 'blob', isList: false },
+  { table: 'exports', column: 'blobs_json', isList: true },
 ]
 
 /** Names that a value of such a column holds. */
