@@ -36,6 +36,8 @@ import { ipsArea } from './sending/ips/area.ts'
 import { addressesForDomains, openAddresses } from './sending/ips/known-addresses.ts'
 import { listsArea } from './sending/lists/area.ts'
 import { relaysArea } from './sending/relays/area.ts'
+import { standingArea } from './sending/standing/area.ts'
+import { openStandings } from './sending/standing/known-standings.ts'
 import { suppressionsArea } from './sending/suppressions/area.ts'
 import { templatesArea } from './sending/templates/area.ts'
 import { trackingArea } from './sending/tracking/area.ts'
@@ -107,7 +109,13 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   const { capture } = add(await inboxArea(core))
   const bounces = add(bouncesArea(core, { known, isOwnHost: domains.isMailHost }))
   add(snsArea(core, bounces))
-  const metrics = add(metricsArea(core, bounces))
+  const standings = await openStandings({
+    ...core,
+    deliverers: () => core.nodes.deliveryShare().count,
+    isUnknownUser: bounces.isUnknownUser,
+    isCaptured: core.config.delivery.kind === 'capture',
+  })
+  const metrics = add(metricsArea(core, { ...bounces, also: standings.newStepCount }))
   // Below metrics: it keeps the usage of a deleted domain before its counters are removed.
   const messageLimits = add(messageLimitsArea(core))
   const { limits } = messageLimits
@@ -134,6 +142,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
         ...{ signingKeys, tags, templates, lists, suppressions, tracker },
         ...{ judge, capture, limits, ips, shaping, siteOverrides, countArchived },
         relays: relays.engineRelays,
+        standings: standings.engine,
         content,
       },
       parts.sending,
@@ -172,11 +181,19 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
       ...{ webhooks, certificates, bounces, figures: parts.figures ?? metrics.figures },
       userDirectory: accounts.userDirectory,
       delivery: messages.delivery,
-      ...{ blocks: ips.blocks, relays, content, reputation, blocklists },
+      ...{ blocks: ips.blocks, relays, content, standings, reputation, blocklists },
       sendMail: messages.sendSystemMail,
     }),
   )
   blocklists.notifyBy(alerts.events)
+  add(
+    standingArea(core, {
+      known: standings,
+      wakeDelivery: messages.delivery.wake,
+      sendMail: messages.sendSystemMail,
+      contentFigures: content.check && content.figures,
+    }),
+  )
   add(validationArea(core, { lists: lists.store, judge, events: alerts.events }))
   add(placementArea(core, { accept: messages.accept, tracker: previewTracker, scanners }))
   add(senderRulesArea(core, { ...metrics, unsubscribable }))

@@ -94,6 +94,23 @@ export interface AccountRateLimit {
   /** The general limit applies */ is_default: boolean
 }
 
+/** How an account stands */
+export interface AccountStanding {
+  /** The account */ account_id: string
+  /** Of the account as a whole */ state: 'good' | 'warned' | 'slowed' | 'held'
+  policy: AccountStandingPolicy
+  figures: SendingFigures
+  /** The account, and domains of it, that are stopped */ stopped: Standing[]
+  /** What it may send today (UTC); absent: no limit */ daily_budget?: { limit: number; used: number }
+}
+
+/** The policy of an account */
+export interface AccountStandingPolicy {
+  /** Which figures stop a sender */ policy: 'off' | 'standard' | 'strict' | 'custom'
+  limits?: StandingLimits
+  /** It was set for this account */ is_own: boolean
+}
+
 /** A tag of an account, over all its domains */
 export interface AccountTag {
   /** Id of the account */ account_id: string
@@ -1881,6 +1898,17 @@ export interface SenderRules {
   /** All rules */ rules: SenderRuleFinding[]
 }
 
+/** What was sent, and what came of it */
+export interface SendingFigures {
+  /** Messages delivered or refused for good */ sent: number
+  /** Hard bounces */ bounced: number
+  /** Those of them that say that there is no such user */ unknown_users: number
+  /** Complaints */ complained: number
+  /** Messages delivered to spam traps */ spam_trap_hits: number
+  /** Messages that the outbound check has judged */ checked: number
+  /** Those of them with bad content */ bad_content: number
+}
+
 /** One of the queues of a domain */
 export interface SendingQueue {
   /** It takes no mail now */ is_disabled: boolean
@@ -1942,7 +1970,7 @@ export interface SndsAddress {
 
 /** How Microsoft SNDS is read */
 export interface SndsReputationSource {
-  /** The folder of data.aspx and ipStatus.aspx, https */ url: string
+  /** The folder of data.aspx and ipStatus.aspx, https */ api_url: string
   /** When it was stored */ created_at: string
   /** When it was stored last */ updated_at: string
   /** When everything was read; null: not yet */ last_read_at: string | null
@@ -1960,6 +1988,47 @@ export interface SnsTopic {
   /** URL to subscribe to it; keep it to yourself */ endpoint: string
   /** When the subscription was confirmed; null: there is none */ confirmed_at: string | null
   /** When it was named */ created_at: string
+}
+
+/** An address that only senders with a bad list write to */
+export interface SpamTrap {
+  /** In lower case */ address: string
+  /** Free text */ note: string
+  /** When it was named */ created_at: string
+}
+
+/** An account or a domain that is stopped */
+export interface Standing {
+  /** Its account */ account_id: string
+  /** The domain; absent: the account as a whole */ domain?: string
+  /** warned: it goes on as before */ state: 'warned' | 'slowed' | 'held'
+  /** Which figure is too high */ code: 'spam-traps' | 'complaints' | 'bounces' | 'unknown-users' | 'bad-content'
+  /** The same in words, with the figure and its limit */ reason: string
+  figures: SendingFigures
+  /** What it may send while it is slowed */ messages_per_minute?: number
+  /** When it was stopped */ since: string
+  /** When it is released by itself */ until: string
+  /** Addresses of admins that a mail has gone to */ told: string[]
+}
+
+/** Figures that stop a sender; 0: not judged */
+export interface StandingLimits {
+  /** Hard bounces; percent */ bounce_percent: number
+  /** No such user; percent */ unknown_user_percent: number
+  /** Complaints; percent */ complaint_percent: number
+  /** Bad content, of what the outbound check has judged; percent */ bad_content_percent: number
+  /** Messages delivered to spam traps */ spam_trap_hits: number
+  /** Time that is judged; hours */ window_hours: number
+  /** Percentages of fewer messages are not judged */ min_messages: number
+  /** What is left of the rate of a slowed sender; percent */ slow_percent: number
+  /** How long a sender stays slowed or held; hours */ hold_hours: number
+}
+
+/** The policy of all accounts without one of their own */
+export interface StandingPolicy {
+  /** Which figures stop a sender */ policy: 'off' | 'standard' | 'strict' | 'custom'
+  limits?: StandingLimits
+  /** Messages on the first day of a new subaccount; 0: no budget */ new_account_daily: number
 }
 
 /** Statistics by interval or group */
@@ -2448,6 +2517,7 @@ export interface WebhookUrls {
 /** The body of a success, by method and path. */
 export interface Answers {
   'DELETE /sendwright/v1/accounts/{}/rate-limits/{}': AccountRateLimit
+  'DELETE /sendwright/v1/accounts/{}/standing/policy': AccountStandingPolicy
   'DELETE /sendwright/v1/content-holds/{}': { messages: number }
   'DELETE /sendwright/v1/inbox': { message: string }
   'DELETE /sendwright/v1/inbox/{}': { message: string }
@@ -2465,6 +2535,7 @@ export interface Answers {
   'DELETE /sendwright/v1/shaping/{}/limits': { message: string }
   'DELETE /sendwright/v1/shaping/{}/pause': { message: string }
   'DELETE /sendwright/v1/sns/topics/{}': { message: string }
+  'DELETE /sendwright/v1/spam-traps/{}': { message: string }
   'DELETE /sendwright/v1/users/{}/totp': User
   'DELETE /v1/alerts/settings/events/{}': { message: string }
   'DELETE /v1/alerts/settings/slack': { message: string }
@@ -2525,6 +2596,7 @@ export interface Answers {
   'GET /health/ready': { status: 'ok' }
   'GET /openapi.json': Record<string, unknown>
   'GET /sendwright/v1/accounts/{}/rate-limits': { items: AccountRateLimit[] }
+  'GET /sendwright/v1/accounts/{}/standing': AccountStanding
   'GET /sendwright/v1/alerts': { items: ({ name: string; description: string; metric: string; comparator: '=' | '!=' | '<' | '<=' | '>' | '>='; limit: string; dimension?: string; interval_seconds: number; hits: AlertHit[] })[] }
   'GET /sendwright/v1/audit': AuditPage
   'GET /sendwright/v1/backups/{}': Backup
@@ -2556,6 +2628,8 @@ export interface Answers {
   'GET /sendwright/v1/shaping': Shaping
   'GET /sendwright/v1/sign-in-methods': { password: boolean; oidc: { label: string } | null }
   'GET /sendwright/v1/sns/topics': { items: SnsTopic[] }
+  'GET /sendwright/v1/spam-traps': { items: SpamTrap[] }
+  'GET /sendwright/v1/standing': { policy: StandingPolicy; items: Standing[] }
   'GET /sendwright/v1/system': System
   'GET /sendwright/v1/system/checks': { items: SystemCheck[] }
   'GET /sendwright/v1/unknown-replies': { days: number; rules: string; items: UnknownReply[]; partial?: boolean }
@@ -2708,9 +2782,12 @@ export interface Answers {
   'PATCH /sendwright/v1/scheduled/{}': { message: string }
   'PATCH /v3/dynamic_pools/{}': { message: string }
   'PATCH /v3/ip_pools/{}': { message: string }
+  'POST /sendwright/v1/accounts/{}/standing/release': AccountStanding
   'POST /sendwright/v1/admins': User
   'POST /sendwright/v1/backups': Backup
   'POST /sendwright/v1/content-holds/{}/release': { messages: number }
+  'POST /sendwright/v1/domains/{}/disable': { name: string; is_disabled: boolean }
+  'POST /sendwright/v1/domains/{}/enable': { name: string; is_disabled: boolean }
   'POST /sendwright/v1/domains/{}/messages/check': MessageChecks
   'POST /sendwright/v1/invitations/accept': { message: string }
   'POST /sendwright/v1/ip-warmups/{}/pause': { message: string }
@@ -2729,6 +2806,7 @@ export interface Answers {
   'POST /sendwright/v1/reputation-sources/snds/test': ReputationSourceTest
   'POST /sendwright/v1/session': { message: string }
   'POST /sendwright/v1/sns/notifications/{}': { message: string }
+  'POST /sendwright/v1/spam-traps': SpamTrap
   'POST /sendwright/v1/templates/render': RenderedTemplate
   'POST /sendwright/v1/tls-reports/{}': { message: string }
   'POST /sendwright/v1/users/{}/invitation': User
@@ -2804,6 +2882,7 @@ export interface Answers {
   'POST /v5/users': User
   'PUT /sendwright/v1/accounts/{}/rate-limits/{}': AccountRateLimit
   'PUT /sendwright/v1/accounts/{}/shared-ips': { account_id: string; allowed: boolean }
+  'PUT /sendwright/v1/accounts/{}/standing/policy': AccountStandingPolicy
   'PUT /sendwright/v1/domains/{}/suppression-policy': SuppressionPolicy
   'PUT /sendwright/v1/inbox/faults': InboxFault[]
   'PUT /sendwright/v1/ips/{}': InstalledIpAddress
@@ -2817,6 +2896,7 @@ export interface Answers {
   'PUT /sendwright/v1/shaping/{}/limits': SiteOrder
   'PUT /sendwright/v1/shaping/{}/pause': SiteOrder
   'PUT /sendwright/v1/sns/topics/{}': SnsTopic
+  'PUT /sendwright/v1/standing/policy': StandingPolicy
   'PUT /v1/alerts/settings/events/{}': { message: string; id: string; event_type: 'send_alert' | 'validation_job' | 'validation_preview' | 'ip_listed' | 'ip_delisted' | 'domain_listed' | 'domain_delisted'; channel: 'email' | 'slack' | 'webhook'; settings: AlertChannelSettings }
   'PUT /v1/alerts/settings/slack': { message: string }
   'PUT /v1/alerts/settings/webhooks/signing_key': { signing_key: string }

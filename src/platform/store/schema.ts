@@ -15,6 +15,9 @@ type WithDefaults<Row, Names extends keyof Row> = {
 export interface AccountChangeRow {
   account_id: string; changed_at: number; due_at: number; attempts: number
 }
+export interface AccountDayRow {
+  name: string; day_at: number; used: number
+}
 export interface AccountRateLimitRow {
   account_id: string; name: string; count: number
 }
@@ -500,6 +503,22 @@ export interface SndsDayRow {
 export interface SnsTopicRow {
   arn: string; token: string; created_at: number; confirmed_at: number | null; subscription_at: number
 }
+export interface SpamTrapRow {
+  address: string; note: string; created_at: number
+}
+export interface StandingCountRow {
+  account_id: string; domain_name: string; hour_at: number; sent: number; bounced: number
+  unknown_users: number; complained: number; trapped: number; first_at: number
+}
+export interface StandingPolicyRow {
+  account_id: string; policy: string; limits_json: string | null; new_account_daily: number
+  updated_at: number
+}
+export interface StandingRow {
+  account_id: string; domain_name: string; state: string; code: string; reason: string; figures_json: string
+  per_minute: number | null; since_at: number; until_at: number | null; told_json: string; is_told: Flag
+  is_settled: Flag
+}
 export interface SuppressionImportRow {
   id: string; account_id: string; domain_id: string; kind: SuppressionKind; blob: string; rows_done: number
   rows_bad: number; attempts: number; lease_token: string | null; lease_owner: string | null
@@ -585,7 +604,7 @@ export interface WebhookChangeRow {
 }
 
 export interface Schema {
-  account_changes: AccountChangeRow; account_rate_limits: AccountRateLimitRow
+  account_changes: AccountChangeRow; account_days: AccountDayRow; account_rate_limits: AccountRateLimitRow
   account_settings: WithDefaults<AccountSettingsRow, 'webhooks_redact_pii' | 'ai_insights'>
   account_tags: AccountTagRow; account_webhooks: AccountWebhookRow
   accounts: WithDefaults<AccountRow, 'status' | 'features_json' | 'updated_at'>; acme_accounts: AcmeAccountRow
@@ -626,7 +645,8 @@ export interface Schema {
   routes: RouteRow; sandbox_mails: SandboxMailRow; sandbox_recipients: SandboxRecipientRow
   seed_lists: SeedListRow; sender_security: SenderSecurityRow; sessions: SessionRow
   shared_ip_exclusions: SharedIpExclusionRow; size_samples: SizeSampleRow; snds_blocks: SndsBlockRow
-  snds_days: SndsDayRow; sns_topics: SnsTopicRow; suppression_imports: SuppressionImportRow
+  snds_days: SndsDayRow; sns_topics: SnsTopicRow; spam_traps: SpamTrapRow; standing_counts: StandingCountRow
+  standing_policies: StandingPolicyRow; standings: StandingRow; suppression_imports: SuppressionImportRow
   suppression_policies: SuppressionPolicyRow; suppressions: SuppressionRow; tags: TagRow
   template_versions: TemplateVersionRow; templates: TemplateRow; tls_reports: TlsReportRow
   tls_results: TlsResultRow; tracking_links: TrackingLinkRow; tracking_settings: TrackingSettingsRow

@@ -14,6 +14,7 @@ import type { CertificatesArea } from '../../sending/certificates/area.ts'
 import type { ContentCheckArea } from '../../sending/content-check/area.ts'
 import type { Blocks } from '../../sending/ips/blocks/blocks.ts'
 import type { RelaysArea } from '../../sending/relays/area.ts'
+import type { KnownStandings } from '../../sending/standing/known-standings.ts'
 import type { BlocklistsArea } from '../blocklists/area.ts'
 import type { Figures } from '../metrics/figures.ts'
 import type { ReputationFindings } from '../reputation/findings.ts'
@@ -37,6 +38,7 @@ import { type OwnCheck, ownCheckJob, ownCheckRoutes } from './own/own-check.ts'
 import { providerRefusalsCheck } from './own/provider-refusals.ts'
 import { reputationChecks } from './own/provider-reputation.ts'
 import { relayLoginsCheck } from './own/relay-logins.ts'
+import { stoppedSendersCheck } from './own/stopped-senders.ts'
 import { alertRoutes, alertSettingRoutes } from './routes.ts'
 import { createAlertSettings } from './settings.ts'
 import { createSlack } from './slack.ts'
@@ -57,6 +59,7 @@ interface AlertsUses {
   blocks: Pick<Blocks, 'list'>
   relays: Pick<RelaysArea, 'failingLogins'>
   content: Pick<ContentCheckArea, 'check' | 'holds'>
+  standings: Pick<KnownStandings, 'list'>
   reputation: ReputationFindings
   blocklists: Pick<BlocklistsArea, 'listings'>
   sendMail: SystemMail
@@ -131,6 +134,7 @@ function ownChecks({ config, store, space, resolver }: Core, uses: AlertsUses): 
     diskSpaceCheck(space, config.freeSpaceMinBytes, config.hostname),
     providerRefusalsCheck(uses.bounces),
     blockedAddressesCheck(uses.blocks),
+    stoppedSendersCheck(uses.standings),
     ...watched.filter((check) => check !== null),
     ...reputationChecks(uses.reputation),
     certificateEndsCheck(uses.certificates, config),
