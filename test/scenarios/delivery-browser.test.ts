@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { before, type TestContext, test } from 'node:test'
 import { type Dashboard, LOOKS, PHONE, press, startDashboard } from '../support/dashboard.ts'
+import { startRspamd } from '../support/scanners.ts'
 import { eventually } from '../support/service.ts'
 import { createSink, type Sink } from '../support/smtp-sink.ts'
 
@@ -11,8 +12,10 @@ before(async (t) => {
   sink = await createSink()
   ;(t as TestContext).after(() => sink.close())
   sink.on('RCPT TO', '451 4.3.0 not now')
+  const rspamd = await startRspamd(t as TestContext)
   dashboard = await startDashboard(t as TestContext, {
     SENDWRIGHT_DELIVERY: `smtp://${sink.host}:${sink.port}`,
+    SENDWRIGHT_OUTBOUND_CHECK: rspamd.url,
   })
 })
 
@@ -102,6 +105,23 @@ test('retry and move: what is refused says why, and what is retried arrives', as
   const arrived = await sink.waitFor(1)
   assert.ok(arrived.some(({ envelope }) => envelope.to.includes('reader0@later.example')))
   sink.on('RCPT TO', '451 4.3.0 not now')
+})
+
+test('what the content check keeps is sent when the operator says so', async () => {
+  const to = 'reader@held.example'
+  assert.equal((await dashboard.service.send({ to, subject: 'Offer', text: 'BUY NOW' })).status, 200)
+  const holds = async () =>
+    (await dashboard.service.call('GET', '/sendwright/v1/content-holds')).body.items as unknown[]
+  await eventually('held', async () => (await holds()).length === 1)
+  const page = await dashboard.open('/delivery')
+  await page.getByRole('heading', { name: 'Kept by the content check' }).waitFor()
+  await page.getByText('score 15.3').waitFor()
+  await dashboard.sound(page)
+  await page.getByRole('button', { name: 'Send “Offer”' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Send' }).click()
+  await page.getByText('1 message on the way').waitFor()
+  await page.getByRole('heading', { name: 'Kept by the content check' }).waitFor({ state: 'detached' })
+  await eventually('tried', async () => (await destination('held.example'))?.deferred === 1)
 })
 
 test('the operator sees the replies that no rule knows, others do not', async () => {

@@ -153,6 +153,8 @@ const OWN_STATUS: Record<string, readonly [number, string]> = {
   replaceDomainIps: [400, 'it is not enrolled'],
   setDomainBand: [400, 'as above'],
   startIpWarmup: [400, 'it is in progress'],
+  releaseContentHold: [404, 'nothing is held'],
+  dropContentHold: [404, 'as above'],
   clearIpBlock: [404, 'no provider blocks it'],
   readTrackingCertificate: [404, 'none was requested'],
   requestTrackingCertificate: [400, 'the service has no HTTPS'],

@@ -78,6 +78,11 @@ export const rowsFor = (accountId: string, domainId: string, domain: string) => 
     ...{ recipient: `a@${domain}`, kind: 'forward', url_sealed: Buffer.from('x'), created_at: 1 },
   },
   removed_usage: { account_id: accountId, domain_id: 'removed', month_at: monthOf(Date.now()), accepted: 1 },
+  content_checks: { account_id: accountId, hour: Date.now(), domain_name: domain, checked: 1, bad: 0 },
+  content_holds: {
+    ...{ message_pk: `ch-${accountId}`, digest: 'd', account_id: accountId, domain_name: domain },
+    ...{ reason: 'score 20', held_at: Date.now() },
+  },
   sender_security: {
     ...{ domain_id: domainId, account_id: accountId, domain_name: domain, sid: `s-${accountId}` },
     ...{ state: 'off', rotation_enabled: 0, rotation_interval: '120d', rotated_at: 0 },

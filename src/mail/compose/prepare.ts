@@ -180,7 +180,7 @@ async function prepare(parts: PrepareParts, delivery: ClaimedDelivery): Promise<
   const { testMode, traceparent } = record.options
   if (testMode) return { kind: 'decided', about: copy.about, outcome: TEST_MODE, traceparent }
   if (parts.contentCheck !== null && !isServiceMail(record)) {
-    const checked = await checkContent(parts, parts.contentCheck, record, domain, delivery, copy)
+    const checked = await checkContent(parts, parts.contentCheck, record, delivery, copy)
     if ('kind' in checked) return checked
     copy = checked
   }
@@ -195,7 +195,6 @@ async function checkContent(
   parts: PrepareParts,
   check: ContentCheck,
   record: MessageRecord,
-  domain: Domain,
   delivery: ClaimedDelivery,
   copy: Copy,
 ): Promise<Prepared | Copy> {
@@ -203,7 +202,8 @@ async function checkContent(
   const now = parts.clock.now()
   const judged = await check.judge({
     ...{ record, recipient, message: copy.message, isFirst: attempts === 0 },
-    sender: `postmaster@${domain.mailfromHost}`,
+    // Whom readers see: the return path is our own.
+    sender: record.summary.sender,
   })
   if (judged === null)
     return { kind: 'waits', reason: REASON_CONTENT_CHECK, dueAt: Math.ceil(now + CHECK_AGAIN_MS), also: [] }

@@ -23,7 +23,8 @@ export function createContentDecisions(parts: ActionParts): Job {
   return createJob({
     name: 'content-decisions',
     everyMs: EVERY_MS,
-    scope: 'database',
+    // Each change is for a row that nobody has changed yet.
+    scope: 'claims',
     async work() {
       const now = Math.floor(clock.now())
       const rows = (await store.read({ sql: DECIDED, values: [doneBefore] })) as unknown as (Candidate & {

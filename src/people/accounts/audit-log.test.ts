@@ -1149,6 +1149,12 @@ function relayCalls(): Planned[] {
     plan('replaceRelayRules', 'PUT /sendwright/v1/relay-rules', one('relay-rules.replace', { subject: '' }), {
       json: rules,
     }),
+    plan('releaseContentHold', 'POST /sendwright/v1/content-holds/none/release', {
+      ...{ action: 'content-hold.release', subject: 'none', status: 404 },
+    }),
+    plan('dropContentHold', 'DELETE /sendwright/v1/content-holds/none', {
+      ...{ action: 'content-hold.drop', subject: 'none', status: 404 },
+    }),
     plan('addSnsTopic', `PUT ${topic}`, { action: 'sns-topic.add', subject: arn }),
     plan('deleteSnsTopic', `DELETE ${topic}`, { action: 'sns-topic.delete', subject: arn }),
   ]

@@ -128,18 +128,18 @@ export function createContentCheck(parts: ContentCheckParts): ContentCheck | nul
     try {
       let checking = running.get(digest)
       if (checking === undefined) {
-        const since = waiting.get(digest) ?? clock.monotonic()
-        const turn = turns.take(copy.record.accountId, patience)
-        if (turn !== true) {
+        const { accountId } = copy.record
+        if (!turns.take(accountId)) {
+          const since = waiting.get(digest) ?? clock.monotonic()
           if (clock.monotonic() - since >= config.outboundCheckTimeoutMs) return learn(digest, UNCHECKED)
           if (!waiting.has(digest) && waiting.size >= WAITING_MAX)
             waiting.delete(waiting.keys().next().value as string)
           waiting.set(digest, since)
-          if (!(await turn)) return null
+          if (!(await turns.wait(accountId, patience))) return null
         }
         // Another copy may have begun meanwhile.
         checking = running.get(digest)
-        if (checking !== undefined) turns.giveBack(copy.record.accountId)
+        if (checking !== undefined) turns.giveBack(accountId)
         else {
           checking = run(digest, copy)
           checking.catch(() => {})

@@ -21,12 +21,15 @@ export class Turns {
     this.#max = max
   }
 
-  /** True: it has a turn, which must be given back. False: there was none until `patience` resolved. */
-  take(accountId: string, patience: Promise<void>): Promise<boolean> | true {
-    if (this.#mayBegin(accountId)) {
-      this.#begin(accountId)
-      return true
-    }
+  /** True: it has a turn, which must be given back. */
+  take(accountId: string): boolean {
+    if (!this.#mayBegin(accountId)) return false
+    this.#begin(accountId)
+    return true
+  }
+
+  /** As `take`, once there is a turn. False: there was none until `patience` resolved. */
+  wait(accountId: string, patience: Promise<void>): Promise<boolean> {
     return new Promise((resolve) => {
       const waiter: Waiter = {
         accountId,

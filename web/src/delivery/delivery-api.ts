@@ -40,6 +40,22 @@ export const queueDomainsQuery = queryOptions({
   refetchInterval: REFRESH_MS,
 })
 
+export type HeldContent = Api.ContentHold
+
+const HOLDS = '/sendwright/v1/content-holds'
+
+/** What the content check keeps (docs/api/content-check.md section 3). */
+export const heldContentQuery = queryOptions({
+  queryKey: [QUEUE_KEY, 'held-content'],
+  queryFn: async ({ signal }) => valueOrThrow(await getJson(HOLDS, signal)).items,
+  refetchInterval: 10 * REFRESH_MS,
+})
+
+export const releaseHeld = async (id: string) =>
+  valueOrThrow(await sendJson('POST', `${HOLDS}/${id}/release`))
+
+export const dropHeld = async (id: string) => valueOrThrow(await sendJson('DELETE', `${HOLDS}/${id}`))
+
 export type UnknownReplies = Api.Answers['GET /sendwright/v1/unknown-replies']
 
 export const unknownRepliesQuery = queryOptions({

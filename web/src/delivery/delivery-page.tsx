@@ -22,6 +22,7 @@ import {
   queueDomainsQuery,
 } from './delivery-api.ts'
 import { type DeliverySearch, VIEWS, type View } from './delivery-search.ts'
+import { HeldContentPanel } from './held-content.tsx'
 import { LimitsWindow, OrderButtons, StoppedState, StopWindow, useMayOrder } from './orders/order-windows.tsx'
 import { QueueActionWindow } from './queue-action.tsx'
 import { TEXT } from './text.ts'
@@ -61,6 +62,7 @@ export function DeliveryPage() {
         }
       />
       <Totals />
+      <HeldContentPanel />
       <FilterBar
         fields={[{ name: 'q', kind: 'search', label: TEXT.find }]}
         values={{ q }}

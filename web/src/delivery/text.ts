@@ -56,6 +56,25 @@ export const TEXT = {
   more: (count: number) => `${count.toLocaleString('en')} more; the search finds them.`,
 } as const
 
+export const HELD_TEXT = {
+  title: 'Kept by the content check',
+  lead: 'These texts look like spam or have a virus, and wait for you. A decision is for all messages of an account with the text, and for a week for new ones.',
+  leadOfOthers: 'These texts look like spam or have a virus, and wait for the operator of this service.',
+  message: 'Message',
+  reason: 'Found',
+  messages: 'Messages',
+  since: 'Since',
+  release: 'Send',
+  releaseOf: (subject: string) => `Send “${subject}”`,
+  releaseConsequence: 'Its messages are sent now, and new ones with this text for a week.',
+  released: (count: number) => `${messages(count)} on the way`,
+  drop: 'Drop',
+  dropOf: (subject: string) => `Drop “${subject}”`,
+  dropConsequence:
+    'Its messages are not sent, nor new ones with this text for a week. This cannot be undone.',
+  dropped: (count: number) => `Dropped ${messages(count)}`,
+} as const
+
 export const ACTION_TEXT = {
   title: 'Act on the queue',
   what: 'What to do',

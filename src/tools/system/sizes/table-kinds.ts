@@ -16,6 +16,7 @@ export const TABLE_KINDS = {
     past_messages: 'age',
     past_deliveries: 'age',
     delivery_reports: 'age',
+    content_holds: 'age',
     list_expansions: 'age',
     archive_outbox: 'work',
     route_posts: 'work',
@@ -38,6 +39,7 @@ export const TABLE_KINDS = {
     tags: 'owned',
     account_tags: 'owned',
     removed_usage: 'age',
+    content_checks: 'age',
     feature_usage: 'owned',
   },
   webhooks: {
