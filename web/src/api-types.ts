@@ -674,6 +674,8 @@ export interface Domain {
   /** Deliver over TLS only */ require_tls: boolean
   /** Do not verify certificates */ skip_verification: boolean
   /** http(s) URL that gets a copy of delivered mail; empty or absent: none */ archive_to?: string
+  /** MTA-STS policy that is published for the domain: its mail hosts for testing or to be enforced, none, or no policy (domains.md rule 27) */ mta_sts?: 'off' | 'testing' | 'enforce' | 'none'
+  /** Seconds for which senders keep that policy */ mta_sts_max_age?: number
   /** Is stored and has no effect; cannot be undone */ encrypt_incoming_message: boolean
   /** Domain whose keys are to sign */ dkim_host?: string
   /** When it was added */ created_at: string
@@ -887,7 +889,7 @@ export interface EventTemplate {
 
 /** A record with the last look at it */
 export interface ExplainedRecord {
-  /** What to publish */ record: { purpose: 'dkim' | 'spf' | 'tracking' | 'mx' | 'return-path-spf' | 'return-path-mx'; name: string; type: 'TXT' | 'CNAME' | 'A' | 'AAAA' | 'MX'; value: string; priority?: number; is_active: boolean }
+  /** What to publish */ record: { purpose: 'dkim' | 'spf' | 'tracking' | 'mx' | 'return-path-spf' | 'return-path-mx' | 'mta-sts' | 'mta-sts-host'; name: string; type: 'TXT' | 'CNAME' | 'A' | 'AAAA' | 'MX'; value: string; priority?: number; is_active: boolean }
   /** The query; empty before the first check */ asked: string
   /** Address and port of the server that answered; empty: none was asked */ server: string
   /** What DNS had */ found: string[]
@@ -975,6 +977,20 @@ export interface Geolocation {
   /** Region */ region: string
   /** City */ city: string
   /** Time zone of IANA */ timezone: string
+}
+
+/** The MTA-STS policy that is published for a domain */
+export interface HostedPolicy {
+  /** As the setting `mta_sts` of the domain */ mode: 'off' | 'testing' | 'enforce' | 'none'
+  /** Seconds for which senders keep it */ max_age: number
+  /** Where senders fetch it */ url: string
+  /** The file; null: off */ policy: string | null
+  /** Its id in the record; null: off */ id: string | null
+  /** Whether DNS had the record of the host at the last check */ host_record: 'valid' | 'unknown'
+  /** Whether DNS had the record with this id at the last check */ policy_record: 'valid' | 'unknown'
+  /** Whether DNS had each of the mail hosts as MX at the last check */ mx_records: 'valid' | 'unknown'
+  /** State of the certificate of the host; null: none was ordered yet */ certificate: 'processing' | 'active' | 'expired' | 'error' | null
+  /** Why the last order failed; null: it did not */ certificate_error: string | null
 }
 
 /** A reply on demand of the built-in inbox */
@@ -2351,6 +2367,7 @@ export interface Answers {
   'GET /sendwright/v1/delivery-reasons': DeliveryReasons
   'GET /sendwright/v1/domains/{}/dns': DomainDns
   'GET /sendwright/v1/domains/{}/key-rotation': KeyRotation
+  'GET /sendwright/v1/domains/{}/mta-sts': HostedPolicy
   'GET /sendwright/v1/domains/{}/reports': DomainReportPage
   'GET /sendwright/v1/domains/{}/sender-rules': SenderRules
   'GET /sendwright/v1/domains/{}/suppression-policy': SuppressionPolicy
