@@ -28,6 +28,7 @@ import { reportSendingArea } from './receiving/report-sending/area.ts'
 import { routesArea } from './receiving/routes/area.ts'
 import { snsArea } from './receiving/sns/area.ts'
 import { type CertificatesArea, certificatesArea } from './sending/certificates/area.ts'
+import { contentCheckArea } from './sending/content-check/area.ts'
 import { type DomainsArea, domainsArea } from './sending/domains/area.ts'
 import { dynamicPoolsArea } from './sending/dynamic-pools/area.ts'
 import { ipsArea } from './sending/ips/area.ts'
@@ -42,11 +43,13 @@ import { preflightArea } from './tools/preflight/area.ts'
 import { systemArea } from './tools/system/area.ts'
 import { validationArea } from './tools/validation/area.ts'
 import { alertsArea } from './watching/alerts/area.ts'
+import { blocklistsArea } from './watching/blocklists/area.ts'
 import { eventsArea } from './watching/events/area.ts'
 import { logsArea } from './watching/logs/area.ts'
 import { metricsArea } from './watching/metrics/area.ts'
 import type { Figures } from './watching/metrics/figures.ts'
 import { type PrometheusArea, prometheusArea } from './watching/prometheus/area.ts'
+import { reputationArea } from './watching/reputation/area.ts'
 import { senderRulesArea } from './watching/sender-rules/area.ts'
 import { tagsArea } from './watching/tags/area.ts'
 import { tlsReportsArea } from './watching/tls-results/area.ts'
@@ -118,6 +121,8 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   const { tracker, previewTracker, unsubscribable } = add(
     await trackingArea(core, { ...certificates, known, lists: lists.store }),
   )
+  const content = add(contentCheckArea(core))
+  const { scanners } = content
   const { judge } = bounces
   const { countArchived } = metrics
   const messages = add(
@@ -127,6 +132,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
         ...{ signingKeys, tags, templates, lists, suppressions, tracker },
         ...{ judge, capture, limits, ips, shaping, siteOverrides, countArchived },
         relays: relays.engineRelays,
+        content,
       },
       parts.sending,
     ),
@@ -149,26 +155,29 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
       },
     }),
   )
-  add(queueApiArea(core, messages))
+  add(queueApiArea(core, messages, content.holds))
   const { observe } = add(reportSendingArea(core, { sendMime: messages.sendReport }))
-  add(routesArea(core, { messages, lists, signingKeys, queue: webhooks.posts, observe }))
+  add(routesArea(core, { messages, lists, signingKeys, queue: webhooks.posts, scanners, observe }))
   add(domainReportsArea(core))
   add(dynamicPoolsArea(core, { known: addresses, figures: metrics.figures, assigned: ips.assigned }))
   add(logsArea(core, { ...bounces, figures: metrics.figures }))
   add(backupArea(core, parts.secret))
+  const { findings: reputation } = add(reputationArea(core, addresses))
+  const blocklists = add(blocklistsArea(core, { known: addresses, blocks: ips.blocks }))
   const alerts = add(
     alertsArea(core, {
       ...{ webhooks, certificates, bounces, figures: parts.figures ?? metrics.figures },
       userDirectory: accounts.userDirectory,
       delivery: messages.delivery,
-      ...{ blocks: ips.blocks, relays },
+      ...{ blocks: ips.blocks, relays, reputation, blocklists },
       sendMail: messages.sendSystemMail,
     }),
   )
+  blocklists.notifyBy(alerts.events)
   add(validationArea(core, { lists: lists.store, judge, events: alerts.events }))
-  add(placementArea(core, { accept: messages.accept, tracker: previewTracker }))
+  add(placementArea(core, { accept: messages.accept, tracker: previewTracker, scanners }))
   add(senderRulesArea(core, { ...metrics, unsubscribable }))
-  add(preflightArea(core, { accept: messages.accept, tracker: previewTracker }))
+  add(preflightArea(core, { accept: messages.accept, tracker: previewTracker, scanners }))
   add(tlsReportsArea(core, { sendMime: messages.sendReport, posts: webhooks.posts }))
   add(systemArea(core, { ...parts, bounces, certificates, alerts, relays: relays.states }))
   const prometheus = add(

@@ -1,6 +1,6 @@
 /**
  * The Debian package: the program with its libraries and its runtime below `/usr/lib/sendwright`, a unit for systemd,
- * the settings in `/etc/sendwright/sendwright.env` and the data in `/var/lib/sendwright`. Made by dpkg-deb alone, so
+ * the settings in `/etc/sendwright/sendwright.env`, the data in `/var/lib/sendwright`, a manual page and completion for bash. Made by dpkg-deb alone, so
  * that it can be made on any machine that has it.
  */
 import {
@@ -14,6 +14,10 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { COMMANDS } from '../../src/cli/commands.ts'
+import { completionScript, SHELLS } from '../../src/cli/completion.ts'
+import { manPage } from './man-page.ts'
 import { type Processor, run } from './tree.ts'
 
 const ARCHITECTURES: Record<Processor, string> = { x64: 'amd64', arm64: 'arm64' }
@@ -35,7 +39,7 @@ export interface DebianOptions {
 }
 
 /** Makes `sendwright_<version>_<architecture>.deb` in `folder` and returns its path. Needs dpkg-deb. */
-export function buildDebian(folder: string, options: DebianOptions): string {
+export async function buildDebian(folder: string, options: DebianOptions): Promise<string> {
   const { root, tree, work, processor } = options
   const from = join(root, 'deploy/debian')
   const manifest = JSON.parse(readFileSync(join(tree, 'package.json'), 'utf8')) as { version: string }
@@ -48,6 +52,12 @@ export function buildDebian(folder: string, options: DebianOptions): string {
   }
   put('sendwright.service', 'usr/lib/systemd/system/sendwright.service', 0o644)
   put('sendwright.env', CONFIGURATION.slice(1), 0o640)
+  const write = (path: string, content: string | Uint8Array) => {
+    mkdirSync(join(base, path, '..'), { recursive: true })
+    writeFileSync(join(base, path), content)
+  }
+  write('usr/share/man/man1/sendwright.1.gz', gzipSync(await manPage(version), { level: 9 }))
+  write('usr/share/bash-completion/completions/sendwright', await completionScript(SHELLS.bash, COMMANDS))
   put('copyright', 'usr/share/doc/sendwright/copyright', 0o644)
   put('sendwright', 'usr/bin/sendwright', 0o755)
   renameSync(tree, join(base, 'usr/lib/sendwright'))

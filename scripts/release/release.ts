@@ -64,7 +64,9 @@ export async function makeRelease({
       made.push(target)
     }
     if (kinds.includes('deb'))
-      made.push(buildDebian(folder, { root, tree, work, processor, quick, ...(version && { version }) }))
+      made.push(
+        await buildDebian(folder, { root, tree, work, processor, quick, ...(version && { version }) }),
+      )
     return made
   } finally {
     rmSync(work, { recursive: true, force: true })

@@ -19,6 +19,46 @@ export const COMMANDS: Record<string, Command> = {
     summary: 'list, create and delete API keys of the running service',
     load: () => import('./keys.ts').then((of) => ({ usage: of.KEYS_USAGE, run: of.keysCommand })),
   },
+  queue: {
+    summary: 'what waits and why; hold, release, retry, expire, drop or move it',
+    load: () => import('./operate/queue.ts').then((of) => ({ usage: of.QUEUE_USAGE, run: of.queueCommand })),
+  },
+  events: {
+    summary: 'what happened to mail, and what happens now',
+    load: () =>
+      import('./operate/events.ts').then((of) => ({ usage: of.EVENTS_USAGE, run: of.eventsCommand })),
+  },
+  trace: {
+    summary: 'all that is known of one message',
+    load: () => import('./operate/trace.ts').then((of) => ({ usage: of.TRACE_USAGE, run: of.traceCommand })),
+  },
+  top: {
+    summary: 'what the service does now, on a live screen',
+    load: () => import('./operate/top.ts').then((of) => ({ usage: of.TOP_USAGE, run: of.topCommand })),
+  },
+  domains: {
+    summary: 'add, verify and list sending domains, their DNS records and keys',
+    load: () =>
+      import('./operate/domains.ts').then((of) => ({ usage: of.DOMAINS_USAGE, run: of.domainsCommand })),
+  },
+  suppressions: {
+    summary: 'list, add, remove, import and export suppressed addresses',
+    load: () =>
+      import('./operate/suppressions.ts').then((of) => ({
+        usage: of.SUPPRESSIONS_USAGE,
+        run: of.suppressionsCommand,
+      })),
+  },
+  routes: {
+    summary: 'list inbound routes, or show which one an address meets',
+    load: () =>
+      import('./operate/routes.ts').then((of) => ({ usage: of.ROUTES_USAGE, run: of.routesCommand })),
+  },
+  relays: {
+    summary: 'list, test, pause and resume relays',
+    load: () =>
+      import('./operate/relays.ts').then((of) => ({ usage: of.RELAYS_USAGE, run: of.relaysCommand })),
+  },
   backup: {
     summary: 'copy everything into an empty folder while the service runs',
     load: () => import('./data/backup.ts').then((of) => ({ usage: of.BACKUP_USAGE, run: of.backupCommand })),

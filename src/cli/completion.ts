@@ -25,11 +25,16 @@ export async function completionCommand(args: string[], commands: Record<string,
   const [name = '', ...more] = positionals
   const shell = more.length === 0 && Object.hasOwn(SHELLS, name) ? SHELLS[name as keyof typeof SHELLS] : null
   if (!shell) throw wrongArguments('completion', 'Name one of bash, zsh and fish')
+  process.stdout.write(await completionScript(shell, commands))
+}
+
+/** The script of one shell. */
+export async function completionScript(shell: Shell, commands: Record<string, Command>): Promise<string> {
   const words = new Map<string, Words>()
   for (const [command, { load }] of Object.entries(commands))
     words.set(command, wordsOf(command, (await load()).usage))
   const help = { actions: Object.keys(commands), options: [], takesFiles: false }
-  process.stdout.write(shell(words.set('help', help)))
+  return shell(words.set('help', help))
 }
 
 /** As the usage text has them. Commands may share one: the lines of the others do not count. */
@@ -84,4 +89,4 @@ const fish: Shell = (words) =>
     '',
   ].join('\n')
 
-const SHELLS = { bash, zsh, fish }
+export const SHELLS = { bash, zsh, fish }

@@ -53,6 +53,8 @@ export async function run(report: DrillReport): Promise<void> {
     assert.match(unit, new RegExp(`^ExecStart=${PROGRAM} serve$`, 'm'))
     assert.match(unit, /^User=sendwright$/m)
     assert.match(await inside('sendwright', '--version'), /^sendwright \d/)
+    assert.match(await inside('zcat', '/usr/share/man/man1/sendwright.1.gz'), /^\.SS queue$/m)
+    assert.match(await inside('cat', '/usr/share/bash-completion/completions/sendwright'), /_sendwright/)
     report.figure(
       'installed size',
       await inside('du', '-sm', '/usr/lib/sendwright').then(Number.parseFloat),

@@ -28,10 +28,11 @@ interface Given {
   folder: string
   domain: string
   keyId: string
+  messageId: string
 }
 
 /** By command: each form of each, and how it fails. Later ones use what earlier ones have made. */
-const cases = ({ folder, domain, keyId }: Given): Record<string, Expected[]> => {
+const cases = ({ folder, domain, keyId, messageId }: Given): Record<string, Expected[]> => {
   const at = (name: string) => join(folder, name)
   const mail = ['--to', 'ann@example.org', '--subject', 'Hello', '--text', 'Hello']
   const failed = ['error', 'ok']
@@ -74,6 +75,58 @@ const cases = ({ folder, domain, keyId }: Given): Record<string, Expected[]> => 
         json: null,
         err: /^--role sending needs --domain; "sendwright help keys"/,
       },
+    ],
+    // What they do: operator-commands.test.ts.
+    queue: [
+      { args: [], json: '[]' },
+      { args: ['list'], json: '[]' },
+      { args: ['domains'], json: ['recipient', 'sending'] },
+      { args: ['retry', '--domain', domain, '--dry-run'], json: ['changed', 'matched'] },
+      { args: ['retry'], code: 2, json: null, err: /^Say what to retry/ },
+      { args: ['list', '--older-than', 'soon'], code: 1, json: null, err: /answered 400/ },
+      { args: ['list', '--limit', 'all'], code: 2, json: null, err: /^--limit/ },
+    ],
+    events: [
+      { args: [], json: '[]' },
+      { args: ['--last', 'week'], code: 2, json: null, err: /^--last/ },
+      { args: ['--service', 'http://192.0.2.1'], code: 2, json: null, err: /^--service needs --key-file/ },
+    ],
+    trace: [
+      { args: [messageId], json: ['deliveries', 'dialogues', 'events', 'message_id'] },
+      { args: ['no@such.example'], code: 1, json: null, err: /^No message no@such.example/ },
+    ],
+    top: [{ args: [], json: ['alerts', 'at', 'counts', 'lanes', 'system'] }],
+    domains: [
+      { args: [], json: '[]' },
+      {
+        args: ['add', 'added.example'],
+        json: ['domain', 'message', 'receiving_dns_records', 'sending_dns_records'],
+      },
+      { args: ['dns', 'added.example', '--zone'], json: ['zone'] },
+      { args: ['show', 'none.example'], code: 1, json: null, err: /answered 404/ },
+      { args: ['add'], code: 2, json: null, err: /^Name one of list, or add/ },
+    ],
+    suppressions: [
+      { args: ['add', 'bounces', 'x@example.org', '--domain', domain], json: ['address', 'message'] },
+      { args: ['list', 'bounces', '--domain', domain], json: '[]' },
+      { args: ['export', 'bounces', '--domain', domain], json: ['csv'] },
+      { args: ['list', 'bounces'], code: 2, json: null, err: /^Name the sending domain/ },
+      { args: ['list', 'enemies', '--domain', domain], code: 2, json: null, err: /^Name a kind/ },
+      {
+        args: ['import', 'bounces', at('nowhere'), '--domain', domain],
+        code: 1,
+        json: null,
+        err: /nowhere/,
+      },
+    ],
+    routes: [
+      { args: [], json: '[]' },
+      { args: ['test', 'x@example.org'], code: 1, json: null, err: /^No route takes mail to x@example.org/ },
+    ],
+    relays: [
+      { args: [], json: '[]' },
+      { args: ['resume', 'none'], code: 1, json: null, err: /answered 404/ },
+      { args: ['test', 'none'], code: 2, json: null, err: /^test needs --from and --to/ },
     ],
     backup: [
       {
@@ -165,7 +218,8 @@ const cases = ({ folder, domain, keyId }: Given): Record<string, Expected[]> => 
 }
 
 test('every command that prints facts prints one JSON document with --json, and nothing else; exit codes are as documented', async (t) => {
-  const { config, call, domain } = await startTestService(t)
+  const { config, call, domain, send } = await startTestService(t)
+  const messageId = (await send({ to: 'ann@example.org' })).body.id
   const folder = await temporaryFolder(t)
   for (const name of ['empty', 'restored']) mkdirSync(join(folder, name))
   writeFileSync(
@@ -176,7 +230,7 @@ test('every command that prints facts prints one JSON document with --json, and 
   writeFileSync(join(folder, 'spoiled.json'), SPOILED_LIMITS)
   assert.equal((await call('POST', '/v4/domains', { form: { name: 'own.example' } })).status, 200)
   const made = await call('POST', '/v1/keys', { form: { role: 'basic' } })
-  const all = cases({ folder, domain, keyId: made.body.key.id })
+  const all = cases({ folder, domain, keyId: made.body.key.id, messageId })
   assert.deepEqual(
     Object.keys(all).toSorted(),
     NAMES.filter((name) => !WITHOUT_JSON.includes(name)).toSorted(),

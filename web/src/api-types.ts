@@ -145,7 +145,7 @@ export interface Alert {
 export interface AlertChannelSettings {
   /** Mail addresses; of email */ emails?: string[]
   /** Of a webhook, or an incoming webhook of Slack */ url?: string
-  /** Kept without effect; of slack */ channel_ids?: string[]
+  /** Of slack: channels of the workspace, where there is no url */ channel_ids?: string[]
 }
 
 /** Mail that counts */
@@ -524,6 +524,26 @@ export interface ComplaintPage {
   paging: Paging
 }
 
+/** What the content check found (content-check.md) */
+export interface ContentCheckNote {
+  /** What was done; `released`: it was held, and a person released it */ action: 'tag' | 'refuse' | 'released'
+  /** What was found */ reason: string
+  /** Points of the scorer; if it gave any */ score?: number
+}
+
+/** Messages of the same content that the content check keeps */
+export interface ContentHold {
+  /** Identifier of the content */ id: string
+  /** Account that sends it */ account_id: string
+  /** Sending domain */ domain: string
+  /** Message-Id of one of the messages; empty: it is gone */ message_id: string
+  /** Its From */ from: string
+  /** Its subject */ subject: string
+  /** Messages that wait */ messages: number
+  /** What was found */ reason: string
+  /** Since when the first waits */ held_at: string
+}
+
 /** The receiving server accepted the message */
 export interface DeliveredEvent {
   /** Type of the event */ event: 'delivered'
@@ -546,6 +566,7 @@ export interface DeliveredEvent {
   /** Delivered at the best time of the recipient */ 'i-delivery-optimizer'?: 'send-time'
   flags: AttemptFlags
   'delivery-status': DeliveryStatus
+  'content-check'?: ContentCheckNote
   /** Name of the DKIM key that signed it; if it was signed */ 'primary-dkim'?: string
 }
 
@@ -571,6 +592,7 @@ export interface DeliveredWebhook {
   /** Delivered at the best time of the recipient */ 'i-delivery-optimizer'?: 'send-time'
   flags: AttemptFlags
   'delivery-status': DeliveryStatus
+  'content-check'?: ContentCheckNote
   /** Name of the DKIM key that signed it; if it was signed */ 'primary-dkim'?: string
   /** The domain of the message */ domain: { name: string }
 }
@@ -673,8 +695,10 @@ export interface Domain {
   /** Seconds; 0: the default of the service */ message_ttl: number
   /** Deliver over TLS only */ require_tls: boolean
   /** Do not verify certificates */ skip_verification: boolean
+  /** Bulk mail asks receivers for complaints by fbl@ (RFC 9477) */ cfbl_address: boolean
+  /** Bulk mail has Gmail's Feedback-ID */ feedback_id: boolean
   /** http(s) URL that gets a copy of delivered mail; empty or absent: none */ archive_to?: string
-  /** MTA-STS policy that is published for the domain: its mail hosts for testing or to be enforced, none, or no policy (domains.md rule 27) */ mta_sts?: 'off' | 'testing' | 'enforce' | 'none'
+  /** MTA-STS policy that is published for the domain: its mail hosts for testing or to be enforced, none, or no policy (domains.md rule 28) */ mta_sts?: 'off' | 'testing' | 'enforce' | 'none'
   /** Seconds for which senders keep that policy */ mta_sts_max_age?: number
   /** Is stored and has no effect; cannot be undone */ encrypt_incoming_message: boolean
   /** Domain whose keys are to sign */ dkim_host?: string
@@ -920,6 +944,7 @@ export interface FailedEvent {
   /** Delivered at the best time of the recipient */ 'i-delivery-optimizer'?: 'send-time'
   flags: AttemptFlags
   'delivery-status': DeliveryStatus
+  'content-check'?: ContentCheckNote
   /** Name of the DKIM key that signed it; if it was signed */ 'primary-dkim'?: string
   /** `temporary`: another attempt follows */ severity: 'temporary' | 'permanent'
   /** bounce, generic, espblock, blacklisted, greylisted, old, suppress-bounce, suppress-unsubscribe, suppress-complaint or loop */ reason: string
@@ -948,6 +973,7 @@ export interface FailedWebhook {
   /** Delivered at the best time of the recipient */ 'i-delivery-optimizer'?: 'send-time'
   flags: AttemptFlags
   'delivery-status': DeliveryStatus
+  'content-check'?: ContentCheckNote
   /** Name of the DKIM key that signed it; if it was signed */ 'primary-dkim'?: string
   /** `temporary`: another attempt follows */ severity: 'temporary' | 'permanent'
   /** bounce, generic, espblock, blacklisted, greylisted, old, suppress-bounce, suppress-unsubscribe, suppress-complaint or loop */ reason: string
@@ -977,6 +1003,43 @@ export interface Geolocation {
   /** Region */ region: string
   /** City */ city: string
   /** Time zone of IANA */ timezone: string
+}
+
+/** How Gmail Postmaster Tools are read */
+export interface GoogleReputationSource {
+  /** jwt_bearer: a service account; refresh_token: an account of a person */ grant: 'jwt_bearer' | 'refresh_token'
+  /** Address of the service account (`client_email`), or the OAuth client */ client_id: string
+  /** User whom the service account acts for; null: for itself */ subject: string | null
+  /** Where access tokens come from, https */ token_url: string
+  /** Where the API is, https */ api_url: string
+  /** A private key or client secret is stored */ has_client_secret: boolean
+  /** A refresh token is stored */ has_refresh_token: boolean
+  /** When it was stored */ created_at: string
+  /** When it was stored last */ updated_at: string
+  /** When everything was read; null: not yet */ last_read_at: string | null
+  /** When it is read next */ next_read_at: string
+  /** Reads in a row that failed */ failures: number
+  /** Why the last read failed; null: it did not */ error: string | null
+  /** When that was */ error_at: string | null
+  /** Since when reads have failed; null: the last one did not */ failing_since: string | null
+  /** Domains of this service that Postmaster Tools list */ domains: ({ name: string; read_through: string | null; error: string | null })[]
+}
+
+/** What Gmail says of a domain on a day */
+export interface GptDomain {
+  /** Account of the domain */ account_id: string
+  /** Domain */ name: string
+  /** Mail that users call spam, from 0 to 1; 0 also where Gmail names none */ user_reported_spam_ratio: number
+  /** Mail that passed SPF */ spf_success_ratio: number
+  /** Mail that passed DKIM */ dkim_success_ratio: number
+  /** Mail that passed DMARC */ dmarc_success_ratio: number
+  /** Mail that came by TLS */ inbound_encryption_ratio: number
+  /** Mail that was refused or deferred */ delivery_error_ratio: number
+  /** By reason */ delivery_errors: ({ error_class: string; error_type: string; error_ratio: number })[]
+  /** Always 0, unknown: version 2 of the API has no reputation */ reputation: number
+  /** Begin of the day */ date: string
+  /** Always empty, as for `reputation` */ ip_counts: ({ reputation: number; total: number })[]
+  /** By the identifier of Feedback-ID */ feedback_loops: ({ id: string; spam_ratio: number })[]
 }
 
 /** The MTA-STS policy that is published for a domain */
@@ -1040,11 +1103,11 @@ export interface IpAddressDetails {
 export interface IpBlock {
   /** The destination, as in the names of lanes */ site: string
   /** Name of the provider */ provider: string
-  /** `closed` until the time of `until`; then `probing`: single messages find out */ state: 'closed' | 'probing'
-  /** The reply that closed it */ reply: string
+  /** `closed` until the time of `until`; then `probing`: single messages find out; `listed`: a blocklist that the provider uses has it, and it is left while others of the set are open */ state: 'closed' | 'probing' | 'listed'
+  /** The reply that closed it, or the lists */ reply: string
   /** Pauses in a row */ times: number
-  /** When it was closed first */ since: string
-  /** End of the pause */ until: string
+  /** When it was closed first, or listed */ since: string
+  /** End of the pause; of a listing, unless the lists confirm it */ until: string
 }
 
 /** A domain with its addresses */
@@ -1172,7 +1235,7 @@ export interface Lane {
   /** Limits of the shaping; null: the lane is not in use */ set_limits: { connections: number; messages_per_connection: number; messages_per_second: number | null } | null
   /** Until when it is slower than its limits; null: it is not */ backed_off_until: string | null
   /** The reply that slowed it down; only its codes for accounts other than the first */ backed_off_why: string | null
-  /** The provider blocks the source address; null: it does not */ blocked: { site: string; provider: string; state: 'closed' | 'probing'; reply: string; times: number; since: string; until: string } | null
+  /** The provider blocks the source address; null: it does not */ blocked: { site: string; provider: string; state: 'closed' | 'probing' | 'listed'; reply: string; times: number; since: string; until: string } | null
   override: SiteOrder | null
   /** Since when the oldest is due; null: none is */ oldest_due: string | null
 }
@@ -1559,6 +1622,30 @@ export interface QueueDomain {
   /** When the oldest was accepted */ oldest: string | null
 }
 
+/** A delivery that is not done */
+export interface QueuedDelivery {
+  /** Identifier of the delivery */ id: string
+  /** Mail address */ recipient: string
+  /** Where it is */ state: 'scheduled' | 'queued' | 'sending' | 'delivered' | 'bounced' | 'expired' | 'suppressed' | 'rejected' | 'cancelled'
+  /** Attempts so far */ attempts: number
+  /** When the message was accepted */ created_at: string
+  /** Last change */ updated_at: string
+  /** Next attempt; null: it does not wait for one */ next_attempt_at: string | null
+  /** When it is given up */ expires_at: string
+  /** Why it has not been sent yet, or how it ended */ reason: { code: string; sentence: string }
+  /** Last lane of mail from this domain to this destination; null: none is known */ lane: string | null
+  /** Last reply of a server; null: there was none */ last_reply: { code: number; text: string } | null
+  /** Whose it is */ account_id: string
+  /** Sending domain */ domain: string
+  /** Message-Id without angle brackets */ message_id: string
+}
+
+/** A page of deliveries that are not done, oldest first */
+export interface QueuedDeliveryPage {
+  /** The items of this page */ items: QueuedDelivery[]
+  paging: Paging
+}
+
 /** The message was accepted, and refused before delivery */
 export interface RejectedEvent {
   /** Type of the event */ event: 'rejected'
@@ -1619,6 +1706,12 @@ export interface RenderedTemplate {
   /** Text part, made from the HTML */ text: string
   /** Variables that had no value */ missing: string[]
   /** What is wrong; empty: nothing */ errors: string[]
+}
+
+/** What a source has answered now */
+export interface ReputationSourceTest {
+  /** It could be read */ ok: boolean
+  /** What it has answered, or why it could not be read */ result: string
 }
 
 /** Automatic sender security of a domain */
@@ -1742,18 +1835,27 @@ export interface SeedProvider {
 
 /** A rule, and whether the domain follows it */
 export interface SenderRuleFinding {
-  /** The rule */ rule: 'spf' | 'dkim' | 'dmarc' | 'spam-rate' | 'one-click-unsubscribe' | 'bimi'
+  /** The rule */ rule: 'spf' | 'dkim' | 'dmarc' | 'spam-rate' | 'one-click-unsubscribe' | 'reply-address' | 'list-hygiene' | 'bimi'
   /** Who has to follow it */ required_of: 'everybody' | 'bulk senders' | 'nobody'
+  /** Whose rule it is */ required_by: ('gmail' | 'yahoo' | 'microsoft')[]
   /** The domain follows it; null: it cannot be said */ passed: boolean | null
   /** What was found, and what to change */ sentence: string
-  /** What was measured, with four decimals; only for spam-rate */ figure?: string
-  /** What the figure must be below; only for spam-rate */ limit?: string
+  /** What was measured, with four decimals; only for spam-rate and list-hygiene */ figure?: string
+  /** What the figure must be below; only for spam-rate and list-hygiene */ limit?: string
+}
+
+/** How much a domain sends to one provider */
+export interface SenderRuleProvider {
+  /** Gmail; Yahoo with AOL; Outlook.com with Hotmail and Live */ provider: 'gmail' | 'yahoo' | 'microsoft'
+  /** More than 5,000 messages on the busiest day */ is_bulk_sender: boolean
+  /** Messages for it on the busiest of the last 30 days */ busiest_day: number
 }
 
 /** A finding for each rule */
 export interface SenderRules {
-  /** More than 5,000 messages on the busiest day */ is_bulk_sender: boolean
-  /** Messages for Gmail and Yahoo on the busiest of the last 30 days */ busiest_day: number
+  /** A bulk sender for one of the providers */ is_bulk_sender: boolean
+  /** The greatest figure of the providers */ busiest_day: number
+  /** All providers, each judged by its own mail */ providers: SenderRuleProvider[]
   /** All rules */ rules: SenderRuleFinding[]
 }
 
@@ -1787,12 +1889,47 @@ export interface SiteOrder {
   /** Limits in place of those of the shaping; null: none are ordered */ limits: { connections: number | null; rate: string | null; until: string | null } | null
 }
 
+/** A channel of Slack */
+export interface SlackChannel {
+  /** Id */ id: string
+  /** Name */ name: string
+  /** Nobody can write to it */ is_archived: boolean
+}
+
 /** A login for SMTP */
 export interface SmtpCredential {
   /** Full address */ mailbox: string
   /** Full address */ login: string
   /** When it was made */ created_at: string
   /** Always null */ size_bytes: null
+}
+
+/** What Microsoft says of an address on a day */
+export interface SndsAddress {
+  /** Address */ ip_address: string
+  /** Begin of the day */ date: string
+  /** Recipients at Outlook.com */ recipients: number
+  /** `GREEN`, `YELLOW` or `RED`: less than 10 %, up to 90 %, more are spam */ filter_result: string
+  /** As Microsoft writes it */ complaint_rate: string
+  /** Messages to spam traps */ trap_hits: number
+  /** From when to when; empty: none */ trap_message_period: string
+  /** Of the recipients, from 0 to 100 */ trap_percentage: number
+  /** The address is blocked now */ is_blocked: boolean
+  /** Why; empty: it is not */ block_text: string
+}
+
+/** How Microsoft SNDS is read */
+export interface SndsReputationSource {
+  /** The folder of data.aspx and ipStatus.aspx, https */ url: string
+  /** When it was stored */ created_at: string
+  /** When it was stored last */ updated_at: string
+  /** When everything was read; null: not yet */ last_read_at: string | null
+  /** When it is read next */ next_read_at: string
+  /** Reads in a row that failed */ failures: number
+  /** Why the last read failed; null: it did not */ error: string | null
+  /** When that was */ error_at: string | null
+  /** Since when reads have failed; null: the last one did not */ failing_since: string | null
+  /** Newest day that was read; null: none yet */ read_through: string | null
 }
 
 /** A topic of Amazon SNS whose notifications are taken */
@@ -2288,6 +2425,7 @@ export interface WebhookUrls {
 /** The body of a success, by method and path. */
 export interface Answers {
   'DELETE /sendwright/v1/accounts/{}/rate-limits/{}': AccountRateLimit
+  'DELETE /sendwright/v1/content-holds/{}': { messages: number }
   'DELETE /sendwright/v1/inbox': { message: string }
   'DELETE /sendwright/v1/inbox/{}': { message: string }
   'DELETE /sendwright/v1/ips/{}/blocks/{}': { message: string }
@@ -2295,6 +2433,8 @@ export interface Answers {
   'DELETE /sendwright/v1/me/totp': { message: string }
   'DELETE /sendwright/v1/relays/{}': { message: string }
   'DELETE /sendwright/v1/relays/{}/pause': Relay
+  'DELETE /sendwright/v1/reputation-sources/google': { message: string }
+  'DELETE /sendwright/v1/reputation-sources/snds': { message: string }
   'DELETE /sendwright/v1/scheduled/{}': { message: string }
   'DELETE /sendwright/v1/session': { message: string; logout_redirect_url?: string }
   'DELETE /sendwright/v1/sessions': { message: string; count: number }
@@ -2304,6 +2444,8 @@ export interface Answers {
   'DELETE /sendwright/v1/sns/topics/{}': { message: string }
   'DELETE /sendwright/v1/users/{}/totp': User
   'DELETE /v1/alerts/settings/events/{}': { message: string }
+  'DELETE /v1/alerts/settings/slack': { message: string }
+  'DELETE /v1/alerts/slack/oauth': { message: string }
   'DELETE /v1/analytics/tags': { message: string }
   'DELETE /v1/dkim/keys': { message: string }
   'DELETE /v1/dynamic_pools/domains/{}/override': { message: string }
@@ -2363,6 +2505,7 @@ export interface Answers {
   'GET /sendwright/v1/alerts': { items: ({ name: string; description: string; metric: string; comparator: '=' | '!=' | '<' | '<=' | '>' | '>='; limit: string; dimension?: string; interval_seconds: number; hits: AlertHit[] })[] }
   'GET /sendwright/v1/audit': AuditPage
   'GET /sendwright/v1/backups/{}': Backup
+  'GET /sendwright/v1/content-holds': { items: ContentHold[] }
   'GET /sendwright/v1/deliveries/{}/transcript': { items: Transcript[] }
   'GET /sendwright/v1/delivery-reasons': DeliveryReasons
   'GET /sendwright/v1/domains/{}/dns': DomainDns
@@ -2377,11 +2520,14 @@ export interface Answers {
   'GET /sendwright/v1/ip-warmups/{}': IpWarmupProgress
   'GET /sendwright/v1/ips': { items: InstalledIpAddress[] }
   'GET /sendwright/v1/messages/{}/deliveries': DeliveryPage
+  'GET /sendwright/v1/queue/deliveries': QueuedDeliveryPage
   'GET /sendwright/v1/queue/domains': { sending: QueueDomain[]; recipient: QueueDomain[] }
   'GET /sendwright/v1/queue/lanes': { items: Lane[] }
   'GET /sendwright/v1/relay-rules': { items: RelayRule[] }
   'GET /sendwright/v1/relays': { items: Relay[] }
   'GET /sendwright/v1/relays/{}': Relay
+  'GET /sendwright/v1/reputation-sources/google': GoogleReputationSource
+  'GET /sendwright/v1/reputation-sources/snds': SndsReputationSource
   'GET /sendwright/v1/scheduled': ScheduledPage
   'GET /sendwright/v1/session': CallerIdentity
   'GET /sendwright/v1/sessions': { total_count: number; items: BrowserSession[] }
@@ -2394,7 +2540,9 @@ export interface Answers {
   'GET /sendwright/v1/webhooks/attempts': WebhookAttemptPage
   'GET /sendwright/v1/webhooks/attempts/{}': { id: string; event_id: string; event: 'accepted' | 'clicked' | 'opened' | 'unsubscribed' | 'delivered' | 'permanent_fail' | 'temporary_fail' | 'complained'; domain: string; url: string; attempt: number; status: 'ok' | 'failing' | 'given-up'; status_code?: number; error?: string; response: string; duration_ms: number; created_at: string; next_attempt_at?: string; 'event-data': WebhookEvent | null }
   'GET /v1/alerts': { events: ('send_alert' | 'validation_job' | 'validation_preview' | 'ip_listed' | 'ip_delisted' | 'domain_listed' | 'domain_delisted')[] }
-  'GET /v1/alerts/settings': { events: AlertSetting[]; webhooks: { signing_key: string }; slack: Record<string, never> }
+  'GET /v1/alerts/settings': { events: AlertSetting[]; webhooks: { signing_key: string }; slack: { token?: string; team_id?: string | null; team_name?: string | null; scope?: string | null } }
+  'GET /v1/alerts/slack/channels': { items: SlackChannel[]; paging: { first: string; last: string; next: string; previous: string } }
+  'GET /v1/alerts/slack/channels/{}': SlackChannel
   'GET /v1/analytics/tags/limits': { limit: number; count: number; limit_reached: boolean }
   'GET /v1/bounce-classification/config/entities': Record<string, { name: string }>
   'GET /v1/bounce-classification/config/rules': Record<string, BounceRule>
@@ -2408,12 +2556,29 @@ export interface Answers {
   'GET /v1/dynamic_pools/domains/{}/preview': DomainHealthCheck
   'GET /v1/dynamic_pools/history': { items: DynamicPoolHistoryRecord[]; total_items: number; paging: DynamicPoolPaging }
   'GET /v1/keys': { total_count: number; items: ApiKey[] }
+  'GET /v1/reputationanalytics/gpt/addresses': { address: string; data: ({ address: string; domain_name: string; reputation: number; date: string })[]; total: number; configured: boolean }
+  'GET /v1/reputationanalytics/gpt/addresses/{}': { address: string; data: ({ address: string; domain_name: string; reputation: number; date: string })[]; total: number; configured: boolean }
+  'GET /v1/reputationanalytics/gpt/addresses_list': { data: ({ address: string; date: string })[]; total: number; configured: boolean }
+  'GET /v1/reputationanalytics/gpt/domains': { domain: string; data: GptDomain[]; total: number; compliance?: ({ requirement: string; status: string })[]; configured: boolean }
+  'GET /v1/reputationanalytics/gpt/domains/{}': { domain: string; data: GptDomain[]; total: number; compliance?: ({ requirement: string; status: string })[]; configured: boolean }
+  'GET /v1/reputationanalytics/gpt/domains/{}/addresses': { domain: string; data: ({ address: string; domain_name: string; reputation: number; date: string })[]; total: number; configured: boolean }
+  'GET /v1/reputationanalytics/gpt/domains_list': { data: ({ name: string; date: string })[]; total: number; configured: boolean }
+  'GET /v1/reputationanalytics/gpt/domainsfbl': { data: ({ name: string; id: string; ratio: number; date: string })[]; total: number; configured: boolean }
+  'GET /v1/reputationanalytics/gpt/domainsfbl/{}': { data: ({ name: string; id: string; ratio: number; date: string })[]; total: number; configured: boolean }
+  'GET /v1/reputationanalytics/gpt/summary': { domains: number; days: number; user_reported_spam_ratio: number; spf_success_ratio: number; dkim_success_ratio: number; dmarc_success_ratio: number; inbound_encryption_ratio: number; delivery_error_ratio: number; configured: boolean }
+  'GET /v1/reputationanalytics/gpt/summary/addresses': { data: ({ address: string; domain_name: string; reputation: number; date: string })[]; total: number; configured: boolean }
+  'GET /v1/reputationanalytics/gpt/summary/domains': { data: ({ name: string; days: number; date: string; user_reported_spam_ratio: number; spf_success_ratio: number; dkim_success_ratio: number; dmarc_success_ratio: number; inbound_encryption_ratio: number; delivery_error_ratio: number; reputation: number; compliance: ({ requirement: string; status: string })[] })[]; total: number; configured: boolean }
+  'GET /v1/reputationanalytics/gpt/summary/errors': { data: ({ error_class: string; error_type: string; error_ratio: number })[]; total: number; configured: boolean }
+  'GET /v1/reputationanalytics/snds': { summary: SndsAddress[]; total: number; configured: boolean }
+  'GET /v1/reputationanalytics/snds/{}': { summary: SndsAddress[]; total: number; configured: boolean }
+  'GET /v1/spamtraps': { items: ({ date: string; domain?: string; subject?: string; ip?: string; from?: string; pristine: number; recycled: number; typo: number; harvested: number; total: number })[]; paging: Paging }
   'GET /v1/thresholds/alerts/send': { items: Alert[]; total: number }
   'GET /v1/thresholds/alerts/send/{}': Alert
   'GET /v1/thresholds/hits': { items: AlertHit[]; total: number }
   'GET /v1/webhooks': { webhooks: AccountWebhook[] }
   'GET /v1/webhooks/{}': AccountWebhook
   'GET /v2/ip_whitelist': { addresses: CallerAddress[] }
+  'GET /v2/spamtraps': { items: ({ dimension: string; pristine: number; recycled: number; typo: number; harvested: number; total: number })[]; paging: Paging }
   'GET /v2/x509/{}/status': TrackingCertificate
   'GET /v3/domains/dynamic_pools/assignable': { items: AssignableDomain[] }
   'GET /v3/domains/{}/connection': DomainConnection
@@ -2518,6 +2683,7 @@ export interface Answers {
   'PATCH /v3/ip_pools/{}': { message: string }
   'POST /sendwright/v1/admins': User
   'POST /sendwright/v1/backups': Backup
+  'POST /sendwright/v1/content-holds/{}/release': { messages: number }
   'POST /sendwright/v1/domains/{}/messages/check': MessageChecks
   'POST /sendwright/v1/invitations/accept': { message: string }
   'POST /sendwright/v1/ip-warmups/{}/pause': { message: string }
@@ -2532,6 +2698,8 @@ export interface Answers {
   'POST /sendwright/v1/queue/actions': { matched: number; changed: number }
   'POST /sendwright/v1/relays': Relay
   'POST /sendwright/v1/relays/{}/test': RelayTest
+  'POST /sendwright/v1/reputation-sources/google/test': ReputationSourceTest
+  'POST /sendwright/v1/reputation-sources/snds/test': ReputationSourceTest
   'POST /sendwright/v1/session': { message: string }
   'POST /sendwright/v1/sns/notifications/{}': { message: string }
   'POST /sendwright/v1/templates/render': RenderedTemplate
@@ -2540,7 +2708,10 @@ export interface Answers {
   'POST /sendwright/v1/users/{}/password': User
   'POST /sendwright/v1/webhooks/attempts/{}/replay': { message: string; event_id: string }
   'POST /sendwright/v1/webhooks/replay': { events: number; queued: number }
+  'POST /v1/alerts/email/test': { message: string }
   'POST /v1/alerts/settings/events': AlertSetting
+  'POST /v1/alerts/slack/test': { message: string }
+  'POST /v1/alerts/webhooks/test': { message: string }
   'POST /v1/analytics/logs': LogsResult
   'POST /v1/analytics/metrics': MetricsResult
   'POST /v1/analytics/tags': AccountTagPage
@@ -2613,10 +2784,14 @@ export interface Answers {
   'PUT /sendwright/v1/relay-rules': { items: RelayRule[] }
   'PUT /sendwright/v1/relays/{}': Relay
   'PUT /sendwright/v1/relays/{}/pause': Relay
+  'PUT /sendwright/v1/reputation-sources/google': GoogleReputationSource
+  'PUT /sendwright/v1/reputation-sources/snds': SndsReputationSource
   'PUT /sendwright/v1/shaping/{}/limits': SiteOrder
   'PUT /sendwright/v1/shaping/{}/pause': SiteOrder
   'PUT /sendwright/v1/sns/topics/{}': SnsTopic
-  'PUT /v1/alerts/settings/events/{}': AlertSetting
+  'PUT /v1/alerts/settings/events/{}': { message: string; id: string; event_type: 'send_alert' | 'validation_job' | 'validation_preview' | 'ip_listed' | 'ip_delisted' | 'domain_listed' | 'domain_delisted'; channel: 'email' | 'slack' | 'webhook'; settings: AlertChannelSettings }
+  'PUT /v1/alerts/settings/slack': { message: string }
+  'PUT /v1/alerts/settings/webhooks/signing_key': { signing_key: string }
   'PUT /v1/analytics/tags': { message: string }
   'PUT /v1/dkim_management/domains/{}/rotation': { domain: RotationDomain }
   'PUT /v1/dynamic_pools/domains/{}/override': { message: string }

@@ -1,4 +1,4 @@
-/** Calls the running service as its local administrator. */
+/** Calls the running service: the one on this machine as its administrator, or another one with a key from a file. */
 import { localKeySecret } from '../../people/keys/api-keys.ts'
 import { type Config, readConfig } from '../../platform/config/config.ts'
 import { socketFile } from '../../platform/http/listening/local-socket.ts'
@@ -6,6 +6,7 @@ import { createSealer } from '../../platform/store/secrets/sealing.ts'
 import { readSecret, secretFile } from '../../platform/store/secrets/secret-file.ts'
 import { CommandError } from '../usage.ts'
 import { ForeignSocket, LOCAL_BASE, localFetch } from './local-fetch.ts'
+import { keyIn, remoteService, type ServiceOptions } from './service-api.ts'
 
 /** No service answers in the data folder. */
 export class NotReached extends CommandError {}
@@ -20,8 +21,13 @@ export class Refused extends CommandError {
 }
 
 export interface ServiceClient {
-  /** @throws Refused, NotReached */
-  call(method: string, path: string, form?: FormData): Promise<Record<string, unknown>>
+  /**
+   * @param body a form, or a value that is sent as JSON
+   * @throws Refused, NotReached
+   */
+  call(method: string, path: string, body?: FormData | object): Promise<Record<string, unknown>>
+  /** An answer that is not JSON. @throws Refused, NotReached */
+  text(path: string, accept: string): Promise<string>
 }
 
 /** Where the service listens, for a program on this machine. Anybody may listen there: send no secret. */
@@ -30,7 +36,47 @@ export function localUrl({ host, port }: Pick<Config, 'host' | 'port'>): string 
   return `http://${local}:${port}`
 }
 
-export function createClient(env: NodeJS.ProcessEnv = process.env): ServiceClient {
+/** @param options default: the service on this machine, as its administrator */
+export function createClient(
+  env: NodeJS.ProcessEnv = process.env,
+  options: ServiceOptions = {},
+): ServiceClient {
+  const { base, fetch, key, hint } = options.service === undefined ? local(env, options) : remote(options)
+  const authorization = `Basic ${Buffer.from(`api:${key}`).toString('base64')}`
+
+  async function answer(path: string, init: RequestInit): Promise<string> {
+    const response = await fetch(base + path, init).catch((error: Error) => {
+      if (error instanceof ForeignSocket) throw new CommandError(error.message)
+      throw new NotReached(`${hint} (${(error.cause as Error | undefined)?.message ?? error.message})`)
+    })
+    const text = await response.text()
+    if (!response.ok)
+      throw new Refused(`The service answered ${response.status}: ${messageOf(text)}`, response.status)
+    return text
+  }
+
+  return {
+    async call(method, path, body) {
+      const isForm = body === undefined || body instanceof FormData
+      const headers = { authorization, ...(!isForm && { 'content-type': 'application/json' }) }
+      const sent = isForm ? body : JSON.stringify(body)
+      const text = await answer(path, { method, headers, ...(sent !== undefined && { body: sent }) })
+      return JSON.parse(text) as Record<string, unknown>
+    },
+    text: (path, accept) => answer(path, { headers: { authorization, accept } }),
+  }
+}
+
+interface Target {
+  base: string
+  fetch(url: string, init?: RequestInit): Promise<Response>
+  key: string
+  /** What to look at when nothing answers. */
+  hint: string
+}
+
+/** @throws CommandError */
+function local(env: NodeJS.ProcessEnv, { 'key-file': keyFile }: ServiceOptions): Target {
   const config = readConfig(env)
   const secret = readSecret(config.secret, config.dataFolder)
   if (secret === null) {
@@ -39,28 +85,23 @@ export function createClient(env: NodeJS.ProcessEnv = process.env): ServiceClien
       `Cannot call the service: there is no secret in "${file}". The service makes it at its first start; is SENDWRIGHT_DATA the folder it was started with?`,
     )
   }
-  const key = localKeySecret(createSealer(secret))
-  const fetch = localFetch(config)
-  const authorization = `Basic ${Buffer.from(`api:${key}`).toString('base64')}`
   return {
-    async call(method, path, form) {
-      const response = await fetch(LOCAL_BASE + path, {
-        method,
-        headers: { authorization },
-        ...(form && { body: form }),
-      }).catch((error: unknown) => {
-        if (error instanceof ForeignSocket) throw new CommandError(error.message)
-        throw new NotReached(
-          `Cannot reach the service through ${socketFile(config.dataFolder)}: is it running, and is SENDWRIGHT_DATA the folder it was started with? (${(error as Error).message})`,
-        )
-      })
-      const text = await response.text()
-      if (!response.ok)
-        throw new Refused(`The service answered ${response.status}: ${messageOf(text)}`, response.status)
-      return JSON.parse(text) as Record<string, unknown>
-    },
+    base: LOCAL_BASE,
+    fetch: localFetch(config),
+    key: keyFile === undefined ? localKeySecret(createSealer(secret)) : keyIn(keyFile),
+    hint: `Cannot reach the service through ${socketFile(config.dataFolder)}: is it running, and is SENDWRIGHT_DATA the folder it was started with?`,
   }
 }
+
+/** @throws CommandError */
+function remote(options: ServiceOptions): Target {
+  const { url, key } = remoteService(options)
+  const base = url.origin + url.pathname.replace(/\/+$/, '')
+  return { base, fetch: noRedirects, key, hint: `Cannot reach the service at ${base}` }
+}
+
+/** The key goes nowhere else. */
+const noRedirects = (url: string, init?: RequestInit) => globalThis.fetch(url, { ...init, redirect: 'error' })
 
 function messageOf(text: string): string {
   try {

@@ -1,4 +1,4 @@
-/** The running service for commands that move much: the local one, or one elsewhere with a key from a file. */
+/** The service that a command calls, and a patient client of it for commands that move much. */
 import { readFileSync } from 'node:fs'
 import { classifyAddress } from '../../base/net/ip.ts'
 import {
@@ -14,8 +14,8 @@ import { readSecret } from '../../platform/store/secrets/secret-file.ts'
 import { CommandError } from '../usage.ts'
 import { LOCAL_BASE, localFetch } from './local-fetch.ts'
 
-/** Options that `import` and `export` share. */
-interface ServiceOptions {
+/** Options of all commands that can call a service elsewhere. */
+export interface ServiceOptions {
   /** Its base URL; undefined: the service on this machine. */
   service?: string | undefined
   'key-file'?: string | undefined
@@ -28,11 +28,10 @@ export function serviceApi(
   options: ServiceOptions,
   onWait: (reason: string, waitMs: number) => void,
 ): ApiClient {
-  const { service: url, 'key-file': keyFile } = options
-  if (url !== undefined) {
-    if (keyFile === undefined)
-      throw new CommandError('--service needs --key-file with an API key of that service', 2)
-    return foreignApi({ url, key: keyIn(keyFile), onWait }, options)
+  const { service, 'key-file': keyFile } = options
+  if (service !== undefined) {
+    const { url, key } = remoteService(options)
+    return foreignApi({ url: url.href, key, onWait }, options)
   }
   const config = readConfig(process.env)
   const secret = readSecret(config.secret, config.dataFolder)
@@ -42,21 +41,35 @@ export function serviceApi(
   return createApiClient({ url: LOCAL_BASE, fetch: localFetch(config), key, onWait })
 }
 
+/** The service that options name, and the key for it. @throws CommandError */
+export function remoteService(options: ServiceOptions): { url: URL; key: string } {
+  const { service = '', 'key-file': keyFile } = options
+  if (keyFile === undefined)
+    throw new CommandError('--service needs --key-file with an API key of that service', 2)
+  const url = URL.canParse(service) ? new URL(service) : null
+  if (!url || !/^https?:$/.test(url.protocol) || url.username !== '' || url.search !== '')
+    throw new CommandError(`Not a base URL: "${service}"; expected http(s)://host`, 2)
+  checkExposure(url, options)
+  return { url, key: keyIn(keyFile) }
+}
+
+/** @throws CommandError where a key would go to another machine unencrypted (decision 135) */
+function checkExposure(url: URL, { 'allow-http': allowHttp }: ServiceOptions): void {
+  if (!allowHttp && isExposed(url))
+    throw new CommandError(
+      `The key would go to ${url.origin} unencrypted: use https, or --allow-http in a network that nobody else can read`,
+      2,
+    )
+}
+
 /**
- * An API that is named by its URL. Its key goes over http only within the machine, unless the caller allows it (decision 135).
+ * An API that is named by its URL. Its key goes over http only within the machine, unless the caller allows it.
  * @throws CommandError also for a URL that no API can have
  */
-export function foreignApi(
-  options: ApiClientOptions,
-  { 'allow-http': allowHttp }: ServiceOptions,
-): ApiClient {
+export function foreignApi(options: ApiClientOptions, allowed: ServiceOptions): ApiClient {
   try {
     const client = createApiClient(options)
-    if (!allowHttp && isExposed(new URL(client.origin)))
-      throw new CommandError(
-        `The key would go to ${client.origin} unencrypted: use https, or --allow-http in a network that nobody else can read`,
-        2,
-      )
+    checkExposure(new URL(client.origin), allowed)
     return client
   } catch (error) {
     if (error instanceof ApiUnavailable) throw new CommandError(error.message, 2)

@@ -14,6 +14,7 @@ import { taskJob } from '../../platform/jobs/stepped-task.ts'
 import { createPoster } from '../../platform/posts/post-attempts.ts'
 import { removeRowsInPass } from '../../platform/store/account-rows.ts'
 import type { CaptureListener } from '../../receiving/inbox/capture-listener.ts'
+import type { ContentCheckArea } from '../../sending/content-check/area.ts'
 import type { SigningKeys } from '../../sending/domains/keys/signing-keys.ts'
 import type { IpsArea } from '../../sending/ips/area.ts'
 import type { Sources } from '../../sending/ips/source-addresses.ts'
@@ -77,6 +78,7 @@ export interface MessagesUses {
   relays: RelaysArea['engineRelays']
   shaping: Shaping
   siteOverrides: Overrides
+  content: Pick<ContentCheckArea, 'check' | 'holds'>
   countArchived: ArchiveSenderParts['countTaken']
 }
 
@@ -176,7 +178,7 @@ export function messagesArea(core: Core, uses: MessagesUses, overrides: SendingO
 /** What makes each recipient's copy of a message. */
 function partsOfCopies(
   core: Core,
-  { signingKeys, suppressions, templates, tracker }: MessagesUses,
+  { signingKeys, suppressions, templates, tracker, content }: MessagesUses,
   overrides: SendingOverrides,
 ): PrepareParts {
   const { config, sizes, clock, store, blobs, accounts, domains, resolver, sealer } = core
@@ -195,6 +197,8 @@ function partsOfCopies(
     }),
     archive: createArchiveNotes(),
     inProgress: createAttemptsInProgress(),
+    contentCheck: content.check,
+    contentHolds: content.holds,
     returnPathMac: (data) => sealer.mac('return-path', data),
     headerPrefix: config.headerPrefix,
     storageUrl: config.storageUrl,

@@ -1,5 +1,5 @@
 /**
- * Actions on the queue: pause, resume, retry, drop and move to a pool what a filter matches. Attempts in progress are not
+ * Actions on the queue: pause, resume, retry, expire, drop and move to a pool what a filter matches, or list it. Attempts in progress are not
  * changed; deliveries that wait in the engine are given back to the database first, so that none is missed.
  *
  * A paused delivery is due when its window ends, so that even a forgotten one ends.
@@ -8,13 +8,16 @@
 import { BadRequest } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { quotable } from '../../base/values.ts'
+import type { DeliveryRow } from '../../platform/store/schema.ts'
 import { type SqlValue, StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
 import type { Sources } from '../../sending/ips/source-addresses.ts'
 import { type EventMessage, type EventRecorder, rejectedEvent } from '../../watching/events/event.ts'
+import { REASON_CONTENT_HELD } from '../deliver/attempt/outcome.ts'
 import { STATE_OF_ID } from '../deliver/claim/queue.ts'
 import { relayRequestOf, withRelayRequest } from '../deliver/claim/source-key.ts'
 import type { Delivery } from '../deliver/contract.ts'
-import type { ACTIONS, ActionResult } from './shapes.ts'
+import { viewOf } from './deliveries.ts'
+import type { ACTIONS, ActionResult, QueuedDelivery } from './shapes.ts'
 import { laneNames, type QueueTotals } from './totals.ts'
 
 type QueueAction = (typeof ACTIONS)[number]
@@ -26,6 +29,8 @@ export interface QueueFilter {
   lane: string | undefined
   tag: string | undefined
   messageId: string | undefined
+  /** Code of `reasonOf`. */
+  reason: string | undefined
   olderThanMs: number | undefined
 }
 
@@ -44,8 +49,11 @@ export interface ActionParts {
 /** Deliveries in one transaction. */
 const CHUNK = 500
 
+/** `release`: what the content check keeps may go. */
+type Change = QueueAction | 'release'
+
 /** What to do; `move` with its target. */
-type Order = { action: Exclude<QueueAction, 'move'> } | { action: 'move'; pool: string }
+type Order = { action: Exclude<Change, 'move'> } | { action: 'move'; pool: string }
 
 /** `accountId` null: of all accounts. @throws BadRequest for `move` to a pool that is not there */
 export async function runAction(
@@ -69,7 +77,6 @@ export async function runAction(
   })
 }
 
-/** In the order of ids, CHUNK at a time. */
 async function runChunks(
   parts: ActionParts,
   accountId: string | null,
@@ -77,36 +84,87 @@ async function runChunks(
   filter: QueueFilter,
   dryRun: boolean,
 ): Promise<ActionResult> {
-  const groups = await groupsOf(parts, accountId, filter)
-  const { sql, values } = selection(accountId, order.action, filter, parts.clock.now())
   const result = { matched: 0, changed: 0 }
-  for (let after = ''; ; ) {
-    const rows = (await parts.store.read({
-      sql,
-      values: [...values, after, CHUNK],
-    })) as unknown as Candidate[]
-    const matching = rows.filter(
-      (row) =>
-        (!groups || groups.has(`${row.domain_id} ${row.recipient_domain} ${row.source_key}`)) &&
-        hasTag(row, filter.tag),
-    )
+  for await (const matching of matchingRows(parts, accountId, filter, STATES[order.action])) {
     result.matched += matching.length
     if (!dryRun) result.changed += await change(parts, order, matching)
+  }
+  return result
+}
+
+/** What waits and matches, up to `limit`, in the order of ids from one that is not included. `accountId` null: of all accounts. */
+export async function listQueue(
+  parts: ActionParts,
+  accountId: string | null,
+  filter: QueueFilter,
+  { pivot, backwards, limit }: { pivot: string | undefined; backwards: boolean; limit: number },
+): Promise<QueuedDelivery[]> {
+  const found: Waiting[] = []
+  for await (const matching of matchingRows(parts, accountId, filter, STATES.drop, pivot, backwards)) {
+    found.push(...matching)
+    if (found.length >= limit) break
+  }
+  const rows = found.slice(0, limit)
+  if (backwards) rows.reverse()
+  const names = await namesOf(parts.store, rows)
+  // Its message or domain may be gone since it was read.
+  return rows.map((row) => ({
+    ...viewOf(parts, row),
+    account_id: row.account_id,
+    domain: names.get(row.domain_id) ?? '',
+    message_id: names.get(row.message_pk) ?? '',
+  }))
+}
+
+/** Names of domains and Message-Ids, by their ids. */
+async function namesOf({ db }: Store, rows: readonly DeliveryRow[]): Promise<Map<string, string>> {
+  if (rows.length === 0) return new Map()
+  const domainIds = [...new Set(rows.map(({ domain_id: id }) => id))]
+  const messageIds = [...new Set(rows.map(({ message_pk: id }) => id))]
+  const [domains, messages] = await Promise.all([
+    db.selectFrom('domains').select(['id', 'name']).where('id', 'in', domainIds).execute(),
+    db.selectFrom('messages').select(['id', 'message_id as name']).where('id', 'in', messageIds).execute(),
+  ])
+  return new Map([...domains, ...messages].map(({ id, name }) => [id, name]))
+}
+
+/** In the order of ids, at most CHUNK at a time. */
+async function* matchingRows(
+  parts: ActionParts,
+  accountId: string | null,
+  filter: QueueFilter,
+  states: (state: string) => string,
+  pivot?: string,
+  backwards = false,
+): AsyncGenerator<Waiting[], void> {
+  const groups = await groupsOf(parts, accountId, filter)
+  const { conditions, values } = selection(accountId, states, filter, parts.clock.now())
+  for (let after = pivot; ; ) {
+    const from = after === undefined ? '' : ` AND d.id ${backwards ? '<' : '>'} ?`
+    const rows = (await parts.store.read({
+      sql: `SELECT d.*${filter.tag === undefined ? '' : ', m.summary_json'} FROM deliveries d
+        ${filter.tag === undefined ? '' : 'JOIN messages m ON m.id = d.message_pk'}
+        WHERE ${conditions}${from} ORDER BY d.id ${backwards ? 'DESC' : 'ASC'} LIMIT ?`,
+      values: [...values, ...(after === undefined ? [] : [after]), CHUNK],
+    })) as unknown as Waiting[]
+    yield rows.filter(
+      (row) =>
+        (!groups || groups.has(`${row.domain_id} ${row.recipient_domain} ${row.source_key}`)) &&
+        hasTag(row, filter.tag) &&
+        (filter.reason === undefined || viewOf(parts, row).reason.code === filter.reason),
+    )
     const last = rows.at(-1)
-    if (!last || rows.length < CHUNK) return result
+    if (!last || rows.length < CHUNK) return
     after = last.id
   }
 }
 
-interface Candidate {
-  id: string
-  account_id: string
-  domain_id: string
-  recipient_domain: string
-  source_key: string
-  message_pk: string
-  summary_json?: string
-}
+/** What changing a delivery needs to know of it. */
+export type Candidate = Pick<
+  DeliveryRow,
+  'id' | 'account_id' | 'domain_id' | 'recipient_domain' | 'source_key' | 'message_pk'
+>
+type Waiting = DeliveryRow & { summary_json?: string }
 
 /** Which (sending domain, recipient domain, source) belong to the lane or provider; null: the filter names neither. */
 async function groupsOf(
@@ -125,16 +183,25 @@ async function groupsOf(
 }
 
 /** Which deliveries an action applies to; `state`: the expression for it (see `STATE_OF_ID`). */
-const STATES: Record<QueueAction, (state: string) => string> = {
-  pause: (state) => `${state} IN ('scheduled', 'queued') AND reason <> 'paused'`,
+const STATES: Record<Change, (state: string) => string> = {
+  // A resumed one would be due when its window ends.
+  pause: (state) =>
+    `${state} IN ('scheduled', 'queued') AND reason NOT IN ('paused', '${REASON_CONTENT_HELD}')`,
   resume: (state) => `${state} IN ('scheduled', 'queued') AND reason = 'paused'`,
   retry: (state) => `${state} = 'queued'`,
+  expire: (state) => `${state} IN ('scheduled', 'queued')`,
   drop: (state) => `${state} IN ('scheduled', 'queued')`,
   move: (state) => `${state} IN ('scheduled', 'queued')`,
+  release: (state) => `${state} IN ('scheduled', 'queued') AND reason = '${REASON_CONTENT_HELD}'`,
 }
 
-function selection(accountId: string | null, action: QueueAction, filter: QueueFilter, now: number) {
-  const conditions: string[] = [STATES[action]('d.state')]
+function selection(
+  accountId: string | null,
+  states: (state: string) => string,
+  filter: QueueFilter,
+  now: number,
+) {
+  const conditions: string[] = [states('d.state')]
   const values: SqlValue[] = []
   const add = (condition: string, value: SqlValue | undefined | null) => {
     if (value === undefined || value === null) return
@@ -150,31 +217,30 @@ function selection(accountId: string | null, action: QueueAction, filter: QueueF
   )
   const { olderThanMs } = filter
   add('d.created_at < ?', olderThanMs === undefined ? undefined : Math.round(now - olderThanMs))
-  const withTags = filter.tag !== undefined
-  const columns = `d.id, d.account_id, d.domain_id, d.recipient_domain, d.source_key, d.message_pk${withTags ? ', m.summary_json' : ''}`
-  const join = withTags ? ' JOIN messages m ON m.id = d.message_pk' : ''
-  const sql = `SELECT ${columns} FROM deliveries d${join}
-    WHERE ${conditions.join(' AND ')} AND d.id > ? ORDER BY d.id LIMIT ?`
-  return { sql, values }
+  return { conditions: conditions.join(' AND '), values }
 }
 
 /** Tags are compared without letter case (messages.md rule 32). */
-function hasTag(row: Candidate, tag: string | undefined): boolean {
+function hasTag(row: Waiting, tag: string | undefined): boolean {
   if (tag === undefined) return true
   const { tags } = JSON.parse(row.summary_json ?? '{}') as { tags?: string[] }
   return (tags ?? []).some((other) => other.toLowerCase() === tag.toLowerCase())
 }
 
 /** The last value of each is `updated_at`. */
-const SET: Record<QueueAction, string> = {
+const SET: Record<Change, string> = {
   pause: `paused_due_at = COALESCE(paused_due_at, due_at), due_at = expires_at, reason = 'paused', updated_at = ?`,
   resume: `due_at = COALESCE(paused_due_at, due_at), paused_due_at = NULL, reason = 'resumed', updated_at = ?`,
   retry: `due_at = ?, paused_due_at = NULL, reason = 'retry-asked', updated_at = ?`,
+  // Its window is over, so the engine ends it without a further attempt.
+  expire: `due_at = ?, expires_at = ?, paused_due_at = NULL, reason = 'expire-asked', updated_at = ?`,
   drop: `state = 'cancelled', due_at = ?, reason = 'dropped', updated_at = ?`,
   move: `source_key = ?, updated_at = ?`,
+  release: `due_at = ?, reason = 'released', updated_at = ?`,
 }
 
-async function change(parts: ActionParts, order: Order, rows: readonly Candidate[]): Promise<number> {
+/** Changes those that are still in a state for it; returns how many. */
+export async function change(parts: ActionParts, order: Order, rows: readonly Candidate[]): Promise<number> {
   const { action } = order
   const now = Math.round(parts.clock.now())
   const sql = `UPDATE deliveries SET ${SET[action]} WHERE id = ? AND ${STATES[action](STATE_OF_ID)}`
@@ -203,7 +269,10 @@ function valuesOf(
     const key = sources.keysFor(sender, { ip: null, pool: order.pool })(id)
     return [withRelayRequest(key, relayRequestOf(before)), now]
   }
-  return order.action === 'pause' || order.action === 'resume' ? [now] : [now, now]
+  return SET[order.action]
+    .replace(/[^?]/g, '')
+    .split('')
+    .map(() => now)
 }
 
 /** False when the delivery has been claimed or has ended meanwhile. */

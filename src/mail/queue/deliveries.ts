@@ -11,7 +11,6 @@ import type { DeliveryView, Transcript } from './shapes.ts'
 import { sharedLane } from './shared-lanes.ts'
 
 interface DeliveryViewParts {
-  store: Store
   delivery: Delivery
   clock: Clock
   firstAccountId: string
@@ -23,7 +22,7 @@ const MESSAGE_NOT_FOUND = 'Message not found'
 
 /** A page of a message's deliveries in the order of its recipients. @throws NotFound */
 export async function listDeliveries(
-  parts: DeliveryViewParts,
+  parts: DeliveryViewParts & { store: Store },
   accountId: string,
   messageId: string,
   page: { name: PageName; pivot: string | undefined; limit: number },
@@ -53,7 +52,10 @@ export async function listDeliveries(
   return rows.map((row) => viewOf(parts, row))
 }
 
-function viewOf({ delivery, clock, firstAccountId }: DeliveryViewParts, row: DeliveryRow): DeliveryView {
+export function viewOf(
+  { delivery, clock, firstAccountId }: DeliveryViewParts,
+  row: DeliveryRow,
+): DeliveryView {
   const now = clock.now()
   const seen = (lane: LaneState | null) =>
     lane === null || row.account_id === firstAccountId ? lane : sharedLane(lane)

@@ -23,6 +23,9 @@ async function rig(
   return { sink, service }
 }
 
+/** Of a paging link. */
+const pathOf = (link: string) => link.slice(new URL(link).origin.length)
+
 const act = async (service: TestService, json: unknown) =>
   service.call('POST', `${BASE}/queue/actions`, { json })
 
@@ -90,6 +93,62 @@ eachDatabase((database) => {
     assert.deepEqual(again.body, { matched: 2, changed: 2 })
     await sink.waitFor(2)
     assert.deepEqual(sink.messages.flatMap(({ envelope }) => envelope.to).sort(), to.slice(1))
+  })
+})
+
+eachDatabase((database) => {
+  test('what waits is listed by filter and reason, and expires on request as old mail', async (t) => {
+    const { sink, service } = await rig(t, database)
+    const to = ['a@one.example', 'b@two.example', 'c@two.example']
+    const { id } = (await service.send({ to })).body
+    await deferred(service, id)
+    const list = async (query: string) => {
+      const { status, body } = await service.call('GET', `${BASE}/queue/deliveries?${query}`)
+      assert.equal(status, 200)
+      return body as {
+        items: { id: string; recipient: string; domain: string; message_id: string }[]
+        paging: { next: string; previous: string }
+      }
+    }
+    const recipients = async (query: string) => (await list(query)).items.map(({ recipient }) => recipient)
+    assert.deepEqual(await recipients(''), to)
+    assert.deepEqual(await recipients('recipient_domain=two.example&reason=deferred'), to.slice(1))
+    assert.deepEqual(await recipients('lane=any/relay:default&reason=paused'), [])
+    assert.deepEqual(await recipients('older_than=1h'), [])
+    const first = await list('limit=2')
+    assert.deepEqual(
+      first.items.map(({ domain, message_id: message }) => [domain, message]),
+      Array(2).fill([service.domain, id.replace(/[<>]/g, '')]),
+    )
+    const next = await service.call('GET', pathOf(first.paging.next))
+    assert.deepEqual(
+      next.body.items.map((item: { recipient: string }) => item.recipient),
+      to.slice(2),
+    )
+    const back = await service.call('GET', pathOf(next.body.paging.previous))
+    assert.deepEqual(
+      back.body.items.map((item: { recipient: string }) => item.recipient),
+      to.slice(0, 2),
+    )
+    assert.equal((await service.call('GET', `${BASE}/queue/deliveries?older_than=soon`)).status, 400)
+
+    const attempts = sink.commands.filter(([, line]) => line.startsWith('RCPT')).length
+    const filter = { recipient_domain: 'two.example', reason: 'deferred' }
+    assert.deepEqual((await act(service, { action: 'expire', filter })).body, { matched: 2, changed: 2 })
+    const failed = await eventually('both failed', async () => {
+      const events = await service.events('?event=failed&severity=permanent')
+      return events.length === 2 ? events : null
+    })
+    assert.deepEqual(
+      failed.map(({ reason }) => reason),
+      ['old', 'old'],
+    )
+    assert.equal(
+      sink.commands.filter(([, line]) => line.startsWith('RCPT')).length,
+      attempts,
+      'no further attempt',
+    )
+    assert.deepEqual(await recipients(''), to.slice(0, 1))
   })
 })
 

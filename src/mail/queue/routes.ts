@@ -8,7 +8,7 @@ import { limitParam, parsedParam, textParam } from '../../platform/http/request/
 import { pageName, pivotPaging } from '../../platform/http/request/paging.ts'
 import type { Params } from '../../platform/http/request/params.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'
-import { type ActionParts, type QueueFilter, runAction } from './actions.ts'
+import { type ActionParts, listQueue, type QueueFilter, runAction } from './actions.ts'
 import { listDeliveries, readTranscripts } from './deliveries.ts'
 import {
   ACTION_RESULT,
@@ -17,6 +17,7 @@ import {
   LANES,
   QUEUE_ACTION,
   QUEUE_DOMAINS,
+  QUEUED_DELIVERIES,
   TRANSCRIPTS,
 } from './shapes.ts'
 
@@ -96,6 +97,37 @@ export function queueRoutes(parts: QueueRouteParts): Operation[] {
       handler: async ({ caller }) => parts.totals.domains(scope(caller)),
     }),
     operation({
+      method: 'GET',
+      path: `${BASE}/queue/deliveries`,
+      id: 'listQueuedDeliveries',
+      tag: TAG,
+      summary: 'What waits, delivery by delivery, and why',
+      auth: READ,
+      params: {
+        ...FILTER_PARAMS,
+        limit: limitParam(100, 1000),
+        page: parsedParam('From a paging link', pageName),
+        id: textParam('From a paging link'),
+      },
+      answers: { 200: QUEUED_DELIVERIES },
+      async handler({ input, caller }) {
+        const { limit, page, id, ...given } = input()
+        const backwards = page === 'previous' || page === 'last'
+        const pivot = page === 'next' || page === 'previous' ? id : undefined
+        const items = await listQueue(parts, scope(caller), filterOf(given), { pivot, backwards, limit })
+        const paging = pivotPaging({
+          baseUrl: parts.baseUrl,
+          path: `${BASE}/queue/deliveries`,
+          pivotName: 'id',
+          firstItem: items.at(0)?.id,
+          lastItem: items.at(-1)?.id,
+          pivot: id,
+          carry: { ...given, limit },
+        })
+        return { items, paging }
+      },
+    }),
+    operation({
       method: 'POST',
       path: `${BASE}/queue/actions`,
       id: 'runQueueAction',
@@ -105,14 +137,14 @@ export function queueRoutes(parts: QueueRouteParts): Operation[] {
         made: ['matched', 'changed'],
       },
       tag: TAG,
-      summary: 'Pause, resume, retry, drop or move what a filter matches',
+      summary: 'Pause, resume, retry, expire, drop or move what a filter matches',
       auth: WRITE,
       body: QUEUE_ACTION,
       answers: { 200: ACTION_RESULT },
       async handler({ params, caller, log }) {
         const action = params.oneOf('action', ACTIONS)
         if (action === undefined) throw new BadRequest('Missing mandatory parameter: action')
-        const filter = filterOf(params)
+        const filter = bodyFilter(params)
         const order = action === 'move' ? { action, pool: params.required('pool') } : { action }
         const dryRun = params.boolean('dry_run') ?? false
         const result = await runAction(parts, scope(caller), order, filter, dryRun)
@@ -123,35 +155,52 @@ export function queueRoutes(parts: QueueRouteParts): Operation[] {
   ]
 }
 
+const FILTER_PARAMS = {
+  domain: textParam('Sending domain'),
+  recipient_domain: textParam('Domain of recipients'),
+  provider: textParam('Display name of the provider'),
+  lane: textParam('Name of a lane'),
+  tag: textParam('Tag of the message'),
+  message_id: textParam('Message-Id'),
+  reason: textParam('Code of the reason'),
+  older_than: textParam('Accepted before: 30s, 10m, 2h or 1d ago'),
+}
+
+type GivenFilter = { readonly [Name in keyof typeof FILTER_PARAMS]?: string | undefined }
+
 /** @throws BadRequest without a filter, and for members that are unknown or not strings */
-function filterOf(params: Params): QueueFilter {
+function bodyFilter(params: Params): QueueFilter {
   const given = params.value('filter')
   if (!isPlainObject(given) || Object.keys(given).length === 0)
     throw new BadRequest('Missing mandatory parameter: filter')
-  const texts = new Map<string, string>()
   for (const [name, value] of Object.entries(given)) {
-    if (!Object.hasOwn(QUEUE_ACTION.fields.filter.fields, name))
-      throw new BadRequest(`Unknown filter: ${name.slice(0, 100)}`)
+    if (!Object.hasOwn(FILTER_PARAMS, name)) throw new BadRequest(`Unknown filter: ${name.slice(0, 100)}`)
     if (typeof value !== 'string' || value === '') throw invalidFormat(`filter.${name}`, jsonText(value))
-    texts.set(name, value)
   }
-  const age = texts.get('older_than')
-  return {
-    domain: texts.get('domain'),
-    recipientDomain: texts.get('recipient_domain'),
-    provider: texts.get('provider'),
-    lane: texts.get('lane'),
-    tag: texts.get('tag'),
-    messageId: texts.get('message_id'),
-    olderThanMs: age === undefined ? undefined : spanOf(age),
-  }
+  return filterOf(given as GivenFilter, 'filter.')
+}
+
+/** @param prefix of the names in a BadRequest */
+function filterOf(given: GivenFilter, prefix = ''): QueueFilter {
+  const {
+    domain,
+    recipient_domain: recipientDomain,
+    provider,
+    lane,
+    tag,
+    message_id: messageId,
+    reason,
+  } = given
+  const age = given.older_than
+  const olderThanMs = age === undefined ? undefined : spanOf(age, `${prefix}older_than`)
+  return { domain, recipientDomain, provider, lane, tag, messageId, reason, olderThanMs }
 }
 
 const UNIT_MS: Readonly<Record<string, number>> = { s: SECOND_MS, m: MINUTE_MS, h: HOUR_MS, d: DAY_MS }
 
 /** `30s`, `10m`, `2h` or `1d` in milliseconds. */
-function spanOf(text: string): number {
+function spanOf(text: string, name: string): number {
   const match = /^(\d{1,9})([smhd])$/.exec(text)
-  if (!match) throw invalidFormat('filter.older_than', text)
+  if (!match) throw invalidFormat(name, text)
   return Number(match[1]) * (UNIT_MS[match[2] as string] as number)
 }

@@ -25,8 +25,7 @@ const REASON = object('Why it has not been sent yet, or how it ended', {
   sentence: text('What it means'),
 })
 
-export type DeliveryView = Of<typeof DELIVERY>
-const DELIVERY = named('Delivery', 'One message to one recipient', {
+const DELIVERY_FIELDS = {
   id: text('Identifier of the delivery'),
   recipient: text('Mail address', { example: 'bob@example.com' }),
   state: oneOf('Where it is', [
@@ -46,8 +45,23 @@ const DELIVERY = named('Delivery', 'One message to one recipient', {
       text: text('Text of the reply'),
     }),
   ),
-})
+}
+export type DeliveryView = Of<typeof DELIVERY>
+const DELIVERY = named('Delivery', 'One message to one recipient', DELIVERY_FIELDS)
 export const DELIVERIES = pageOf('DeliveryPage', 'A page of deliveries', DELIVERY)
+
+export type QueuedDelivery = Of<typeof QUEUED_DELIVERY>
+const QUEUED_DELIVERY = named('QueuedDelivery', 'A delivery that is not done', {
+  ...DELIVERY_FIELDS,
+  account_id: text('Whose it is'),
+  domain: text('Sending domain', { example: 'example.com' }),
+  message_id: text('Message-Id without angle brackets'),
+})
+export const QUEUED_DELIVERIES = pageOf(
+  'QueuedDeliveryPage',
+  'A page of deliveries that are not done, oldest first',
+  QUEUED_DELIVERY,
+)
 
 export type Transcript = Of<typeof TRANSCRIPT>
 const TRANSCRIPT = named('Transcript', 'The SMTP dialogue of an attempt, without secrets', {
@@ -115,8 +129,12 @@ const LANE = named('Lane', 'What waits from one source address to one site', {
     object('The provider blocks the source address; null: it does not', {
       site: SITE,
       provider: PROVIDER,
-      state: oneOf('Whether it is tried again', ['closed', 'probing']),
-      reply: text('The reply that said so; only its codes for accounts other than the first'),
+      state: oneOf('Whether it is tried again; `listed`: it is on a blocklist of the provider', [
+        'closed',
+        'probing',
+        'listed',
+      ]),
+      reply: text('The reply that said so, or the lists; only its codes for accounts other than the first'),
       times: integer('Blocks in a row'),
       since: rfc3339('When it began'),
       until: rfc3339('When it is tried again'),
@@ -140,19 +158,22 @@ export const QUEUE_DOMAINS = object('Domains, most mail first', {
   recipient: list('By domain of recipients', QUEUE_DOMAIN),
 })
 
-export const ACTIONS = ['pause', 'resume', 'retry', 'drop', 'move'] as const
+export const ACTIONS = ['pause', 'resume', 'retry', 'expire', 'drop', 'move'] as const
+
+const QUEUE_FILTER = {
+  domain: optional(text('Sending domain')),
+  recipient_domain: optional(text('Domain of recipients')),
+  provider: optional(PROVIDER),
+  lane: optional(text('Name of a lane')),
+  tag: optional(text('Tag of the message')),
+  message_id: optional(text('Message-Id')),
+  reason: optional(text('Code of the reason', { example: 'deferred' })),
+  older_than: optional(text('Accepted before: 30s, 10m, 2h or 1d ago', { example: '2h' })),
+}
 
 export const QUEUE_ACTION = object('Action, filter and whether to count only', {
   action: oneOf('What to do', ACTIONS),
-  filter: object('Which deliveries: those that match all that is given, at least one member', {
-    domain: optional(text('Sending domain')),
-    recipient_domain: optional(text('Domain of recipients')),
-    provider: optional(PROVIDER),
-    lane: optional(text('Name of a lane')),
-    tag: optional(text('Tag of the message')),
-    message_id: optional(text('Message-Id')),
-    older_than: optional(text('Accepted before: 30s, 10m, 2h or 1d ago', { example: '2h' })),
-  }),
+  filter: object('Which deliveries: those that match all that is given, at least one member', QUEUE_FILTER),
   pool: optional(text('Pool to move to; needed for move')),
   dry_run: optional(flag('Count only', { default: false })),
 })
@@ -160,6 +181,25 @@ export type ActionResult = Of<typeof ACTION_RESULT>
 export const ACTION_RESULT = object('What was done', {
   matched: integer('Deliveries that the filter matches'),
   changed: integer('Deliveries that were changed'),
+})
+
+export type ContentHoldView = Of<typeof CONTENT_HOLD>
+const CONTENT_HOLD = named('ContentHold', 'Messages of the same content that the content check keeps', {
+  id: text('Identifier of the content'),
+  account_id: text('Account that sends it'),
+  domain: text('Sending domain', { example: 'example.com' }),
+  message_id: text('Message-Id of one of the messages; empty: it is gone'),
+  from: text('Its From'),
+  subject: text('Its subject'),
+  messages: integer('Messages that wait'),
+  reason: text('What was found', { example: 'score 15.3' }),
+  held_at: rfc3339('Since when the first waits'),
+})
+export const CONTENT_HOLDS = object('What the content check keeps', {
+  items: list('Contents, those that wait longest first', CONTENT_HOLD),
+})
+export const CONTENT_DECISION = object('What was decided on', {
+  messages: integer('Messages that waited; their deliveries follow within moments'),
 })
 
 const SITE_LIMITS = {

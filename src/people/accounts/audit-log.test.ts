@@ -1021,6 +1021,54 @@ function alertCalls(receiver: string): Planned[] {
       action: 'alert-setting.delete',
       subject: '{setting}',
     }),
+    ...channelCalls(receiver),
+  ]
+}
+
+function channelCalls(receiver: string): Planned[] {
+  const event_type = 'ip_listed'
+  const given = { event_type }
+  const workspace = { token: PLANTED, team_id: 'T1', team_name: 'Team' }
+  return [
+    plan(
+      'testAlertEmail',
+      'POST /v1/alerts/email/test',
+      { action: 'alert-email.test', subject: '', given },
+      {
+        json: { event_type, emails: ['ops@example.org'] },
+      },
+    ),
+    plan(
+      'testAlertWebhook',
+      'POST /v1/alerts/webhooks/test',
+      { action: 'alert-webhook.test', subject: '', given },
+      {
+        json: { event_type, url: `http://u:${PASSWORD}@${receiver}/alerts?token=${PLANTED}` },
+      },
+    ),
+    plan(
+      'testAlertSlack',
+      'POST /v1/alerts/slack/test',
+      { action: 'alert-slack.test', subject: '', given, status: 400 },
+      {
+        json: { event_type },
+      },
+    ),
+    plan(
+      'setSlackWorkspace',
+      'PUT /v1/alerts/settings/slack',
+      { action: 'slack-workspace.set', subject: '', given: { team_id: 'T1', team_name: 'Team' } },
+      { json: workspace },
+    ),
+    plan('deleteSlackWorkspace', 'DELETE /v1/alerts/settings/slack', {
+      action: 'slack-workspace.delete',
+      subject: '',
+    }),
+    plan('revokeSlackToken', 'DELETE /v1/alerts/slack/oauth', { action: 'slack-token.revoke', subject: '' }),
+    plan('resetAlertSigningKey', 'PUT /v1/alerts/settings/webhooks/signing_key', {
+      action: 'alert-signing-key.reset',
+      subject: '',
+    }),
   ]
 }
 

@@ -1,5 +1,6 @@
 /** Settings of received mail, and of what is checked about mail and addresses. */
 import { HOUR_MS } from '../../base/time/durations.ts'
+import { spamPoints } from './content-check.ts'
 import {
   dnsName,
   duration,
@@ -8,7 +9,6 @@ import {
   path,
   quoted,
   type Readers,
-  withoutBrackets,
   zonesOrOff,
 } from './parsers.ts'
 import { DEFAULT_RETRY_SCHEDULE_MS } from './sending.ts'
@@ -37,8 +37,6 @@ export function readReceiving(readers: Readers, checks: ConfigChecks) {
     placementWaitMs: setting('PLACEMENT_WAIT', duration, () => HOUR_MS),
     /** Validation asks receiving servers. Many networks forbid outgoing connections to port 25, and receivers dislike being asked. */
     validationSmtpProbe: setting('VALIDATION_SMTP_PROBE', flag, () => false),
-    /** Scores received mail; null: the service's own checks do. */
-    spamScorer: optional('SPAM_SCORER', spamScorer),
     /** With the own checks: points from which mail is spam. */
     spamThreshold: setting('SPAM_THRESHOLD', spamPoints, () => 5),
     /** With the own checks: DNS blocklists that clients are looked up in. */
@@ -74,26 +72,4 @@ function reportSender(text: string): string {
   const [, local, domain = ''] = /^([a-z0-9._+-]{1,64})@([^@]+)$/i.exec(text) ?? []
   if (local === undefined) throw new Error(`${quoted(text)} is not a mail address`)
   return `${local}@${dnsName(domain)}`
-}
-
-const SPAM_PORTS = { 'rspamd:': 11_333, 'spamd:': 783 } as const
-
-function spamScorer(text: string): { kind: 'rspamd' | 'spamd'; host: string; port: number } {
-  const url = URL.parse(text)
-  const isKnown = url?.protocol === 'rspamd:' || url?.protocol === 'spamd:'
-  if (!url || !isKnown || !url.hostname || url.username || !['', '/'].includes(url.pathname))
-    throw new Error(`${quoted(text)} is not rspamd://host:port or spamd://host:port`)
-  const protocol = url.protocol as keyof typeof SPAM_PORTS
-  return {
-    kind: protocol === 'rspamd:' ? 'rspamd' : 'spamd',
-    host: withoutBrackets(url.hostname),
-    port: Number(url.port || SPAM_PORTS[protocol]),
-  }
-}
-
-function spamPoints(text: string): number {
-  const points = Number(text)
-  if (!/^\d+(?:\.\d+)?$/.test(text) || points <= 0 || points > 1_000)
-    throw new Error(`${quoted(text)} is not a number of points up to 1000`)
-  return points
 }

@@ -234,6 +234,8 @@ test('an endless response is cut off at its limit and its status counts', async 
   const outcome = await client(t).send({ url: receiver.url })
   assert.equal(outcome.kind === 'answered' && outcome.status, 200)
   assert.equal(outcome.kind === 'answered' && outcome.body.byteLength, RESPONSE_MAX_BYTES)
+  const more = await client(t).send({ url: receiver.url, responseBytes: 3 * RESPONSE_MAX_BYTES })
+  assert.equal(more.kind === 'answered' && more.body.byteLength, 3 * RESPONSE_MAX_BYTES)
 })
 
 /** A hostile server's response, and the resulting failure. The clock is advanced by hand, so nothing waits. */

@@ -22,6 +22,7 @@ import { isIP, type LookupFunction, type Socket } from 'node:net'
 import { anyCidrContains, type Cidr, isPublicAddress, parseIp } from '../../base/net/ip.ts'
 import { Agent as HttpAgent, request as requestHttp } from '../../base/net/node-http.ts'
 import type { Clock, Timer } from '../../base/time/clock.ts'
+import { HOUR_MS, SECOND_MS } from '../../base/time/durations.ts'
 import type { Resolver } from '../../protocols/dns/resolver.ts'
 import { type Chunk, chunkSize, type LazyChunk } from '../../protocols/message/mime-message.ts'
 
@@ -35,6 +36,8 @@ export interface HttpRequest {
   /** Time limits, for larger bodies than a webhook's; default CONNECT_MAX_MS and TOTAL_MAX_MS. */
   connectMs?: number
   totalMs?: number
+  /** Of the response that are read; default RESPONSE_MAX_BYTES. */
+  responseBytes?: number
 }
 
 export type HttpOutcome =
@@ -47,7 +50,7 @@ export type HttpOutcome =
       contentType: string
       /** The field Retry-After as sent; empty without one. */
       retryAfter: string
-      /** At most RESPONSE_MAX_BYTES; the rest is not read. */
+      /** At most `responseBytes`; the rest is not read. */
       body: Buffer
       durationMs: number
     }
@@ -77,6 +80,15 @@ export const withAdvice = (fault: string): string =>
     : fault
 
 /**
+ * A field Retry-After (RFC 9110 §10.2.3: seconds, or a date) as milliseconds from now, from a second to an hour. Null: there is
+ * none, or none that can be read.
+ */
+export function retryAfterMs(text: string, now: number): number | null {
+  const ms = /^\d+$/.test(text) ? Number(text) * SECOND_MS : Date.parse(text) - now
+  return Number.isNaN(ms) ? null : Math.min(Math.max(ms, SECOND_MS), RETRY_AFTER_MAX_MS)
+}
+
+/**
  * Why no URL like this may be stored, to be called later; null: it may. A host that cannot be resolved now may be later, and
  * each call checks again.
  */
@@ -101,6 +113,7 @@ export interface HttpClientOptions {
 export const CONNECT_MAX_MS = 5_000
 export const TOTAL_MAX_MS = 10_000
 export const RESPONSE_MAX_BYTES = 64 * 1024
+const RETRY_AFTER_MAX_MS = HOUR_MS
 /** Servers and browsers do not accept much longer ones either. */
 export const URL_LENGTH_MAX = 2048
 /** One socket each; a tenth of the file descriptors that service managers commonly allow. */
@@ -198,7 +211,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
       if (body === undefined || body instanceof Uint8Array) outgoing.end(body)
       else void sendPieces(body, outgoing)
       const response = await Promise.race([answered, broken, limits.over])
-      const bytes = await Promise.race([readBody(response), limits.over])
+      const bytes = await Promise.race([readBody(response, request.responseBytes), limits.over])
       // The response may come before all of the request is sent; the connection cannot be used again then.
       complete = response.complete && outgoing.writableEnded
       return {
@@ -301,15 +314,15 @@ function writableAgain(outgoing: ClientRequest): Promise<void> {
 }
 
 /** Reads the body up to its limit; the connection of a longer one is closed. */
-async function readBody(response: IncomingMessage): Promise<Buffer> {
+async function readBody(response: IncomingMessage, most = RESPONSE_MAX_BYTES): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of response as AsyncIterable<Buffer>) {
     chunks.push(chunk)
     size += chunk.byteLength
-    if (size >= RESPONSE_MAX_BYTES) break
+    if (size >= most) break
   }
-  return Buffer.concat(chunks).subarray(0, RESPONSE_MAX_BYTES)
+  return Buffer.concat(chunks).subarray(0, most)
 }
 
 interface Limits {

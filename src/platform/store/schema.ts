@@ -53,6 +53,9 @@ export interface AlertSettingRow {
   id: string; account_id: string; event_type: string; channel: string; settings_sealed: Uint8Array
   created_at: number
 }
+export interface AlertSlackRow {
+  account_id: string; workspace_sealed: Uint8Array; updated_at: number
+}
 export interface AlertRow {
   id: string; account_id: string; name: string; description: string; account_group: string | null
   metric: string; comparator: string; limit_text: string; dimension: string; channels_json: string
@@ -73,6 +76,20 @@ export interface AuditRow {
   detail_json: string; created_at: number; request_id: string | null; parent_account_id: string | null
   status: number | null; user_id: string | null
 }
+export interface BlocklistCheckRow {
+  list: string; subject: string; checked_at: number | null; next_at: number; listed_since: number | null
+  listed_at: number | null; code: string; misses: number
+}
+export interface BlocklistEventRow {
+  id: string; account_id: string; kind: 'ip' | 'domain'; subject: string; list: string
+  event: 'listed' | 'delisted'; created_at: number
+}
+export interface BlocklistStateRow {
+  list: string; kind: 'ipv4' | 'ipv6' | 'domain'; fault: string; checked_at: number
+}
+export interface BlocklistUserRow {
+  list: string; site: string; provider: string; seen_at: number
+}
 export interface CallerAddressRow {
   account_id: string; address: string; description: string; created_at: number
 }
@@ -86,6 +103,13 @@ export interface ClassifiedFailureRow {
   id: number; account_id: string; domain_name: string; recipient_domain: string; provider: string
   sending_ip: string | null; tags_json: string | null; rule_id: string; entity: string; category: string
   severity: 'PERMANENT' | 'TEMPORARY'; critical: Flag; sample: string; failed_at: number
+}
+export interface ContentCheckRow {
+  account_id: string; hour: number; domain_name: string; checked: number; bad: number
+}
+export interface ContentHoldRow {
+  message_pk: string; digest: string; account_id: string; domain_name: string; reason: string; held_at: number
+  decision: string | null; decided_at: number | null
 }
 export interface CountedBounceRow {
   event_id: string; domain_id: string; address: string; severity: 'hard' | 'soft'; bounced_at: number
@@ -159,8 +183,8 @@ export interface DomainRow {
   message_ttl_seconds: number; archive_to: string | null; mailfrom_host: string; dkim_authority: string
   created_at: number; signing_authority: string | null; dkim_unverified: Flag; verified: Flag
   tracking_valid: Flag; sending_ips_json: string | null; sending_pool_id: string | null
-  dynamic_pool_id: string | null; return_path_valid: Flag; mta_sts: 'off' | 'testing' | 'enforce' | 'none'
-  mta_sts_max_age: number
+  dynamic_pool_id: string | null; return_path_valid: Flag; cfbl_address: Flag; feedback_id: Flag
+  mta_sts: 'off' | 'testing' | 'enforce' | 'none'; mta_sts_max_age: number
 }
 export interface DynamicPoolDomainRow {
   domain_id: string; account_id: string; owner_id: string; name: string; band: string; registered_at: number
@@ -239,6 +263,15 @@ export interface FigureRow {
 export interface ForwardedCopyRow {
   mail: string; address: string; expires_at: number
 }
+export interface GmailDayRow {
+  domain_id: string; day: number; spam_rate: number | null; spf_rate: number | null; dkim_rate: number | null
+  dmarc_rate: number | null; tls_rate: number | null; error_rate: number | null; errors_json: string
+  loops_json: string
+}
+export interface GmailDomainRow {
+  domain_id: string; compliance_json: string; read_through: number | null; read_at: number
+  failure: string | null
+}
 export interface GreylistRow {
   key: string; since_at: number; expires_at: number
 }
@@ -260,7 +293,7 @@ export interface InstallationRow {
 }
 export interface IpBlockRow {
   ip: string; site: string; provider: string; reply: string; since_at: number; until_at: number
-  pause_ms: number; times: number; cleared_at: number | null
+  pause_ms: number; times: number; cleared_at: number | null; listed_by: string | null
 }
 export interface IpChangeRow {
   id: number; version: number
@@ -337,6 +370,13 @@ export interface MessageRow {
   summary_json: string; options_json: string; content_kind: string; content: Uint8Array | null
   content_blob: string | null; blobs_json: string; created_at: number
 }
+export interface MonitoredDomainRow {
+  account_id: string; name: string; is_removed: Flag; txt_record: string; verified_at: number | null
+  next_look_at: number | null; looked_until: number | null; created_at: number
+}
+export interface MonitoredIpRow {
+  account_id: string; ip: string; ip_pool: string; description: string; is_removed: Flag; created_at: number
+}
 export interface MtaStsPolicyRow {
   domain: string; policy_id: string; policy_text: string; expires_at: number
 }
@@ -404,6 +444,11 @@ export interface RelayRow {
 export interface RemovedUsageRow {
   account_id: string; domain_id: string; month_at: number; accepted: number
 }
+export interface ReputationSourceRow {
+  name: string; settings_json: string; secrets_sealed: Uint8Array; revision: number; created_at: number
+  updated_at: number; read_through: number | null; read_at: number | null; next_at: number; failures: number
+  failing_since: number | null; failed_at: number | null; failure: string | null
+}
 export interface RoutePostRow {
   id: string; account_id: string; domain_id: string; message_pk: string; recipient: string; kind: string
   url_sealed: Uint8Array; created_at: number
@@ -439,6 +484,13 @@ export interface SharedIpExclusionRow {
 }
 export interface SizeSampleRow {
   node: string; at: number; kind: string; bytes: number; row_count: number
+}
+export interface SndsBlockRow {
+  first_ip: string; last_ip: string; detail: string
+}
+export interface SndsDayRow {
+  ip: string; day: number; recipients: number; filter_result: string; complaint_rate: string
+  trap_hits: number; trap_period: string
 }
 export interface SnsTopicRow {
   arn: string; token: string; created_at: number; confirmed_at: number | null; subscription_at: number
@@ -533,44 +585,47 @@ export interface Schema {
   account_tags: AccountTagRow; account_webhooks: AccountWebhookRow
   accounts: WithDefaults<AccountRow, 'status' | 'features_json' | 'updated_at'>; acme_accounts: AcmeAccountRow
   acme_challenges: AcmeChallengeRow; alert_hits: AlertHitRow; alert_notices: AlertNoticeRow
-  alert_settings: AlertSettingRow; alerts: AlertRow; api_keys: ApiKeyRow; archive_outbox: ArchiveOutboxRow
-  audit: AuditRow; caller_addresses: CallerAddressRow; certificates: CertificateRow
-  classified_failures: WithDefaults<ClassifiedFailureRow, 'id'>; counted_bounces: CountedBounceRow
-  counted_visits: CountedVisitRow; credentials: CredentialRow; deliveries: DeliveryRow
-  delivery_overrides: DeliveryOverrideRow; delivery_reports: DeliveryReportRow
-  disabled_queues: DisabledQueueRow; dkim_keys: DkimKeyRow; dmarc_policies: DmarcPolicyRow
-  dmarc_reports: DmarcReportRow; dmarc_results: DmarcResultRow; domain_deletions: DomainDeletionRow
-  domain_dns: DomainDnsRow; domain_ips: DomainIpRow; domain_report_totals: DomainReportTotalRow
-  domain_reports: DomainReportRow; domain_webhooks: DomainWebhookRow; domains: DomainRow
-  dynamic_pool_domains: DynamicPoolDomainRow; dynamic_pool_history: DynamicPoolHistoryRow
-  dynamic_pool_members: DynamicPoolMemberRow; dynamic_pool_tasks: DynamicPoolTaskRow
-  dynamic_pools: DynamicPoolRow; event_followers: EventFollowerRow
+  alert_settings: AlertSettingRow; alert_slack: AlertSlackRow; alerts: AlertRow; api_keys: ApiKeyRow
+  archive_outbox: ArchiveOutboxRow; audit: AuditRow; blocklist_checks: BlocklistCheckRow
+  blocklist_events: BlocklistEventRow; blocklist_states: BlocklistStateRow; blocklist_users: BlocklistUserRow
+  caller_addresses: CallerAddressRow; certificates: CertificateRow
+  classified_failures: WithDefaults<ClassifiedFailureRow, 'id'>; content_checks: ContentCheckRow
+  content_holds: ContentHoldRow; counted_bounces: CountedBounceRow; counted_visits: CountedVisitRow
+  credentials: CredentialRow; deliveries: DeliveryRow; delivery_overrides: DeliveryOverrideRow
+  delivery_reports: DeliveryReportRow; disabled_queues: DisabledQueueRow; dkim_keys: DkimKeyRow
+  dmarc_policies: DmarcPolicyRow; dmarc_reports: DmarcReportRow; dmarc_results: DmarcResultRow
+  domain_deletions: DomainDeletionRow; domain_dns: DomainDnsRow; domain_ips: DomainIpRow
+  domain_report_totals: DomainReportTotalRow; domain_reports: DomainReportRow
+  domain_webhooks: DomainWebhookRow; domains: DomainRow; dynamic_pool_domains: DynamicPoolDomainRow
+  dynamic_pool_history: DynamicPoolHistoryRow; dynamic_pool_members: DynamicPoolMemberRow
+  dynamic_pool_tasks: DynamicPoolTaskRow; dynamic_pools: DynamicPoolRow; event_followers: EventFollowerRow
   event_index: WithDefaults<EventIndexRow, 'seq' | 'segment'>; event_index_place: EventIndexPlaceRow
   event_keys: WithDefaults<EventKeyRow, 'seq'>; event_segments: WithDefaults<EventSegmentRow, 'segment'>
   event_tag_keys: EventTagKeyRow; event_tags: EventTagRow; events: WithDefaults<EventRow, 'seq' | 'tx'>
   feature_usage: FeatureUsageRow; figure_packs: FigurePackRow; figure_places: FigurePlaceRow
   figure_scopes: WithDefaults<FigureScopeRow, 'no' | 'pairs_since'>; figures: FigureRow
-  forwarded_copies: ForwardedCopyRow; greylist: GreylistRow; idempotency_keys: IdempotencyKeyRow
-  inbox: InboxRow; inbox_faults: InboxFaultRow; installation: InstallationRow; ip_blocks: IpBlockRow
-  ip_changes: IpChangeRow; ip_names: IpNameRow; ip_pool_delegations: IpPoolDelegationRow
-  ip_pool_members: IpPoolMemberRow; ip_pools: IpPoolRow; ip_tasks: IpTaskRow
-  ip_warmup_providers: IpWarmupProviderRow; ip_warmups: IpWarmupRow; ips: IpRow; jobs: JobRow
-  list_expansions: ListExpansionRow; list_members: ListMemberRow; list_uploads: ListUploadRow; lists: ListRow
-  login_links: LoginLinkRow; login_places: LoginPlaceRow; message_limits: MessageLimitRow
-  messages: MessageRow; mta_sts_policies: MtaStsPolicyRow; nodes: NodeRow; oidc_sign_ins: OidcSignInRow
+  forwarded_copies: ForwardedCopyRow; gmail_days: GmailDayRow; gmail_domains: GmailDomainRow
+  greylist: GreylistRow; idempotency_keys: IdempotencyKeyRow; inbox: InboxRow; inbox_faults: InboxFaultRow
+  installation: InstallationRow; ip_blocks: IpBlockRow; ip_changes: IpChangeRow; ip_names: IpNameRow
+  ip_pool_delegations: IpPoolDelegationRow; ip_pool_members: IpPoolMemberRow; ip_pools: IpPoolRow
+  ip_tasks: IpTaskRow; ip_warmup_providers: IpWarmupProviderRow; ip_warmups: IpWarmupRow; ips: IpRow
+  jobs: JobRow; list_expansions: ListExpansionRow; list_members: ListMemberRow; list_uploads: ListUploadRow
+  lists: ListRow; login_links: LoginLinkRow; login_places: LoginPlaceRow; message_limits: MessageLimitRow
+  messages: MessageRow; monitored_domains: MonitoredDomainRow; monitored_ips: MonitoredIpRow
+  mta_sts_policies: MtaStsPolicyRow; nodes: NodeRow; oidc_sign_ins: OidcSignInRow
   outgoing_leases: OutgoingLeaseRow; outgoing_posts: OutgoingPostRow; past_deliveries: PastDeliveryRow
   past_messages: PastMessageRow; placement_seeds: PlacementSeedRow; placement_tests: PlacementTestRow
   public_keys: PublicKeyRow; recovery_codes: RecoveryCodeRow; relay_days: RelayDayRow
   relay_rules: RelayRuleRow; relay_tokens: RelayTokenRow; relays: RelayRow; removed_usage: RemovedUsageRow
-  route_posts: RoutePostRow; routes: RouteRow; sandbox_mails: SandboxMailRow
-  sandbox_recipients: SandboxRecipientRow; seed_lists: SeedListRow; sender_security: SenderSecurityRow
-  sessions: SessionRow; shared_ip_exclusions: SharedIpExclusionRow; size_samples: SizeSampleRow
-  sns_topics: SnsTopicRow; suppression_imports: SuppressionImportRow
-  suppression_policies: SuppressionPolicyRow; suppressions: SuppressionRow; tags: TagRow
-  template_versions: TemplateVersionRow; templates: TemplateRow; tls_reports: TlsReportRow
-  tls_results: TlsResultRow; tracking_links: TrackingLinkRow; tracking_settings: TrackingSettingsRow
-  transcripts: TranscriptRow; unsubscribe_tags: UnsubscribeTagRow; user_identities: UserIdentityRow
-  user_places: UserPlaceRow; user_tokens: UserTokenRow; users: UserRow
+  reputation_sources: ReputationSourceRow; route_posts: RoutePostRow; routes: RouteRow
+  sandbox_mails: SandboxMailRow; sandbox_recipients: SandboxRecipientRow; seed_lists: SeedListRow
+  sender_security: SenderSecurityRow; sessions: SessionRow; shared_ip_exclusions: SharedIpExclusionRow
+  size_samples: SizeSampleRow; snds_blocks: SndsBlockRow; snds_days: SndsDayRow; sns_topics: SnsTopicRow
+  suppression_imports: SuppressionImportRow; suppression_policies: SuppressionPolicyRow
+  suppressions: SuppressionRow; tags: TagRow; template_versions: TemplateVersionRow; templates: TemplateRow
+  tls_reports: TlsReportRow; tls_results: TlsResultRow; tracking_links: TrackingLinkRow
+  tracking_settings: TrackingSettingsRow; transcripts: TranscriptRow; unsubscribe_tags: UnsubscribeTagRow
+  user_identities: UserIdentityRow; user_places: UserPlaceRow; user_tokens: UserTokenRow; users: UserRow
   validation_addresses: ValidationAddressRow; validation_jobs: ValidationJobRow
   validation_probes: ValidationProbeRow; webhook_attempts: WebhookAttemptRow
   webhook_changes: WebhookChangeRow

@@ -3,6 +3,7 @@ import type { Area } from '../../area.ts'
 import type { Core } from '../../core.ts'
 import type { MessagesArea } from '../../mail/messages/area.ts'
 import type { PostQueue } from '../../platform/posts/post-queue.ts'
+import type { ContentCheckArea } from '../../sending/content-check/area.ts'
 import type { SigningKeys } from '../../sending/domains/keys/signing-keys.ts'
 import type { ListsArea } from '../../sending/lists/area.ts'
 import { createForwardedCopies } from './forward/forwarded-copies.ts'
@@ -22,11 +23,12 @@ interface RoutesUses {
   lists: Pick<ListsArea, 'store' | 'listDomains'>
   signingKeys: SigningKeys
   queue: PostQueue
+  scanners: ContentCheckArea['scanners']
   /** Of mail that is checked here; undefined: nobody wants to know. */
   observe: FindingObserver | undefined
 }
 
-export function routesArea(core: Core, { messages, lists, signingKeys, queue, observe }: RoutesUses): Area {
+export function routesArea(core: Core, { messages, lists, signingKeys, queue, scanners, observe }: RoutesUses): Area {
   const { config, store, sealer, clock, log, httpClient: client } = core
   const { hostname, headerPrefix, headerPrefixAliases, acceptUnrouted, storageUrl } = config
   const table = createRouteStore(store, sealer)
@@ -51,7 +53,8 @@ export function routesArea(core: Core, { messages, lists, signingKeys, queue, ob
       signingKeys,
       received: messages.received,
       check: createMailCheck({ resolver: core.resolver, hostname, clock, log, observe }),
-      score: createSpamScorer(core),
+      score: createSpamScorer({ ...core, scanners }),
+      virus: scanners.virus,
       hostname,
       headerPrefix,
       headerPrefixAliases,

@@ -1,6 +1,6 @@
 /**
- * SPF, DKIM, ARC and DMARC of a received mail, by mailauth with the service's own resolver. Time, lookups and signatures are
- * bounded. A check that cannot be made is no reason to refuse the mail: its result says so.
+ * SPF, DKIM, ARC and DMARC (RFC 9989) of a received mail, by mailauth with the service's own resolver. Time, lookups and
+ * signatures are bounded. A check that cannot be made is no reason to refuse the mail: its result says so.
  */
 import { Readable } from 'node:stream'
 import { domainToASCII } from 'node:url'
@@ -49,7 +49,7 @@ export interface AuthorCheck {
   isProven: boolean
   /** A look-up failed: another attempt may prove more. */
   isUnsure: boolean
-  /** What the domain asks receivers to do with mail that it has not sent (RFC 7489 §6.3); null: unknown. */
+  /** What the domain asks receivers to do with mail that it has not sent (RFC 9989 §4.7); null: unknown. */
   policy: 'none' | 'quarantine' | 'reject' | null
   /** A signature counts only if it is of exactly that domain, `adkim=s`. */
   isStrict: boolean
@@ -162,7 +162,8 @@ function authorOf({ dmarc, spf, dkim }: Result): AuthorCheck {
     found === 'pass' &&
     (dmarc.alignment.spf.result !== undefined ||
       (dmarc.alignment.dkim.result !== undefined && !dmarc.alignment.dkim.underSized)) &&
-    // The public suffix list, which alignment goes by, takes some hosts' tenants for one owner (decision 129).
+    // Alignment goes by the tree walk (RFC 9989 §4.10), which takes all tenants of a host with a record for one owner, as
+    // long as it has no psd=y. Here strangers must not prove an author (decision 129).
     passed.some(isOfAuthor)
   const withoutRecord =
     found === 'none' &&

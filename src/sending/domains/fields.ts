@@ -164,6 +164,8 @@ export const FIELDS = {
   ),
   requireTls: toggle('require_tls', 'Deliver over TLS only'),
   skipVerification: toggle('skip_verification', 'Do not verify certificates'),
+  cfblAddress: toggle('cfbl_address', 'Bulk mail asks receivers for complaints by fbl@ (RFC 9477)'),
+  feedbackId: toggle('feedback_id', "Bulk mail has Gmail's Feedback-ID"),
   archiveTo: setting(
     column('archive_to', null),
     'http(s) URL that gets a copy of delivered mail; empty or absent: none',
@@ -174,7 +176,7 @@ export const FIELDS = {
     { by: 'update', isExtended: true },
     setting(
       column('mta_sts', 'off'),
-      'MTA-STS policy that is published for the domain: its mail hosts for testing or to be enforced, none, or no policy (domains.md rule 27)',
+      'MTA-STS policy that is published for the domain: its mail hosts for testing or to be enforced, none, or no policy (domains.md rule 28)',
       (about) => optional(oneOf(about, MTA_STS_MODES)),
       (about) => choiceParam(about, MTA_STS_MODES),
     ),

@@ -25,7 +25,8 @@ const OPEN: RelayView['state'] = { word: 'open', why: null, since: null, until: 
 export function createRelayStates({ known, blocks, overrides, days, tokens, engineRelays }: StateParts) {
   function stateOf(site: string): RelayView['state'] {
     const block = blocks.find(ANY_ADDRESS, site)
-    if (block === null) return OPEN
+    // No blocklist has a relay's name.
+    if (block === null || block.state === 'listed') return OPEN
     const { state: word, reply: why, since_at, until_at, times } = block
     return { word, why, since: isoTime(since_at), until: isoTime(until_at), times }
   }

@@ -5,6 +5,7 @@ import { classifyAddress } from '../../base/net/ip.ts'
 import { BadRequest } from '../../base/process/errors.ts'
 import { confidentialUrl, hostName } from '../../platform/config/parsers.ts'
 import type { DeliveryMode } from '../../platform/config/sending.ts'
+import type { OAuthLogin } from '../../platform/posts/oauth/token-request.ts'
 import type { RelayRow } from '../../platform/store/schema.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
 import { AddressSyntaxError, bareAddress, parseMailbox } from '../../protocols/mime/address.ts'
@@ -12,16 +13,6 @@ import { DIRECT, type GivenRelay, type RelayView } from './shapes.ts'
 
 type Tls = RelayView['tls']
 type Mechanism = NonNullable<RelayView['login']>['mechanism']
-type OAuthView = NonNullable<NonNullable<RelayView['login']>['oauth']>
-
-/** Where access tokens of a login come from. Secrets are sealed (`openSecret`). */
-export interface OAuthLogin {
-  tokenUrl: string
-  clientId: string
-  scope: string | null
-  grant: OAuthView['grant']
-  clientAuth: OAuthView['client_auth']
-}
 
 /** How the access tokens of a login are. */
 export interface TokenState {

@@ -150,7 +150,7 @@ const ALLOWLIST: KindTraits<Of<typeof ALLOWED>, Of<typeof ALLOWED_ADDED>, Of<typ
     reason: textParam('Why it is there'),
     ...CREATED,
   },
-  columns: { all: ['address', 'domain', 'reason'], needed: ['address', 'domain'] },
+  columns: { all: ['address', 'domain', 'reason', 'created_at'], needed: ['address', 'domain'] },
   view: (record) => ({
     type: allowType(record.address),
     value: record.address,
@@ -166,6 +166,20 @@ const ALLOWLIST: KindTraits<Of<typeof ALLOWED>, Of<typeof ALLOWED_ADDED>, Of<typ
   removed: (value) => ({ message: 'Allowlist address/domain has been removed', value }),
   cleared: 'Allowlist addresses/domains for this domain have been removed',
   unknown: 'Address/Domain not found in allowlist table',
+}
+
+/** A record as a row of a CSV file that an import takes; `columns` are those of its kind. */
+export function csvRow(columns: readonly string[], record: StoredRecord): string[] {
+  const isDomain = columns.includes('domain') && allowType(record.address) === 'domain'
+  const values: Record<string, string> = {
+    [isDomain ? 'domain' : 'address']: record.address,
+    code: record.code,
+    error: record.detail,
+    reason: record.detail,
+    tags: record.tags.join(),
+    created_at: time(record),
+  }
+  return columns.map((name) => values[name] ?? '')
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: each kind has answers of its own

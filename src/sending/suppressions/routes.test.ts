@@ -538,3 +538,39 @@ test('the four lists over HTTP', async (t) => {
     }
   })
 })
+
+test('each list as a CSV file, which makes the same list when it is imported', async (t) => {
+  const service = await startTestService(t)
+  const path = (kind: string, rest = '') => `/v3/${service.domain}/${kind}${rest}`
+  const created_at = 'Thu, 05 Mar 2026 10:00:00 UTC'
+  const given: Record<string, object[]> = {
+    // A spreadsheet would run the first address and the text.
+    bounces: [
+      { address: '+odd@example.com', code: '552', error: '=1+1, "full"', created_at },
+      { address: 'b@example.com', created_at },
+    ],
+    complaints: [{ address: 'c@example.com', created_at }],
+    unsubscribes: [{ address: 'd@example.com', tags: ['news', 'offers'], created_at }],
+    whitelists: [
+      { address: 'e@example.com', reason: 'ours', created_at },
+      { domain: 'example.net', created_at },
+    ],
+  }
+  for (const [kind, records] of Object.entries(given)) {
+    assert.equal((await service.call('POST', path(kind), { json: records })).status, 200)
+    const items = async () => (await service.call('GET', path(kind))).body.items as unknown[]
+    const before = await items()
+    const file = await service.call('GET', path(kind), { headers: { accept: 'text/csv' } })
+    assert.match(file.headers.get('content-type') ?? '', /^text\/csv/)
+    assert.equal((await service.call('DELETE', path(kind))).status, 200)
+    const form = { file: new File([file.text], `${kind}.csv`) }
+    assert.equal((await service.call('POST', path(kind, '/import'), { form })).status, 202)
+    await eventually(`${kind} imported`, async () => (await items()).length === before.length)
+    assert.deepEqual(await items(), before)
+  }
+  const some = await service.call('GET', path('bounces', '?term=b'), { headers: { accept: 'text/csv' } })
+  assert.deepEqual(some.text.replace('\uFEFF', '').split('\r\n').slice(0, 2), [
+    'address,code,error,created_at',
+    'b@example.com,550,,"Thu, 05 Mar 2026 10:00:00 UTC"',
+  ])
+})

@@ -1,8 +1,8 @@
 /** The four lists over HTTP (suppressions.md); each operation is written once and registered for every kind. */
 
-import { described, either, message } from '../../base/shape.ts'
+import { described, either, media, message } from '../../base/shape.ts'
 import type { Actor } from '../../people/accounts/audit-log.ts'
-import { jsonReply } from '../../platform/http/answer/reply.ts'
+import { csvReply, jsonReply, prefersCsv } from '../../platform/http/answer/reply.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import type { BodyLimit } from '../../platform/http/request/body.ts'
 import {
@@ -22,7 +22,7 @@ import type { Chunk } from '../../protocols/message/mime-message.ts'
 import type { Domain } from '../domains/domain.ts'
 import { type DomainDirectory, ownDomain } from '../domains/names/directory.ts'
 import type { GivenRecord } from './given-records.ts'
-import { KINDS, type KindTraits } from './kinds.ts'
+import { csvRow, KINDS, type KindTraits } from './kinds.ts'
 import type { PageQuery, Suppressions } from './service.ts'
 
 interface SuppressionRouteParts {
@@ -85,11 +85,22 @@ function operationsOf<V, A, R>(traits: KindTraits<V, A, R>, parts: SuppressionRo
       method: 'GET',
       id: `list${name}`,
       summary: `List ${noun} of a domain by address`,
+      description: 'With `Accept: text/csv` the whole list as a file that an import takes.',
       params: LIST_PARAMS,
-      answers: { 200: pageOf(traits.pageName, 'A page, by address', traits.record) },
-      async handler({ input, path, caller }) {
+      answers: {
+        200: [
+          pageOf(traits.pageName, 'A page, by address', traits.record),
+          media('text/csv', 'The whole list as a file, for `Accept: text/csv`'),
+        ],
+      },
+      async handler({ input, path, caller, headers }) {
         const domain = await domainOf(path, caller)
         const page = pageQuery(input())
+        if (prefersCsv(headers.accept)) {
+          // One column for tags: the other is another spelling of it.
+          const columns = traits.columns.all.filter((column) => column !== 'tag')
+          return csvReply(`${kind}.csv`, columns, csvRows(suppressions, domain, kind, page.prefix, columns))
+        }
         const records = await suppressions.list(domain, kind, page)
         const paging = pivotPaging({
           baseUrl: parts.baseUrl,
@@ -195,6 +206,26 @@ const aliasesOf = ({ aliases }: KindTraits, rest: string) =>
   aliases.map((alias) => `/v3/{domain_name}/${alias}${rest}`)
 
 /** `next` and `previous` without a pivot are the first page. */
+async function* csvRows(
+  suppressions: Suppressions,
+  domain: Domain,
+  kind: SuppressionKind,
+  prefix: string,
+  columns: readonly string[],
+): AsyncGenerator<string[]> {
+  for (let pivot: string | undefined; ; ) {
+    const records = await suppressions.list(domain, kind, {
+      direction: 'forward',
+      pivot,
+      limit: PAGE_SIZE_MAX,
+      prefix,
+    })
+    for (const record of records) yield csvRow(columns, record)
+    if (records.length < PAGE_SIZE_MAX) return
+    pivot = records.at(-1)?.address
+  }
+}
+
 function pageQuery({ limit, page, address, p, term }: InputOf<typeof LIST_PARAMS>): Omit<PageQuery, 'now'> {
   const pivot = page === 'next' || page === 'previous' ? (address ?? p) : undefined
   const backward = page === 'last' || (page === 'previous' && pivot !== undefined)

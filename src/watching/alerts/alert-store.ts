@@ -147,7 +147,7 @@ function removeHits(source: string): Statement[] {
 
 /** Removes everything that an account has here. */
 export const accountStatements = (accountId: string): Statement[] =>
-  ['alert_notices', 'alert_settings', 'alert_hits', 'alerts'].map((table) => ({
+  ['alert_notices', 'alert_settings', 'alert_slack', 'alert_hits', 'alerts'].map((table) => ({
     sql: `DELETE FROM ${table} WHERE account_id = ?`,
     values: [accountId],
   }))

@@ -197,10 +197,11 @@ test('settings of channels are kept under both paths, and a webhook is tried fir
 
   const mail = { event_type: 'ip_listed', channel: 'email', settings: { emails: ['OPS@example.org'] } }
   const changed = await service.call('PUT', `/v1/alerts/settings/${id}`, { json: mail })
-  assert.deepEqual(changed.body, { id, ...mail, settings: { emails: ['ops@example.org'] } })
+  const updated = { id, ...mail, settings: { emails: ['ops@example.org'] } }
+  assert.deepEqual(changed.body, { message: 'Alert setting updated', ...updated })
   const list = async () => (await service.call('GET', '/v1/alerts/settings')).body
   const { events, webhooks, slack } = await list()
-  assert.deepEqual([events, slack], [[changed.body], {}])
+  assert.deepEqual([events, slack], [[updated], {}])
   const { body } = await service.call('GET', '/v5/accounts/http_signing_key')
   assert.equal(webhooks.signing_key, body.http_signing_key)
   assert.equal((await service.call('DELETE', `/v1/alerts/settings/events/${id}`)).status, 200)

@@ -13,11 +13,14 @@ import type { BouncesArea } from '../../receiving/bounces/area.ts'
 import type { CertificatesArea } from '../../sending/certificates/area.ts'
 import type { Blocks } from '../../sending/ips/blocks/blocks.ts'
 import type { RelaysArea } from '../../sending/relays/area.ts'
+import type { BlocklistsArea } from '../blocklists/area.ts'
 import type { Figures } from '../metrics/figures.ts'
+import type { ReputationFindings } from '../reputation/findings.ts'
 import type { WebhooksArea } from '../webhooks/area.ts'
-import { readSigningKey } from '../webhooks/signing-key.ts'
+import { readSigningKey, regenerateSigningKey, signingKeysOf } from '../webhooks/signing-key.ts'
 import { OWN_PREFIX } from './alert.ts'
 import { accountStatements, createAlertStore } from './alert-store.ts'
+import { channelRoutes } from './channel-routes.ts'
 import { createHits } from './hits.ts'
 import { createMailNotices, postNoticeKinds } from './notice-sending.ts'
 import { createEventNotices, type EventNotices, POST_KINDS } from './notices.ts'
@@ -30,9 +33,11 @@ import { dueMailCheck } from './own/due-mail.ts'
 import { failingEndpointsCheck } from './own/failing-endpoints.ts'
 import { type OwnCheck, ownCheckJob, ownCheckRoutes } from './own/own-check.ts'
 import { providerRefusalsCheck } from './own/provider-refusals.ts'
+import { reputationChecks } from './own/provider-reputation.ts'
 import { relayLoginsCheck } from './own/relay-logins.ts'
 import { alertRoutes, alertSettingRoutes } from './routes.ts'
 import { createAlertSettings } from './settings.ts'
+import { createSlack } from './slack.ts'
 import { createThresholdChecks } from './threshold-checks.ts'
 
 export interface AlertsArea extends Area {
@@ -49,6 +54,8 @@ interface AlertsUses {
   delivery: Pick<Delivery, 'progressOf'>
   blocks: Pick<Blocks, 'list'>
   relays: Pick<RelaysArea, 'failingLogins'>
+  reputation: ReputationFindings
+  blocklists: Pick<BlocklistsArea, 'listings'>
   sendMail: SystemMail
   /** Null: alerts on rates are not judged. */
   figures: Figures | null
@@ -61,9 +68,13 @@ export function alertsArea(core: Core, uses: AlertsUses): AlertsArea {
   const hits = createHits(store)
   const settings = createAlertSettings(store, sealer)
   const mail = createMailNotices({ store, clock, log, sendMail: uses.sendMail })
-  const notices = { settings, userDirectory: uses.userDirectory, posts, clock, changed: () => mail.wake() }
+  const slack = createSlack({ store, sealer, client, apiUrl: config.slackApiUrl })
+  const notices = {
+    ...{ settings, userDirectory: uses.userDirectory, posts, slackUrl: config.slackApiUrl, clock },
+    changed: () => mail.wake(),
+  }
   const kinds = postNoticeKinds({
-    ...{ store, sealer, clock, settings, headerPrefix: config.headerPrefix },
+    ...{ store, sealer, clock, settings, slack, headerPrefix: config.headerPrefix },
     scheduleMs: config.webhookScheduleMs,
   })
   posts.addKind(POST_KINDS.webhook, kinds.webhook)
@@ -83,10 +94,14 @@ export function alertsArea(core: Core, uses: AlertsUses): AlertsArea {
     operations: [
       ...alertRoutes({ alerts, hits, accounts, clock }),
       ...alertSettingRoutes({
-        settings,
-        client,
-        clock,
+        ...{ settings, slack, client, clock },
         signingKey: (accountId) => readSigningKey(store, sealer, accountId),
+      }),
+      ...channelRoutes({
+        ...{ settings, slack, client, clock, headerPrefix: config.headerPrefix, baseUrl: config.publicUrl },
+        sendMail: uses.sendMail,
+        signingKeys: (accountId) => signingKeysOf(store, sealer, accountId),
+        resetSigningKey: (accountId) => regenerateSigningKey(store, sealer, accountId),
       }),
       ...ownCheckRoutes({ checks, firstAccountId, triggered: triggeredOwn }),
     ],
@@ -104,8 +119,8 @@ export function alertsArea(core: Core, uses: AlertsUses): AlertsArea {
 /** In the order in which a person should look at them. */
 function ownChecks({ config, store, space, resolver }: Core, uses: AlertsUses): OwnCheck[] {
   const watched = [
-    blocklistCheck(config, resolver),
-    listedDomainsCheck(config, store, resolver),
+    blocklistCheck(uses.blocklists.listings),
+    listedDomainsCheck(uses.blocklists.listings),
     addressNamesCheck(config, store, resolver),
   ]
   return [
@@ -114,6 +129,7 @@ function ownChecks({ config, store, space, resolver }: Core, uses: AlertsUses): 
     providerRefusalsCheck(uses.bounces),
     blockedAddressesCheck(uses.blocks),
     ...watched.filter((check) => check !== null),
+    ...reputationChecks(uses.reputation),
     certificateEndsCheck(uses.certificates, config),
     failingEndpointsCheck(uses.webhooks),
     relayLoginsCheck(uses.relays),

@@ -1,24 +1,28 @@
 /** Sends notices. The queue of POSTs sends webhooks, with signatures (rule 10), and Slack's form (rule 11); a job sends mail. */
+import { createHmac } from 'node:crypto'
 import type { Logger } from 'pino'
 import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import type { SystemMail } from '../../people/users/mails.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
+import type { HttpRequest } from '../../platform/posts/http-client.ts'
 import type { PostKind, PreparedPost } from '../../platform/posts/post-attempts.ts'
 import type { AlertNoticeRow } from '../../platform/store/schema.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
 import { StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
-import { signedRequest } from '../webhooks/payload.ts'
+import { type SigningKeys, signedRequest } from '../webhooks/payload.ts'
 import { signingKeysOf } from '../webhooks/signing-key.ts'
 import { authorization, bareUrl, userInfoOf } from '../webhooks/webhook-url.ts'
 import type { MailContent, SlackContent, WebhookContent } from './notices.ts'
 import type { AlertSettings } from './settings.ts'
+import type { Slack } from './slack.ts'
 
 interface PostNoticeParts {
   store: Store
   sealer: Sealer
   clock: Clock
   settings: AlertSettings
+  slack: Slack
   headerPrefix: string
   scheduleMs: readonly number[]
 }
@@ -26,43 +30,75 @@ interface PostNoticeParts {
 export function postNoticeKinds(parts: PostNoticeParts): Record<'webhook' | 'slack', PostKind> {
   const { store, settings, scheduleMs } = parts
 
-  /** A kind; `request` makes headers and body of a notice. */
+  /** A kind; `request` makes URL, headers and body of a notice. */
   const kind = (
     channel: 'webhook' | 'slack',
-    request: (notice: AlertNoticeRow) => Promise<Pick<PreparedPost, 'headers' | 'body'>>,
+    request: (notice: AlertNoticeRow, url: string | undefined) => Promise<NoticeRequest | null>,
   ): PostKind => ({
     async prepare({ subject }) {
       const notice = await noticeOf(store, subject)
       // The setting may have been removed, or changed, since the notice was written.
       const target = notice?.setting_id ? await settings.find(notice.setting_id) : null
-      if (!notice || target?.settings.url === undefined || target.channel !== channel) return null
-      const { url } = target.settings
-      const { headers, body } = await request(notice)
-      return {
-        url: bareUrl(url),
-        headers: { ...headers, ...authorization(userInfoOf(url)) },
-        body,
-        retryScheduleMs: scheduleMs,
-        record: ({ status }) =>
-          status === 'failing'
-            ? []
-            : [{ sql: 'DELETE FROM alert_notices WHERE id = ?', values: [notice.id] }],
-      }
+      if (!notice || target?.channel !== channel) return null
+      const made = await request(notice, target.settings.url)
+      return (
+        made && {
+          ...made,
+          retryScheduleMs: scheduleMs,
+          record: ({ status }) =>
+            status === 'failing'
+              ? []
+              : [{ sql: 'DELETE FROM alert_notices WHERE id = ?', values: [notice.id] }],
+        }
+      )
     },
   })
 
   return {
-    webhook: kind('webhook', async ({ account_id, content_json }) => {
-      const content = JSON.parse(content_json) as WebhookContent
+    webhook: kind('webhook', async ({ account_id, content_json }, url) => {
+      if (url === undefined) return null
       const keys = await signingKeysOf(store, parts.sealer, account_id)
-      return signedRequest(content, keys, parts.headerPrefix, parts.clock.now())
+      return webhookNotice(url, JSON.parse(content_json) as WebhookContent, keys, parts)
     }),
-    slack: kind('slack', async ({ content_json }) => {
-      const { text } = JSON.parse(content_json) as SlackContent
-      return { headers: { 'content-type': 'application/json' }, body: Buffer.from(JSON.stringify({ text })) }
+    slack: kind('slack', async ({ account_id, content_json }, url) => {
+      const { text, channel } = JSON.parse(content_json) as SlackContent
+      if (channel === undefined) return url === undefined ? null : incomingWebhook(url, text)
+      const workspace = await parts.slack.find(account_id)
+      return workspace && noticeRequest(parts.slack.message(workspace.token, channel, text))
     }),
   }
 }
+
+export type NoticeRequest = Required<Pick<PreparedPost, 'url' | 'headers' | 'body'>>
+
+const noticeRequest = ({ url, headers = {}, body = Buffer.alloc(0) }: HttpRequest): NoticeRequest => ({
+  url,
+  headers,
+  body,
+})
+
+/** Signed as webhooks are, and besides over the whole body by `X-Sign` (rule 10). `url` may have user info. */
+export function webhookNotice(
+  url: string,
+  content: object,
+  keys: SigningKeys,
+  { headerPrefix, clock }: Pick<PostNoticeParts, 'headerPrefix' | 'clock'>,
+): NoticeRequest {
+  const { body, headers } = signedRequest(content, keys, headerPrefix, clock.now())
+  const sign = createHmac('sha256', keys.own).update(body).digest('hex')
+  return {
+    url: bareUrl(url),
+    headers: { ...headers, 'x-sign': sign, ...authorization(userInfoOf(url)) },
+    body,
+  }
+}
+
+/** A text for an incoming webhook of Slack. */
+export const incomingWebhook = (url: string, text: string): NoticeRequest => ({
+  url: bareUrl(url),
+  headers: { 'content-type': 'application/json', ...authorization(userInfoOf(url)) },
+  body: Buffer.from(JSON.stringify({ text })),
+})
 
 const noticeOf = (store: Store, id: string) =>
   store.db.selectFrom('alert_notices').selectAll().where('id', '=', id).executeTakeFirst()

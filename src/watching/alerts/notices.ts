@@ -36,6 +36,8 @@ export interface WebhookContent extends Pick<NoticeAbout, 'alert'> {
 }
 export interface SlackContent {
   text: string
+  /** A channel of the account's workspace; absent: the incoming webhook of the setting. */
+  channel?: string
 }
 
 /** What is told about the hits of a source, and on which channels. */
@@ -54,6 +56,8 @@ export interface NoticeParts {
   settings: AlertSettings
   userDirectory: Pick<UserDirectory, 'list'>
   posts: Pick<WebhooksArea['posts'], 'statements'>
+  /** Base address of Slack's Web API. */
+  slackUrl: string
   clock: Clock
 }
 
@@ -61,7 +65,12 @@ export interface NoticeParts {
 const RECIPIENTS_MAX = 100
 
 /** Collects notices, and the POSTs of those that are not mail, for one transaction. `hitId`: empty without a hit. */
-function collectNotices(posts: NoticeParts['posts'], accountId: string, hitId: string, now: number) {
+function collectNotices(
+  { posts, slackUrl }: Pick<NoticeParts, 'posts' | 'slackUrl'>,
+  accountId: string,
+  hitId: string,
+  now: number,
+) {
   const rows: AlertNoticeRow[] = []
   const newPosts: NewPost[] = []
   const add = (row: Pick<AlertNoticeRow, 'channel' | 'setting_id' | 'recipient'>, content: object) => {
@@ -77,17 +86,26 @@ function collectNotices(posts: NoticeParts['posts'], accountId: string, hitId: s
   return {
     mail: (recipient: string, setting_id: string | null, content: MailContent) =>
       add({ channel: 'email', setting_id, recipient }, content),
-    /** To the URL of a setting, if it has one: `document`, or the words in Slack's form. */
-    post({ id: setting_id, channel, settings: { url } }: EventSetting, words: MailContent, document: object) {
-      if (channel === 'email' || url === undefined) return
-      const slack: SlackContent = { text: slackText(words) }
-      newPosts.push({
-        kind: POST_KINDS[channel],
-        accountId,
-        url: loggableUrl(url),
-        lane: laneOf(maskedUrl(url)),
-        subject: add({ channel, setting_id, recipient: '' }, channel === 'slack' ? slack : document),
-      })
+    /** To the URL of a setting: `document`, or the words in Slack's form; without a URL to each of its channels. */
+    post(setting: EventSetting, words: MailContent, document: object) {
+      const { id: setting_id, channel, settings } = setting
+      if (channel === 'email') return
+      const { url, channel_ids = [] } = settings
+      const text = slackText(words)
+      const contents: object[] =
+        channel === 'webhook'
+          ? [document]
+          : url === undefined
+            ? channel_ids.map((id) => ({ text, channel: id }))
+            : [{ text }]
+      for (const content of contents)
+        newPosts.push({
+          kind: POST_KINDS[channel],
+          accountId,
+          url: loggableUrl(url ?? slackUrl),
+          lane: laneOf(url === undefined ? `${slackUrl} ${accountId}` : maskedUrl(url)),
+          subject: add({ channel, setting_id, recipient: '' }, content),
+        })
     },
     statements: () => [...insertMany('alert_notices', rows), ...posts.statements(newPosts)],
   }
@@ -104,7 +122,7 @@ export function noticesAbout(parts: NoticeParts, about: NoticeAbout): NoticesOf 
     )
     const now = Math.floor(parts.clock.now())
     const words = noticeText(hit, kind, about.advice(hit), now)
-    const notices = collectNotices(parts.posts, about.accountId, hit.id, now)
+    const notices = collectNotices(parts, about.accountId, hit.id, now)
     if (about.channels.includes('email'))
       for (const [email, settingId] of await recipientsOf(wanted, admins))
         notices.mail(email, settingId, words)
@@ -128,12 +146,13 @@ export function noticesAbout(parts: NoticeParts, about: NoticeAbout): NoticesOf 
 export function createEventNotices({
   settings,
   posts,
+  slackUrl,
   clock,
   changed,
 }: NoticeParts & { changed(): void }): EventNotices {
   return {
     async statements({ accountId, type, subject, text, details }) {
-      const notices = collectNotices(posts, accountId, '', Math.floor(clock.now()))
+      const notices = collectNotices({ posts, slackUrl }, accountId, '', Math.floor(clock.now()))
       for (const setting of await settings.list(accountId)) {
         if (setting.eventType !== type) continue
         if (setting.channel !== 'email') notices.post(setting, { subject, text }, { event: type, ...details })

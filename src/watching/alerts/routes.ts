@@ -18,6 +18,7 @@ import {
   ALERT_BODY,
   ALERT_POST,
   ALERTS,
+  CHANGED_SETTING,
   EVENT_TYPE_LIST,
   EVENT_TYPES,
   HITS,
@@ -25,6 +26,7 @@ import {
   SETTING_BODY,
   SETTINGS,
 } from './shapes.ts'
+import type { Slack, Workspace } from './slack.ts'
 
 interface AlertRouteParts {
   alerts: AlertStore
@@ -158,6 +160,7 @@ interface SettingRouteParts {
   settings: AlertSettings
   client: HttpClient
   clock: Clock
+  slack: Slack
   /** The key that the account's webhooks are signed with. */
   signingKey(accountId: string): Promise<string>
 }
@@ -165,7 +168,10 @@ interface SettingRouteParts {
 const SETTINGS_PATH = '/v1/alerts/settings'
 const SETTING_GIVEN = ['event_type', 'channel']
 
-export function alertSettingRoutes({ settings, client, clock, signingKey }: SettingRouteParts): Operation[] {
+export function alertSettingRoutes(parts: SettingRouteParts): Operation[] {
+  const { settings, client, clock, slack } = parts
+  const given = (document: unknown, accountId: string) =>
+    givenSetting(document, client, async () => (await slack.find(accountId)) !== null)
   return [
     operation({
       ...COMMON,
@@ -190,8 +196,9 @@ export function alertSettingRoutes({ settings, client, clock, signingKey }: Sett
       async handler({ caller }) {
         const events = (await settings.list(caller.accountId)).map(settingView)
         const mayReadKey = mayAccess(caller.role, 'account', 'read')
-        const key = mayReadKey ? await signingKey(caller.accountId) : ''
-        return { events, webhooks: { signing_key: key }, slack: {} }
+        const key = mayReadKey ? await parts.signingKey(caller.accountId) : ''
+        const workspace = await slack.find(caller.accountId)
+        return { events, webhooks: { signing_key: key }, slack: workspace === null ? {} : masked(workspace) }
       },
     }),
     operation({
@@ -208,8 +215,8 @@ export function alertSettingRoutes({ settings, client, clock, signingKey }: Sett
       body: SETTING_BODY,
       answers: { 200: SETTING },
       async handler({ params, caller }) {
-        const given = await givenSetting(params.json(), client)
-        return settingView(await settings.add(caller.accountId, given, Math.floor(clock.now())))
+        const setting = await given(params.json(), caller.accountId)
+        return settingView(await settings.add(caller.accountId, setting, Math.floor(clock.now())))
       },
     }),
     operation({
@@ -222,11 +229,12 @@ export function alertSettingRoutes({ settings, client, clock, signingKey }: Sett
       summary: 'Replace a setting',
       auth: WRITE,
       body: SETTING_BODY,
-      answers: { 200: SETTING },
+      answers: { 200: CHANGED_SETTING },
       async handler({ params, path, caller }) {
         const id = settingId(path.id)
-        const given = await givenSetting(params.json(), client)
-        return settingView(await settings.change(caller.accountId, { id, ...given }))
+        const setting = { id, ...(await given(params.json(), caller.accountId)) }
+        const changed = settingView(await settings.change(caller.accountId, setting))
+        return { message: 'Alert setting updated', ...changed }
       },
     }),
     operation({
@@ -245,3 +253,9 @@ export function alertSettingRoutes({ settings, client, clock, signingKey }: Sett
     }),
   ]
 }
+
+/** The token as people recognise it: its kind. */
+const masked = ({ token, ...workspace }: Workspace) => ({
+  token: `${/^[a-z]+-/.exec(token)?.[0] ?? ''}****`,
+  ...workspace,
+})

@@ -109,26 +109,44 @@ export function settingId(text: string): string {
 const notFound = () => new NotFound('alert setting not found')
 
 /**
- * Reads the setting in the body of a request, and tries its URL.
+ * Reads the setting in the body of a request, and tries its URL. `hasWorkspace`: the account has a token of Slack, so that
+ * channels need no URL.
  * @throws BadRequest for a fault in it, or a webhook that does not answer 200 to a GET
  */
-export async function givenSetting(document: unknown, client: HttpClient): Promise<Omit<EventSetting, 'id'>> {
+export async function givenSetting(
+  document: unknown,
+  client: HttpClient,
+  hasWorkspace: () => Promise<boolean>,
+): Promise<Omit<EventSetting, 'id'>> {
   const body = isPlainObject(document) ? document : {}
-  const eventType = known('event_type', body['event_type'] ?? '', EVENT_TYPES)
+  const eventType = givenEventType(body['event_type'])
   const channel = known('channel', body['channel'] ?? '', CHANNELS)
   const given = isPlainObject(body['settings']) ? body['settings'] : {}
-  if (channel === 'email') return { eventType, channel, settings: { emails: emailsOf(given['emails']) } }
-  const url = given['url']
-  if (typeof url !== 'string' || url === '') throw new BadRequest('settings.url is required')
-  const fault = await client.fault(bareUrl(url))
-  if (fault !== null)
-    throw new BadRequest(`invalid settings.url: ${quotable(maskedUrl(url))}: ${withAdvice(fault)}`)
+  if (channel === 'email')
+    return { eventType, channel, settings: { emails: givenEmails('settings.emails', given['emails']) } }
+  const channelIds = channelIdsOf(given['channel_ids'])
+  const byWorkspace = channel === 'slack' && channelIds.length > 0 && isAbsent(given['url'])
+  if (byWorkspace && (await hasWorkspace()))
+    return { eventType, channel, settings: { channel_ids: channelIds } }
+  const url = await callableUrl('settings.url', given['url'], client)
   if (channel === 'webhook') {
     await checkAnswer(client, url)
     return { eventType, channel, settings: { url } }
   }
-  const channelIds = channelIdsOf(given['channel_ids'])
   return { eventType, channel, settings: { url, ...(channelIds.length > 0 && { channel_ids: channelIds }) } }
+}
+
+export const givenEventType = (value: unknown): EventType => known('event_type', value ?? '', EVENT_TYPES)
+
+const isAbsent = (value: unknown) => value === undefined || value === null || value === ''
+
+/** @throws BadRequest for what is no URL that may be called now */
+export async function callableUrl(name: string, url: unknown, client: HttpClient): Promise<string> {
+  if (typeof url !== 'string' || url === '') throw new BadRequest(`${name} is required`)
+  const fault = await client.fault(bareUrl(url))
+  if (fault !== null)
+    throw new BadRequest(`invalid ${name}: ${quotable(maskedUrl(url))}: ${withAdvice(fault)}`)
+  return url
 }
 
 async function checkAnswer(client: HttpClient, url: string): Promise<void> {
@@ -142,9 +160,10 @@ async function checkAnswer(client: HttpClient, url: string): Promise<void> {
   throw new BadRequest(`webhook must answer a GET with 200: ${quotable(maskedUrl(url))}: ${answer}`)
 }
 
-function emailsOf(value: unknown): string[] {
-  if (!Array.isArray(value) || value.length === 0) throw new BadRequest('settings.emails is required')
-  if (value.length > EMAILS_MAX) throw new BadRequest(`settings.emails has more than ${EMAILS_MAX} entries`)
+/** @throws BadRequest for none, too many, or one that is no address */
+export function givenEmails(name: string, value: unknown): string[] {
+  if (!Array.isArray(value) || value.length === 0) throw new BadRequest(`${name} is required`)
+  if (value.length > EMAILS_MAX) throw new BadRequest(`${name} has more than ${EMAILS_MAX} entries`)
   const emails = value.map((one: unknown) => {
     const email = typeof one === 'string' ? emailOf(one) : null
     if (email === null) throw invalid('email', one)
@@ -153,10 +172,10 @@ function emailsOf(value: unknown): string[] {
   return [...new Set(emails)]
 }
 
-function channelIdsOf(value: unknown): string[] {
+export function channelIdsOf(value: unknown): string[] {
   if (value === undefined || value === null) return []
   const isList = Array.isArray(value) && value.length <= CHANNEL_IDS_MAX
-  if (!isList || value.some((id) => typeof id !== 'string' || id.length > CHANNEL_ID_LENGTH_MAX))
+  if (!isList || value.some((id) => typeof id !== 'string' || id === '' || id.length > CHANNEL_ID_LENGTH_MAX))
     throw invalid('channel_ids', value)
   return value as string[]
 }

@@ -7,6 +7,7 @@ import {
   list,
   map,
   named,
+  nullable,
   number,
   object,
   oneOf,
@@ -137,7 +138,9 @@ export const CHANNEL_SETTINGS = named('AlertChannelSettings', 'Targets of a chan
   emails: optional(list('Mail addresses; of email', text('Address'), { only: { maxItems: 10 } })),
   url: optional(text('Of a webhook, or an incoming webhook of Slack')),
   channel_ids: optional(
-    list('Kept without effect; of slack', text('Channel id'), { only: { maxItems: 20 } }),
+    list('Of slack: channels of the workspace, where there is no url', text('Channel id'), {
+      only: { maxItems: 20 },
+    }),
   ),
 })
 const SETTING_FIELDS = {
@@ -149,17 +152,66 @@ export const SETTING = named('AlertSetting', 'Where the notices of an event type
   id: text('UUID'),
   ...SETTING_FIELDS,
 })
+export const CHANGED_SETTING = object('The setting', {
+  message: text('What was done', { example: 'Alert setting updated' }),
+  id: text('UUID'),
+  ...SETTING_FIELDS,
+})
 export const SETTING_BODY = object('Where the notices of an event type go', SETTING_FIELDS)
 export const SETTINGS = object('Settings of all channels', {
   events: list('Oldest first', SETTING),
   webhooks: object('Of webhooks', {
     signing_key: text('Key that they are signed with; empty for roles that may not read the account'),
   }),
-  slack: object('Always empty', {}),
+  slack: object('The workspace; empty: none is connected', {
+    token: optional(text('Its token, masked', { example: 'xoxb-****' })),
+    team_id: optional(nullable(text('Id of the workspace'))),
+    team_name: optional(nullable(text('Its name'))),
+    scope: optional(nullable(text('Permissions of the token'))),
+  }),
 })
 export const EVENT_TYPE_LIST = object('Event types', {
   events: list('Event types', oneOf('Event type', EVENT_TYPES)),
 })
+
+const EVENT_TYPE = oneOf('Of what notices', EVENT_TYPES)
+export const EMAIL_TEST = object('Where to', {
+  event_type: EVENT_TYPE,
+  emails: list('Mail addresses', text('Address'), { only: { minItems: 1, maxItems: 10 } }),
+})
+export const WEBHOOK_TEST = object('Where to', { event_type: EVENT_TYPE, url: text('Of a webhook') })
+export const SLACK_TEST = object('Where to', {
+  event_type: EVENT_TYPE,
+  channel_ids: optional(
+    list('Channels of the workspace; default: the targets that the settings name', text('Channel id'), {
+      only: { maxItems: 20 },
+    }),
+  ),
+})
+export const SLACK_WORKSPACE = object('A workspace of Slack', {
+  token: text('Token of an app there', {
+    example: 'xoxb-...',
+    only: { minLength: 1, maxLength: 500, pattern: '^[\\x21-\\x7e]+$' },
+  }),
+  team_id: optional(nullable(text('Id of the workspace', { only: { maxLength: 200 } }))),
+  team_name: optional(nullable(text('Its name', { only: { maxLength: 200 } }))),
+  scope: optional(nullable(text('Permissions of the token', { only: { maxLength: 2000 } }))),
+})
+export const SLACK_CHANNEL = named('SlackChannel', 'A channel of Slack', {
+  id: text('Id', { example: 'C012AB3CD' }),
+  name: text('Name'),
+  is_archived: flag('Nobody can write to it'),
+})
+export const SLACK_CHANNELS = object('Channels that the token may see; none without a workspace', {
+  items: list('Channels', SLACK_CHANNEL),
+  paging: object('Links; empty: there is no such page', {
+    first: text('First page'),
+    last: text('Always empty: Slack pages forward only'),
+    next: text('Next page'),
+    previous: text('Always empty'),
+  }),
+})
+export const NEW_SIGNING_KEY = object('The key', { signing_key: text('The new key') })
 
 const VALIDATED = named('ValidationNotice', 'A bulk validation that is complete', {
   id: text('Its id'),
@@ -168,6 +220,7 @@ const VALIDATED = named('ValidationNotice', 'A bulk validation that is complete'
   summary: object('Its result', { result: map('Number of addresses by result', integer('Number')) }),
 })
 const about = <const E extends string>(events: readonly E[]) => oneOf('What is told', events)
+const TEST = optional(flag('True in a test: nothing has happened'))
 export const ALERT_POST = named('AlertPost', 'The JSON body of a notice', {
   signature: SIGNATURE,
   'parent-signature': optional(SIGNATURE),
@@ -177,11 +230,16 @@ export const ALERT_POST = named('AlertPost', 'The JSON body of a notice', {
       'What has happened',
       object('A hit has triggered, or is over', {
         event: about(['send_alert', 'ip_listed', 'ip_delisted', 'domain_listed', 'domain_delisted']),
+        test: TEST,
         alert: either('The alert, or the check of the service', ALERT, OWN_CHECK_VIEW),
         hit: HIT,
       }),
-      object('A job is complete', { event: about(['validation_job']), job: VALIDATED }),
-      object('A preview is complete', { event: about(['validation_preview']), preview: VALIDATED }),
+      object('A job is complete', { event: about(['validation_job']), test: TEST, job: VALIDATED }),
+      object('A preview is complete', {
+        event: about(['validation_preview']),
+        test: TEST,
+        preview: VALIDATED,
+      }),
     ),
   ),
 })

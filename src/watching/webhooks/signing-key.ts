@@ -47,7 +47,7 @@ export async function signingKeysOf(
 }
 
 /** Replaces the key; all later signatures use the new one, including those of retries. */
-async function regenerate(store: Store, sealer: Sealer, accountId: string): Promise<string> {
+export async function regenerateSigningKey(store: Store, sealer: Sealer, accountId: string): Promise<string> {
   const key = `key-${randomHex(16)}`
   await store.db
     .updateTable('accounts')
@@ -83,7 +83,7 @@ export function signingKeyRoutes({ store, sealer }: { store: Store; sealer: Seal
       auth: { area: 'account', access: 'write' },
       handler: async ({ caller }) => ({
         message: 'regenerated HTTP signing key for account',
-        http_signing_key: await regenerate(store, sealer, caller.accountId),
+        http_signing_key: await regenerateSigningKey(store, sealer, caller.accountId),
       }),
     }),
   ]

@@ -50,13 +50,15 @@ function Rules({ name }: { name: string }) {
     queryKey: [DOMAINS_KEY, 'rules', name],
     queryFn: async ({ signal }) => valueOrThrow(await readRules(name, signal)),
   })
-  const { is_bulk_sender: isBulk, busiest_day: busiest = 0 } = rules.data ?? {}
-  const count = busiest.toLocaleString('en')
+  const { is_bulk_sender: isBulk, providers = [] } = rules.data ?? {}
+  const counts = providers
+    .map(({ provider, busiest_day }) => TEXT.volume(nameOf(provider), number(busiest_day)))
+    .join(', ')
   return (
     <Panel title={TEXT.rules}>
       {rules.data ? (
         <>
-          <Text size="sm">{isBulk ? TEXT.bulk(count) : TEXT.notBulk(count)}</Text>
+          <Text size="sm">{isBulk ? TEXT.bulk(counts) : TEXT.notBulk(counts)}</Text>
           <ul className="rule-rows">
             {rules.data.rules.map((finding) => (
               <Rule key={finding.rule} finding={finding} />
@@ -78,7 +80,10 @@ const RULE_STATES = {
   unknown: 'gray',
 } as const
 
-function Rule({ finding: { rule, passed, required_of, sentence, figure, limit } }: { finding: RuleFinding }) {
+const nameOf = (provider: string) => TEXT.providers[provider] ?? provider
+
+function Rule({ finding }: { finding: RuleFinding }) {
+  const { rule, passed, required_of, required_by, sentence, figure, limit } = finding
   const state = passed === null ? 'unknown' : passed ? 'passed' : 'failed'
   return (
     <li className="rule-row">
@@ -87,7 +92,7 @@ function Rule({ finding: { rule, passed, required_of, sentence, figure, limit } 
         <Badge variant="light" tt="none" fw={550} color={RULE_STATES[state]}>
           {TEXT.states[state]}
         </Badge>
-        <span className="dimmed">{TEXT.requiredOf(required_of)}</span>
+        <span className="dimmed">{TEXT.requiredOf(required_of, required_by.map(nameOf).join(', '))}</span>
       </div>
       <p className="breakable rule-words">
         {sentence} {figure !== undefined && limit !== undefined && `(${TEXT.figure(figure, limit)})`}

@@ -192,6 +192,10 @@ export class Attempting {
     try {
       const prepared = await this.#prepareAndConnect(lane, held)
       if (prepared === null) return null
+      if (prepared.kind === 'waits') {
+        const { reason, dueAt, also } = prepared
+        return { reason, concerns: 'delivery', dueAt: () => dueAt, also }
+      }
       if (prepared.kind !== 'held') {
         progress.about = prepared.about
         progress.traceparent = prepared.traceparent
@@ -247,8 +251,7 @@ export class Attempting {
     const { transport, clock, describe } = this.#parts.delivery
     const { delivery } = held
     const { expires_at: until } = delivery
-    if (wait.concerns === 'delivery')
-      return this.#requeue(delivery, wait.dueAt(until), wait.reason, {}, wait.sourceKey)
+    if (wait.concerns === 'delivery') return this.#requeue(delivery, wait.dueAt(until), wait.reason, {}, wait)
     if (wait.concerns === 'lane') await this.#parts.holding.giveBackLane(lane)
     if (clock.now() >= until) {
       const progress = { ...notBegun(), about: await describe(delivery) }
@@ -370,14 +373,14 @@ export class Attempting {
     dueAt: number,
     reason: string,
     last: Partial<Settlement> = {},
-    sourceKey?: string,
+    { sourceKey, also = NO_STATEMENTS }: Pick<Wait, 'sourceKey' | 'also'> = {},
   ): Promise<void> {
     const { queue, clock, requeued } = this.#parts.delivery
     const { attempts, last_code: lastCode, last_reply: lastReply } = delivery
     const end: Settlement = { state: 'queued', dueAt, attempts, reason, lastCode, lastReply, ...last }
     requeued(delivery)
     await this.#write(delivery, () =>
-      queue.settle(delivery, end, [], moving(delivery, sourceKey), clock.now()),
+      queue.settle(delivery, end, [], [...moving(delivery, sourceKey), ...also], clock.now()),
     )
     this.#parts.onRequeued(dueAt)
   }

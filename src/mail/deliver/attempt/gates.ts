@@ -13,6 +13,7 @@
  */
 import { type MaybePromise, whenKnown } from '../../../base/flow/cache.ts'
 import { localFaultOf } from '../../../base/process/system-fault.ts'
+import type { Statement } from '../../../platform/store/store.ts'
 import type { ClaimedDelivery } from '../claim/queue.ts'
 import type { Allowed, DeliveryParts, NotTried, Prepared } from '../contract.ts'
 import { type LaneInfo, sourceIp } from '../lanes/lanes.ts'
@@ -34,6 +35,8 @@ export interface Wait {
   dueAt(until: number): number
   /** The source key that it has from now on. Absent: as it is. */
   sourceKey?: string
+  /** For the transaction that makes the delivery wait. Absent: nothing. */
+  also?: Statement[]
 }
 
 type GateParts = Pick<DeliveryParts, 'pauses' | 'egress' | 'blocks' | 'allowances' | 'relays'>

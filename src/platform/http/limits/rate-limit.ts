@@ -24,6 +24,7 @@ export type LimitName =
   | 'domains'
   | 'domain-verify'
   | 'analytics'
+  | 'alert-tests'
   | 'lists'
   | 'default'
 
@@ -34,6 +35,8 @@ export const DEFAULT_LIMITS: Readonly<Record<LimitName, LimitSetting>> = {
   domains: { count: 300, windowMs: 60_000 },
   'domain-verify': { count: 10, windowMs: 60_000 },
   analytics: { count: 500, windowMs: 10_000 },
+  // Each is mail or a request to somebody.
+  'alert-tests': { count: 10, windowMs: 3_600_000 },
   lists: { count: 300, windowMs: 60_000 },
   default: { count: 1_000, windowMs: 60_000 },
 }

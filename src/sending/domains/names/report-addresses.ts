@@ -3,7 +3,7 @@
 export const DMARC_REPORTS_LOCAL = 'dmarc-reports'
 export const TLS_REPORTS_LOCAL = 'tls-reports'
 
-/** RFC 7489 §6.3; for a domain whose mail comes here. */
+/** RFC 9989 §4.7; for a domain whose mail comes here. */
 export const dmarcAdvice = (domain: string) => `v=DMARC1; p=none; rua=mailto:${DMARC_REPORTS_LOCAL}@${domain}`
 
 /** Where TLS reports about a domain may be posted, below the service's public address. */

@@ -18,12 +18,17 @@ import { pause } from '../../../base/flow/pause.ts'
 import type { Clock } from '../../../base/time/clock.ts'
 import { MINUTE_MS, SECOND_MS } from '../../../base/time/durations.ts'
 import type { HttpClient } from '../../../platform/posts/http-client.ts'
+import {
+  NoAccessToken,
+  requestTokens,
+  type TokenGrant,
+  type Tokens,
+} from '../../../platform/posts/oauth/token-request.ts'
 import type { RelayTokenRow } from '../../../platform/store/schema.ts'
 import type { Sealer } from '../../../platform/store/secrets/sealing.ts'
 import { StaleWrite, type Store } from '../../../platform/store/store.ts'
 import type { SmtpAuth } from '../../../protocols/smtp/login.ts'
 import { NO_TOKENS, openSecret, type Relay, type TokenState } from '../relay.ts'
-import { NoAccessToken, requestTokens, type TokenGrant, type Tokens } from './token-request.ts'
 import { createTokenRows, type LoginKey } from './token-rows.ts'
 
 export interface AccessTokens {

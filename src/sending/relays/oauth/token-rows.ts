@@ -1,10 +1,10 @@
 /** The table of access tokens: one row for each login, sealed, and who asks the token server for it now. */
 import type { Clock } from '../../../base/time/clock.ts'
 import { HOUR_MS, SECOND_MS } from '../../../base/time/durations.ts'
+import type { NoAccessToken, Tokens } from '../../../platform/posts/oauth/token-request.ts'
 import type { RelayTokenRow } from '../../../platform/store/schema.ts'
 import type { Sealer } from '../../../platform/store/secrets/sealing.ts'
 import type { Statement, Store } from '../../../platform/store/store.ts'
-import type { NoAccessToken, Tokens } from './token-request.ts'
 
 /** Whose tokens they are. */
 export interface LoginKey {

@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test'
 import { createReceiver, type Receiver } from '../../../../test/support/http-receiver.ts'
 import { parseCidr } from '../../../base/net/ip.ts'
 import { systemClock } from '../../../base/time/clock.ts'
-import { createHttpClient } from '../../../platform/posts/http-client.ts'
+import { createHttpClient } from '../http-client.ts'
 import { NoAccessToken, requestTokens, type TokenGrant } from './token-request.ts'
 
 const NOW = Date.UTC(2026, 5, 1, 12)
@@ -278,6 +278,15 @@ test("a service account's assertion is signed and names the user, the scope and 
     exp: NOW / 1_000 + 3_600,
     scope: GRANT.scope,
   })
+  await ask({ grant: 'jwt_bearer', clientSecret, username: null })
+  const [, own = ''] = (new URLSearchParams(server.posts[1]?.raw.toString()).get('assertion') ?? '').split(
+    '.',
+  )
+  assert.equal(
+    'sub' in JSON.parse(Buffer.from(own, 'base64url').toString()),
+    false,
+    'about the client itself',
+  )
   await assert.rejects(ask({ grant: 'jwt_bearer' }), /the client secret is not a private key/)
 })
 

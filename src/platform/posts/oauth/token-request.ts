@@ -10,14 +10,23 @@ import { printableLine } from '../../../base/printable.ts'
 import type { Clock } from '../../../base/time/clock.ts'
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../base/time/durations.ts'
 import { isPlainObject } from '../../../base/values.ts'
-import { confidentialUrl } from '../../../platform/config/parsers.ts'
+import { confidentialUrl } from '../../config/parsers.ts'
 import {
   type HttpClient,
   type HttpOutcome,
   RESPONSE_MAX_BYTES,
+  retryAfterMs,
   withAdvice,
-} from '../../../platform/posts/http-client.ts'
-import type { OAuthLogin } from '../relay.ts'
+} from '../http-client.ts'
+
+/** Where access tokens come from, and how they are asked for. */
+export interface OAuthLogin {
+  tokenUrl: string
+  clientId: string
+  scope: string | null
+  grant: 'client_credentials' | 'refresh_token' | 'jwt_bearer'
+  clientAuth: 'body' | 'basic'
+}
 
 /** What a token is asked for with. */
 export interface TokenGrant extends OAuthLogin {
@@ -25,8 +34,8 @@ export interface TokenGrant extends OAuthLogin {
   clientSecret: string | null
   /** For that grant. */
   refreshToken: string | null
-  /** Whom an assertion is about. */
-  username: string
+  /** Whom an assertion is about; null: the client itself, which Google wants without `sub`. */
+  username: string | null
 }
 
 export interface Tokens {
@@ -56,7 +65,6 @@ const REASON_LENGTH_MAX = 300
 /** Until somebody changes something there or here. */
 const REFUSED_RETRY_MS = 5 * MINUTE_MS
 const FAILED_RETRY_MS = 30 * SECOND_MS
-const RETRY_AFTER_MAX_MS = HOUR_MS
 /** Google takes no longer one. */
 const ASSERTION_SECONDS = 3_600
 const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
@@ -108,10 +116,10 @@ const formEncoded = (text: string) => new URLSearchParams([['', text]]).toString
 
 /** RFC 7523 §3, signed with RS256 (RFC 7518 §3.3). */
 function assertionOf({ clientId, clientSecret, tokenUrl, scope, username }: TokenGrant, now: number): string {
-  const claims = { iss: clientId, sub: username, aud: tokenUrl, iat: now, exp: now + ASSERTION_SECONDS }
+  const claims = { iss: clientId, aud: tokenUrl, iat: now, exp: now + ASSERTION_SECONDS }
   const parts = [
     { alg: 'RS256', typ: 'JWT' },
-    { ...claims, ...(scope !== null && { scope }) },
+    { ...claims, ...(username !== null && { sub: username }), ...(scope !== null && { scope }) },
   ]
   const text = parts.map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')
   try {
@@ -173,12 +181,6 @@ function refusalOf(
   const isBusy = status === 429 || status >= 500
   const retryMs = isBusy ? (retryAfterMs(retryAfter, now) ?? FAILED_RETRY_MS) : REFUSED_RETRY_MS
   return new NoAccessToken(reason || `status ${status}`, retryMs)
-}
-
-/** RFC 9110 §10.2.3: seconds, or a date. */
-function retryAfterMs(text: string, now: number): number | null {
-  const ms = /^\d+$/.test(text) ? Number(text) * SECOND_MS : Date.parse(text) - now
-  return Number.isNaN(ms) ? null : Math.min(Math.max(ms, SECOND_MS), RETRY_AFTER_MAX_MS)
 }
 
 function withoutSecrets(message: string, { clientSecret, refreshToken }: TokenGrant): string {

@@ -1,0 +1,263 @@
+/** Rows of days: written by the daily read, read by the operations and the alerts, kept for a year. */
+
+import { parseIp } from '../../base/net/ip.ts'
+import { DAY_MS } from '../../base/time/durations.ts'
+import type { GmailDayRow, SndsBlockRow, SndsDayRow } from '../../platform/store/schema.ts'
+import { insertMany, type Statement, type Store } from '../../platform/store/store.ts'
+import type { GmailDay, Requirement } from './google/figures.ts'
+import type { SndsBlock, SndsDay } from './snds/feed.ts'
+
+export const KEPT_MS = 366 * DAY_MS
+/** Rows that are removed in one unit. */
+const PORTION = 5_000
+
+const upsert = (statements: Statement[], key: string, columns: readonly string[]): Statement[] =>
+  statements.map(({ sql, values }) => ({
+    sql: `${sql} ON CONFLICT (${key}) DO UPDATE SET ${columns.map((name) => `${name} = excluded.${name}`).join(', ')}`,
+    values,
+  }))
+
+const GMAIL_FIGURES = [
+  ...['spam_rate', 'spf_rate', 'dkim_rate', 'dmarc_rate', 'tls_rate', 'error_rate'],
+  ...['errors_json', 'loops_json'],
+]
+
+export const gmailStatements = (domainId: string, days: readonly GmailDay[]): Statement[] =>
+  upsert(
+    insertMany(
+      'gmail_days',
+      days.map(({ day, spam, spf, dkim, dmarc, tls, errors, errorRates, loops }) => ({
+        ...{ domain_id: domainId, day, spam_rate: spam, spf_rate: spf, dkim_rate: dkim, dmarc_rate: dmarc },
+        ...{ tls_rate: tls, error_rate: errors },
+        ...{ errors_json: JSON.stringify(errorRates), loops_json: JSON.stringify(loops) },
+      })),
+    ),
+    'domain_id, day',
+    GMAIL_FIGURES,
+  )
+
+interface GmailDomainState {
+  compliance: readonly Requirement[]
+  /** Null: nothing was asked for. */
+  readThrough: number | null
+  failure: string | null
+}
+
+/** Without an answer about compliance or days the earlier one stays. */
+export const gmailDomainStatement = (domainId: string, state: GmailDomainState, now: number): Statement => ({
+  sql: `INSERT INTO gmail_domains (domain_id, compliance_json, read_through, read_at, failure) VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT (domain_id) DO UPDATE SET read_at = excluded.read_at, failure = excluded.failure,
+      read_through = COALESCE(excluded.read_through, gmail_domains.read_through),
+      compliance_json = CASE WHEN excluded.failure IS NULL THEN excluded.compliance_json
+        ELSE gmail_domains.compliance_json END`,
+  values: [
+    ...[domainId, JSON.stringify(state.compliance), state.readThrough],
+    ...[Math.floor(now), state.failure],
+  ],
+})
+
+const SNDS_FIGURES = ['recipients', 'filter_result', 'complaint_rate', 'trap_hits', 'trap_period']
+
+export const sndsStatements = (day: number, rows: readonly SndsDay[]): Statement[] =>
+  upsert(
+    insertMany(
+      'snds_days',
+      rows.map(({ ip, recipients, filterResult, complaintRate, trapHits, trapPeriod }) => ({
+        ...{ ip, day, recipients, filter_result: filterResult, complaint_rate: complaintRate },
+        ...{ trap_hits: trapHits, trap_period: trapPeriod },
+      })),
+    ),
+    'ip, day',
+    SNDS_FIGURES,
+  )
+
+export const blockStatements = (blocks: readonly SndsBlock[]): Statement[] => [
+  { sql: 'DELETE FROM snds_blocks', values: [] },
+  ...insertMany(
+    'snds_blocks',
+    blocks.map(({ firstIp, lastIp, detail }) => ({ first_ip: firstIp, last_ip: lastIp, detail })),
+  ),
+]
+
+/** Removes days before `before`, in portions. */
+export async function removeOldDays(store: Store, before: number, signal: AbortSignal): Promise<void> {
+  for (const [table, key] of [
+    ['gmail_days', 'domain_id'],
+    ['snds_days', 'ip'],
+  ] as const) {
+    let removed = PORTION
+    while (removed === PORTION && !signal.aborted) {
+      const [result] = await store.commit([
+        {
+          sql: `DELETE FROM ${table} WHERE (${key}, day) IN
+            (SELECT ${key}, day FROM ${table} WHERE day < ? ORDER BY day LIMIT ${PORTION})`,
+          values: [before],
+        },
+      ])
+      removed = result?.affected ?? 0
+    }
+  }
+}
+
+export async function removeDomain(store: Store, domainId: string): Promise<void> {
+  await store.commit(
+    ['gmail_days', 'gmail_domains'].map((table) => ({
+      sql: `DELETE FROM ${table} WHERE domain_id = ?`,
+      values: [domainId],
+    })),
+  )
+}
+
+export interface DayRange {
+  /** First milliseconds of days, both included. */
+  from: number
+  to: number
+}
+
+export type GmailRow = GmailDayRow & { name: string; account_id: string }
+
+/** Domains in one answer that sums up; an account with more has the first by name. */
+const DOMAINS_MAX = 1_000
+
+export interface NamedDomain {
+  id: string
+  name: string
+}
+
+/** Domains of these accounts that have days in the range, by name, with their newest one. */
+export async function gmailDomains(store: Store, accountIds: readonly string[], { from, to }: DayRange) {
+  const rows = await store.db
+    .selectFrom('gmail_days')
+    .innerJoin('domains', 'domains.id', 'gmail_days.domain_id')
+    .leftJoin('gmail_domains', 'gmail_domains.domain_id', 'gmail_days.domain_id')
+    .select(({ fn }) => [
+      ...(['domains.id', 'domains.name', 'gmail_domains.compliance_json'] as const),
+      fn.max('day').as('newest'),
+      fn.countAll().as('days'),
+      ...GMAIL_RATES.map((name) => fn.avg(name).as(name)),
+    ])
+    .where('domains.account_id', 'in', accountIds)
+    .where('day', '>=', from)
+    .where('day', '<=', to)
+    .groupBy(['domains.id', 'domains.name', 'gmail_domains.compliance_json'])
+    .orderBy('domains.name')
+    .limit(DOMAINS_MAX)
+    .execute()
+  return rows
+}
+
+export const GMAIL_RATES = [
+  'spam_rate',
+  'spf_rate',
+  'dkim_rate',
+  'dmarc_rate',
+  'tls_rate',
+  'error_rate',
+] as const
+
+interface Page {
+  limit: number
+  offset: number
+}
+
+/** Days of these accounts' domains, or of one, newest first, and how many there are. */
+export async function gmailDays(
+  store: Store,
+  { accountIds, domainId }: { accountIds: readonly string[]; domainId?: string },
+  { from, to }: DayRange,
+  { limit, offset }: Page,
+): Promise<{ rows: GmailRow[]; total: number }> {
+  const found = store.db
+    .selectFrom('gmail_days')
+    .innerJoin('domains', 'domains.id', 'gmail_days.domain_id')
+    .where('domains.account_id', 'in', accountIds)
+    .where('day', '>=', from)
+    .where('day', '<=', to)
+    .$if(domainId !== undefined, (query) => query.where('gmail_days.domain_id', '=', domainId as string))
+  const [rows, counted] = await Promise.all([
+    found
+      .selectAll('gmail_days')
+      .select(['domains.name', 'domains.account_id'])
+      .orderBy('day', 'desc')
+      .orderBy('domains.name')
+      .limit(limit)
+      .offset(offset)
+      .execute(),
+    found.select(({ fn }) => fn.countAll().as('total')).executeTakeFirst(),
+  ])
+  return { rows, total: Number(counted?.total ?? 0) }
+}
+
+export async function complianceOf(store: Store, domainId: string): Promise<Requirement[]> {
+  const row = await store.db
+    .selectFrom('gmail_domains')
+    .select('compliance_json')
+    .where('domain_id', '=', domainId)
+    .executeTakeFirst()
+  return row === undefined ? [] : (JSON.parse(row.compliance_json) as Requirement[])
+}
+
+/** The newest day of each of these addresses in the range. */
+export async function newestSndsDays(
+  store: Store,
+  ips: readonly string[] | null,
+  { from, to }: DayRange,
+): Promise<SndsDayRow[]> {
+  if (ips?.length === 0) return []
+  const rows = await store.db
+    .selectFrom('snds_days')
+    .selectAll()
+    .where('day', '>=', from)
+    .where('day', '<=', to)
+    .$if(ips !== null, (query) => query.where('ip', 'in', ips as string[]))
+    .orderBy('day', 'desc')
+    .limit(ROWS_MAX)
+    .execute()
+  return [...Map.groupBy(rows, ({ ip }) => ip).values()].map(([newest]) => newest as SndsDayRow)
+}
+
+/** A month of 3,000 addresses. */
+const ROWS_MAX = 100_000
+
+/** Days of these addresses in the range, newest first. */
+export async function sndsDays(
+  store: Store,
+  ips: readonly string[],
+  { from, to }: DayRange,
+): Promise<SndsDayRow[]> {
+  if (ips.length === 0) return []
+  return store.db
+    .selectFrom('snds_days')
+    .selectAll()
+    .where('ip', 'in', ips)
+    .where('day', '>=', from)
+    .where('day', '<=', to)
+    .orderBy('day', 'desc')
+    .orderBy('ip')
+    .limit(ROWS_MAX)
+    .execute()
+}
+
+/** Why SNDS says that the address is blocked; null: it does not. */
+export type BlockOf = (ip: string) => string | null
+
+export async function readBlocks(store: Store): Promise<{ rows: SndsBlockRow[]; blockOf: BlockOf }> {
+  const rows = await store.db.selectFrom('snds_blocks').selectAll().orderBy('first_ip').execute()
+  const ranges = rows.map(({ first_ip: first, last_ip: last, detail }) => ({
+    ...{ first: parseIp(first), last: parseIp(last), detail },
+  }))
+  return {
+    rows,
+    blockOf(ip) {
+      const address = parseIp(ip)
+      if (address === null) return null
+      const range = ranges.find(
+        ({ first, last }) =>
+          first?.family === address.family &&
+          first.bits <= address.bits &&
+          address.bits <= (last?.bits ?? -1n),
+      )
+      return range === undefined ? null : range.detail || 'blocked'
+    },
+  }
+}

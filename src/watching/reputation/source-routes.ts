@@ -1,0 +1,223 @@
+/** Credentials of Gmail Postmaster Tools and Microsoft SNDS over HTTP, for the operator (reputation.md section 1). */
+import { Forbidden, NotFound } from '../../base/process/errors.ts'
+import { message } from '../../base/shape.ts'
+import type { Clock } from '../../base/time/clock.ts'
+import { formatRfc3339 } from '../../base/time/dates.ts'
+import { type Operation, operation } from '../../platform/http/operation.ts'
+import type { Caller } from '../../platform/http/rights/auth.ts'
+import type { HttpClient } from '../../platform/posts/http-client.ts'
+import type { ReputationSourceRow } from '../../platform/store/schema.ts'
+import type { Store } from '../../platform/store/store.ts'
+import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
+import { trials } from './reading.ts'
+import { GOOGLE_BODY, GOOGLE_SOURCE, SNDS_BODY, SNDS_SOURCE, SOURCE_TEST } from './shapes.ts'
+import { SourceFailure } from './source-failure.ts'
+import { givenGoogle, givenSnds, type SourceName, type Sources } from './sources.ts'
+
+const TAG = 'Reputation'
+const PATH = '/sendwright/v1/reputation-sources'
+const READ = { area: 'account', access: 'read', only: 'first' } as const
+const WRITE = { area: 'account', access: 'write', only: 'first' } as const
+const NOT_FOUND = 'No credentials are stored'
+const REMOVED = message('success', 'Removed; what was read stays')
+const NAMES = { google: 'Gmail Postmaster Tools', snds: 'Microsoft SNDS' } as const
+/** Domains in the view of the source. */
+const DOMAINS_MAX = 1_000
+
+interface SourceRouteParts {
+  store: Store
+  sources: Sources
+  clock: Clock
+  client: Pick<HttpClient, 'send'>
+  domains: Pick<DomainDirectory, 'byName'>
+  firstAccountId: string
+  /** Credentials were stored. */
+  changed(): void
+}
+
+export function sourceRoutes(parts: SourceRouteParts): Operation[] {
+  return [...googleRoutes(parts), ...sndsRoutes(parts)]
+}
+
+/** @throws Forbidden for anyone but the operator */
+function checkOperator({ firstAccountId }: SourceRouteParts, caller: Caller): void {
+  if (caller.accountId !== firstAccountId || caller.parentAccountId !== undefined) throw new Forbidden()
+}
+
+function googleRoutes(parts: SourceRouteParts): Operation[] {
+  const { sources } = parts
+
+  async function view() {
+    const { row, credentials } = await sources.read('google')
+    const { settings, secrets } = credentials
+    return {
+      ...settings,
+      has_client_secret: secrets.client_secret !== null,
+      has_refresh_token: secrets.refresh_token !== null,
+      ...stateOf(row),
+      domains: await listedDomains(parts.store),
+    }
+  }
+
+  return [
+    operation({
+      method: 'GET',
+      path: `${PATH}/google`,
+      id: 'readGoogleReputationSource',
+      tag: TAG,
+      summary: 'How Gmail Postmaster Tools are read, and whether they can be',
+      description: 'For the first account only.',
+      auth: READ,
+      answers: { 200: GOOGLE_SOURCE, 404: NOT_FOUND },
+      async handler({ caller }) {
+        checkOperator(parts, caller)
+        return view()
+      },
+    }),
+    operation({
+      method: 'PUT',
+      path: `${PATH}/google`,
+      id: 'replaceGoogleReputationSource',
+      audit: { given: ['grant', 'client_id', 'subject', 'token_url', 'api_url'] },
+      tag: TAG,
+      summary: 'Store credentials of Gmail Postmaster Tools, and read them at once',
+      description:
+        'For the first account only. An absent secret stays while it goes to the same client and the same URLs.',
+      auth: WRITE,
+      body: GOOGLE_BODY,
+      answers: { 200: GOOGLE_SOURCE },
+      async handler({ document, caller }) {
+        checkOperator(parts, caller)
+        const before = await sources.find('google')
+        await sources.put('google', givenGoogle(document(), before?.credentials ?? null))
+        parts.changed()
+        return view()
+      },
+    }),
+    removal(parts, 'google', 'deleteGoogleReputationSource'),
+    trial(parts, 'google', 'testGoogleReputationSource', async (signal) =>
+      trials.google(parts, await sources.read('google'), signal),
+    ),
+  ]
+}
+
+function sndsRoutes(parts: SourceRouteParts): Operation[] {
+  const { sources } = parts
+
+  async function view() {
+    const { row, credentials } = await sources.read('snds')
+    return { ...credentials.settings, ...stateOf(row), read_through: dateOrNull(row.read_through) }
+  }
+
+  return [
+    operation({
+      method: 'GET',
+      path: `${PATH}/snds`,
+      id: 'readSndsReputationSource',
+      tag: TAG,
+      summary: 'How Microsoft SNDS is read, and whether it can be',
+      description: 'For the first account only.',
+      auth: READ,
+      answers: { 200: SNDS_SOURCE, 404: NOT_FOUND },
+      async handler({ caller }) {
+        checkOperator(parts, caller)
+        return view()
+      },
+    }),
+    operation({
+      method: 'PUT',
+      path: `${PATH}/snds`,
+      id: 'replaceSndsReputationSource',
+      audit: { given: ['url'] },
+      tag: TAG,
+      summary: 'Store the key of Microsoft SNDS, and read it at once',
+      description: 'For the first account only. An absent key stays while the URL does.',
+      auth: WRITE,
+      body: SNDS_BODY,
+      answers: { 200: SNDS_SOURCE },
+      async handler({ document, caller }) {
+        checkOperator(parts, caller)
+        const before = await sources.find('snds')
+        await sources.put('snds', givenSnds(document(), before?.credentials ?? null))
+        parts.changed()
+        return view()
+      },
+    }),
+    removal(parts, 'snds', 'deleteSndsReputationSource'),
+    trial(parts, 'snds', 'testSndsReputationSource', async (signal) =>
+      trials.snds(parts, await sources.read('snds'), signal),
+    ),
+  ]
+}
+
+const removal = (parts: SourceRouteParts, name: SourceName, id: string): Operation =>
+  operation({
+    method: 'DELETE',
+    path: `${PATH}/${name}`,
+    id,
+    tag: TAG,
+    summary: `Remove the credentials of ${NAMES[name]}`,
+    description: 'For the first account only. What was read stays for its year.',
+    auth: WRITE,
+    answers: { 200: REMOVED, 404: NOT_FOUND },
+    async handler({ caller }) {
+      checkOperator(parts, caller)
+      if (!(await parts.sources.remove(name))) throw new NotFound(NOT_FOUND)
+      return { message: 'success' }
+    },
+  })
+
+const trial = (
+  parts: SourceRouteParts,
+  name: SourceName,
+  id: string,
+  ask: (signal: AbortSignal) => Promise<string>,
+): Operation =>
+  operation({
+    method: 'POST',
+    path: `${PATH}/${name}/test`,
+    id,
+    audit: { made: ['ok'] },
+    tag: TAG,
+    summary: `Ask ${NAMES[name]} now, with the stored credentials`,
+    description: 'For the first account only. Nothing is stored.',
+    auth: WRITE,
+    answers: { 200: SOURCE_TEST, 404: NOT_FOUND },
+    async handler({ caller, signal }) {
+      checkOperator(parts, caller)
+      try {
+        return { ok: true, result: await ask(signal) }
+      } catch (error) {
+        if (!(error instanceof SourceFailure)) throw error
+        return { ok: false, result: error.message }
+      }
+    },
+  })
+
+const timeOf = (ms: number) => formatRfc3339(new Date(Number(ms)))
+const timeOrNull = (ms: number | null) => (ms === null ? null : timeOf(ms))
+const dateOrNull = (day: number | null) => (day === null ? null : timeOf(day).slice(0, 10))
+
+const stateOf = (row: ReputationSourceRow) => ({
+  created_at: timeOf(row.created_at),
+  updated_at: timeOf(row.updated_at),
+  last_read_at: timeOrNull(row.read_at),
+  next_read_at: timeOf(row.next_at),
+  failures: Number(row.failures),
+  error: row.failure,
+  error_at: timeOrNull(row.failed_at),
+  failing_since: timeOrNull(row.failing_since),
+})
+
+async function listedDomains(store: Store) {
+  const rows = await store.db
+    .selectFrom('gmail_domains')
+    .innerJoin('domains', 'domains.id', 'gmail_domains.domain_id')
+    .select(['domains.name', 'read_through', 'failure'])
+    .orderBy('domains.name')
+    .limit(DOMAINS_MAX)
+    .execute()
+  return rows.map(({ name, read_through, failure }) => ({
+    ...{ name, read_through: dateOrNull(read_through), error: failure },
+  }))
+}
