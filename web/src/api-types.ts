@@ -646,6 +646,110 @@ export interface DeliveryStatus {
   /** Message of the last attempt; with code 602 */ 'last-message'?: string
 }
 
+/** Mail of an address */
+export interface DmarcAddressFigures {
+  /** Address */ ip: string
+  /** Messages that receivers reported */ email_count: number
+  /** Messages that passed */ pass: number
+  /** Messages that failed and were delivered all the same */ fail: number
+  /** Messages that failed and were marked as suspicious */ quarantine: number
+  /** Messages that failed and were rejected */ reject: number
+}
+
+/** A row of a report */
+export interface DmarcAuthEvent {
+  /** Address that the mail came from; other: all further ones */ source_ip: string
+  /** Messages */ messages: number
+  /** DKIM or SPF passes with alignment */ passed: boolean
+  /** What the receiver did */ disposition: 'none' | 'quarantine' | 'reject'
+  /** DKIM passes with alignment */ dkim: 'pass' | 'fail'
+  /** SPF passes with alignment */ spf: 'pass' | 'fail'
+  /** Domain of the header From */ header_from: string
+  /** Why the receiver did not follow the policy */ reasons: string[]
+  /** Results without alignment */ dkim_results: ({ domain: string; selector: string; result: string })[]
+  /** Results without alignment */ spf_results: ({ domain: string; result: string })[]
+  /** Name of the receiver, as it says */ reporter: string
+  /** Begin of the reported period */ begin: string
+}
+
+/** Mail of a day */
+export interface DmarcDay {
+  /** Begin of the day, Unix seconds */ timestamp: number
+  /** Messages that passed */ pass: number
+  /** Messages that failed and were delivered all the same */ fail: number
+  /** Messages that failed and were marked as suspicious */ quarantine: number
+  /** Messages that failed and were rejected */ reject: number
+}
+
+/** Mail of a domain */
+export interface DmarcDomain {
+  /** Name */ domain: string
+  /** Messages that receivers reported */ email_count: number
+  /** Messages that passed */ pass: number
+  /** Messages that failed and were delivered all the same */ fail: number
+  /** Messages that failed and were marked as suspicious */ quarantine: number
+  /** Messages that failed and were rejected */ reject: number
+}
+
+/** Mail of a host */
+export interface DmarcHostFigures {
+  /** Confirmed name of the addresses */ host: string
+  /** Messages that receivers reported */ email_count: number
+  /** Addresses */ ip_count: number
+  /** Messages that passed */ pass: number
+  /** Messages that failed and were delivered all the same */ fail: number
+  /** Messages that failed and were marked as suspicious */ quarantine: number
+  /** Messages that failed and were rejected */ reject: number
+}
+
+/** Mail of an address */
+export interface DmarcOfAddress {
+  /** Messages that receivers reported */ email_count: number
+  /** Addresses that it came from */ ip_count: number
+  /** Messages without aligned SPF, of the rows that are kept of each report */ spf_fail_events: number
+  /** Messages without aligned DKIM, of those */ dkim_fail_events: number
+  /** Messages without either, of those */ auth_fail_events: number
+  /** By day in UTC, the oldest first; days without mail are left out */ pfqr_chart: DmarcDay[]
+  /** Rows of reports with a failure, most messages first; at most 100 */ auth_events: DmarcAuthEvent[]
+  /** Always empty: reports of single messages are not taken */ ruf: string
+}
+
+/** Mail of a domain by source */
+export interface DmarcOfDomain {
+  /** Messages that receivers reported */ email_count: number
+  /** Addresses that it came from */ ip_count: number
+  /** Messages without aligned SPF, of the rows that are kept of each report */ spf_fail_events: number
+  /** Messages without aligned DKIM, of those */ dkim_fail_events: number
+  /** Messages without either, of those */ auth_fail_events: number
+  /** By day in UTC, the oldest first; days without mail are left out */ pfqr_chart: DmarcDay[]
+  /** Rows of reports with a failure, most messages first; at most 100 */ auth_events: DmarcAuthEvent[]
+  /** Most messages first */ sources: DmarcSourceFigures[]
+}
+
+/** Mail of a host by address */
+export interface DmarcOfHost {
+  /** Messages that receivers reported */ email_count: number
+  /** Addresses that it came from */ ip_count: number
+  /** Messages without aligned SPF, of the rows that are kept of each report */ spf_fail_events: number
+  /** Messages without aligned DKIM, of those */ dkim_fail_events: number
+  /** Messages without either, of those */ auth_fail_events: number
+  /** By day in UTC, the oldest first; days without mail are left out */ pfqr_chart: DmarcDay[]
+  /** Rows of reports with a failure, most messages first; at most 100 */ auth_events: DmarcAuthEvent[]
+  /** Most messages first */ ip_addresses: DmarcAddressFigures[]
+}
+
+/** Mail of a source by host */
+export interface DmarcOfSource {
+  /** Messages that receivers reported */ email_count: number
+  /** Addresses that it came from */ ip_count: number
+  /** Messages without aligned SPF, of the rows that are kept of each report */ spf_fail_events: number
+  /** Messages without aligned DKIM, of those */ dkim_fail_events: number
+  /** Messages without either, of those */ auth_fail_events: number
+  /** By day in UTC, the oldest first; days without mail are left out */ pfqr_chart: DmarcDay[]
+  /** Rows of reports with a failure, most messages first; at most 100 */ auth_events: DmarcAuthEvent[]
+  /** Most messages first */ hosts: DmarcHostFigures[]
+}
+
 /** Mail of one source in a DMARC report */
 export interface DmarcReportRow {
   /** Address that the mail came from; other: all further ones */ source_ip: string
@@ -667,6 +771,17 @@ export interface DmarcSource {
   /** Messages that passed */ passed: number
   /** Messages that failed */ failed: number
   /** Messages by what receivers did */ dispositions: { none: number; quarantine: number; reject: number }
+}
+
+/** Mail of a source */
+export interface DmarcSourceFigures {
+  /** Registrable domain of the hosts; unknown: without a confirmed name; other: not told apart */ source: string
+  /** Messages that receivers reported */ email_count: number
+  /** Addresses */ ip_count: number
+  /** Messages that passed */ pass: number
+  /** Messages that failed and were delivered all the same */ fail: number
+  /** Messages that failed and were marked as suspicious */ quarantine: number
+  /** Messages that failed and were rejected */ reject: number
 }
 
 /** A DNS record to publish, and what DNS had at the last check */
@@ -2551,6 +2666,13 @@ export interface Answers {
   'GET /v1/bounce-classification/domains/{}/entities/{}/rules': { items: RuleBounces[] }
   'GET /v1/bounce-classification/stats': { items: BounceGroup[] | null; _duration: string }
   'GET /v1/dkim/keys': DomainKeyPage
+  'GET /v1/dmarc/domains': { domains: DmarcDomain[]; pfqr_chart: DmarcDay[] }
+  'GET /v1/dmarc/domains/{}': DmarcOfDomain
+  'GET /v1/dmarc/domains/{}/s/{}': DmarcOfSource
+  'GET /v1/dmarc/domains/{}/s/{}/h/{}': DmarcOfHost
+  'GET /v1/dmarc/domains/{}/s/{}/h/{}/ip/{}': DmarcOfAddress
+  'GET /v1/dmarc/records/{}': { entry: string; current: string; configured: boolean }
+  'GET /v1/dmarc/setup': { InstanceID: string; CreatedAt: string; UpdatedAt: string; LastAccessed: string }
   'GET /v1/dynamic_pools/domains': { items: EnrolledDomain[]; total_items: number; paging: DynamicPoolPaging }
   'GET /v1/dynamic_pools/domains/{}/history': { items: DynamicPoolHistoryRecord[]; total_items: number; paging: DynamicPoolPaging } | { id: string; owning_account_id: string; account_id: string; account_name: string; domain_id: string; domain_name: string; new_band: 'dynamic_good' | 'dynamic_poor' | 'dynamic_new' | ''; prev_band: 'dynamic_good' | 'dynamic_poor' | 'dynamic_new' | ''; reason: string; bounce_rate: number | null; complaint_rate: number | null; processed_count: number | null; initiated_by: string; timestamp: string; items: DynamicPoolHistoryRecord[]; total_items: number; paging: DynamicPoolPaging }
   'GET /v1/dynamic_pools/domains/{}/preview': DomainHealthCheck
@@ -2718,6 +2840,7 @@ export interface Answers {
   'POST /v1/analytics/usage/metrics': MetricsResult
   'POST /v1/dkim/keys': DomainKey
   'POST /v1/dkim_management/domains/{}/rotate': { message: string }
+  'POST /v1/dmarc/referral': { referral_uri: string }
   'POST /v1/keys': { message: string; key: NewApiKey }
   'POST /v1/keys/public': { key: string; message: string }
   'POST /v1/thresholds/alerts/send': Alert
