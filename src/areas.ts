@@ -6,6 +6,7 @@
 import type { Area } from './area.ts'
 import type { Clock } from './base/time/clock.ts'
 import { backupArea } from './carry/backup/area.ts'
+import { exportsArea } from './carry/exports/area.ts'
 import type { Core } from './core.ts'
 import { openOverrides } from './mail/deliver/overrides/overrides.ts'
 import { openShaping } from './mail/deliver/shaping/shaping.ts'
@@ -35,6 +36,8 @@ import { ipsArea } from './sending/ips/area.ts'
 import { addressesForDomains, openAddresses } from './sending/ips/known-addresses.ts'
 import { listsArea } from './sending/lists/area.ts'
 import { relaysArea } from './sending/relays/area.ts'
+import { standingArea } from './sending/standing/area.ts'
+import { openStandings } from './sending/standing/known-standings.ts'
 import { suppressionsArea } from './sending/suppressions/area.ts'
 import { templatesArea } from './sending/templates/area.ts'
 import { trackingArea } from './sending/tracking/area.ts'
@@ -45,6 +48,7 @@ import { validationArea } from './tools/validation/area.ts'
 import { alertsArea } from './watching/alerts/area.ts'
 import { blocklistsArea } from './watching/blocklists/area.ts'
 import { eventsArea } from './watching/events/area.ts'
+import { healthScoreArea } from './watching/health-score/area.ts'
 import { logsArea } from './watching/logs/area.ts'
 import { metricsArea } from './watching/metrics/area.ts'
 import type { Figures } from './watching/metrics/figures.ts'
@@ -105,7 +109,13 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   const { capture } = add(await inboxArea(core))
   const bounces = add(bouncesArea(core, { known, isOwnHost: domains.isMailHost }))
   add(snsArea(core, bounces))
-  const metrics = add(metricsArea(core, bounces))
+  const standings = await openStandings({
+    ...core,
+    deliverers: () => core.nodes.deliveryShare().count,
+    isUnknownUser: bounces.isUnknownUser,
+    isCaptured: core.config.delivery.kind === 'capture',
+  })
+  const metrics = add(metricsArea(core, { ...bounces, also: standings.newStepCount }))
   // Below metrics: it keeps the usage of a deleted domain before its counters are removed.
   const messageLimits = add(messageLimitsArea(core))
   const { limits } = messageLimits
@@ -132,6 +142,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
         ...{ signingKeys, tags, templates, lists, suppressions, tracker },
         ...{ judge, capture, limits, ips, shaping, siteOverrides, countArchived },
         relays: relays.engineRelays,
+        standings: standings.engine,
         content,
       },
       parts.sending,
@@ -161,6 +172,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   add(domainReportsArea(core))
   add(dynamicPoolsArea(core, { known: addresses, figures: metrics.figures, assigned: ips.assigned }))
   add(logsArea(core, { ...bounces, figures: metrics.figures }))
+  add(healthScoreArea(core, metrics.figures))
   add(backupArea(core, parts.secret))
   const { findings: reputation } = add(reputationArea(core, addresses))
   const blocklists = add(blocklistsArea(core, { known: addresses, blocks: ips.blocks }))
@@ -169,19 +181,34 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
       ...{ webhooks, certificates, bounces, figures: parts.figures ?? metrics.figures },
       userDirectory: accounts.userDirectory,
       delivery: messages.delivery,
-      ...{ blocks: ips.blocks, relays, reputation, blocklists },
+      ...{ blocks: ips.blocks, relays, content, standings, reputation, blocklists },
       sendMail: messages.sendSystemMail,
     }),
   )
   blocklists.notifyBy(alerts.events)
+  add(
+    standingArea(core, {
+      known: standings,
+      wakeDelivery: messages.delivery.wake,
+      sendMail: messages.sendSystemMail,
+      contentFigures: content.check && content.figures,
+    }),
+  )
   add(validationArea(core, { lists: lists.store, judge, events: alerts.events }))
   add(placementArea(core, { accept: messages.accept, tracker: previewTracker, scanners }))
   add(senderRulesArea(core, { ...metrics, unsubscribable }))
   add(preflightArea(core, { accept: messages.accept, tracker: previewTracker, scanners }))
   add(tlsReportsArea(core, { sendMime: messages.sendReport, posts: webhooks.posts }))
-  add(systemArea(core, { ...parts, bounces, certificates, alerts, relays: relays.states }))
+  add(systemArea(core, { ...parts, bounces, certificates, alerts, relays: relays.states, scanners }))
+  add(exportsArea(core, () => areas.flatMap(({ operations = [] }) => operations)))
   const prometheus = add(
-    prometheusArea(core, { delivery: messages.delivery, alerts, jobs: parts.jobs, relays: relays.states }),
+    prometheusArea(core, {
+      delivery: messages.delivery,
+      alerts,
+      jobs: parts.jobs,
+      relays: relays.states,
+      content,
+    }),
   )
   for (const build of parts.further) add(await build(core))
   // Last: it keeps events for the followers of all.

@@ -94,6 +94,23 @@ export interface AccountRateLimit {
   /** The general limit applies */ is_default: boolean
 }
 
+/** How an account stands */
+export interface AccountStanding {
+  /** The account */ account_id: string
+  /** Of the account as a whole */ state: 'good' | 'warned' | 'slowed' | 'held'
+  policy: AccountStandingPolicy
+  figures: SendingFigures
+  /** The account, and domains of it, that are stopped */ stopped: Standing[]
+  /** What it may send today (UTC); absent: no limit */ daily_budget?: { limit: number; used: number }
+}
+
+/** The policy of an account */
+export interface AccountStandingPolicy {
+  /** Which figures stop a sender */ policy: 'off' | 'standard' | 'strict' | 'custom'
+  limits?: StandingLimits
+  /** It was set for this account */ is_own: boolean
+}
+
 /** A tag of an account, over all its domains */
 export interface AccountTag {
   /** Id of the account */ account_id: string
@@ -1037,6 +1054,17 @@ export interface ExplainedRecord {
   /** When; absent before the first check */ checked_at?: string
 }
 
+/** A list that is written into a file */
+export interface Export {
+  /** Id */ id: string
+  /** How far it is; the file can be read when it is complete */ status: 'requested' | 'processing' | 'complete' | 'failed'
+  /** The list, as given */ url: string
+  /** When it was asked for */ created_at: string
+  /** When it is removed */ expires_at: string
+  /** Size of the file as stored, so far; bytes */ size: number
+  /** Why it failed; present then */ message?: string
+}
+
 /** An attempt failed */
 export interface FailedEvent {
   /** Type of the event */ event: 'failed'
@@ -1155,6 +1183,22 @@ export interface GptDomain {
   /** Begin of the day */ date: string
   /** Always empty, as for `reputation` */ ip_counts: ({ reputation: number; total: number })[]
   /** By the identifier of Feedback-ID */ feedback_loops: ({ id: string; spam_ratio: number })[]
+}
+
+/** Score of the last 30 days */
+export interface HealthScore {
+  /** 100: nothing is wrong; 0: everything is; points */ score: number
+  /** What takes points off; with the score they add up to 100 */ rates: { bounce_rate: number; complaint_rate: number; trap_rate: number; full_mailbox_rate: number; bad_failure_rate: number }
+  /** Counts of the time */ counters: { delivered: number }
+}
+
+/** Score of a group */
+export interface HealthScoreGroup {
+  /** The domain, address, account or day */ group_key: string
+  /** The account; absent for days and addresses */ account_id?: string
+  /** 100: nothing is wrong; 0: everything is; points */ score: number
+  /** What takes points off; with the score they add up to 100 */ rates: { bounce_rate: number; complaint_rate: number; trap_rate: number; full_mailbox_rate: number; bad_failure_rate: number }
+  /** Counts of the time */ counters: { delivered: number }
 }
 
 /** The MTA-STS policy that is published for a domain */
@@ -1874,6 +1918,17 @@ export interface SandboxRecipient {
   /** Its owner has agreed */ activated: boolean
 }
 
+/** A scanner of mail */
+export interface Scanner {
+  /** Which */ scanner: 'rspamd' | 'spamd' | 'clamd'
+  /** Mail that it scans */ directions: ('outbound' | 'inbound')[]
+  /** Answers since the start */ answered: number
+  /** Questions without one */ failed: number
+  /** Null: not yet */ last_answered_at: string | null
+  /** Null: not yet */ last_failed_at: string | null
+  /** Of the last failure */ last_error: string | null
+}
+
 /** Mail that is not due yet */
 export interface ScheduledMessage {
   /** Message-Id without angle brackets */ message_id: string
@@ -1974,6 +2029,17 @@ export interface SenderRules {
   /** All rules */ rules: SenderRuleFinding[]
 }
 
+/** What was sent, and what came of it */
+export interface SendingFigures {
+  /** Messages delivered or refused for good */ sent: number
+  /** Hard bounces */ bounced: number
+  /** Those of them that say that there is no such user */ unknown_users: number
+  /** Complaints */ complained: number
+  /** Messages delivered to spam traps */ spam_trap_hits: number
+  /** Messages that the outbound check has judged */ checked: number
+  /** Those of them with bad content */ bad_content: number
+}
+
 /** One of the queues of a domain */
 export interface SendingQueue {
   /** It takes no mail now */ is_disabled: boolean
@@ -2035,7 +2101,7 @@ export interface SndsAddress {
 
 /** How Microsoft SNDS is read */
 export interface SndsReputationSource {
-  /** The folder of data.aspx and ipStatus.aspx, https */ url: string
+  /** The folder of data.aspx and ipStatus.aspx, https */ api_url: string
   /** When it was stored */ created_at: string
   /** When it was stored last */ updated_at: string
   /** When everything was read; null: not yet */ last_read_at: string | null
@@ -2053,6 +2119,47 @@ export interface SnsTopic {
   /** URL to subscribe to it; keep it to yourself */ endpoint: string
   /** When the subscription was confirmed; null: there is none */ confirmed_at: string | null
   /** When it was named */ created_at: string
+}
+
+/** An address that only senders with a bad list write to */
+export interface SpamTrap {
+  /** In lower case */ address: string
+  /** Free text */ note: string
+  /** When it was named */ created_at: string
+}
+
+/** An account or a domain that is stopped */
+export interface Standing {
+  /** Its account */ account_id: string
+  /** The domain; absent: the account as a whole */ domain?: string
+  /** warned: it goes on as before */ state: 'warned' | 'slowed' | 'held'
+  /** Which figure is too high */ code: 'spam-traps' | 'complaints' | 'bounces' | 'unknown-users' | 'bad-content'
+  /** The same in words, with the figure and its limit */ reason: string
+  figures: SendingFigures
+  /** What it may send while it is slowed */ messages_per_minute?: number
+  /** When it was stopped */ since: string
+  /** When it is released by itself */ until: string
+  /** Addresses of admins that a mail has gone to */ told: string[]
+}
+
+/** Figures that stop a sender; 0: not judged */
+export interface StandingLimits {
+  /** Hard bounces; percent */ bounce_percent: number
+  /** No such user; percent */ unknown_user_percent: number
+  /** Complaints; percent */ complaint_percent: number
+  /** Bad content, of what the outbound check has judged; percent */ bad_content_percent: number
+  /** Messages delivered to spam traps */ spam_trap_hits: number
+  /** Time that is judged; hours */ window_hours: number
+  /** Percentages of fewer messages are not judged */ min_messages: number
+  /** What is left of the rate of a slowed sender; percent */ slow_percent: number
+  /** How long a sender stays slowed or held; hours */ hold_hours: number
+}
+
+/** The policy of all accounts without one of their own */
+export interface StandingPolicy {
+  /** Which figures stop a sender */ policy: 'off' | 'standard' | 'strict' | 'custom'
+  limits?: StandingLimits
+  /** Messages on the first day of a new subaccount; 0: no budget */ new_account_daily: number
 }
 
 /** Statistics by interval or group */
@@ -2192,6 +2299,7 @@ export interface System {
   /** What the service's own checks find wrong now; for the first account */ alerts?: OwnAlert[]
   /** For admins of the first account; null: not measured yet */ storage?: StorageUse | null
   /** Periodic jobs; for admins of the first account */ jobs?: PeriodicJob[]
+  /** Scanners of mail that this process asks; for admins of the first account */ scanners?: Scanner[]
   /** Processes on the database; for admins of the first account */ nodes?: Node[]
 }
 
@@ -2540,6 +2648,7 @@ export interface WebhookUrls {
 /** The body of a success, by method and path. */
 export interface Answers {
   'DELETE /sendwright/v1/accounts/{}/rate-limits/{}': AccountRateLimit
+  'DELETE /sendwright/v1/accounts/{}/standing/policy': AccountStandingPolicy
   'DELETE /sendwright/v1/content-holds/{}': { messages: number }
   'DELETE /sendwright/v1/inbox': { message: string }
   'DELETE /sendwright/v1/inbox/{}': { message: string }
@@ -2557,6 +2666,7 @@ export interface Answers {
   'DELETE /sendwright/v1/shaping/{}/limits': { message: string }
   'DELETE /sendwright/v1/shaping/{}/pause': { message: string }
   'DELETE /sendwright/v1/sns/topics/{}': { message: string }
+  'DELETE /sendwright/v1/spam-traps/{}': { message: string }
   'DELETE /sendwright/v1/users/{}/totp': User
   'DELETE /v1/alerts/settings/events/{}': { message: string }
   'DELETE /v1/alerts/settings/slack': { message: string }
@@ -2617,6 +2727,7 @@ export interface Answers {
   'GET /health/ready': { status: 'ok' }
   'GET /openapi.json': Record<string, unknown>
   'GET /sendwright/v1/accounts/{}/rate-limits': { items: AccountRateLimit[] }
+  'GET /sendwright/v1/accounts/{}/standing': AccountStanding
   'GET /sendwright/v1/alerts': { items: ({ name: string; description: string; metric: string; comparator: '=' | '!=' | '<' | '<=' | '>' | '>='; limit: string; dimension?: string; interval_seconds: number; hits: AlertHit[] })[] }
   'GET /sendwright/v1/audit': AuditPage
   'GET /sendwright/v1/backups/{}': Backup
@@ -2649,6 +2760,8 @@ export interface Answers {
   'GET /sendwright/v1/shaping': Shaping
   'GET /sendwright/v1/sign-in-methods': { password: boolean; oidc: { label: string } | null }
   'GET /sendwright/v1/sns/topics': { items: SnsTopic[] }
+  'GET /sendwright/v1/spam-traps': { items: SpamTrap[] }
+  'GET /sendwright/v1/standing': { policy: StandingPolicy; items: Standing[] }
   'GET /sendwright/v1/system': System
   'GET /sendwright/v1/system/checks': { items: SystemCheck[] }
   'GET /sendwright/v1/unknown-replies': { days: number; rules: string; items: UnknownReply[]; partial?: boolean }
@@ -2678,6 +2791,8 @@ export interface Answers {
   'GET /v1/dynamic_pools/domains/{}/preview': DomainHealthCheck
   'GET /v1/dynamic_pools/history': { items: DynamicPoolHistoryRecord[]; total_items: number; paging: DynamicPoolPaging }
   'GET /v1/keys': { total_count: number; items: ApiKey[] }
+  'GET /v1/maverick-score/grouped': { items: HealthScoreGroup[]; total: number }
+  'GET /v1/maverick-score/total': HealthScore
   'GET /v1/reputationanalytics/gpt/addresses': { address: string; data: ({ address: string; domain_name: string; reputation: number; date: string })[]; total: number; configured: boolean }
   'GET /v1/reputationanalytics/gpt/addresses/{}': { address: string; data: ({ address: string; domain_name: string; reputation: number; date: string })[]; total: number; configured: boolean }
   'GET /v1/reputationanalytics/gpt/addresses_list': { data: ({ address: string; date: string })[]; total: number; configured: boolean }
@@ -2699,6 +2814,7 @@ export interface Answers {
   'GET /v1/thresholds/hits': { items: AlertHit[]; total: number }
   'GET /v1/webhooks': { webhooks: AccountWebhook[] }
   'GET /v1/webhooks/{}': AccountWebhook
+  'GET /v2/bounce-classification/config/groups/{}': { id: string; entity_id: string; class: 'BOUNCE' | 'ESPBLOCK' | 'BLACKLISTED' | 'CONTENT' | 'AUTHENTICATION' | 'RATELIMIT' | 'GREYLISTED' | 'MAILBOXFULL' | 'TECHNICAL' | 'GENERIC'; 'sample-text'?: string; explanation: string; 'short-explanation': string; 'entity-name': string }
   'GET /v2/ip_whitelist': { addresses: CallerAddress[] }
   'GET /v2/spamtraps': { items: ({ dimension: string; pristine: number; recycled: number; typo: number; harvested: number; total: number })[]; paging: Paging }
   'GET /v2/x509/{}/status': TrackingCertificate
@@ -2716,6 +2832,8 @@ export interface Answers {
   'GET /v3/domains/{}/webhooks': { webhooks: DomainWebhooks }
   'GET /v3/domains/{}/webhooks/{}': { webhook: WebhookUrls }
   'GET /v3/dynamic_pools': { new_senders: string[]; good_reputation: string[]; poor_reputation: string[]; pools: DynamicPool[] }
+  'GET /v3/exports': { items: Export[] }
+  'GET /v3/exports/{}': Export
   'GET /v3/ip_pools': { ip_pools: IpPool[]; message: string }
   'GET /v3/ip_pools/{}': { pool_id: string; name: string; description: string; ips: string[]; is_linked: boolean; is_inherited: boolean; linked_domains?: string[]; metadata: { assignments: Record<string, { linked_at: string }> }; details: IpPool; message: string }
   'GET /v3/ip_pools/{}/domains': { domains: IpPoolDomain[]; paging: IpPaging }
@@ -2803,9 +2921,12 @@ export interface Answers {
   'PATCH /sendwright/v1/scheduled/{}': { message: string }
   'PATCH /v3/dynamic_pools/{}': { message: string }
   'PATCH /v3/ip_pools/{}': { message: string }
+  'POST /sendwright/v1/accounts/{}/standing/release': AccountStanding
   'POST /sendwright/v1/admins': User
   'POST /sendwright/v1/backups': Backup
   'POST /sendwright/v1/content-holds/{}/release': { messages: number }
+  'POST /sendwright/v1/domains/{}/disable': { name: string; is_disabled: boolean }
+  'POST /sendwright/v1/domains/{}/enable': { name: string; is_disabled: boolean }
   'POST /sendwright/v1/domains/{}/messages/check': MessageChecks
   'POST /sendwright/v1/invitations/accept': { message: string }
   'POST /sendwright/v1/ip-warmups/{}/pause': { message: string }
@@ -2824,6 +2945,7 @@ export interface Answers {
   'POST /sendwright/v1/reputation-sources/snds/test': ReputationSourceTest
   'POST /sendwright/v1/session': { message: string }
   'POST /sendwright/v1/sns/notifications/{}': { message: string }
+  'POST /sendwright/v1/spam-traps': SpamTrap
   'POST /sendwright/v1/templates/render': RenderedTemplate
   'POST /sendwright/v1/tls-reports/{}': { message: string }
   'POST /sendwright/v1/users/{}/invitation': User
@@ -2857,6 +2979,7 @@ export interface Answers {
   'POST /v3/domains/{}/webhooks': { message: string; webhook: WebhookUrls }
   'POST /v3/dynamic_pools/all': { message: string; new_senders: string[]; good_reputation: string[]; poor_reputation: string[] }
   'POST /v3/dynamic_pools/{}/{}': { message: string }
+  'POST /v3/exports': Export
   'POST /v3/ip_pools': { message: string; pool_id: string }
   'POST /v3/ip_pools/{}/ips.json': { message: string; reference_id: string }
   'POST /v3/ip_warmups/{}': { message: string }
@@ -2899,6 +3022,7 @@ export interface Answers {
   'POST /v5/users': User
   'PUT /sendwright/v1/accounts/{}/rate-limits/{}': AccountRateLimit
   'PUT /sendwright/v1/accounts/{}/shared-ips': { account_id: string; allowed: boolean }
+  'PUT /sendwright/v1/accounts/{}/standing/policy': AccountStandingPolicy
   'PUT /sendwright/v1/domains/{}/suppression-policy': SuppressionPolicy
   'PUT /sendwright/v1/inbox/faults': InboxFault[]
   'PUT /sendwright/v1/ips/{}': InstalledIpAddress
@@ -2912,6 +3036,7 @@ export interface Answers {
   'PUT /sendwright/v1/shaping/{}/limits': SiteOrder
   'PUT /sendwright/v1/shaping/{}/pause': SiteOrder
   'PUT /sendwright/v1/sns/topics/{}': SnsTopic
+  'PUT /sendwright/v1/standing/policy': StandingPolicy
   'PUT /v1/alerts/settings/events/{}': { message: string; id: string; event_type: 'send_alert' | 'validation_job' | 'validation_preview' | 'ip_listed' | 'ip_delisted' | 'domain_listed' | 'domain_delisted'; channel: 'email' | 'slack' | 'webhook'; settings: AlertChannelSettings }
   'PUT /v1/alerts/settings/slack': { message: string }
   'PUT /v1/alerts/settings/webhooks/signing_key': { signing_key: string }

@@ -1,6 +1,6 @@
 /**
  * Prepares one delivery: its copy (copy.ts), its envelope, its signatures. This is the file to begin with in this folder.
- * A delivery that must not be sent is decided here: account held, cancelled, domain gone or disabled, suppressed, too old, not
+ * A delivery that must not be sent is decided here: account or domain held, cancelled, domain gone, suppressed, too old, not
  * composable, test mode.
  */
 
@@ -138,7 +138,8 @@ const unknownSummary = ({ recipient, recipient_header: to }: ClaimedDelivery): M
 })
 
 async function prepare(parts: PrepareParts, delivery: ClaimedDelivery): Promise<Prepared> {
-  const isHeld = !maySend(await parts.accounts.byId(delivery.account_id))
+  const domain = await parts.domains.byId(delivery.domain_id)
+  const isHeld = domain?.state === 'disabled' || !maySend(await parts.accounts.byId(delivery.account_id))
   // Before its content is read: there may be many.
   if (isHeld && parts.clock.now() < delivery.expires_at) return { kind: 'held' }
   const record = await parts.records.byId(delivery.message_pk)
@@ -151,9 +152,7 @@ async function prepare(parts: PrepareParts, delivery: ClaimedDelivery): Promise<
   }
   if (!parts.inProgress.begin(delivery)) return decided(rejected('cancelled'))
   if (isHeld) return decided(tooOld(delivery))
-  const domain = await parts.domains.byId(delivery.domain_id)
   if (!domain) return decided(rejected('The domain was deleted'))
-  if (domain.state === 'disabled') return decided(rejected('The domain is disabled'))
   // Again, for members of lists, which acceptance did not see.
   if (domain.type === 'sandbox' && !(await parts.sandbox.mayReceive(domain, [target.recipient])))
     return decided(rejected('Sandbox subdomains are for test purposes only.'))

@@ -75,6 +75,7 @@ export interface MessagesUses {
   capture: CaptureListener | null
   limits: MessageLimits
   ips: Pick<IpsArea, 'sources' | 'allowances' | 'blocks' | 'egress'>
+  standings: DeliveryParts['standings']
   relays: RelaysArea['engineRelays']
   shaping: Shaping
   siteOverrides: Overrides
@@ -94,12 +95,22 @@ export type SendingOverrides = Partial<
 export function messagesArea(core: Core, uses: MessagesUses, overrides: SendingOverrides): MessagesArea {
   const { config, log, clock, store, blobs, domains, recorder, leaseOwner } = core
   const { headerPrefix, storageUrl } = config
-  const { shaping, siteOverrides, relays, limits } = uses
+  const { shaping, siteOverrides, relays, limits, standings } = uses
   const { sources, allowances, blocks, egress } = uses.ips
   const preparing = partsOfCopies(core, uses, overrides)
   const { records, largeTexts, inProgress } = preparing
   const engine = startEngine(core, {
-    ...{ preparing, sources, allowances, blocks, egress, relays, shaping, overrides: siteOverrides },
+    ...{
+      preparing,
+      standings,
+      sources,
+      allowances,
+      blocks,
+      egress,
+      relays,
+      shaping,
+      overrides: siteOverrides,
+    },
     ...{ judge: uses.judge, capture: uses.capture },
   })
   const { delivery } = engine

@@ -324,6 +324,7 @@ export const TAGS: Readonly<Record<string, string>> = {
   Metrics: 'Figures by dimensions and time.',
   Queue: 'Deliveries that wait, and the mail servers that they wait for.',
   'Rate limits': 'How many calls and messages a second are taken.',
+  Standing: 'Accounts and domains that are stopped for what they send, daily budgets and spam traps.',
   Relays: 'Servers that take mail for others, and the rules that choose them.',
   Routes: 'What happens to received mail.',
   Sandbox: 'Who receives mail of a sandbox domain.',

@@ -15,6 +15,9 @@ type WithDefaults<Row, Names extends keyof Row> = {
 export interface AccountChangeRow {
   account_id: string; changed_at: number; due_at: number; attempts: number
 }
+export interface AccountDayRow {
+  name: string; day_at: number; used: number
+}
 export interface AccountRateLimitRow {
   account_id: string; name: string; count: number
 }
@@ -232,6 +235,12 @@ export interface EventRow {
   seq: number; id: string; account_id: string; domain_name: string; event: string; timestamp_us: number
   recipient: string | null; message_id: string | null; payload_json: string; tx: number
   tags_json: string | null; recipient_hash: number | null
+}
+export interface ExportRow {
+  id: string; account_id: string; url: string; body: string; area: string; role: string; status: string
+  next_page: string; records: number; size_bytes: number; blobs_json: string; fault: string; tries: number
+  lease_token: string | null; lease_owner: string | null; lease_until: number; stepped_at: number
+  created_at: number
 }
 export interface FeatureUsageRow {
   account_id: string; day_at: number; metric: string; count: number
@@ -495,6 +504,22 @@ export interface SndsDayRow {
 export interface SnsTopicRow {
   arn: string; token: string; created_at: number; confirmed_at: number | null; subscription_at: number
 }
+export interface SpamTrapRow {
+  address: string; note: string; created_at: number
+}
+export interface StandingCountRow {
+  account_id: string; domain_name: string; hour_at: number; sent: number; bounced: number
+  unknown_users: number; complained: number; trapped: number; first_at: number
+}
+export interface StandingPolicyRow {
+  account_id: string; policy: string; limits_json: string | null; new_account_daily: number
+  updated_at: number
+}
+export interface StandingRow {
+  account_id: string; domain_name: string; state: string; code: string; reason: string; figures_json: string
+  per_minute: number | null; since_at: number; until_at: number | null; told_json: string; is_told: Flag
+  is_settled: Flag
+}
 export interface SuppressionImportRow {
   id: string; account_id: string; domain_id: string; kind: SuppressionKind; blob: string; rows_done: number
   rows_bad: number; attempts: number; lease_token: string | null; lease_owner: string | null
@@ -580,7 +605,7 @@ export interface WebhookChangeRow {
 }
 
 export interface Schema {
-  account_changes: AccountChangeRow; account_rate_limits: AccountRateLimitRow
+  account_changes: AccountChangeRow; account_days: AccountDayRow; account_rate_limits: AccountRateLimitRow
   account_settings: WithDefaults<AccountSettingsRow, 'webhooks_redact_pii' | 'ai_insights'>
   account_tags: AccountTagRow; account_webhooks: AccountWebhookRow
   accounts: WithDefaults<AccountRow, 'status' | 'features_json' | 'updated_at'>; acme_accounts: AcmeAccountRow
@@ -602,30 +627,32 @@ export interface Schema {
   event_index: WithDefaults<EventIndexRow, 'seq' | 'segment'>; event_index_place: EventIndexPlaceRow
   event_keys: WithDefaults<EventKeyRow, 'seq'>; event_segments: WithDefaults<EventSegmentRow, 'segment'>
   event_tag_keys: EventTagKeyRow; event_tags: EventTagRow; events: WithDefaults<EventRow, 'seq' | 'tx'>
-  feature_usage: FeatureUsageRow; figure_packs: FigurePackRow; figure_places: FigurePlaceRow
-  figure_scopes: WithDefaults<FigureScopeRow, 'no' | 'pairs_since'>; figures: FigureRow
-  forwarded_copies: ForwardedCopyRow; gmail_days: GmailDayRow; gmail_domains: GmailDomainRow
-  greylist: GreylistRow; idempotency_keys: IdempotencyKeyRow; inbox: InboxRow; inbox_faults: InboxFaultRow
-  installation: InstallationRow; ip_blocks: IpBlockRow; ip_changes: IpChangeRow; ip_names: IpNameRow
-  ip_pool_delegations: IpPoolDelegationRow; ip_pool_members: IpPoolMemberRow; ip_pools: IpPoolRow
-  ip_tasks: IpTaskRow; ip_warmup_providers: IpWarmupProviderRow; ip_warmups: IpWarmupRow; ips: IpRow
-  jobs: JobRow; list_expansions: ListExpansionRow; list_members: ListMemberRow; list_uploads: ListUploadRow
-  lists: ListRow; login_links: LoginLinkRow; login_places: LoginPlaceRow; message_limits: MessageLimitRow
-  messages: MessageRow; monitored_domains: MonitoredDomainRow; monitored_ips: MonitoredIpRow
-  mta_sts_policies: MtaStsPolicyRow; nodes: NodeRow; oidc_sign_ins: OidcSignInRow
-  outgoing_leases: OutgoingLeaseRow; outgoing_posts: OutgoingPostRow; past_deliveries: PastDeliveryRow
-  past_messages: PastMessageRow; placement_seeds: PlacementSeedRow; placement_tests: PlacementTestRow
-  public_keys: PublicKeyRow; recovery_codes: RecoveryCodeRow; relay_days: RelayDayRow
-  relay_rules: RelayRuleRow; relay_tokens: RelayTokenRow; relays: RelayRow; removed_usage: RemovedUsageRow
-  reputation_sources: ReputationSourceRow; route_posts: RoutePostRow; routes: RouteRow
-  sandbox_mails: SandboxMailRow; sandbox_recipients: SandboxRecipientRow; seed_lists: SeedListRow
-  sender_security: SenderSecurityRow; sessions: SessionRow; shared_ip_exclusions: SharedIpExclusionRow
-  size_samples: SizeSampleRow; snds_blocks: SndsBlockRow; snds_days: SndsDayRow; sns_topics: SnsTopicRow
-  suppression_imports: SuppressionImportRow; suppression_policies: SuppressionPolicyRow
-  suppressions: SuppressionRow; tags: TagRow; template_versions: TemplateVersionRow; templates: TemplateRow
-  tls_reports: TlsReportRow; tls_results: TlsResultRow; tracking_links: TrackingLinkRow
-  tracking_settings: TrackingSettingsRow; transcripts: TranscriptRow; unsubscribe_tags: UnsubscribeTagRow
-  user_identities: UserIdentityRow; user_places: UserPlaceRow; user_tokens: UserTokenRow; users: UserRow
+  exports: ExportRow; feature_usage: FeatureUsageRow; figure_packs: FigurePackRow
+  figure_places: FigurePlaceRow; figure_scopes: WithDefaults<FigureScopeRow, 'no' | 'pairs_since'>
+  figures: FigureRow; forwarded_copies: ForwardedCopyRow; gmail_days: GmailDayRow
+  gmail_domains: GmailDomainRow; greylist: GreylistRow; idempotency_keys: IdempotencyKeyRow; inbox: InboxRow
+  inbox_faults: InboxFaultRow; installation: InstallationRow; ip_blocks: IpBlockRow; ip_changes: IpChangeRow
+  ip_names: IpNameRow; ip_pool_delegations: IpPoolDelegationRow; ip_pool_members: IpPoolMemberRow
+  ip_pools: IpPoolRow; ip_tasks: IpTaskRow; ip_warmup_providers: IpWarmupProviderRow; ip_warmups: IpWarmupRow
+  ips: IpRow; jobs: JobRow; list_expansions: ListExpansionRow; list_members: ListMemberRow
+  list_uploads: ListUploadRow; lists: ListRow; login_links: LoginLinkRow; login_places: LoginPlaceRow
+  message_limits: MessageLimitRow; messages: MessageRow; monitored_domains: MonitoredDomainRow
+  monitored_ips: MonitoredIpRow; mta_sts_policies: MtaStsPolicyRow; nodes: NodeRow
+  oidc_sign_ins: OidcSignInRow; outgoing_leases: OutgoingLeaseRow; outgoing_posts: OutgoingPostRow
+  past_deliveries: PastDeliveryRow; past_messages: PastMessageRow; placement_seeds: PlacementSeedRow
+  placement_tests: PlacementTestRow; public_keys: PublicKeyRow; recovery_codes: RecoveryCodeRow
+  relay_days: RelayDayRow; relay_rules: RelayRuleRow; relay_tokens: RelayTokenRow; relays: RelayRow
+  removed_usage: RemovedUsageRow; reputation_sources: ReputationSourceRow; route_posts: RoutePostRow
+  routes: RouteRow; sandbox_mails: SandboxMailRow; sandbox_recipients: SandboxRecipientRow
+  seed_lists: SeedListRow; sender_security: SenderSecurityRow; sessions: SessionRow
+  shared_ip_exclusions: SharedIpExclusionRow; size_samples: SizeSampleRow; snds_blocks: SndsBlockRow
+  snds_days: SndsDayRow; sns_topics: SnsTopicRow; spam_traps: SpamTrapRow; standing_counts: StandingCountRow
+  standing_policies: StandingPolicyRow; standings: StandingRow; suppression_imports: SuppressionImportRow
+  suppression_policies: SuppressionPolicyRow; suppressions: SuppressionRow; tags: TagRow
+  template_versions: TemplateVersionRow; templates: TemplateRow; tls_reports: TlsReportRow
+  tls_results: TlsResultRow; tracking_links: TrackingLinkRow; tracking_settings: TrackingSettingsRow
+  transcripts: TranscriptRow; unsubscribe_tags: UnsubscribeTagRow; user_identities: UserIdentityRow
+  user_places: UserPlaceRow; user_tokens: UserTokenRow; users: UserRow
   validation_addresses: ValidationAddressRow; validation_jobs: ValidationJobRow
   validation_probes: ValidationProbeRow; webhook_attempts: WebhookAttemptRow
   webhook_changes: WebhookChangeRow

@@ -28,7 +28,10 @@ interface RoutesUses {
   observe: FindingObserver | undefined
 }
 
-export function routesArea(core: Core, { messages, lists, signingKeys, queue, scanners, observe }: RoutesUses): Area {
+export function routesArea(
+  core: Core,
+  { messages, lists, signingKeys, queue, scanners, observe }: RoutesUses,
+): Area {
   const { config, store, sealer, clock, log, httpClient: client } = core
   const { hostname, headerPrefix, headerPrefixAliases, acceptUnrouted, storageUrl } = config
   const table = createRouteStore(store, sealer)

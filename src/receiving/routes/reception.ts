@@ -30,7 +30,7 @@ import { addressKey, bareAddress, type Mailbox } from '../../protocols/mime/addr
 import { MimeSyntaxError } from '../../protocols/mime/split.ts'
 import type { SpamScore } from '../../protocols/scanners/spam-score.ts'
 import type { AskVirus } from '../../sending/content-check/scanners.ts'
-import type { Domain } from '../../sending/domains/domain.ts'
+import { type Domain, refusesMail } from '../../sending/domains/domain.ts'
 import type { SigningKeys } from '../../sending/domains/keys/signing-keys.ts'
 import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
 import { ownerOf } from '../../sending/domains/names/name-owner.ts'
@@ -150,8 +150,7 @@ function tooCostly({ log }: RouteReceptionParts, { name, accountId }: Domain, er
 /** @throws Refusal while the domain or its account is disabled: the mail comes again */
 async function checkOpen({ accounts }: RouteReceptionParts, domain: Domain): Promise<void> {
   const account = await accounts.byId(domain.accountId)
-  if (domain.state === 'disabled' || account?.status !== 'open')
-    throw new Refusal('450 4.2.1 Recipient is disabled')
+  if (refusesMail(domain) || account?.status !== 'open') throw new Refusal('450 4.2.1 Recipient is disabled')
 }
 
 async function read({ raw }: WholeMail): Promise<ReadMail> {

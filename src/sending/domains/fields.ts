@@ -31,6 +31,9 @@ export interface Disablement {
   until?: number
 }
 
+/** The code of a domain that the service itself has stopped for what it sends (standing.md). */
+export const STOPPED_CODE = 'reputation'
+
 type Column = keyof DomainRow
 type FlagColumn = { [C in Column]: DomainRow[C] extends Flag ? C : never }[Column]
 

@@ -1,7 +1,8 @@
 /** What relays do now, for people, metrics and doctor: state of the breaker, pause, messages of the day. */
+
+import type { DayLimits } from '../../mail/deliver/attempt/day-limits.ts'
 import type { Overrides } from '../../mail/deliver/overrides/overrides.ts'
 import type { Blocks } from '../ips/blocks/blocks.ts'
-import type { DayLimits } from './day-limits.ts'
 import { ANY_ADDRESS, type EngineRelays, siteOfRelay } from './engine-relays.ts'
 import type { KnownRelays } from './known-relays.ts'
 import type { AccessTokens } from './oauth/access-tokens.ts'
