@@ -1,5 +1,5 @@
 /** The public operations on DMARC reports (dmarc.md): from the domain to its sources, their hosts and addresses. */
-import { BadRequest, NotFound } from '../../../base/process/errors.ts'
+import { BadRequest } from '../../../base/process/errors.ts'
 import type { Clock } from '../../../base/time/clock.ts'
 import { formatRfc3339 } from '../../../base/time/dates.ts'
 import { DAY_MS } from '../../../base/time/durations.ts'
@@ -50,6 +50,8 @@ const PERIOD_MS = 30 * DAY_MS
 /** As long as reports are kept. */
 const PERIOD_MS_MAX = 366 * DAY_MS
 const EVENTS_MAX = 100
+/** Go's zero time: no report has come yet. */
+const NEVER = '0001-01-01T00:00:00Z'
 const PARAMS = {
   from: dateParam('Begin, Unix seconds; default 30 days before `to`'),
   to: dateParam('End, Unix seconds, only with `from`; default now'),
@@ -61,7 +63,7 @@ const LEVEL = { ...COMMON, method: 'GET', params: PARAMS } as const
 export function dmarcRoutes(parts: DmarcRouteParts): Operation[] {
   const { store, domains, clock } = parts
 
-  /** Mail of a domain that `keep` wants by its place. @throws NotFound for another's domain, and for no such mail */
+  /** Mail of a domain that `keep` wants by its place. @throws NotFound for another's domain */
   async function levelOf(
     caller: Caller,
     path: { domain: string },
@@ -72,7 +74,6 @@ export function dmarcRoutes(parts: DmarcRouteParts): Operation[] {
     const all = await addressDays(store, domain.id, period)
     const placeOf = await placesOf(parts.resolver, all)
     const days = keep === null ? all : all.filter(({ ip }) => keep(ip, placeOf(ip)))
-    if (keep !== null && days.length === 0) throw new NotFound('Source not found')
     return { days, placeOf, figures: await figuresOf(store, domain, period, days, keep === null) }
   }
   const periodOf = (given: InputOf<typeof PARAMS>) => readPeriod(given, clock.now())
@@ -175,7 +176,7 @@ function setupRoutes({ store, resolver, domains, baseUrl }: DmarcRouteParts): Op
       path: '/v1/dmarc/setup',
       id: 'readDmarcSetup',
       summary: 'Since when DMARC reports come',
-      answers: { 200: SETUP, 404: 'No report has come yet' },
+      answers: { 200: SETUP },
       async handler({ caller }) {
         const [row] = await store.read({
           sql: `SELECT min(t.day_at) AS first, max(t.day_at) AS last FROM domains d
@@ -183,10 +184,9 @@ function setupRoutes({ store, resolver, domains, baseUrl }: DmarcRouteParts): Op
             WHERE d.account_id = ?`,
           values: [caller.accountId],
         })
-        if (row?.['first'] == null) throw new NotFound('No DMARC report has come yet')
-        const timeOf = (at: unknown) => formatRfc3339(new Date(Number(at)))
-        const last = timeOf(row['last'])
-        const CreatedAt = timeOf(row['first'])
+        const timeOf = (at: unknown) => (at == null ? NEVER : formatRfc3339(new Date(Number(at))))
+        const last = timeOf(row?.['last'])
+        const CreatedAt = timeOf(row?.['first'])
         return { InstanceID: caller.accountId, CreatedAt, UpdatedAt: last, LastAccessed: last }
       },
     }),

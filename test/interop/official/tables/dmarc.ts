@@ -9,24 +9,19 @@ const FIGURES = {
   ...{ pfqr_chart: [], auth_events: [] },
 }
 
-const get = (path: string, response: unknown, more: Partial<ClientCall> = {}): ClientCall => ({
+const get = (path: string, response: unknown): ClientCall => ({
   ...{ client: 'go', call: `GET ${path}`, method: 'GET', path: `/v1/dmarc${path}`, response },
-  ...more,
 })
 
 export const TABLE: CallTable = {
   calls: [
     get('/domains?from=1736790000&to=1736790285', { domains: [], pfqr_chart: [] }),
     get('/domains/{domain}?from=1736790000&to=1736790285', { ...FIGURES, sources: [] }),
-    get('/domains/{domain}/s/mailgun', { message: 'Source not found' }, { status: 404 }),
-    get('/domains/{domain}/s/mailgun/h/mx.mailgun.com', { message: 'Source not found' }, { status: 404 }),
-    get(
-      '/domains/{domain}/s/mailgun/h/mx.mailgun.com/ip/8.8.8.8',
-      { message: 'Source not found' },
-      { status: 404 },
-    ),
+    get('/domains/{domain}/s/mailgun', { ...FIGURES, hosts: [] }),
+    get('/domains/{domain}/s/mailgun/h/mx.mailgun.com', { ...FIGURES, ip_addresses: [] }),
+    get('/domains/{domain}/s/mailgun/h/mx.mailgun.com/ip/8.8.8.8', { ...FIGURES, ruf: '' }),
     get('/records/{domain}', { entry: '', current: '', configured: false }),
-    get('/setup', { message: 'No DMARC report has come yet' }, { status: 404 }),
+    get('/setup', { InstanceID: '', CreatedAt: '', UpdatedAt: '', LastAccessed: '' }),
     {
       ...{ client: 'go', call: 'POST /referral', method: 'POST', path: '/v1/dmarc/referral' },
       json: { email: 'someone@example.com' },
