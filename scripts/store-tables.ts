@@ -38,6 +38,7 @@ const WORDS: Readonly<Record<string, string>> = {
   'delivery_reports.kind': "'bounce' | 'complaint'",
   'domain_report_totals.type': "DomainReportRow['type']",
   'domain_reports.type': "'dmarc' | 'tls' | 'complaint'",
+  'domains.mta_sts': "'off' | 'testing' | 'enforce' | 'none'",
   'list_expansions.state': "'running' | 'done'",
   'list_uploads.format': "'json' | 'csv'",
   'list_uploads.state': "'running' | 'done'",

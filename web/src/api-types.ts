@@ -673,6 +673,110 @@ export interface DeliveryStatus {
   /** Message of the last attempt; with code 602 */ 'last-message'?: string
 }
 
+/** Mail of an address */
+export interface DmarcAddressFigures {
+  /** Address */ ip: string
+  /** Messages that receivers reported */ email_count: number
+  /** Messages that passed */ pass: number
+  /** Messages that failed and were delivered all the same */ fail: number
+  /** Messages that failed and were marked as suspicious */ quarantine: number
+  /** Messages that failed and were rejected */ reject: number
+}
+
+/** A row of a report */
+export interface DmarcAuthEvent {
+  /** Address that the mail came from; other: all further ones */ source_ip: string
+  /** Messages */ messages: number
+  /** DKIM or SPF passes with alignment */ passed: boolean
+  /** What the receiver did */ disposition: 'none' | 'quarantine' | 'reject'
+  /** DKIM passes with alignment */ dkim: 'pass' | 'fail'
+  /** SPF passes with alignment */ spf: 'pass' | 'fail'
+  /** Domain of the header From */ header_from: string
+  /** Why the receiver did not follow the policy */ reasons: string[]
+  /** Results without alignment */ dkim_results: ({ domain: string; selector: string; result: string })[]
+  /** Results without alignment */ spf_results: ({ domain: string; result: string })[]
+  /** Name of the receiver, as it says */ reporter: string
+  /** Begin of the reported period */ begin: string
+}
+
+/** Mail of a day */
+export interface DmarcDay {
+  /** Begin of the day, Unix seconds */ timestamp: number
+  /** Messages that passed */ pass: number
+  /** Messages that failed and were delivered all the same */ fail: number
+  /** Messages that failed and were marked as suspicious */ quarantine: number
+  /** Messages that failed and were rejected */ reject: number
+}
+
+/** Mail of a domain */
+export interface DmarcDomain {
+  /** Name */ domain: string
+  /** Messages that receivers reported */ email_count: number
+  /** Messages that passed */ pass: number
+  /** Messages that failed and were delivered all the same */ fail: number
+  /** Messages that failed and were marked as suspicious */ quarantine: number
+  /** Messages that failed and were rejected */ reject: number
+}
+
+/** Mail of a host */
+export interface DmarcHostFigures {
+  /** Confirmed name of the addresses */ host: string
+  /** Messages that receivers reported */ email_count: number
+  /** Addresses */ ip_count: number
+  /** Messages that passed */ pass: number
+  /** Messages that failed and were delivered all the same */ fail: number
+  /** Messages that failed and were marked as suspicious */ quarantine: number
+  /** Messages that failed and were rejected */ reject: number
+}
+
+/** Mail of an address */
+export interface DmarcOfAddress {
+  /** Messages that receivers reported */ email_count: number
+  /** Addresses that it came from */ ip_count: number
+  /** Messages without aligned SPF, of the rows that are kept of each report */ spf_fail_events: number
+  /** Messages without aligned DKIM, of those */ dkim_fail_events: number
+  /** Messages without either, of those */ auth_fail_events: number
+  /** By day in UTC, the oldest first; days without mail are left out */ pfqr_chart: DmarcDay[]
+  /** Rows of reports with a failure, most messages first; at most 100 */ auth_events: DmarcAuthEvent[]
+  /** Always empty: reports of single messages are not taken */ ruf: string
+}
+
+/** Mail of a domain by source */
+export interface DmarcOfDomain {
+  /** Messages that receivers reported */ email_count: number
+  /** Addresses that it came from */ ip_count: number
+  /** Messages without aligned SPF, of the rows that are kept of each report */ spf_fail_events: number
+  /** Messages without aligned DKIM, of those */ dkim_fail_events: number
+  /** Messages without either, of those */ auth_fail_events: number
+  /** By day in UTC, the oldest first; days without mail are left out */ pfqr_chart: DmarcDay[]
+  /** Rows of reports with a failure, most messages first; at most 100 */ auth_events: DmarcAuthEvent[]
+  /** Most messages first */ sources: DmarcSourceFigures[]
+}
+
+/** Mail of a host by address */
+export interface DmarcOfHost {
+  /** Messages that receivers reported */ email_count: number
+  /** Addresses that it came from */ ip_count: number
+  /** Messages without aligned SPF, of the rows that are kept of each report */ spf_fail_events: number
+  /** Messages without aligned DKIM, of those */ dkim_fail_events: number
+  /** Messages without either, of those */ auth_fail_events: number
+  /** By day in UTC, the oldest first; days without mail are left out */ pfqr_chart: DmarcDay[]
+  /** Rows of reports with a failure, most messages first; at most 100 */ auth_events: DmarcAuthEvent[]
+  /** Most messages first */ ip_addresses: DmarcAddressFigures[]
+}
+
+/** Mail of a source by host */
+export interface DmarcOfSource {
+  /** Messages that receivers reported */ email_count: number
+  /** Addresses that it came from */ ip_count: number
+  /** Messages without aligned SPF, of the rows that are kept of each report */ spf_fail_events: number
+  /** Messages without aligned DKIM, of those */ dkim_fail_events: number
+  /** Messages without either, of those */ auth_fail_events: number
+  /** By day in UTC, the oldest first; days without mail are left out */ pfqr_chart: DmarcDay[]
+  /** Rows of reports with a failure, most messages first; at most 100 */ auth_events: DmarcAuthEvent[]
+  /** Most messages first */ hosts: DmarcHostFigures[]
+}
+
 /** Mail of one source in a DMARC report */
 export interface DmarcReportRow {
   /** Address that the mail came from; other: all further ones */ source_ip: string
@@ -694,6 +798,17 @@ export interface DmarcSource {
   /** Messages that passed */ passed: number
   /** Messages that failed */ failed: number
   /** Messages by what receivers did */ dispositions: { none: number; quarantine: number; reject: number }
+}
+
+/** Mail of a source */
+export interface DmarcSourceFigures {
+  /** Registrable domain of the hosts; unknown: without a confirmed name; other: not told apart */ source: string
+  /** Messages that receivers reported */ email_count: number
+  /** Addresses */ ip_count: number
+  /** Messages that passed */ pass: number
+  /** Messages that failed and were delivered all the same */ fail: number
+  /** Messages that failed and were marked as suspicious */ quarantine: number
+  /** Messages that failed and were rejected */ reject: number
 }
 
 /** A DNS record to publish, and what DNS had at the last check */
@@ -725,6 +840,8 @@ export interface Domain {
   /** Bulk mail asks receivers for complaints by fbl@ (RFC 9477) */ cfbl_address: boolean
   /** Bulk mail has Gmail's Feedback-ID */ feedback_id: boolean
   /** http(s) URL that gets a copy of delivered mail; empty or absent: none */ archive_to?: string
+  /** MTA-STS policy that is published for the domain: its mail hosts for testing or to be enforced, none, or no policy (domains.md rule 28) */ mta_sts?: 'off' | 'testing' | 'enforce' | 'none'
+  /** Seconds for which senders keep that policy */ mta_sts_max_age?: number
   /** Is stored and has no effect; cannot be undone */ encrypt_incoming_message: boolean
   /** Domain whose keys are to sign */ dkim_host?: string
   /** When it was added */ created_at: string
@@ -947,7 +1064,7 @@ export interface EventTemplate {
 
 /** A record with the last look at it */
 export interface ExplainedRecord {
-  /** What to publish */ record: { purpose: 'dkim' | 'spf' | 'tracking' | 'mx' | 'return-path-spf' | 'return-path-mx'; name: string; type: 'TXT' | 'CNAME' | 'A' | 'AAAA' | 'MX'; value: string; priority?: number; is_active: boolean }
+  /** What to publish */ record: { purpose: 'dkim' | 'spf' | 'tracking' | 'mx' | 'return-path-spf' | 'return-path-mx' | 'mta-sts' | 'mta-sts-host'; name: string; type: 'TXT' | 'CNAME' | 'A' | 'AAAA' | 'MX'; value: string; priority?: number; is_active: boolean }
   /** The query; empty before the first check */ asked: string
   /** Address and port of the server that answered; empty: none was asked */ server: string
   /** What DNS had */ found: string[]
@@ -1101,6 +1218,20 @@ export interface HealthScoreGroup {
   /** 100: nothing is wrong; 0: everything is; points */ score: number
   /** What takes points off; with the score they add up to 100 */ rates: { bounce_rate: number; complaint_rate: number; trap_rate: number; full_mailbox_rate: number; bad_failure_rate: number }
   /** Counts of the time */ counters: { delivered: number }
+}
+
+/** The MTA-STS policy that is published for a domain */
+export interface HostedPolicy {
+  /** As the setting `mta_sts` of the domain */ mode: 'off' | 'testing' | 'enforce' | 'none'
+  /** Seconds for which senders keep it */ max_age: number
+  /** Where senders fetch it */ url: string
+  /** The file; null: off */ policy: string | null
+  /** Its id in the record; null: off */ id: string | null
+  /** Whether DNS had the record of the host at the last check */ host_record: 'valid' | 'unknown'
+  /** Whether DNS had the record with this id at the last check */ policy_record: 'valid' | 'unknown'
+  /** Whether DNS had each of the mail hosts as MX at the last check */ mx_records: 'valid' | 'unknown'
+  /** State of the certificate of the host; null: none was ordered yet */ certificate: 'processing' | 'active' | 'expired' | 'error' | null
+  /** Why the last order failed; null: it did not */ certificate_error: string | null
 }
 
 /** A reply on demand of the built-in inbox */
@@ -2702,6 +2833,7 @@ export interface Answers {
   'GET /sendwright/v1/delivery-reasons': DeliveryReasons
   'GET /sendwright/v1/domains/{}/dns': DomainDns
   'GET /sendwright/v1/domains/{}/key-rotation': KeyRotation
+  'GET /sendwright/v1/domains/{}/mta-sts': HostedPolicy
   'GET /sendwright/v1/domains/{}/reports': DomainReportPage
   'GET /sendwright/v1/domains/{}/sender-rules': SenderRules
   'GET /sendwright/v1/domains/{}/suppression-policy': SuppressionPolicy
@@ -2744,6 +2876,13 @@ export interface Answers {
   'GET /v1/bounce-classification/domains/{}/entities/{}/rules': { items: RuleBounces[] }
   'GET /v1/bounce-classification/stats': { items: BounceGroup[] | null; _duration: string }
   'GET /v1/dkim/keys': DomainKeyPage
+  'GET /v1/dmarc/domains': { domains: DmarcDomain[]; pfqr_chart: DmarcDay[] }
+  'GET /v1/dmarc/domains/{}': DmarcOfDomain
+  'GET /v1/dmarc/domains/{}/s/{}': DmarcOfSource
+  'GET /v1/dmarc/domains/{}/s/{}/h/{}': DmarcOfHost
+  'GET /v1/dmarc/domains/{}/s/{}/h/{}/ip/{}': DmarcOfAddress
+  'GET /v1/dmarc/records/{}': { entry: string; current: string; configured: boolean }
+  'GET /v1/dmarc/setup': { InstanceID: string; CreatedAt: string; UpdatedAt: string; LastAccessed: string }
   'GET /v1/dynamic_pools/domains': { items: EnrolledDomain[]; total_items: number; paging: DynamicPoolPaging }
   'GET /v1/dynamic_pools/domains/{}/history': { items: DynamicPoolHistoryRecord[]; total_items: number; paging: DynamicPoolPaging } | { id: string; owning_account_id: string; account_id: string; account_name: string; domain_id: string; domain_name: string; new_band: 'dynamic_good' | 'dynamic_poor' | 'dynamic_new' | ''; prev_band: 'dynamic_good' | 'dynamic_poor' | 'dynamic_new' | ''; reason: string; bounce_rate: number | null; complaint_rate: number | null; processed_count: number | null; initiated_by: string; timestamp: string; items: DynamicPoolHistoryRecord[]; total_items: number; paging: DynamicPoolPaging }
   'GET /v1/dynamic_pools/domains/{}/preview': DomainHealthCheck
@@ -2929,6 +3068,7 @@ export interface Answers {
   'POST /v1/analytics/usage/metrics': MetricsResult
   'POST /v1/dkim/keys': DomainKey
   'POST /v1/dkim_management/domains/{}/rotate': { message: string }
+  'POST /v1/dmarc/referral': { referral_uri: string }
   'POST /v1/inboxready/domains': { domain: MonitoredDomain; message: string }
   'POST /v1/inboxready/ip_addresses': MonitoredIp
   'POST /v1/keys': { message: string; key: NewApiKey }

@@ -64,7 +64,11 @@ export async function domainRecords(
     records: { record: { purpose: string; name: string; type: string; value: string; is_active: boolean } }[]
   }
   const keys = records.map(({ record }) => record).filter(({ purpose }) => purpose === 'dkim')
-  const names = { name: domain.name, mailfromHost: domain.mailfrom_host, webPrefix: domain.web_prefix }
+  const names = {
+    ...{ name: domain.name, mailfromHost: domain.mailfrom_host, webPrefix: domain.web_prefix },
+    // A new domain publishes no policy.
+    ...({ mtaSts: 'off', mtaStsMaxAge: 0 } as const),
+  }
   return [
     ...keys.map((record) => ({ name: record.name, type: record.type, value: record.value })),
     ...wantedRecords(names, config.dnsTargets).map((record) => ({

@@ -39,6 +39,7 @@ const NOT_RECORDED = {
   sendMimeMessage: 'each message is an event',
   resendMessage: 'each message is an event',
   takeSnsNotification: 'what servers report of mail is an event',
+  readDmarcReferral: 'reads only',
   takeTlsReport: 'what servers report of mail is a report',
   unsubscribe: 'what recipients do is an event',
   renderTemplate: 'reads only',

@@ -310,6 +310,7 @@ export const TAGS: Readonly<Record<string, string>> = {
   'Captured mail': 'Mail that was recorded instead of being delivered.',
   Credentials: 'Logins for sending by SMTP.',
   'Domain keys': 'Keys that sign mail (DKIM).',
+  DMARC: 'What receivers report about mail in the name of domains.',
   Domains: 'Sending domains, their DNS records and settings.',
   'Dynamic IP pools': 'Pools that domains move between by their reputation.',
   Events: 'What happened to each message.',

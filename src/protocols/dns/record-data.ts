@@ -109,6 +109,18 @@ function dkimProblem(tags: Map<string, string>, key: string, algorithm: string):
   return ''
 }
 
+/** MTA-STS: exactly one record, with the id of the policy that is published now. RFC 8461 §3.1. */
+export function checkSts(answer: DnsAnswer<'TXT'>, expected: string): RecordCheck {
+  const records = answer.records.filter((text) => /^v=STSv1\s*(?:;|$)/.test(text))
+  if (records.length === 0) return missing(answer, records, 'MTA-STS record', `TXT record: ${expected}`)
+  if (records.length > 1)
+    return bad(answer, records, `${count(records.length)} MTA-STS records were found; senders use none then.`)
+  const idOf = (text: string) => parseTags(text).get('id') ?? ''
+  return idOf(records[0] as string) === idOf(expected)
+    ? good(answer, records, 'The MTA-STS record has the id of the policy.')
+    : bad(answer, records, `The MTA-STS record has the id of another policy. Change it to: ${expected}`)
+}
+
 /** CNAME: the name is an alias of `target`, directly or through others. Accepts an answer of any type. */
 export function checkCname(answer: DnsAnswer, target: string): RecordCheck {
   const { name, type } = answer.asked

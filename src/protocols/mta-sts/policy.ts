@@ -1,4 +1,5 @@
-/** MTA-STS records and policies as text (RFC 8461 §3.1, §3.2, §4.1). Pure. */
+/** MTA-STS records and policies as text, read and written (RFC 8461 §3.1, §3.2, §4.1). Pure. */
+import { createHash } from 'node:crypto'
 
 export interface StsPolicy {
   mode: 'enforce' | 'testing' | 'none'
@@ -40,6 +41,23 @@ export function parseStsPolicy(text: string): StsPolicy | { invalid: string } {
   if (mx.length > MX_MAX) return { invalid: `it names over ${MX_MAX} mx` }
   return { mode, mx, maxAgeSeconds: Math.min(Number(age), MAX_AGE_SECONDS_MAX) }
 }
+
+/** The file of a policy; `parseStsPolicy` reads it back. */
+export const stsPolicyText = ({ mode, mx, maxAgeSeconds }: StsPolicy): string =>
+  [
+    'version: STSv1',
+    `mode: ${mode}`,
+    ...(mode === 'none' ? [] : mx.map((host) => `mx: ${host}`)),
+    `max_age: ${maxAgeSeconds}`,
+    '',
+  ].join('\r\n')
+
+/** An id that is another one for another policy. */
+export const stsPolicyId = (text: string): string =>
+  createHash('sha256').update(text).digest('hex').slice(0, 32)
+
+/** The record at `_mta-sts`, which tells senders that the policy is another one now. */
+export const stsRecord = (id: string): string => `v=STSv1; id=${id}`
 
 /** Whether the policy names this mail host. */
 export function namesHost(policy: StsPolicy, host: string): boolean {

@@ -5,6 +5,7 @@ import type { Core } from '../../core.ts'
 import { createJob } from '../../platform/jobs/job.ts'
 import { createMailCheck } from '../routes/mail-check.ts'
 import { reportAddresses } from './addresses.ts'
+import { dmarcRoutes } from './dmarc/routes.ts'
 import { postedReportRoute } from './posted.ts'
 import { reportRoutes } from './routes.ts'
 import { complaintStatements, removeOldReports, removeReportsOf } from './store.ts'
@@ -19,6 +20,7 @@ export function domainReportsArea(core: Core): Area {
     operations: [
       ...reportRoutes({ store, domains, clock, baseUrl: config.publicUrl }),
       postedReportRoute({ store, domains, clock }),
+      ...dmarcRoutes({ store, domains, clock, resolver: core.resolver, baseUrl: config.publicUrl }),
     ],
     jobs: [
       createJob({

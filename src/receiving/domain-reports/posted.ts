@@ -61,7 +61,7 @@ export function postedReportRoute(parts: {
     method: 'POST',
     path: `${TLS_REPORTS_PATH}/{domain}`,
     id: 'takeTlsReport',
-    tag: 'Domains',
+    tag: 'System',
     summary: 'For senders of mail: a TLS report about a domain, RFC 8460',
     description:
       'Without a login. The report is shown as not authenticated, and is in no total. A network may post 30 a minute.',

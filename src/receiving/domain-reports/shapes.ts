@@ -21,7 +21,7 @@ const RESULT_TYPE = text('Type of failure', { example: 'certificate-expired' })
 const VERDICT = (name: string) => oneOf(`${name} passes with alignment`, ['pass', 'fail'])
 
 export type DmarcRow = Of<typeof DMARC_ROW>
-const DMARC_ROW = named('DmarcReportRow', 'Mail of one source in a DMARC report', {
+export const DMARC_ROW = named('DmarcReportRow', 'Mail of one source in a DMARC report', {
   source_ip: SOURCE_IP,
   messages: integer('Messages'),
   passed: flag('DKIM or SPF passes with alignment'),

@@ -28,7 +28,7 @@ export type ReportPage = { name: 'first' | 'last' } | { name: 'next' | 'previous
 const REPORTS_PER_DAY_MAX = { authenticated: 500, forged: 50 }
 /** Names of one domain, type and day; the rest is `other`. A year of them is summed up for one request. */
 const NAMES_PER_DAY_MAX = 200
-const OTHER = 'other'
+export const OTHER = 'other'
 const CHUNK = 1_000
 
 /** False: the report is known, or there are enough of its day. */

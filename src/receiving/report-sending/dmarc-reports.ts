@@ -6,15 +6,19 @@ import type { Clock } from '../../base/time/clock.ts'
 import type { ReportMail } from '../../mail/messages/system-mail.ts'
 import { commitUnlessStale } from '../../platform/store/commits.ts'
 import type { Store } from '../../platform/store/store.ts'
+import { readDmarc } from '../../protocols/dns/dmarc.ts'
 import type { Resolver } from '../../protocols/dns/resolver.ts'
 import {
   type AggregateReceiver,
   aggregateReceivers,
   confirmedReceivers,
   confirmingName,
-  publishedPolicy,
-} from '../../protocols/reports/dmarc/policy-record.ts'
-import { aggregateMail, aggregateReport } from '../../protocols/reports/dmarc/write-report.ts'
+} from '../../protocols/reports/dmarc/receivers.ts'
+import {
+  aggregateMail,
+  aggregateReport,
+  type PublishedPolicy,
+} from '../../protocols/reports/dmarc/write-report.ts'
 import { rootDomainOf } from '../../sending/domains/names/domain-names.ts'
 import {
   type DayDomain,
@@ -87,6 +91,18 @@ async function reportDomain(
     sentStatement(TABLE, { ...about, uri: '', id }, clock.now()),
     ...removedStatements(about),
   ])
+}
+
+function publishedPolicy(text: string): PublishedPolicy {
+  const record = readDmarc(text)
+  return {
+    p: record?.policy ?? 'none',
+    sp: record?.subdomainPolicy ?? 'none',
+    np: record?.absentPolicy ?? 'none',
+    adkim: record?.isDkimStrict ? 's' : 'r',
+    aspf: record?.isSpfStrict ? 's' : 'r',
+    testing: record?.isTesting ?? false,
+  }
 }
 
 interface HandOver {

@@ -5,7 +5,7 @@
  * report has of a mail.
  */
 import { domainToASCII } from 'node:url'
-import { asksForReports } from '../../protocols/reports/dmarc/policy-record.ts'
+import { asksForReports } from '../../protocols/reports/dmarc/receivers.ts'
 import type { ReportedRow } from '../../protocols/reports/dmarc/write-report.ts'
 import type { CheckedMail, Finding } from '../routes/mail-check.ts'
 

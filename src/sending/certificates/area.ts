@@ -11,14 +11,15 @@ import { createJob, type Job } from '../../platform/jobs/job.ts'
 import { createIssuer } from '../../protocols/acme/order.ts'
 import type { Resolver } from '../../protocols/dns/resolver.ts'
 import { createTlsIdentity, tlsIdentityFiles } from '../../receiving/sessions/tls-identity.ts'
-import { wantedRecords } from '../domains/dns/dns-records.ts'
+import { POLICY_LABEL, wantedRecords } from '../domains/dns/dns-records.ts'
 import { lookUp } from '../domains/dns/lookups.ts'
 import { type OwnHosts, ownHostsOf } from '../domains/dns/own-hosts.ts'
 import { createAcmeAccounts } from './acme-account.ts'
-import { createCertificateJob } from './certificate-job.ts'
+import { createCertificateJob, isUsed } from './certificate-job.ts'
 import { certificateRoutes } from './certificate-routes.ts'
 import { type CertificateStore, createCertificateStore } from './certificate-store.ts'
 import { certificateFaults, endingCertificates, type LeadsHere } from './certificates.ts'
+import { policyCertificateJob, policyRoutes } from './hosted-policies.ts'
 import { createOwnCertificates, type OwnCertificates } from './own-certificates.ts'
 import { createTlsContexts, MODERN_TLS, type TlsContexts } from './tls-contexts.ts'
 
@@ -78,15 +79,21 @@ export async function certificatesArea(core: Core): Promise<CertificatesArea> {
   })
   const publicUrl = new URL(config.publicUrl)
   return {
-    operations: certificateRoutes({
-      certificates,
-      domains,
-      clock,
-      leadsHere,
-      canOrder: job !== null,
-      wake: () => job?.wake(),
-    }),
-    jobs: [...(job ? [job] : []), ...(isServed ? [refreshing] : [])],
+    operations: [
+      ...certificateRoutes({
+        certificates,
+        domains,
+        clock,
+        leadsHere,
+        canOrder: job !== null,
+        wake: () => job?.wake(),
+      }),
+      ...policyRoutes({ store: core.store, domains, certificates, targets: config.dnsTargets, clock }),
+    ],
+    jobs: [
+      ...(job ? [job, policyCertificateJob({ ...core, certificates, orders: job })] : []),
+      ...(isServed ? [refreshing] : []),
+    ],
     tls:
       config.httpsPort === null || contexts === null
         ? null
@@ -126,6 +133,7 @@ function leadsHereBy({ config, resolver, clock, allow }: Core, ownHosts: OwnHost
     const asked = { ...domain, webPrefix: host.slice(0, host.indexOf('.')) }
     const wanted = wantedRecords(asked, config.dnsTargets).find(({ purpose }) => purpose === 'tracking')
     if (!wanted) return 'no'
+    if (host === `${POLICY_LABEL}.${domain.name}` && !isUsed(domain, POLICY_LABEL)) return 'no'
     const check = await lookUp({ resolver, clock, allow, spfIncludeHost }, wanted, undefined)
     return check.valid ? 'yes' : check.answered ? 'no' : 'unanswered'
   }

@@ -11,6 +11,7 @@ import { HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
 import type { CertificateRow, Flag } from '../../platform/store/schema.ts'
 import type { IssueOutcome, Issuer } from '../../protocols/acme/order.ts'
+import { POLICY_LABEL } from '../domains/dns/dns-records.ts'
 import type { Domain } from '../domains/domain.ts'
 import type { DomainDirectory } from '../domains/names/directory.ts'
 import { isValid, nextOrderAt, recordOrder, renewAt, retryAt } from './certificate-state.ts'
@@ -92,7 +93,7 @@ export function createCertificateJob(parts: CertificateJobParts): Job {
       return
     }
     // A former tracking host that points elsewhere now is no longer needed.
-    const isFormer = domain !== null && domain.webPrefix !== host.slice(0, host.indexOf('.'))
+    const isFormer = domain !== null && !isUsed(domain, host.slice(0, host.indexOf('.')))
     if (outcome.kind === 'failed' && isFormer && !isValid(row, now())) return certificates.remove(host, claim)
     const result = outcome.kind === 'issued' ? issued(outcome) : failed(row, outcome)
     if (!(await certificates.settle(host, claim, result))) return
@@ -166,3 +167,7 @@ export function createCertificateJob(parts: CertificateJobParts): Job {
     },
   }
 }
+
+/** Whether a first label stands for the domain's present tracking host, or for that of its MTA-STS policy. */
+export const isUsed = ({ webPrefix, mtaSts }: Domain, label: string): boolean =>
+  label === webPrefix || (label === POLICY_LABEL && mtaSts !== 'off')

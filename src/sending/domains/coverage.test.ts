@@ -18,6 +18,7 @@ const SECURITY = 'src/sending/domains/keys/sender-security.test.ts'
 const SETTINGS = 'src/sending/tracking/settings-routes.test.ts'
 const SENDER_RULES = 'src/watching/sender-rules/sender-rules.test.ts'
 const REPORTS = 'src/receiving/domain-reports/reports.test.ts'
+const POLICIES = 'src/sending/certificates/hosted-policies.test.ts'
 const CERTIFICATES = 'src/sending/certificates/certificates.test.ts'
 
 type Named = readonly [file: string, name: string]
@@ -138,6 +139,11 @@ const TABLE: Record<string, Covered> = {
       [REPORTS, 'reports that prove no sender count in no total, and others domains are out of reach'],
       [REPORTS, 'filters that mean nothing are refused'],
     ],
+    unknown: NO_DOMAIN,
+  },
+  readHostedPolicy: {
+    success: [POLICIES, 'a policy is served with a certificate of its own, and its record names the policy'],
+    errors: [],
     unknown: NO_DOMAIN,
   },
   readConnection: { success: CONNECTION, errors: [], unknown: NO_DOMAIN },

@@ -99,6 +99,7 @@ const having = <const B extends Traits, F>(traits: B, field: F) => ({ ...field, 
 
 const SPAM_ACTIONS = ['disabled', 'tag', 'block'] as const
 const WEB_SCHEMES = ['http', 'https'] as const
+export const MTA_STS_MODES = ['off', 'testing', 'enforce', 'none'] as const
 const URL_LENGTH_MAX = 2048
 const IPS = 'Addresses to send from, separated by commas'
 
@@ -173,6 +174,24 @@ export const FIELDS = {
     'http(s) URL that gets a copy of delivered mail; empty or absent: none',
     (about) => optional(text(about)),
     (about) => parsedParam(about, readArchiveTo),
+  ),
+  mtaSts: having(
+    { by: 'update', isExtended: true },
+    setting(
+      column('mta_sts', 'off'),
+      'MTA-STS policy that is published for the domain: its mail hosts for testing or to be enforced, none, or no policy (domains.md rule 28)',
+      (about) => optional(oneOf(about, MTA_STS_MODES)),
+      (about) => choiceParam(about, MTA_STS_MODES),
+    ),
+  ),
+  mtaStsMaxAge: having(
+    { by: 'update', isExtended: true },
+    setting(
+      column('mta_sts_max_age', 604_800),
+      'Seconds for which senders keep that policy',
+      (about) => optional(integer(about)),
+      (about) => integerParam(about, { min: 86_400, max: 31_557_600 }),
+    ),
   ),
   encryptIncomingMessage: having(
     { by: 'create' },

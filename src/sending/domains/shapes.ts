@@ -88,7 +88,10 @@ export const DOMAIN_DNS = named('DomainDns', 'What DNS had at the last check, an
     'Every record of the domain',
     named('ExplainedRecord', 'A record with the last look at it', {
       record: object('What to publish', {
-        purpose: oneOf('What for', ['dkim', 'spf', 'tracking', 'mx', 'return-path-spf', 'return-path-mx']),
+        purpose: oneOf('What for', [
+          ...(['dkim', 'spf', 'tracking', 'mx', 'return-path-spf', 'return-path-mx'] as const),
+          ...(['mta-sts', 'mta-sts-host'] as const),
+        ]),
         name: NAME,
         type: DNS_RECORD.fields.record_type,
         value: text('Value to publish; for SPF an existing record is kept and extended'),

@@ -66,6 +66,12 @@ const GROUPS: readonly { title: string; purpose: string; holds: readonly RecordP
     purpose: `For mail to unsubscribe addresses. ${LEAVE_OUT}.`,
     holds: ['mx'],
   },
+  {
+    title: 'MTA-STS',
+    purpose:
+      'Senders fetch the policy from this host, over https, and again when the id in the record is another one.',
+    holds: ['mta-sts-host', 'mta-sts'],
+  },
 ]
 
 /** The records by purpose, those required for verification first, without empty groups. */
@@ -129,6 +135,10 @@ export function recordTitle({ purpose, name }: RecordToPublish): string {
       return 'SPF of the return path'
     case 'return-path-mx':
       return 'Mail host of the return path'
+    case 'mta-sts-host':
+      return 'Host of the MTA-STS policy'
+    case 'mta-sts':
+      return 'Id of the MTA-STS policy'
     case 'dmarc':
       return 'DMARC policy'
   }

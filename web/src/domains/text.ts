@@ -146,6 +146,20 @@ export const OPTIONS_TEXT = {
   textFooter: 'Text footer',
   footerHelp: '%unsubscribe_url% becomes the link of the recipient. Empty: no footer.',
   footersSaved: 'Footers saved',
+  // MTA-STS
+  policy: 'MTA-STS policy',
+  policyUnreadable: 'The MTA-STS policy cannot be read',
+  policyMode: 'Mode',
+  policyWhy:
+    'For a domain whose mail comes here. Publish its records after each change; the page of records shows them.',
+  policyModes: [
+    ['off', 'Not published'],
+    ['testing', 'Testing'],
+    ['enforce', 'Enforced'],
+    ['none', 'Withdrawn'],
+  ] as const,
+  policyUrl: 'Address',
+  policyRecords: 'Records of host, policy and MX',
   // Tracking host
   host: 'Tracking host',
   hostName: 'Host name',

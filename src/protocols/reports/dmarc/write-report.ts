@@ -1,6 +1,5 @@
 /** Writes DMARC aggregate reports: the XML (RFC 9990 §3.1 and appendix A), and the mail that carries it (§3.5.2). Pure. */
 import { mailWithReport, periodOf, reportFilename } from '../../message/report-attachment.ts'
-import type { DmarcPolicy, PublishedPolicy } from './policy-record.ts'
 
 /** What is equal of the messages of one row. Names and results hold no character but of domain names and words. */
 export interface ReportedRow {
@@ -18,6 +17,19 @@ export interface ReportedRow {
   /** Without alignment. */
   dkimResults: readonly { domain: string; selector: string; result: string }[]
   spfResult: { domain: string; result: string } | null
+}
+
+type Policy = 'none' | 'quarantine' | 'reject'
+
+/** The record, with its defaults. */
+export interface PublishedPolicy {
+  p: Policy
+  /** For subdomains that exist, and for names that do not. */
+  sp: Policy
+  np: Policy
+  adkim: 'r' | 's'
+  aspf: 'r' | 's'
+  testing: boolean
 }
 
 interface AggregateAbout {
@@ -46,7 +58,7 @@ export function aggregateReport({
   rows,
 }: AggregateAbout): string {
   const { begin, end } = periodOf(day)
-  const policies = (['p', 'sp', 'np'] as const).map((tag) => element(tag, policy[tag] satisfies DmarcPolicy))
+  const policies = (['p', 'sp', 'np'] as const).map((tag) => element(tag, policy[tag]))
   return [
     '<?xml version="1.0" encoding="UTF-8"?>',
     '<feedback xmlns="urn:ietf:params:xml:ns:dmarc-2.0">',
@@ -64,7 +76,6 @@ export function aggregateReport({
     element('adkim', policy.adkim),
     element('aspf', policy.aspf),
     element('discovery_method', 'treewalk'),
-    element('fo', policy.fo),
     element('testing', policy.testing ? 'y' : 'n'),
     '</policy_published>',
     ...rows.map(({ row, messages }) => record(row, messages)),

@@ -7,6 +7,7 @@ import type { Of } from '../../../base/shape.ts'
 import type { DkimKeyRow } from '../../../platform/store/schema.ts'
 import type { DmarcPolicy } from '../../../protocols/dns/dmarc.ts'
 import { mergeSpf } from '../../../protocols/dns/spf.ts'
+import { stsPolicyId, stsPolicyText, stsRecord } from '../../../protocols/mta-sts/policy.ts'
 import type { Domain } from '../domain.ts'
 import type { DNS_RECORD } from '../shapes.ts'
 
@@ -19,7 +20,15 @@ export interface DnsTargets {
   dkimZone: string | null
 }
 
-export type RecordPurpose = 'dkim' | 'spf' | 'tracking' | 'mx' | 'return-path-spf' | 'return-path-mx'
+export type RecordPurpose =
+  | 'dkim'
+  | 'spf'
+  | 'tracking'
+  | 'mx'
+  | 'return-path-spf'
+  | 'return-path-mx'
+  | 'mta-sts'
+  | 'mta-sts-host'
 
 export interface WantedRecord {
   purpose: RecordPurpose
@@ -54,7 +63,7 @@ export interface StoredCheck {
 const MX_PRIORITY = 10
 
 /** What the records of a domain follow from. */
-type RecordNames = Pick<Domain, 'name' | 'mailfromHost' | 'webPrefix'>
+type RecordNames = Pick<Domain, 'name' | 'mailfromHost' | 'webPrefix' | 'mtaSts' | 'mtaStsMaxAge'>
 
 /** All records of a domain except those of its DKIM keys. */
 export function wantedRecords(domain: RecordNames, targets: DnsTargets): WantedRecord[] {
@@ -73,12 +82,39 @@ export function wantedRecords(domain: RecordNames, targets: DnsTargets): WantedR
           { purpose: 'return-path-spf', name: mailfromHost, type: 'TXT', value: spf } as const,
           ...mx('return-path-mx', mailfromHost),
         ]),
+    ...policyRecords(domain, targets),
   ]
 }
 
-function trackingRecord(domain: RecordNames, { tracking }: DnsTargets): WantedRecord {
-  const type = { 0: 'CNAME', 4: 'A', 6: 'AAAA' }[isIP(tracking) as 0 | 4 | 6] as 'CNAME' | 'A' | 'AAAA'
-  return { purpose: 'tracking', name: trackingHost(domain), type, value: tracking }
+const trackingRecord = (domain: RecordNames, { tracking }: DnsTargets): WantedRecord => ({
+  ...{ purpose: 'tracking', name: trackingHost(domain), type: typeOfTarget(tracking), value: tracking },
+})
+
+const typeOfTarget = (target: string) =>
+  ({ 0: 'CNAME', 4: 'A', 6: 'AAAA' })[isIP(target) as 0 | 4 | 6] as 'CNAME' | 'A' | 'AAAA'
+
+/** First label of the host that a domain's MTA-STS policy is fetched from (RFC 8461 §3.2). */
+export const POLICY_LABEL = 'mta-sts'
+
+/** The MTA-STS policy that the service publishes for the domain; null: none. */
+export function hostedPolicy(
+  { mtaSts, mtaStsMaxAge }: Pick<Domain, 'mtaSts' | 'mtaStsMaxAge'>,
+  { mxHosts }: Pick<DnsTargets, 'mxHosts'>,
+): { text: string; id: string } | null {
+  if (mtaSts === 'off') return null
+  const text = stsPolicyText({ mode: mtaSts, mx: mxHosts, maxAgeSeconds: mtaStsMaxAge })
+  return { text, id: stsPolicyId(text) }
+}
+
+function policyRecords(domain: RecordNames, targets: DnsTargets): WantedRecord[] {
+  const policy = hostedPolicy(domain, targets)
+  if (policy === null) return []
+  const { tracking } = targets
+  const host = `${POLICY_LABEL}.${domain.name}`
+  return [
+    { purpose: 'mta-sts-host', name: host, type: typeOfTarget(tracking), value: tracking },
+    { purpose: 'mta-sts', name: `_mta-sts.${domain.name}`, type: 'TXT', value: stsRecord(policy.id) },
+  ]
 }
 
 export const trackingHost = (domain: Pick<Domain, 'webPrefix' | 'name'>) =>

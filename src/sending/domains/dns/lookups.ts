@@ -25,6 +25,7 @@ import {
   checkDmarc,
   checkMx,
   checkSpf,
+  checkSts,
   type DmarcFacts,
   type DmarcUse,
   type RecordCheck,
@@ -112,9 +113,9 @@ async function query(parts: LookupParts, wanted: WantedRecord, resolver: Resolve
   switch (type) {
     case 'TXT': {
       const answer = await resolver.query(name, 'TXT', FRESH)
-      const check =
-        wanted.purpose === 'dkim' ? checkDkim(answer, value) : checkSpf(answer, parts.spfIncludeHost)
-      return { check, answer }
+      if (wanted.purpose === 'dkim') return { check: checkDkim(answer, value), answer }
+      if (wanted.purpose === 'mta-sts') return { check: checkSts(answer, value), answer }
+      return { check: checkSpf(answer, parts.spfIncludeHost), answer }
     }
     case 'CNAME': {
       // Servers answer a query for an address with the whole chain of aliases.

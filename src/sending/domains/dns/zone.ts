@@ -17,6 +17,8 @@ const HEADINGS: Record<string, string> = {
   mx: 'Receiving mail here. Leave these out if the domain receives its mail elsewhere',
   'return-path-spf': 'SPF of the return path',
   'return-path-mx': 'Bounces come back to the return path',
+  'mta-sts-host': 'MTA-STS: where senders fetch the policy, and the id that tells them of a new one',
+  'mta-sts': 'MTA-STS: where senders fetch the policy, and the id that tells them of a new one',
 }
 
 /** All names are absolute, so the text fits any $ORIGIN. Ends with a newline. */

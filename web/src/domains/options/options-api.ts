@@ -47,3 +47,11 @@ export const certificateQuery = (host: string) =>
 /** Orders the first certificate of the host, or one in place of an expired one. */
 export const orderCertificate = async (host: string, isRenewal: boolean) =>
   valueOrThrow(await sendForm(isRenewal ? 'PUT' : 'POST', certificatePath(host), {}))
+
+/** The MTA-STS policy that is published for the domain, with its records and its certificate. */
+export const policyQuery = (name: string) =>
+  queryOptions({
+    queryKey: [DOMAINS_KEY, 'mta-sts', name],
+    queryFn: async ({ signal }) =>
+      valueOrThrow(await getJson(`/sendwright/v1/domains/${segment(name)}/mta-sts`, signal)),
+  })

@@ -12,7 +12,7 @@ import type { DomainDetails } from '../domains-api.ts'
 import type { OptionsSearch } from '../domains-search.ts'
 import { OPTIONS_TEXT as TEXT } from '../text.ts'
 import { FootersForm, HostForm, MessagesForm } from './option-forms.tsx'
-import { setConnection, setTracking, trackingQuery, updateDomain } from './options-api.ts'
+import { policyQuery, setConnection, setTracking, trackingQuery, updateDomain } from './options-api.ts'
 import { ChoiceRow, ShownRow, SwitchRow, useMayChange } from './rows.tsx'
 import { TrackingHost } from './tracking-host.tsx'
 
@@ -57,6 +57,7 @@ function Options({ domain }: { domain: DomainDetails }) {
       />
       <TrackingHost domain={domain} button={button('host', TEXT.hostChange)} />
       <Connection domain={domain} />
+      <Policy name={name} />
       <Complaints domain={domain} />
       <Messages domain={domain} button={button('messages', TEXT.messagesChange)} />
       {mayChange && edit === 'host' && <HostForm domain={domain} onClose={close} />}
@@ -132,6 +133,39 @@ function Connection({ domain: { name, require_tls, skip_verification } }: { doma
         value={skip_verification}
         save={save('skip_verification')}
       />
+    </Panel>
+  )
+}
+
+function Policy({ name }: { name: string }) {
+  const { data, error, refetch } = useQuery(policyQuery(name))
+  if (data === undefined)
+    return error ? (
+      <Failure title={TEXT.policyUnreadable} error={error} retry={refetch} />
+    ) : (
+      <Skeleton height={120} role="status" aria-label={TEXT.policy} />
+    )
+  const records = [data.host_record, data.policy_record, data.mx_records]
+  const certificate = TEXT.certificateStates[data.certificate ?? 'none'] ?? data.certificate
+  return (
+    <Panel title={TEXT.policy} flush>
+      <ChoiceRow
+        label={TEXT.policyMode}
+        why={TEXT.policyWhy}
+        options={TEXT.policyModes}
+        value={data.mode}
+        save={(mta_sts) => updateDomain(name, { mta_sts })}
+      />
+      {data.mode !== 'off' && (
+        <>
+          <ShownRow label={TEXT.policyUrl} value={data.url} />
+          <ShownRow
+            label={TEXT.policyRecords}
+            value={records.every((one) => one === 'valid') ? TEXT.recordValid : TEXT.recordUnknown}
+          />
+          <ShownRow label={TEXT.certificate} value={data.certificate_error ?? certificate} />
+        </>
+      )}
     </Panel>
   )
 }

@@ -1,17 +1,4 @@
-/** The parts of a DMARC record that reports are about, and whom it asks to send them to (RFC 9989 §4.7, RFC 9990 §3.5). */
-
-const POLICIES = ['none', 'quarantine', 'reject'] as const
-export type DmarcPolicy = (typeof POLICIES)[number]
-
-export interface PublishedPolicy {
-  p: DmarcPolicy
-  sp: DmarcPolicy
-  np: DmarcPolicy
-  adkim: 'r' | 's'
-  aspf: 'r' | 's'
-  fo: string
-  testing: boolean
-}
+/** Whom a DMARC record asks to send aggregate reports to, with the sizes that they take (RFC 9990 §3.5 and §4). Pure. */
 
 export interface AggregateReceiver {
   /** As in the record. */
@@ -31,26 +18,9 @@ const UNITS: Readonly<Record<string, number>> = { '': 1, k: 2 ** 10, m: 2 ** 20,
 
 const isRecord = (text: string) => /^v[ \t]*=[ \t]*DMARC1[ \t]*(?:;|$)/i.test(text)
 
-/** With defaults for what the record does not say, or not rightly. */
-export function publishedPolicy(record: string): PublishedPolicy {
-  const tags = tagsOf(record)
-  const word = (tag: string) => tags.get(tag)?.toLowerCase()
-  const policyOf = (tag: string) => POLICIES.find((policy) => policy === word(tag))
-  const p = policyOf('p') ?? 'none'
-  const sp = policyOf('sp') ?? p
-  const fo = word('fo') ?? ''
-  return {
-    ...{ p, sp, np: policyOf('np') ?? sp },
-    adkim: word('adkim') === 's' ? 's' : 'r',
-    aspf: word('aspf') === 's' ? 's' : 'r',
-    fo: /^[01ds](?::[01ds]){0,3}$/.test(fo) ? fo : '0',
-    testing: word('t') === 'y',
-  }
-}
-
 /** Addresses of `rua` in their order, the first three of them; other URIs are left out (RFC 9990 §3.5). */
 export function aggregateReceivers(record: string): AggregateReceiver[] {
-  const uris = tagsOf(record).get('rua')?.split(',') ?? []
+  const uris = ruaOf(record)?.split(',') ?? []
   const receivers = uris.flatMap((uri) => receiverOf(uri.trim()) ?? [])
   return [...new Map(receivers.map((one) => [one.address, one])).values()].slice(0, RECEIVERS_MAX)
 }
@@ -68,8 +38,8 @@ export function confirmedReceivers(
 ): AggregateReceiver[] {
   const own = records.filter(isRecord)
   if (own.length === 0) return []
-  const named = own.filter((text) => tagsOf(text).has('rua')).flatMap(aggregateReceivers)
-  if (!own.some((text) => tagsOf(text).has('rua'))) return [receiver]
+  if (own.every((text) => ruaOf(text) === undefined)) return [receiver]
+  const named = own.flatMap(aggregateReceivers)
   // "MUST NOT generate a report to either the original or the override URI".
   return named.every(({ host }) => host === receiver.host) ? named : []
 }
@@ -98,13 +68,5 @@ function decoded(text: string): string {
   }
 }
 
-/** `a=b; c = d`; of equal tags the first counts. Values keep their blanks inside. */
-function tagsOf(record: string): Map<string, string> {
-  const tags = new Map<string, string>()
-  for (const part of record.split(';')) {
-    const at = part.indexOf('=')
-    const tag = part.slice(0, Math.max(0, at)).trim().toLowerCase()
-    if (tag !== '' && !tags.has(tag)) tags.set(tag, part.slice(at + 1).trim())
-  }
-  return tags
-}
+/** Values are as written: sizes are no part of the URIs that `readDmarc` has. */
+const ruaOf = (record: string) => /(?:^|;)[ \t]*rua[ \t]*=([^;]*)/i.exec(record)?.[1]
