@@ -6,6 +6,7 @@
 import type { Area } from './area.ts'
 import type { Clock } from './base/time/clock.ts'
 import { backupArea } from './carry/backup/area.ts'
+import { exportsArea } from './carry/exports/area.ts'
 import type { Core } from './core.ts'
 import { openOverrides } from './mail/deliver/overrides/overrides.ts'
 import { openShaping } from './mail/deliver/shaping/shaping.ts'
@@ -47,6 +48,7 @@ import { validationArea } from './tools/validation/area.ts'
 import { alertsArea } from './watching/alerts/area.ts'
 import { blocklistsArea } from './watching/blocklists/area.ts'
 import { eventsArea } from './watching/events/area.ts'
+import { healthScoreArea } from './watching/health-score/area.ts'
 import { logsArea } from './watching/logs/area.ts'
 import { metricsArea } from './watching/metrics/area.ts'
 import type { Figures } from './watching/metrics/figures.ts'
@@ -170,6 +172,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   add(domainReportsArea(core))
   add(dynamicPoolsArea(core, { known: addresses, figures: metrics.figures, assigned: ips.assigned }))
   add(logsArea(core, { ...bounces, figures: metrics.figures }))
+  add(healthScoreArea(core, metrics.figures))
   add(backupArea(core, parts.secret))
   const { findings: reputation } = add(reputationArea(core, addresses))
   const blocklists = add(blocklistsArea(core, { known: addresses, blocks: ips.blocks }))
@@ -178,7 +181,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
       ...{ webhooks, certificates, bounces, figures: parts.figures ?? metrics.figures },
       userDirectory: accounts.userDirectory,
       delivery: messages.delivery,
-      ...{ blocks: ips.blocks, relays, standings, reputation, blocklists },
+      ...{ blocks: ips.blocks, relays, content, standings, reputation, blocklists },
       sendMail: messages.sendSystemMail,
     }),
   )
@@ -196,9 +199,16 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   add(senderRulesArea(core, { ...metrics, unsubscribable }))
   add(preflightArea(core, { accept: messages.accept, tracker: previewTracker, scanners }))
   add(tlsReportsArea(core, { sendMime: messages.sendReport, posts: webhooks.posts }))
-  add(systemArea(core, { ...parts, bounces, certificates, alerts, relays: relays.states }))
+  add(systemArea(core, { ...parts, bounces, certificates, alerts, relays: relays.states, scanners }))
+  add(exportsArea(core, () => areas.flatMap(({ operations = [] }) => operations)))
   const prometheus = add(
-    prometheusArea(core, { delivery: messages.delivery, alerts, jobs: parts.jobs, relays: relays.states }),
+    prometheusArea(core, {
+      delivery: messages.delivery,
+      alerts,
+      jobs: parts.jobs,
+      relays: relays.states,
+      content,
+    }),
   )
   for (const build of parts.further) add(await build(core))
   // Last: it keeps events for the followers of all.

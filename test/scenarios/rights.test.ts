@@ -50,6 +50,7 @@ const GIVEN: Given = {
   createDomainV3: ({ domain }) => ({ name: `newer.${domain}` }),
   createDomainWebhook: ({ hook = '' }) => ({ id: 'opened', url: `${hook}/new` }),
   createDomainWebhookUrl: ({ hook = '' }) => ({ url: `${hook}/newer`, event_types: 'opened' }),
+  createExport: () => ({ url: `/v3/domains?x=${randomHex(4)}` }),
   createList: ({ domain }) => ({ address: `new@${domain}` }),
   createRelay: () => ({ name: `relay-${randomHex(4)}`, ...RELAY }),
   createRoute: () => ({ expression: 'catch_all()', action: 'store()' }),
@@ -59,15 +60,21 @@ const GIVEN: Given = {
   deleteAccountWebhooks: () => ({ all: 'true' }),
   deleteDomainWebhookUrls: ({ hook = '' }) => ({ url: `${hook}/newer` }),
   inviteUser: ({ domain }) => ({ email: `new@${domain}` }),
+  listSpamTrapHitsByDay: () => ({ start: '2026-01-01', end: '2026-01-31' }),
   matchRoute: ({ domain = '' }) => ({ address: `orders-${domain.split('.')[0]}@example.org` }),
   moveScheduled: () => ({ deliverytime: inAnHour() }),
   readDomainsStats: () => ({ timestamp: '1700000000' }),
   removeCallerAddress: () => ({ address: '192.0.2.1' }),
   renderTemplate: () => ({ content: { text: 'Hello' } }),
   replaceAlert: ({ alert = '' }) => ({ body: alertOf(alert) }),
+  replaceGoogleReputationSource: () => ({
+    ...{ grant: 'refresh_token', client_id: 'client', client_secret: 'secret', refresh_token: 'token' },
+    ...{ token_url: NOWHERE, api_url: NOWHERE },
+  }),
   replaceInboxFaults: () => ({ body: [] }),
   replaceRelay: () => RELAY,
   replaceRelayRules: () => ({ body: { items: [] } }),
+  replaceSndsReputationSource: () => ({ key: 'key', api_url: NOWHERE }),
   replayWebhooks: () => ({ from: '0' }),
   revokeIpPool: ({ subaccount_id = '' }) => ({ subaccount_id }),
   revokeIpPoolFromSubaccount: ({ pool_id = '' }) => ({ pool_id }),
@@ -106,12 +113,15 @@ const GIVEN: Given = {
 
 /** Nothing listens there. */
 const RELAY = { host: '127.0.74.99', tls: 'none' }
+const NOWHERE = 'http://127.0.74.99/'
 
 const inAnHour = () => String(Math.floor(Date.now() / 1000) + 3_600)
 const mimeFile = (content: string) => new File([content], 'message.eml')
 
 /** Statuses of an admin's call on an own thing, where it is not a success, and why. */
 const OWN_STATUS: Record<string, readonly [number, string]> = {
+  readGoogleReputationSource: [404, 'none is stored yet'],
+  readSndsReputationSource: [404, 'as above'],
   listBounceEvents: [410, 'is no longer served'],
   releaseStanding: [400, 'it is not stopped'],
   deleteSpamTrap: [404, 'the address is none'],
@@ -122,6 +132,8 @@ const OWN_STATUS: Record<string, readonly [number, string]> = {
   promoteValidationPreview: [400, 'as above'],
   readListValidation: [404, 'none was made'],
   getEmailPreviewResults: [404, 'none can be made'],
+  readExportUrl: [302, 'leads to the file'],
+  readBounceGroup: [404, 'no rule has the name'],
   readSlackChannel: [404, 'there is no workspace'],
   testAlertSlack: [400, 'no setting sends to Slack'],
   setIpBand: [400, 'there are no dynamic pools'],
@@ -156,6 +168,10 @@ const REACHES_ALL = [
   ...['updateIp', 'setSharedIps'],
   // Relays are its own, too.
   ...['addSnsTopic', 'deleteSnsTopic'],
+  // So are the credentials of what large receivers publish.
+  ...['readGoogleReputationSource', 'replaceGoogleReputationSource', 'deleteGoogleReputationSource'],
+  ...['readSndsReputationSource', 'replaceSndsReputationSource', 'deleteSndsReputationSource'],
+  ...['testGoogleReputationSource', 'testSndsReputationSource'],
   // Sites are nobody's.
   ...['pauseSite', 'resumeSite', 'setSiteLimits', 'resetSiteLimits'],
 ]

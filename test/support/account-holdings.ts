@@ -49,6 +49,11 @@ export async function plantHoldings(
     await post(path, { name: `old-${word}` })
   }
   await call('POST', '/v1/thresholds/alerts/send', { json: alertOf(`alert-${word}`) })
+  const { id: exported } = await post('/v3/exports', { url: '/v3/lists' })
+  await eventually(
+    'an export',
+    async () => (await call('GET', `/v3/exports/${exported}`)).status === 'complete',
+  )
   const setting = await call('POST', '/v1/alerts/settings/events', { json: alertSetting(domain) })
   if ((await call('GET', '/v3/ips?dedicated=yes')).items.length === 0) await post('/v3/ips/request/new', {})
   const [ip = ''] = (await call('GET', '/v3/ips?dedicated=yes')).items
@@ -149,6 +154,7 @@ export async function plantHoldings(
       alert: `alert-${word}`,
       relay: `relay-${word}`,
       setting: setting.id,
+      export: exported,
       backup: word,
       new_name: `renamed-${word}`,
       new_tag: `copied-${word}`,
@@ -186,6 +192,7 @@ const ABSENT_SHAPES: Record<string, (value: string) => string> = Object.fromEntr
     'route_id',
     'subaccount_id',
     'setting',
+    'export',
     'storage_key',
     'inbox',
     'delivery',

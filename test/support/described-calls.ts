@@ -74,6 +74,7 @@ function holdingOf(name: string, { path }: DescribedOperation): string {
   if (path.includes('/validate/preview/')) return 'preview'
   if (name !== 'id') return name
   if (path.includes('/alerts/settings/')) return 'setting'
+  if (path.includes('/exports/')) return 'export'
   const [place] = ['inbox', 'attempt', 'deliver', 'backup'].filter((word) => path.includes(word))
   return place === 'deliver' ? 'delivery' : (place ?? name)
 }

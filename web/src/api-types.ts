@@ -937,6 +937,17 @@ export interface ExplainedRecord {
   /** When; absent before the first check */ checked_at?: string
 }
 
+/** A list that is written into a file */
+export interface Export {
+  /** Id */ id: string
+  /** How far it is; the file can be read when it is complete */ status: 'requested' | 'processing' | 'complete' | 'failed'
+  /** The list, as given */ url: string
+  /** When it was asked for */ created_at: string
+  /** When it is removed */ expires_at: string
+  /** Size of the file as stored, so far; bytes */ size: number
+  /** Why it failed; present then */ message?: string
+}
+
 /** An attempt failed */
 export interface FailedEvent {
   /** Type of the event */ event: 'failed'
@@ -1055,6 +1066,22 @@ export interface GptDomain {
   /** Begin of the day */ date: string
   /** Always empty, as for `reputation` */ ip_counts: ({ reputation: number; total: number })[]
   /** By the identifier of Feedback-ID */ feedback_loops: ({ id: string; spam_ratio: number })[]
+}
+
+/** Score of the last 30 days */
+export interface HealthScore {
+  /** 100: nothing is wrong; 0: everything is; points */ score: number
+  /** What takes points off; with the score they add up to 100 */ rates: { bounce_rate: number; complaint_rate: number; trap_rate: number; full_mailbox_rate: number; bad_failure_rate: number }
+  /** Counts of the time */ counters: { delivered: number }
+}
+
+/** Score of a group */
+export interface HealthScoreGroup {
+  /** The domain, address, account or day */ group_key: string
+  /** The account; absent for days and addresses */ account_id?: string
+  /** 100: nothing is wrong; 0: everything is; points */ score: number
+  /** What takes points off; with the score they add up to 100 */ rates: { bounce_rate: number; complaint_rate: number; trap_rate: number; full_mailbox_rate: number; bad_failure_rate: number }
+  /** Counts of the time */ counters: { delivered: number }
 }
 
 /** A reply on demand of the built-in inbox */
@@ -1760,6 +1787,17 @@ export interface SandboxRecipient {
   /** Its owner has agreed */ activated: boolean
 }
 
+/** A scanner of mail */
+export interface Scanner {
+  /** Which */ scanner: 'rspamd' | 'spamd' | 'clamd'
+  /** Mail that it scans */ directions: ('outbound' | 'inbound')[]
+  /** Answers since the start */ answered: number
+  /** Questions without one */ failed: number
+  /** Null: not yet */ last_answered_at: string | null
+  /** Null: not yet */ last_failed_at: string | null
+  /** Of the last failure */ last_error: string | null
+}
+
 /** Mail that is not due yet */
 export interface ScheduledMessage {
   /** Message-Id without angle brackets */ message_id: string
@@ -1932,7 +1970,7 @@ export interface SndsAddress {
 
 /** How Microsoft SNDS is read */
 export interface SndsReputationSource {
-  /** The folder of data.aspx and ipStatus.aspx, https */ url: string
+  /** The folder of data.aspx and ipStatus.aspx, https */ api_url: string
   /** When it was stored */ created_at: string
   /** When it was stored last */ updated_at: string
   /** When everything was read; null: not yet */ last_read_at: string | null
@@ -2130,6 +2168,7 @@ export interface System {
   /** What the service's own checks find wrong now; for the first account */ alerts?: OwnAlert[]
   /** For admins of the first account; null: not measured yet */ storage?: StorageUse | null
   /** Periodic jobs; for admins of the first account */ jobs?: PeriodicJob[]
+  /** Scanners of mail that this process asks; for admins of the first account */ scanners?: Scanner[]
   /** Processes on the database; for admins of the first account */ nodes?: Node[]
 }
 
@@ -2613,6 +2652,8 @@ export interface Answers {
   'GET /v1/dynamic_pools/domains/{}/preview': DomainHealthCheck
   'GET /v1/dynamic_pools/history': { items: DynamicPoolHistoryRecord[]; total_items: number; paging: DynamicPoolPaging }
   'GET /v1/keys': { total_count: number; items: ApiKey[] }
+  'GET /v1/maverick-score/grouped': { items: HealthScoreGroup[]; total: number }
+  'GET /v1/maverick-score/total': HealthScore
   'GET /v1/reputationanalytics/gpt/addresses': { address: string; data: ({ address: string; domain_name: string; reputation: number; date: string })[]; total: number; configured: boolean }
   'GET /v1/reputationanalytics/gpt/addresses/{}': { address: string; data: ({ address: string; domain_name: string; reputation: number; date: string })[]; total: number; configured: boolean }
   'GET /v1/reputationanalytics/gpt/addresses_list': { data: ({ address: string; date: string })[]; total: number; configured: boolean }
@@ -2634,6 +2675,7 @@ export interface Answers {
   'GET /v1/thresholds/hits': { items: AlertHit[]; total: number }
   'GET /v1/webhooks': { webhooks: AccountWebhook[] }
   'GET /v1/webhooks/{}': AccountWebhook
+  'GET /v2/bounce-classification/config/groups/{}': { id: string; entity_id: string; class: 'BOUNCE' | 'ESPBLOCK' | 'BLACKLISTED' | 'CONTENT' | 'AUTHENTICATION' | 'RATELIMIT' | 'GREYLISTED' | 'MAILBOXFULL' | 'TECHNICAL' | 'GENERIC'; 'sample-text'?: string; explanation: string; 'short-explanation': string; 'entity-name': string }
   'GET /v2/ip_whitelist': { addresses: CallerAddress[] }
   'GET /v2/spamtraps': { items: ({ dimension: string; pristine: number; recycled: number; typo: number; harvested: number; total: number })[]; paging: Paging }
   'GET /v2/x509/{}/status': TrackingCertificate
@@ -2651,6 +2693,8 @@ export interface Answers {
   'GET /v3/domains/{}/webhooks': { webhooks: DomainWebhooks }
   'GET /v3/domains/{}/webhooks/{}': { webhook: WebhookUrls }
   'GET /v3/dynamic_pools': { new_senders: string[]; good_reputation: string[]; poor_reputation: string[]; pools: DynamicPool[] }
+  'GET /v3/exports': { items: Export[] }
+  'GET /v3/exports/{}': Export
   'GET /v3/ip_pools': { ip_pools: IpPool[]; message: string }
   'GET /v3/ip_pools/{}': { pool_id: string; name: string; description: string; ips: string[]; is_linked: boolean; is_inherited: boolean; linked_domains?: string[]; metadata: { assignments: Record<string, { linked_at: string }> }; details: IpPool; message: string }
   'GET /v3/ip_pools/{}/domains': { domains: IpPoolDomain[]; paging: IpPaging }
@@ -2795,6 +2839,7 @@ export interface Answers {
   'POST /v3/domains/{}/webhooks': { message: string; webhook: WebhookUrls }
   'POST /v3/dynamic_pools/all': { message: string; new_senders: string[]; good_reputation: string[]; poor_reputation: string[] }
   'POST /v3/dynamic_pools/{}/{}': { message: string }
+  'POST /v3/exports': Export
   'POST /v3/ip_pools': { message: string; pool_id: string }
   'POST /v3/ip_pools/{}/ips.json': { message: string; reference_id: string }
   'POST /v3/ip_warmups/{}': { message: string }

@@ -1066,6 +1066,12 @@ function alertCalls(receiver: string): Planned[] {
       subject: '{setting}',
     }),
     ...channelCalls(receiver),
+    plan(
+      'createExport',
+      'POST /v3/exports',
+      { action: 'export.create', subject: '{export}' },
+      { form: { url: `/v3/${NAME}/bounces?term=${PLANTED}` } },
+    ),
   ]
 }
 
@@ -1143,6 +1149,33 @@ function relayCalls(): Planned[] {
   ]
 }
 
+function reputationCalls(receiver: string): Planned[] {
+  const path = '/sendwright/v1/reputation-sources'
+  const url = `http://${receiver}/`
+  const google = { grant: 'refresh_token', client_id: 'client', token_url: url, api_url: url }
+  const snds = { api_url: url }
+  const secrets = { client_secret: PLANTED, refresh_token: PLANTED }
+  const row = (name: string, verb: string, given?: object) => ({
+    ...{ action: `${name}-reputation-source.${verb}`, subject: '' },
+    ...(given && { given: { ...given } }),
+  })
+  return [
+    plan('replaceGoogleReputationSource', `PUT ${path}/google`, row('google', 'replace', google), {
+      json: { ...google, ...secrets },
+    }),
+    plan('replaceSndsReputationSource', `PUT ${path}/snds`, row('snds', 'replace', snds), {
+      json: { ...snds, key: PLANTED },
+    }),
+    ...['Google', 'Snds'].flatMap((name) => {
+      const word = name.toLowerCase()
+      return [
+        plan(`test${name}ReputationSource`, `POST ${path}/${word}/test`, row(word, 'test')),
+        plan(`delete${name}ReputationSource`, `DELETE ${path}/${word}`, row(word, 'delete')),
+      ]
+    }),
+  ]
+}
+
 async function start(t: TestContext, database: 'sqlite' | 'postgres') {
   const dns: DnsServer = await createDnsServer()
   const receiver = await createReceiver()
@@ -1173,6 +1206,7 @@ const idsOf = ({ body }: Answer): [string, string][] =>
     pool: body?.pool_id,
     alert: body?.metric !== undefined ? body.id : undefined,
     setting: body?.channel !== undefined ? body.id : undefined,
+    export: body?.expires_at !== undefined ? body.id : undefined,
   }).filter(([, id]) => typeof id === 'string')
 
 /** Secrets that a response shows once. */
@@ -1198,6 +1232,7 @@ eachDatabase((database) => {
       ...webhookCalls(`${receiver.host}:${receiver.port}`),
       ...alertCalls(`${receiver.host}:${receiver.port}`),
       ...relayCalls(),
+      ...reputationCalls(`${receiver.host}:${receiver.port}`),
       ...templateCalls('domain'),
       ...templateCalls('account'),
       ...listCalls(),

@@ -21,6 +21,7 @@ export const LEASE_MS = 60_000
 export interface TaskTable {
   name:
     | 'dynamic_pool_tasks'
+    | 'exports'
     | 'ip_tasks'
     | 'list_expansions'
     | 'list_uploads'

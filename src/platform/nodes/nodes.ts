@@ -298,6 +298,7 @@ const RETURNED = [
   `UPDATE list_uploads SET lease_until = 0 WHERE state = 'running' AND lease_owner = ?`,
   `UPDATE list_expansions SET lease_until = 0 WHERE state = 'running' AND lease_owner = ?`,
   'UPDATE suppression_imports SET lease_until = 0 WHERE lease_owner = ?',
+  'UPDATE exports SET lease_until = 0 WHERE lease_owner = ?',
 ]
 
 /**

@@ -47,6 +47,12 @@ test('the operations as the contract words them', async (t) => {
       explanation: 'The sending IP has no usable reverse DNS name.',
       'short-explanation': 'SPF, DKIM, DMARC or reverse DNS',
     })
+    const groups = '/v2/bounce-classification/config/groups'
+    const group = await service.call('GET', `${groups}/generic-ptr`)
+    const named = { id: 'generic-ptr', 'entity-name': entities.generic.name }
+    assert.deepEqual([group.status, group.body], [200, { ...rules['generic-ptr'], ...named }])
+    const none = await service.call('GET', `${groups}/none`)
+    assert.deepEqual([none.status, none.body], [404, { message: 'Group not found' }])
   })
 
   await t.test('errors', async () => {

@@ -29,6 +29,7 @@ import {
   METRICS_BODY,
   METRICS_PAGE,
   RULE_BOUNCES,
+  RULE_GROUP,
   RULES,
   UNKNOWN_REPLIES,
 } from './shapes.ts'
@@ -280,22 +281,39 @@ function configRoutes({ rules }: BounceRouteParts, statistics: Statistics): Oper
       async handler({ caller }) {
         const scope = { accountId: caller.accountId, includeSubaccounts: false }
         const samples = await statistics.newestSamples(scope)
-        return Object.fromEntries(
-          allRules(rules).map(({ id, entity, category, explanation, samples: known }) => [
-            id,
-            {
-              entity_id: entity,
-              class: category,
-              ...given({ 'sample-text': samples.get(id) ?? known[0] }),
-              explanation,
-              'short-explanation': SHORT_EXPLANATIONS[category],
-            },
-          ]),
-        )
+        return Object.fromEntries(allRules(rules).map((rule) => [rule.id, ruleView(rule, samples)]))
+      },
+    }),
+    operation({
+      ...COMMON,
+      method: 'GET',
+      path: '/v2/bounce-classification/config/groups/{group_id}',
+      id: 'readBounceGroup',
+      summary: 'The rule that group-id of the metrics names',
+      answers: { 200: RULE_GROUP, 404: 'No rule has this id' },
+      async handler({ path: { group_id: id }, caller }) {
+        const rule = allRules(rules).find((one) => one.id === id)
+        if (rule === undefined) throw new NotFound('Group not found')
+        const samples = await statistics.newestSamples({
+          accountId: caller.accountId,
+          includeSubaccounts: false,
+        })
+        return { id, ...ruleView(rule, samples), 'entity-name': entityName(rule.entity) }
       },
     }),
   ]
 }
+
+const ruleView = (
+  { id, entity, category, explanation, samples: known }: Rule,
+  samples: ReadonlyMap<string, string>,
+) => ({
+  entity_id: entity,
+  class: category,
+  ...given({ 'sample-text': samples.get(id) ?? known[0] }),
+  explanation,
+  'short-explanation': SHORT_EXPLANATIONS[category],
+})
 
 const allRules = ({ rules }: RuleSet): Rule[] => [...rules, UNCLASSIFIED]
 

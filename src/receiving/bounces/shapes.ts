@@ -77,16 +77,19 @@ export const RULE_BOUNCES = object('Most first', {
 
 export const ENTITIES = map('Names by entity id', object('An entity', { name: text('Its name') }))
 
-export const RULES = map(
-  'Rules by id',
-  named('BounceRule', 'A rule by which failures are classified', {
-    entity_id: ENTITY,
-    class: CATEGORY,
-    'sample-text': SAMPLE,
-    explanation: EXPLANATION,
-    'short-explanation': SHORT_EXPLANATION,
-  }),
-)
+const BOUNCE_RULE = named('BounceRule', 'A rule by which failures are classified', {
+  entity_id: ENTITY,
+  class: CATEGORY,
+  'sample-text': SAMPLE,
+  explanation: EXPLANATION,
+  'short-explanation': SHORT_EXPLANATION,
+})
+export const RULES = map('Rules by id', BOUNCE_RULE)
+export const RULE_GROUP = object('The rule', {
+  id: text('Its id, as group-id of the metrics has it'),
+  ...BOUNCE_RULE.fields,
+  'entity-name': text('Who refused'),
+})
 
 const asked = (name: string) => nullable(text(`Null unless ${name} is asked`))
 const figure = (name: Metric): Shape<number | null> =>

@@ -17,15 +17,15 @@ import { type Context, operation } from '../../platform/http/operation.ts'
 import { mediaTypeOf, SENDING_BODY_LIMIT } from '../../platform/http/request/body.ts'
 import { fileParam, textParam } from '../../platform/http/request/inputs.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'
-import { messageSize } from '../../protocols/message/mime-message.ts'
 import { shareOrganization } from '../../protocols/dns/dmarc.ts'
+import { messageSize } from '../../protocols/message/mime-message.ts'
 import { AddressSyntaxError, bareAddress, parseAddressList } from '../../protocols/mime/address.ts'
 import { createOutgoingScorer } from '../../receiving/routes/spam/outgoing-score.ts'
 import type { Scanners } from '../../sending/content-check/scanners.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
 import { rootDomainOf } from '../../sending/domains/names/domain-names.ts'
 import { returnPathHost } from '../../sending/domains/names/name-owner.ts'
-import { dmarcRecordsAt, readAuthentication, readBimi } from '../../watching/sender-rules/area.ts'
+import { dmarcRecordsAt, findBimi, readAuthentication } from '../../watching/sender-rules/area.ts'
 import { type AuthenticationFacts, type ContentFacts, judgeMessage } from './checks.ts'
 import { noLinks, placeholdersIn, readHtml, readPlain } from './read-texts.ts'
 import { MESSAGE_CHECK } from './shapes.ts'
@@ -139,7 +139,7 @@ async function authenticationOf(
     readAuthentication(core, domain),
     isRelated(returnPath),
     isRelated(signer),
-    isOwn && authors.length === 1 ? readBimi(core, author) : null,
+    isOwn && authors.length === 1 ? findBimi(core, author) : null,
   ])
   return {
     ...known,

@@ -11,6 +11,7 @@ import type { SystemMail } from '../../people/users/mails.ts'
 import type { AlertHitRow } from '../../platform/store/schema.ts'
 import type { BouncesArea } from '../../receiving/bounces/area.ts'
 import type { CertificatesArea } from '../../sending/certificates/area.ts'
+import type { ContentCheckArea } from '../../sending/content-check/area.ts'
 import type { Blocks } from '../../sending/ips/blocks/blocks.ts'
 import type { RelaysArea } from '../../sending/relays/area.ts'
 import type { KnownStandings } from '../../sending/standing/known-standings.ts'
@@ -29,6 +30,7 @@ import { addressNamesCheck } from './own/address-names.ts'
 import { blockedAddressesCheck } from './own/blocked-addresses.ts'
 import { blocklistCheck, listedDomainsCheck } from './own/blocklists.ts'
 import { certificateEndsCheck } from './own/certificate-ends.ts'
+import { contentHoldsCheck, uncheckedMailCheck } from './own/content-check.ts'
 import { diskSpaceCheck } from './own/disk-space.ts'
 import { dueMailCheck } from './own/due-mail.ts'
 import { failingEndpointsCheck } from './own/failing-endpoints.ts'
@@ -56,6 +58,7 @@ interface AlertsUses {
   delivery: Pick<Delivery, 'progressOf'>
   blocks: Pick<Blocks, 'list'>
   relays: Pick<RelaysArea, 'failingLogins'>
+  content: Pick<ContentCheckArea, 'check' | 'holds'>
   standings: Pick<KnownStandings, 'list'>
   reputation: ReputationFindings
   blocklists: Pick<BlocklistsArea, 'listings'>
@@ -137,5 +140,7 @@ function ownChecks({ config, store, space, resolver }: Core, uses: AlertsUses): 
     certificateEndsCheck(uses.certificates, config),
     failingEndpointsCheck(uses.webhooks),
     relayLoginsCheck(uses.relays),
+    ...(uses.content.check === null ? [] : [uncheckedMailCheck(uses.content.check, config.hostname)]),
+    contentHoldsCheck(uses.content.holds),
   ]
 }

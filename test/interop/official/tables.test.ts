@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { startTestService, type TestService } from '../../support/service.ts'
+import { type Answer, startTestService, TEST_KEY, type TestService } from '../../support/service.ts'
 import { missingIn } from './exchange.ts'
 import { SETTINGS } from './scene.ts'
 import { type CallTable, type ClientCall, filled } from './tables.ts'
@@ -36,16 +36,24 @@ for (const { file, table } of tables)
     }
   })
 
-function make({ client, method, path, json, form }: ClientCall, names: ReadonlyMap<string, string>) {
+async function make(
+  { client, method, path, json, form }: ClientCall,
+  names: ReadonlyMap<string, string>,
+): Promise<Pick<Answer, 'status' | 'text' | 'body'>> {
   const body = json === undefined ? form && formOf(form, names) : filled(JSON.stringify(json), names)
   const type = form ? 'application/x-www-form-urlencoded' : 'application/json'
-  return service.call(method, filled(path, names), {
+  const answer = await fetch(service.url + filled(path, names), {
+    ...{ method, redirect: 'manual' },
     headers: {
+      authorization: `Basic ${btoa(`api:${TEST_KEY}`)}`,
       ...(client === 'java' && { accept: 'application/json' }),
       ...((client === 'java' || body !== undefined) && { 'content-type': type }),
     },
     ...(body !== undefined && { body }),
   })
+  const text = await answer.text()
+  const isJson = answer.headers.get('content-type')?.startsWith('application/json') === true
+  return { status: answer.status, text, body: isJson ? JSON.parse(text) : null }
 }
 
 function formOf(form: NonNullable<ClientCall['form']>, names: ReadonlyMap<string, string>): string {

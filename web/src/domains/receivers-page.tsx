@@ -1,6 +1,6 @@
 /**
  * What receivers report of a domain: DMARC and TLS reports, their rules for senders. Calls
- * /sendwright/v1/domains/:domain/reports and /sender-rules.
+ * /sendwright/v1/domains/:domain/reports and /sender-rules; figures are in receivers-figures.tsx.
  */
 import { Badge, Skeleton, Text } from '@mantine/core'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
@@ -25,6 +25,7 @@ import {
   readRules,
   reportsPath,
 } from './receivers-api.ts'
+import { GmailFigures, SndsFigures } from './receivers-figures.tsx'
 import type { ReceiversSearch } from './receivers-search.ts'
 import { TEXT } from './receivers-text.ts'
 import './domains.css'
@@ -38,6 +39,8 @@ export function ReceiversPage() {
       {() => (
         <>
           <Rules name={name} />
+          <GmailFigures name={name} />
+          <SndsFigures />
           <DomainReports name={name} />
         </>
       )}

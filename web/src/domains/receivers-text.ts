@@ -22,6 +22,28 @@ export const TEXT = {
   states: { passed: 'Followed', failed: 'Not followed', unknown: 'Cannot be said' },
   requiredOf: (whom: string, by: string) => (whom === 'nobody' ? 'Optional' : `Required of ${whom} by ${by}`),
   figure: (figure: string, limit: string) => `${figure}, allowed is less than ${limit}`,
+  gmail: 'Gmail Postmaster Tools',
+  gmailNoneWhy:
+    'Gmail names days with enough mail only, and is some days late. Is the domain in Postmaster Tools?',
+  requirementOf: (name: string) =>
+    name
+      .split('_')
+      .map((word) => (/^(?:SPF|DKIM|DMARC|DNS)$/.test(word) ? word : word.toLowerCase()))
+      .join(' '),
+  compliant: 'Met',
+  needsWork: 'Needs work',
+  spam: 'Called spam',
+  refused: 'Refused or deferred',
+  snds: "Microsoft SNDS, the account's addresses",
+  sndsNoneWhy: 'Microsoft names addresses with 100 messages a day or more only.',
+  address: 'Address',
+  filterResult: 'Filter result',
+  complaints: 'Complaints',
+  traps: 'Spam traps',
+  recipients: 'Recipients',
+  noFigures: 'No figures yet',
+  notConfigured:
+    'The operator of this service has stored no credentials for it: see the guide "A good name".',
   reports: 'Reports of the last 30 days',
   type: 'Type',
   types: { dmarc: 'DMARC', tls: 'TLS', complaint: 'Complaints' } as Readonly<Record<string, string>>,

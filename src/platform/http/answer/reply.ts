@@ -286,6 +286,10 @@ function codingsOf(acceptEncoding: string): (coding: Coding) => boolean {
   return (coding) => (weights.get(coding) ?? weights.get('*') ?? 0) > 0
 }
 
+/** Whether an Accept-Encoding field names the coding with a weight. */
+export const accepts = (coding: Coding, acceptEncoding: string | string[] | undefined): boolean =>
+  codingsOf(String(acceptEncoding ?? ''))(coding)
+
 /** `If-None-Match` with the weak comparison, RFC 9110 §13.1.2. No etag of ours holds a comma. */
 function includesTag(ifNoneMatch: string, etag: string): boolean {
   return ifNoneMatch.split(',').some((item) => {

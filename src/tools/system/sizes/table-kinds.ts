@@ -82,6 +82,7 @@ export const TABLE_KINDS = {
   lists: { lists: 'owned', list_members: 'owned', list_uploads: 'age' },
   templates: { templates: 'owned', template_versions: 'owned' },
   settings: {
+    exports: 'age',
     account_changes: 'work',
     account_rate_limits: 'owned',
     account_settings: 'owned',
