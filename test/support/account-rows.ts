@@ -6,6 +6,9 @@ import type { Schema } from '../../src/platform/store/schema.ts'
 import { insert, type Store } from '../../src/platform/store/store.ts'
 import { newProvider, newWarmup } from '../../src/sending/ips/warmup/plan.ts'
 
+/** Neither over nor too old. */
+const STANDING_HOUR = Math.ceil(Date.now() / 3_600_000) * 3_600_000
+
 /**
  * Tables with the account's id that need more than a few calls to fill: expired messages, late reports, certificates,
  * failed imports, warm-ups (which would hold mail back). They get a row as such, and any new table has to be filled or listed here.
@@ -28,6 +31,22 @@ export const rowsFor = (accountId: string, domainId: string, domain: string) => 
     ...{ host: `email.${domain}`, account_id: accountId, domain_id: domainId, requested: 0, attempts: 0 },
     ...{ orders_json: '[]', created_at: 1 },
   },
+  standing_counts: {
+    ...{ account_id: accountId, domain_name: domain, hour_at: STANDING_HOUR, sent: 1, bounced: 0 },
+    ...{ unknown_users: 0, complained: 0, trapped: 0, first_at: STANDING_HOUR },
+  },
+  standings: {
+    ...{ account_id: accountId, domain_name: domain, state: 'warned', code: 'bounces', reason: 'r' },
+    ...{
+      figures_json: '{}',
+      since_at: 1,
+      until_at: STANDING_HOUR,
+      told_json: '[]',
+      is_told: 1,
+      is_settled: 1,
+    },
+  },
+  standing_policies: { account_id: accountId, policy: 'strict', new_account_daily: 0, updated_at: 1 },
   disabled_queues: { domain_id: domainId, queue: 'regular', until: 1 },
   alert_hits: {
     ...{ id: `h-${accountId}`, account_id: accountId, source: 's', name: 'n', metric: 'bounce_rate' },

@@ -74,7 +74,10 @@ function waiting(row: DeliveryRow, lane: LaneState | null, now: number, answer: 
   if (row.reason === REASON_ACCOUNT_HELD)
     return {
       code: REASON_ACCOUNT_HELD,
-      sentence: `Its subaccount may not send; it waits for that to change, until its window ends at ${at(row.expires_at)}.`,
+      sentence:
+        row.due_at < row.expires_at
+          ? `Its account or domain is slowed or held for what it sends, or has used its budget of the day; it goes on at ${at(row.due_at)}, or when the operator releases it.`
+          : `Its account or domain may not send; it waits for that to change, until its window ends at ${at(row.expires_at)}.`,
     }
   if (row.reason === 'paused') return { code: 'paused', sentence: 'It is paused until somebody resumes it.' }
   const sentenceOf = row.due_at > now ? UNTIL_DUE[row.reason] : undefined

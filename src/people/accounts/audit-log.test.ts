@@ -534,6 +534,7 @@ function ipCalls(): Planned[] {
       {},
     ),
     ...siteCalls(),
+    ...standingCalls(),
     done('startIpWarmup', `POST /v3/ip_warmups/${IP}`, 'ip-warmup.start', IP),
     done('pauseIpWarmup', `POST /sendwright/v1/ip-warmups/${IP}/pause`, 'ip-warmup.pause', IP),
     done('resumeIpWarmup', `POST /sendwright/v1/ip-warmups/${IP}/resume`, 'ip-warmup.resume', IP),
@@ -551,6 +552,49 @@ function siteCalls(): Planned[] {
     call('resumeSite', `DELETE ${site}/pause`, 'site.resume'),
     call('setSiteLimits', `PUT ${site}/limits`, 'site-limits.set', { connections: '20', rate: '300/1m' }),
     call('resetSiteLimits', `DELETE ${site}/limits`, 'site-limits.reset'),
+  ]
+}
+
+function standingCalls(): Planned[] {
+  const child = '000000000000000000000000'
+  const path = `/sendwright/v1/accounts/${child}/standing`
+  const policy = { policy: 'strict' }
+  const trap = { address: 'trap@example.org', note: 'old list' }
+  const call = (id: string, request: string, action: string, subject: string, status = 200, form = {}) =>
+    plan(id, request, { action, subject, status, given: form }, { form })
+  return [
+    call('setStandingPolicy', 'PUT /sendwright/v1/standing/policy', 'standing-policy.set', '', 200, policy),
+    call('releaseStanding', `POST ${path}/release`, 'standing.release', child, 404),
+    call('setAccountStandingPolicy', `PUT ${path}/policy`, 'account-standing-policy.set', child, 404, policy),
+    call(
+      'deleteAccountStandingPolicy',
+      `DELETE ${path}/policy`,
+      'account-standing-policy.delete',
+      child,
+      404,
+    ),
+    call(
+      'disableDomain',
+      'POST /sendwright/v1/domains/nobody.example/disable',
+      'domain.disable',
+      'nobody.example',
+      404,
+      { reason: 'abuse' },
+    ),
+    call(
+      'enableDomain',
+      'POST /sendwright/v1/domains/nobody.example/enable',
+      'domain.enable',
+      'nobody.example',
+      404,
+    ),
+    call('addSpamTrap', 'POST /sendwright/v1/spam-traps', 'spam-trap.add', trap.address, 200, trap),
+    call(
+      'deleteSpamTrap',
+      `DELETE /sendwright/v1/spam-traps/${trap.address}`,
+      'spam-trap.delete',
+      trap.address,
+    ),
   ]
 }
 

@@ -128,21 +128,21 @@ export function createStandingChanges({ store, clock, domains, known, holds, wak
     await store.commit([{ sql, values }])
   }
 
-  async function endNow(accountId: string, name: string, actor: Actor | null): Promise<void> {
+  /** `actor` null: its time is over. `isEnabled`: what the operator has disabled ends as well. */
+  async function endNow(
+    accountId: string,
+    name: string,
+    actor: Actor | null,
+    isEnabled = false,
+  ): Promise<StandingRow> {
     const domain = await rowOf(accountId, name)
     const shown = domain?.disabled_json ? (JSON.parse(domain.disabled_json) as Disablement) : null
-    const isShownEnded =
-      shown !== null && (shown.code === STOPPED_CODE || actor !== null || (shown.until ?? now() + 1) <= now())
+    const isOver = (shown?.until ?? Number.POSITIVE_INFINITY) <= now()
+    const isShownEnded = shown !== null && (isEnabled || isOver || shown.code === STOPPED_CODE)
     const at = now()
     const good: StandingRow = {
-      ...{
-        account_id: accountId,
-        domain_name: name,
-        state: 'good',
-        code: '',
-        reason: '',
-        figures_json: '{}',
-      },
+      ...{ account_id: accountId, domain_name: name, state: 'good', code: '', reason: '' },
+      figures_json: '{}',
       ...{ per_minute: null, since_at: at, until_at: null, told_json: '[]', is_told: 1, is_settled: 0 },
     }
     const change = {
@@ -160,9 +160,13 @@ export function createStandingChanges({ store, clock, domains, known, holds, wak
       ],
       domain,
     )
-    await settle(good, AbortSignal.timeout(SETTLE_MS)).catch(() => {
-      // The job does it.
-    })
+    return good
+  }
+
+  /** By hand: what waits is due at once. What that leaves, or a stop interrupts, the job does. */
+  async function endByHand(accountId: string, name: string, actor: Actor, isEnabled: boolean): Promise<void> {
+    const good = await endNow(accountId, name, actor, isEnabled)
+    void settle(good, AbortSignal.timeout(SETTLE_MS)).catch(() => {})
   }
 
   return {
@@ -207,7 +211,7 @@ export function createStandingChanges({ store, clock, domains, known, holds, wak
         .executeTakeFirst()
       if (stopped === undefined)
         throw new BadRequest(name === '' ? 'The account is not stopped' : 'The domain is not stopped')
-      await endNow(accountId, name, actor)
+      await endByHand(accountId, name, actor, false)
     },
 
     /** Ends what is over, and makes due what releases have left. */
@@ -235,18 +239,18 @@ export function createStandingChanges({ store, clock, domains, known, holds, wak
       for (const row of unsettled) if (!signal.aborted) await settle(row, signal)
     },
 
-    ...operatorChanges({ clock, rowOf, commit, endNow }),
+    ...operatorChanges({ clock, rowOf, commit, endByHand }),
   }
 }
 
 interface OperatorParts extends Pick<ChangeParts, 'clock'> {
   rowOf(accountId: string, name: string): Promise<DomainRow | null>
   commit(unit: readonly Statement[], domain: DomainRow | null): Promise<void>
-  endNow(accountId: string, name: string, actor: Actor | null): Promise<void>
+  endByHand(accountId: string, name: string, actor: Actor, isEnabled: boolean): Promise<void>
 }
 
 /** Domains that the operator disables. */
-function operatorChanges({ clock, rowOf, commit, endNow }: OperatorParts) {
+function operatorChanges({ clock, rowOf, commit, endByHand }: OperatorParts) {
   const now = () => Math.floor(clock.now())
   return {
     /** @throws BadRequest if it is so already */
@@ -274,7 +278,7 @@ function operatorChanges({ clock, rowOf, commit, endNow }: OperatorParts) {
       const domain = await rowOf(accountId, name)
       if (domain === null || domainOfRow(domain, now()).state !== 'disabled')
         throw new BadRequest('The domain is not disabled')
-      await endNow(accountId, name, actor)
+      await endByHand(accountId, name, actor, true)
     },
   }
 }
