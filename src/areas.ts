@@ -195,7 +195,14 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
     }),
   )
   add(validationArea(core, { lists: lists.store, judge, events: alerts.events }))
-  add(placementArea(core, { accept: messages.accept, tracker: previewTracker, scanners }))
+  add(
+    placementArea(core, {
+      accept: messages.accept,
+      tracker: previewTracker,
+      scanners,
+      usageLimits: alerts.usageLimits,
+    }),
+  )
   add(senderRulesArea(core, { ...metrics, unsubscribable }))
   add(preflightArea(core, { accept: messages.accept, tracker: previewTracker, scanners }))
   add(tlsReportsArea(core, { sendMime: messages.sendReport, posts: webhooks.posts }))

@@ -33,6 +33,7 @@ import { createS3Client } from './platform/store/blobs/s3-client.ts'
 import { createSharedBlobs } from './platform/store/blobs/shared-blobs.ts'
 import { boundedSpool, spaceOf } from './platform/store/blobs/spool-space.ts'
 import { openInstallation } from './platform/store/installation.ts'
+import type { UpgradeCopy } from './platform/store/sqlite/upgrade-copy.ts'
 import { ownLeaseTimes, type Store } from './platform/store/store.ts'
 import type { Tracing } from './platform/traces/tracing.ts'
 import { createResolver } from './protocols/dns/resolver.ts'
@@ -83,6 +84,7 @@ export async function openCore(
     // A test's clock moves while the database's does not.
     ...(overrides.clock && { leaseTimes: ownLeaseTimes }),
     onFault: (fault) => log.error({ err: fault }, fault.detail),
+    onUpgradeCopy: config.backupBeforeUpgrade ? (copy) => reportUpgradeCopy(log, copy) : undefined,
     sizes: sizes.sqlite,
   })
   open.push(() => store.close())
@@ -238,4 +240,9 @@ function limiterOf(
   const limiter = createSharedRateLimiter({ ...options, exchange: createTokenLeases(store, clock) })
   open.push(() => limiter.close())
   return limiter
+}
+
+function reportUpgradeCopy(log: Logger, copy: UpgradeCopy): void {
+  if (copy.file !== null) log.info(copy, 'kept a copy of the database before the upgrade')
+  else log.warn(copy, 'no copy of the database before the upgrade: there is too little room')
 }

@@ -12,6 +12,7 @@ import {
   alertOf,
   alertSetting,
   type Holdings,
+  limitOf,
   plantHoldings,
   RECIPIENT,
 } from '../support/account-holdings.ts'
@@ -31,6 +32,8 @@ import { activeUser } from '../support/users.ts'
 /** Parameters that the description does not suggest. */
 const GIVEN: Given = {
   addAlertSetting: ({ domain }) => ({ body: alertSetting(`new.${domain}`) }),
+  addMonitoredDomain: () => ({ domain: `new-${randomHex(4)}.com` }),
+  addMonitoredIp: ({ ip = '' }) => ({ body: { ip } }),
   addDomainIp: ({ ip = '' }) => ({ ip }),
   addIpPoolIps: ({ ip = '' }) => ({ ips: [ip] }),
   addCallerAddress: () => ({ address: '192.0.2.1' }),
@@ -54,6 +57,7 @@ const GIVEN: Given = {
   createList: ({ domain }) => ({ address: `new@${domain}` }),
   createRelay: () => ({ name: `relay-${randomHex(4)}`, ...RELAY }),
   createRoute: () => ({ expression: 'catch_all()', action: 'store()' }),
+  createUsageLimit: ({ limit }) => ({ body: limitOf(`new-${limit}`) }),
   createTemplateVersion: () => ({ template: 'Hello' }),
   delegateIpPool: ({ subaccount_id = '' }) => ({ subaccount_id }),
   delegateIpPoolToSubaccount: ({ pool_id = '' }) => ({ pool_id }),
@@ -64,6 +68,7 @@ const GIVEN: Given = {
   matchRoute: ({ domain = '' }) => ({ address: `orders-${domain.split('.')[0]}@example.org` }),
   moveScheduled: () => ({ deliverytime: inAnHour() }),
   readDomainsStats: () => ({ timestamp: '1700000000' }),
+  removeMonitoredDomain: ({ monitored_domain = '' }) => ({ domain: monitored_domain }),
   removeCallerAddress: () => ({ address: '192.0.2.1' }),
   renderTemplate: () => ({ content: { text: 'Hello' } }),
   replaceAlert: ({ alert = '' }) => ({ body: alertOf(alert) }),
@@ -71,6 +76,7 @@ const GIVEN: Given = {
     ...{ grant: 'refresh_token', client_id: 'client', client_secret: 'secret', refresh_token: 'token' },
     ...{ token_url: NOWHERE, api_url: NOWHERE },
   }),
+  replaceUsageLimit: ({ limit = '' }) => ({ body: limitOf(limit) }),
   replaceInboxFaults: () => ({ body: [] }),
   replaceRelay: () => RELAY,
   replaceRelayRules: () => ({ body: { items: [] } }),
@@ -105,9 +111,11 @@ const GIVEN: Given = {
   updateDomainWebhook: ({ hook = '' }) => ({ url: hook }),
   updateDomainWebhookUrl: ({ hook = '' }) => ({ url: `${hook}/newer`, event_types: 'opened' }),
   updateIpPool: () => ({ name: randomHex(4) }),
+  updateMonitoredIp: () => ({ body: {} }),
   updateMailfromHost: ({ domain }) => ({ mailfrom_host: `bounce.${domain}` }),
   updateSubaccountFeatures: () => ({ validations: '{"enabled": true}' }),
   updateTemplateVersion: () => ({ template: 'Changed' }),
+  verifyMonitoredDomain: ({ monitored_domain = '' }) => ({ domain: monitored_domain }),
   updateWebPrefix: () => ({ web_prefix: 'email' }),
 }
 
@@ -192,6 +200,9 @@ const REACHES_SUBACCOUNTS: Record<string, string> = {
   readAlert: 'alerts.md rule 13',
   replaceAlert: 'as above',
   deleteAlert: 'as above',
+  readUsageLimit: 'as above',
+  replaceUsageLimit: 'as above',
+  deleteUsageLimit: 'as above',
   enrollDomain: 'dynamic-pools.md section 2',
   replaceDomainIps: 'as above',
   previewDomainBand: 'as above',

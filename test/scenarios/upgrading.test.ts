@@ -10,6 +10,7 @@ import { batches, createReader } from '../../src/carry/migrate/reading.ts'
 import { openSqliteSource } from '../../src/carry/migrate/sqlite-side.ts'
 import { openInstallation } from '../../src/platform/store/installation.ts'
 import { readSecret } from '../../src/platform/store/secrets/secret-file.ts'
+import type { UpgradeCopy } from '../../src/platform/store/sqlite/upgrade-copy.ts'
 import { createTestDatabase } from '../support/postgres.ts'
 import { countRows, fixtureNames, type ReleaseFixture, unpackFixture } from '../support/release-fixture.ts'
 import { eventually, ownAddress } from '../support/service.ts'
@@ -32,8 +33,20 @@ for (const name of fixtureNames())
     const folder = join(await temporaryFolder(t), 'data')
     const fixture = unpackFixture(name, folder)
     const before = valuesOf(folder)
-    const { store } = await openInstallation({ databaseUrl: null, dataFolder: folder, secret: null })
+    const config = { databaseUrl: null, dataFolder: folder, secret: null }
+    const copies: UpgradeCopy[] = []
+    const onUpgradeCopy = (copy: UpgradeCopy) => copies.push(copy)
+    const { store } = await openInstallation(config, { onUpgradeCopy })
     await store.close()
+    const [copy] = copies
+    assert.ok(copy?.file, 'a copy from before')
+    const kept = new DatabaseSync(copy.file, { readOnly: true })
+    t.after(() => kept.close())
+    const [{ schema } = {}] = kept.prepare('SELECT max(version) AS schema FROM schema_versions').all()
+    assert.equal(schema, fixture.schema)
+    const again = await openInstallation(config, { onUpgradeCopy })
+    await again.store.close()
+    assert.equal(copies.length, 1, 'there is nothing to upgrade any more')
     assert.deepEqual(losses(fixture, countRows(folder)), [])
     for (const [table, rows] of before) assert.deepEqual(changedValues(folder, table, rows), [], table)
 

@@ -21,6 +21,10 @@ export const alertOf = (name: string) => ({
   alert_channels: ['email'],
 })
 
+export const limitOf = (name: string) => ({
+  ...{ name, metric: 'seed_test_count', comparator: '>', limit: '500', dimension: 'domain' },
+})
+
 export const alertSetting = (domain = '') => ({
   ...{ event_type: 'ip_listed', channel: 'email' },
   settings: { emails: [`alerts@${domain}`] },
@@ -49,6 +53,7 @@ export async function plantHoldings(
     await post(path, { name: `old-${word}` })
   }
   await call('POST', '/v1/thresholds/alerts/send', { json: alertOf(`alert-${word}`) })
+  await call('POST', '/v1/thresholds/limits', { json: limitOf(`limit-${word}`) })
   const { id: exported } = await post('/v3/exports', { url: '/v3/lists' })
   await eventually(
     'an export',
@@ -59,6 +64,7 @@ export async function plantHoldings(
   const [ip = ''] = (await call('GET', '/v3/ips?dedicated=yes')).items
   const { pool_id: pool } = await post('/v3/ip_pools', { name: `pool-${word}`, ip })
   await post(`/v3/ip_warmups/${ip}`, {})
+  await post('/v1/inboxready/domains', { domain: `monitored-${word}.com` })
   await post('/v3/lists', { address: `list@${domain}` })
   await post(`/v3/lists/list@${domain}/members`, { address: member })
   for (const kind of ['bounces', 'complaints', 'unsubscribes', 'whitelists'])
@@ -145,6 +151,7 @@ export async function plantHoldings(
       page_token: events.paging.next.split('/').at(-1),
       host: `email.${domain}`,
       entity_id: `entity-${word}`,
+      monitored_domain: `monitored-${word}.com`,
     },
     ...{
       ...{ ip, addr: ip, pool_id: pool, pool_name: 'dynamic_good' },
@@ -152,6 +159,7 @@ export async function plantHoldings(
       account_id: id,
       subaccount_id: subaccountId,
       alert: `alert-${word}`,
+      limit: `limit-${word}`,
       relay: `relay-${word}`,
       setting: setting.id,
       export: exported,

@@ -68,6 +68,7 @@ function holdingOf(name: string, { path }: DescribedOperation): string {
   if (path.includes('/versions/') && name === 'tag') return 'version'
   if (path.includes('/scheduled/') && name === 'message_id') return 'scheduled'
   if (path.includes('/alerts/send/') && name === 'name') return 'alert'
+  if (path.includes('/thresholds/limits/')) return 'limit'
   if (path.includes('/aggregates/') && name === 'type') return 'aggregate'
   if (path.includes('/rate-limits/') && name === 'name') return 'rate_limit'
   if (path.includes('/relays/') && name === 'name') return 'relay'

@@ -288,6 +288,16 @@ export interface Backup {
   /** Why it failed, for the operator */ error: string | null
 }
 
+/** A domain was listed or delisted */
+export interface BlocklistEvent {
+  /** When it was found */ timestamp: string
+  /** What happened */ event: 'listed' | 'delisted'
+  /** Name of the domain */ domain: string
+  /** Id of the account */ account_id: string
+  /** Zone of the list, without a key */ list: string
+  /** Name of the list */ name: string
+}
+
 /** An address to which mail could not be delivered */
 export interface Bounce {
   /** Mail address in lower case */ address: string
@@ -738,6 +748,15 @@ export interface DomainDns {
   /** Every record of the domain */ records: ExplainedRecord[]
   /** Advice about DMARC; the state does not depend on it */ dmarc: { record?: { purpose: 'dmarc'; name: string; type: 'TXT'; value: string }; asked: string; server: string; found: string[]; valid: 'valid' | 'unknown'; sentence: string; checked_at?: string }
   /** Faults of the operator's own records, which those of the domain refer to */ service: OwnRecordFault[]
+}
+
+/** A domain with the lists that have it */
+export interface DomainHealth {
+  /** Id of the account */ account_id: string
+  /** Name of the domain */ domain: string
+  /** When it was looked up last; before that, when it was added */ updated_at: string
+  /** `unknown`: no list has answered usably yet */ state: 'healthy' | 'listed' | 'unknown'
+  /** Lists that have it */ listed: ListedDomain[]
 }
 
 /** Where the figures of a domain put it */
@@ -1310,6 +1329,25 @@ export interface ListUploadedEvent {
   /** Members that were refused */ 'failed-count': number
 }
 
+/** A blocklist that has an address */
+export interface ListedAddress {
+  /** Zone of the list, without a key */ list: string
+  /** Name of the list */ name: string
+  /** When it was found there first */ first_seen: string
+  /** When it was found there last */ last_seen: string
+  /** Nobody asks for removal here */ delist_requested_at: '0001-01-01T00:00:00Z'
+  /** Where an entry is looked up and removed */ comments: string[]
+}
+
+/** A blocklist that has a domain */
+export interface ListedDomain {
+  /** Zone of the list, without a key */ list: string
+  /** Name of the list */ name: string
+  /** When it was found there first */ first_seen: string
+  /** When it was found there last */ last_seen: string
+  /** Where an entry is looked up and removed */ comments: string[]
+}
+
 /** A DKIM key in a list */
 export interface ListedDomainKey {
   /** The domain in whose name the key signs */ signing_domain: string
@@ -1454,6 +1492,31 @@ export interface MetricsResult {
   /** The page */ pagination: { sort: string; skip: number; limit: number; total: number }
   /** The items of this page */ items: MetricsItem[]
   /** The same over all items */ aggregates: { metrics: Record<string, number | string | null> }
+}
+
+/** A domain that is looked up in blocklists */
+export interface MonitoredDomain {
+  /** Id of the account */ acid: string
+  /** When it was added; Unix seconds */ created_at: number
+  /** Name of the domain */ name: string
+  /** By service, whether it is on */ services: Record<string, boolean>
+  /** The TXT record of the domain that verifies it; empty for a sending domain */ txt_record: string
+  /** Whether it is looked up */ verified: { status: 'sending' | 'inbox_ready' | 'pending' | 'failed'; verified_at: number }
+}
+
+/** A page, by name */
+export interface MonitoredDomains {
+  /** The items of this page */ items: MonitoredDomain[]
+  paging: Paging
+}
+
+/** An address that is looked up in blocklists */
+export interface MonitoredIp {
+  /** Address */ ip: string
+  /** As the account says; may be empty */ ip_pool: string
+  /** As the account says; may be empty */ description: string
+  /** `unknown`: no list has answered usably yet */ state: 'healthy' | 'listed' | 'unknown'
+  /** Lists that have it */ listed: ListedAddress[]
 }
 
 /** An API key with its secret */
@@ -2374,6 +2437,25 @@ export interface UnsubscribedWebhook {
   /** The domain of the message */ domain: { name: string }
 }
 
+/** A limit of what is no mail */
+export interface UsageLimit {
+  /** UUID */ id: string
+  /** Parent of the subaccount; present for its alerts */ parent_account_id?: string
+  /** The subaccount; present for its alerts */ subaccount_id?: string
+  /** Free text */ account_group?: string
+  /** Unique in the account */ name: string
+  /** Free text */ description: string
+  /** What is limited */ metric: 'email_preview_success_count' | 'seed_test_count'
+  /** Whether the limit names what is too much or what is allowed */ comparator: '=' | '!=' | '<' | '<=' | '>' | '>='
+  /** domain: each domain has the limit; else each account */ dimension: 'domain' | 'ip' | 'ip_pool' | 'recipient_provider' | 'subaccount'
+  /** Whole number */ limit: string
+  /** All must be true */ filters: AlertFilter[]
+  /** Time that is judged, 1h to 30d */ period: string
+  /** When it was made */ created_at: string
+  /** When it last changed */ updated_at: string
+  /** When a use was last compared with it; absent: never */ last_checked?: string
+}
+
 /** A user of an account */
 export interface User {
   /** Identifier */ id: string
@@ -2465,6 +2547,17 @@ export interface Visits {
   /** Unique clicks */ unique_clicked: number
 }
 
+/** A blocklist that is watched */
+export interface WatchedList {
+  /** Zone of the list, without a key */ list: string
+  /** Name of the list */ name: string
+  /** Where an entry is looked up and removed; may be empty */ page: string
+  /** What its test entries said */ tests: ({ kind: 'ipv4' | 'ipv6' | 'domain'; usable: boolean; fault: string; checked_at: string })[]
+  /** Destinations that refuse mail by it */ used_by: ({ site: string; provider: string; seen_at: string | null })[]
+  /** Addresses or domains that are looked up in it */ looked_up: number
+  /** Addresses or domains that it has */ listed: ({ subject: string; code: string; since: string; last_seen: string })[]
+}
+
 /** An attempt to deliver a webhook */
 export interface WebhookAttempt {
   /** Id of the attempt */ id: string
@@ -2543,8 +2636,11 @@ export interface Answers {
   'DELETE /v1/analytics/tags': { message: string }
   'DELETE /v1/dkim/keys': { message: string }
   'DELETE /v1/dynamic_pools/domains/{}/override': { message: string }
+  'DELETE /v1/inboxready/domains': { message: string }
+  'DELETE /v1/inboxready/ip_addresses/{}': undefined
   'DELETE /v1/keys/{}': { message: string }
   'DELETE /v1/thresholds/alerts/send/{}': { message: string }
+  'DELETE /v1/thresholds/limits/{}': { message: string }
   'DELETE /v1/webhooks': undefined
   'DELETE /v1/webhooks/{}': undefined
   'DELETE /v2/ip_whitelist': { addresses: CallerAddress[] }
@@ -2600,6 +2696,7 @@ export interface Answers {
   'GET /sendwright/v1/alerts': { items: ({ name: string; description: string; metric: string; comparator: '=' | '!=' | '<' | '<=' | '>' | '>='; limit: string; dimension?: string; interval_seconds: number; hits: AlertHit[] })[] }
   'GET /sendwright/v1/audit': AuditPage
   'GET /sendwright/v1/backups/{}': Backup
+  'GET /sendwright/v1/blocklists': { items: WatchedList[] }
   'GET /sendwright/v1/content-holds': { items: ContentHold[] }
   'GET /sendwright/v1/deliveries/{}/transcript': { items: Transcript[] }
   'GET /sendwright/v1/delivery-reasons': DeliveryReasons
@@ -2651,9 +2748,16 @@ export interface Answers {
   'GET /v1/dynamic_pools/domains/{}/history': { items: DynamicPoolHistoryRecord[]; total_items: number; paging: DynamicPoolPaging } | { id: string; owning_account_id: string; account_id: string; account_name: string; domain_id: string; domain_name: string; new_band: 'dynamic_good' | 'dynamic_poor' | 'dynamic_new' | ''; prev_band: 'dynamic_good' | 'dynamic_poor' | 'dynamic_new' | ''; reason: string; bounce_rate: number | null; complaint_rate: number | null; processed_count: number | null; initiated_by: string; timestamp: string; items: DynamicPoolHistoryRecord[]; total_items: number; paging: DynamicPoolPaging }
   'GET /v1/dynamic_pools/domains/{}/preview': DomainHealthCheck
   'GET /v1/dynamic_pools/history': { items: DynamicPoolHistoryRecord[]; total_items: number; paging: DynamicPoolPaging }
+  'GET /v1/inboxready/domains': MonitoredDomains
+  'GET /v1/inboxready/ip_addresses': { items: MonitoredIp[] }
+  'GET /v1/inboxready/ip_addresses/{}': MonitoredIp
   'GET /v1/keys': { total_count: number; items: ApiKey[] }
   'GET /v1/maverick-score/grouped': { items: HealthScoreGroup[]; total: number }
   'GET /v1/maverick-score/total': HealthScore
+  'GET /v1/monitoring/domains': { domains: DomainHealth[] }
+  'GET /v1/monitoring/domains/events': { events: BlocklistEvent[]; paging: Paging }
+  'GET /v1/monitoring/domains/{}/blocklists': { blocklists: ListedDomain[] }
+  'GET /v1/monitoring/domains/{}/events': { events: BlocklistEvent[]; paging: Paging }
   'GET /v1/reputationanalytics/gpt/addresses': { address: string; data: ({ address: string; domain_name: string; reputation: number; date: string })[]; total: number; configured: boolean }
   'GET /v1/reputationanalytics/gpt/addresses/{}': { address: string; data: ({ address: string; domain_name: string; reputation: number; date: string })[]; total: number; configured: boolean }
   'GET /v1/reputationanalytics/gpt/addresses_list': { data: ({ address: string; date: string })[]; total: number; configured: boolean }
@@ -2673,6 +2777,8 @@ export interface Answers {
   'GET /v1/thresholds/alerts/send': { items: Alert[]; total: number }
   'GET /v1/thresholds/alerts/send/{}': Alert
   'GET /v1/thresholds/hits': { items: AlertHit[]; total: number }
+  'GET /v1/thresholds/limits': { items: UsageLimit[]; total: number }
+  'GET /v1/thresholds/limits/{}': UsageLimit
   'GET /v1/webhooks': { webhooks: AccountWebhook[] }
   'GET /v1/webhooks/{}': AccountWebhook
   'GET /v2/bounce-classification/config/groups/{}': { id: string; entity_id: string; class: 'BOUNCE' | 'ESPBLOCK' | 'BLACKLISTED' | 'CONTENT' | 'AUTHENTICATION' | 'RATELIMIT' | 'GREYLISTED' | 'MAILBOXFULL' | 'TECHNICAL' | 'GENERIC'; 'sample-text'?: string; explanation: string; 'short-explanation': string; 'entity-name': string }
@@ -2823,9 +2929,12 @@ export interface Answers {
   'POST /v1/analytics/usage/metrics': MetricsResult
   'POST /v1/dkim/keys': DomainKey
   'POST /v1/dkim_management/domains/{}/rotate': { message: string }
+  'POST /v1/inboxready/domains': { domain: MonitoredDomain; message: string }
+  'POST /v1/inboxready/ip_addresses': MonitoredIp
   'POST /v1/keys': { message: string; key: NewApiKey }
   'POST /v1/keys/public': { key: string; message: string }
   'POST /v1/thresholds/alerts/send': Alert
+  'POST /v1/thresholds/limits': UsageLimit
   'POST /v1/webhooks': { webhook_id: string }
   'POST /v2/bounce-classification/metrics': { start: string; end: string; resolution: 'day' | 'hour'; duration?: string; dimensions: ('entity-name' | 'domain.name' | 'envelope.sending-ip' | 'account.name' | 'envelope.i-ip-pool-name' | 'tags' | 'tag' | 'recipient-domain' | 'group-id' | 'criticality' | 'severity' | 'category' | 'timestamp')[]; pagination: { sort: string; skip: number; limit: number; total: number }; items: BounceMetrics[] }
   'POST /v2/ip_whitelist': { addresses: CallerAddress[] }
@@ -2903,7 +3012,10 @@ export interface Answers {
   'PUT /v1/analytics/tags': { message: string }
   'PUT /v1/dkim_management/domains/{}/rotation': { domain: RotationDomain }
   'PUT /v1/dynamic_pools/domains/{}/override': { message: string }
+  'PUT /v1/inboxready/domains/verify': { message: string }
+  'PUT /v1/inboxready/ip_addresses/{}': MonitoredIp
   'PUT /v1/thresholds/alerts/send/{}': { message: string }
+  'PUT /v1/thresholds/limits/{}': { message: string }
   'PUT /v1/webhooks/{}': undefined
   'PUT /v2/ip_whitelist': { addresses: CallerAddress[] }
   'PUT /v2/x509/{}': { message: string; location: string }

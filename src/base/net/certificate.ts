@@ -51,14 +51,15 @@ export function authorityCertificate(commonName: string, validity: Validity, iss
   return { cert, key: pemOf(keys.privateKey) }
 }
 
-/** A server certificate signed by `issuer`, whose public key is `issuerKey`. */
+/** A certificate signed by `issuer`, of a server unless `more` has extensions that say something else. */
 export function issuedCertificate(
   names: readonly string[],
   issuer: Issuer & { publicKey: KeyObject },
   validity: Validity,
+  more: readonly Buffer[] = [],
 ): Certificate {
   const keys = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  return { cert: certifiedKey(names, keys.publicKey, issuer, validity), key: pemOf(keys.privateKey) }
+  return { cert: certifiedKey(names, keys.publicKey, issuer, validity, more), key: pemOf(keys.privateKey) }
 }
 
 /** The same for a key that another party holds; PEM. */
@@ -67,9 +68,10 @@ export function certifiedKey(
   publicKey: KeyObject,
   issuer: Issuer & { publicKey: KeyObject },
   validity: Validity,
+  more: readonly Buffer[] = [],
 ): string {
   const authorityKey = extension('551d23', false, sequence(tlv(0x80, keyIdentifier(issuer.publicKey))))
-  return build(names[0] ?? 'nobody', publicKey, issuer, [altNames(names), authorityKey], validity)
+  return build(names[0] ?? 'nobody', publicKey, issuer, [altNames(names), authorityKey, ...more], validity)
 }
 
 /** A request for a certificate with these names (RFC 2986 §4), in DER; the subject is empty, RFC 8555 §7.4. */
@@ -135,7 +137,8 @@ function altNames(names: readonly string[]): Buffer {
   return extension('551d11', false, sequence(...entries)) // subjectAltName
 }
 
-function extension(oidHex: string, critical: boolean, value: Buffer): Buffer {
+/** An extension of a certificate: its OID in DER, without tag and length. */
+export function extension(oidHex: string, critical: boolean, value: Buffer): Buffer {
   const parts = [tlv(0x06, Buffer.from(oidHex, 'hex')), tlv(0x04, value)]
   if (critical) parts.splice(1, 0, BOOLEAN_TRUE)
   return sequence(...parts)
@@ -158,11 +161,12 @@ function time(date: Date): Buffer {
   return tlv(0x18, Buffer.from(`${date.toISOString().replace(/[-:T]|\.\d+/g, '')}`))
 }
 
-function sequence(...parts: Buffer[]): Buffer {
+export function sequence(...parts: Buffer[]): Buffer {
   return tlv(0x30, Buffer.concat(parts))
 }
 
-function tlv(tag: number, value: Buffer): Buffer {
+/** One value in DER; at most 65,535 bytes. */
+export function tlv(tag: number, value: Buffer): Buffer {
   const { length } = value
   if (length < 0x80) return Buffer.concat([Buffer.from([tag, length]), value])
   if (length < 0x100) return Buffer.concat([Buffer.from([tag, 0x81, length]), value])

@@ -150,7 +150,7 @@ test('an export is for its account, and for who may read the list', async (t) =>
   const done = await exported(service, { url })
   const link = await linkOf(service, done.id)
 
-  const stranger = await addAccount(service, 'stranger')
+  const stranger = await addAccount(service)
   for (const path of [done.id, `${done.id}/download_url`])
     assert.equal((await service.call('GET', `${PATH}/${path}`, { key: stranger.key })).status, 404)
   assert.deepEqual((await service.call('GET', PATH, { key: stranger.key })).body.items, [])

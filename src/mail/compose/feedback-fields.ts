@@ -10,12 +10,10 @@
 import { AddressSyntaxError } from '../../protocols/mime/address.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
 import { isBelow } from '../../sending/domains/names/domain-names.ts'
+import { FEEDBACK_LOCAL } from '../../sending/domains/names/report-addresses.ts'
 import { readAuthors } from '../record/authors.ts'
 import type { CopyTarget, MessageRecord, StoredHeader } from '../record/record.ts'
 import { findHeader, headerText } from './headers.ts'
-
-/** Local part of the address that `receiving/bounces/reports.ts` reads complaints at. */
-const FEEDBACK_LOCAL = 'fbl'
 
 /** Gmail takes 5 to 15 characters as sender. */
 const SENDER_CHARS = 12

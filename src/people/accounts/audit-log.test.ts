@@ -384,6 +384,7 @@ function subaccountCalls(): Planned[] {
 }
 
 /** `/me` is for sessions of users only, which have a test below. */
+const MONITORED = 'monitored-in-the-audit-log.com'
 const [IP, OTHER_IP, SPARE_IP, SHARED_IP] = ['127.0.73.1', '127.0.73.2', '127.0.73.3', '127.0.73.8'] as const
 const IPS = `${IP},${OTHER_IP},${SPARE_IP}=spare,${SHARED_IP}=shared`
 
@@ -454,6 +455,36 @@ function ipCalls(): Planned[] {
     given('addDomainIp', `POST /v3/domains/${NAME}/ips`, ['domain-ip.add', NAME], { ip: IP }),
     done('removeDomainIp', `DELETE /v3/domains/${NAME}/ips/all`, 'domain-ip.remove', `${NAME}/all`),
     given('updateIp', `PUT /sendwright/v1/ips/${IP}`, ['ip.update', IP], { enabled: 'true' }),
+    given('addMonitoredDomain', 'POST /v1/inboxready/domains', ['monitored-domain.add', MONITORED], {
+      domain: MONITORED,
+    }),
+    given(
+      'verifyMonitoredDomain',
+      'PUT /v1/inboxready/domains/verify',
+      ['monitored-domain.verify', MONITORED],
+      {
+        domain: MONITORED,
+      },
+    ),
+    given('removeMonitoredDomain', 'DELETE /v1/inboxready/domains', ['monitored-domain.remove', MONITORED], {
+      domain: MONITORED,
+    }),
+    plan(
+      'addMonitoredIp',
+      'POST /v1/inboxready/ip_addresses',
+      {
+        ...{ action: 'monitored-ip.add', subject: IP, status: 201 },
+        given: { ip: IP, ip_pool: 'main' },
+      },
+      { json: { ip: IP, ip_pool: 'main', description: PLANTED } },
+    ),
+    plan(
+      'updateMonitoredIp',
+      `PUT /v1/inboxready/ip_addresses/${IP}`,
+      { action: 'monitored-ip.update', subject: IP, given: { ip_pool: 'other' } },
+      { json: { ip_pool: 'other' } },
+    ),
+    done('removeMonitoredIp', `DELETE /v1/inboxready/ip_addresses/${IP}`, 'monitored-ip.remove', IP, 204),
     // The subaccount was closed above.
     plan(
       'setSharedIps',
@@ -1022,12 +1053,30 @@ function alertCalls(receiver: string): Planned[] {
       subject: '{setting}',
     }),
     ...channelCalls(receiver),
+    ...usageLimitCalls(),
     plan(
       'createExport',
       'POST /v3/exports',
       { action: 'export.create', subject: '{export}' },
       { form: { url: `/v3/${NAME}/bounces?term=${PLANTED}` } },
     ),
+  ]
+}
+
+function usageLimitCalls(): Planned[] {
+  const path = '/v1/thresholds/limits'
+  const values = { metric: 'seed_test_count', comparator: '<', limit: '9', dimension: 'domain', period: '2h' }
+  const json = { name: 'cap', ...values, description: PLANTED }
+  const row = { subject: 'cap', given: { name: 'cap', ...values } }
+  return [
+    plan(
+      'createUsageLimit',
+      `POST ${path}`,
+      { action: 'usage-limit.create', ...row, subject: '{limit}' },
+      { json },
+    ),
+    plan('replaceUsageLimit', `PUT ${path}/cap`, { action: 'usage-limit.replace', ...row }, { json }),
+    plan('deleteUsageLimit', `DELETE ${path}/cap`, { action: 'usage-limit.delete', subject: 'cap' }),
   ]
 }
 
@@ -1168,6 +1217,7 @@ const idsOf = ({ body }: Answer): [string, string][] =>
     pool: body?.pool_id,
     alert: body?.metric !== undefined ? body.id : undefined,
     setting: body?.channel !== undefined ? body.id : undefined,
+    limit: body?.metric !== undefined ? body.id : undefined,
     export: body?.expires_at !== undefined ? body.id : undefined,
   }).filter(([, id]) => typeof id === 'string')
 

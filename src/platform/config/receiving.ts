@@ -1,16 +1,7 @@
 /** Settings of received mail, and of what is checked about mail and addresses. */
 import { HOUR_MS } from '../../base/time/durations.ts'
 import { spamPoints } from './content-check.ts'
-import {
-  dnsName,
-  duration,
-  flag,
-  list,
-  path,
-  quoted,
-  type Readers,
-  zonesOrOff,
-} from './parsers.ts'
+import { dnsName, duration, flag, list, path, quoted, type Readers, zonesOrOff } from './parsers.ts'
 import { DEFAULT_RETRY_SCHEDULE_MS } from './sending.ts'
 
 /** Checks of files that settings name; each throws the fault. Without one the file is not checked. */

@@ -5,6 +5,7 @@ import { ROLES, type Role } from '../nodes/node.ts'
 import { serversOf } from '../store/database-url.ts'
 import {
   byteCount,
+  flag,
   list,
   MEGABYTE,
   megabytes,
@@ -55,6 +56,8 @@ export function readStorage(readers: Readers) {
     inboxRetentionBytes: setting('INBOX_RETENTION_MEGABYTES', megabytes, () => 1_000_000_000),
     /** Days that rows of the audit log are kept. */
     auditRetentionDays: setting('AUDIT_RETENTION_DAYS', wholeNumber(30, 3650, 'days'), () => 400),
+    /** Keeps a copy of an SQLite database before a newer program changes its schema, where there is room. */
+    backupBeforeUpgrade: setting('BACKUP_BEFORE_UPGRADE', flag, () => true),
     /** Below this much free space in the data folder nothing is accepted. */
     freeSpaceMinBytes: setting('FREE_SPACE_MIN', byteCount, () => 100 * MEGABYTE),
   }

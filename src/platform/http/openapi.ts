@@ -305,6 +305,7 @@ export const TAGS: Readonly<Record<string, string>> = {
   Account: 'The account itself: settings, keys, users, addresses that callers may have.',
   Alerts: 'Notices of events, by mail, webhook or chat.',
   'Audit log': 'Who changed what, and when.',
+  Blocklists: 'Domains and addresses that are looked up in blocklists.',
   'Bounce Classification': 'Bounces by reason and by the group that refused.',
   'Captured mail': 'Mail that was recorded instead of being delivered.',
   Credentials: 'Logins for sending by SMTP.',

@@ -87,7 +87,8 @@ export const unmigrated = (
 
 /**
  * Brings a database to the newest version. `run` executes SQL of one or more statements;
- * `applied` lists the versions that the database already has. `only`: not to the newest, but with these.
+ * `applied` lists the versions that the database already has. `upgrading` is called before the first migration of a database that has
+ * some, with the version that it gets. `only`: not to the newest, but with these.
  * @throws UnknownSchema if the database has a version that this program does not know.
  */
 export async function migrate(
@@ -95,6 +96,7 @@ export async function migrate(
     kind: 'sqlite' | 'postgres'
     run(sql: string): Promise<void>
     applied(): Promise<number[]>
+    upgrading?(version: number): Promise<void>
   },
   only?: readonly number[],
 ): Promise<void> {
@@ -108,9 +110,11 @@ export async function migrate(
       `Cannot open the database: it has schema version ${unknown}, this program knows up to ${newest}`,
     )
   }
-  for (const { version, name, sql } of migrations.filter(
+  const missing = migrations.filter(
     ({ version }) => !applied.includes(version) && (only?.includes(version) ?? true),
-  )) {
+  )
+  if (missing.length > 0 && applied.length > 0) await database.upgrading?.(newest)
+  for (const { version, name, sql } of missing) {
     const record = `INSERT INTO schema_versions VALUES (${version}, '${name}', '${new Date().toISOString()}')`
     await database.run(`BEGIN;\n${sql};\n${record};\nCOMMIT;`)
   }

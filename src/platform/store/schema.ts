@@ -565,6 +565,14 @@ export interface TranscriptRow {
 export interface UnsubscribeTagRow {
   domain_id: string; address: string; tag_key: string; tag: string; undo_json: string | null
 }
+export interface UsageHourRow {
+  account_id: string; metric: string; hour_at: number; domain_name: string; count: number
+}
+export interface UsageLimitRow {
+  id: string; account_id: string; name: string; description: string; account_group: string | null
+  metric: string; comparator: string; limit_text: string; dimension: string; channels_json: string
+  filters_json: string; period: string; created_at: number; updated_at: number; last_checked_at: number | null
+}
 export interface UserIdentityRow {
   issuer: string; subject: string; user_id: string; linked_at: number
 }
@@ -650,9 +658,9 @@ export interface Schema {
   suppression_policies: SuppressionPolicyRow; suppressions: SuppressionRow; tags: TagRow
   template_versions: TemplateVersionRow; templates: TemplateRow; tls_reports: TlsReportRow
   tls_results: TlsResultRow; tracking_links: TrackingLinkRow; tracking_settings: TrackingSettingsRow
-  transcripts: TranscriptRow; unsubscribe_tags: UnsubscribeTagRow; user_identities: UserIdentityRow
-  user_places: UserPlaceRow; user_tokens: UserTokenRow; users: UserRow
-  validation_addresses: ValidationAddressRow; validation_jobs: ValidationJobRow
-  validation_probes: ValidationProbeRow; webhook_attempts: WebhookAttemptRow
-  webhook_changes: WebhookChangeRow
+  transcripts: TranscriptRow; unsubscribe_tags: UnsubscribeTagRow; usage_hours: UsageHourRow
+  usage_limits: UsageLimitRow; user_identities: UserIdentityRow; user_places: UserPlaceRow
+  user_tokens: UserTokenRow; users: UserRow; validation_addresses: ValidationAddressRow
+  validation_jobs: ValidationJobRow; validation_probes: ValidationProbeRow
+  webhook_attempts: WebhookAttemptRow; webhook_changes: WebhookChangeRow
 }

@@ -10,6 +10,7 @@ import {
   organizationOf,
   policyOf,
   readDmarc,
+  shareOrganization,
   treeWalk,
   walkNames,
 } from './dmarc.ts'
@@ -174,6 +175,27 @@ test('organizational domains of the examples of RFC 9989 §4.10.2 and B.4', asyn
   const { find, asked } = finder(bank)
   await treeWalk('mail.giant.bank.example', find)
   assert.deepEqual(asked, ['mail.giant.bank.example', 'giant.bank.example', 'bank.example'])
+})
+
+test('relaxed alignment: one organizational domain, as in the examples of RFC 9989 B.1', async () => {
+  const own = { 'example.com': ANY }
+  const bank = { 'bank.example': `${ANY}; psd=y` }
+  const cases: [author: string, proven: string, zone: Zone, isRelated: boolean | null][] = [
+    ['example.com', 'example.com', own, true],
+    ['example.com', 'child.example.com', own, true],
+    ['child.example.com', 'example.com', own, true],
+    ['news.example.com', 'bounce.example.com', own, true],
+    ['example.com', 'example.net', own, false],
+    ['Example.COM', 'example.com.', {}, true],
+    // Without any record each name is its own organization.
+    ['child.example.com', 'example.com', {}, false],
+    ['giant.bank.example', 'mail.giant.bank.example', bank, true],
+    ['giant.bank.example', 'mega.bank.example', bank, false],
+    ['giant.bank.example', 'bank.example', bank, false],
+    ['a.example.com', 'b.example.com', { 'example.com': null }, null],
+  ]
+  for (const [author, proven, zone, isRelated] of cases)
+    assert.equal(await shareOrganization(author, proven, finder(zone).find), isRelated, `${author} ${proven}`)
 })
 
 test('without an answer of DNS nothing is assumed', async () => {

@@ -25,6 +25,37 @@ const reply = (text: string, more: Partial<FailureText> = {}): FailureText => {
   return { code, enhanced: null, text: text.slice(4), envelope, permanent: code >= 500, ...more }
 }
 
+test('a refusal by the rules of a large receiver names the rule that the domain breaks', () => {
+  const cases: [text: string, id: string, named: string][] = [
+    [
+      "550 5.7.515 Access denied, sending domain a.example doesn't meet the required authentication level. The sender's domain in the 5322.From address doesn't meet the authentication requirements",
+      ...(['outlook-auth-level', 'rules spf, dkim and dmarc'] as const),
+    ],
+    [
+      '550-5.7.26 This mail has been blocked because the sender is unauthenticated.\r\n550 5.7.26 Gmail requires all senders to authenticate with either SPF or DKIM.',
+      ...(['gmail-unauthenticated', 'rules spf, dkim and dmarc'] as const),
+    ],
+    [
+      "550 5.7.26 Unauthenticated email from a.example is not accepted due to domain's DMARC policy.",
+      ...(['gmail-dmarc', 'rule dmarc'] as const),
+    ],
+    [
+      '554 5.7.9 Message not accepted for policy reasons [AU01]',
+      'yahoo-unauthenticated',
+      'rules spf and dkim',
+    ],
+    [
+      '550 5.7.509 Access denied, sending domain a.example does not pass DMARC verification and has a DMARC policy of reject.',
+      ...(['m365-dmarc', 'rule dmarc'] as const),
+    ],
+  ]
+  for (const [text, id, named] of cases) {
+    const found = classify(rules, reply(text))
+    assert.deepEqual([found.ruleId, found.category, found.fault], [id, 'AUTHENTICATION', 'sender'], text)
+    assert.ok(found.explanation.includes(`: ${named} of the domain's sender rules.`), found.explanation)
+  }
+})
+
 test('every sample of the rule file is classified as its own rule', () => {
   let count = 0
   for (const { 'rule-id': id, category, samples } of source) {

@@ -27,6 +27,7 @@ import { type FeedbackReport, readFeedbackReport } from '../../protocols/reports
 import { isVague } from '../../protocols/reports/dsn/codes.ts'
 import type { DsnRecipient } from '../../protocols/reports/dsn/recipient.ts'
 import { readFirstDsn } from '../../protocols/reports/dsn/report.ts'
+import { FEEDBACK_LOCAL } from '../../sending/domains/names/report-addresses.ts'
 import { addBounce, addComplaint } from '../../sending/suppressions/automatic.ts'
 import { type EventRecord, type EventRecorder, failedEvent } from '../../watching/events/event.ts'
 import { complainedEvent } from '../../watching/events/later-events.ts'
@@ -284,12 +285,6 @@ function deliveryIn(texts: readonly string[], mac: ReturnPathMac): string | null
   }
   return null
 }
-
-/**
- * Local part of the address for reports that name no delivery in their address: of feedback loops, and bounces that a relay
- * sends to a mailbox of its own, from which they are forwarded. Not abuse@, which people read.
- */
-const FEEDBACK_LOCAL = 'fbl'
 
 interface ReportAddressParts {
   reports: Reports

@@ -11,6 +11,7 @@ import { createJob } from '../../platform/jobs/job.ts'
 import { bareAddress } from '../../protocols/mime/address.ts'
 import { createOutgoingScorer, type OutgoingScorer } from '../../receiving/routes/spam/outgoing-score.ts'
 import type { Scanners } from '../../sending/content-check/scanners.ts'
+import type { UsageLimits } from '../../watching/alerts/usage-limits.ts'
 import { createSeedLists } from './lists.ts'
 import { lookEveryMs, readMailboxes } from './reading.ts'
 import { placementRoutes } from './routes.ts'
@@ -22,6 +23,7 @@ const KEPT_MS = 90 * DAY_MS
 const REMOVE_EVERY_MS = 3_600_000
 
 interface PlacementUses {
+  usageLimits: UsageLimits
   accept: AcceptParts
   /** Stores nothing. */
   tracker: Tracker
@@ -29,7 +31,7 @@ interface PlacementUses {
 }
 
 /** @throws SeedFileError when the operator's file has faults */
-export function placementArea(core: Core, { accept, tracker, scanners }: PlacementUses): Area {
+export function placementArea(core: Core, { accept, tracker, scanners, usageLimits }: PlacementUses): Area {
   const { config, store, clock, log, domains, firstAccountId } = core
   const seeds = loadSeeds(config.placementSeedsFile)
   if (seeds.all.length > 0) log.info({ seeds: seeds.all.length }, 'mailboxes for tests of inbox placement')
@@ -53,7 +55,18 @@ export function placementArea(core: Core, { accept, tracker, scanners }: Placeme
   })
   return {
     operations: placementRoutes({
-      ...{ store, clock, domains, accept, seeds, lists, score, baseUrl: config.publicUrl, firstAccountId },
+      ...{
+        store,
+        clock,
+        domains,
+        accept,
+        seeds,
+        lists,
+        score,
+        usageLimits,
+        baseUrl: config.publicUrl,
+        firstAccountId,
+      },
       wake: () => reading.wake(),
     }),
     jobs: [reading, removal],

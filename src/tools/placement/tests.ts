@@ -21,6 +21,7 @@ import {
 } from '../../protocols/mime/address.ts'
 import type { SpamScore } from '../../protocols/scanners/spam-score.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
+import type { UsageLimits } from '../../watching/alerts/usage-limits.ts'
 import { usageStatements } from '../../watching/metrics/usage.ts'
 import type { SeedLists } from './lists.ts'
 import { NO_FACTS } from './received-copy.ts'
@@ -36,6 +37,8 @@ export interface TestParts {
   lists: SeedLists
   /** Scores the message; null: no scorer is set. Stores nothing. */
   score: ((draft: Draft, domain: Domain) => Promise<SpamScore | null>) | null
+  /** Limits of usage that accounts have set. */
+  usageLimits: UsageLimits
   /** A test waits to be read. */
   wake(): void
 }
@@ -67,7 +70,8 @@ export async function runTest(
     '',
     filter,
   )
-  const limits = limitsOf(parts.store, accountId)
+  const use = { accountId, domain: domain.name, metric: 'seed_test_count' } as const
+  const limits = await limitsOf(parts, use)
   // Before the message is stored; the transaction decides.
   await limits.checked(() => parts.store.commit(limits.statements))
   const row = newTest(parts.clock.now(), accountId, list, bareAddress(from), subject, seeds.length)
@@ -84,7 +88,11 @@ export async function runTest(
       method: 'http',
       originatingIp: remoteAddress,
       keyId: caller.keyId,
-      also: ({ id }) => [...limits.statements, ...statementsOf(row, seeds, id)],
+      also: ({ id }) => [
+        ...limits.statements,
+        ...statementsOf(row, seeds, id),
+        ...parts.usageLimits.countStatements(use),
+      ],
     }),
   )
   parts.wake()
@@ -114,15 +122,17 @@ async function listOf({ lists }: TestParts, accountId: string, name: unknown): P
 }
 
 /** Commits of tests go through it, so that tests which begin at the same time cannot pass the limits. */
-function limitsOf(store: Store, accountId: string) {
+async function limitsOf({ store, usageLimits }: TestParts, use: Parameters<UsageLimits['of']>[0]) {
+  const { accountId } = use
+  const ofUsage = await usageLimits.of(use)
   const open = fewerStatement('open tests', accountId, OPEN_MAX)
   const all = fewerStatement('tests', accountId, TESTS_MAX)
   return {
-    statements: [...accountLockStatements(store, accountId), open, all],
-    /** @throws BadRequest if a limit is reached; else as `commit` */
+    statements: [...accountLockStatements(store, accountId), open, all, ...ofUsage.statements],
+    /** @throws BadRequest, Forbidden if a limit is reached; else as `commit` */
     async checked<T>(commit: () => Promise<T>): Promise<T> {
       try {
-        return await commit()
+        return await ofUsage.checked(commit)
       } catch (error) {
         const failed = error instanceof StaleWrite ? error.statement : null
         if (failed === open) throw new BadRequest('Too many inbox placement tests in progress')

@@ -25,7 +25,7 @@ import type { Scanners } from '../../sending/content-check/scanners.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
 import { rootDomainOf } from '../../sending/domains/names/domain-names.ts'
 import { returnPathHost } from '../../sending/domains/names/name-owner.ts'
-import { dmarcRecordsAt, readAuthentication, readBimi } from '../../watching/sender-rules/area.ts'
+import { dmarcRecordsAt, findBimi, readAuthentication } from '../../watching/sender-rules/area.ts'
 import { type AuthenticationFacts, type ContentFacts, judgeMessage } from './checks.ts'
 import { noLinks, placeholdersIn, readHtml, readPlain } from './read-texts.ts'
 import { MESSAGE_CHECK } from './shapes.ts'
@@ -139,7 +139,7 @@ async function authenticationOf(
     readAuthentication(core, domain),
     isRelated(returnPath),
     isRelated(signer),
-    isOwn && authors.length === 1 ? readBimi(core, author) : null,
+    isOwn && authors.length === 1 ? findBimi(core, author) : null,
   ])
   return {
     ...known,

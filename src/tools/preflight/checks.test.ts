@@ -6,7 +6,7 @@ import { noLinks, placeholdersIn, READ_CHARS_MAX, readHtml, readPlain } from './
 
 const authentication: AuthenticationFacts = {
   ...{ domain: 'a.example', isSandbox: false, authors: ['a.example'], returnPath: 'a.example' },
-  ...{ signer: 'a.example', spf: true, dkim: true, bimi: [] },
+  ...{ signer: 'a.example', spf: true, dkim: true, bimi: { at: 'a.example', texts: [] } },
   ...{ isReturnPathRelated: true, isSignerRelated: true },
   dmarc: { valid: true, record: 'v=DMARC1; p=reject', policy: 'reject', sentence: '' },
 }
@@ -75,7 +75,7 @@ test('authentication: records, alignment, policy', () => {
     [{ dmarc: { valid: null, record: '', policy: null, sentence: '' } }, { dmarc: 'warning' }],
     [{ isSandbox: true }, { spf: 'warning', dkim: 'warning', dmarc: 'warning' }],
     [{ bimi: null }, { bimi: 'warning' }],
-    [{ bimi: ['v=BIMI1; l='] }, { bimi: 'warning' }],
+    [{ bimi: { at: 'a.example', texts: ['v=BIMI1; l=x'] } }, { bimi: 'warning' }],
   ]
   for (const [change, expected] of cases)
     assert.deepEqual(

@@ -2,7 +2,8 @@
 import type { Of } from '../../base/shape.ts'
 import { readDmarc } from '../../protocols/dns/dmarc.ts'
 import { rootDomainOf } from '../../sending/domains/names/domain-names.ts'
-import { judgeBimi, type SenderFacts } from '../../watching/sender-rules/rules.ts'
+import { type BimiTexts, judgeBimi } from '../../watching/sender-rules/judge-bimi.ts'
+import type { SenderFacts } from '../../watching/sender-rules/rules.ts'
 import type { HtmlFacts, LinksFound } from './read-texts.ts'
 import type { MESSAGE_CHECK } from './shapes.ts'
 
@@ -21,8 +22,8 @@ export interface AuthenticationFacts extends Pick<SenderFacts, 'spf' | 'dkim' | 
   /** Whether From has one organization with either, for relaxed alignment; null: DNS gave no answer. */
   isReturnPathRelated: boolean | null
   isSignerRelated: boolean | null
-  /** TXT at `default._bimi` of the author; null: no answer. */
-  bimi: readonly string[] | null
+  /** Of the author; null: no answer. */
+  bimi: BimiTexts | null
 }
 
 export interface ContentFacts {
@@ -166,7 +167,7 @@ function bimiCheck({ authors, domain, bimi, dmarc }: AuthenticationFacts): Check
   const figures = { domain: author }
   if (bimi === null)
     return [made('bimi', 'warning', 'DNS gave no answer about the BIMI record: try again.', figures)]
-  const { passed, sentence } = judgeBimi(author, bimi, dmarc)
+  const { passed, sentence } = judgeBimi(bimi, dmarc, null)
   return [made('bimi', passed === false ? 'warning' : 'ok', sentence, figures)]
 }
 

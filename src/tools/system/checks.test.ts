@@ -211,7 +211,7 @@ test('addresses in replies to EHLO', () => {
   assert.equal(found('250-mx.example.net'), null)
 })
 
-test('a blocklist: listed, refused, silent', async (t) => {
+test('a blocklist: listed, refused, silent, out of order', async (t) => {
   const cases = [
     {
       answer: '127.0.0.4',
@@ -221,10 +221,13 @@ test('a blocklist: listed, refused, silent', async (t) => {
     { answer: '127.255.255.254', state: 'warning', says: /refuses to answer this resolver/ },
     { answer: '192.0.2.1', state: 'warning', says: /means nothing/ },
     { answer: null, state: 'warning', says: /did not answer \(servfail\)/ },
+    { answer: '127.0.0.2', all: true, state: 'warning', says: /list\.example lists everything/ },
   ] as const
-  for (const { answer, state, says } of cases) {
+  for (const { answer, state, says, ...list } of cases) {
     const internet = await createInternet(t)
     const name = '25.2.0.192.list.example'
+    internet.dns.set('2.0.0.127.list.example', 'A', ['127.0.0.2'])
+    if ('all' in list) internet.dns.set('1.0.0.127.list.example', 'A', ['127.0.0.2'])
     if (answer === null) internet.dns.misbehave(name, 'servfail')
     else internet.dns.set(name, 'A', [answer])
     const check = await checksIn(t, internet, { SENDWRIGHT_IPS: ADDRESS }, { probeDomains: [] })

@@ -16,7 +16,7 @@ import { systemSource } from '../../mail/deliver/connect/address-families.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { OWN_BLOBS } from '../../platform/nodes/node.ts'
 import { exposedFiles, exposureSentence, readableByAll } from '../../platform/store/blobs/private-files.ts'
-import { queryBlocklists } from '../../protocols/dns/blocklist.ts'
+import { blocklistKind, queryBlocklist, testBlocklist } from '../../protocols/dns/blocklist.ts'
 import { confirmName } from '../../protocols/dns/confirmed-name.ts'
 import type { Resolver } from '../../protocols/dns/resolver.ts'
 import { proxyName, tryProxy } from '../../protocols/proxy/dialling.ts'
@@ -27,6 +27,7 @@ import { checkOwnRecords, publicHost } from '../../sending/domains/dns/own-recor
 import type { LostReturnPaths } from '../../sending/domains/names/return-paths.ts'
 import { heloFaults, type NamedAddress, type NameFaults, spfFaults } from '../../sending/ips/address-names.ts'
 import type { RelayView } from '../../sending/relays/shapes.ts'
+import { type Blocklist, blocklistsOf } from '../../watching/blocklists/lists.ts'
 import { openFilesFault } from './open-files.ts'
 import { askServers, type Look, type LookParts, type Looks } from './seen-addresses.ts'
 import type { CHECK } from './shapes.ts'
@@ -528,12 +529,25 @@ async function checkBlocklists(parts: Asking): Promise<Finding> {
   if (zones.length === 0) return ok('No blocklist is configured (SENDWRIGHT_DNSBL_ZONES).')
   const addresses = await sendingAddresses(parts)
   if (addresses.length === 0) return UNKNOWN_ADDRESSES
-  const results = await queryBlocklists(parts.resolver, addresses, zones)
+  const lists = blocklistsOf(zones, 'addresses')
+  const results = await Promise.all(
+    lists.flatMap((list) => addresses.map((ip) => blocklistFinding(parts.resolver, list, ip))),
+  )
   const listed = results.flatMap(({ kind, sentence }) => (kind === 'listed' ? sentence : []))
-  const silent = results.flatMap(({ kind, sentence }) => (kind === 'silent' ? sentence : []))
+  const silent = new Set(results.flatMap(({ kind, sentence }) => (kind === 'silent' ? sentence : [])))
   if (listed.length > 0) return failed(`${listed.join('; ')}. See the list's own page for the reason.`)
-  if (silent.length > 0) return warning(`${silent.join('; ')}. The other lists know nothing bad.`)
-  return ok(`None of ${zones.join(', ')} lists a sending address.`)
+  if (silent.size > 0) return warning(`${[...silent].join('; ')}. The other lists know nothing bad.`)
+  return ok(`None of ${lists.map(({ zone }) => zone).join(', ')} lists a sending address.`)
+}
+
+/** A listing counts only if the list's test entries are as they must be (RFC 5782 section 5). */
+async function blocklistFinding(resolver: Resolver, list: Blocklist, ip: string) {
+  const entries = list.tests[blocklistKind(ip)]
+  if (entries === undefined) return { kind: 'not-listed', sentence: '' } as const
+  const zone = { zone: list.askedZone, shown: list.zone }
+  const found = await queryBlocklist(resolver, ip, zone)
+  const fault = found.kind === 'listed' ? await testBlocklist(resolver, zone, entries) : ''
+  return fault === '' ? found : ({ kind: 'silent', sentence: fault } as const)
 }
 
 /** What receivers report themselves; a warning, since only some of them do. */

@@ -3,23 +3,36 @@ import { randomUUID } from 'node:crypto'
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import type { AlertRow } from '../../platform/store/schema.ts'
 import { StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
-import { type Alert, type AlertDefinition, alertOfRow, familyOf } from './alert.ts'
+import { type Alert, type AlertDefinition, type AlertMetric, alertOfRow, familyOf } from './alert.ts'
 
 /** Section 4. */
 const ALERTS_PER_ACCOUNT_MAX = 100
 /** Alerts of an account and of its subaccounts that one answer lists. */
 const LIST_MAX = 1_000
 
-export type AlertStore = ReturnType<typeof createAlertStore>
+export type AlertStore<M extends string = AlertMetric> = ReturnType<typeof createAlertStore<M>>
 
-export function createAlertStore(store: Store) {
+/** Names and tables of the two kinds of thresholds. */
+const KINDS = {
+  alerts: { what: 'alert', table: 'alerts' },
+  // The same columns, so that the queries are typed by the first.
+  limits: { what: 'limit', table: 'usage_limits' as 'alerts' },
+} as const
+
+export function createAlertStore<M extends string = AlertMetric>(
+  store: Store,
+  kind: keyof typeof KINDS = 'alerts',
+) {
   const { db } = store
+  const { what, table } = KINDS[kind]
+  const notFound = () => new NotFound(`${what} not found`)
+  const nameTaken = () => new BadRequest(`${what} with this name already exists`)
   const family = (accountId: string) =>
-    db.selectFrom('alerts').where('account_id', 'in', familyOf(db, accountId))
+    db.selectFrom(table).where('account_id', 'in', familyOf(db, accountId))
 
   return {
     /** Alerts of the account, then of its subaccounts, oldest first; at most LIST_MAX. */
-    async list(accountId: string): Promise<{ alerts: Alert[]; total: number }> {
+    async list(accountId: string): Promise<{ alerts: Alert<M>[]; total: number }> {
       const { count } = await family(accountId)
         .select((of) => of.fn.countAll<number>().as('count'))
         .executeTakeFirstOrThrow()
@@ -31,25 +44,28 @@ export function createAlertStore(store: Store) {
         .orderBy('id')
         .limit(LIST_MAX)
         .execute()
-      return { alerts: rows.map(alertOfRow), total: Number(count) }
+      return { alerts: rows.map((row) => alertOfRow<M>(row)), total: Number(count) }
     },
 
     /** The account's own, else that of its subaccounts. @throws NotFound, BadRequest when several subaccounts have one */
-    async find(accountId: string, name: string): Promise<Alert> {
+    async find(accountId: string, name: string): Promise<Alert<M>> {
       // PostgreSQL takes no NUL in a parameter, and no alert has one in its name.
       if (name.includes('\0')) throw notFound()
       const rows = await family(accountId).selectAll().where('name', '=', name).limit(LIST_MAX).execute()
       const own = rows.find((row) => row.account_id === accountId)
       const [row = own, second] = own ? [own] : rows
       if (!row) throw notFound()
-      if (second) throw new BadRequest('several subaccounts have an alert with this name')
-      return alertOfRow(row)
+      if (second)
+        throw new BadRequest(
+          `several subaccounts have ${what === 'alert' ? 'an alert' : 'a limit'} with this name`,
+        )
+      return alertOfRow<M>(row)
     },
 
     /** @throws BadRequest for a name that is taken, or over the limit */
-    async create(accountId: string, definition: AlertDefinition, now: number): Promise<Alert> {
+    async create(accountId: string, definition: AlertDefinition<M>, now: number): Promise<Alert<M>> {
       const { count, same } = await db
-        .selectFrom('alerts')
+        .selectFrom(table)
         .select((of) => [
           of.fn.countAll<number>().as('count'),
           of.fn.countAll<number>().filterWhere('name', '=', definition.name).as('same'),
@@ -57,7 +73,7 @@ export function createAlertStore(store: Store) {
         .where('account_id', '=', accountId)
         .executeTakeFirstOrThrow()
       if (Number(same) > 0) throw nameTaken()
-      if (Number(count) >= ALERTS_PER_ACCOUNT_MAX) throw new BadRequest('maximum number of alerts reached')
+      if (Number(count) >= ALERTS_PER_ACCOUNT_MAX) throw new BadRequest(`maximum number of ${what}s reached`)
       const row: AlertRow = {
         id: randomUUID(),
         account_id: accountId,
@@ -67,25 +83,25 @@ export function createAlertStore(store: Store) {
         last_checked_at: null,
       }
       const insert = db
-        .insertInto('alerts')
+        .insertInto(table)
         .values(row)
         .onConflict((conflict) => conflict.doNothing())
       await store.commit([store.statement(insert, 1)]).catch(ifStale(nameTaken))
-      return alertOfRow(row)
+      return alertOfRow<M>(row)
     },
 
     /** @throws BadRequest for a name that is taken, NotFound */
-    async replace(alert: Alert, definition: AlertDefinition, now: number): Promise<void> {
+    async replace(alert: Alert<M>, definition: AlertDefinition<M>, now: number): Promise<void> {
       if (definition.name !== alert.name) await checkFree(alert, definition.name)
       const update = db
-        .updateTable('alerts')
+        .updateTable(table)
         .set({ ...columnsOf(definition), updated_at: Math.max(now, alert.updatedAt + 1) })
         .where('id', '=', alert.id)
         .where((eb) =>
           eb.not(
             eb.exists(
               eb
-                .selectFrom('alerts as others')
+                .selectFrom(`${table} as others`)
                 .select('others.id')
                 .where('others.account_id', '=', alert.accountId)
                 .where('others.name', '=', definition.name)
@@ -97,31 +113,31 @@ export function createAlertStore(store: Store) {
     },
 
     /** With its hits and their notices. @throws NotFound */
-    async remove(alert: Alert): Promise<void> {
-      const sql = 'DELETE FROM alerts WHERE id = ?'
+    async remove(alert: Alert<M>): Promise<void> {
+      const sql = `DELETE FROM ${table} WHERE id = ?`
       await store
         .commit([{ sql, values: [alert.id], expectRows: 1 }, ...removeHits(alert.id)])
         .catch(ifStale(notFound))
     },
 
     /** In order of account and name after `after` (null: from the first), for the checks. */
-    async page(after: Alert | null, limit: number): Promise<Alert[]> {
-      let query = db.selectFrom('alerts').selectAll().orderBy('account_id').orderBy('name').limit(limit)
+    async page(after: Alert<M> | null, limit: number): Promise<Alert<M>[]> {
+      let query = db.selectFrom(table).selectAll().orderBy('account_id').orderBy('name').limit(limit)
       if (after)
         query = query.where(({ eb, refTuple, tuple }) =>
           eb(refTuple('account_id', 'name'), '>', tuple(after.accountId, after.name)),
         )
-      return (await query.execute()).map(alertOfRow)
+      return (await query.execute()).map((row) => alertOfRow<M>(row))
     },
   }
 
-  async function checkFree({ accountId }: Alert, name: string): Promise<void> {
-    const query = db.selectFrom('alerts').select('id').where('account_id', '=', accountId)
+  async function checkFree({ accountId }: Alert<M>, name: string): Promise<void> {
+    const query = db.selectFrom(table).select('id').where('account_id', '=', accountId)
     if (await query.where('name', '=', name).executeTakeFirst()) throw nameTaken()
   }
 }
 
-const columnsOf = (definition: AlertDefinition) => ({
+const columnsOf = <M extends string>(definition: AlertDefinition<M>) => ({
   name: definition.name,
   description: definition.description,
   account_group: definition.accountGroup,
@@ -147,7 +163,10 @@ function removeHits(source: string): Statement[] {
 
 /** Removes everything that an account has here. */
 export const accountStatements = (accountId: string): Statement[] =>
-  ['alert_notices', 'alert_settings', 'alert_slack', 'alert_hits', 'alerts'].map((table) => ({
+  [
+    ...['alert_notices', 'alert_settings', 'alert_slack', 'alert_hits', 'alerts'],
+    ...['usage_limits', 'usage_hours'],
+  ].map((table) => ({
     sql: `DELETE FROM ${table} WHERE account_id = ?`,
     values: [accountId],
   }))
@@ -158,6 +177,3 @@ export const ifStale =
   (error: unknown): never => {
     throw error instanceof StaleWrite ? fault() : error
   }
-
-const notFound = () => new NotFound('alert not found')
-const nameTaken = () => new BadRequest('alert with this name already exists')

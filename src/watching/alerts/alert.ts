@@ -14,11 +14,11 @@ export type Channel = (typeof CHANNELS)[number]
 export type AlertFilter = Of<typeof FILTER>
 
 /** What the owner of an alert decides. */
-export interface AlertDefinition {
+export interface AlertDefinition<M extends string = AlertMetric> {
   name: string
   description: string
   accountGroup: string | null
-  metric: AlertMetric
+  metric: M
   comparator: Comparator
   /** Decimal text as given. */
   limit: string
@@ -29,7 +29,8 @@ export interface AlertDefinition {
   period: string
 }
 
-export interface Alert extends AlertDefinition {
+/** Of alerts, and of limits of usage, which have the same columns. */
+export interface Alert<M extends string = AlertMetric> extends AlertDefinition<M> {
   id: string
   accountId: string
   /** Unix milliseconds, as the times below. */
@@ -55,14 +56,14 @@ export const OWN_PREFIX = 'sendwright:'
 export const periodMs = (period: string): number =>
   Number(period.slice(0, -1)) * (period.endsWith('d') ? 24 : 1) * HOUR_MS
 
-export function alertOfRow(row: AlertRow): Alert {
+export function alertOfRow<M extends string = AlertMetric>(row: AlertRow): Alert<M> {
   return {
     id: row.id,
     accountId: row.account_id,
     name: row.name,
     description: row.description,
     accountGroup: row.account_group,
-    metric: row.metric as AlertMetric,
+    metric: row.metric as M,
     comparator: row.comparator as Comparator,
     limit: row.limit_text,
     dimension: row.dimension as AlertDimension,
@@ -83,7 +84,10 @@ const NO_TIME = '0001-01-01T00:00:00Z'
 const accountView = (accountId: string, parentId: ParentId) =>
   parentId === null ? {} : { parent_account_id: parentId, subaccount_id: accountId }
 
-export function alertView(alert: Alert, parentId: ParentId): Of<typeof ALERT> {
+export function alertView<M extends string>(
+  alert: Alert<M>,
+  parentId: ParentId,
+): Omit<Of<typeof ALERT>, 'metric'> & { metric: M } {
   return {
     id: alert.id,
     ...accountView(alert.accountId, parentId),

@@ -43,11 +43,19 @@ import { alertRoutes, alertSettingRoutes } from './routes.ts'
 import { createAlertSettings } from './settings.ts'
 import { createSlack } from './slack.ts'
 import { createThresholdChecks } from './threshold-checks.ts'
+import {
+  createUsageLimits,
+  type LimitMetric,
+  type UsageLimits,
+  usageLimitRoutes,
+  usageRetention,
+} from './usage-limits.ts'
 
 export interface AlertsArea extends Area {
   /** Hits of the service's own checks that last, oldest first. */
   triggeredOwn(): Promise<AlertHitRow[]>
   events: EventNotices
+  usageLimits: UsageLimits
 }
 
 interface AlertsUses {
@@ -71,6 +79,7 @@ export function alertsArea(core: Core, uses: AlertsUses): AlertsArea {
   const { config, store, sealer, clock, log, accounts, httpClient: client, firstAccountId } = core
   const { posts } = uses.webhooks
   const alerts = createAlertStore(store)
+  const parentOf = async (accountId: string) => (await accounts.byId(accountId))?.parentId ?? null
   const hits = createHits(store)
   const settings = createAlertSettings(store, sealer)
   const mail = createMailNotices({ store, clock, log, sendMail: uses.sendMail })
@@ -97,8 +106,9 @@ export function alertsArea(core: Core, uses: AlertsUses): AlertsArea {
   return {
     triggeredOwn,
     events: createEventNotices(notices),
+    usageLimits: createUsageLimits(core),
     operations: [
-      ...alertRoutes({ alerts, hits, accounts, clock }),
+      ...alertRoutes({ alerts, hits, accounts, parentOf, clock }),
       ...alertSettingRoutes({
         ...{ settings, slack, client, clock },
         signingKey: (accountId) => readSigningKey(store, sealer, accountId),
@@ -109,11 +119,13 @@ export function alertsArea(core: Core, uses: AlertsUses): AlertsArea {
         signingKeys: (accountId) => signingKeysOf(store, sealer, accountId),
         resetSigningKey: (accountId) => regenerateSigningKey(store, sealer, accountId),
       }),
+      ...usageLimitRoutes(createAlertStore<LimitMetric>(store, 'limits'), parentOf, clock),
       ...ownCheckRoutes({ checks, firstAccountId, triggered: triggeredOwn }),
     ],
     jobs: [
       ...(thresholds ? [thresholds] : []),
       mail,
+      usageRetention(core),
       ...checks.map((check) => ownCheckJob({ ...notices, hits, firstAccountId }, check)),
     ],
     async accountDeleted(accountId) {

@@ -3,7 +3,7 @@ import { BadRequest } from '../../base/process/errors.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
 import { isPlainObject, jsonText, quotable } from '../../base/values.ts'
 import { type AlertDefinition, type AlertFilter, OWN_PREFIX, periodMs } from './alert.ts'
-import { CHANNELS, COMPARATORS, DIMENSIONS, FILTER_COMPARATORS, METRICS } from './shapes.ts'
+import { CHANNELS, COMPARATORS, DIMENSIONS, FILTER_COMPARATORS, LIMIT_METRICS, METRICS } from './shapes.ts'
 
 const NAME_LENGTH_MAX = 128
 const DESCRIPTION_LENGTH_MAX = 1_000
@@ -18,18 +18,36 @@ const PERIOD_MAX_MS = 30 * DAY_MS
 /** The definition, and the subaccount that it names. @throws BadRequest with the texts of section 4 */
 export function givenAlert(document: unknown): AlertDefinition & { subaccountId: string | null } {
   const body = isPlainObject(document) ? document : {}
-  const name = required('name', body['name'])
-  checkName(name)
-  const metric = known('metric', required('metric', body['metric']), METRICS)
-  const comparator = known('comparator', required('comparator', body['comparator']), COMPARATORS)
-  const limit = limitOf(required('limit', body['limit']))
-  const dimension = known('dimension', required('dimension', body['dimension']), DIMENSIONS)
   return {
-    ...{ name, metric, comparator, limit, dimension },
-    description: optionalText('description', body['description'], DESCRIPTION_LENGTH_MAX) ?? '',
+    ...thresholdOf(body, METRICS, shareOf),
     accountGroup: optionalText('account_group', body['account_group'], GROUP_LENGTH_MAX),
     subaccountId: optionalText('subaccount_id', body['subaccount_id'], NAME_LENGTH_MAX),
     channels: channelsOf(body['alert_channels']),
+  }
+}
+
+/** The same of a limit of usage, which has fewer members. */
+export const givenLimit = (document: unknown): AlertDefinition<(typeof LIMIT_METRICS)[number]> => ({
+  ...thresholdOf(isPlainObject(document) ? document : {}, LIMIT_METRICS, countOf),
+  accountGroup: null,
+  channels: [],
+})
+
+/** What both have; `limitOf` reads the limit. */
+function thresholdOf<const M extends string>(
+  body: Record<string, unknown>,
+  metrics: readonly M[],
+  limitOf: (text: string) => string,
+) {
+  const name = required('name', body['name'])
+  checkName(name)
+  return {
+    name,
+    metric: known('metric', required('metric', body['metric']), metrics),
+    comparator: known('comparator', required('comparator', body['comparator']), COMPARATORS),
+    limit: limitOf(required('limit', body['limit'])),
+    dimension: known('dimension', required('dimension', body['dimension']), DIMENSIONS),
+    description: optionalText('description', body['description'], DESCRIPTION_LENGTH_MAX) ?? '',
     filters: filtersOf(body['filters']),
     period: periodOf(optionalText('period', body['period'], NAME_LENGTH_MAX) ?? '1h'),
   }
@@ -64,9 +82,14 @@ function checkName(name: string): void {
   if (name.length > NAME_LENGTH_MAX || /\p{Cc}/u.test(name) || isOwn) throw invalid('name', name)
 }
 
-function limitOf(text: string): string {
+function shareOf(text: string): string {
   const isDecimal = /^(?:\d{1,3}(?:\.\d{0,20})?|\.\d{1,20})$/.test(text)
   if (!isDecimal || Number(text) > 1) throw invalid('limit', text)
+  return text
+}
+
+function countOf(text: string): string {
+  if (!/^\d{1,9}$/.test(text)) throw invalid('limit', text)
   return text
 }
 

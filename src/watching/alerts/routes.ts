@@ -8,7 +8,7 @@ import type { AccountDirectory } from '../../people/accounts/account-directory.t
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import { mayAccess } from '../../platform/http/rights/auth.ts'
 import type { HttpClient } from '../../platform/posts/http-client.ts'
-import { alertView, hitView } from './alert.ts'
+import { alertView, hitView, type ParentId } from './alert.ts'
 import type { AlertStore } from './alert-store.ts'
 import { givenAlert } from './given-alert.ts'
 import type { Hits } from './hits.ts'
@@ -32,6 +32,7 @@ interface AlertRouteParts {
   alerts: AlertStore
   hits: Hits
   accounts: AccountDirectory
+  parentOf(accountId: string): Promise<ParentId>
   clock: Clock
 }
 
@@ -45,8 +46,7 @@ const COMMON = { tag: TAG, rateLimit: 'analytics' } as const
 const GIVEN = ['name', 'metric', 'comparator', 'limit', 'dimension', 'period']
 
 export function alertRoutes(parts: AlertRouteParts): Operation[] {
-  const { alerts, hits, accounts, clock } = parts
-  const parentOf = async (accountId: string) => (await accounts.byId(accountId))?.parentId ?? null
+  const { alerts, hits, accounts, parentOf, clock } = parts
 
   /** The account that the alert is for. @throws BadRequest for a subaccount that the caller does not have */
   async function ownerOf(callerId: string, subaccountId: string | null, dimension: string): Promise<string> {

@@ -23,6 +23,7 @@ export const METRICS = [
   'delivered_rate',
   'complained_rate',
 ] as const
+export const LIMIT_METRICS = ['email_preview_success_count', 'seed_test_count'] as const
 export const COMPARATORS = ['=', '!=', '<', '<=', '>', '>='] as const
 export const DIMENSIONS = ['domain', 'ip', 'ip_pool', 'recipient_provider', 'subaccount'] as const
 export const CHANNELS = ['email', 'slack', 'webhook'] as const
@@ -89,6 +90,38 @@ export const ALERT_BODY = object('The alert', {
   limit: either('Decimal from 0 to 1, such as 0.05', LIMIT, number('The same as a number')),
   dimension: DIMENSION,
   alert_channels: optional(ALERT_CHANNELS),
+  filters: optional(FILTERS),
+  period: optional(PERIOD),
+})
+
+const USE = {
+  metric: oneOf('What is limited', LIMIT_METRICS),
+  comparator: oneOf('Whether the limit names what is too much or what is allowed', COMPARATORS),
+  dimension: oneOf('domain: each domain has the limit; else each account', DIMENSIONS),
+}
+const COUNT = text('Whole number', { example: '50' })
+export const USAGE_LIMIT = named('UsageLimit', 'A limit of what is no mail', {
+  id: text('UUID'),
+  ...OWNER,
+  account_group: optional(GROUP),
+  name: NAME,
+  description: DESCRIPTION,
+  ...USE,
+  limit: COUNT,
+  filters: FILTERS,
+  period: PERIOD,
+  ...TIMES,
+  last_checked: optional(rfc3339('When a use was last compared with it; absent: never')),
+})
+export const USAGE_LIMITS = object('Limits, those of the account first; at most 1000', {
+  items: list('Limits', USAGE_LIMIT),
+  total: integer('Number of all'),
+})
+export const USAGE_LIMIT_BODY = object('The limit', {
+  name: NAME,
+  description: optional(DESCRIPTION),
+  ...USE,
+  limit: either('Whole number, such as 50', COUNT, integer('The same as a number')),
   filters: optional(FILTERS),
   period: optional(PERIOD),
 })

@@ -1,14 +1,20 @@
 /** Blocklists: what is looked up in them, what follows from a listing, and what accounts monitor. */
 import type { Area } from '../../area.ts'
-import { DAY_MS, HOUR_MS } from '../../base/time/durations.ts'
+import { HOUR_MS } from '../../base/time/durations.ts'
 import type { Core } from '../../core.ts'
 import { createJob } from '../../platform/jobs/job.ts'
 import type { Blocks } from '../../sending/ips/blocks/blocks.ts'
 import type { KnownAddresses } from '../../sending/ips/known-addresses.ts'
+import { removeOldEvents } from './history.ts'
 import { createListUsers, USER_KEPT_MS } from './list-users.ts'
 import { createListings, type Listings } from './listings.ts'
 import { blocklistsOf } from './lists.ts'
+import { createMonitoredDomains } from './monitored-domains.ts'
+import { createMonitoredIps } from './monitored-ips.ts'
+import { blocklistRoutes } from './routes.ts'
+import { createViews } from './views.ts'
 import { createWatch, type ListingNotices } from './watch.ts'
+import { watchedLists } from './watched-lists.ts'
 
 export interface BlocklistsArea extends Area {
   /** Null: no list is watched. */
@@ -21,10 +27,6 @@ interface BlocklistsUses {
   known: KnownAddresses
   blocks: Blocks
 }
-
-/** The history. */
-const KEPT_MS = 366 * DAY_MS
-const REMOVED_AT_A_TIME = 1_000
 
 export function blocklistsArea(core: Core, { known, blocks }: BlocklistsUses): BlocklistsArea {
   const { config, store, clock, firstAccountId } = core
@@ -43,19 +45,14 @@ export function blocklistsArea(core: Core, { known, blocks }: BlocklistsUses): B
   })
   if (addressLists.length > 0) blocks.onRefused(users.refused)
 
+  const domains = createMonitoredDomains({ ...core, changed: watch.renew })
+
   async function removeOld(): Promise<'more' | undefined> {
-    const [events] = await store.commit([
-      {
-        sql: `DELETE FROM blocklist_events WHERE id IN
-          (SELECT id FROM blocklist_events WHERE created_at < ? LIMIT ${REMOVED_AT_A_TIME})`,
-        values: [Math.floor(clock.now()) - KEPT_MS],
-      },
-      {
-        sql: 'DELETE FROM blocklist_users WHERE seen_at < ?',
-        values: [Math.floor(clock.now()) - USER_KEPT_MS],
-      },
+    const now = Math.floor(clock.now())
+    await store.commit([
+      { sql: 'DELETE FROM blocklist_users WHERE seen_at < ?', values: [now - USER_KEPT_MS] },
     ])
-    return events?.affected === REMOVED_AT_A_TIME ? 'more' : undefined
+    return (await removeOldEvents(store, now)) ? 'more' : undefined
   }
 
   return {
@@ -63,10 +60,25 @@ export function blocklistsArea(core: Core, { known, blocks }: BlocklistsUses): B
     notifyBy(through) {
       notices = through
     },
+    operations: blocklistRoutes({
+      ...{ store, accounts: core.accounts, firstAccountId, baseUrl: config.publicUrl },
+      ...{ addressLists, domainLists, domains, views: createViews(lists) },
+      ips: createMonitoredIps({ store, clock, book: known.book }),
+      watchedLists: () => watchedLists(store, lists, users, listings),
+    }),
     jobs: [
+      domains.job,
       ...(lists.length > 0 ? [watch.job] : []),
       createJob({ name: 'blocklist-retention', everyMs: HOUR_MS, scope: 'database', work: removeOld }),
     ],
+    async accountDeleted(accountId) {
+      await store.commit(
+        ['monitored_domains', 'monitored_ips', 'blocklist_events'].map((table) => ({
+          sql: `DELETE FROM ${table} WHERE account_id = ?`,
+          values: [accountId],
+        })),
+      )
+    },
     stop: users.written,
   }
 }

@@ -4,7 +4,14 @@ import type { Area } from '../../area.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
 import type { Core } from '../../core.ts'
 import { operation } from '../../platform/http/operation.ts'
-import { type FindTexts, isDmarcRecord, readDmarc } from '../../protocols/dns/dmarc.ts'
+import { isBimiRecord } from '../../protocols/bimi/record.ts'
+import {
+  type FindTexts,
+  isDmarcRecord,
+  organizationOf,
+  readDmarc,
+  treeWalk,
+} from '../../protocols/dns/dmarc.ts'
 import { isDefinite } from '../../protocols/dns/resolver.ts'
 import { readDnsState } from '../../sending/domains/dns/verification.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
@@ -13,6 +20,8 @@ import { recordStates } from '../../sending/domains/view.ts'
 import type { TrackingArea } from '../../sending/tracking/area.ts'
 import type { Counts } from '../metrics/counters.ts'
 import { countOf, type FigureRow, type Figures } from '../metrics/figures.ts'
+import { type BimiCheck, type BimiEvidence, createBimiCheck } from './bimi.ts'
+import { type BimiTexts, usableRecord } from './judge-bimi.ts'
 import { judgeSender, type SenderFacts } from './rules.ts'
 import { type Family, SENDER_RULES } from './shapes.ts'
 
@@ -32,6 +41,7 @@ interface SenderRulesUses extends Pick<TrackingArea, 'unsubscribable'> {
 }
 
 export function senderRulesArea(core: Core, uses: SenderRulesUses): Area {
+  const checkBimi = createBimiCheck(core)
   return {
     operations: [
       operation({
@@ -46,7 +56,7 @@ export function senderRulesArea(core: Core, uses: SenderRulesUses): Area {
         answers: { 200: SENDER_RULES },
         async handler({ path, caller }) {
           const domain = await ownDomain(core.domains, caller, path.name)
-          return judgeSender(await factsOf(core, uses, domain))
+          return judgeSender(await factsOf(core, uses, checkBimi, domain))
         },
       }),
     ],
@@ -56,6 +66,7 @@ export function senderRulesArea(core: Core, uses: SenderRulesUses): Area {
 async function factsOf(
   core: Core,
   { figures, unsubscribable }: SenderRulesUses,
+  checkBimi: BimiCheck,
   domain: Domain,
 ): Promise<SenderFacts> {
   const now = core.clock.now()
@@ -83,7 +94,7 @@ async function factsOf(
     }),
     unsubscribable(domain),
     receivesMail(core, domain.name),
-    readBimi(core, domain.name),
+    findBimi(core, domain.name),
   ])
   const counts = totals[0]?.counts
   const total = (name: 'delivered_count' | 'complained_count' | 'processed_count' | 'hard_bounces_count') =>
@@ -99,6 +110,7 @@ async function factsOf(
     oneClickOn,
     receives,
     bimi,
+    bimiEvidence: await evidenceOf(checkBimi, domain.name, bimi),
   }
 }
 
@@ -161,11 +173,28 @@ export const dmarcRecordsAt =
     return isDefinite(answer) ? answer.records : null
   }
 
-/** TXT at `default._bimi`; null: no answer. */
-export async function readBimi(
-  { resolver }: Pick<Core, 'resolver'>,
-  domainName: string,
-): Promise<readonly string[] | null> {
-  const answer = await resolver.query(`default._bimi.${domainName}`, 'TXT')
-  return isDefinite(answer) ? answer.records : null
+/** Null: no answer. Without a record at the domain, that of its organization counts. */
+export async function findBimi(core: Pick<Core, 'resolver'>, name: string): Promise<BimiTexts | null> {
+  const textsAt = async (at: string): Promise<BimiTexts | null> => {
+    const answer = await core.resolver.query(`default._bimi.${at}`, 'TXT')
+    return isDefinite(answer) ? { at, texts: answer.records } : null
+  }
+  const own = await textsAt(name)
+  if (own === null || own.texts.some(isBimiRecord)) return own
+  const organization = organizationOf(await treeWalk(name, dmarcRecordsAt(core)))
+  if (organization === null) return null
+  const above = organization === name ? null : await textsAt(organization)
+  return above?.texts.some(isBimiRecord) ? above : own
+}
+
+/** The logo and certificate of a record that can be used. */
+async function evidenceOf(
+  check: BimiCheck,
+  name: string,
+  bimi: BimiTexts | null,
+): Promise<BimiEvidence | null> {
+  const record = bimi && usableRecord(bimi)
+  if (!bimi || !record || 'passed' in record) return null
+  const domains = [...new Set([name, bimi.at])]
+  return check(record, [...domains, ...domains.map((domain) => `default._bimi.${domain}`)])
 }

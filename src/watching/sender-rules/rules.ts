@@ -1,5 +1,7 @@
 /** What Gmail, Yahoo and Microsoft require of senders, judged for one domain (own-operations.md section 13). Pure. */
-import { type DmarcPolicy, readDmarc } from '../../protocols/dns/dmarc.ts'
+import type { DmarcPolicy } from '../../protocols/dns/dmarc.ts'
+import type { BimiEvidence } from './bimi.ts'
+import { type BimiTexts, judgeBimi } from './judge-bimi.ts'
 import { FAMILIES, type Family, type RuleFinding, type SenderRules } from './shapes.ts'
 
 export interface SenderFacts {
@@ -21,8 +23,10 @@ export interface SenderFacts {
   oneClickOn: 'all mail' | 'bulk mail' | 'none'
   /** Whether addresses at the domain get mail; null: no answer of DNS, or no MX record. */
   receives: boolean | null
-  /** TXT at `default._bimi`; null: no answer. */
-  bimi: readonly string[] | null
+  /** Null: no answer. */
+  bimi: BimiTexts | null
+  /** Null: the record is not worth it, or too many wait. */
+  bimiEvidence: BimiEvidence | null
 }
 
 /** Gmail and Microsoft publish it; Yahoo names no number. */
@@ -36,10 +40,7 @@ const HARD_BOUNCE_RATE_MAX = 0.05
 const DELIVERED_MIN = 1_000
 
 export function judgeSender(facts: SenderFacts): SenderRules {
-  const bimi: BimiFinding =
-    facts.bimi === null
-      ? { passed: null, sentence: 'DNS gave no answer about the BIMI record.' }
-      : judgeBimi(facts.domain, facts.bimi, facts.dmarc)
+  const bimi = judgeBimi(facts.bimi, facts.dmarc, facts.bimiEvidence)
   const providers = FAMILIES.map((provider) => {
     const busiest_day = facts.busiestDays[provider]
     return { provider, is_bulk_sender: busiest_day > BULK_PER_DAY, busiest_day }
@@ -164,88 +165,3 @@ function listHygiene({ processed, hardBounces }: SenderFacts): RuleFinding {
         : 'Many recipients are addresses that do not exist: check old lists before you send to them, and confirm new addresses.',
   }
 }
-
-/**
- * Brand Indicators for Message Identification: whether receivers would show the domain's logo, and what is missing. The
- * record is at `default._bimi`; the logo is not fetched. Pure.
- */
-export interface BimiFinding {
-  /** Null: the domain has no record, which it need not have. */
-  passed: boolean | null
-  sentence: string
-}
-
-/**
- * Brand Indicators for Message Identification: whether receivers would show the domain's logo, and what is missing. The logo
- * is not fetched. `records`: TXT at `default._bimi`.
- */
-export function judgeBimi(
-  domain: string,
-  records: readonly string[],
-  dmarc: Pick<SenderFacts['dmarc'], 'record' | 'policy'>,
-): BimiFinding {
-  const own = records.filter((text) => /^v\s*=\s*BIMI1\s*(?:;|$)/i.test(text))
-  const [record] = own
-  const name = `default._bimi.${domain}`
-  if (record === undefined)
-    return {
-      passed: null,
-      sentence: `There is no BIMI record at ${name}: receivers show no logo, which is optional.`,
-    }
-  if (own.length > 1)
-    return { passed: false, sentence: `There are several BIMI records at ${name}: leave one.` }
-  const tags = tagsOf(record)
-  const logo = tags.get('l') ?? ''
-  if (!isHttps(logo))
-    return {
-      passed: false,
-      sentence: `The BIMI record names no logo: l= must be an https URL of an SVG file.`,
-    }
-  const evidence = tags.get('a') ?? ''
-  if (evidence !== '' && !isHttps(evidence))
-    return {
-      passed: false,
-      sentence: 'The a= tag of the BIMI record must be an https URL of a mark certificate.',
-    }
-  if (!isEnforced(dmarc))
-    return {
-      passed: false,
-      sentence:
-        'Receivers show a logo only for domains whose DMARC policy is quarantine or reject, for all mail and all subdomains: change p= and sp=, and remove t= and pct=.',
-    }
-  return evidence === ''
-    ? {
-        passed: true,
-        sentence:
-          'The BIMI record is complete. Gmail and Apple show the logo only with a mark certificate in a=.',
-      }
-    : { passed: true, sentence: 'The BIMI record is complete.' }
-}
-
-/** Receivers of RFC 7489 apply pct= still. */
-function isEnforced({ record, policy }: Pick<SenderFacts['dmarc'], 'record' | 'policy'>): boolean {
-  const read = readDmarc(record)
-  const isPartial = (tagsOf(record).get('pct') ?? '100') !== '100'
-  return (
-    read !== null &&
-    policy !== 'none' &&
-    policy !== null &&
-    read.subdomainPolicy !== 'none' &&
-    !read.isTesting &&
-    !isPartial
-  )
-}
-
-/** `name=value` parts of a record, by name in lower case. */
-export function tagsOf(record: string): Map<string, string> {
-  return new Map(
-    record.split(';').flatMap((part) => {
-      const equals = part.indexOf('=')
-      return equals > 0
-        ? [[part.slice(0, equals).trim().toLowerCase(), part.slice(equals + 1).trim()] as const]
-        : []
-    }),
-  )
-}
-
-const isHttps = (text: string) => /^https:\/\//i.test(text) && URL.canParse(text)

@@ -4,7 +4,8 @@ import { isDeepStrictEqual } from 'node:util'
 import { createDnsServer } from '../../../test/support/dns-server.ts'
 import { eventually, startTestService } from '../../../test/support/service.ts'
 import { readDmarc } from '../../protocols/dns/dmarc.ts'
-import { judgeBimi, judgeSender, type SenderFacts } from './rules.ts'
+import { judgeBimi } from './judge-bimi.ts'
+import { judgeSender, type SenderFacts } from './rules.ts'
 
 const LOGO = 'v=BIMI1; l=https://a.example/logo.svg'
 const REJECT = 'v=DMARC1; p=reject'
@@ -14,7 +15,9 @@ test('BIMI: record, logo, certificate and DMARC policy', () => {
     [[], REJECT, null, /no BIMI record at default\._bimi\.a\.example/],
     [['v=spf1 -all'], REJECT, null, /no BIMI record/],
     [[LOGO, LOGO], REJECT, false, /several/],
-    [['v=BIMI1; l='], REJECT, false, /names no logo/],
+    [['v=BIMI1; l='], REJECT, null, /declines/],
+    [['v=BIMI1; l=; a=https://a.example/m.pem'], REJECT, false, /names no logo/],
+    [[`${LOGO}; avp=x`], REJECT, false, /avp=/],
     [['v=BIMI1; l=http://a.example/logo.svg'], REJECT, false, /names no logo/],
     [[`${LOGO}; a=file`], REJECT, false, /mark certificate/],
     [[LOGO], 'v=DMARC1; p=none', false, /quarantine or reject/],
@@ -27,7 +30,7 @@ test('BIMI: record, logo, certificate and DMARC policy', () => {
   ]
   for (const [records, dmarc, passed, says] of cases) {
     const policy = readDmarc(dmarc)?.policy ?? null
-    const found = judgeBimi('a.example', records, { record: dmarc, policy })
+    const found = judgeBimi({ at: 'a.example', texts: records }, { record: dmarc, policy }, null)
     assert.equal(found.passed, passed, `${records} ${dmarc}`)
     assert.match(found.sentence, says)
   }
@@ -42,7 +45,7 @@ const facts: SenderFacts = {
   },
   ...{ delivered: 10_000, complaints: 5, processed: 10_000, hardBounces: 499 },
   ...{ busiestDays: { gmail: 5_001, yahoo: 0, microsoft: 0 }, receives: true },
-  ...{ oneClickOn: 'bulk mail', bimi: [] },
+  ...{ oneClickOn: 'bulk mail', bimi: { at: 'a.example', texts: [] }, bimiEvidence: null },
 }
 
 test('rules: records, rate of complaints, one click, volume', () => {
@@ -128,9 +131,10 @@ test('the rules of a domain over HTTP', async (t) => {
       ['one-click-unsubscribe', true],
       ['reply-address', false],
       ['list-hygiene', null],
-      ['bimi', true],
+      ['bimi', null],
     ],
   )
+  assert.match(body.rules.at(-1).sentence, /logo in l= cannot be fetched: host not found/)
   const to = ['ann@gmail.com', 'bob@yahoo.com', 'joe@hotmail.fr', 'liz@live.com', 'eve@example.org']
   await service.call('POST', `/v3/${name}/messages`, {
     form: { from: `a@${name}`, to, subject: 'Hi', text: 'Hi' },

@@ -49,6 +49,7 @@ import type {
   WorkerReply,
   WorkerRequest,
 } from './sqlite-worker.ts'
+import { keepUpgradeCopy, type UpgradeCopy } from './upgrade-copy.ts'
 import {
   AUTOCHECKPOINT_PAGES,
   type Checkpoints,
@@ -72,6 +73,8 @@ export interface SqliteOptions {
   onFault?(fault: StoreFault): void
   /** Runs before the schema is touched; a rejection aborts the start. */
   beforeMigrations?: BeforeMigrations
+  /** Gets what became of the copy that is kept before an upgrade; without it none is kept. */
+  onUpgradeCopy?: ((copy: UpgradeCopy) => void) | undefined
   /** Default: those of a machine with enough memory. */
   sizes?: SqliteSizes
 }
@@ -85,7 +88,7 @@ interface Faults {
 /** Opens or creates the database in `folder`. @throws StoreUnavailable if another process has it, StoreFault if it is damaged */
 export async function openSqlite(
   folder: string,
-  { onFault, beforeMigrations, sizes = sizesFor('normal').sqlite }: SqliteOptions = {},
+  { onFault, beforeMigrations, onUpgradeCopy, sizes = sizesFor('normal').sqlite }: SqliteOptions = {},
 ): Promise<Store> {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   refuseHalfRestored(folder)
@@ -104,9 +107,14 @@ export async function openSqlite(
   try {
     const stopCheck = await checkAtStart(file, writer, faults)
     await beforeMigrations?.(unmigrated('sqlite', (sql) => queryRows(writer, sql)))
+    const run = async (sql: string) => void (await writer.send({ kind: 'script', sql }))
     await migrate({
       kind: 'sqlite',
-      run: async (sql) => void (await writer.send({ kind: 'script', sql })),
+      run,
+      async upgrading(version) {
+        const copy = onUpgradeCopy && (await keepUpgradeCopy(file, version, run))
+        if (copy) onUpgradeCopy?.(copy)
+      },
       applied: async () =>
         (await queryRows(writer, 'SELECT version FROM schema_versions')).map(
           (row) => row['version'] as number,
@@ -312,6 +320,8 @@ function unpackResult({ columns, values, affected }: PackedResult): StatementRes
   return { rows, affected }
 }
 
+const syncData = promisify(fdatasync)
+
 interface StoreParts {
   file: string
   writer: Connection
@@ -329,7 +339,7 @@ function createSqliteStore(parts: StoreParts): Store {
   const dataFile = openSync(file, 'r')
   const pack = createPacker()
   const syncFile = () =>
-    promisify(fdatasync)(dataFile).catch((error: Error) => {
+    syncData(dataFile).catch((error: Error) => {
       const fault = diskFailed(error.message, error)
       faults.note(fault)
       writer.fail(fault)

@@ -196,7 +196,9 @@ export async function lookUpDmarc(
 ): Promise<StoredCheck> {
   const answers = new Map<string, Promise<DnsAnswer<'TXT'>>>()
   const answerAt = (name: string) => {
-    const known = answers.get(name) ?? resolver.query(`_dmarc.${name}`, 'TXT', FRESH)
+    // Nobody waits for a change of a top-level domain, and all domains ask for it.
+    const known =
+      answers.get(name) ?? resolver.query(`_dmarc.${name}`, 'TXT', name.includes('.') ? FRESH : {})
     answers.set(name, known)
     return known
   }

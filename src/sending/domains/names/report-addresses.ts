@@ -2,6 +2,11 @@
 
 export const DMARC_REPORTS_LOCAL = 'dmarc-reports'
 export const TLS_REPORTS_LOCAL = 'tls-reports'
+/**
+ * For reports that name no delivery in their address: of feedback loops, and bounces that a relay sends to a mailbox of its own,
+ * from which they are forwarded. Not abuse@, which people read.
+ */
+export const FEEDBACK_LOCAL = 'fbl'
 
 /** RFC 9989 §4.7; for a domain whose mail comes here. */
 export const dmarcAdvice = (domain: string) => `v=DMARC1; p=none; rua=mailto:${DMARC_REPORTS_LOCAL}@${domain}`

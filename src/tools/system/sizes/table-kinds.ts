@@ -95,6 +95,8 @@ export const TABLE_KINDS = {
     alert_notices: 'age',
     alert_settings: 'owned',
     alert_slack: 'owned',
+    usage_limits: 'owned',
+    usage_hours: 'age',
     alerts: 'owned',
     api_keys: 'owned',
     blocklist_checks: 'owned',

@@ -10,6 +10,8 @@ export type Block = Api.IpBlock
 
 export type Address = Api.InstalledIpAddress
 
+export type WatchedList = Api.WatchedList
+
 export type Warmup = Api.IpWarmupItem
 
 export type WarmupDetails = Api.IpWarmup
@@ -45,6 +47,11 @@ export const requestIp = async () => valueOrThrow(await sendJson('POST', '/v3/ip
 export const addressesQuery = queryOptions({
   queryKey: [IPS_KEY, 'operator'],
   queryFn: async ({ signal }) => valueOrThrow(await getJson('/sendwright/v1/ips', signal)).items,
+})
+
+export const watchedListsQuery = queryOptions({
+  queryKey: [IPS_KEY, 'blocklists'],
+  queryFn: async ({ signal }) => valueOrThrow(await getJson('/sendwright/v1/blocklists', signal)).items,
 })
 
 export const enableAddress = async (ip: string, enabled: boolean) =>

@@ -11,6 +11,7 @@ import { TEXT as SECTION } from '../text.ts'
 import { Health } from './health.tsx'
 import { addressesQuery, IPS_KEY, type Ip, ipsQuery, requestableQuery, requestIp } from './ips-api.ts'
 import { TEXT } from './text.ts'
+import { WatchedListsPanel } from './watched-lists.tsx'
 import '../delivery.css'
 
 export function IpsPage() {
@@ -68,6 +69,8 @@ export function IpsPage() {
           {TEXT.noneWhy}
         </EmptyState>
       }
-    />
+    >
+      <WatchedListsPanel />
+    </ListPage>
   )
 }
