@@ -29,6 +29,9 @@ type WithDefaults<Row, Names extends keyof Row> = {
 
 /** Types of columns that hold a few words. */
 const WORDS: Readonly<Record<string, string>> = {
+  'blocklist_events.event': "'listed' | 'delisted'",
+  'blocklist_events.kind': "'ip' | 'domain'",
+  'blocklist_states.kind': "'ipv4' | 'ipv6' | 'domain'",
   'classified_failures.severity': "'PERMANENT' | 'TEMPORARY'",
   'counted_bounces.severity': "'hard' | 'soft'",
   'deliveries.state': 'DeliveryState',
@@ -58,7 +61,10 @@ const FLAGS: ReadonlySet<string> = new Set([
   'classified_failures.critical',
   ...columns('dkim_keys', 'active activates managed'),
   'domain_reports.authenticated',
-  ...columns('domains', 'wildcard require_tls skip_verification use_automatic_sender_security'),
+  ...columns(
+    'domains',
+    'wildcard cfbl_address feedback_id require_tls skip_verification use_automatic_sender_security',
+  ),
   ...columns('domains', 'encrypt_incoming_message return_path_valid dkim_unverified verified tracking_valid'),
   'dynamic_pool_tasks.with_subaccounts',
   'inbox.restricted',

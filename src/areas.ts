@@ -25,15 +25,19 @@ import type { JobReport } from './platform/jobs/job.ts'
 import { bouncesArea } from './receiving/bounces/area.ts'
 import { domainReportsArea } from './receiving/domain-reports/area.ts'
 import { inboxArea } from './receiving/inbox/area.ts'
+import { reportSendingArea } from './receiving/report-sending/area.ts'
 import { routesArea } from './receiving/routes/area.ts'
 import { snsArea } from './receiving/sns/area.ts'
 import { type CertificatesArea, certificatesArea } from './sending/certificates/area.ts'
+import { contentCheckArea } from './sending/content-check/area.ts'
 import { type DomainsArea, domainsArea } from './sending/domains/area.ts'
 import { dynamicPoolsArea } from './sending/dynamic-pools/area.ts'
 import { ipsArea } from './sending/ips/area.ts'
 import { addressesForDomains, openAddresses } from './sending/ips/known-addresses.ts'
 import { listsArea } from './sending/lists/area.ts'
 import { relaysArea } from './sending/relays/area.ts'
+import { standingArea } from './sending/standing/area.ts'
+import { openStandings } from './sending/standing/known-standings.ts'
 import { suppressionsArea } from './sending/suppressions/area.ts'
 import { templatesArea } from './sending/templates/area.ts'
 import { trackingArea } from './sending/tracking/area.ts'
@@ -42,6 +46,7 @@ import { preflightArea } from './tools/preflight/area.ts'
 import { systemArea } from './tools/system/area.ts'
 import { validationArea } from './tools/validation/area.ts'
 import { alertsArea } from './watching/alerts/area.ts'
+import { blocklistsArea } from './watching/blocklists/area.ts'
 import { eventsArea } from './watching/events/area.ts'
 import { healthScoreArea } from './watching/health-score/area.ts'
 import { logsArea } from './watching/logs/area.ts'
@@ -104,7 +109,13 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   const { capture } = add(await inboxArea(core))
   const bounces = add(bouncesArea(core, { known, isOwnHost: domains.isMailHost }))
   add(snsArea(core, bounces))
-  const metrics = add(metricsArea(core, bounces))
+  const standings = await openStandings({
+    ...core,
+    deliverers: () => core.nodes.deliveryShare().count,
+    isUnknownUser: bounces.isUnknownUser,
+    isCaptured: core.config.delivery.kind === 'capture',
+  })
+  const metrics = add(metricsArea(core, { ...bounces, also: standings.newStepCount }))
   // Below metrics: it keeps the usage of a deleted domain before its counters are removed.
   const messageLimits = add(messageLimitsArea(core))
   const { limits } = messageLimits
@@ -120,6 +131,8 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   const { tracker, previewTracker, unsubscribable } = add(
     await trackingArea(core, { ...certificates, known, lists: lists.store }),
   )
+  const content = add(contentCheckArea(core))
+  const { scanners } = content
   const { judge } = bounces
   const { countArchived } = metrics
   const messages = add(
@@ -129,6 +142,8 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
         ...{ signingKeys, tags, templates, lists, suppressions, tracker },
         ...{ judge, capture, limits, ips, shaping, siteOverrides, countArchived },
         relays: relays.engineRelays,
+        standings: standings.engine,
+        content,
       },
       parts.sending,
     ),
@@ -151,38 +166,54 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
       },
     }),
   )
-  add(queueApiArea(core, messages))
-  add(routesArea(core, { messages, lists, signingKeys, queue: webhooks.posts }))
+  add(queueApiArea(core, messages, content.holds))
+  const { observe } = add(reportSendingArea(core, { sendMime: messages.sendReport }))
+  add(routesArea(core, { messages, lists, signingKeys, queue: webhooks.posts, scanners, observe }))
   add(domainReportsArea(core))
   add(dynamicPoolsArea(core, { known: addresses, figures: metrics.figures, assigned: ips.assigned }))
   add(logsArea(core, { ...bounces, figures: metrics.figures }))
   add(healthScoreArea(core, metrics.figures))
   add(backupArea(core, parts.secret))
   const { findings: reputation } = add(reputationArea(core, addresses))
+  const blocklists = add(blocklistsArea(core, { known: addresses, blocks: ips.blocks }))
   const alerts = add(
     alertsArea(core, {
       ...{ webhooks, certificates, bounces, figures: parts.figures ?? metrics.figures },
       userDirectory: accounts.userDirectory,
       delivery: messages.delivery,
-      ...{ blocks: ips.blocks, relays, reputation },
+      ...{ blocks: ips.blocks, relays, content, standings, reputation, blocklists },
       sendMail: messages.sendSystemMail,
+    }),
+  )
+  blocklists.notifyBy(alerts.events)
+  add(
+    standingArea(core, {
+      known: standings,
+      wakeDelivery: messages.delivery.wake,
+      sendMail: messages.sendSystemMail,
+      contentFigures: content.check && content.figures,
     }),
   )
   add(validationArea(core, { lists: lists.store, judge, events: alerts.events }))
   add(
     placementArea(core, {
-      accept: messages.accept,
-      tracker: previewTracker,
+      ...{ accept: messages.accept, tracker: previewTracker, scanners },
       usageLimits: alerts.usageLimits,
     }),
   )
   add(senderRulesArea(core, { ...metrics, unsubscribable }))
-  add(preflightArea(core, { accept: messages.accept, tracker: previewTracker }))
-  add(tlsReportsArea(core, { sendMime: messages.sendTlsReport, posts: webhooks.posts }))
-  add(systemArea(core, { ...parts, bounces, certificates, alerts, relays: relays.states }))
+  add(preflightArea(core, { accept: messages.accept, tracker: previewTracker, scanners }))
+  add(tlsReportsArea(core, { sendMime: messages.sendReport, posts: webhooks.posts }))
+  add(systemArea(core, { ...parts, bounces, certificates, alerts, relays: relays.states, scanners }))
   add(exportsArea(core, () => areas.flatMap(({ operations = [] }) => operations)))
   const prometheus = add(
-    prometheusArea(core, { delivery: messages.delivery, alerts, jobs: parts.jobs, relays: relays.states }),
+    prometheusArea(core, {
+      delivery: messages.delivery,
+      alerts,
+      jobs: parts.jobs,
+      relays: relays.states,
+      content,
+    }),
   )
   for (const build of parts.further) add(await build(core))
   // Last: it keeps events for the followers of all.

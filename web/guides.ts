@@ -26,7 +26,7 @@ export const GUIDES: readonly { group: string; files: readonly string[] }[] = [
         'scaling',
         'warm-up',
       ],
-      ...['shaping', 'subaccounts', 'security', 'gdpr'],
+      ...['good-name', 'shaping', 'subaccounts', 'security', 'gdpr'],
     ],
   },
   {
@@ -46,7 +46,7 @@ export const GUIDES: readonly { group: string; files: readonly string[] }[] = [
         'api/tags-stats',
       ],
       ...['api/bounce-classification', 'api/validation', 'api/ips-pools', 'api/dynamic-pools', 'api/alerts'],
-      ...['api/accounts', 'api/own-operations'],
+      ...['api/reputation', 'api/accounts', 'api/own-operations'],
     ],
   },
 ]

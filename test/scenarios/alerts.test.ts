@@ -263,16 +263,19 @@ eachDatabase((database) => {
     const env = {
       SENDWRIGHT_TLS_CERT: join(folder, 'tls.crt'),
       SENDWRIGHT_TLS_KEY: join(folder, 'tls.key'),
-      SENDWRIGHT_IPS: source,
+      SENDWRIGHT_IPS: `${source}@${SEEN}`,
       SENDWRIGHT_ALERT_DNSBL_ZONES: 'list.example',
     }
+    // Looked up soon after the start: its test entry (RFC 5782 section 5), and the address.
+    internet.dns.set('2.0.0.127.list.example', 'A', ['127.0.0.2'], 1)
+    internet.dns.set(LISTED, 'A', ['127.0.0.2'], 1)
     const scene = await startScene(t, internet, env, { database, freeBytes: async () => disk.free })
     await t.test('a certificate near its end', () => certificateEnds(scene, certificate))
-    await t.test('a source address on a blocklist', () => listed(scene, internet, source))
     await t.test('a disk that fills up', () => diskFills(scene, disk))
     await t.test('a provider that refuses', () => providerRefuses(scene, internet))
     await t.test('a webhook endpoint that fails for an hour', () => endpointFails(scene))
     await t.test('mail that is due and not sent', () => mailWaits(scene, internet))
+    await t.test('a source address on a blocklist', () => listed(scene, internet))
     const told = scene.hooks()
     assert.deepEqual(
       told
@@ -333,17 +336,21 @@ async function certificateEnds(scene: Scene, certificate: (days: number) => Prom
   await ends(scene, 'certificate-ends', HOUR_MS)
 }
 
-async function listed(scene: Scene, { dns }: Internet, source: string): Promise<void> {
-  const name = `${source.split('.').reverse().join('.')}.list.example`
-  dns.set(name, 'A', ['127.0.0.2'], 1)
-  const { hit, text } = await begins(scene, 'blocklists', HOUR_MS)
-  assert.deepEqual([hit.dimension_value, hit.latest_value], [source, '1'])
+/** As receivers see the source address: lists are asked for public ones only. */
+const SEEN = '8.8.4.4'
+const LISTED = '4.4.8.8.list.example'
+
+async function listed(scene: Scene, { dns }: Internet): Promise<void> {
+  const { hit, text } = await begins(scene, 'blocklists', MINUTE_MS)
+  assert.deepEqual([hit.dimension_value, hit.latest_value], [SEEN, '1'])
   assert.match(text, /is listed by list\.example/)
-  dns.set(name, 'A', ['127.255.255.254'], 1)
-  for (const _ of [1, 2]) await scene.runAfter('alert-blocklists', HOUR_MS)
+  dns.set(LISTED, 'A', ['127.255.255.254'], 1)
+  for (const _ of [1, 2]) await scene.runAfter('blocklist-watch', 6 * HOUR_MS)
+  await scene.runAfter('alert-blocklists', MINUTE_MS)
   assert.equal((await scene.hits('sendwright:blocklists'))[0].triggered, true, 'a refusal says nothing')
-  dns.set(name, 'A', [], 1)
-  await ends(scene, 'blocklists', HOUR_MS)
+  dns.set(LISTED, 'A', [], 1)
+  for (const _ of [1, 2]) await scene.runAfter('blocklist-watch', 2 * HOUR_MS)
+  await ends(scene, 'blocklists', MINUTE_MS)
 }
 
 async function diskFills(scene: Scene, disk: { free: number }): Promise<void> {

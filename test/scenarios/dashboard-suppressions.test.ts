@@ -196,6 +196,8 @@ test('receivers: rules with what to change, reports or how to get them, at both 
     await page.getByRole('link', { name: 'Receivers' }).press('Enter')
     await page.getByRole('heading', { level: 1, name: 'Receivers' }).waitFor()
     await page.getByText('Subscribed mail needs one-click unsubscribe', { exact: false }).waitFor()
+    await page.getByRole('heading', { name: 'Gmail Postmaster Tools' }).waitFor()
+    assert.equal(await page.getByText('stored no credentials', { exact: false }).count(), 2)
     await page.getByText('No reports yet').waitFor()
     await page.getByRole('combobox', { name: 'Type' }).selectOption('tls')
     await page.getByText(`tls-reports@${service.domain}`, { exact: false }).waitFor()

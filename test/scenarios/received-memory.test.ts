@@ -1,4 +1,4 @@
-/** One large mail of a stranger to many URLs: what the service holds grows neither with the mail nor with their number. */
+/** Large mail, received from strangers or captured: what the service holds grows neither with the mail nor with its readers. */
 // Slow: it sends a whole process more than anyone does, and measures it meanwhile.
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
@@ -13,6 +13,8 @@ import { temporaryFolder } from '../support/stores.ts'
 
 const MB = 1_000_000
 const GROWTH_MAX_BYTES = 100 * 2 ** 20
+/** One of them has 24 MB as it is sent. */
+const CAPTURED_GROWTH_MAX_BYTES = 50 * 2 ** 20
 const QUOTED = Buffer.alloc(20 * MB, '> \r\n')
 
 for (const urls of [12, 40]) {
@@ -66,4 +68,33 @@ test('the memory of reading a stored mail of 20 MB, several times at once, is no
     t.diagnostic(`${accept}: ${Math.round((large - small) / MB)} MB more`)
     assert.ok(large - small < GROWTH_MAX_BYTES, `${accept}: ${Math.round((large - small) / MB)} MB more`)
   }
+})
+
+test('the memory of capturing several mails of 18 MB at once is not their size', async (t) => {
+  const memory = join(await temporaryFolder(t), 'memory')
+  const { call, service } = await startReceivedRig(t, memoryProbe(memory))
+  const captured = async () => JSON.parse((await call('GET', '/sendwright/v1/inbox')).text).items.length
+  const send = async (count: number, file: Buffer<ArrayBuffer>) => {
+    const before = await captured()
+    const sent = Array.from({ length: count }, async () => {
+      const body = new FormData()
+      for (const [name, value] of [
+        ['from', `sender@${service.domain}`],
+        ['to', 'alice@example.org'],
+        ['subject', 'Hello'],
+        ['text', 'Hi.'],
+      ] as const)
+        body.append(name, value)
+      body.append('attachment', new Blob([file]), 'file.bin')
+      const url = `${service.url}/v3/${service.domain}/messages`
+      const { status } = await fetch(url, { method: 'POST', headers: { authorization: AUTHORIZATION }, body })
+      assert.equal(status, 200)
+    })
+    await Promise.all(sent)
+    await eventually('they are captured', async () => (await captured()) === before + count)
+  }
+  const small = await peakHeldBytes(memory, () => send(4, Buffer.from('Hello')))
+  const large = await peakHeldBytes(memory, () => send(4, Buffer.alloc(18 * MB, 'x')))
+  t.diagnostic(`${Math.round((large - small) / MB)} MB more`)
+  assert.ok(large - small < CAPTURED_GROWTH_MAX_BYTES, `${Math.round((large - small) / MB)} MB more`)
 })

@@ -78,7 +78,7 @@ async function start(t: TestContext, database: 'sqlite' | 'postgres' = 'sqlite')
 }
 
 async function connect({ service, google, snds, get }: Scene): Promise<void> {
-  const bodies = { google: googleBody(google), snds: { key: SNDS_KEY, url: snds.url } }
+  const bodies = { google: googleBody(google), snds: { key: SNDS_KEY, api_url: snds.url } }
   for (const [name, json] of Object.entries(bodies)) {
     const { status, text } = await service.call('PUT', `${SOURCES}/${name}`, { json })
     assert.equal(status, 200, text)
@@ -438,7 +438,7 @@ test('errors are in clear words, are waited out, and cost no day', async (t) => 
     const elsewhere = { ...same, token_url: 'https://token.attacker.example/' }
     const { status, body } = await service.call('PUT', `${SOURCES}/google`, { json: elsewhere })
     assert.deepEqual([status, body.message], [400, 'refresh_token is missing'])
-    const plain = { key: SNDS_KEY, url: 'http://snds.example/' }
+    const plain = { key: SNDS_KEY, api_url: 'http://snds.example/' }
     assert.equal((await service.call('PUT', `${SOURCES}/snds`, { json: plain })).status, 400)
     const rows = await store().db.selectFrom('reputation_sources').selectAll().execute()
     for (const row of rows)

@@ -62,6 +62,7 @@ const GIVEN: Given = {
   deleteAccountWebhooks: () => ({ all: 'true' }),
   deleteDomainWebhookUrls: ({ hook = '' }) => ({ url: `${hook}/newer` }),
   inviteUser: ({ domain }) => ({ email: `new@${domain}` }),
+  listSpamTrapHitsByDay: () => ({ start: '2026-01-01', end: '2026-01-31' }),
   matchRoute: ({ domain = '' }) => ({ address: `orders-${domain.split('.')[0]}@example.org` }),
   moveScheduled: () => ({ deliverytime: inAnHour() }),
   readDomainsStats: () => ({ timestamp: '1700000000' }),
@@ -69,9 +70,14 @@ const GIVEN: Given = {
   renderTemplate: () => ({ content: { text: 'Hello' } }),
   replaceAlert: ({ alert = '' }) => ({ body: alertOf(alert) }),
   replaceUsageLimit: ({ limit = '' }) => ({ body: limitOf(limit) }),
+  replaceGoogleReputationSource: () => ({
+    ...{ grant: 'refresh_token', client_id: 'client', client_secret: 'secret', refresh_token: 'token' },
+    ...{ token_url: NOWHERE, api_url: NOWHERE },
+  }),
   replaceInboxFaults: () => ({ body: [] }),
   replaceRelay: () => RELAY,
   replaceRelayRules: () => ({ body: { items: [] } }),
+  replaceSndsReputationSource: () => ({ key: 'key', api_url: NOWHERE }),
   replayWebhooks: () => ({ from: '0' }),
   revokeIpPool: ({ subaccount_id = '' }) => ({ subaccount_id }),
   revokeIpPoolFromSubaccount: ({ pool_id = '' }) => ({ pool_id }),
@@ -85,6 +91,8 @@ const GIVEN: Given = {
   }),
   setMessageLimit: () => ({ limit: '5000' }),
   setSiteLimits: () => ({ connections: '5' }),
+  // Another one would change what all accounts read.
+  setStandingPolicy: () => ({ policy: 'standard' }),
   setSubaccountLimit: () => ({ limit: '5000' }),
   setAccountRateLimit: () => ({ count: '100000' }),
   setSlackWorkspace: () => ({ body: { token: 'xoxb-token', team_id: 'T1', team_name: 'Team', scope: null } }),
@@ -108,13 +116,18 @@ const GIVEN: Given = {
 
 /** Nothing listens there. */
 const RELAY = { host: '127.0.74.99', tls: 'none' }
+const NOWHERE = 'http://127.0.74.99/'
 
 const inAnHour = () => String(Math.floor(Date.now() / 1000) + 3_600)
 const mimeFile = (content: string) => new File([content], 'message.eml')
 
 /** Statuses of an admin's call on an own thing, where it is not a success, and why. */
 const OWN_STATUS: Record<string, readonly [number, string]> = {
+  readGoogleReputationSource: [404, 'none is stored yet'],
+  readSndsReputationSource: [404, 'as above'],
   listBounceEvents: [410, 'is no longer served'],
+  releaseStanding: [400, 'it is not stopped'],
+  deleteSpamTrap: [404, 'the address is none'],
   readMessageLimit: [404, 'none is set'],
   readSubaccountLimit: [404, 'as above'],
   createValidationJob: [400, 'the name is taken'],
@@ -153,9 +166,15 @@ const OWN_STATUS: Record<string, readonly [number, string]> = {
 /** The operator's, who reaches every account. */
 const REACHES_ALL = [
   ...['listAccountRateLimits', 'setAccountRateLimit', 'deleteAccountRateLimit'],
+  ...['readAccountStanding', 'releaseStanding', 'setAccountStandingPolicy', 'deleteAccountStandingPolicy'],
+  ...['disableDomain', 'enableDomain'],
   ...['updateIp', 'setSharedIps'],
   // Relays are its own, too.
   ...['addSnsTopic', 'deleteSnsTopic'],
+  // So are the credentials of what large receivers publish.
+  ...['readGoogleReputationSource', 'replaceGoogleReputationSource', 'deleteGoogleReputationSource'],
+  ...['readSndsReputationSource', 'replaceSndsReputationSource', 'deleteSndsReputationSource'],
+  ...['testGoogleReputationSource', 'testSndsReputationSource'],
   // Sites are nobody's.
   ...['pauseSite', 'resumeSite', 'setSiteLimits', 'resetSiteLimits'],
 ]

@@ -150,7 +150,7 @@ const passingRows = (known: Record<string, unknown>): Record<string, object> => 
   },
   ip_blocks: {
     ...{ ip: '192.0.2.1', site: 'mx.example.com', provider: 'p', reply: '550 blocked', since_at: 1 },
-    ...{ until_at: LATER, pause_ms: 1, times: 1, cleared_at: null },
+    ...{ until_at: LATER, pause_ms: 1, times: 1, cleared_at: null, listed_by: null },
   },
   ip_names: { ip: '192.0.2.1', good_at: 1 },
   nodes: {

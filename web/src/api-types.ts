@@ -94,6 +94,23 @@ export interface AccountRateLimit {
   /** The general limit applies */ is_default: boolean
 }
 
+/** How an account stands */
+export interface AccountStanding {
+  /** The account */ account_id: string
+  /** Of the account as a whole */ state: 'good' | 'warned' | 'slowed' | 'held'
+  policy: AccountStandingPolicy
+  figures: SendingFigures
+  /** The account, and domains of it, that are stopped */ stopped: Standing[]
+  /** What it may send today (UTC); absent: no limit */ daily_budget?: { limit: number; used: number }
+}
+
+/** The policy of an account */
+export interface AccountStandingPolicy {
+  /** Which figures stop a sender */ policy: 'off' | 'standard' | 'strict' | 'custom'
+  limits?: StandingLimits
+  /** It was set for this account */ is_own: boolean
+}
+
 /** A tag of an account, over all its domains */
 export interface AccountTag {
   /** Id of the account */ account_id: string
@@ -524,6 +541,26 @@ export interface ComplaintPage {
   paging: Paging
 }
 
+/** What the content check found (content-check.md) */
+export interface ContentCheckNote {
+  /** What was done; `released`: it was held, and a person released it */ action: 'tag' | 'refuse' | 'released'
+  /** What was found */ reason: string
+  /** Points of the scorer; if it gave any */ score?: number
+}
+
+/** Messages of the same content that the content check keeps */
+export interface ContentHold {
+  /** Identifier of the content */ id: string
+  /** Account that sends it */ account_id: string
+  /** Sending domain */ domain: string
+  /** Message-Id of one of the messages; empty: it is gone */ message_id: string
+  /** Its From */ from: string
+  /** Its subject */ subject: string
+  /** Messages that wait */ messages: number
+  /** What was found */ reason: string
+  /** Since when the first waits */ held_at: string
+}
+
 /** The receiving server accepted the message */
 export interface DeliveredEvent {
   /** Type of the event */ event: 'delivered'
@@ -546,6 +583,7 @@ export interface DeliveredEvent {
   /** Delivered at the best time of the recipient */ 'i-delivery-optimizer'?: 'send-time'
   flags: AttemptFlags
   'delivery-status': DeliveryStatus
+  'content-check'?: ContentCheckNote
   /** Name of the DKIM key that signed it; if it was signed */ 'primary-dkim'?: string
 }
 
@@ -571,6 +609,7 @@ export interface DeliveredWebhook {
   /** Delivered at the best time of the recipient */ 'i-delivery-optimizer'?: 'send-time'
   flags: AttemptFlags
   'delivery-status': DeliveryStatus
+  'content-check'?: ContentCheckNote
   /** Name of the DKIM key that signed it; if it was signed */ 'primary-dkim'?: string
   /** The domain of the message */ domain: { name: string }
 }
@@ -673,6 +712,8 @@ export interface Domain {
   /** Seconds; 0: the default of the service */ message_ttl: number
   /** Deliver over TLS only */ require_tls: boolean
   /** Do not verify certificates */ skip_verification: boolean
+  /** Bulk mail asks receivers for complaints by fbl@ (RFC 9477) */ cfbl_address: boolean
+  /** Bulk mail has Gmail's Feedback-ID */ feedback_id: boolean
   /** http(s) URL that gets a copy of delivered mail; empty or absent: none */ archive_to?: string
   /** Is stored and has no effect; cannot be undone */ encrypt_incoming_message: boolean
   /** Domain whose keys are to sign */ dkim_host?: string
@@ -723,7 +764,7 @@ export interface DomainKeyPage {
 export interface DomainReport {
   /** Identifier of the report */ id: string
   /** Type of report */ type: 'dmarc' | 'tls' | 'complaint'
-  /** Domain of the header From of the report; of a complaint the provider */ sender: string
+  /** Domain of the header From of the report; of a posted one the address of the client, of a complaint the provider */ sender: string
   /** SPF or DKIM proved the sender */ authenticated: boolean
   /** Name of the receiver, as it says */ organization: string
   /** Address of the receiver, as it says */ contact: string
@@ -929,6 +970,7 @@ export interface FailedEvent {
   /** Delivered at the best time of the recipient */ 'i-delivery-optimizer'?: 'send-time'
   flags: AttemptFlags
   'delivery-status': DeliveryStatus
+  'content-check'?: ContentCheckNote
   /** Name of the DKIM key that signed it; if it was signed */ 'primary-dkim'?: string
   /** `temporary`: another attempt follows */ severity: 'temporary' | 'permanent'
   /** bounce, generic, espblock, blacklisted, greylisted, old, suppress-bounce, suppress-unsubscribe, suppress-complaint or loop */ reason: string
@@ -957,6 +999,7 @@ export interface FailedWebhook {
   /** Delivered at the best time of the recipient */ 'i-delivery-optimizer'?: 'send-time'
   flags: AttemptFlags
   'delivery-status': DeliveryStatus
+  'content-check'?: ContentCheckNote
   /** Name of the DKIM key that signed it; if it was signed */ 'primary-dkim'?: string
   /** `temporary`: another attempt follows */ severity: 'temporary' | 'permanent'
   /** bounce, generic, espblock, blacklisted, greylisted, old, suppress-bounce, suppress-unsubscribe, suppress-complaint or loop */ reason: string
@@ -1088,11 +1131,11 @@ export interface IpAddressDetails {
 export interface IpBlock {
   /** The destination, as in the names of lanes */ site: string
   /** Name of the provider */ provider: string
-  /** `closed` until the time of `until`; then `probing`: single messages find out */ state: 'closed' | 'probing'
-  /** The reply that closed it */ reply: string
+  /** `closed` until the time of `until`; then `probing`: single messages find out; `listed`: a blocklist that the provider uses has it, and it is left while others of the set are open */ state: 'closed' | 'probing' | 'listed'
+  /** The reply that closed it, or the lists */ reply: string
   /** Pauses in a row */ times: number
-  /** When it was closed first */ since: string
-  /** End of the pause */ until: string
+  /** When it was closed first, or listed */ since: string
+  /** End of the pause; of a listing, unless the lists confirm it */ until: string
 }
 
 /** A domain with its addresses */
@@ -1220,7 +1263,7 @@ export interface Lane {
   /** Limits of the shaping; null: the lane is not in use */ set_limits: { connections: number; messages_per_connection: number; messages_per_second: number | null } | null
   /** Until when it is slower than its limits; null: it is not */ backed_off_until: string | null
   /** The reply that slowed it down; only its codes for accounts other than the first */ backed_off_why: string | null
-  /** The provider blocks the source address; null: it does not */ blocked: { site: string; provider: string; state: 'closed' | 'probing'; reply: string; times: number; since: string; until: string } | null
+  /** The provider blocks the source address; null: it does not */ blocked: { site: string; provider: string; state: 'closed' | 'probing' | 'listed'; reply: string; times: number; since: string; until: string } | null
   override: SiteOrder | null
   /** Since when the oldest is due; null: none is */ oldest_due: string | null
 }
@@ -1744,6 +1787,17 @@ export interface SandboxRecipient {
   /** Its owner has agreed */ activated: boolean
 }
 
+/** A scanner of mail */
+export interface Scanner {
+  /** Which */ scanner: 'rspamd' | 'spamd' | 'clamd'
+  /** Mail that it scans */ directions: ('outbound' | 'inbound')[]
+  /** Answers since the start */ answered: number
+  /** Questions without one */ failed: number
+  /** Null: not yet */ last_answered_at: string | null
+  /** Null: not yet */ last_failed_at: string | null
+  /** Of the last failure */ last_error: string | null
+}
+
 /** Mail that is not due yet */
 export interface ScheduledMessage {
   /** Message-Id without angle brackets */ message_id: string
@@ -1820,19 +1874,39 @@ export interface SeedProvider {
 
 /** A rule, and whether the domain follows it */
 export interface SenderRuleFinding {
-  /** The rule */ rule: 'spf' | 'dkim' | 'dmarc' | 'spam-rate' | 'one-click-unsubscribe' | 'bimi'
+  /** The rule */ rule: 'spf' | 'dkim' | 'dmarc' | 'spam-rate' | 'one-click-unsubscribe' | 'reply-address' | 'list-hygiene' | 'bimi'
   /** Who has to follow it */ required_of: 'everybody' | 'bulk senders' | 'nobody'
+  /** Whose rule it is */ required_by: ('gmail' | 'yahoo' | 'microsoft')[]
   /** The domain follows it; null: it cannot be said */ passed: boolean | null
   /** What was found, and what to change */ sentence: string
-  /** What was measured, with four decimals; only for spam-rate */ figure?: string
-  /** What the figure must be below; only for spam-rate */ limit?: string
+  /** What was measured, with four decimals; only for spam-rate and list-hygiene */ figure?: string
+  /** What the figure must be below; only for spam-rate and list-hygiene */ limit?: string
+}
+
+/** How much a domain sends to one provider */
+export interface SenderRuleProvider {
+  /** Gmail; Yahoo with AOL; Outlook.com with Hotmail and Live */ provider: 'gmail' | 'yahoo' | 'microsoft'
+  /** More than 5,000 messages on the busiest day */ is_bulk_sender: boolean
+  /** Messages for it on the busiest of the last 30 days */ busiest_day: number
 }
 
 /** A finding for each rule */
 export interface SenderRules {
-  /** More than 5,000 messages on the busiest day */ is_bulk_sender: boolean
-  /** Messages for Gmail and Yahoo on the busiest of the last 30 days */ busiest_day: number
+  /** A bulk sender for one of the providers */ is_bulk_sender: boolean
+  /** The greatest figure of the providers */ busiest_day: number
+  /** All providers, each judged by its own mail */ providers: SenderRuleProvider[]
   /** All rules */ rules: SenderRuleFinding[]
+}
+
+/** What was sent, and what came of it */
+export interface SendingFigures {
+  /** Messages delivered or refused for good */ sent: number
+  /** Hard bounces */ bounced: number
+  /** Those of them that say that there is no such user */ unknown_users: number
+  /** Complaints */ complained: number
+  /** Messages delivered to spam traps */ spam_trap_hits: number
+  /** Messages that the outbound check has judged */ checked: number
+  /** Those of them with bad content */ bad_content: number
 }
 
 /** One of the queues of a domain */
@@ -1896,7 +1970,7 @@ export interface SndsAddress {
 
 /** How Microsoft SNDS is read */
 export interface SndsReputationSource {
-  /** The folder of data.aspx and ipStatus.aspx, https */ url: string
+  /** The folder of data.aspx and ipStatus.aspx, https */ api_url: string
   /** When it was stored */ created_at: string
   /** When it was stored last */ updated_at: string
   /** When everything was read; null: not yet */ last_read_at: string | null
@@ -1914,6 +1988,47 @@ export interface SnsTopic {
   /** URL to subscribe to it; keep it to yourself */ endpoint: string
   /** When the subscription was confirmed; null: there is none */ confirmed_at: string | null
   /** When it was named */ created_at: string
+}
+
+/** An address that only senders with a bad list write to */
+export interface SpamTrap {
+  /** In lower case */ address: string
+  /** Free text */ note: string
+  /** When it was named */ created_at: string
+}
+
+/** An account or a domain that is stopped */
+export interface Standing {
+  /** Its account */ account_id: string
+  /** The domain; absent: the account as a whole */ domain?: string
+  /** warned: it goes on as before */ state: 'warned' | 'slowed' | 'held'
+  /** Which figure is too high */ code: 'spam-traps' | 'complaints' | 'bounces' | 'unknown-users' | 'bad-content'
+  /** The same in words, with the figure and its limit */ reason: string
+  figures: SendingFigures
+  /** What it may send while it is slowed */ messages_per_minute?: number
+  /** When it was stopped */ since: string
+  /** When it is released by itself */ until: string
+  /** Addresses of admins that a mail has gone to */ told: string[]
+}
+
+/** Figures that stop a sender; 0: not judged */
+export interface StandingLimits {
+  /** Hard bounces; percent */ bounce_percent: number
+  /** No such user; percent */ unknown_user_percent: number
+  /** Complaints; percent */ complaint_percent: number
+  /** Bad content, of what the outbound check has judged; percent */ bad_content_percent: number
+  /** Messages delivered to spam traps */ spam_trap_hits: number
+  /** Time that is judged; hours */ window_hours: number
+  /** Percentages of fewer messages are not judged */ min_messages: number
+  /** What is left of the rate of a slowed sender; percent */ slow_percent: number
+  /** How long a sender stays slowed or held; hours */ hold_hours: number
+}
+
+/** The policy of all accounts without one of their own */
+export interface StandingPolicy {
+  /** Which figures stop a sender */ policy: 'off' | 'standard' | 'strict' | 'custom'
+  limits?: StandingLimits
+  /** Messages on the first day of a new subaccount; 0: no budget */ new_account_daily: number
 }
 
 /** Statistics by interval or group */
@@ -2053,6 +2168,7 @@ export interface System {
   /** What the service's own checks find wrong now; for the first account */ alerts?: OwnAlert[]
   /** For admins of the first account; null: not measured yet */ storage?: StorageUse | null
   /** Periodic jobs; for admins of the first account */ jobs?: PeriodicJob[]
+  /** Scanners of mail that this process asks; for admins of the first account */ scanners?: Scanner[]
   /** Processes on the database; for admins of the first account */ nodes?: Node[]
 }
 
@@ -2420,6 +2536,8 @@ export interface WebhookUrls {
 /** The body of a success, by method and path. */
 export interface Answers {
   'DELETE /sendwright/v1/accounts/{}/rate-limits/{}': AccountRateLimit
+  'DELETE /sendwright/v1/accounts/{}/standing/policy': AccountStandingPolicy
+  'DELETE /sendwright/v1/content-holds/{}': { messages: number }
   'DELETE /sendwright/v1/inbox': { message: string }
   'DELETE /sendwright/v1/inbox/{}': { message: string }
   'DELETE /sendwright/v1/ips/{}/blocks/{}': { message: string }
@@ -2436,6 +2554,7 @@ export interface Answers {
   'DELETE /sendwright/v1/shaping/{}/limits': { message: string }
   'DELETE /sendwright/v1/shaping/{}/pause': { message: string }
   'DELETE /sendwright/v1/sns/topics/{}': { message: string }
+  'DELETE /sendwright/v1/spam-traps/{}': { message: string }
   'DELETE /sendwright/v1/users/{}/totp': User
   'DELETE /v1/alerts/settings/events/{}': { message: string }
   'DELETE /v1/alerts/settings/slack': { message: string }
@@ -2497,9 +2616,11 @@ export interface Answers {
   'GET /health/ready': { status: 'ok' }
   'GET /openapi.json': Record<string, unknown>
   'GET /sendwright/v1/accounts/{}/rate-limits': { items: AccountRateLimit[] }
+  'GET /sendwright/v1/accounts/{}/standing': AccountStanding
   'GET /sendwright/v1/alerts': { items: ({ name: string; description: string; metric: string; comparator: '=' | '!=' | '<' | '<=' | '>' | '>='; limit: string; dimension?: string; interval_seconds: number; hits: AlertHit[] })[] }
   'GET /sendwright/v1/audit': AuditPage
   'GET /sendwright/v1/backups/{}': Backup
+  'GET /sendwright/v1/content-holds': { items: ContentHold[] }
   'GET /sendwright/v1/deliveries/{}/transcript': { items: Transcript[] }
   'GET /sendwright/v1/delivery-reasons': DeliveryReasons
   'GET /sendwright/v1/domains/{}/dns': DomainDns
@@ -2527,6 +2648,8 @@ export interface Answers {
   'GET /sendwright/v1/shaping': Shaping
   'GET /sendwright/v1/sign-in-methods': { password: boolean; oidc: { label: string } | null }
   'GET /sendwright/v1/sns/topics': { items: SnsTopic[] }
+  'GET /sendwright/v1/spam-traps': { items: SpamTrap[] }
+  'GET /sendwright/v1/standing': { policy: StandingPolicy; items: Standing[] }
   'GET /sendwright/v1/system': System
   'GET /sendwright/v1/system/checks': { items: SystemCheck[] }
   'GET /sendwright/v1/unknown-replies': { days: number; rules: string; items: UnknownReply[]; partial?: boolean }
@@ -2681,8 +2804,12 @@ export interface Answers {
   'PATCH /sendwright/v1/scheduled/{}': { message: string }
   'PATCH /v3/dynamic_pools/{}': { message: string }
   'PATCH /v3/ip_pools/{}': { message: string }
+  'POST /sendwright/v1/accounts/{}/standing/release': AccountStanding
   'POST /sendwright/v1/admins': User
   'POST /sendwright/v1/backups': Backup
+  'POST /sendwright/v1/content-holds/{}/release': { messages: number }
+  'POST /sendwright/v1/domains/{}/disable': { name: string; is_disabled: boolean }
+  'POST /sendwright/v1/domains/{}/enable': { name: string; is_disabled: boolean }
   'POST /sendwright/v1/domains/{}/messages/check': MessageChecks
   'POST /sendwright/v1/invitations/accept': { message: string }
   'POST /sendwright/v1/ip-warmups/{}/pause': { message: string }
@@ -2701,7 +2828,9 @@ export interface Answers {
   'POST /sendwright/v1/reputation-sources/snds/test': ReputationSourceTest
   'POST /sendwright/v1/session': { message: string }
   'POST /sendwright/v1/sns/notifications/{}': { message: string }
+  'POST /sendwright/v1/spam-traps': SpamTrap
   'POST /sendwright/v1/templates/render': RenderedTemplate
+  'POST /sendwright/v1/tls-reports/{}': { message: string }
   'POST /sendwright/v1/users/{}/invitation': User
   'POST /sendwright/v1/users/{}/password': User
   'POST /sendwright/v1/webhooks/attempts/{}/replay': { message: string; event_id: string }
@@ -2776,6 +2905,7 @@ export interface Answers {
   'POST /v5/users': User
   'PUT /sendwright/v1/accounts/{}/rate-limits/{}': AccountRateLimit
   'PUT /sendwright/v1/accounts/{}/shared-ips': { account_id: string; allowed: boolean }
+  'PUT /sendwright/v1/accounts/{}/standing/policy': AccountStandingPolicy
   'PUT /sendwright/v1/domains/{}/suppression-policy': SuppressionPolicy
   'PUT /sendwright/v1/inbox/faults': InboxFault[]
   'PUT /sendwright/v1/ips/{}': InstalledIpAddress
@@ -2789,6 +2919,7 @@ export interface Answers {
   'PUT /sendwright/v1/shaping/{}/limits': SiteOrder
   'PUT /sendwright/v1/shaping/{}/pause': SiteOrder
   'PUT /sendwright/v1/sns/topics/{}': SnsTopic
+  'PUT /sendwright/v1/standing/policy': StandingPolicy
   'PUT /v1/alerts/settings/events/{}': { message: string; id: string; event_type: 'send_alert' | 'validation_job' | 'validation_preview' | 'ip_listed' | 'ip_delisted' | 'domain_listed' | 'domain_delisted'; channel: 'email' | 'slack' | 'webhook'; settings: AlertChannelSettings }
   'PUT /v1/alerts/settings/slack': { message: string }
   'PUT /v1/alerts/settings/webhooks/signing_key': { signing_key: string }

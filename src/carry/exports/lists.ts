@@ -107,7 +107,13 @@ async function contextOf(source: Source, parts: CallParts): Promise<Context<stri
     ...{ params, path, caller, input, log, signal, ignored: [], requestId: '', traceparent: undefined },
     document: () => readDocument(spec.body as NonNullable<Operation['body']>, params.json()),
     found: await spec.beforeBody?.({ path, caller }),
-    ...{ remoteAddress: '', isSecure: true, method: spec.method, onBehalfOf: undefined },
+    ...{
+      remoteAddress: '',
+      isSecure: true,
+      method: spec.method,
+      onBehalfOf: undefined,
+      bytes: Buffer.alloc(0),
+    },
     headers: listing.pages === 'file' ? { accept: 'text/csv' } : {},
   }
 }

@@ -10,7 +10,7 @@ import { quotable } from '../../base/values.ts'
 import { maySend } from '../../people/accounts/account-directory.ts'
 import { limitReached } from '../../people/message-limits/limits.ts'
 import { addressKey, type Mailbox } from '../../protocols/mime/address.ts'
-import type { Domain } from '../../sending/domains/domain.ts'
+import { type Domain, refusesMail } from '../../sending/domains/domain.ts'
 import { type AdmittedTags, admitTags } from '../../watching/tags/known-tags.ts'
 import { LIFETIME_MS } from '../deliver/attempt/schedule.ts'
 import { foreignAuthor } from '../record/authors.ts'
@@ -94,7 +94,7 @@ const accountFault = (domain: Domain, maySend: boolean): ServiceError | null =>
   maySend ? null : notAllowed(domain, 'The subaccount is disabled.')
 
 function stateFault(domain: Domain, allowUnverified: boolean): ServiceError | null {
-  if (domain.state === 'disabled') return notAllowed(domain, 'The domain is disabled')
+  if (refusesMail(domain)) return notAllowed(domain, 'The domain is disabled')
   return domain.state === 'unverified' && !allowUnverified ? notAllowed(domain, UNVERIFIED) : null
 }
 

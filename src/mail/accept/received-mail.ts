@@ -14,7 +14,7 @@ import { type Chunk, chunkSize, readChunk, sliceChunk } from '../../protocols/me
 import { addressKey, bareAddress, type Mailbox, parseMailbox } from '../../protocols/mime/address.ts'
 import { readStructured } from '../../protocols/mime/parameters.ts'
 import { findLeaves, type MimeLeaf } from '../../protocols/mime/part-map.ts'
-import { type RawHeader, splitMessage, unfoldedValue } from '../../protocols/mime/split.ts'
+import { type RawHeader, readHead, splitMessage, unfoldedValue } from '../../protocols/mime/split.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
 import { type AcceptedPost, expansionStatement } from '../../sending/lists/expansion-job.ts'
 import {
@@ -30,7 +30,6 @@ import { eventMessage } from '../record/event-message.ts'
 import { DEFAULT_OPTIONS } from '../record/options.ts'
 import type { IncomingContent, MessageContent, MessageRecord, StoredHeader } from '../record/record.ts'
 import { readMessageId } from '../record/variables.ts'
-import { readHead } from '../request/mime-source.ts'
 import { dueTime } from './decide.ts'
 import type { ListExpander } from './list-recipients.ts'
 import {

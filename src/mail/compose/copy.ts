@@ -44,6 +44,7 @@ import {
   usesUnsubscribe,
 } from '../record/variables.ts'
 import { MergeBody } from './batch/merge.ts'
+import { feedbackFields } from './feedback-fields.ts'
 import {
   copyHeaders,
   type FieldInputs,
@@ -136,7 +137,7 @@ export function composeCopy(
       const lookup = content.incoming ? null : fieldLookup
       const inputs = { values, variables, rendered, tracking, addsFields: known, lookup, fieldLookup }
       return whenKnown(bodyOf(frame, content, inputs), (body) =>
-        withHeaders(parts.headerPrefix, record, target, frame, inputs, body),
+        withHeaders(parts.headerPrefix, record, domain, target, frame, inputs, body),
       )
     }),
   )
@@ -187,6 +188,7 @@ async function ownBody(frame: Frame, content: MessageContent, inputs: CopyInputs
 function withHeaders(
   prefix: string,
   record: MessageRecord,
+  domain: Domain,
   target: CopyTarget,
   frame: Frame,
   inputs: CopyInputs,
@@ -196,6 +198,8 @@ function withHeaders(
   const { values, variables } = inputs
   const ownId = values ? ownMessageId(record, target, values) : null
   const { headers, author } = copyHeaders(record, target, inputs, changed?.usesVariable ?? false, ownId)
+  if ((domain.cfblAddress || domain.feedbackId) && isOwnBulk(record, target))
+    headers.push(...feedbackFields(record, domain, target, headers))
   const to = content.batch && target.recipient ? [bareAddress(target.recipient)] : summary.recipients
   const utf8 = needsUtf8(headerText(headers, 'from')) || to.some(needsUtf8)
   const own = serviceHeaders(
@@ -273,6 +277,10 @@ const RECIPIENTS_OF_BULK = 11
  */
 export const isBulk = ({ content, summary }: Pick<MessageRecord, 'content' | 'summary'>): boolean =>
   summary.recipients.length >= (content.batch ? 2 : RECIPIENTS_OF_BULK)
+
+/** Copies of a list are bulk mail too; forwarded mail is its author's, and mail that is sent again stays as it was. */
+const isOwnBulk = (record: MessageRecord, target: CopyTarget): boolean =>
+  (target.list !== null || isBulk(record)) && !record.content.resent && !isForward(record, target)
 
 /** What the template rendered or the list adds contains an unsubscribe variable. */
 function addsVariable(rendered: Rendered | null, list: CopyTarget['list']): boolean {

@@ -1,6 +1,6 @@
 /**
  * Prepares one delivery: its copy (copy.ts), its envelope, its signatures. This is the file to begin with in this folder.
- * A delivery that must not be sent is decided here: account held, cancelled, domain gone or disabled, suppressed, too old, not
+ * A delivery that must not be sent is decided here: account or domain held, cancelled, domain gone, suppressed, too old, not
  * composable, test mode.
  */
 
@@ -17,13 +17,22 @@ import { type MimeMessage, messageSize } from '../../protocols/message/mime-mess
 import { parseMailbox } from '../../protocols/mime/address.ts'
 import { makeFit } from '../../protocols/mime/downgrade.ts'
 import { splitMessage } from '../../protocols/mime/split.ts'
+import type { ContentCheck, Judgement } from '../../sending/content-check/check.ts'
+import { HELD_MS_MAX, type Holds } from '../../sending/content-check/holds.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
 import type { SigningKeys } from '../../sending/domains/keys/signing-keys.ts'
 import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
 import { returnPathHost } from '../../sending/domains/names/name-owner.ts'
 import type { StoppingList, SuppressionCheck } from '../../sending/suppressions/check.ts'
 import type { EventMessage, MessageSummary } from '../../watching/events/event.ts'
-import { CODE_TEST_MODE, CONTENT_MISSING, type Outcome } from '../deliver/attempt/outcome.ts'
+import {
+  CODE_TEST_MODE,
+  CONTENT_MISSING,
+  contentRefused,
+  type Outcome,
+  REASON_CONTENT_CHECK,
+  REASON_CONTENT_HELD,
+} from '../deliver/attempt/outcome.ts'
 import { deliveryToken, type ReturnPathMac, returnPathOf } from '../deliver/attempt/return-path.ts'
 import type { ClaimedDelivery } from '../deliver/claim/queue.ts'
 import { type Prepared, type TlsPolicy, Unprepared } from '../deliver/contract.ts'
@@ -58,6 +67,9 @@ export interface PrepareParts extends CopyParts {
   archive: ArchiveNotes
   inProgress: AttemptsInProgress
   sandbox: SandboxGate
+  /** Null: content is not checked. */
+  contentCheck: ContentCheck | null
+  contentHolds: Pick<Holds, 'holdStatement'>
 }
 
 const TEST_MODE: Outcome = { kind: 'delivered', code: CODE_TEST_MODE, message: 'test mode', enhanced: null }
@@ -126,7 +138,8 @@ const unknownSummary = ({ recipient, recipient_header: to }: ClaimedDelivery): M
 })
 
 async function prepare(parts: PrepareParts, delivery: ClaimedDelivery): Promise<Prepared> {
-  const isHeld = !maySend(await parts.accounts.byId(delivery.account_id))
+  const domain = await parts.domains.byId(delivery.domain_id)
+  const isHeld = domain?.state === 'disabled' || !maySend(await parts.accounts.byId(delivery.account_id))
   // Before its content is read: there may be many.
   if (isHeld && parts.clock.now() < delivery.expires_at) return { kind: 'held' }
   const record = await parts.records.byId(delivery.message_pk)
@@ -139,9 +152,7 @@ async function prepare(parts: PrepareParts, delivery: ClaimedDelivery): Promise<
   }
   if (!parts.inProgress.begin(delivery)) return decided(rejected('cancelled'))
   if (isHeld) return decided(tooOld(delivery))
-  const domain = await parts.domains.byId(delivery.domain_id)
   if (!domain) return decided(rejected('The domain was deleted'))
-  if (domain.state === 'disabled') return decided(rejected('The domain is disabled'))
   // Again, for members of lists, which acceptance did not see.
   if (domain.type === 'sandbox' && !(await parts.sandbox.mayReceive(domain, [target.recipient])))
     return decided(rejected('Sandbox subdomains are for test purposes only.'))
@@ -168,7 +179,77 @@ async function prepare(parts: PrepareParts, delivery: ClaimedDelivery): Promise<
   if (fault) return decided(rejected(fault.message))
   const { testMode, traceparent } = record.options
   if (testMode) return { kind: 'decided', about: copy.about, outcome: TEST_MODE, traceparent }
+  if (parts.contentCheck !== null && !isServiceMail(record)) {
+    const checked = await checkContent(parts, parts.contentCheck, record, domain, delivery, copy)
+    if ('kind' in checked) return checked
+    copy = checked
+  }
   return signedDelivery(parts, record, domain, delivery, copy, target)
+}
+
+/** A delivery whose content is being checked is looked at again after this time. */
+const CHECK_AGAIN_MS = 1_000
+
+/** The copy to send, which says what was found; or what becomes of the delivery instead. */
+async function checkContent(
+  parts: PrepareParts,
+  check: ContentCheck,
+  record: MessageRecord,
+  domain: Domain,
+  delivery: ClaimedDelivery,
+  copy: Copy,
+): Promise<Prepared | Copy> {
+  const { recipient, attempts, expires_at } = delivery
+  const now = parts.clock.now()
+  const judged = await check.judge({
+    ...{ record, recipient, message: copy.message, isFirst: attempts === 0 },
+    sender: `postmaster@${domain.mailfromHost}`,
+  })
+  if (judged === null)
+    return { kind: 'waits', reason: REASON_CONTENT_CHECK, dueAt: Math.ceil(now + CHECK_AGAIN_MS), also: [] }
+  const { level, decision, reason, score } = judged
+  if (level === 'pass') return copy
+  const noted = (action: 'tag' | 'refuse' | 'released'): EventMessage => ({
+    ...copy.about,
+    contentCheck: { action, reason, ...(score !== null && { score }) },
+  })
+  if (decision === 'released') return { ...copy, about: noted('released') }
+  if (level === 'refuse' || decision === 'dropped') {
+    const { traceparent } = record.options
+    return { kind: 'decided', about: noted('refuse'), outcome: contentRefused(reason), traceparent }
+  }
+  if (level === 'hold')
+    return now >= expires_at
+      ? { kind: 'decided', about: copy.about, outcome: tooOld(delivery) }
+      : heldDelivery(parts, record, delivery, judged)
+  const { message } = copy
+  const headers = [...message.headers, ...tagFields(parts.headerPrefix, score)]
+  return { ...copy, about: noted('tag'), message: { ...message, headers } }
+}
+
+/** As received mail has them. */
+const tagFields = (prefix: string, score: number | null): string[] => [
+  `${prefix}Sflag: Yes`,
+  ...(score === null ? [] : [`${prefix}Sscore: ${Math.round(score * 10) / 10}`]),
+]
+
+/** Until a person decides, or its window ends, which is as long as people need where the sender has not set it. */
+function heldDelivery(
+  { clock, contentHolds }: PrepareParts,
+  record: MessageRecord,
+  { id, expires_at }: ClaimedDelivery,
+  judged: Judgement,
+): Prepared {
+  const now = clock.now()
+  const isSenders = record.options.deliverWithinMs !== null
+  const dueAt = isSenders ? expires_at : Math.max(expires_at, Math.ceil(now + HELD_MS_MAX))
+  return {
+    ...{ kind: 'waits', reason: REASON_CONTENT_HELD, dueAt },
+    also: [
+      contentHolds.holdStatement(record, judged, now),
+      { sql: 'UPDATE deliveries SET expires_at = ? WHERE id = ?', values: [dueAt, id] },
+    ],
+  }
 }
 
 /** Mail of the service itself is not the domain's, whatever domain it is sent from (decision 59). */

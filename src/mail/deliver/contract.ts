@@ -49,6 +49,8 @@ export type Prepared =
   | { kind: 'decided'; about: EventMessage; outcome: Outcome; traceparent?: string | undefined }
   /** Its account may not send now: it waits until that changes, or its window ends. No attempt is counted. */
   | { kind: 'held' }
+  /** It waits until then, in Unix milliseconds. No attempt is counted. */
+  | { kind: 'waits'; reason: string; dueAt: number; also: Statement[] }
 
 /** A message cannot be prepared; `message` is for its sender, the same each time, `cause` for the log. */
 export class Unprepared extends Error {
@@ -139,6 +141,18 @@ export interface Allowances {
   nextFree(ip: string, site: string, until: number): number
 }
 
+/** Accounts and domains that are stopped for what they send, and daily budgets of new accounts (sending/standing). */
+export interface Standings {
+  /** Until when mail of a held account or domain waits, in Unix milliseconds; null: it is not held. In memory. */
+  heldUntil(delivery: Stoppable): number | null
+  /** As `Allowances.take`, for a turn of a slowed account or domain, and a message of a day. */
+  take(delivery: Stoppable): MaybePromise<Allowed | null> | undefined
+  /** When a message that got nothing is to be looked at again; its turn is taken. In Unix milliseconds. */
+  nextFree(delivery: Stoppable): number
+}
+
+type Stoppable = Pick<DeliveryRow, 'account_id' | 'domain_id' | 'reason'>
+
 /** An address that a provider blocks is not used for it (ips-pools.md section 6). */
 export interface AddressBlocks {
   /** Whether no mail may go from the address to the site now. In memory: asked for each attempt. */
@@ -194,6 +208,7 @@ export interface Allowed {
 }
 
 export interface DeliveryParts {
+  standings: Standings
   pauses: Pick<Overrides, 'pauseOf' | 'nextLook'>
   egress: Pick<Egress, 'isDown' | 'nextTry'>
   blocks: AddressBlocks

@@ -14,6 +14,7 @@ import { taskJob } from '../../platform/jobs/stepped-task.ts'
 import { createPoster } from '../../platform/posts/post-attempts.ts'
 import { removeRowsInPass } from '../../platform/store/account-rows.ts'
 import type { CaptureListener } from '../../receiving/inbox/capture-listener.ts'
+import type { ContentCheckArea } from '../../sending/content-check/area.ts'
 import type { SigningKeys } from '../../sending/domains/keys/signing-keys.ts'
 import type { IpsArea } from '../../sending/ips/area.ts'
 import type { Sources } from '../../sending/ips/source-addresses.ts'
@@ -46,7 +47,7 @@ import { followDroppedQueues } from '../stored/scheduled.ts'
 import { startEngine } from './engine.ts'
 import { messageRoutes } from './routes.ts'
 import { scheduledRoutes } from './scheduled-routes.ts'
-import { createSystemMail, createTlsReportMail, type TlsReportMail } from './system-mail.ts'
+import { createReportMail, createSystemMail, type ReportMail } from './system-mail.ts'
 
 export interface MessagesArea extends Area {
   delivery: Delivery
@@ -57,7 +58,7 @@ export interface MessagesArea extends Area {
   blocks: IpsArea['blocks']
   accept: AcceptParts
   sendSystemMail: SystemMail
-  sendTlsReport: TlsReportMail
+  sendReport: ReportMail
   /** For mail that is received for routes. */
   received: ReceivedMailStore
   largeTexts: LargeTexts
@@ -74,9 +75,11 @@ export interface MessagesUses {
   capture: CaptureListener | null
   limits: MessageLimits
   ips: Pick<IpsArea, 'sources' | 'allowances' | 'blocks' | 'egress'>
+  standings: DeliveryParts['standings']
   relays: RelaysArea['engineRelays']
   shaping: Shaping
   siteOverrides: Overrides
+  content: Pick<ContentCheckArea, 'check' | 'holds'>
   countArchived: ArchiveSenderParts['countTaken']
 }
 
@@ -92,12 +95,22 @@ export type SendingOverrides = Partial<
 export function messagesArea(core: Core, uses: MessagesUses, overrides: SendingOverrides): MessagesArea {
   const { config, log, clock, store, blobs, domains, recorder, leaseOwner } = core
   const { headerPrefix, storageUrl } = config
-  const { shaping, siteOverrides, relays, limits } = uses
+  const { shaping, siteOverrides, relays, limits, standings } = uses
   const { sources, allowances, blocks, egress } = uses.ips
   const preparing = partsOfCopies(core, uses, overrides)
   const { records, largeTexts, inProgress } = preparing
   const engine = startEngine(core, {
-    ...{ preparing, sources, allowances, blocks, egress, relays, shaping, overrides: siteOverrides },
+    ...{
+      preparing,
+      standings,
+      sources,
+      allowances,
+      blocks,
+      egress,
+      relays,
+      shaping,
+      overrides: siteOverrides,
+    },
     ...{ judge: uses.judge, capture: uses.capture },
   })
   const { delivery } = engine
@@ -142,7 +155,7 @@ export function messagesArea(core: Core, uses: MessagesUses, overrides: SendingO
     ...{ delivery, shaping, siteOverrides, records, sources, blocks, accept, largeTexts },
     received: createReceivedMailStore(accept),
     sendSystemMail: createSystemMail(core, accept),
-    sendTlsReport: createTlsReportMail(core, accept),
+    sendReport: createReportMail(core, accept),
     operations: [
       ...messageRoutes({ ...accept, limiter: core.limiter }),
       ...scheduledRoutes({ ...scheduled, domains, baseUrl: config.publicUrl }),
@@ -176,7 +189,7 @@ export function messagesArea(core: Core, uses: MessagesUses, overrides: SendingO
 /** What makes each recipient's copy of a message. */
 function partsOfCopies(
   core: Core,
-  { signingKeys, suppressions, templates, tracker }: MessagesUses,
+  { signingKeys, suppressions, templates, tracker, content }: MessagesUses,
   overrides: SendingOverrides,
 ): PrepareParts {
   const { config, sizes, clock, store, blobs, accounts, domains, resolver, sealer } = core
@@ -195,6 +208,8 @@ function partsOfCopies(
     }),
     archive: createArchiveNotes(),
     inProgress: createAttemptsInProgress(),
+    contentCheck: content.check,
+    contentHolds: content.holds,
     returnPathMac: (data) => sealer.mac('return-path', data),
     headerPrefix: config.headerPrefix,
     storageUrl: config.storageUrl,

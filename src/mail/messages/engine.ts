@@ -17,7 +17,7 @@ import { createStoredPolicies } from '../deliver/connect/receiver-tls.ts'
 import type { DirectHop } from '../deliver/connect/routing.ts'
 import { createTlsCounts } from '../deliver/connect/tls-counts.ts'
 import { createTransport } from '../deliver/connect/transport.ts'
-import type { Delivery, DeliveryParts, Relays } from '../deliver/contract.ts'
+import type { Delivery, DeliveryParts, Relays, Standings } from '../deliver/contract.ts'
 import { createDelivery } from '../deliver/engine.ts'
 import type { SlowDown } from '../deliver/lanes/pacing.ts'
 import type { Overrides } from '../deliver/overrides/overrides.ts'
@@ -27,6 +27,7 @@ import { acrossNodes } from './across-nodes.ts'
 export interface EngineUses {
   preparing: PrepareParts
   sources: Sources
+  standings: DeliveryParts['standings']
   allowances: DeliveryParts['allowances']
   blocks: DeliveryParts['blocks']
   egress: Egress
@@ -37,6 +38,8 @@ export interface EngineUses {
   overrides: Overrides
 }
 
+/** Captured mail harms nobody. */
+const NOTHING_STOPPED: Standings = { heldUntil: () => null, take: () => undefined, nextFree: () => 0 }
 /** Attempts get this long to end on a stop; R12 allows 30 s for all of it. */
 const DRAIN_MS = 20_000
 const SLOWED = 'lane-slowed'
@@ -44,7 +47,19 @@ const SLOWED = 'lane-slowed'
 /** `stop` waits for the attempts in flight. */
 export function startEngine(
   core: Core,
-  { preparing, sources, allowances, blocks, egress, relays, judge, capture, shaping, overrides }: EngineUses,
+  {
+    preparing,
+    standings,
+    sources,
+    allowances,
+    blocks,
+    egress,
+    relays,
+    judge,
+    capture,
+    shaping,
+    overrides,
+  }: EngineUses,
 ): { delivery: Delivery; stop(): Promise<void> } {
   const { config, clock, random, log, store, space, recorder, leaseOwner, nodes } = core
   const { records, inProgress, archive } = preparing
@@ -70,6 +85,7 @@ export function startEngine(
   const delivery = createDelivery({
     queue: createQueue(store, leaseOwner, recorder),
     transport,
+    standings: capture === null ? standings : NOTHING_STOPPED,
     allowances,
     blocks,
     egress,

@@ -37,26 +37,35 @@ export function createSystemMail(core: Senders, accept: AcceptParts): SystemMail
 }
 
 /**
- * The same for a TLS report, a whole MIME message. `write` gets the address of the author, in the domain that sends it.
- * @throws as SystemMail
+ * The same for a report to others, a whole MIME message. `from`: an address in a domain of the first account; null: the
+ * address of the mail above. `write` gets the author and the recipient. @throws as SystemMail
  */
-export type TlsReportMail = (
-  to: string,
-  write: (from: string) => Uint8Array,
+export type ReportMail = (
+  report: {
+    to: string
+    from: string | null
+    write(from: string, to: string): Uint8Array
+    /** Delivered although the receiver's policies on TLS cannot be met (RFC 8460 §5.3). */
+    isTlsReport: boolean
+  },
   statements: readonly Statement[],
 ) => Promise<void>
 
-export function createTlsReportMail(core: Senders, accept: AcceptParts): TlsReportMail {
-  return async (to, write, statements) => {
-    const domain = await senderOf(core)
-    const from = `${FROM_LOCAL}@${domain.name}`
-    const { source } = await readMimeSource(write(from), [])
+export function createReportMail(core: Senders, accept: AcceptParts): ReportMail {
+  return async ({ to, from: wanted, write, isTlsReport }, statements) => {
+    const domain = wanted === null ? await senderOf(core) : await ownDomainOf(core, wanted)
+    const from = wanted ?? `${FROM_LOCAL}@${domain.name}`
+    const { source } = await readMimeSource(write(from, to), [])
     const recipients = [parseMailbox(to)]
     const draft: Draft = {
       ...{ from: [parseMailbox(from)], to: [], cc: [], recipients, subject: null },
       body: { kind: 'mime', source },
       ...{ headers: [], userVariables: {}, tags: [], template: null, recipientVariables: null },
-      options: { ...DEFAULT_OPTIONS, trackClicks: false, trackOpens: false, isTlsReport: true },
+      options: {
+        ...DEFAULT_OPTIONS,
+        ...{ trackClicks: false, trackOpens: false },
+        ...(isTlsReport && { isTlsReport }),
+      },
     }
     await acceptMessage(accept, draft, {
       domain: { ...domain, accountId: SYSTEM_ACCOUNT_ID },
@@ -66,6 +75,14 @@ export function createTlsReportMail(core: Senders, accept: AcceptParts): TlsRepo
       also: () => statements,
     })
   }
+}
+
+/** The domain of an address, which signs in its name. @throws Unavailable unless the first account may send from it */
+async function ownDomainOf({ domains, firstAccountId }: Senders, address: string): Promise<Domain> {
+  const domain = await domains.byName(parseMailbox(address).domain)
+  if (domain?.accountId !== firstAccountId || domain.state !== 'active' || !domain.verified)
+    throw new Unavailable()
+  return domain
 }
 
 /** The oldest verified domain of the first account, else its sandbox domain. @throws Unavailable */

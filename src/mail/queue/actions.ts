@@ -12,6 +12,7 @@ import type { DeliveryRow } from '../../platform/store/schema.ts'
 import { type SqlValue, StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
 import type { Sources } from '../../sending/ips/source-addresses.ts'
 import { type EventMessage, type EventRecorder, rejectedEvent } from '../../watching/events/event.ts'
+import { REASON_CONTENT_HELD } from '../deliver/attempt/outcome.ts'
 import { STATE_OF_ID } from '../deliver/claim/queue.ts'
 import { relayRequestOf, withRelayRequest } from '../deliver/claim/source-key.ts'
 import type { Delivery } from '../deliver/contract.ts'
@@ -48,8 +49,11 @@ export interface ActionParts {
 /** Deliveries in one transaction. */
 const CHUNK = 500
 
+/** `release`: what the content check keeps may go. */
+type Change = QueueAction | 'release'
+
 /** What to do; `move` with its target. */
-type Order = { action: Exclude<QueueAction, 'move'> } | { action: 'move'; pool: string }
+type Order = { action: Exclude<Change, 'move'> } | { action: 'move'; pool: string }
 
 /** `accountId` null: of all accounts. @throws BadRequest for `move` to a pool that is not there */
 export async function runAction(
@@ -95,7 +99,7 @@ export async function listQueue(
   filter: QueueFilter,
   { pivot, backwards, limit }: { pivot: string | undefined; backwards: boolean; limit: number },
 ): Promise<QueuedDelivery[]> {
-  const found: Candidate[] = []
+  const found: Waiting[] = []
   for await (const matching of matchingRows(parts, accountId, filter, STATES.drop, pivot, backwards)) {
     found.push(...matching)
     if (found.length >= limit) break
@@ -132,7 +136,7 @@ async function* matchingRows(
   states: (state: string) => string,
   pivot?: string,
   backwards = false,
-): AsyncGenerator<Candidate[], void> {
+): AsyncGenerator<Waiting[], void> {
   const groups = await groupsOf(parts, accountId, filter)
   const { conditions, values } = selection(accountId, states, filter, parts.clock.now())
   for (let after = pivot; ; ) {
@@ -142,7 +146,7 @@ async function* matchingRows(
         ${filter.tag === undefined ? '' : 'JOIN messages m ON m.id = d.message_pk'}
         WHERE ${conditions}${from} ORDER BY d.id ${backwards ? 'DESC' : 'ASC'} LIMIT ?`,
       values: [...values, ...(after === undefined ? [] : [after]), CHUNK],
-    })) as unknown as Candidate[]
+    })) as unknown as Waiting[]
     yield rows.filter(
       (row) =>
         (!groups || groups.has(`${row.domain_id} ${row.recipient_domain} ${row.source_key}`)) &&
@@ -155,7 +159,12 @@ async function* matchingRows(
   }
 }
 
-type Candidate = DeliveryRow & { summary_json?: string }
+/** What changing a delivery needs to know of it. */
+export type Candidate = Pick<
+  DeliveryRow,
+  'id' | 'account_id' | 'domain_id' | 'recipient_domain' | 'source_key' | 'message_pk'
+>
+type Waiting = DeliveryRow & { summary_json?: string }
 
 /** Which (sending domain, recipient domain, source) belong to the lane or provider; null: the filter names neither. */
 async function groupsOf(
@@ -174,13 +183,16 @@ async function groupsOf(
 }
 
 /** Which deliveries an action applies to; `state`: the expression for it (see `STATE_OF_ID`). */
-const STATES: Record<QueueAction, (state: string) => string> = {
-  pause: (state) => `${state} IN ('scheduled', 'queued') AND reason <> 'paused'`,
+const STATES: Record<Change, (state: string) => string> = {
+  // A resumed one would be due when its window ends.
+  pause: (state) =>
+    `${state} IN ('scheduled', 'queued') AND reason NOT IN ('paused', '${REASON_CONTENT_HELD}')`,
   resume: (state) => `${state} IN ('scheduled', 'queued') AND reason = 'paused'`,
   retry: (state) => `${state} = 'queued'`,
   expire: (state) => `${state} IN ('scheduled', 'queued')`,
   drop: (state) => `${state} IN ('scheduled', 'queued')`,
   move: (state) => `${state} IN ('scheduled', 'queued')`,
+  release: (state) => `${state} IN ('scheduled', 'queued') AND reason = '${REASON_CONTENT_HELD}'`,
 }
 
 function selection(
@@ -209,14 +221,14 @@ function selection(
 }
 
 /** Tags are compared without letter case (messages.md rule 32). */
-function hasTag(row: Candidate, tag: string | undefined): boolean {
+function hasTag(row: Waiting, tag: string | undefined): boolean {
   if (tag === undefined) return true
   const { tags } = JSON.parse(row.summary_json ?? '{}') as { tags?: string[] }
   return (tags ?? []).some((other) => other.toLowerCase() === tag.toLowerCase())
 }
 
 /** The last value of each is `updated_at`. */
-const SET: Record<QueueAction, string> = {
+const SET: Record<Change, string> = {
   pause: `paused_due_at = COALESCE(paused_due_at, due_at), due_at = expires_at, reason = 'paused', updated_at = ?`,
   resume: `due_at = COALESCE(paused_due_at, due_at), paused_due_at = NULL, reason = 'resumed', updated_at = ?`,
   retry: `due_at = ?, paused_due_at = NULL, reason = 'retry-asked', updated_at = ?`,
@@ -224,9 +236,11 @@ const SET: Record<QueueAction, string> = {
   expire: `due_at = ?, expires_at = ?, paused_due_at = NULL, reason = 'expire-asked', updated_at = ?`,
   drop: `state = 'cancelled', due_at = ?, reason = 'dropped', updated_at = ?`,
   move: `source_key = ?, updated_at = ?`,
+  release: `due_at = ?, reason = 'released', updated_at = ?`,
 }
 
-async function change(parts: ActionParts, order: Order, rows: readonly Candidate[]): Promise<number> {
+/** Changes those that are still in a state for it; returns how many. */
+export async function change(parts: ActionParts, order: Order, rows: readonly Candidate[]): Promise<number> {
   const { action } = order
   const now = Math.round(parts.clock.now())
   const sql = `UPDATE deliveries SET ${SET[action]} WHERE id = ? AND ${STATES[action](STATE_OF_ID)}`

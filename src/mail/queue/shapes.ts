@@ -129,8 +129,12 @@ const LANE = named('Lane', 'What waits from one source address to one site', {
     object('The provider blocks the source address; null: it does not', {
       site: SITE,
       provider: PROVIDER,
-      state: oneOf('Whether it is tried again', ['closed', 'probing']),
-      reply: text('The reply that said so; only its codes for accounts other than the first'),
+      state: oneOf('Whether it is tried again; `listed`: it is on a blocklist of the provider', [
+        'closed',
+        'probing',
+        'listed',
+      ]),
+      reply: text('The reply that said so, or the lists; only its codes for accounts other than the first'),
       times: integer('Blocks in a row'),
       since: rfc3339('When it began'),
       until: rfc3339('When it is tried again'),
@@ -177,6 +181,25 @@ export type ActionResult = Of<typeof ACTION_RESULT>
 export const ACTION_RESULT = object('What was done', {
   matched: integer('Deliveries that the filter matches'),
   changed: integer('Deliveries that were changed'),
+})
+
+export type ContentHoldView = Of<typeof CONTENT_HOLD>
+const CONTENT_HOLD = named('ContentHold', 'Messages of the same content that the content check keeps', {
+  id: text('Identifier of the content'),
+  account_id: text('Account that sends it'),
+  domain: text('Sending domain', { example: 'example.com' }),
+  message_id: text('Message-Id of one of the messages; empty: it is gone'),
+  from: text('Its From'),
+  subject: text('Its subject'),
+  messages: integer('Messages that wait'),
+  reason: text('What was found', { example: 'score 15.3' }),
+  held_at: rfc3339('Since when the first waits'),
+})
+export const CONTENT_HOLDS = object('What the content check keeps', {
+  items: list('Contents, those that wait longest first', CONTENT_HOLD),
+})
+export const CONTENT_DECISION = object('What was decided on', {
+  messages: integer('Messages that waited; their deliveries follow within moments'),
 })
 
 const SITE_LIMITS = {

@@ -192,11 +192,12 @@ export const fileChunk = (file: StoredFile, blobs: BlobStore): Promise<Chunk> =>
 
 /** The parts of a MIME message that are files to a reader: all but its own texts. */
 export function mimeFiles(content: MimeContent): MimeLeaf[] {
-  const isNamedFile = (leaf: MimeLeaf) => content.incoming !== undefined && leaf.filename !== ''
-  return content.leaves.filter(
-    (leaf) => leaf.disposition === 'attachment' || !isText(leaf) || isNamedFile(leaf),
-  )
+  return content.leaves.filter((leaf) => isFile(leaf, content.incoming !== undefined))
 }
+
+/** In received mail a text with a name is a file too. */
+export const isFile = (leaf: MimeLeaf, isReceived: boolean): boolean =>
+  leaf.disposition === 'attachment' || !isText(leaf) || (isReceived && leaf.filename !== '')
 
 /** A file that an html part shows by its Content-ID (RFC 2392). */
 export const isInline = (leaf: MimeLeaf): boolean =>

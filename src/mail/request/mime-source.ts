@@ -9,7 +9,7 @@ import { BadRequest } from '../../base/process/errors.ts'
 import { type Chunk, chunkSize, readChunk, sliceChunk } from '../../protocols/message/mime-message.ts'
 import { decodeCharset } from '../../protocols/mime/charset.ts'
 import { findLeaves, type MimeLeaf } from '../../protocols/mime/part-map.ts'
-import { HEADER_LIMITS, MimeSyntaxError, type RawHeader, splitMessage } from '../../protocols/mime/split.ts'
+import { MimeSyntaxError, type RawHeader, readHead, splitMessage } from '../../protocols/mime/split.ts'
 import { decodeContent } from '../../protocols/mime/transfer-encoding.ts'
 import { mergeValues, type OptionValues, splitOptionHeaders } from './options.ts'
 
@@ -32,8 +32,6 @@ export interface ReadMime {
   unknown: readonly string[]
 }
 
-/** More header than splitMessage accepts. */
-const HEAD_BYTES_MAX = HEADER_LIMITS.bytes + 65_536
 const NOT_SENT = /^(?:bcc|resent-bcc)$/i
 /** More than recipient variables of 1,000 recipients with 16 KB each. */
 const VARIABLES_BYTES_MAX = 16 * 1024 * 1024
@@ -61,20 +59,6 @@ async function readBlock(
   const headers = rest.filter(({ name }) => !NOT_SENT.test(name))
   const leaves = await findLeaves(head.headers, sliceChunk(chunk, bodyStart, end))
   return { source: { headers, chunk, bodyStart, bodyEnd: end, leaves }, values, optionBytes, unknown }
-}
-
-/** The beginning, including the first empty line, or as much as a header may have. */
-export async function readHead(chunk: Chunk): Promise<Uint8Array> {
-  if (chunk instanceof Uint8Array) return chunk.subarray(0, HEAD_BYTES_MAX)
-  let head = Buffer.alloc(0)
-  for await (const bytes of chunk.open()) {
-    // The empty line may be split between two pieces.
-    const from = Math.max(0, head.length - 3)
-    head = Buffer.concat([head, bytes])
-    if (head.indexOf('\n\n', from) >= 0 || head.indexOf('\n\r\n', from) >= 0) break
-    if (head.length >= HEAD_BYTES_MAX) break
-  }
-  return head
 }
 
 /** Null if the message is not a container. */

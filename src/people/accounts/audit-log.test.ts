@@ -39,6 +39,7 @@ const NOT_RECORDED = {
   sendMimeMessage: 'each message is an event',
   resendMessage: 'each message is an event',
   takeSnsNotification: 'what servers report of mail is an event',
+  takeTlsReport: 'what servers report of mail is a report',
   unsubscribe: 'what recipients do is an event',
   renderTemplate: 'reads only',
   checkMessage: 'sends and changes nothing',
@@ -1122,6 +1123,33 @@ function relayCalls(): Planned[] {
   ]
 }
 
+function reputationCalls(receiver: string): Planned[] {
+  const path = '/sendwright/v1/reputation-sources'
+  const url = `http://${receiver}/`
+  const google = { grant: 'refresh_token', client_id: 'client', token_url: url, api_url: url }
+  const snds = { api_url: url }
+  const secrets = { client_secret: PLANTED, refresh_token: PLANTED }
+  const row = (name: string, verb: string, given?: object) => ({
+    ...{ action: `${name}-reputation-source.${verb}`, subject: '' },
+    ...(given && { given: { ...given } }),
+  })
+  return [
+    plan('replaceGoogleReputationSource', `PUT ${path}/google`, row('google', 'replace', google), {
+      json: { ...google, ...secrets },
+    }),
+    plan('replaceSndsReputationSource', `PUT ${path}/snds`, row('snds', 'replace', snds), {
+      json: { ...snds, key: PLANTED },
+    }),
+    ...['Google', 'Snds'].flatMap((name) => {
+      const word = name.toLowerCase()
+      return [
+        plan(`test${name}ReputationSource`, `POST ${path}/${word}/test`, row(word, 'test')),
+        plan(`delete${name}ReputationSource`, `DELETE ${path}/${word}`, row(word, 'delete')),
+      ]
+    }),
+  ]
+}
+
 async function start(t: TestContext, database: 'sqlite' | 'postgres') {
   const dns: DnsServer = await createDnsServer()
   const receiver = await createReceiver()
@@ -1179,6 +1207,7 @@ eachDatabase((database) => {
       ...webhookCalls(`${receiver.host}:${receiver.port}`),
       ...alertCalls(`${receiver.host}:${receiver.port}`),
       ...relayCalls(),
+      ...reputationCalls(`${receiver.host}:${receiver.port}`),
       ...templateCalls('domain'),
       ...templateCalls('account'),
       ...listCalls(),

@@ -29,6 +29,33 @@ export interface UserDirectory {
 
 const EMAIL_LENGTH_MAX = 254 // RFC 5321 §4.5.3.1.3, without the angle brackets
 
+/** Admins of one account that get a mail; it has one transaction for all. */
+const ADMINS_MAX = 100
+
+/**
+ * Addresses of the admins of an account who can sign in, for a mail about it. A subaccount without any is run by its parent:
+ * then by those of `parentId`.
+ */
+export async function adminMailboxes(
+  store: Pick<Store, 'db'>,
+  accountId: string,
+  parentId: string | null,
+): Promise<string[]> {
+  const rows = await store.db
+    .selectFrom('users')
+    .select('email')
+    .where('account_id', '=', accountId)
+    .where('role', '=', 'admin')
+    .where('is_disabled', '=', 0)
+    .where('password_hash', 'is not', null)
+    .orderBy('created_at')
+    .orderBy('id')
+    .limit(ADMINS_MAX)
+    .execute()
+  if (rows.length === 0 && parentId !== null) return adminMailboxes(store, parentId, null)
+  return rows.map(({ email }) => email)
+}
+
 export function createUserDirectory(store: Pick<Store, 'db'>): UserDirectory {
   const where = async (column: 'id' | 'email', value: string) =>
     (await store.db.selectFrom('users').selectAll().where(column, '=', value).executeTakeFirst()) ?? null

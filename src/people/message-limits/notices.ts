@@ -3,13 +3,12 @@ import type { Logger } from 'pino'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
 import type { MessageLimitRow } from '../../platform/store/schema.ts'
 import { StaleWrite, type Store } from '../../platform/store/store.ts'
+import { adminMailboxes } from '../accounts/user-directory.ts'
 import type { SystemMail } from '../users/mails.ts'
 import { dueNotices, notifiedStatement } from './store.ts'
 
 const EVERY_MS = 60_000
 const NOTICES_PER_STEP = 50
-/** Admins of one account that get a mail; it has one transaction for all. */
-const ADMINS_MAX = 100
 
 export function createNotices(parts: { store: Store; log: Logger; sendMail: SystemMail }): Job {
   const { store, log, sendMail } = parts
@@ -22,9 +21,7 @@ export function createNotices(parts: { store: Store; log: Logger; sendMail: Syst
       .select(['name', 'parent_id'])
       .where('id', '=', row.account_id)
       .executeTakeFirstOrThrow()
-    const own = await adminsOf(row.account_id)
-    // A subaccount often has no users: its parent runs it.
-    const to = own.length > 0 || account.parent_id === null ? own : await adminsOf(account.parent_id)
+    const to = await adminMailboxes(store, row.account_id, account.parent_id)
     try {
       if (to.length > 0) await sendMail({ to, ...noticeOf(row, account.name) }, mark)
       else {
@@ -38,21 +35,6 @@ export function createNotices(parts: { store: Store; log: Logger; sendMail: Syst
       // Another process has sent it, or the limit was changed.
       if (!(error instanceof StaleWrite)) throw error
     }
-  }
-
-  async function adminsOf(accountId: string): Promise<string[]> {
-    const rows = await store.db
-      .selectFrom('users')
-      .select('email')
-      .where('account_id', '=', accountId)
-      .where('role', '=', 'admin')
-      .where('is_disabled', '=', 0)
-      .where('password_hash', 'is not', null)
-      .orderBy('created_at')
-      .orderBy('id')
-      .limit(ADMINS_MAX)
-      .execute()
-    return rows.map(({ email }) => email)
   }
 
   return createJob({

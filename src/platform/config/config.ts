@@ -2,6 +2,7 @@
  * The configuration: the settings of each area with meaning, unit and default are in a file of this folder. The only reader
  * of the environment. A fault in one setting never hides the next: all of them are reported together.
  */
+import { type ContentCheckConfig, readContentCheck } from './content-check.ts'
 import { type ListeningConfig, readListening } from './listening.ts'
 import type { Readers } from './parsers.ts'
 import { type ConfigChecks, type ReceivingConfig, readReceiving } from './receiving.ts'
@@ -14,6 +15,7 @@ export interface Config
     StorageConfig,
     SendingConfig,
     ReceivingConfig,
+    ContentCheckConfig,
     WatchingConfig {
   /** Tests only: `name:count` of base/flow/fail-point.ts. */
   testFailPoint: string | null
@@ -56,6 +58,7 @@ export function readConfig(env: Readers['env'], checks: ConfigChecks = {}): Conf
     ...readStorage(readers),
     ...readSending(readers, listening.publicUrl),
     ...readReceiving(readers, checks),
+    ...readContentCheck(readers),
     ...readWatching(readers),
     testFailPoint: optional('TEST_FAIL_POINT', (text) => text),
   }

@@ -1,6 +1,16 @@
 /** Settings of received mail, and of what is checked about mail and addresses. */
 import { HOUR_MS } from '../../base/time/durations.ts'
-import { duration, flag, list, path, quoted, type Readers, withoutBrackets, zonesOrOff } from './parsers.ts'
+import { spamPoints } from './content-check.ts'
+import {
+  dnsName,
+  duration,
+  flag,
+  list,
+  path,
+  quoted,
+  type Readers,
+  zonesOrOff,
+} from './parsers.ts'
 import { DEFAULT_RETRY_SCHEDULE_MS } from './sending.ts'
 
 /** Checks of files that settings name; each throws the fault. Without one the file is not checked. */
@@ -10,7 +20,8 @@ export interface ConfigChecks {
 
 export type ReceivingConfig = ReturnType<typeof readReceiving>
 
-export function readReceiving({ setting, optional }: Readers, checks: ConfigChecks) {
+export function readReceiving(readers: Readers, checks: ConfigChecks) {
+  const { setting, optional } = readers
   return {
     /** Waits after failed POSTs of received mail. */
     inboundScheduleMs: setting('INBOUND_SCHEDULE', list(duration), () => DEFAULT_RETRY_SCHEDULE_MS),
@@ -18,14 +29,14 @@ export function readReceiving({ setting, optional }: Readers, checks: ConfigChec
     greylist: setting('GREYLIST', flag, () => false),
     /** Domains that ask for them get reports about the TLS of mail to them. */
     tlsReports: setting('TLS_REPORTS', flag, () => true),
+    /** Who sends DMARC reports to the domains of authors; null: nobody. */
+    dmarcReports: dmarcReports(readers),
     /** The operator's test mailboxes (tools/placement/seeds.ts); null: none. */
     placementSeedsFile: optional('PLACEMENT_SEEDS', path),
     /** A copy that a test mailbox does not have after this time is missing. */
     placementWaitMs: setting('PLACEMENT_WAIT', duration, () => HOUR_MS),
     /** Validation asks receiving servers. Many networks forbid outgoing connections to port 25, and receivers dislike being asked. */
     validationSmtpProbe: setting('VALIDATION_SMTP_PROBE', flag, () => false),
-    /** Scores received mail; null: the service's own checks do. */
-    spamScorer: optional('SPAM_SCORER', spamScorer),
     /** With the own checks: points from which mail is spam. */
     spamThreshold: setting('SPAM_THRESHOLD', spamPoints, () => 5),
     /** With the own checks: DNS blocklists that clients are looked up in. */
@@ -41,24 +52,24 @@ export function readReceiving({ setting, optional }: Readers, checks: ConfigChec
   }
 }
 
-const SPAM_PORTS = { 'rspamd:': 11_333, 'spamd:': 783 } as const
-
-function spamScorer(text: string): { kind: 'rspamd' | 'spamd'; host: string; port: number } {
-  const url = URL.parse(text)
-  const isKnown = url?.protocol === 'rspamd:' || url?.protocol === 'spamd:'
-  if (!url || !isKnown || !url.hostname || url.username || !['', '/'].includes(url.pathname))
-    throw new Error(`${quoted(text)} is not rspamd://host:port or spamd://host:port`)
-  const protocol = url.protocol as keyof typeof SPAM_PORTS
-  return {
-    kind: protocol === 'rspamd:' ? 'rspamd' : 'spamd',
-    host: withoutBrackets(url.hostname),
-    port: Number(url.port || SPAM_PORTS[protocol]),
-  }
+/** Reports name who sends them, so both are the operator's to say (decision 202). */
+function dmarcReports({ optional, faults }: Readers): { organization: string; from: string } | null {
+  const organization = optional('DMARC_REPORTS_ORGANIZATION', organizationName)
+  const from = optional('DMARC_REPORTS_FROM', reportSender)
+  if (organization !== null && from !== null) return { organization, from }
+  if (organization !== from)
+    faults.push('SENDWRIGHT_DMARC_REPORTS_ORGANIZATION and SENDWRIGHT_DMARC_REPORTS_FROM need each other')
+  return null
 }
 
-function spamPoints(text: string): number {
-  const points = Number(text)
-  if (!/^\d+(?:\.\d+)?$/.test(text) || points <= 0 || points > 1_000)
-    throw new Error(`${quoted(text)} is not a number of points up to 1000`)
-  return points
+function organizationName(text: string): string {
+  if (text.length > 100 || /\p{Cc}/u.test(text))
+    throw new Error('is longer than 100 characters, or not one line')
+  return text
+}
+
+function reportSender(text: string): string {
+  const [, local, domain = ''] = /^([a-z0-9._+-]{1,64})@([^@]+)$/i.exec(text) ?? []
+  if (local === undefined) throw new Error(`${quoted(text)} is not a mail address`)
+  return `${local}@${dnsName(domain)}`
 }

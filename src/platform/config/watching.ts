@@ -23,6 +23,14 @@ import {
 const DEFAULT_WEBHOOK_SCHEDULE_MS = [5, 10, 15, 60, 120, 240].map((minutes) => minutes * MINUTE_MS)
 /** The blocklists that large receivers use. */
 const DEFAULT_DNSBL_ZONES = ['zen.spamhaus.org', 'bl.spamcop.net']
+/** Those that answer anybody, for low volume, without registration: watching/blocklists/lists.ts. */
+const DEFAULT_WATCHED_ZONES = [
+  'bl.spamcop.net',
+  'psbl.surriel.com',
+  'dnsbl-1.uceprotect.net',
+  'dnsbl.dronebl.org',
+]
+const DEFAULT_WATCHED_DOMAIN_ZONES = ['multi.surbl.org', 'multi.uribl.com']
 const LOG_LEVELS: readonly string[] = ['trace', 'debug', 'info', 'warn', 'error', 'silent']
 
 export type WatchingConfig = ReturnType<typeof readWatching>
@@ -36,10 +44,10 @@ export function readWatching(readers: Readers) {
     logLevel: setting('LOG_LEVEL', oneOf(LOG_LEVELS), () => 'info'),
     /** Blocklists that `doctor` queries for the sending addresses. */
     dnsblZones: setting('DNSBL_ZONES', zonesOrOff, () => DEFAULT_DNSBL_ZONES),
-    /** Blocklists that are queried every hour, for alerts; public ones refuse public resolvers. */
-    alertDnsblZones: setting('ALERT_DNSBL_ZONES', zonesOrOff, () => []),
-    /** Blocklists of domains that are queried every hour, for alerts. */
-    alertDomainZones: setting('ALERT_DOMAIN_ZONES', zonesOrOff, () => []),
+    /** Blocklists in which sending addresses are watched (watching/blocklists). */
+    alertDnsblZones: setting('ALERT_DNSBL_ZONES', zonesOrOff, () => DEFAULT_WATCHED_ZONES),
+    /** Blocklists in which sending domains are watched. */
+    alertDomainZones: setting('ALERT_DOMAIN_ZONES', zonesOrOff, () => DEFAULT_WATCHED_DOMAIN_ZONES),
     /** Messages that a rate must be of for an alert to judge it. */
     alertMinVolume: setting('ALERT_MIN_VOLUME', wholeNumber(1, 1_000_000, 'messages'), () => 50),
     /** Slack's Web API, which notices to channels of a workspace go to. */

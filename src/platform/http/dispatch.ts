@@ -99,6 +99,7 @@ export function createDispatch(parts: DispatchParts): Dispatch {
       if (tracing !== undefined && caller !== null) traceRequest(tracing, spec, exchange, caller, clock)
       const finding = spec.beforeBody?.({ path, caller })
       const found = isPending(finding) ? await finding : finding
+      spec.clientLimit?.take(remote.address(exchange.arrival))
       const taking = caller === null ? undefined : takeFromLimit(limiter, caller, spec, exchange)
       if (isPending(taking)) await taking
       const limit = spec.bodyLimit ?? (caller === null ? PUBLIC_BODY_LIMIT : DEFAULT_BODY_LIMIT)
@@ -109,6 +110,7 @@ export function createDispatch(parts: DispatchParts): Dispatch {
             limit,
             spool: acceptsFiles(spec) ? spool : null,
             multipartOnly: spec.multipartOnly === true,
+            bytesOf: spec.bytesOf,
             packed: caller !== null,
             digest: headers['idempotency-key'] !== undefined,
           })
@@ -132,6 +134,7 @@ export function createDispatch(parts: DispatchParts): Dispatch {
         exchange.setHeader(ignoredName, ignored.join(', '))
       }
       const context = new RequestContext(spec, params, caller, found, ignored, exchange, contextParts)
+      if (body.bytes !== undefined) context.bytes = body.bytes
       const result = await handle(context, spec, exchange)
       if (uploads !== null) await uploads.discardUnkept()
       uploads = null
@@ -194,7 +197,8 @@ async function memoryFor(
 }
 
 const NO_FIELDS = new Fields()
-const NO_CONTENT = { fields: NO_FIELDS, document: undefined, uploads: null }
+const NO_CONTENT = { fields: NO_FIELDS, document: undefined, uploads: null, bytes: undefined }
+const NO_BYTES = Buffer.alloc(0)
 /** Most calls that read one thing have none. */
 const NO_PARAMS = new Params({ query: NO_FIELDS, body: NO_FIELDS })
 
@@ -263,6 +267,7 @@ class RequestContext implements Context<string, Caller | null> {
   readonly remoteAddress: string
   readonly method: string
   readonly headers: IncomingHttpHeaders
+  bytes: Buffer = NO_BYTES
   idempotency?: IdempotencyRecord
   readonly #spec: Operation
   readonly #exchange: Exchange

@@ -241,6 +241,10 @@ function describeBody(spec: Operation): JsonSchema | undefined {
     const description = descriptionOf(spec.body)
     return { description, required: true, content: { 'application/json': { schema } } }
   }
+  if (spec.bytesOf !== undefined) {
+    const types = spec.bytesOf.map((type) => [type, { schema: { type: 'string', format: 'binary' } }])
+    return { required: true, content: Object.fromEntries(types) }
+  }
   const fields = spec.params.filter((param) => placeOf(param, spec) === 'form')
   if (fields.length === 0) return undefined
   const required = fields.filter((param) => param.required === true).map((param) => param.name)
@@ -319,6 +323,7 @@ export const TAGS: Readonly<Record<string, string>> = {
   Metrics: 'Figures by dimensions and time.',
   Queue: 'Deliveries that wait, and the mail servers that they wait for.',
   'Rate limits': 'How many calls and messages a second are taken.',
+  Standing: 'Accounts and domains that are stopped for what they send, daily budgets and spam traps.',
   Relays: 'Servers that take mail for others, and the rules that choose them.',
   Routes: 'What happens to received mail.',
   Sandbox: 'Who receives mail of a sandbox domain.',

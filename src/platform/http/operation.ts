@@ -19,6 +19,7 @@ import { BadRequest } from '../../base/process/errors.ts'
 import type { JsonSchema, Of, Shape } from '../../base/shape.ts'
 import { isPlainObject } from '../../base/values.ts'
 import type { Reply } from './answer/reply.ts'
+import type { ClientLimit } from './limits/client-limit.ts'
 import type { IdempotencyRecord } from './limits/idempotency.ts'
 import type { LimitName } from './limits/rate-limit.ts'
 import { type BodyLimit, PUBLIC_BODY_LIMIT } from './request/body.ts'
@@ -52,6 +53,8 @@ export interface Context<Name extends string, C, Found = unknown, I = unknown, B
   input(): I
   /** The JSON body, checked against its shape. @throws BadRequest `Missing mandatory parameter: ...` or `Invalid parameter: ...` */
   document(): B
+  /** The body of an operation with `bytesOf`; empty without one. */
+  readonly bytes: Buffer
   /** Percent-decoded once; a literal `+` is a plus sign. Never empty. */
   path: Readonly<Record<Name, string>>
   /** Null only where `auth` is `public`. */
@@ -111,6 +114,10 @@ interface OperationDoc<
   /** For operations that take one JSON document. */
   body?: Shape<B>
   multipartOnly?: boolean
+  /** Media types of a body that the handler takes as bytes, as they came; any other is refused. */
+  bytesOf?: readonly string[]
+  /** Of public operations: counts a call before its body is read. */
+  clientLimit?: ClientLimit
   /** Bodies that the service later posts to URLs that this registers, by a name that is unique in the description. */
   webhooks?: Readonly<Record<string, Shape<unknown>>>
   /** The handler commits the answer to a repeated POST with what it creates (`Context.idempotency`). */

@@ -15,6 +15,9 @@ type WithDefaults<Row, Names extends keyof Row> = {
 export interface AccountChangeRow {
   account_id: string; changed_at: number; due_at: number; attempts: number
 }
+export interface AccountDayRow {
+  name: string; day_at: number; used: number
+}
 export interface AccountRateLimitRow {
   account_id: string; name: string; count: number
 }
@@ -76,6 +79,20 @@ export interface AuditRow {
   detail_json: string; created_at: number; request_id: string | null; parent_account_id: string | null
   status: number | null; user_id: string | null
 }
+export interface BlocklistCheckRow {
+  list: string; subject: string; checked_at: number | null; next_at: number; listed_since: number | null
+  listed_at: number | null; code: string; misses: number
+}
+export interface BlocklistEventRow {
+  id: string; account_id: string; kind: 'ip' | 'domain'; subject: string; list: string
+  event: 'listed' | 'delisted'; created_at: number
+}
+export interface BlocklistStateRow {
+  list: string; kind: 'ipv4' | 'ipv6' | 'domain'; fault: string; checked_at: number
+}
+export interface BlocklistUserRow {
+  list: string; site: string; provider: string; seen_at: number
+}
 export interface CallerAddressRow {
   account_id: string; address: string; description: string; created_at: number
 }
@@ -89,6 +106,13 @@ export interface ClassifiedFailureRow {
   id: number; account_id: string; domain_name: string; recipient_domain: string; provider: string
   sending_ip: string | null; tags_json: string | null; rule_id: string; entity: string; category: string
   severity: 'PERMANENT' | 'TEMPORARY'; critical: Flag; sample: string; failed_at: number
+}
+export interface ContentCheckRow {
+  account_id: string; hour: number; domain_name: string; checked: number; bad: number
+}
+export interface ContentHoldRow {
+  message_pk: string; digest: string; account_id: string; domain_name: string; reason: string; held_at: number
+  decision: string | null; decided_at: number | null
 }
 export interface CountedBounceRow {
   event_id: string; domain_id: string; address: string; severity: 'hard' | 'soft'; bounced_at: number
@@ -124,6 +148,15 @@ export interface DkimKeyRow {
   private_key_sealed: Uint8Array; public_record: string; active: Flag; created_at: number
   next_selector: string | null; check_json: string | null; activates: Flag; managed: Flag
 }
+export interface DmarcPolicyRow {
+  day: string; domain: string; root: string; record: string
+}
+export interface DmarcReportRow {
+  day: string; domain: string; uri: string; id: string; created_at: number
+}
+export interface DmarcResultRow {
+  day: string; domain: string; row_hash: string; row_json: string; messages: number
+}
 export interface DomainDeletionRow {
   domain_id: string; name: string; domain_json: string; due_at: number; attempts: number; account_id: string
 }
@@ -153,7 +186,7 @@ export interface DomainRow {
   message_ttl_seconds: number; archive_to: string | null; mailfrom_host: string; dkim_authority: string
   created_at: number; signing_authority: string | null; dkim_unverified: Flag; verified: Flag
   tracking_valid: Flag; sending_ips_json: string | null; sending_pool_id: string | null
-  dynamic_pool_id: string | null; return_path_valid: Flag
+  dynamic_pool_id: string | null; return_path_valid: Flag; cfbl_address: Flag; feedback_id: Flag
 }
 export interface DynamicPoolDomainRow {
   domain_id: string; account_id: string; owner_id: string; name: string; band: string; registered_at: number
@@ -268,7 +301,7 @@ export interface InstallationRow {
 }
 export interface IpBlockRow {
   ip: string; site: string; provider: string; reply: string; since_at: number; until_at: number
-  pause_ms: number; times: number; cleared_at: number | null
+  pause_ms: number; times: number; cleared_at: number | null; listed_by: string | null
 }
 export interface IpChangeRow {
   id: number; version: number
@@ -344,6 +377,13 @@ export interface MessageRow {
   id: string; account_id: string; domain_id: string; domain_name: string; message_id: string
   summary_json: string; options_json: string; content_kind: string; content: Uint8Array | null
   content_blob: string | null; blobs_json: string; created_at: number
+}
+export interface MonitoredDomainRow {
+  account_id: string; name: string; is_removed: Flag; txt_record: string; verified_at: number | null
+  next_look_at: number | null; looked_until: number | null; created_at: number
+}
+export interface MonitoredIpRow {
+  account_id: string; ip: string; ip_pool: string; description: string; is_removed: Flag; created_at: number
 }
 export interface MtaStsPolicyRow {
   domain: string; policy_id: string; policy_text: string; expires_at: number
@@ -463,6 +503,22 @@ export interface SndsDayRow {
 export interface SnsTopicRow {
   arn: string; token: string; created_at: number; confirmed_at: number | null; subscription_at: number
 }
+export interface SpamTrapRow {
+  address: string; note: string; created_at: number
+}
+export interface StandingCountRow {
+  account_id: string; domain_name: string; hour_at: number; sent: number; bounced: number
+  unknown_users: number; complained: number; trapped: number; first_at: number
+}
+export interface StandingPolicyRow {
+  account_id: string; policy: string; limits_json: string | null; new_account_daily: number
+  updated_at: number
+}
+export interface StandingRow {
+  account_id: string; domain_name: string; state: string; code: string; reason: string; figures_json: string
+  per_minute: number | null; since_at: number; until_at: number | null; told_json: string; is_told: Flag
+  is_settled: Flag
+}
 export interface SuppressionImportRow {
   id: string; account_id: string; domain_id: string; kind: SuppressionKind; blob: string; rows_done: number
   rows_bad: number; attempts: number; lease_token: string | null; lease_owner: string | null
@@ -556,22 +612,25 @@ export interface WebhookChangeRow {
 }
 
 export interface Schema {
-  account_changes: AccountChangeRow; account_rate_limits: AccountRateLimitRow
+  account_changes: AccountChangeRow; account_days: AccountDayRow; account_rate_limits: AccountRateLimitRow
   account_settings: WithDefaults<AccountSettingsRow, 'webhooks_redact_pii' | 'ai_insights'>
   account_tags: AccountTagRow; account_webhooks: AccountWebhookRow
   accounts: WithDefaults<AccountRow, 'status' | 'features_json' | 'updated_at'>; acme_accounts: AcmeAccountRow
   acme_challenges: AcmeChallengeRow; alert_hits: AlertHitRow; alert_notices: AlertNoticeRow
   alert_settings: AlertSettingRow; alert_slack: AlertSlackRow; alerts: AlertRow; api_keys: ApiKeyRow
-  archive_outbox: ArchiveOutboxRow; audit: AuditRow; caller_addresses: CallerAddressRow
-  certificates: CertificateRow; classified_failures: WithDefaults<ClassifiedFailureRow, 'id'>
-  counted_bounces: CountedBounceRow; counted_visits: CountedVisitRow; credentials: CredentialRow
-  deliveries: DeliveryRow; delivery_overrides: DeliveryOverrideRow; delivery_reports: DeliveryReportRow
-  disabled_queues: DisabledQueueRow; dkim_keys: DkimKeyRow; domain_deletions: DomainDeletionRow
-  domain_dns: DomainDnsRow; domain_ips: DomainIpRow; domain_report_totals: DomainReportTotalRow
-  domain_reports: DomainReportRow; domain_webhooks: DomainWebhookRow; domains: DomainRow
-  dynamic_pool_domains: DynamicPoolDomainRow; dynamic_pool_history: DynamicPoolHistoryRow
-  dynamic_pool_members: DynamicPoolMemberRow; dynamic_pool_tasks: DynamicPoolTaskRow
-  dynamic_pools: DynamicPoolRow; event_followers: EventFollowerRow
+  archive_outbox: ArchiveOutboxRow; audit: AuditRow; blocklist_checks: BlocklistCheckRow
+  blocklist_events: BlocklistEventRow; blocklist_states: BlocklistStateRow; blocklist_users: BlocklistUserRow
+  caller_addresses: CallerAddressRow; certificates: CertificateRow
+  classified_failures: WithDefaults<ClassifiedFailureRow, 'id'>; content_checks: ContentCheckRow
+  content_holds: ContentHoldRow; counted_bounces: CountedBounceRow; counted_visits: CountedVisitRow
+  credentials: CredentialRow; deliveries: DeliveryRow; delivery_overrides: DeliveryOverrideRow
+  delivery_reports: DeliveryReportRow; disabled_queues: DisabledQueueRow; dkim_keys: DkimKeyRow
+  dmarc_policies: DmarcPolicyRow; dmarc_reports: DmarcReportRow; dmarc_results: DmarcResultRow
+  domain_deletions: DomainDeletionRow; domain_dns: DomainDnsRow; domain_ips: DomainIpRow
+  domain_report_totals: DomainReportTotalRow; domain_reports: DomainReportRow
+  domain_webhooks: DomainWebhookRow; domains: DomainRow; dynamic_pool_domains: DynamicPoolDomainRow
+  dynamic_pool_history: DynamicPoolHistoryRow; dynamic_pool_members: DynamicPoolMemberRow
+  dynamic_pool_tasks: DynamicPoolTaskRow; dynamic_pools: DynamicPoolRow; event_followers: EventFollowerRow
   event_index: WithDefaults<EventIndexRow, 'seq' | 'segment'>; event_index_place: EventIndexPlaceRow
   event_keys: WithDefaults<EventKeyRow, 'seq'>; event_segments: WithDefaults<EventSegmentRow, 'segment'>
   event_tag_keys: EventTagKeyRow; event_tags: EventTagRow; events: WithDefaults<EventRow, 'seq' | 'tx'>
@@ -584,7 +643,8 @@ export interface Schema {
   ip_pools: IpPoolRow; ip_tasks: IpTaskRow; ip_warmup_providers: IpWarmupProviderRow; ip_warmups: IpWarmupRow
   ips: IpRow; jobs: JobRow; list_expansions: ListExpansionRow; list_members: ListMemberRow
   list_uploads: ListUploadRow; lists: ListRow; login_links: LoginLinkRow; login_places: LoginPlaceRow
-  message_limits: MessageLimitRow; messages: MessageRow; mta_sts_policies: MtaStsPolicyRow; nodes: NodeRow
+  message_limits: MessageLimitRow; messages: MessageRow; monitored_domains: MonitoredDomainRow
+  monitored_ips: MonitoredIpRow; mta_sts_policies: MtaStsPolicyRow; nodes: NodeRow
   oidc_sign_ins: OidcSignInRow; outgoing_leases: OutgoingLeaseRow; outgoing_posts: OutgoingPostRow
   past_deliveries: PastDeliveryRow; past_messages: PastMessageRow; placement_seeds: PlacementSeedRow
   placement_tests: PlacementTestRow; public_keys: PublicKeyRow; recovery_codes: RecoveryCodeRow
@@ -593,7 +653,8 @@ export interface Schema {
   routes: RouteRow; sandbox_mails: SandboxMailRow; sandbox_recipients: SandboxRecipientRow
   seed_lists: SeedListRow; sender_security: SenderSecurityRow; sessions: SessionRow
   shared_ip_exclusions: SharedIpExclusionRow; size_samples: SizeSampleRow; snds_blocks: SndsBlockRow
-  snds_days: SndsDayRow; sns_topics: SnsTopicRow; suppression_imports: SuppressionImportRow
+  snds_days: SndsDayRow; sns_topics: SnsTopicRow; spam_traps: SpamTrapRow; standing_counts: StandingCountRow
+  standing_policies: StandingPolicyRow; standings: StandingRow; suppression_imports: SuppressionImportRow
   suppression_policies: SuppressionPolicyRow; suppressions: SuppressionRow; tags: TagRow
   template_versions: TemplateVersionRow; templates: TemplateRow; tls_reports: TlsReportRow
   tls_results: TlsResultRow; tracking_links: TrackingLinkRow; tracking_settings: TrackingSettingsRow

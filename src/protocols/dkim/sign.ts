@@ -52,6 +52,8 @@ const CLOSED_NAMES = [
  * (RFC 6376 §5.4.1).
  */
 const LIST_FIELDS = 'list-'
+/** Receivers heed these only if they are signed (RFC 9477 §3.1.4; Gmail). */
+const FEEDBACK_FIELDS: ReadonlySet<string> = new Set(['cfbl-address', 'cfbl-feedback-id', 'feedback-id'])
 
 /** Lines of the field stay within this where a fold is possible (RFC 5322 §2.1.1). */
 const LINE_LENGTH = 76
@@ -153,8 +155,10 @@ function select(headers: readonly string[]): Selection {
   }
   const names: string[] = []
   const fields: { place: number; name: string }[] = []
-  const ofList = [...places.keys()].filter((name) => name.startsWith(LIST_FIELDS))
-  for (const name of [...CLOSED_NAMES, ...ofList]) {
+  const others = [...places.keys()].filter(
+    (name) => name.startsWith(LIST_FIELDS) || FEEDBACK_FIELDS.has(name),
+  )
+  for (const name of [...CLOSED_NAMES, ...others]) {
     for (const place of places.get(name) ?? []) {
       names.push(name)
       fields.push({ place, name })

@@ -9,6 +9,8 @@ import {
   checkDmarc,
   checkMx,
   checkSpf,
+  type DmarcFacts,
+  type DmarcUse,
   type RecordCheck,
 } from './record-data.ts'
 import type { DnsAnswer } from './resolver.ts'
@@ -177,31 +179,71 @@ test('an MX record is valid at any preference, next to others', () => {
 const own = { fromDomain: 'example.org', dkimDomain: 'example.org', returnPathDomain: 'example.org' }
 const below = { fromDomain: 'example.org', dkimDomain: 'mg.example.org', returnPathDomain: 'mg.example.org' }
 const foreign = { fromDomain: 'example.org', dkimDomain: 'example.net', returnPathDomain: 'org' }
-const DMARC: [records: string[], use: typeof own, valid: boolean, sentence: RegExp][] = [
+const RELATED: DmarcFacts = { at: 'example.org', exists: true, isDkimRelated: true, isSpfRelated: true }
+const UNRELATED: DmarcFacts = { ...RELATED, isDkimRelated: false, isSpfRelated: false }
+const DMARC: [records: string[], use: DmarcUse, facts: DmarcFacts, valid: boolean, sentence: RegExp][] = [
   [
     ['v=DMARC1; p=reject; rua=mailto:d@example.org'],
     own,
+    RELATED,
     true,
     /policy is "reject"; DKIM and SPF aligned\.$/,
   ],
-  [['v=DMARC1; p=none'], below, true, /DKIM and SPF aligned\. Add rua/],
+  [['v=DMARC1; p=none'], below, RELATED, true, /DKIM and SPF aligned\. Add rua/],
   [
     ['v=DMARC1; p=none; rua=mailto:x; adkim=s'],
     below,
+    RELATED,
     true,
     /SPF aligned\. SPF breaks when mail is forwarded/,
   ],
-  [['v=DMARC1; p=quarantine; adkim=s; aspf=s'], below, false, /meets the policy "quarantine"/],
-  [['v=DMARC1; p=none'], foreign, false, /neither the signing domain example\.net nor the return path org/],
-  [['v=DMARC1; rua=mailto:x'], own, false, /has no policy/],
-  [['v=DMARC1; p=none', 'v=DMARC1; p=reject'], own, false, /Two DMARC records/],
-  [['v=DMARC10; p=none'], own, false, /has no DMARC record/],
-  [['p=none; v=DMARC1'], own, false, /has no DMARC record/],
+  [['v=DMARC1; p=quarantine; adkim=s; aspf=s'], below, RELATED, false, /meets the policy "quarantine"/],
+  [
+    ['v=DMARC1; p=none'],
+    foreign,
+    UNRELATED,
+    false,
+    /neither the signing domain example\.net nor the return path org/,
+  ],
+  [['v=DMARC1; p=none'], below, UNRELATED, false, /neither/],
+  [['v=DMARC1; p=none; adkim=s; aspf=s'], own, UNRELATED, true, /DKIM and SPF aligned/],
+  // Receivers act as by p=none where there is an address for reports (RFC 9989 §4.10.1).
+  [['v=DMARC1; rua=mailto:x'], own, RELATED, true, /policy is "none".* value of p= is missing or wrong/],
+  [['v=DMARC1'], own, RELATED, false, /has no policy: p=/],
+  [['v=DMARC1; p=none; sp=x'], own, RELATED, false, /has no policy: sp=/],
+  [['v=DMARC1; p=none; p=reject'], own, RELATED, false, /a tag twice/],
+  [
+    ['v=DMARC1; p=reject; t=y; rua=mailto:x'],
+    own,
+    RELATED,
+    true,
+    /policy is "quarantine".* under test \(t=y\)/,
+  ],
+  [['v=DMARC1; p=reject; pct=50; ri=1'], own, RELATED, true, /Remove pct=, ri=, which RFC 9989/],
+  [
+    ['v=DMARC1; p=reject; sp=quarantine; np=none; rua=mailto:x'],
+    own,
+    { ...RELATED, at: 'org' },
+    true,
+    /policy is "quarantine"; DKIM and SPF aligned\.$/,
+  ],
+  [
+    ['v=DMARC1; p=reject; sp=quarantine; np=none; rua=mailto:x'],
+    own,
+    { ...RELATED, at: 'org', exists: false },
+    true,
+    /policy is "none"/,
+  ],
+  [['v=DMARC1; p=none', 'v=DMARC1; p=reject'], own, RELATED, false, /Two DMARC records/],
+  [['v=DMARC10; p=none'], own, RELATED, false, /has no DMARC record/],
+  [['p=none; v=DMARC1'], own, RELATED, false, /has no DMARC record/],
 ]
 
 test('DMARC needs one record with a policy, and alignment', () => {
-  for (const [records, use, valid, sentence] of DMARC)
-    assertCheck(checkDmarc(txt(...records), use), valid, sentence)
+  for (const [records, use, facts, valid, sentence] of DMARC)
+    assertCheck(checkDmarc(txt(...records), use, facts), valid, sentence)
+  const unknown = checkDmarc(txt('v=DMARC1; p=none'), below, { ...UNRELATED, isDkimRelated: null })
+  assert.deepEqual([unknown.valid, unknown.answered], [false, false])
 })
 
 test('a failure of DNS says nothing about the record', () => {
@@ -212,7 +254,7 @@ test('a failure of DNS says nothing about the record', () => {
     checkCname(answerOf('example.org', 'CNAME', [], failed), 'a.example'),
     checkAddress(answerOf('example.org', 'A', [], failed), '192.0.2.1'),
     checkMx(answerOf('example.org', 'MX', [], failed), 'mx.example'),
-    checkDmarc(answerOf('example.org', 'TXT', [], failed), own),
+    checkDmarc(answerOf('example.org', 'TXT', [], failed), own, RELATED),
   ]
   for (const check of checks) {
     assert.deepEqual([check.valid, check.answered, check.found], [false, false, []])
@@ -233,7 +275,7 @@ test('no record text makes a check throw or grow without limit', () => {
       for (const check of [
         checkSpf(txt(...records), 'a.b'),
         checkDkim(txt(...records), 'k=rsa; p=AA'),
-        checkDmarc(txt(...records), own),
+        checkDmarc(txt(...records), own, RELATED),
       ])
         assert.equal(typeof check.sentence, 'string')
     }),

@@ -5,7 +5,8 @@
  * Every sentence names query, server and answer, so that it can be compared with `dig`.
  */
 import { parseIp } from '../../base/net/ip.ts'
-import { isWithin, normalizeName } from './names.ts'
+import { type DmarcRecord, isDmarcRecord, policyOf, readDmarc } from './dmarc.ts'
+import { normalizeName } from './names.ts'
 import { type DnsAnswer, isDefinite } from './resolver.ts'
 import { isSpfRecord, mergeSpf, parseSpf } from './spf.ts'
 
@@ -157,28 +158,49 @@ export interface DmarcUse {
   returnPathDomain: string
 }
 
+/** What a look-up beyond the record says (dmarc.ts). */
+export interface DmarcFacts {
+  /** Where the answer is from: the From domain, or one above it whose record applies. */
+  at: string
+  /** The From domain exists in DNS, which decides between `sp` and `np`. */
+  exists: boolean
+  /** Relaxed alignment: the same organizational domain as From; null: DNS gave no answer. */
+  isDkimRelated: boolean | null
+  isSpfRelated: boolean | null
+}
+
 /**
- * DMARC: one record with a policy, and at least one of DKIM and SPF aligned with the header From. Relaxed alignment
- * is decided without the public suffix list: a domain and its subdomains are aligned, siblings are reported as not
- * aligned. RFC 7489 §3.1, §6.3, §6.6.3.
+ * DMARC: one record with a policy, and at least one of DKIM and SPF aligned with the header From. RFC 9989 §4.4, §4.7,
+ * §4.10.1.
  */
-export function checkDmarc(answer: DnsAnswer<'TXT'>, use: DmarcUse): RecordCheck {
-  const records = answer.records.filter((text) => /^v\s*=\s*DMARC1\s*(?:;|$)/.test(text))
+export function checkDmarc(answer: DnsAnswer<'TXT'>, use: DmarcUse, facts: DmarcFacts): RecordCheck {
+  const records = answer.records.filter(isDmarcRecord)
   const fault = (sentence: string) => bad(answer, records, sentence)
   const wanted = 'v=DMARC1; p=none'
-  if (records.length === 0) return missing(answer, answer.records, 'DMARC record', `TXT record: ${wanted}`)
+  const [text] = records
+  if (text === undefined) return missing(answer, answer.records, 'DMARC record', `TXT record: ${wanted}`)
   if (records.length > 1)
     return fault(
       `${count(records.length)} DMARC records were found; receivers then use none of them. Leave one.`,
     )
-  const tags = parseTags(records[0] as string)
-  const policy = (tags.get('p') ?? '').toLowerCase()
-  if (!['none', 'quarantine', 'reject'].includes(policy))
+  const record = readDmarc(text)
+  if (record === null)
+    return fault('The DMARC record has a tag twice, or is too long; receivers then ignore it. Leave one.')
+  const policy = policyOf(use.fromDomain, { domain: facts.at, record }, facts.exists)
+  if (policy === null) {
+    const [tag = 'p'] = record.wrongTags
     return fault(
-      `The DMARC record has no policy: p= must be none, quarantine or reject. Change it to: ${wanted}`,
+      `The DMARC record has no policy: ${tag}= must be none, quarantine or reject. Change it to: ${wanted}`,
     )
-  const dkim = isAligned(use.dkimDomain, use.fromDomain, tags.get('adkim'))
-  const spf = isAligned(use.returnPathDomain, use.fromDomain, tags.get('aspf'))
+  }
+  const aligned = (domain: string, isStrict: boolean, isRelated: boolean | null) =>
+    normalizeName(domain) === normalizeName(use.fromDomain) || (!isStrict && isRelated)
+  const dkim = aligned(use.dkimDomain, record.isDkimStrict, facts.isDkimRelated)
+  const spf = aligned(use.returnPathDomain, record.isSpfStrict, facts.isSpfRelated)
+  if (!dkim && !spf && (dkim === null || spf === null)) {
+    const sentence = `DNS gave no answer about the domains above ${use.fromDomain}, so that its organization is unknown; try again later.`
+    return { ...fault(sentence), answered: false }
+  }
   if (!dkim && !spf) {
     const effect = policy === 'none' ? 'fails DMARC' : `fails DMARC and meets the policy "${policy}"`
     return fault(
@@ -187,18 +209,21 @@ export function checkDmarc(answer: DnsAnswer<'TXT'>, use: DmarcUse): RecordCheck
   }
   const by = dkim && spf ? 'DKIM and SPF' : dkim ? 'DKIM' : 'SPF'
   const weak = dkim ? '' : ' SPF breaks when mail is forwarded: align DKIM too.'
-  const watch = policy === 'none' && !tags.has('rua') ? ' Add rua=mailto:... to receive reports.' : ''
-  return good(answer, records, `The DMARC policy is "${policy}"; ${by} aligned.${weak}${watch}`)
+  return good(answer, records, `The DMARC policy is "${policy}"; ${by} aligned.${weak}${dmarcAdvice(record)}`)
 }
 
-/** `mode` 's' is strict; anything else relaxed. */
-function isAligned(domain: string, fromDomain: string, mode = 'r'): boolean {
-  const [left, right] = [normalizeName(domain), normalizeName(fromDomain)]
-  if (left === null || right === null) return false
-  if (left === right) return true
-  // The shorter one must not be a bare top-level domain.
-  const within = isWithin(left, right) ? right : isWithin(right, left) ? left : ''
-  return mode.toLowerCase() !== 's' && within.includes('.')
+/** What a valid record could say better; each sentence begins with a blank. */
+function dmarcAdvice({ policy, aggregateUris, isTesting, wrongTags, obsoleteTags }: DmarcRecord): string {
+  const tags = (names: readonly string[]) => names.map((name) => `${name}=`).join(', ')
+  return [
+    wrongTags.length > 0 &&
+      ` The value of ${tags(wrongTags)} is missing or wrong, so that receivers use the default.`,
+    isTesting && ' Its policy is under test (t=y): receivers apply one level less.',
+    obsoleteTags.length > 0 && ` Remove ${tags(obsoleteTags)}, which RFC 9989 no longer has.`,
+    policy === 'none' && aggregateUris.length === 0 && ' Add rua=mailto:... to receive reports.',
+  ]
+    .filter((sentence) => sentence !== false)
+    .join('')
 }
 
 /** "a=b; c = d" with all blanks inside values removed; the first of equal tags counts. RFC 6376 §3.2. */

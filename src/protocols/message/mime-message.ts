@@ -16,8 +16,17 @@ export interface LazyChunk {
    * that keep no piece; a large file read in fresh pieces costs its size in memory until they are collected.
    */
   openScratch?(): AsyncIterable<Uint8Array>
+  /** Where the bytes are now, for another thread to read them; absent: not in a file. */
+  file?(): FileRange
   /** The bytes from `start` to before `end`, which are read without those before them. */
   slice?(start: number, end: number): LazyChunk
+}
+
+/** Bytes `start` to before `end` of a file. */
+export interface FileRange {
+  path: string
+  start: number
+  end: number
 }
 
 export interface MimeMessage {

@@ -4,6 +4,7 @@
  * The header block ends, as Postfix has it, at the first empty line or at the first line that is no field;
  * that line is body.
  */
+import type { Chunk } from '../message/mime-message.ts'
 import { decodeWords } from './encoded-word.ts'
 import { HEADER_BYTES_MAX, isHeaderName } from './header.ts'
 
@@ -27,6 +28,9 @@ interface HeaderLimits {
 export const HEADER_LIMITS: HeaderLimits = { fields: 1_000, bytes: HEADER_BYTES_MAX }
 /** Limits of a message within those that is delivered: with signatures and the fields of lists and servers. */
 export const DELIVERED_HEADER_LIMITS: HeaderLimits = { fields: 1_100, bytes: HEADER_BYTES_MAX + 131_072 }
+
+/** More header than is accepted anywhere. */
+const HEAD_BYTES_MAX = DELIVERED_HEADER_LIMITS.bytes + 65_536
 
 const [TAB, LF, CR, SPACE] = [0x09, 0x0a, 0x0d, 0x20]
 
@@ -55,6 +59,20 @@ export function splitMessage(
     at = end
   }
   return { headers, bodyOffset: bytes.length }
+}
+
+/** The beginning of a message, including the first empty line, or as much as `splitMessage` may read of it. */
+export async function readHead(chunk: Chunk): Promise<Uint8Array> {
+  if (chunk instanceof Uint8Array) return chunk.subarray(0, HEAD_BYTES_MAX)
+  let head = Buffer.alloc(0)
+  for await (const bytes of chunk.open()) {
+    // The empty line may be split between two pieces.
+    const from = Math.max(0, head.length - 3)
+    head = Buffer.concat([head, bytes])
+    if (head.indexOf('\n\n', from) >= 0 || head.indexOf('\n\r\n', from) >= 0) break
+    if (head.length >= HEAD_BYTES_MAX) break
+  }
+  return head
 }
 
 /** The value of a raw field without its folds and surrounding blanks; encoded words stay. RFC 5322 §2.2.3. */

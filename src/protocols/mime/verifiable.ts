@@ -1,5 +1,5 @@
 /** Messages whose signatures would take a verifier too long to check. */
-import { type Chunk, readChunks } from '../message/mime-message.ts'
+import { type Chunk, scanChunks } from '../message/mime-message.ts'
 import type { RawHeader } from './split.ts'
 
 /**
@@ -50,7 +50,7 @@ async function lineFault(message: Chunk): Promise<string | null> {
   let isHeader = true
   let last = 0
   let isFirst = true
-  for await (const bytes of readChunks([message])) {
+  for await (const bytes of scanChunks([message])) {
     // `splitMessage` skips it, mailauth takes it for a field.
     if (isFirst && /^>?From /.test(Buffer.from(bytes.subarray(0, 6)).toString('latin1')))
       return 'it begins with an mbox line'

@@ -20,6 +20,8 @@ export interface BouncesArea extends Area {
   reports: Reports
   /** Whether a rule stands for a limit of the receiver's rate. */
   isRateLimit(ruleId: string): boolean
+  /** Whether a rule says that there is no such mailbox. */
+  isUnknownUser(ruleId: string): boolean
   recentRefusals(): ReturnType<typeof recentRefusals>
   /** Since a time in Unix milliseconds. */
   refusalsByProvider(since: number): ReturnType<typeof refusalsByProvider>
@@ -32,6 +34,8 @@ interface BouncesUses {
   isOwnHost(host: string): Promise<boolean>
 }
 
+/** The rule of mailboxes that were there once. */
+const CLOSED_MAILBOX = 'generic-disabled'
 const RETENTION_EVERY_MS = HOUR_MS
 
 /** @throws RuleFileError when the operator's file has faults */
@@ -51,6 +55,7 @@ export function bouncesArea(core: Core, { known, isOwnHost }: BouncesUses): Boun
     judge: createJudge(rules),
     reports,
     isRateLimit: (ruleId) => rules.byId.get(ruleId)?.category === 'RATELIMIT',
+    isUnknownUser: (ruleId) => ruleId !== CLOSED_MAILBOX && rules.byId.get(ruleId)?.category === 'BOUNCE',
     recentRefusals: () => recentRefusals(store, rules, clock.now()),
     refusalsByProvider: (since) => refusalsByProvider(store, rules, since),
     failureReasons: (query) => explainedReasons(store, rules, query),

@@ -27,7 +27,7 @@ import type { MailCheck } from '../routes/mail-check.ts'
 import type { AddressReader, ReceivedMail } from '../sessions/reception.ts'
 import { type Payload, readPayload } from './payload.ts'
 import { keepReport } from './store.ts'
-import { subjectOf, summaryOf } from './summary.ts'
+import { type ReportSummary, subjectOf, summaryOf } from './summary.ts'
 
 interface ReportAddressParts {
   store: Store
@@ -88,7 +88,7 @@ async function keep(
 ): Promise<string> {
   const now = clock.now()
   const summary = summaryOf(payload, subjectOf(payload, domain.name))
-  if (summary.beginAt < now - AGE_MAX_MS || summary.endAt > now + AHEAD_MAX_MS) return 'not of this time'
+  if (!isOfThisTime(summary, now)) return 'not of this time'
   const sender = senderOf(read)
   const { provenDomains } = await check({
     ...{ chunk: raw, headers: read.headers, remoteAddress, helo },
@@ -103,6 +103,9 @@ async function keep(
   return authenticated ? 'kept' : 'kept, not authenticated'
 }
 
+export const isOfThisTime = ({ beginAt, endAt }: ReportSummary, now: number): boolean =>
+  beginAt >= now - AGE_MAX_MS && endAt <= now + AHEAD_MAX_MS
+
 /** The registered domain of the report, if mail to that address may report about it. */
 async function domainOf(
   { domains }: ReportAddressParts,
@@ -110,8 +113,16 @@ async function domainOf(
   payload: Payload,
 ): Promise<Domain | null> {
   const subject = subjectOf(payload, at?.name ?? '')
+  return at === null ? domains.byName(subject) : reportedDomain(domains, at, subject)
+}
+
+/** The domain whose report it is when one about `subject` comes to `at`; null: another's. */
+export async function reportedDomain(
+  domains: DomainDirectory,
+  at: Domain,
+  subject: string,
+): Promise<Domain | null> {
   const named = await domains.byName(subject)
-  if (at === null) return named
   if (named !== null && named.accountId === at.accountId) return named
   if (named !== null && isProven(named)) return null
   // The policy of a domain above ours applies to ours.

@@ -5,6 +5,7 @@ import type { Core } from '../../core.ts'
 import { createJob } from '../../platform/jobs/job.ts'
 import { createMailCheck } from '../routes/mail-check.ts'
 import { reportAddresses } from './addresses.ts'
+import { postedReportRoute } from './posted.ts'
 import { reportRoutes } from './routes.ts'
 import { complaintStatements, removeOldReports, removeReportsOf } from './store.ts'
 
@@ -15,7 +16,10 @@ export function domainReportsArea(core: Core): Area {
   const hostname = config.hostname.toLowerCase()
   const check = createMailCheck({ ...core, hostname: config.hostname })
   return {
-    operations: reportRoutes({ store, domains, clock, baseUrl: config.publicUrl }),
+    operations: [
+      ...reportRoutes({ store, domains, clock, baseUrl: config.publicUrl }),
+      postedReportRoute({ store, domains, clock }),
+    ],
     jobs: [
       createJob({
         name: 'domain-report-retention',

@@ -44,6 +44,12 @@ export async function readPayload(mail: ReadMail): Promise<Payload> {
   throw failure ?? new NoReport('no part of the mail is a report')
 }
 
+/** Reads a report that came without a mail. @throws NoReport as `readPayload` */
+export async function readFile(bytes: Buffer): Promise<Payload> {
+  if (!isPacked(bytes) && !isText(bytes)) throw new NoReport('it is neither packed nor text')
+  return readReport(unpacked(bytes), { bytes: UNPACKED_BYTES_MAX })
+}
+
 /** Texts are explanations, unless they are files: some reporters call any attachment text. */
 const mayBeReport = ({ type, disposition, filename }: MimeLeaf) =>
   !TEXTS.has(type) || (type !== 'message/rfc822' && (disposition === 'attachment' || filename !== ''))

@@ -75,7 +75,7 @@ export function reportRoutes({ store, domains, clock, baseUrl }: ReportRoutePart
           to: formatRfc3339(new Date(filter.to)),
           totals: await totalsOf(store, domain.id, filter),
           items: items.map(itemOf),
-          ...adviceOf(domain.name),
+          ...adviceOf(domain.name, baseUrl),
           paging: pivotPaging({
             baseUrl,
             path: `/sendwright/v1/domains/${encodeURIComponent(domain.name)}/reports`,
@@ -102,11 +102,11 @@ function pageFor({ page: name, id: pivot }: Given): ReportPage {
   return pivot === undefined ? { name: 'first' } : { name, pivot }
 }
 
-const adviceOf = (name: string) => ({
+const adviceOf = (name: string, baseUrl: string) => ({
   addresses: { dmarc: `${DMARC_REPORTS_LOCAL}@${name}`, tls: `${TLS_REPORTS_LOCAL}@${name}` },
   records: [
     { name: `_dmarc.${name}`, type: 'TXT' as const, value: dmarcAdvice(name) },
-    { name: `_smtp._tls.${name}`, type: 'TXT' as const, value: tlsReportAdvice(name) },
+    { name: `_smtp._tls.${name}`, type: 'TXT' as const, value: tlsReportAdvice(name, baseUrl) },
   ],
 })
 

@@ -54,7 +54,9 @@ export type ReportItem = Of<typeof REPORT>
 const REPORT = named('DomainReport', 'What a receiver reports about a domain', {
   id: text('Identifier of the report'),
   type: oneOf('Type of report', TYPES),
-  sender: text('Domain of the header From of the report; of a complaint the provider'),
+  sender: text(
+    'Domain of the header From of the report; of a posted one the address of the client, of a complaint the provider',
+  ),
   authenticated: flag('SPF or DKIM proved the sender'),
   organization: text('Name of the receiver, as it says'),
   contact: text('Address of the receiver, as it says'),

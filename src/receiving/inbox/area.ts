@@ -20,7 +20,7 @@ interface InboxArea extends Area {
 const RETENTION_EVERY_MS = 600_000
 
 export async function inboxArea(core: Core): Promise<InboxArea> {
-  const { config, store, blobs, clock, random, log, sealer } = core
+  const { config, store, blobs, spool, clock, random, log, sealer } = core
   const mac = (data: Uint8Array) => sealer.mac('return-path', data)
   const reader = createMailReader()
   const inbox = createInbox({
@@ -36,7 +36,7 @@ export async function inboxArea(core: Core): Promise<InboxArea> {
     recipientOfDelivery(store, deliveryOfReturnPath(returnPath, mac))
   const capture =
     config.delivery.kind === 'capture'
-      ? await startCaptureListener({ receive: inbox.receive, faults, recipientOf, clock, log })
+      ? await startCaptureListener({ receive: inbox.receive, faults, recipientOf, spool, clock, log })
       : null
   return {
     capture,

@@ -1,9 +1,12 @@
 /** Verifies our own signatures on captured mail, with our own public keys instead of DNS. */
+import { Readable } from 'node:stream'
 import type { Of } from '../../base/shape.ts'
 import type { Store } from '../../platform/store/store.ts'
+import { type Chunk, readChunks } from '../../protocols/message/mime-message.ts'
 import {
   DELIVERED_HEADER_LIMITS,
   type RawHeader,
+  readHead,
   splitMessage,
   unfoldedValue,
 } from '../../protocols/mime/split.ts'
@@ -49,12 +52,15 @@ function tagOf(signature: string, name: string): string[] {
 }
 
 /** The result per DKIM signature; no signature: an empty list. */
-export async function verifyOwnSignatures(raw: Buffer, keys: PublicKeys): Promise<Authentication> {
-  const reason = await unverifiableReason(raw, splitMessage(raw, DELIVERED_HEADER_LIMITS).headers)
+export async function verifyOwnSignatures(raw: Chunk, keys: PublicKeys): Promise<Authentication> {
+  const reason = await unverifiableReason(
+    raw,
+    splitMessage(await readHead(raw), DELIVERED_HEADER_LIMITS).headers,
+  )
   if (reason !== null) return unverified(reason)
   // Loaded when it is first needed: with its libraries it takes 10 MB.
   const { dkimVerify } = await import('mailauth/lib/dkim/verify.js')
-  const { results } = await dkimVerify(raw, {
+  const { results } = await dkimVerify(Readable.from(readChunks([raw]), { objectMode: false }), {
     async resolver(name: string) {
       const record = Object.hasOwn(keys, name) ? keys[name] : undefined
       if (record === undefined) throw Object.assign(new Error(`no key at ${name}`), { code: 'ENOTFOUND' })

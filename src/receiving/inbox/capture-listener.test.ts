@@ -1,14 +1,21 @@
 /** The listener over real sockets; deliveries and the database are in faults.test.ts. */
 import assert from 'node:assert/strict'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import pino from 'pino'
 import { type Dialogue, openDialogue, plainLogin } from '../../../test/support/smtp-dialogue.ts'
+import { temporaryFolder } from '../../../test/support/stores.ts'
 import { systemClock } from '../../base/time/clock.ts'
+import { openBlobs } from '../../platform/store/blobs/blobs.ts'
+import { readChunk } from '../../protocols/message/mime-message.ts'
 import { type CapturedMail, type CaptureListener, startCaptureListener } from './capture-listener.ts'
 import type { FaultReply, FaultStage } from './faults.ts'
 
 interface Rig {
   listener: CaptureListener
+  /** Files of large mail that is not stored. */
+  spooled(): Promise<string[]>
   captured: CapturedMail[]
   faults: Map<FaultStage, FaultReply>
   /** Greeted, and logged in. */
@@ -18,10 +25,12 @@ interface Rig {
 async function startRig(t: TestContext, receive?: (mail: CapturedMail) => Promise<void>): Promise<Rig> {
   const captured: CapturedMail[] = []
   const faults: Rig['faults'] = new Map()
+  const folder = await temporaryFolder(t)
   const listener = await startCaptureListener({
     receive: receive ?? (async (mail) => void captured.push(mail)),
     faults: { list: async () => [], replace: async () => [], at: async (stage) => faults.get(stage) ?? null },
     recipientOf: async () => 'ann@example.org',
+    spool: await openBlobs(folder),
     clock: systemClock,
     log: pino({ level: 'silent' }),
   })
@@ -37,7 +46,7 @@ async function startRig(t: TestContext, receive?: (mail: CapturedMail) => Promis
     )
     return dialogue
   }
-  return { listener, captured, faults, client }
+  return { listener, spooled: () => readdir(join(folder, 'spool')), captured, faults, client }
 }
 
 const MAIL = 'MAIL FROM:<bounces@mg.example.com>'
@@ -78,26 +87,29 @@ test('mail is captured byte for byte: large, with a quoted local part, with 60 R
   assert.equal(await send(connection, `${received}Subject: a\r\n\r\n..dot`), '250 Captured')
   const large = `Subject: b\r\n\r\n${`${'x'.repeat(76)}\r\n`.repeat(10_000)}end`
   assert.equal(await send(connection, large, '"a b"@example.org'), '250 Captured')
+  const from = 'bounces@mg.example.com'
   assert.deepEqual(
-    captured.map(({ from, to, raw }) => ({ from, to, raw: raw.toString('latin1') })),
+    captured.map(({ from, to }) => ({ from, to })),
     [
-      {
-        from: 'bounces@mg.example.com',
-        to: ['ann@example.org'],
-        raw: `${received}Subject: a\r\n\r\n.dot\r\n`,
-      },
-      { from: 'bounces@mg.example.com', to: ['"a b"@example.org'], raw: `${large}\r\n` },
+      { from, to: ['ann@example.org'] },
+      { from, to: ['"a b"@example.org'] },
     ],
   )
+  const texts = captured.map(async ({ raw }) => (await readChunk(raw)).toString('latin1'))
+  assert.deepEqual(await Promise.all(texts), [`${received}Subject: a\r\n\r\n.dot\r\n`, `${large}\r\n`])
 })
 
-test('mail that cannot be stored is deferred, and the connection stays', async (t) => {
+test('mail that cannot be stored is deferred and leaves no file, and the connection stays', async (t) => {
   let broken = true
-  const { client } = await startRig(t, async () => {
+  const { client, spooled } = await startRig(t, async () => {
     if (broken) throw new Error('no database')
   })
   const connection = await client()
-  assert.equal(await send(connection, 'Subject: a\r\n'), '451 Cannot store the message now')
+  for (const size of [0, 10_000]) {
+    const content = `Subject: a\r\n\r\n${'line\r\n'.repeat(size)}`
+    assert.equal(await send(connection, content), '451 Cannot store the message now')
+  }
+  assert.deepEqual(await spooled(), [])
   broken = false
   assert.equal(await send(connection, 'Subject: a\r\n'), '250 Captured')
 })

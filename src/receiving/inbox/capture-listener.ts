@@ -8,7 +8,9 @@ import { randomBytes } from 'node:crypto'
 import type { Logger } from 'pino'
 import { createFaultLog } from '../../base/process/fault-log.ts'
 import type { Clock } from '../../base/time/clock.ts'
+import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
 import { equalSecrets } from '../../platform/store/secrets/sealing.ts'
+import type { Chunk } from '../../protocols/message/mime-message.ts'
 import { bareAddress } from '../../protocols/mime/address.ts'
 import { Refusal } from '../sessions/replies.ts'
 import type { MailTransaction, SessionParts } from '../sessions/session.ts'
@@ -18,7 +20,8 @@ import type { FaultReply, FaultStage, Faults } from './faults.ts'
 export interface CapturedMail {
   from: string
   to: string[]
-  raw: Buffer
+  /** Lazy above 64 KB: then it is in the spool. */
+  raw: Chunk
 }
 
 export interface CaptureListener {
@@ -34,6 +37,8 @@ interface CaptureParts {
   faults: Faults
   /** The recipient that a return path stands for. */
   recipientOf(returnPath: string): Promise<string | null>
+  /** For large mail. */
+  spool: Pick<BlobStore, 'spool'>
   clock: Clock
   log: Logger
 }
@@ -73,7 +78,7 @@ export async function startCaptureListener(parts: CaptureParts): Promise<Capture
 }
 
 function captureSession(parts: CaptureParts, password: string): SessionParts {
-  const { clock, log, recipientOf } = parts
+  const { clock, log, recipientOf, spool } = parts
   const login = { login: USER, accountId: '', domainId: '', changedAt: 0 }
   return {
     hostname: NAME,
@@ -97,8 +102,8 @@ function captureSession(parts: CaptureParts, password: string): SessionParts {
       await refuseByFault(parts, 'mail', recipients)
       return captureTransaction(parts, envelopeSender)
     },
+    blobs: spool,
     // The engine has reserved memory for what it delivers here (mail/deliver/connect/transport.ts).
-    blobs: null,
     largeBodies: null,
     clock,
     log,
@@ -118,8 +123,7 @@ function captureTransaction(parts: CaptureParts, from: string): MailTransaction 
     async finish(raw) {
       await refuseByFault(parts, 'dot', async () => to)
       try {
-        // Without `blobs` all content is in memory.
-        await parts.receive({ from, to, raw: raw as Buffer })
+        await parts.receive({ from, to, raw })
       } catch (error) {
         parts.log.error({ err: error }, 'cannot store captured mail')
         throw new Refusal('451 Cannot store the message now')

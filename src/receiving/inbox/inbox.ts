@@ -10,8 +10,8 @@ import type { IdPage } from '../../platform/http/request/paging.ts'
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
 import type { InboxRow, Schema } from '../../platform/store/schema.ts'
 import { insert, type Store } from '../../platform/store/store.ts'
-import type { Chunk } from '../../protocols/message/mime-message.ts'
-import { DELIVERED_HEADER_LIMITS, splitMessage } from '../../protocols/mime/split.ts'
+import { type Chunk, chunkSize } from '../../protocols/message/mime-message.ts'
+import { DELIVERED_HEADER_LIMITS, readHead, splitMessage } from '../../protocols/mime/split.ts'
 import { keysNamedBy } from './authentication.ts'
 import type { CapturedMail } from './capture-listener.ts'
 import type { MailReader } from './large-mail.ts'
@@ -69,8 +69,6 @@ interface InboxParts {
   reader: MailReader
 }
 
-/** Larger mails are blobs. */
-const RAW_IN_ROW_MAX_BYTES = 256 * 1024
 /** Deleted in one transaction: it blocks the writer for some milliseconds, and a full disk has room for little more. */
 const CLEAR_ROWS = 200
 /** The newest mail that is beyond so many bytes, counted from the newest one. */
@@ -90,10 +88,10 @@ export function createInbox(parts: InboxParts): Inbox {
     const owner = await parts.ownerOf(mail.from)
     // Mail that this service did not send cannot get here: only this process knows the listener's login.
     if (!owner) throw new Error('Captured mail names no delivery')
-    const fields = splitMessage(mail.raw, DELIVERED_HEADER_LIMITS).headers
+    const fields = splitMessage(await readHead(mail.raw), DELIVERED_HEADER_LIMITS).headers
     const header = (name: string) => fields.find((field) => field.name.toLowerCase() === name)?.value ?? ''
     const tagName = `${parts.headerPrefix}Tag`.toLowerCase()
-    const inRow = mail.raw.byteLength <= RAW_IN_ROW_MAX_BYTES
+    const { raw } = mail
     const row: InboxRow = {
       id: newId(clock.now()),
       account_id: owner.accountId,
@@ -110,10 +108,11 @@ export function createInbox(parts: InboxParts): Inbox {
       tags_json: JSON.stringify(
         fields.filter(({ name }) => name.toLowerCase() === tagName).map(({ value }) => value),
       ),
-      size_bytes: mail.raw.byteLength,
-      authentication_json: JSON.stringify(await reader.verify(mail.raw, await keysNamedBy(fields, store))),
-      raw: inRow ? mail.raw : null,
-      raw_blob: inRow ? null : await blobs.keep((await blobs.spool(once(mail.raw))).chunk),
+      size_bytes: chunkSize(raw),
+      authentication_json: JSON.stringify(await reader.verify(raw, await keysNamedBy(fields, store))),
+      ...(raw instanceof Uint8Array
+        ? { raw, raw_blob: null }
+        : { raw: null, raw_blob: await blobs.keep(raw) }),
       restricted: owner.restricted ? 1 : 0,
     }
     await store.commit([insert('inbox', row)])
@@ -264,8 +263,4 @@ async function bytesOf(chunk: Chunk): Promise<Buffer> {
   const read: Uint8Array[] = []
   for await (const bytes of chunk.open()) read.push(bytes)
   return Buffer.concat(read)
-}
-
-async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes
 }

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { createSideThread } from '../../base/flow/side-thread.ts'
 import { Unavailable } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
+import type { Chunk } from '../../protocols/message/mime-message.ts'
 import { type Authentication, type PublicKeys, unverified, verifyOwnSignatures } from './authentication.ts'
 import type { ReadingFunctions } from './reading-thread.ts'
 import type { CAPTURED_WHOLE } from './shapes.ts'
@@ -10,7 +11,7 @@ import { fileOf, type ShownFile, type ShownRow, viewOf } from './view.ts'
 
 export interface MailReader {
   /** As `verifyOwnSignatures`. */
-  verify(raw: Buffer, keys: PublicKeys): Promise<Authentication>
+  verify(raw: Chunk, keys: PublicKeys): Promise<Authentication>
   /** As `viewOf`: the object, or its JSON. `read` returns the bytes. */
   view(row: ShownRow, read: () => Promise<Buffer>): Promise<Of<typeof CAPTURED_WHOLE> | Uint8Array>
   /** As `fileOf`. */
@@ -25,10 +26,12 @@ export function createMailReader(): MailReader {
   const thread = createSideThread<ReadingFunctions>(join(import.meta.dirname, 'reading-thread.ts'))
   const isSmall = ({ size_bytes }: ShownRow) => size_bytes <= READ_HERE_MAX_BYTES
   return {
-    verify: (raw, keys) =>
-      raw.byteLength <= READ_HERE_MAX_BYTES
+    verify(raw, keys) {
+      const file = raw instanceof Uint8Array ? undefined : raw.file?.()
+      return file === undefined
         ? verifyOwnSignatures(raw, keys)
-        : thread.call('verify', () => [raw, keys]).catch(notVerified),
+        : thread.call('verify', () => [file, keys]).catch(notVerified)
+    },
     view: async (row, read) =>
       isSmall(row)
         ? viewOf(row, await read())

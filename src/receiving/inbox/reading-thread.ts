@@ -1,5 +1,7 @@
 /** The thread that reads large captured mail (large-mail.ts): parsing and verifying are linear in its bytes. */
 import { serve } from '../../base/flow/side-thread.ts'
+import { chunkOf } from '../../platform/store/blobs/blobs.ts'
+import type { FileRange } from '../../protocols/message/mime-message.ts'
 import { type Authentication, type PublicKeys, verifyOwnSignatures } from './authentication.ts'
 import { fileOf, type ShownFile, type ShownRow, viewOf } from './view.ts'
 
@@ -7,8 +9,11 @@ const functions = {
   view: async (row: ShownRow, raw: Uint8Array): Promise<Uint8Array> =>
     Buffer.from(JSON.stringify(await viewOf(row, raw))),
   file: (raw: Uint8Array, n: number): Promise<ShownFile | null> => fileOf(raw, n),
-  verify: ({ buffer, byteOffset, byteLength }: Uint8Array, keys: PublicKeys): Promise<Authentication> =>
-    verifyOwnSignatures(Buffer.from(buffer, byteOffset, byteLength), keys),
+  verify: ({ path, start, end }: FileRange, keys: PublicKeys): Promise<Authentication> =>
+    verifyOwnSignatures(
+      chunkOf(() => path, start, end),
+      keys,
+    ),
 }
 
 export type ReadingFunctions = typeof functions

@@ -3,13 +3,14 @@ import type { Area } from '../../area.ts'
 import type { Core } from '../../core.ts'
 import type { MessagesArea } from '../../mail/messages/area.ts'
 import type { PostQueue } from '../../platform/posts/post-queue.ts'
+import type { ContentCheckArea } from '../../sending/content-check/area.ts'
 import type { SigningKeys } from '../../sending/domains/keys/signing-keys.ts'
 import type { ListsArea } from '../../sending/lists/area.ts'
 import { createForwardedCopies } from './forward/forwarded-copies.ts'
 import { createRoutePosts } from './forward/posts.ts'
 import { createGreylist } from './greylist.ts'
 import { createListPosts } from './list-posts.ts'
-import { createMailCheck } from './mail-check.ts'
+import { createMailCheck, type FindingObserver } from './mail-check.ts'
 import { WorkTurns } from './match/pattern-work.ts'
 import { createRouteReception } from './reception.ts'
 import { routeRoutes } from './routes.ts'
@@ -22,9 +23,15 @@ interface RoutesUses {
   lists: Pick<ListsArea, 'store' | 'listDomains'>
   signingKeys: SigningKeys
   queue: PostQueue
+  scanners: ContentCheckArea['scanners']
+  /** Of mail that is checked here; undefined: nobody wants to know. */
+  observe: FindingObserver | undefined
 }
 
-export function routesArea(core: Core, { messages, lists, signingKeys, queue }: RoutesUses): Area {
+export function routesArea(
+  core: Core,
+  { messages, lists, signingKeys, queue, scanners, observe }: RoutesUses,
+): Area {
   const { config, store, sealer, clock, log, httpClient: client } = core
   const { hostname, headerPrefix, headerPrefixAliases, acceptUnrouted, storageUrl } = config
   const table = createRouteStore(store, sealer)
@@ -48,8 +55,9 @@ export function routesArea(core: Core, { messages, lists, signingKeys, queue }: 
       posts,
       signingKeys,
       received: messages.received,
-      check: createMailCheck({ resolver: core.resolver, hostname, clock, log }),
-      score: createSpamScorer(core),
+      check: createMailCheck({ resolver: core.resolver, hostname, clock, log, observe }),
+      score: createSpamScorer({ ...core, scanners }),
+      virus: scanners.virus,
       hostname,
       headerPrefix,
       headerPrefixAliases,

@@ -1,6 +1,6 @@
 /**
- * SPF, DKIM, ARC and DMARC of a received mail, by mailauth with the service's own resolver. Time, lookups and signatures are
- * bounded. A check that cannot be made is no reason to refuse the mail: its result says so.
+ * SPF, DKIM, ARC and DMARC (RFC 9989) of a received mail, by mailauth with the service's own resolver. Time, lookups and
+ * signatures are bounded. A check that cannot be made is no reason to refuse the mail: its result says so.
  */
 import { Readable } from 'node:stream'
 import { domainToASCII } from 'node:url'
@@ -13,7 +13,7 @@ import type { RawHeader } from '../../protocols/mime/split.ts'
 import { unverifiableReason } from '../../protocols/mime/verifiable.ts'
 import { rootDomainOf } from '../../sending/domains/names/domain-names.ts'
 
-interface CheckedMail {
+export interface CheckedMail {
   chunk: Chunk
   headers: readonly RawHeader[]
   /** Envelope sender. */
@@ -49,13 +49,17 @@ export interface AuthorCheck {
   isProven: boolean
   /** A look-up failed: another attempt may prove more. */
   isUnsure: boolean
-  /** What the domain asks receivers to do with mail that it has not sent (RFC 7489 §6.3); null: unknown. */
+  /** What the domain asks receivers to do with mail that it has not sent (RFC 9989 §4.7); null: unknown. */
   policy: 'none' | 'quarantine' | 'reject' | null
   /** A signature counts only if it is of exactly that domain, `adkim=s`. */
   isStrict: boolean
 }
 
 export type MailCheck = (mail: CheckedMail) => Promise<MailVerdict>
+
+/** Gets everything that was found of a mail, for reports to the domain of its author. */
+export type FindingObserver = (mail: CheckedMail, found: Finding) => void
+export type Finding = Pick<Result, 'spf' | 'dkim' | 'dmarc'>
 
 /** A client waits for the reply to its final dot for ten minutes (RFC 5321 §4.5.3.2.6). */
 const TIME_MAX_MS = 15_000
@@ -71,6 +75,7 @@ export function createMailCheck(parts: {
   hostname: string
   clock: Clock
   log: Logger
+  observe?: FindingObserver | undefined
 }): MailCheck {
   return async (mail) => {
     const reason = (await unverifiableReason(mail.chunk, mail.headers)) ?? tooManySignatures(mail.headers)
@@ -89,7 +94,11 @@ export function createMailCheck(parts: {
 }
 
 async function check(
-  { resolver, hostname }: { resolver: Pick<Resolver, 'query'>; hostname: string },
+  {
+    resolver,
+    hostname,
+    observe,
+  }: { resolver: Pick<Resolver, 'query'>; hostname: string; observe?: FindingObserver | undefined },
   mail: CheckedMail,
   signal: AbortSignal,
 ): Promise<MailVerdict> {
@@ -111,6 +120,7 @@ async function check(
       },
     }),
   })
+  observe?.(mail, result)
   const fields = result.headers.split(/\r\n(?![ \t])/)
   const results = fields.find((field) => /^Authentication-Results:/i.test(field))
   const signed = isSigned(mail.headers)
@@ -152,7 +162,8 @@ function authorOf({ dmarc, spf, dkim }: Result): AuthorCheck {
     found === 'pass' &&
     (dmarc.alignment.spf.result !== undefined ||
       (dmarc.alignment.dkim.result !== undefined && !dmarc.alignment.dkim.underSized)) &&
-    // The public suffix list, which alignment goes by, takes some hosts' tenants for one owner (decision 129).
+    // Alignment goes by the tree walk (RFC 9989 §4.10), which takes all tenants of a host with a record for one owner, as
+    // long as it has no psd=y. Here strangers must not prove an author (decision 129).
     passed.some(isOfAuthor)
   const withoutRecord =
     found === 'none' &&

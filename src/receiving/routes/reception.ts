@@ -22,12 +22,15 @@ import {
   type ReceivedPost,
   readMail,
 } from '../../mail/accept/received-mail.ts'
-import type { MessageRecord } from '../../mail/record/record.ts'
+import { isFile, type MessageRecord } from '../../mail/record/record.ts'
 import type { AccountDirectory } from '../../people/accounts/account-directory.ts'
 import { StaleWrite } from '../../platform/store/store.ts'
+import { type Chunk, scanChunks } from '../../protocols/message/mime-message.ts'
 import { addressKey, bareAddress, type Mailbox } from '../../protocols/mime/address.ts'
 import { MimeSyntaxError } from '../../protocols/mime/split.ts'
-import type { Domain } from '../../sending/domains/domain.ts'
+import type { SpamScore } from '../../protocols/scanners/spam-score.ts'
+import type { AskVirus } from '../../sending/content-check/scanners.ts'
+import { type Domain, refusesMail } from '../../sending/domains/domain.ts'
 import type { SigningKeys } from '../../sending/domains/keys/signing-keys.ts'
 import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
 import { ownerOf } from '../../sending/domains/names/name-owner.ts'
@@ -51,7 +54,6 @@ import { firstRouteFor, recipientCost } from './match/evaluate.ts'
 import { PatternWork, TooMuchWork, type WorkTurns } from './match/pattern-work.ts'
 import { type Plan, type PlanParts, planFor } from './match/plan.ts'
 import type { SpamScorer } from './spam/scoring.ts'
-import type { SpamScore } from './spam/spam-score.ts'
 import type { KnownRoutes } from './store.ts'
 
 interface RouteReceptionParts extends Pick<PlanParts, 'posts' | 'recorder'> {
@@ -62,6 +64,8 @@ interface RouteReceptionParts extends Pick<PlanParts, 'posts' | 'recorder'> {
   received: ReceivedMailStore
   check: MailCheck
   score: SpamScorer
+  /** Null: none looks for viruses. */
+  virus: AskVirus | null
   clock: Clock
   log: Logger
   hostname: string
@@ -146,8 +150,7 @@ function tooCostly({ log }: RouteReceptionParts, { name, accountId }: Domain, er
 /** @throws Refusal while the domain or its account is disabled: the mail comes again */
 async function checkOpen({ accounts }: RouteReceptionParts, domain: Domain): Promise<void> {
   const account = await accounts.byId(domain.accountId)
-  if (domain.state === 'disabled' || account?.status !== 'open')
-    throw new Refusal('450 4.2.1 Recipient is disabled')
+  if (refusesMail(domain) || account?.status !== 'open') throw new Refusal('450 4.2.1 Recipient is disabled')
 }
 
 async function read({ raw }: WholeMail): Promise<ReadMail> {
@@ -203,8 +206,11 @@ async function receive(
     spam,
   }
   const headers = keptFields(mail.headers, facts, verdict)
+  const dropped = { domain, mail, headers, envelopeSender: sender, remoteAddress, recipients }
+  const virus = await virusIn(parts, raw, mail)
+  if (virus !== null) return drop(parts, dropped, 'Message contains a virus', virus)
   if (spam?.isSpam && domain.spamAction === 'block')
-    return dropSpam(parts, { domain, mail, headers, envelopeSender: sender, remoteAddress, recipients }, spam)
+    return drop(parts, dropped, 'Message is spam', `score ${Math.round(spam.score * 10) / 10}`)
   const plan = await planFor(parts, { routes, recipients, headers, trace, work }).catch((error: unknown) => {
     throw tooCostly(parts, domain, error)
   })
@@ -275,16 +281,27 @@ async function spamScoreOf(
   return score({ ...session, ...mail, recipients: recipients.map(bareAddress), received }, verdict)
 }
 
+/** The name of a virus in the files of the mail; null: none was found, or none looks for any. */
+async function virusIn(
+  { virus }: RouteReceptionParts,
+  raw: Chunk,
+  { leaves }: ReadMail,
+): Promise<string | null> {
+  if (virus === null || !leaves.some((leaf) => isFile(leaf, true))) return null
+  return (await virus(scanChunks([raw]), 'inbound'))?.name ?? null
+}
+
 /** The sender learns nothing; the account does, by an event (decision 85). */
-async function dropSpam(
+async function drop(
   { received, log }: RouteReceptionParts,
   message: Omit<DroppedMessage, 'recipients'> & { recipients: readonly Mailbox[] },
-  { score }: SpamScore,
+  reason: string,
+  description: string,
 ): Promise<'dropped'> {
   const { domain, remoteAddress } = message
   const recipients = message.recipients.map((mailbox) => ({ mailbox, routes: [] }))
-  await received.reject({ ...message, recipients }, 'Message is spam', `score ${Math.round(score * 10) / 10}`)
-  log.info({ domain: domain.name, remoteAddress, score }, 'received mail dropped as spam')
+  await received.reject({ ...message, recipients }, reason, description)
+  log.info({ domain: domain.name, remoteAddress, reason, description }, 'received mail dropped')
   return 'dropped'
 }
 

@@ -57,6 +57,7 @@ export async function domainsArea(
     maxMessageTtlSeconds: config.maxMessageTtlSeconds,
     graceMs: config.dkimGraceDays * DAY_MS,
     ownHosts: ownHostsOf(config),
+    publicUrl: config.publicUrl,
     addresses,
     httpClient,
     postmasterLogin,

@@ -9,8 +9,6 @@ import { createJob, type Job } from '../../platform/jobs/job.ts'
 import type { Store } from '../../platform/store/store.ts'
 import { untilStopped } from './dns/lookups.ts'
 import { type VerificationParts, verifyDomain } from './dns/verification.ts'
-import { domainOfRow, enabledState } from './domain.ts'
-import type { DomainDirectory } from './names/directory.ts'
 
 const LOOK_EVERY_MS = MINUTE_MS
 /** Read per query; the next batch is read when these are done. */
@@ -28,7 +26,6 @@ export function createDnsChecks(parts: VerificationParts & { log: Logger }): Job
     // Each process claims rows of its own.
     scope: 'claims',
     async work(signal) {
-      await endDisablements(store, domains, clock.now())
       for (let more = true; more && !signal.aborted; ) {
         const due = await dueDomains(store, clock.now())
         more = due.length === BATCH
@@ -70,19 +67,4 @@ function dueDomains(store: Store, now: number) {
     .orderBy('next_check_at')
     .limit(BATCH)
     .execute()
-}
-
-/** Stores what already applies: a disablement ends at its end time (domains.md rule 12). */
-async function endDisablements(store: Store, domains: DomainDirectory, now: number): Promise<void> {
-  const rows = await store.db.selectFrom('domains').selectAll().where('state', '=', 'disabled').execute()
-  for (const row of rows) {
-    if (domainOfRow(row, now).state === 'disabled') continue
-    await store.db
-      .updateTable('domains')
-      .set({ state: enabledState(row), disabled_json: null })
-      .where('id', '=', row.id)
-      .where('disabled_json', '=', row.disabled_json)
-      .execute()
-    domains.changed(row)
-  }
 }

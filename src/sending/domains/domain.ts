@@ -1,5 +1,5 @@
 import type { DomainRow } from '../../platform/store/schema.ts'
-import { type DomainFields, fieldsOfRow, INITIAL_ROW } from './fields.ts'
+import { type DomainFields, fieldsOfRow, INITIAL_ROW, STOPPED_CODE } from './fields.ts'
 
 /** A sending domain as the service uses it. */
 export interface Domain extends DomainFields {
@@ -18,6 +18,13 @@ export function domainOfRow(row: DomainRow, now: number): Domain {
     dkimAuthority: signingAuthority ?? dkimHost,
   }
 }
+
+/**
+ * Whether it takes no mail: an operator has disabled it. Mail of a domain that the service itself has stopped is accepted, and
+ * waits.
+ */
+export const refusesMail = ({ state, disabled }: Pick<Domain, 'state' | 'disabled'>): boolean =>
+  state === 'disabled' && disabled?.code !== STOPPED_CODE
 
 /** The state of a domain that is not disabled. */
 export function enabledState(row: Pick<DomainRow, 'type' | 'verified'>): 'active' | 'unverified' {

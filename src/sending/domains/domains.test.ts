@@ -69,6 +69,8 @@ test('a new domain lists its records and is unverified', async () => {
     spam_action: 'disabled',
     require_tls: false,
     skip_verification: false,
+    cfbl_address: false,
+    feedback_id: false,
     wildcard: false,
     use_automatic_sender_security: false,
     encrypt_incoming_message: false,

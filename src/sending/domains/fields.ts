@@ -31,6 +31,9 @@ export interface Disablement {
   until?: number
 }
 
+/** The code of a domain that the service itself has stopped for what it sends (standing.md). */
+export const STOPPED_CODE = 'reputation'
+
 type Column = keyof DomainRow
 type FlagColumn = { [C in Column]: DomainRow[C] extends Flag ? C : never }[Column]
 
@@ -163,6 +166,8 @@ export const FIELDS = {
   ),
   requireTls: toggle('require_tls', 'Deliver over TLS only'),
   skipVerification: toggle('skip_verification', 'Do not verify certificates'),
+  cfblAddress: toggle('cfbl_address', 'Bulk mail asks receivers for complaints by fbl@ (RFC 9477)'),
+  feedbackId: toggle('feedback_id', "Bulk mail has Gmail's Feedback-ID"),
   archiveTo: setting(
     column('archive_to', null),
     'http(s) URL that gets a copy of delivered mail; empty or absent: none',

@@ -21,6 +21,8 @@ import { domainView, explainedRecords, recordStates, recordViews, serviceFaults 
 export interface DomainRouteParts extends UpdateParts, VerificationParts, DeletionParts {
   limiter: Limiter
   ownRecords: Pick<OwnRecordLooks, 'last' | 'look'>
+  /** Of the service. */
+  publicUrl: string
   maxMessageTtlSeconds: number
   /** Starts the job that removes what belonged to a deleted domain. */
   wakeDeletion(): void
@@ -173,7 +175,8 @@ function ownRoutes(parts: DomainRouteParts): Operation[] {
       async handler({ path, caller }) {
         const domain = await ownDomain(parts.domains, caller, path.name)
         const dns = await readDnsState(parts.store, domain)
-        return textReply(zoneText(domain.name, recordStates(domain, dns, parts.targets), parts.targets))
+        const states = recordStates(domain, dns, parts.targets)
+        return textReply(zoneText(domain.name, states, parts.targets, parts.publicUrl))
       },
     }),
     operation({

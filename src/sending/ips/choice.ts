@@ -7,8 +7,9 @@
  * 2. Addresses that are switched off, of another machine, or of a family that the destination does not have are left out;
  *    so are IPv6 ones without a confirmed name, and those of the family that the provider's `prefer` does not name, if others
  *    are left.
- * 3. A delivery has a share of the set. An address on warm-up whose allowance is used, and one that the provider blocks,
- *    give their shares to the others. The shares of the others stay where they are.
+ * 3. A delivery has a share of the set. An address on warm-up whose allowance is used, one that the provider blocks, and one on
+ *    a blocklist that the provider uses give their shares to the others. The shares of the others stay where they are. Where
+ *    no other is open, one on a blocklist is used.
  */
 import type { Reach } from '../../mail/deliver/connect/routing.ts'
 import { type Address, type AddressBook, dedicatedTo, mayUse, poolFor, sharedFor } from './address-book.ts'
@@ -64,6 +65,8 @@ interface Conditions {
   isOpen(ip: string): boolean
   /** Whether this delivery may try if an address is open again. */
   mayProbe(ip: string): boolean
+  /** Whether an address that is not open is used rather than none: one on a blocklist. */
+  isLastResort(ip: string): boolean
 }
 
 /**
@@ -75,7 +78,7 @@ export function choose(
   set: readonly Address[],
   share: number,
   spread: number,
-  { reaches, hasRoom, isOpen, mayProbe }: Conditions,
+  { reaches, hasRoom, isOpen, mayProbe, isLastResort }: Conditions,
   mayChoose: (address: Address) => boolean = isUsable,
 ): Address | null {
   const usable = bestOf(set, reaches, mayChoose)
@@ -87,7 +90,9 @@ export function choose(
   const warm = open.filter(({ isWarming }) => !isWarming)
   const others = warm.length > 0 ? warm : open.filter(({ ip }) => hasRoom(ip))
   const other = others[spread % others.length]
-  return other ?? (isFirstOpen ? first : (open[spread % open.length] ?? first))
+  if (other !== undefined || isFirstOpen) return other ?? first
+  const resorts = open.length > 0 ? open : usable.filter(({ ip }) => isLastResort(ip))
+  return resorts[spread % resorts.length] ?? first
 }
 
 /** Those that reach the destination: confirmed ones before doubtful ones, then those of the preferred family; only the best kind. */

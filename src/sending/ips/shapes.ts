@@ -200,14 +200,14 @@ export const WARMUP_PROGRESS = named('IpWarmupProgress', 'A warm-up in all, and 
 export const BLOCK = named('IpBlock', 'A provider that refuses mail from an address', {
   site: text('The destination, as in the names of lanes'),
   provider: text('Name of the provider'),
-  state: oneOf('`closed` until the time of `until`; then `probing`: single messages find out', [
-    'closed',
-    'probing',
-  ]),
-  reply: text('The reply that closed it'),
+  state: oneOf(
+    '`closed` until the time of `until`; then `probing`: single messages find out; `listed`: a blocklist that the provider uses has it, and it is left while others of the set are open',
+    ['closed', 'probing', 'listed'],
+  ),
+  reply: text('The reply that closed it, or the lists'),
   times: integer('Pauses in a row'),
-  since: rfc3339('When it was closed first'),
-  until: rfc3339('End of the pause'),
+  since: rfc3339('When it was closed first, or listed'),
+  until: rfc3339('End of the pause; of a listing, unless the lists confirm it'),
 })
 
 export const INSTALLED_ADDRESS = named(

@@ -53,7 +53,7 @@ interface Settings {
   room?: readonly string[]
   diverted?: string[]
   /** What the provider does with an address; default: it takes its mail. */
-  blocked?: Readonly<Record<string, 'closed' | 'probing'>>
+  blocked?: Readonly<Record<string, 'closed' | 'probing' | 'listed'>>
   /** Addresses whose probe is in progress. */
   probed?: readonly string[]
 }
@@ -353,6 +353,34 @@ test('a blocked address gives its share to the others of the set, which keep the
   assert.equal(ipOf(sourcesOf(cold, { blocked: both, room: ['192.0.2.4'] }), '#0'), IPS[3], 'with room')
   const all = { ...both, '192.0.2.3': 'closed', '192.0.2.4': 'closed' } as const
   assert.deepEqual(shares(sourcesOf(book, { blocked: all })), IPS, 'nobody takes over: the mail waits there')
+})
+
+test('an address on a blocklist of the provider is left while another of the set is open, and is used where it is the last', () => {
+  const IPS = ['192.0.2.1', '192.0.2.2', '192.0.2.3']
+  const book = bookOf(IPS.map((ip) => ipRow(ip)))
+  const shares = (blocked: NonNullable<Settings['blocked']>) =>
+    ['#0', '#1', '#2'].map((key) => ipOf(sourcesOf(book, { blocked }), key))
+  const [one, two, three] = shares({ '192.0.2.2': 'listed' })
+  assert.deepEqual([one, three], [IPS[0], IPS[2]])
+  assert.ok(two === IPS[0] || two === IPS[2])
+  const listed = { '192.0.2.1': 'listed', '192.0.2.2': 'listed' } as const
+  assert.deepEqual(shares(listed), [IPS[2], IPS[2], IPS[2]])
+  assert.deepEqual(
+    shares({ ...listed, '192.0.2.3': 'closed' }).map((ip) => ip === IPS[2]),
+    [false, false, false],
+    'rather than one that the provider refuses',
+  )
+  const all = shares({ ...listed, '192.0.2.3': 'listed' })
+  assert.ok(
+    all.every((ip) => IPS.includes(String(ip))),
+    'mail does not wait',
+  )
+  assert.equal(
+    ipOf(sourcesOf(book, { blocked: listed }), 'ip:192.0.2.1'),
+    IPS[0],
+    'the one that was requested',
+  )
+  assert.equal(new Set(all).size > 1, true, 'it is spread')
 })
 
 test('IPv6 without a confirmed name is used only where nothing else of the set reaches the destination', () => {

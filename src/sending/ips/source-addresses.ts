@@ -107,6 +107,7 @@ export function createSources(parts: SourceParts): Sources {
       hasRoom,
       isOpen: (ip: string) => !isDown(ip) && (site === null || blocks.stateOf(ip, site) === 'open'),
       mayProbe: (ip: string) => !isDown(ip) && site !== null && blocks.mayProbe(ip, site),
+      isLastResort: (ip: string) => !isDown(ip) && site !== null && blocks.stateOf(ip, site) === 'listed',
     }
     const pick = (mayChoose: (address: Address) => boolean) =>
       choose(set, share ?? other, other, conditions, mayChoose)

@@ -1,9 +1,9 @@
 /** Relays: servers that take mail from us for others, and the rules that choose them. */
 import type { Area } from '../../area.ts'
 import type { Core } from '../../core.ts'
+import { createDayLimits } from '../../mail/deliver/attempt/day-limits.ts'
 import type { Overrides } from '../../mail/deliver/overrides/overrides.ts'
 import type { Blocks } from '../ips/blocks/blocks.ts'
-import { createDayLimits } from './day-limits.ts'
 import { createEngineRelays, type EngineRelays } from './engine-relays.ts'
 import { type KnownRelays, openRelays } from './known-relays.ts'
 import { createAccessTokens } from './oauth/access-tokens.ts'
@@ -36,7 +36,7 @@ interface RelaysUses {
 export async function relaysArea(core: Core, { blocks, overrides }: RelaysUses): Promise<RelaysArea> {
   const { store, config, clock, sealer, httpClient, leaseOwner, firstAccountId } = core
   const tokens = createAccessTokens({ ...core, client: httpClient, owner: leaseOwner })
-  const days = createDayLimits(store, clock)
+  const days = createDayLimits(store, clock, 'relay_days')
   const fixed = relayOfSetting(config.delivery, sealer)
   const known = await openRelays(store, fixed, () => Math.floor(clock.now()), days)
   const engineRelays = createEngineRelays({

@@ -9,6 +9,7 @@ import { type MaybePromise, whenKnown } from '../../base/flow/cache.ts'
 import { spread } from '../../base/flow/spread.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
+import { type DayLimits, startOfDay } from '../../mail/deliver/attempt/day-limits.ts'
 import {
   addressPart,
   RELAY_MARK,
@@ -26,7 +27,6 @@ import type { DomainDirectory } from '../domains/names/directory.ts'
 import type { Blocks } from '../ips/blocks/blocks.ts'
 import { requestedPool } from '../ips/source-addresses.ts'
 import { chosenOf, compileRules, type Facts, isDirect, levelsFor, type Rules, withoutAnd } from './choice.ts'
-import { type DayLimits, startOfDay } from './day-limits.ts'
 import type { KnownRelays, RelayBook } from './known-relays.ts'
 import type { AccessTokens } from './oauth/access-tokens.ts'
 import { DEFAULT_RELAY, openSecret, type Relay } from './relay.ts'

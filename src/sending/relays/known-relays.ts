@@ -3,9 +3,9 @@
  * a change, and every few seconds, so that no change is missed.
  */
 import { BadRequest, Conflict, NotFound } from '../../base/process/errors.ts'
+import type { DayLimits } from '../../mail/deliver/attempt/day-limits.ts'
 import { createJob } from '../../platform/jobs/job.ts'
 import type { Store } from '../../platform/store/store.ts'
-import type { DayLimits } from './day-limits.ts'
 import { DEFAULT_RELAY, type Relay, relayOfRow, rowOfRelay } from './relay.ts'
 import { DIRECT, type RelayRule } from './shapes.ts'
 

@@ -1,7 +1,8 @@
 /** What relays do now, for people, metrics and doctor: state of the breaker, pause, messages of the day. */
+
+import type { DayLimits } from '../../mail/deliver/attempt/day-limits.ts'
 import type { Overrides } from '../../mail/deliver/overrides/overrides.ts'
 import type { Blocks } from '../ips/blocks/blocks.ts'
-import type { DayLimits } from './day-limits.ts'
 import { ANY_ADDRESS, type EngineRelays, siteOfRelay } from './engine-relays.ts'
 import type { KnownRelays } from './known-relays.ts'
 import type { AccessTokens } from './oauth/access-tokens.ts'
@@ -25,7 +26,8 @@ const OPEN: RelayView['state'] = { word: 'open', why: null, since: null, until: 
 export function createRelayStates({ known, blocks, overrides, days, tokens, engineRelays }: StateParts) {
   function stateOf(site: string): RelayView['state'] {
     const block = blocks.find(ANY_ADDRESS, site)
-    if (block === null) return OPEN
+    // No blocklist has a relay's name.
+    if (block === null || block.state === 'listed') return OPEN
     const { state: word, reply: why, since_at, until_at, times } = block
     return { word, why, since: isoTime(since_at), until: isoTime(until_at), times }
   }

@@ -10,6 +10,7 @@ import type { Tracker } from '../../mail/compose/tracker.ts'
 import { createJob } from '../../platform/jobs/job.ts'
 import { bareAddress } from '../../protocols/mime/address.ts'
 import { createOutgoingScorer, type OutgoingScorer } from '../../receiving/routes/spam/outgoing-score.ts'
+import type { Scanners } from '../../sending/content-check/scanners.ts'
 import type { UsageLimits } from '../../watching/alerts/usage-limits.ts'
 import { createSeedLists } from './lists.ts'
 import { lookEveryMs, readMailboxes } from './reading.ts'
@@ -26,14 +27,15 @@ interface PlacementUses {
   accept: AcceptParts
   /** Stores nothing. */
   tracker: Tracker
+  scanners: Scanners
 }
 
 /** @throws SeedFileError when the operator's file has faults */
-export function placementArea(core: Core, { accept, tracker, usageLimits }: PlacementUses): Area {
+export function placementArea(core: Core, { accept, tracker, usageLimits, scanners }: PlacementUses): Area {
   const { config, store, clock, log, domains, firstAccountId } = core
   const seeds = loadSeeds(config.placementSeedsFile)
   if (seeds.all.length > 0) log.info({ seeds: seeds.all.length }, 'mailboxes for tests of inbox placement')
-  const scorer = createOutgoingScorer(core)
+  const scorer = createOutgoingScorer(scanners, config.hostname)
   const score = scorer && scoreOf({ ...accept, tracker }, scorer, clock)
   const lists = createSeedLists({ store, clock, host: config.hostname.toLowerCase() })
   const reading = createJob({

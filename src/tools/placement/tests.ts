@@ -19,7 +19,7 @@ import {
   type Mailbox,
   parseMailbox,
 } from '../../protocols/mime/address.ts'
-import type { SpamScore } from '../../receiving/routes/spam/spam-score.ts'
+import type { SpamScore } from '../../protocols/scanners/spam-score.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
 import type { UsageLimits } from '../../watching/alerts/usage-limits.ts'
 import { usageStatements } from '../../watching/metrics/usage.ts'

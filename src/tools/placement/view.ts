@@ -1,7 +1,7 @@
 /** Seed lists and results as the API shows them (validation.md section 6). */
 import { formatRfc3339 } from '../../base/time/dates.ts'
 import type { PlacementSeedRow, PlacementTestRow, SeedListRow } from '../../platform/store/schema.ts'
-import type { SpamScore } from '../../receiving/routes/spam/spam-score.ts'
+import type { SpamScore } from '../../protocols/scanners/spam-score.ts'
 import type { CopyFacts } from './received-copy.ts'
 import type { Seed, Seeds } from './seeds.ts'
 import type { Counts, ResultView, SeedListView, SeedResult, SeedView, Sharing } from './shapes.ts'

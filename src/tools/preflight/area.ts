@@ -17,13 +17,15 @@ import { type Context, operation } from '../../platform/http/operation.ts'
 import { mediaTypeOf, SENDING_BODY_LIMIT } from '../../platform/http/request/body.ts'
 import { fileParam, textParam } from '../../platform/http/request/inputs.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'
+import { shareOrganization } from '../../protocols/dns/dmarc.ts'
 import { messageSize } from '../../protocols/message/mime-message.ts'
 import { AddressSyntaxError, bareAddress, parseAddressList } from '../../protocols/mime/address.ts'
 import { createOutgoingScorer } from '../../receiving/routes/spam/outgoing-score.ts'
+import type { Scanners } from '../../sending/content-check/scanners.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
 import { rootDomainOf } from '../../sending/domains/names/domain-names.ts'
 import { returnPathHost } from '../../sending/domains/names/name-owner.ts'
-import { readAuthentication, readBimi } from '../../watching/sender-rules/area.ts'
+import { dmarcRecordsAt, readAuthentication, readBimi } from '../../watching/sender-rules/area.ts'
 import { type AuthenticationFacts, type ContentFacts, judgeMessage } from './checks.ts'
 import { noLinks, placeholdersIn, readHtml, readPlain } from './read-texts.ts'
 import { MESSAGE_CHECK } from './shapes.ts'
@@ -32,6 +34,7 @@ interface PreflightUses {
   accept: PreviewParts & { headerPrefixes: readonly string[] }
   /** Stores nothing. */
   tracker: Tracker
+  scanners: Scanners
 }
 
 /** An account's checks that wait while one runs: each may hold 25 MB and wait for a scorer. */
@@ -50,9 +53,9 @@ const PARAMS = {
   message: fileParam('A MIME message in place of the parts'),
 }
 
-export function preflightArea(core: Core, { accept, tracker }: PreflightUses): Area {
+export function preflightArea(core: Core, { accept, tracker, scanners }: PreflightUses): Area {
   const parts = { ...accept, tracker }
-  const score = createOutgoingScorer(core)
+  const score = createOutgoingScorer(scanners, core.config.hostname)
   const turns = new Turns(WAITING_MAX)
 
   async function check(context: Context<never, Caller>, domainName: string) {
@@ -128,8 +131,14 @@ async function authenticationOf(
   const [author] = authors
   // Only below the sender's own name: a check must not be a way to look up any name.
   const isOwn = author !== undefined && rootDomainOf(author) === rootDomainOf(domain.name)
-  const [known, bimi] = await Promise.all([
+  const returnPath = await returnPathHost(core.domains, domain)
+  const signer = options.dkim ? domain.dkimAuthority : null
+  const isRelated = (name: string | null) =>
+    isOwn && name !== null && shareOrganization(author, name, dmarcRecordsAt(core))
+  const [known, isReturnPathRelated, isSignerRelated, bimi] = await Promise.all([
     readAuthentication(core, domain),
+    isRelated(returnPath),
+    isRelated(signer),
     isOwn && authors.length === 1 ? readBimi(core, author) : null,
   ])
   return {
@@ -137,8 +146,10 @@ async function authenticationOf(
     domain: domain.name,
     isSandbox: domain.type === 'sandbox',
     authors,
-    returnPath: await returnPathHost(core.domains, domain),
-    signer: options.dkim ? domain.dkimAuthority : null,
+    returnPath,
+    signer,
+    isReturnPathRelated,
+    isSignerRelated,
     bimi,
   }
 }
@@ -158,6 +169,7 @@ async function contentOf(
     subject,
     listUnsubscribe: headerText(sent.headers, 'list-unsubscribe'),
     listUnsubscribePost: headerText(sent.headers, 'list-unsubscribe-post'),
+    replyTo: headerText(sent.headers, 'reply-to') || headerText(sent.headers, 'from'),
     hasText: text.trim() !== '',
     html: read && {
       ...read,

@@ -7,8 +7,10 @@ import { noLinks, placeholdersIn, READ_CHARS_MAX, readHtml, readPlain } from './
 const authentication: AuthenticationFacts = {
   ...{ domain: 'a.example', isSandbox: false, authors: ['a.example'], returnPath: 'a.example' },
   ...{ signer: 'a.example', spf: true, dkim: true, bimi: [] },
-  dmarc: { valid: true, record: 'v=DMARC1; p=reject', sentence: '' },
+  ...{ isReturnPathRelated: true, isSignerRelated: true },
+  dmarc: { valid: true, record: 'v=DMARC1; p=reject', policy: 'reject', sentence: '' },
 }
+const UNRELATED = { isReturnPathRelated: false, isSignerRelated: false } as const
 const html = {
   ...{ images: 1, withoutAlt: 0, dataChars: 0, dataImages: 0, textChars: 500, isComplete: true },
   ...{ bytes: 1_000, encodedBytes: 1_100 },
@@ -17,6 +19,7 @@ const content: ContentFacts = {
   subject: 'News',
   listUnsubscribe: '<https://a.example/u>, <mailto:u@a.example>',
   listUnsubscribePost: 'List-Unsubscribe=One-Click',
+  replyTo: 'News <news@a.example>',
   ...{ hasText: true, html, links: noLinks(), placeholders: [] },
   ...{ imageFiles: { count: 0, bytes: 0 }, sizeBytes: 5_000, sizeBytesMax: 26_214_400 },
 }
@@ -35,7 +38,7 @@ test('a message without faults passes all checks', () => {
   assert.equal(state, 'ok')
   assert.deepEqual(
     checks.map(({ name }) => name).join(' '),
-    'acceptance spf dkim dmarc bimi one-click-unsubscribe subject text-part html-size images links placeholders size spam',
+    'acceptance spf dkim dmarc bimi one-click-unsubscribe reply-address subject text-part html-size images links placeholders size spam',
   )
   assert.ok(checks.every(({ sentence }) => /^[A-Z].*\.$/.test(sentence)))
 })
@@ -56,13 +59,20 @@ test('authentication: records, alignment, policy', () => {
       { signer: null, spf: false },
       { dkim: 'failed', spf: 'failed', dmarc: 'failed' },
     ],
-    [{ authors: ['b.test'] }, { spf: 'warning', dkim: 'warning', dmarc: 'failed' }],
-    [{ authors: [] }, { spf: 'warning', dkim: 'warning', dmarc: 'failed' }],
+    [
+      { ...UNRELATED, authors: ['b.test'] },
+      { spf: 'warning', dkim: 'warning', dmarc: 'failed' },
+    ],
+    [
+      { ...UNRELATED, authors: [] },
+      { spf: 'warning', dkim: 'warning', dmarc: 'failed' },
+    ],
     [{ authors: ['a.example', 'b.test'] }, { dmarc: 'failed' }],
     [{ returnPath: 'bounce.a.example' }, {}],
-    [{ returnPath: 'other.test' }, { spf: 'warning' }],
-    [{ dmarc: { valid: false, record: '', sentence: '' } }, { dmarc: 'warning' }],
-    [{ dmarc: { valid: null, record: '', sentence: '' } }, { dmarc: 'warning' }],
+    [{ returnPath: 'other.test', isReturnPathRelated: false }, { spf: 'warning' }],
+    [{ returnPath: 'bounce.a.example', isReturnPathRelated: null }, { spf: 'warning' }],
+    [{ dmarc: { valid: false, record: '', policy: null, sentence: '' } }, { dmarc: 'warning' }],
+    [{ dmarc: { valid: null, record: '', policy: null, sentence: '' } }, { dmarc: 'warning' }],
     [{ isSandbox: true }, { spf: 'warning', dkim: 'warning', dmarc: 'warning' }],
     [{ bimi: null }, { bimi: 'warning' }],
     [{ bimi: ['v=BIMI1; l='] }, { bimi: 'warning' }],
@@ -73,7 +83,12 @@ test('authentication: records, alignment, policy', () => {
       expected,
       JSON.stringify(change),
     )
-  const strict = { valid: true, record: 'v=DMARC1; p=reject; aspf=s; adkim=s', sentence: '' }
+  const strict: AuthenticationFacts['dmarc'] = {
+    valid: true,
+    record: 'v=DMARC1; p=reject; aspf=s; adkim=s',
+    policy: 'reject',
+    sentence: '',
+  }
   const below = { ...authentication, dmarc: strict, returnPath: 'bounce.a.example' }
   assert.deepEqual(faults({ ...facts, authentication: below }), { spf: 'warning' })
 })
@@ -92,6 +107,18 @@ test('content: each limit and what is missing', () => {
     [{ listUnsubscribePost: '' }, { 'one-click-unsubscribe': 'warning' }],
     [{ listUnsubscribe: '<http://a.example/u>' }, { 'one-click-unsubscribe': 'warning' }],
     [{ hasText: false }, { 'text-part': 'warning' }],
+    ...[
+      'no-reply@a.example',
+      'A <noreply@a.example>',
+      'donotreply+1@a.example',
+      'x@a.example, do-not-reply@b.example',
+    ].map((replyTo): [Partial<ContentFacts>, Record<string, string>] => [
+      { replyTo },
+      { 'reply-address': 'warning' },
+    ]),
+    ...['anno-reply@a.example', 'no-replying@a.example', 'reply@noreply.example', ''].map(
+      (replyTo): [Partial<ContentFacts>, Record<string, string>] => [{ replyTo }, {}],
+    ),
     [{ hasText: false, html: null }, { 'text-part': 'failed' }],
     [{ html: null }, {}],
     [{ html: { ...html, bytes: 104_448 } }, { 'html-size': 'warning' }],

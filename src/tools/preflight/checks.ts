@@ -1,7 +1,8 @@
 /** The checks of a message before it is sent (own-operations.md section 14). Pure: a function of the facts alone. */
 import type { Of } from '../../base/shape.ts'
+import { readDmarc } from '../../protocols/dns/dmarc.ts'
 import { rootDomainOf } from '../../sending/domains/names/domain-names.ts'
-import { judgeBimi, type SenderFacts, tagsOf } from '../../watching/sender-rules/rules.ts'
+import { judgeBimi, type SenderFacts } from '../../watching/sender-rules/rules.ts'
 import type { HtmlFacts, LinksFound } from './read-texts.ts'
 import type { MESSAGE_CHECK } from './shapes.ts'
 
@@ -17,6 +18,9 @@ export interface AuthenticationFacts extends Pick<SenderFacts, 'spf' | 'dkim' | 
   returnPath: string
   /** `d=` of our signature; null: the message asks for none. */
   signer: string | null
+  /** Whether From has one organization with either, for relaxed alignment; null: DNS gave no answer. */
+  isReturnPathRelated: boolean | null
+  isSignerRelated: boolean | null
   /** TXT at `default._bimi` of the author; null: no answer. */
   bimi: readonly string[] | null
 }
@@ -25,6 +29,8 @@ export interface ContentFacts {
   subject: string
   listUnsubscribe: string
   listUnsubscribePost: string
+  /** Where replies go: Reply-To, or else From. */
+  replyTo: string
   hasText: boolean
   /** Null: there is no html part. */
   html: (HtmlFacts & { bytes: number; encodedBytes: number }) | null
@@ -71,15 +77,12 @@ export function judgeMessage({ refusal, authentication, content, spam }: Message
 function authenticationChecks(facts: AuthenticationFacts): Check[] {
   const { authors, returnPath, signer } = facts
   const [author = ''] = authors
-  const tags = tagsOf(facts.dmarc.record)
-  const spf = isAligned(author, returnPath, tags.get('aspf'))
-  const dkim = signer !== null && isAligned(author, signer, tags.get('adkim'))
+  const record = readDmarc(facts.dmarc.record)
+  const spf = author === returnPath || (!record?.isSpfStrict && facts.isReturnPathRelated === true)
+  const dkim =
+    signer !== null && (author === signer || (!record?.isDkimStrict && facts.isSignerRelated === true))
   return [spfCheck(facts, spf), dkimCheck(facts, dkim), dmarcCheck(facts, { spf, dkim }), ...bimiCheck(facts)]
 }
-
-/** RFC 7489 §3.1: the same organisation, or the same name where the record asks for that. */
-const isAligned = (author: string, proven: string, mode = 'r') =>
-  author === proven || (mode.toLowerCase() !== 's' && rootDomainOf(author) === rootDomainOf(proven))
 
 const SANDBOX_SENTENCE = 'The sandbox domain has no records in DNS: send from a domain of your own.'
 const notLookedUp = (name: string, { domain }: AuthenticationFacts) =>
@@ -117,7 +120,7 @@ function dkimCheck(facts: AuthenticationFacts, isAlignedDkim: boolean): Check {
 
 function dmarcCheck(facts: AuthenticationFacts, aligned: { spf: boolean; dkim: boolean }): Check {
   const { authors, dmarc, domain } = facts
-  const policy = tagsOf(dmarc.record).get('p')?.toLowerCase() ?? null
+  const { policy } = dmarc
   const figures = { domain: authors[0] ?? null, policy, aligned: aligned.spf || aligned.dkim }
   if (authors.length !== 1)
     return made(
@@ -148,7 +151,7 @@ function dmarcCheck(facts: AuthenticationFacts, aligned: { spf: boolean; dkim: b
     return made(
       'dmarc',
       'warning',
-      `There is no DMARC record, which Gmail and Yahoo require of bulk senders: publish v=DMARC1; p=none at _dmarc.${domain}.`,
+      `There is no DMARC record, which Gmail, Yahoo and Microsoft require of bulk senders: publish v=DMARC1; p=none at _dmarc.${domain}.`,
       figures,
     )
   return passes
@@ -163,7 +166,7 @@ function bimiCheck({ authors, domain, bimi, dmarc }: AuthenticationFacts): Check
   const figures = { domain: author }
   if (bimi === null)
     return [made('bimi', 'warning', 'DNS gave no answer about the BIMI record: try again.', figures)]
-  const { passed, sentence } = judgeBimi(author, bimi, dmarc.record)
+  const { passed, sentence } = judgeBimi(author, bimi, dmarc)
   return [made('bimi', passed === false ? 'warning' : 'ok', sentence, figures)]
 }
 
@@ -182,6 +185,7 @@ const SIZE_BYTES_GOOD = 10 * 1024 * 1024
 function contentChecks(facts: ContentFacts): Check[] {
   return [
     unsubscribeCheck(facts),
+    replyAddressCheck(facts),
     subjectCheck(facts.subject),
     textCheck(facts),
     ...(facts.html === null ? [] : [htmlSizeCheck(facts.html), imagesCheck(facts.html, facts.imageFiles)]),
@@ -216,6 +220,22 @@ function unsubscribeCheck({ listUnsubscribe, listUnsubscribePost }: ContentFacts
         'List-Unsubscribe has no https address, which one-click unsubscribe needs: use one, or set the web scheme of the domain to https.',
         figures,
       )
+}
+
+/** `no-reply@`, `donotreply+news@` and the like. */
+const NO_REPLY = /(?:^|[\s<,])(?:no|do-?_?not)[-_.]?reply\b[^@\s]{0,64}@/i
+const REPLY_TO_CHARS_MAX = 2_000
+
+function replyAddressCheck({ replyTo }: ContentFacts): Check {
+  const figures = { 'reply-to': replyTo.slice(0, REPLY_TO_CHARS_MAX) }
+  return NO_REPLY.test(figures['reply-to'])
+    ? made(
+        'reply-address',
+        'warning',
+        'Replies go to an address that says nobody reads them: Microsoft requires of bulk senders a From or Reply-To that takes replies.',
+        figures,
+      )
+    : made('reply-address', 'ok', 'Replies go to an address that may be read.', figures)
 }
 
 function subjectCheck(subject: string): Check {

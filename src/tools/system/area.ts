@@ -8,6 +8,7 @@ import { createQueueCounts } from '../../mail/deliver/claim/queue-counts.ts'
 import type { JobReport } from '../../platform/jobs/job.ts'
 import type { BouncesArea } from '../../receiving/bounces/area.ts'
 import type { CertificatesArea } from '../../sending/certificates/area.ts'
+import type { Scanners } from '../../sending/content-check/scanners.ts'
 import { lostReturnPaths } from '../../sending/domains/names/return-paths.ts'
 import type { RelayStates } from '../../sending/relays/relay-states.ts'
 import type { AlertsArea } from '../../watching/alerts/area.ts'
@@ -22,6 +23,7 @@ interface SystemUses {
   certificates: CertificatesArea
   alerts: Pick<AlertsArea, 'triggeredOwn'>
   relays: RelayStates
+  scanners: Pick<Scanners, 'states'>
   jobs(): Promise<JobReport[]>
   /** The clock of the machine, which may have been stepped since the start. */
   systemClock: Clock
@@ -29,7 +31,7 @@ interface SystemUses {
 
 export function systemArea(
   core: Core,
-  { bounces, certificates, alerts, relays, jobs, systemClock }: SystemUses,
+  { bounces, certificates, alerts, relays, scanners, jobs, systemClock }: SystemUses,
 ): Area {
   const { config, store, clock, resolver } = core
   const check = () =>
@@ -63,7 +65,11 @@ export function systemArea(
     stop: () => sizes.close(),
     operations: systemRoutes({
       describe: (caller) =>
-        describeSystem(core, { jobs, alerts: alerts.triggeredOwn, sizes: sizes.read, queue }, caller),
+        describeSystem(
+          core,
+          { jobs, alerts: alerts.triggeredOwn, sizes: sizes.read, queue, scanners },
+          caller,
+        ),
       check,
       clock,
       firstAccountId: core.firstAccountId,

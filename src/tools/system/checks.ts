@@ -22,6 +22,7 @@ import type { Resolver } from '../../protocols/dns/resolver.ts'
 import { proxyName, tryProxy } from '../../protocols/proxy/dialling.ts'
 import { REFUSALS_HOURS, type Refusal } from '../../receiving/bounces/refusals.ts'
 import type { OwnCertificateState } from '../../sending/certificates/own-certificates.ts'
+import { scannerPings } from '../../sending/content-check/scanners.ts'
 import { checkOwnRecords, publicHost } from '../../sending/domains/dns/own-records.ts'
 import type { LostReturnPaths } from '../../sending/domains/names/return-paths.ts'
 import { heloFaults, type NamedAddress, type NameFaults, spfFaults } from '../../sending/ips/address-names.ts'
@@ -49,6 +50,9 @@ export interface CheckParts {
     | 'dnsTargets'
     | 'hostname'
     | 'blobs'
+    | 'spamScorer'
+    | 'outboundScorer'
+    | 'clamav'
   >
   resolver: Resolver
   /** Addresses of this host, for mail whose source address the system chooses. */
@@ -120,6 +124,7 @@ export async function runChecks(given: CheckParts): Promise<CheckResult[]> {
     ['own-records', checkOwn],
     ['return-paths', checkReturnPaths],
     ['relays', checkRelays],
+    ['scanners', checkScanners],
     ['outbound-port-25', checkPort],
     ['public-address', checkPublicAddress],
     ['egress-proxies', checkProxies],
@@ -371,6 +376,28 @@ function addressFault({ ip, host, seenAs, localIp, fault }: Look, ofHost: readon
 }
 
 /** Proxies that addresses of ours are behind. */
+const PING_MAX_MS = 5_000
+
+async function checkScanners({ config }: CheckParts): Promise<Finding> {
+  const pings = scannerPings(config)
+  if (pings.length === 0)
+    return ok(
+      'No scanner of mail is set (SENDWRIGHT_OUTBOUND_CHECK, SENDWRIGHT_SPAM_SCORER, SENDWRIGHT_CLAMAV).',
+    )
+  const tried = await Promise.all(
+    pings.map(({ setting, ping }) =>
+      ping(AbortSignal.timeout(PING_MAX_MS)).then(
+        () => null,
+        (error: Error) => `${setting} does not answer: ${error.message}.`,
+      ),
+    ),
+  )
+  const faults = tried.filter((fault) => fault !== null)
+  if (faults.length === 0)
+    return ok(`Every scanner answers: ${pings.map(({ setting }) => setting).join(', ')}.`)
+  return failed(`${faults.join(' ')} Mail goes without its check meanwhile.`)
+}
+
 async function checkProxies({ config }: CheckParts): Promise<Finding> {
   const proxies = new Map(
     config.sourceAddresses.flatMap(({ proxy }) => (proxy === undefined ? [] : [[proxyName(proxy), proxy]])),

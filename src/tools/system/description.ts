@@ -9,6 +9,7 @@ import type { Caller } from '../../platform/http/rights/auth.ts'
 import type { JobReport } from '../../platform/jobs/job.ts'
 import type { NodeReport } from '../../platform/nodes/node.ts'
 import type { AlertHitRow } from '../../platform/store/schema.ts'
+import type { ScannerState, Scanners } from '../../sending/content-check/scanners.ts'
 import type { STORAGE, SYSTEM } from './shapes.ts'
 import type { SizesReport } from './sizes/sizes.ts'
 import type { StoredKind } from './sizes/table-kinds.ts'
@@ -19,13 +20,14 @@ interface SystemParts {
   jobs(): Promise<JobReport[]>
   alerts(): Promise<AlertHitRow[]>
   sizes(): Promise<SizesReport | null>
+  scanners: Pick<Scanners, 'states'>
   /** For one account, or for all. */
   queue(accountId: string | null): Promise<QueueCounts>
 }
 
 export async function describeSystem(
   { config, store, firstAccountId, nodes }: Pick<Core, 'config' | 'store' | 'firstAccountId' | 'nodes'>,
-  { jobs, alerts, sizes, queue }: SystemParts,
+  { jobs, alerts, sizes, queue, scanners }: SystemParts,
   caller: Pick<Caller, 'accountId' | 'role'>,
 ): Promise<Of<typeof SYSTEM>> {
   const isFirst = caller.accountId === firstAccountId
@@ -41,6 +43,7 @@ export async function describeSystem(
       caller.role === 'admin' && {
         storage: storageView(config, await sizes()),
         jobs: (await jobs()).map(jobView),
+        scanners: scanners.states().map(scannerView),
         nodes: (await nodes.list()).map((node) => nodeView(node, nodes.id)),
       }),
   }
@@ -107,6 +110,21 @@ function nodeView(node: NodeReport, ownId: string) {
     silent_seconds: Math.round(node.silentMs / 100) / 10,
   }
 }
+
+const scannerView = ({
+  scanner,
+  directions,
+  answered,
+  failed,
+  answeredAt,
+  failedAt,
+  error,
+}: ScannerState) => ({
+  ...{ scanner, directions: [...directions], answered, failed },
+  last_answered_at: isoTimeOrNull(answeredAt),
+  last_failed_at: isoTimeOrNull(failedAt),
+  last_error: error,
+})
 
 function jobView({ name, everyMs, running, lastStartedAt, lastEndedAt, lastError }: JobReport) {
   return {

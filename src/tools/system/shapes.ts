@@ -86,6 +86,20 @@ export const SYSTEM = named('System', 'The installation', {
   ),
   storage: optional(described('For admins of the first account; null: not measured yet', nullable(STORAGE))),
   jobs: optional(list('Periodic jobs; for admins of the first account', JOB)),
+  scanners: optional(
+    list(
+      'Scanners of mail that this process asks; for admins of the first account',
+      named('Scanner', 'A scanner of mail', {
+        scanner: oneOf('Which', ['rspamd', 'spamd', 'clamd']),
+        directions: list('Mail that it scans', oneOf('Direction', ['outbound', 'inbound'])),
+        answered: integer('Answers since the start'),
+        failed: integer('Questions without one'),
+        last_answered_at: nullable(rfc3339('Null: not yet')),
+        last_failed_at: nullable(rfc3339('Null: not yet')),
+        last_error: nullable(text('Of the last failure')),
+      }),
+    ),
+  ),
   nodes: optional(list('Processes on the database; for admins of the first account', NODE)),
 })
 

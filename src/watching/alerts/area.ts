@@ -11,8 +11,11 @@ import type { SystemMail } from '../../people/users/mails.ts'
 import type { AlertHitRow } from '../../platform/store/schema.ts'
 import type { BouncesArea } from '../../receiving/bounces/area.ts'
 import type { CertificatesArea } from '../../sending/certificates/area.ts'
+import type { ContentCheckArea } from '../../sending/content-check/area.ts'
 import type { Blocks } from '../../sending/ips/blocks/blocks.ts'
 import type { RelaysArea } from '../../sending/relays/area.ts'
+import type { KnownStandings } from '../../sending/standing/known-standings.ts'
+import type { BlocklistsArea } from '../blocklists/area.ts'
 import type { Figures } from '../metrics/figures.ts'
 import type { ReputationFindings } from '../reputation/findings.ts'
 import type { WebhooksArea } from '../webhooks/area.ts'
@@ -27,6 +30,7 @@ import { addressNamesCheck } from './own/address-names.ts'
 import { blockedAddressesCheck } from './own/blocked-addresses.ts'
 import { blocklistCheck, listedDomainsCheck } from './own/blocklists.ts'
 import { certificateEndsCheck } from './own/certificate-ends.ts'
+import { contentHoldsCheck, uncheckedMailCheck } from './own/content-check.ts'
 import { diskSpaceCheck } from './own/disk-space.ts'
 import { dueMailCheck } from './own/due-mail.ts'
 import { failingEndpointsCheck } from './own/failing-endpoints.ts'
@@ -34,6 +38,7 @@ import { type OwnCheck, ownCheckJob, ownCheckRoutes } from './own/own-check.ts'
 import { providerRefusalsCheck } from './own/provider-refusals.ts'
 import { reputationChecks } from './own/provider-reputation.ts'
 import { relayLoginsCheck } from './own/relay-logins.ts'
+import { stoppedSendersCheck } from './own/stopped-senders.ts'
 import { alertRoutes, alertSettingRoutes } from './routes.ts'
 import { createAlertSettings } from './settings.ts'
 import { createSlack } from './slack.ts'
@@ -61,7 +66,10 @@ interface AlertsUses {
   delivery: Pick<Delivery, 'progressOf'>
   blocks: Pick<Blocks, 'list'>
   relays: Pick<RelaysArea, 'failingLogins'>
+  content: Pick<ContentCheckArea, 'check' | 'holds'>
+  standings: Pick<KnownStandings, 'list'>
   reputation: ReputationFindings
+  blocklists: Pick<BlocklistsArea, 'listings'>
   sendMail: SystemMail
   /** Null: alerts on rates are not judged. */
   figures: Figures | null
@@ -129,8 +137,8 @@ export function alertsArea(core: Core, uses: AlertsUses): AlertsArea {
 /** In the order in which a person should look at them. */
 function ownChecks({ config, store, space, resolver }: Core, uses: AlertsUses): OwnCheck[] {
   const watched = [
-    blocklistCheck(config, resolver),
-    listedDomainsCheck(config, store, resolver),
+    blocklistCheck(uses.blocklists.listings),
+    listedDomainsCheck(uses.blocklists.listings),
     addressNamesCheck(config, store, resolver),
   ]
   return [
@@ -138,10 +146,13 @@ function ownChecks({ config, store, space, resolver }: Core, uses: AlertsUses): 
     diskSpaceCheck(space, config.freeSpaceMinBytes, config.hostname),
     providerRefusalsCheck(uses.bounces),
     blockedAddressesCheck(uses.blocks),
+    stoppedSendersCheck(uses.standings),
     ...watched.filter((check) => check !== null),
     ...reputationChecks(uses.reputation),
     certificateEndsCheck(uses.certificates, config),
     failingEndpointsCheck(uses.webhooks),
     relayLoginsCheck(uses.relays),
+    ...(uses.content.check === null ? [] : [uncheckedMailCheck(uses.content.check, config.hostname)]),
+    contentHoldsCheck(uses.content.holds),
   ]
 }

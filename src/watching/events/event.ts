@@ -1,7 +1,7 @@
 import { newId } from '../../base/ids.ts'
 import type { Of } from '../../base/shape.ts'
 import { insertMany, type Statement } from '../../platform/store/store.ts'
-import type { DELIVERY_STATUS } from './shapes.ts'
+import type { CONTENT_CHECK, DELIVERY_STATUS } from './shapes.ts'
 /**
  * Event records as clients see them (events.md section 2). An event is built once, when it happens. Its JSON is stored
  * in the transaction of the change that it reports, and never changes afterwards.
@@ -52,6 +52,8 @@ export interface EventMessage {
   storageKey: string
   storageUrl: string
   summary: MessageSummary
+  /** What the content check found in it; absent: nothing, or it was not asked. */
+  contentCheck?: Of<typeof CONTENT_CHECK>
 }
 
 export interface EventRecipient {
@@ -227,7 +229,7 @@ export function acceptedEvent(
   return record(payload, message, to.recipient)
 }
 
-function addAttempt(payload: Payload, { summary }: EventMessage, facts: AttemptFacts): void {
+function addAttempt(payload: Payload, { summary, contentCheck }: EventMessage, facts: AttemptFacts): void {
   if (facts.sendingPool) {
     const { id, name } = facts.sendingPool
     Object.assign(payload['envelope'] as object, { 'i-ip-pool-id': id, 'i-ip-pool-name': name })
@@ -241,6 +243,7 @@ function addAttempt(payload: Payload, { summary }: EventMessage, facts: AttemptF
   }
   payload['recipient-provider'] = facts.recipientProvider
   payload['delivery-status'] = facts.status
+  if (contentCheck) payload['content-check'] = contentCheck
   if (facts.primaryDkim) payload['primary-dkim'] = facts.primaryDkim
 }
 

@@ -169,6 +169,16 @@ export const DELIVERY_STATUS = named('DeliveryStatus', 'Outcome of an attempt', 
   'last-message': optional(text('Message of the last attempt; with code 602')),
 })
 
+export const CONTENT_CHECK = named('ContentCheckNote', 'What the content check found (content-check.md)', {
+  action: oneOf('What was done; `released`: it was held, and a person released it', [
+    'tag',
+    'refuse',
+    'released',
+  ]),
+  reason: text('What was found', { example: 'score 15.3' }),
+  score: optional(number('Points of the scorer; if it gave any')),
+})
+
 const ATTEMPTED = {
   ...LABELS,
   ...RECIPIENT,
@@ -179,6 +189,7 @@ const ATTEMPTED = {
   ...SENT,
   flags: ATTEMPT_FLAGS,
   'delivery-status': DELIVERY_STATUS,
+  'content-check': optional(CONTENT_CHECK),
   'primary-dkim': optional(
     text('Name of the DKIM key that signed it; if it was signed', {
       example: 'k1._domainkey.mail.example.com',

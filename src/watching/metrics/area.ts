@@ -4,7 +4,7 @@ import { HOUR_MS } from '../../base/time/durations.ts'
 import type { Core } from '../../core.ts'
 import { createJob } from '../../platform/jobs/job.ts'
 import type { IsRateLimit } from './counters.ts'
-import { createCounting } from './counting.ts'
+import { createCounting, type NewStepCount } from './counting.ts'
 import type { Figures } from './figures.ts'
 import { metricsRoutes } from './routes.ts'
 import { groupRoutes } from './stats/group-routes.ts'
@@ -27,10 +27,10 @@ interface MetricsArea extends Area, Pick<FigureStore, 'countArchived'> {
 
 export function metricsArea(
   { store, domains, accounts, clock }: Core,
-  { isRateLimit }: { isRateLimit: IsRateLimit },
+  { isRateLimit, also }: { isRateLimit: IsRateLimit; also: NewStepCount },
 ): MetricsArea {
   const figures = createFigureStore(store)
-  const counting = createCounting(store, clock, isRateLimit, figures)
+  const counting = createCounting(store, clock, isRateLimit, figures, undefined, also)
   const parts = { store, figures, domains, accounts, clock }
   return {
     figures,

@@ -46,12 +46,33 @@ interface FollowedEvent extends FollowedKey {
   payload_json: string | null
 }
 
+/** An event that is counted once; `at`: Unix milliseconds. */
+export interface CountedEvent {
+  accountId: string
+  domainName: string
+  event: string
+  recipient: string | null
+  /** Null for a plain accepted event. */
+  payload: Payload | null
+  at: number
+}
+
+/** What another area counts of one step, with the commit that moves the position. */
+export interface StepCount {
+  add(event: CountedEvent): void
+  statements(): Statement[]
+}
+
+/** Makes the count of a step; null: nothing is counted now. */
+export type NewStepCount = () => StepCount | null
+
 export function createCounting(
   store: Store,
   clock: Clock,
   isRateLimit: IsRateLimit,
   figures = createFigureStore(store),
   limits: StepLimits = STEP_LIMITS[store.kind],
+  also: NewStepCount = () => null,
 ) {
   let counted = 0
   const follower = createEventFollower<FollowedEvent>(store, {
@@ -59,7 +80,7 @@ export function createCounting(
     columns: `account_id, domain_name, event, timestamp_us, recipient, ${MESSAGE_ID}, tags_json, ${payloadColumn(store.kind)}`,
     rowsMax: limits.events,
     async apply(rows) {
-      const { taken, statements } = await count({ store, figures, isRateLimit, limits }, rows)
+      const { taken, statements } = await count({ store, figures, isRateLimit, limits, also }, rows)
       counted += taken
       return { taken, statements }
     },
@@ -86,11 +107,12 @@ interface Parts {
   figures: FigureStore
   isRateLimit: IsRateLimit
   limits: StepLimits
+  also: NewStepCount
 }
 
 /** Payloads are parsed one after the other: those of all events of a step would be ten megabytes that outlive each other. */
 async function count(
-  { store, figures, isRateLimit, limits }: Parts,
+  { store, figures, isRateLimit, limits, also }: Parts,
   rows: readonly FollowedEvent[],
 ): Promise<{ taken: number; statements: Statement[] }> {
   const keys: (string | null)[] = []
@@ -102,6 +124,7 @@ async function count(
     store,
     keys.filter((key) => key !== null),
   )
+  const others = also()
   let taken = 0
   const statements = await figures.add(async (add) => {
     for (const row of rows) {
@@ -110,23 +133,23 @@ async function count(
       const payload = payloadOf(row)
       const counters = countersOf(row.event, payload, isRateLimit)
       if (counters.length === 0) continue
+      const { account_id: accountId, domain_name: domainName, event, recipient } = row
       const at = Math.floor(Number(row.timestamp_us) / 1000)
+      others?.add({ accountId, domainName, event, recipient, payload, at })
       const isFirst = key !== null && visits.isFirst(key, at)
       const tags = coversAllMail(row) ? await tagsOfMessage(store, row) : parseTags(row.tags_json)
       const size = add({
-        accountId: row.account_id,
-        domainName: row.domain_name,
+        accountId,
+        domainName,
         tags,
-        values: valuesOfEvent(row.event, row.recipient, payload),
+        values: valuesOfEvent(event, recipient, payload),
         at,
-        counters: isFirst
-          ? [...counters, row.event === 'opened' ? 'opened_unique' : 'clicked_unique']
-          : counters,
+        counters: isFirst ? [...counters, event === 'opened' ? 'opened_unique' : 'clicked_unique'] : counters,
       })
       if (size > limits.rows) break
     }
   })
-  return { taken, statements: [...statements, ...visits.statements()] }
+  return { taken, statements: [...statements, ...visits.statements(), ...(others?.statements() ?? [])] }
 }
 
 const isVisit = ({ event }: FollowedEvent) => event === 'opened' || event === 'clicked'

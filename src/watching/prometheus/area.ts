@@ -12,6 +12,7 @@ import { bytesReply } from '../../platform/http/answer/reply.ts'
 import type { Answered } from '../../platform/http/exchange.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import type { JobReport } from '../../platform/jobs/job.ts'
+import type { ContentCheckArea } from '../../sending/content-check/area.ts'
 import type { RelayStates } from '../../sending/relays/relay-states.ts'
 import type { AlertsArea } from '../alerts/area.ts'
 import { createGauges } from './gauges.ts'
@@ -27,6 +28,7 @@ interface PrometheusUses {
   alerts: Pick<AlertsArea, 'triggeredOwn'>
   jobs(): Promise<JobReport[]>
   relays: RelayStates
+  content: Pick<ContentCheckArea, 'check' | 'scanners'>
 }
 
 /** Counting a million waiting deliveries takes a tenth of a second: scrapers within this time share one reading. */
@@ -34,11 +36,18 @@ const KEPT_MS = 2_000
 
 export function prometheusArea(
   core: Core,
-  { delivery, alerts, jobs, relays }: PrometheusUses,
+  { delivery, alerts, jobs, relays, content }: PrometheusUses,
 ): PrometheusArea {
   const { clock, firstAccountId } = core
   const { registry, answered, recorded } = createInstruments(core)
-  const readGauges = createGauges(registry, { ...core, delivery, jobs, relays, alerts: alerts.triggeredOwn })
+  const readGauges = createGauges(registry, {
+    ...core,
+    delivery,
+    jobs,
+    relays,
+    content,
+    alerts: alerts.triggeredOwn,
+  })
   let last: { at: number; done: Promise<void> } | null = null
 
   async function scrape(): Promise<string> {

@@ -7,12 +7,14 @@ import type { Delivery, LaneState } from '../../mail/deliver/contract.ts'
 import type { JobReport } from '../../platform/jobs/job.ts'
 import type { AlertHitRow } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
+import type { ContentCheckArea } from '../../sending/content-check/area.ts'
 import type { RelayStates } from '../../sending/relays/relay-states.ts'
 
 interface GaugeParts extends Pick<Core, 'config' | 'store' | 'space' | 'clock'> {
   delivery: Pick<Delivery, 'lanes'>
   jobs(): Promise<JobReport[]>
   relays: RelayStates
+  content: Pick<ContentCheckArea, 'check' | 'scanners'>
   /** The operator's own alerts that last. */
   alerts(): Promise<AlertHitRow[]>
 }
@@ -57,6 +59,35 @@ export function createGauges(registry: Registry, parts: GaugeParts): ReadGauges 
       labelNames: ['relay', 'result'],
       registers: [registry],
     }),
+  }
+
+  const content = {
+    checks: new Counter({
+      name: 'sendwright_content_checks_total',
+      help: 'Messages whose content was checked before they were sent, by what was done; unchecked: no scanner answered in time.',
+      labelNames: ['result'],
+      registers: [registry],
+    }),
+    answers: new Counter({
+      name: 'sendwright_scanner_answers_total',
+      help: 'Questions to rspamd, spamd and clamd that were answered, and that were not.',
+      labelNames: ['scanner', 'directions', 'result'],
+      registers: [registry],
+    }),
+  }
+
+  /** They count themselves. */
+  function readContentChecks(): void {
+    const { check, scanners } = parts.content
+    content.checks.reset()
+    content.answers.reset()
+    for (const [result, count] of Object.entries(check?.results() ?? {}))
+      content.checks.labels(result).inc(count)
+    for (const { scanner, directions, answered, failed } of scanners.states()) {
+      const of = [scanner, directions.join(' ')] as const
+      content.answers.labels(...of, 'answered').inc(answered)
+      content.answers.labels(...of, 'failed').inc(failed)
+    }
   }
 
   /** Relays count themselves: a removed one leaves no series behind. */
@@ -105,6 +136,7 @@ export function createGauges(registry: Registry, parts: GaugeParts): ReadGauges 
     free.set(space.freeBytes)
     accepting.set(space.enough ? 1 : 0)
     readLanes()
+    readContentChecks()
     await Promise.all([readQueue(), readJobs(), readAlerts(), readRelays()])
   }
 }

@@ -170,7 +170,7 @@ function addressRoutes(parts: GmailRouteParts): Operation[] {
     }),
     operation({
       ...COMMON,
-      path: `${PATH}/addresses/{address}`,
+      path: `${PATH}/addresses/{ip}`,
       id: 'readGptAddress',
       summary: 'What Gmail says of an address, day by day',
       description,
@@ -178,8 +178,8 @@ function addressRoutes(parts: GmailRouteParts): Operation[] {
       answers: { 200: GPT_ADDRESSES, 404: 'Address not found' },
       async handler({ input, path, caller }) {
         const accountIds = await accountsOf(parts, caller, input())
-        if (!addressesOf(parts, accountIds).includes(path.address)) throw new NotFound('Address not found')
-        return { address: path.address, ...(await none()) }
+        if (!addressesOf(parts, accountIds).includes(path.ip)) throw new NotFound('Address not found')
+        return { address: path.ip, ...(await none()) }
       },
     }),
     operation({

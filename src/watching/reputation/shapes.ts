@@ -34,7 +34,7 @@ const GOOGLE_SETTINGS = {
   token_url: text('Where access tokens come from, https', URL_BOUNDS),
   api_url: text('Where the API is, https', URL_BOUNDS),
 }
-const SNDS_SETTINGS = { url: text('The folder of data.aspx and ipStatus.aspx, https', URL_BOUNDS) }
+const SNDS_SETTINGS = { api_url: text('The folder of data.aspx and ipStatus.aspx, https', URL_BOUNDS) }
 
 const STATE = {
   created_at: rfc3339('When it was stored'),
@@ -99,7 +99,7 @@ export const SNDS_BODY = object('Credentials; absent members have their defaults
       only: { minLength: 1, maxLength: 256 },
     }),
   ),
-  url: optional(text('The link without the file and the key', { ...URL_BOUNDS, default: SNDS_URL })),
+  api_url: optional(text('The link without the file and the key', { ...URL_BOUNDS, default: SNDS_URL })),
 })
 export const SOURCE_TEST = named('ReputationSourceTest', 'What a source has answered now', {
   ok: flag('It could be read'),

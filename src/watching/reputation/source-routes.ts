@@ -128,7 +128,7 @@ function sndsRoutes(parts: SourceRouteParts): Operation[] {
       method: 'PUT',
       path: `${PATH}/snds`,
       id: 'replaceSndsReputationSource',
-      audit: { given: ['url'] },
+      audit: { given: ['api_url'] },
       tag: TAG,
       summary: 'Store the key of Microsoft SNDS, and read it at once',
       description: 'For the first account only. An absent key stays while the URL does.',

@@ -24,7 +24,7 @@ export type GoogleCredentials = Credentials<
   },
   { client_secret: string | null; refresh_token: string | null }
 >
-export type SndsCredentials = Credentials<{ url: string }, { key: string }>
+export type SndsCredentials = Credentials<{ api_url: string }, { key: string }>
 export type CredentialsOf<N extends SourceName> = N extends 'google' ? GoogleCredentials : SndsCredentials
 
 export interface Source<N extends SourceName> {
@@ -140,8 +140,8 @@ export function givenGoogle(body: GoogleBody, before: GoogleCredentials | null):
 
 /** @throws BadRequest */
 export function givenSnds(body: SndsBody, before: SndsCredentials | null): SndsCredentials {
-  const settings = { url: urlOf('url', body.url ?? SNDS_URL) }
-  const key = body.key ?? (before?.settings.url === settings.url ? before.secrets.key : undefined)
+  const settings = { api_url: urlOf('api_url', body.api_url ?? SNDS_URL) }
+  const key = body.key ?? (before?.settings.api_url === settings.api_url ? before.secrets.key : undefined)
   if (key === undefined) throw new BadRequest('key is missing')
   return { settings, secrets: { key } }
 }

@@ -2,16 +2,17 @@
 import type { Area } from '../../area.ts'
 import { MINUTE_MS } from '../../base/time/durations.ts'
 import type { Core } from '../../core.ts'
-import type { TlsReportMail } from '../../mail/messages/system-mail.ts'
+import type { ReportMail } from '../../mail/messages/system-mail.ts'
 import { createJob } from '../../platform/jobs/job.ts'
+import { createReportProgress, removeOldReports } from '../../receiving/report-sending/daily-reports.ts'
 import type { WebhooksArea } from '../webhooks/area.ts'
-import { createReportProgress, POST_KIND, removeOldReports, reportPosts, sendReports } from './reports.ts'
+import { POST_KIND, reportPosts, sendReports } from './reports.ts'
 
 const EVERY_MS = 10 * MINUTE_MS
 
 export function tlsReportsArea(
   core: Core,
-  { sendMime, posts }: { sendMime: TlsReportMail; posts: WebhooksArea['posts'] },
+  { sendMime, posts }: { sendMime: ReportMail; posts: WebhooksArea['posts'] },
 ): Area {
   const { config, store, clock } = core
   const hostname = config.hostname.toLowerCase()
@@ -25,7 +26,7 @@ export function tlsReportsArea(
         everyMs: EVERY_MS,
         scope: 'database',
         async work(signal) {
-          await removeOldReports(store, clock.now())
+          await removeOldReports(store, 'tls_reports', clock.now())
           if (config.tlsReports && (await sendReports(parts, signal))) return 'more'
           return undefined
         },

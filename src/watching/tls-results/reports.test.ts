@@ -6,7 +6,8 @@ import { systemClock } from '../../base/time/clock.ts'
 import { postStatements } from '../../platform/posts/post-rows.ts'
 import { insert } from '../../platform/store/store.ts'
 import { createResolver } from '../../protocols/dns/resolver.ts'
-import { createReportProgress, type ReportParts, removeOldReports, sendReports } from './reports.ts'
+import { createReportProgress, removeOldReports } from '../../receiving/report-sending/daily-reports.ts'
+import { type ReportParts, sendReports } from './reports.ts'
 
 const DAY = '2026-05-30'
 const NOW = Date.parse('2026-06-01T12:00:00Z')
@@ -31,9 +32,9 @@ eachStore('two processes at once hand each report over once', async (store, t) =
       hostname: 'mail.example',
       progress: createReportProgress(),
     },
-    async sendMime(to, write, statements) {
+    async sendMime({ to, write }, statements) {
       await store.commit(statements)
-      mails.push(`${to} ${write('no-reply@mail.example').length > 500}`)
+      mails.push(`${to} ${write('no-reply@mail.example', to).length > 500}`)
     },
     posts: { statements: (posts) => postStatements(posts, NOW) },
   }
@@ -65,7 +66,7 @@ eachStore('two processes at once hand each report over once', async (store, t) =
     posts.map(({ url }) => url).sort(),
     Array.from({ length: DOMAINS }, (_, n) => `https://d${n}.example/reports`).sort(),
   )
-  await removeOldReports(store, NOW + 100 * 86_400_000)
+  await removeOldReports(store, 'tls_reports', NOW + 100 * 86_400_000)
   assert.equal((await store.db.selectFrom('tls_reports').select('id').execute()).length, 0)
 })
 
@@ -133,7 +134,7 @@ eachStore('domains that cannot be reported do not hold up those after them', asy
         return name.startsWith('_smtp._tls.a') ? { ...answer, kind: 'servfail', records: [] } : answer
       },
     },
-    async sendMime(to, _write, statements) {
+    async sendMime({ to }, statements) {
       if (to === 'tls@broken.example') throw new Error('no mail to this one')
       await store.commit(statements)
       mails.push(to)

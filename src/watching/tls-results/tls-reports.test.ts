@@ -17,7 +17,7 @@ import { openSqlite } from '../../platform/store/sqlite/sqlite.ts'
 import { insert } from '../../platform/store/store.ts'
 import { reportReceivers } from '../../protocols/reports/tls/record.ts'
 import { readTlsReport } from '../../protocols/reports/tls/report.ts'
-import { reportTime } from './reports.ts'
+import { reportTime } from '../../receiving/report-sending/daily-reports.ts'
 
 const DAY_MS = 86_400_000
 /** Its reports are due, whatever the time. */

@@ -234,6 +234,8 @@ const rateWords = ({ messages_per_second, messages_per_connection }: Lane['limit
 
 const LOOK = { variant: 'light', tt: 'none', fw: 550 } as const
 
+const BLOCK_WORDS = { closed: TEXT.blocked, probing: TEXT.probing, listed: TEXT.listed } as const
+
 function LaneStateCell({ lane }: { lane: Lane }) {
   const { override, blocked, backed_off_until, backed_off_why, connections, queued, paused } = lane
   if (override?.pause) return <StoppedState pause={override.pause} />
@@ -241,7 +243,7 @@ function LaneStateCell({ lane }: { lane: Lane }) {
     return (
       <HeldLane
         color="red"
-        label={blocked.state === 'closed' ? TEXT.blocked : TEXT.probing}
+        label={BLOCK_WORDS[blocked.state]}
         until={blocked.state === 'closed' ? blocked.until : null}
         why={blocked.reply}
       />

@@ -43,6 +43,7 @@ export const TEXT = {
   backedOff: 'Backed off',
   blocked: 'Address blocked',
   probing: 'Blocked address is tried',
+  listed: 'Address on a blocklist',
   until: 'until',
   delivering: 'Delivering',
   idle: 'Waiting',

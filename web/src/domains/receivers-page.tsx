@@ -1,6 +1,6 @@
 /**
  * What receivers report of a domain: DMARC and TLS reports, their rules for senders. Calls
- * /sendwright/v1/domains/:domain/reports and /sender-rules.
+ * /sendwright/v1/domains/:domain/reports and /sender-rules; figures are in receivers-figures.tsx.
  */
 import { Badge, Skeleton, Text } from '@mantine/core'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
@@ -25,6 +25,7 @@ import {
   readRules,
   reportsPath,
 } from './receivers-api.ts'
+import { GmailFigures, SndsFigures } from './receivers-figures.tsx'
 import type { ReceiversSearch } from './receivers-search.ts'
 import { TEXT } from './receivers-text.ts'
 import './domains.css'
@@ -38,6 +39,8 @@ export function ReceiversPage() {
       {() => (
         <>
           <Rules name={name} />
+          <GmailFigures name={name} />
+          <SndsFigures />
           <DomainReports name={name} />
         </>
       )}
@@ -50,13 +53,15 @@ function Rules({ name }: { name: string }) {
     queryKey: [DOMAINS_KEY, 'rules', name],
     queryFn: async ({ signal }) => valueOrThrow(await readRules(name, signal)),
   })
-  const { is_bulk_sender: isBulk, busiest_day: busiest = 0 } = rules.data ?? {}
-  const count = busiest.toLocaleString('en')
+  const { is_bulk_sender: isBulk, providers = [] } = rules.data ?? {}
+  const counts = providers
+    .map(({ provider, busiest_day }) => TEXT.volume(nameOf(provider), number(busiest_day)))
+    .join(', ')
   return (
     <Panel title={TEXT.rules}>
       {rules.data ? (
         <>
-          <Text size="sm">{isBulk ? TEXT.bulk(count) : TEXT.notBulk(count)}</Text>
+          <Text size="sm">{isBulk ? TEXT.bulk(counts) : TEXT.notBulk(counts)}</Text>
           <ul className="rule-rows">
             {rules.data.rules.map((finding) => (
               <Rule key={finding.rule} finding={finding} />
@@ -78,7 +83,10 @@ const RULE_STATES = {
   unknown: 'gray',
 } as const
 
-function Rule({ finding: { rule, passed, required_of, sentence, figure, limit } }: { finding: RuleFinding }) {
+const nameOf = (provider: string) => TEXT.providers[provider] ?? provider
+
+function Rule({ finding }: { finding: RuleFinding }) {
+  const { rule, passed, required_of, required_by, sentence, figure, limit } = finding
   const state = passed === null ? 'unknown' : passed ? 'passed' : 'failed'
   return (
     <li className="rule-row">
@@ -87,7 +95,7 @@ function Rule({ finding: { rule, passed, required_of, sentence, figure, limit } 
         <Badge variant="light" tt="none" fw={550} color={RULE_STATES[state]}>
           {TEXT.states[state]}
         </Badge>
-        <span className="dimmed">{TEXT.requiredOf(required_of)}</span>
+        <span className="dimmed">{TEXT.requiredOf(required_of, required_by.map(nameOf).join(', '))}</span>
       </div>
       <p className="breakable rule-words">
         {sentence} {figure !== undefined && limit !== undefined && `(${TEXT.figure(figure, limit)})`}

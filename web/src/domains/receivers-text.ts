@@ -2,22 +2,48 @@
 export const TEXT = {
   title: 'Receivers',
   leadOf: (domain: string) =>
-    `What Gmail and Yahoo require of ${domain}, and what receivers report about its mail.`,
+    `What Gmail, Yahoo and Microsoft require of ${domain}, and what receivers report about its mail.`,
   rules: 'Rules of large receivers',
-  bulk: (count: string) => `Bulk sender: ${count} messages to Gmail and Yahoo on the busiest of 30 days.`,
-  notBulk: (count: string) =>
-    `No bulk sender: ${count} messages to Gmail and Yahoo on the busiest of 30 days, and more than 5,000 make one.`,
+  providers: { gmail: 'Gmail', yahoo: 'Yahoo', microsoft: 'Outlook.com' } as Readonly<Record<string, string>>,
+  volume: (provider: string, count: string) => `${provider} ${count}`,
+  bulk: (counts: string) => `Bulk sender. Messages on the busiest of 30 days: ${counts}.`,
+  notBulk: (counts: string) =>
+    `No bulk sender. Messages on the busiest of 30 days: ${counts}; more than 5,000 to one of them make one.`,
   names: {
     spf: 'SPF',
     dkim: 'DKIM',
     dmarc: 'DMARC',
     'spam-rate': 'Rate of complaints',
     'one-click-unsubscribe': 'One-click unsubscribing',
+    'reply-address': 'Address for replies',
+    'list-hygiene': 'Addresses that exist',
     bimi: 'BIMI',
   } as Readonly<Record<string, string>>,
   states: { passed: 'Followed', failed: 'Not followed', unknown: 'Cannot be said' },
-  requiredOf: (whom: string) => (whom === 'nobody' ? 'Optional' : `Required of ${whom}`),
+  requiredOf: (whom: string, by: string) => (whom === 'nobody' ? 'Optional' : `Required of ${whom} by ${by}`),
   figure: (figure: string, limit: string) => `${figure}, allowed is less than ${limit}`,
+  gmail: 'Gmail Postmaster Tools',
+  gmailNoneWhy:
+    'Gmail names days with enough mail only, and is some days late. Is the domain in Postmaster Tools?',
+  requirementOf: (name: string) =>
+    name
+      .split('_')
+      .map((word) => (/^(?:SPF|DKIM|DMARC|DNS)$/.test(word) ? word : word.toLowerCase()))
+      .join(' '),
+  compliant: 'Met',
+  needsWork: 'Needs work',
+  spam: 'Called spam',
+  refused: 'Refused or deferred',
+  snds: "Microsoft SNDS, the account's addresses",
+  sndsNoneWhy: 'Microsoft names addresses with 100 messages a day or more only.',
+  address: 'Address',
+  filterResult: 'Filter result',
+  complaints: 'Complaints',
+  traps: 'Spam traps',
+  recipients: 'Recipients',
+  noFigures: 'No figures yet',
+  notConfigured:
+    'The operator of this service has stored no credentials for it: see the guide "A good name".',
   reports: 'Reports of the last 30 days',
   type: 'Type',
   types: { dmarc: 'DMARC', tls: 'TLS', complaint: 'Complaints' } as Readonly<Record<string, string>>,

@@ -179,6 +179,13 @@ export const OPTIONS_TEXT = {
   requireTlsWhy: 'Mail is delivered encrypted or not at all.',
   skipVerification: 'Skip verification of certificates',
   skipVerificationWhy: 'Accepts any certificate of a receiving server, also a forged one.',
+  // Complaints
+  complaints: 'Complaints about bulk mail',
+  cfblAddress: 'Ask receivers for complaints',
+  cfblAddressWhy:
+    'Adds CFBL-Address. The MX records of the domain, or of its return path host, must point here.',
+  feedbackId: 'Feedback-ID for Gmail',
+  feedbackIdWhy: 'Postmaster Tools then show complaints by tag and by kind of mail.',
   // Messages
   messages: 'Messages',
   messagesChange: 'Change the settings of messages',

@@ -5,11 +5,12 @@ import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { Icon, type IconName } from '../icons.tsx'
 import { valueOrThrow } from '../queries.ts'
-import { useMay } from '../session.ts'
+import { useMay, useSession } from '../session.ts'
 import { notify } from '../shared/notices.tsx'
 import { Panel } from '../shared/page.tsx'
 import { ResumeSite } from '../shared/resume-site.tsx'
 import { siteName } from '../shared/site-names.ts'
+import { standingQuery } from '../shared/standing-api.ts'
 import { Failure } from '../shared/states.tsx'
 import { ORDER_TEXT } from '../shared/text.ts'
 import { Time } from '../shared/time.tsx'
@@ -40,6 +41,7 @@ export function NeedsHand() {
   const attempts = useQuery(attemptsQuery)
   const lanes = useQuery(lanesQuery)
   const mayReadOrders = useMay(READS_ORDERS)
+  const standing = useQuery(standingQuery(useSession().account.id))
   const orders = useQuery({ ...ordersQuery, enabled: mayReadOrders })
   const now = useNow()
   const asked: UseQueryResult<unknown>[] = [
@@ -54,6 +56,15 @@ export function NeedsHand() {
   const items: ReactNode[] = [
     ...(domains.data?.disabled.items ?? []).map(({ name }) => (
       <DomainItem key={`disabled ${name}`} name={name} title={TEXT.disabled(name)} action={TEXT.open} />
+    )),
+    ...(standing.data?.stopped ?? []).map(({ domain, state, reason, since }) => (
+      <Item
+        key={`standing ${domain}`}
+        icon="warning"
+        title={TEXT.standing[state](domain)}
+        why={reason}
+        since={since}
+      />
     )),
     ...alarmsOf(alerts.data?.system ?? [], alerts.data?.hits ?? []).map(({ key, title, advice, since }) => (
       <Item key={key} icon="warning" title={title} why={advice} {...(since && { since })} />

@@ -30,6 +30,11 @@ export const TEXT = {
   allWell: 'Nothing needs a hand now.',
   records: (name: string) => `DNS records of ${name} are missing or wrong`,
   disabled: (name: string) => `${name} is disabled and cannot send`,
+  standing: {
+    warned: (domain = 'This account') => `${domain} sends too much bad mail`,
+    slowed: (domain = 'This account') => `${domain} is slowed for what it sends`,
+    held: (domain = 'This account') => `${domain} is held for what it sends: its mail waits`,
+  },
   openRecords: 'Show the records',
   open: 'Open',
   moreDomains: (count: number) => `${count} more domains wait for their records`,

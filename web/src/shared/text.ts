@@ -39,6 +39,7 @@ export const TEXT = {
       dmarc: 'DMARC',
       bimi: 'BIMI',
       'one-click-unsubscribe': 'One-click unsubscribing',
+      'reply-address': 'Address for replies',
       subject: 'Subject',
       'text-part': 'Plain text',
       'html-size': 'Size of the HTML',

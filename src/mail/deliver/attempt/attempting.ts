@@ -192,6 +192,10 @@ export class Attempting {
     try {
       const prepared = await this.#prepareAndConnect(lane, held)
       if (prepared === null) return null
+      if (prepared.kind === 'waits') {
+        const { reason, dueAt, also } = prepared
+        return { reason, concerns: 'delivery', dueAt: () => dueAt, also }
+      }
       if (prepared.kind !== 'held') {
         progress.about = prepared.about
         progress.traceparent = prepared.traceparent
@@ -247,8 +251,11 @@ export class Attempting {
     const { transport, clock, describe } = this.#parts.delivery
     const { delivery } = held
     const { expires_at: until } = delivery
-    if (wait.concerns === 'delivery')
-      return this.#requeue(delivery, wait.dueAt(until), wait.reason, {}, wait.sourceKey)
+    if (wait.concerns === 'delivery') {
+      const dueAt = wait.dueAt(until)
+      const longer = wait.extendsWindow ? extending(delivery, dueAt - Math.floor(clock.now())) : NO_STATEMENTS
+      return this.#requeue(delivery, dueAt, wait.reason, {}, { also: longer, ...wait })
+    }
     if (wait.concerns === 'lane') await this.#parts.holding.giveBackLane(lane)
     if (clock.now() >= until) {
       const progress = { ...notBegun(), about: await describe(delivery) }
@@ -370,14 +377,14 @@ export class Attempting {
     dueAt: number,
     reason: string,
     last: Partial<Settlement> = {},
-    sourceKey?: string,
+    { sourceKey, also = NO_STATEMENTS }: Pick<Wait, 'sourceKey' | 'also'> = {},
   ): Promise<void> {
     const { queue, clock, requeued } = this.#parts.delivery
     const { attempts, last_code: lastCode, last_reply: lastReply } = delivery
     const end: Settlement = { state: 'queued', dueAt, attempts, reason, lastCode, lastReply, ...last }
     requeued(delivery)
     await this.#write(delivery, () =>
-      queue.settle(delivery, end, [], moving(delivery, sourceKey), clock.now()),
+      queue.settle(delivery, end, [], [...moving(delivery, sourceKey), ...also], clock.now()),
     )
     this.#parts.onRequeued(dueAt)
   }
@@ -520,6 +527,17 @@ const moving = ({ id, source_key: before }: ClaimedDelivery, sourceKey = before)
     ? NO_STATEMENTS
     : [{ sql: 'UPDATE deliveries SET source_key = ? WHERE id = ?', values: [sourceKey, id] }]
 const NO_STATEMENTS: Statement[] = []
+
+/**
+ * The statement that moves the end of its window, unless its sender has set that: nothing arrives after it then (messages.md
+ * rule 42). Released earlier, it is moved back (claim/account-holds.ts).
+ */
+const extending = ({ id, message_pk }: ClaimedDelivery, ms: number): Statement[] => [
+  { sql: EXTEND, values: [ms, id, message_pk] },
+]
+const EXTEND = `UPDATE deliveries SET expires_at = expires_at + ? WHERE id = ? AND NOT EXISTS (
+  SELECT 1 FROM messages WHERE id = ? AND options_json LIKE '%"deliverWithinMs":%'
+    AND options_json NOT LIKE '%"deliverWithinMs":null%')`
 
 const prefetchMax = ({ pace }: Lane, now: number) =>
   pace.state(now).messagesPerSecond === null ? Math.min(PREFETCH_MAX, pace.connections(now)) : 0

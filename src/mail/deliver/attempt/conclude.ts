@@ -70,6 +70,7 @@ export function conclude(
       return concluded('rejected', outcome.reason, event, { lastCode: null, lastReply: null })
     }
     case 'suppressed':
+    case 'refused':
     case 'bounced':
     case 'deferred':
       return failed(outcome)
@@ -96,8 +97,9 @@ export function conclude(
       )
     const common = facts(code, message, description, enhanced)
     const last = { lastCode: code > 0 ? code : null, lastReply: message || description }
-    if (failure.kind === 'suppressed') {
-      const { kind: state, reason } = failure
+    if (failure.kind === 'suppressed' || failure.kind === 'refused') {
+      const { kind, reason } = failure
+      const state = kind === 'refused' ? 'rejected' : kind
       const event = failedEvent(about, to, { ...common, severity: 'permanent', reason }, now)
       return concluded(state, reason, event, last)
     }

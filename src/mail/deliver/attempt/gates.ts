@@ -3,16 +3,17 @@
  * taken, and once more when the message is prepared, since that may have taken long. The first closed one decides. A wait
  * is no attempt.
  *
- * - account: it may not send. Its release finds what it holds again (claim/account-holds.ts).
+ * - account: it, or its domain, may not send. Its release finds what it holds again (claim/account-holds.ts).
  * - pause: an operator has paused mail to the site, or to the domain.
  * - proxy: that of the lane's address has failed lately; all that waits in the lane leaves it.
  * - block: the provider takes no mail from the lane's address; all that waits in the lane leaves it.
  * - relay: it is closed, or was removed; all that waits in the lane leaves it.
- * - the messages of a day of a relay, and of an hour of an address on warm-up. A message takes one of each when it passes, so
- *   these gates are the last, and are asked once.
+ * - the turns of an account that is slowed, the messages of a day of a new account and of a relay, and of an hour of an
+ *   address on warm-up. A message takes one of each when it passes, so these gates are the last, and are asked once.
  */
 import { type MaybePromise, whenKnown } from '../../../base/flow/cache.ts'
 import { localFaultOf } from '../../../base/process/system-fault.ts'
+import type { Statement } from '../../../platform/store/store.ts'
 import type { ClaimedDelivery } from '../claim/queue.ts'
 import type { Allowed, DeliveryParts, NotTried, Prepared } from '../contract.ts'
 import { type LaneInfo, sourceIp } from '../lanes/lanes.ts'
@@ -34,9 +35,13 @@ export interface Wait {
   dueAt(until: number): number
   /** The source key that it has from now on. Absent: as it is. */
   sourceKey?: string
+  /** Its window, unless its sender has set it, is longer by this wait. */
+  extendsWindow?: boolean
+  /** For the transaction that makes the delivery wait. Absent: nothing. */
+  also?: Statement[]
 }
 
-type GateParts = Pick<DeliveryParts, 'pauses' | 'egress' | 'blocks' | 'allowances' | 'relays'>
+type GateParts = Pick<DeliveryParts, 'standings' | 'pauses' | 'egress' | 'blocks' | 'allowances' | 'relays'>
 
 /** Null: open. `prepared` is null before the message is prepared. */
 type Gate = (
@@ -47,10 +52,13 @@ type Gate = (
 ) => Wait | null
 
 const GATES: readonly Gate[] = [
-  (_parts, _lane, _delivery, prepared) =>
-    prepared?.kind === 'held'
-      ? { reason: REASON_ACCOUNT_HELD, concerns: 'delivery', dueAt: (until) => until }
-      : null,
+  ({ standings }, _lane, delivery, prepared) => {
+    const until = standings.heldUntil(delivery)
+    if (until !== null) return heldFor(() => until)
+    return prepared?.kind === 'held'
+      ? { reason: REASON_ACCOUNT_HELD, concerns: 'delivery', dueAt: (end) => end }
+      : null
+  },
   ({ pauses }, { site }, { recipient_domain }) =>
     pauses.pauseOf(site, recipient_domain)
       ? {
@@ -77,6 +85,12 @@ const GATES: readonly Gate[] = [
   },
 ]
 
+/** The service keeps it waiting, so its window does not run on. */
+const heldFor = (dueAt: () => number): Wait => ({
+  ...{ reason: REASON_ACCOUNT_HELD, concerns: 'delivery', dueAt },
+  extendsWindow: true,
+})
+
 /** The first closed gate; null: all are open. */
 export function closedGate(
   parts: GateParts,
@@ -92,19 +106,26 @@ export function closedGate(
 }
 
 /** Passes all gates, and takes what the last one has to give; null: nothing. Never rejects. */
-export function passGates(
-  parts: GateParts,
-  lane: LaneInfo,
-  delivery: ClaimedDelivery,
-): MaybePromise<Wait | NotTried | Allowed | null> {
+export function passGates(parts: GateParts, lane: LaneInfo, delivery: ClaimedDelivery): Passed {
   const closed = closedGate(parts, lane, delivery, null)
   if (closed !== null) return closed
-  if (lane.relay === null) return passWarmup(parts, lane)
-  return whenKnown(passRelay(parts, lane.relay), (day) => {
-    if (day === null) return passWarmup(parts, lane)
-    return 'giveBack' in day ? whenKnown(passWarmup(parts, lane), (address) => bothOf(day, address)) : day
-  })
+  const own = passAccount(parts, delivery)
+  return own === null ? passLane(parts, lane) : alsoPass(own, () => passLane(parts, lane))
 }
+
+type Passed = MaybePromise<Wait | NotTried | Allowed | null>
+
+function passLane(parts: GateParts, lane: LaneInfo): Passed {
+  if (lane.relay === null) return passWarmup(parts, lane)
+  return alsoPass(passRelay(parts, lane.relay), () => passWarmup(parts, lane))
+}
+
+/** The second is asked if the first gave something. */
+const alsoPass = (first: Passed, second: () => Passed): Passed =>
+  whenKnown(first, (given) => {
+    if (given === null) return second()
+    return 'giveBack' in given ? whenKnown(second(), (other) => bothOf(given, other)) : given
+  })
 
 /** What both give, or what the second waits for. */
 function bothOf(day: Allowed, address: Wait | NotTried | Allowed | null): Wait | NotTried | Allowed {
@@ -121,10 +142,14 @@ function bothOf(day: Allowed, address: Wait | NotTried | Allowed | null): Wait |
   }
 }
 
-function passWarmup(
-  { allowances }: GateParts,
-  lane: LaneInfo,
-): MaybePromise<Wait | NotTried | Allowed | null> {
+function passAccount({ standings }: GateParts, delivery: ClaimedDelivery): Passed {
+  const taken = standings.take(delivery)
+  if (taken === undefined) return null
+  const waits = heldFor(() => standings.nextFree(delivery))
+  return allowedOr(taken, waits, 'the messages of the account cannot be read')
+}
+
+function passWarmup({ allowances }: GateParts, lane: LaneInfo): Passed {
   const ip = sourceIp(lane)
   const taken = ip === null ? undefined : allowances.take(ip, lane.site)
   if (ip === null || taken === undefined) return null
@@ -136,7 +161,7 @@ function passWarmup(
   return allowedOr(taken, waits, 'the allowance of the sending address cannot be read')
 }
 
-function passRelay({ relays }: GateParts, relay: string): MaybePromise<Wait | NotTried | Allowed | null> {
+function passRelay({ relays }: GateParts, relay: string): Passed {
   const taken = relays.take(relay)
   if (taken === undefined) return null
   const waits: Wait = {

@@ -9,7 +9,7 @@ import type { SmtpReply } from '../../../protocols/smtp/reply.ts'
 
 /** Why an attempt failed. */
 export interface Failure {
-  /** The server's code, or one of ours: 498 no MX, 499 connection, 602 too old, 605-607 suppressed, 680 no TLS,
+  /** The server's code, or one of ours: 498 no MX, 499 connection, 602 too old, 605-607 suppressed, 608 refused by the content check, 680 no TLS,
    *  690 cannot be prepared. */
   code: number
   enhanced: string | null
@@ -23,7 +23,7 @@ export type Outcome =
   | { kind: 'delivered'; code: number; message: string; enhanced: string | null }
   | { kind: 'deferred'; failure: Failure }
   | { kind: 'bounced'; failure: Failure }
-  | { kind: 'suppressed'; reason: string; failure: Failure }
+  | { kind: 'suppressed' | 'refused'; reason: string; failure: Failure }
   | { kind: 'rejected'; reason: string; description: string }
 
 export const CODE_TEST_MODE = 650
@@ -31,6 +31,7 @@ export const CODE_TOO_OLD = 602
 export const CODE_CONNECTION = 499
 const CODE_NO_MX = 498
 export const CODE_NO_TLS = 680
+export const CODE_CONTENT_REFUSED = 608
 /** The message could not be prepared on this server, so no other was asked. */
 export const CODE_UNPREPARED = 690
 
@@ -51,6 +52,15 @@ export const REASON_PROXY_DOWN = 'proxy-down'
 
 /** `reason` of a delivery that waits because an operator has paused mail to its site; migration 0170 has an index of such. */
 export const REASON_PROVIDER_PAUSED = 'provider-paused'
+
+/** `reason` of a delivery that waits until its content is checked. */
+export const REASON_CONTENT_CHECK = 'content-check'
+
+/** `reason` of a delivery that waits for a person's decision on its content; migration 0354 has an index of such. */
+export const REASON_CONTENT_HELD = 'content-held'
+
+/** `reason` of a delivery whose content was refused. */
+const REASON_CONTENT_REFUSED = 'content-refused'
 
 /** `reason` of a delivery that waits because its account may not send; migration 0032 has an index of such. */
 export const REASON_ACCOUNT_HELD = 'account-held'
@@ -96,6 +106,7 @@ export function isAnswered(outcome: Outcome): boolean {
     case 'bounced':
       return ![CODE_CONNECTION, CODE_NO_MX, CODE_NO_TLS, CODE_UNPREPARED].includes(outcome.failure.code)
     case 'suppressed':
+    case 'refused':
     case 'rejected':
       return false
   }
@@ -114,6 +125,18 @@ export const CONTENT_MISSING = 'message content is missing on this server'
 
 /** The message cannot be read, signed or composed here; that may be repaired while it waits. */
 export const unprepared = (message: string) => deferred(failureOf(CODE_UNPREPARED, message))
+
+/** The content check refuses the message (content-check.md). It says nothing about the recipient. */
+export const contentRefused = (why: string): Outcome => ({
+  kind: 'refused',
+  reason: REASON_CONTENT_REFUSED,
+  failure: {
+    ...failureOf(CODE_CONTENT_REFUSED, 'Refused by the content check', why),
+    // RFC 3463 §3.8: a security or policy status.
+    enhanced: '5.7.1',
+    isOfContent: true,
+  },
+})
 
 /** No usable answer from any server: try again later. */
 export const connectionFailure = (message: string) => deferred(failureOf(CODE_CONNECTION, message))

@@ -23,8 +23,10 @@ const HOLD = `UPDATE deliveries
       AND expires_at > ? AND reason <> 'paused'
     ORDER BY due_at, id LIMIT ${PORTION}) AND ${STATE_OF_ID} IN ('scheduled', 'queued')`
 
+/** Windows that were moved to make up for a wait (attempting.ts) are shorter by the part of it that is left. */
 const RELEASE = `UPDATE deliveries
-  SET due_at = COALESCE(paused_due_at, ?), paused_due_at = NULL, reason = 'resumed', updated_at = ?
+  SET due_at = COALESCE(paused_due_at, ?), paused_due_at = NULL, reason = 'resumed', updated_at = ?,
+    expires_at = CASE WHEN due_at < expires_at AND due_at > ? THEN expires_at - (due_at - ?) ELSE expires_at END
   WHERE id IN (SELECT id FROM deliveries
     WHERE account_id = ? AND reason = '${REASON_ACCOUNT_HELD}' AND ${WAITS} ORDER BY id LIMIT ${PORTION})
   AND ${STATE_OF_ID} IN ('scheduled', 'queued')`
@@ -60,7 +62,7 @@ export function createAccountHolds(store: Store, queue: Pick<Queue, 'dueGroups'>
     async release(accountId: string, signal: AbortSignal): Promise<void> {
       for (let more = true; more && !signal.aborted; ) {
         const now = Math.floor(clock.now())
-        more = await portion(RELEASE, [now, now, accountId])
+        more = await portion(RELEASE, [now, now, now, now, accountId])
       }
     },
   }

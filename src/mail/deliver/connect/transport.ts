@@ -44,8 +44,6 @@ const SMALL_MAX_BYTES = 512 * 1024
 const STREAMED_BYTES = 3 * 1024 * 1024
 /** It took no connection lately. */
 const UNREACHABLE: RelayFault = { isSure: false, mayMove: true }
-/** The inbox holds the whole message, its pieces and its text, and parses it. */
-const CAPTURE_FACTOR = 4
 
 /** Captured mail never leaves the machine. */
 const withoutTls = (prepared: Attempt['prepared']): Attempt['prepared'] =>
@@ -178,8 +176,7 @@ export function createTransport(parts: TransportParts): Transport {
     withoutRelay: (delivery, relay, sizeBytes) => routing.withoutRelay(delivery, relay, sizeBytes),
     shapingChanged: () => routing.destinations.forget(),
     async deliver(lane, delivery, prepared, beforeFinalDot) {
-      const memoryBytes = parts.isCaptured ? CAPTURE_FACTOR * prepared.sizeBytes : STREAMED_BYTES
-      const release = prepared.sizeBytes > SMALL_MAX_BYTES ? await parts.memory.take(memoryBytes) : null
+      const release = prepared.sizeBytes > SMALL_MAX_BYTES ? await parts.memory.take(STREAMED_BYTES) : null
       try {
         const startedAt = clock.monotonic()
         const relay = routing.relayOf(lane)

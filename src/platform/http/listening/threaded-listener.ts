@@ -8,6 +8,7 @@ import { type Transferable, Worker } from 'node:worker_threads'
 import { PassingMap } from '../../../base/flow/cache.ts'
 import { isShared } from '../../../base/flow/shared-bytes.ts'
 import { validateHeaderName, validateHeaderValue } from '../../../base/net/node-http.ts'
+import { noteSpent } from '../../../base/process/spent-buffers.ts'
 import type { HeaderFault } from '../../../protocols/proxy/accepting.ts'
 import { type AnswerBody, type Arrival, type ArrivedBody, NO_BODY } from './arrival.ts'
 import type { HeaderFaults, Listener, ListenerOptions } from './listener.ts'
@@ -460,6 +461,7 @@ export class SentStream {
       const bytes = this.#source.read() as Buffer | null
       if (bytes === null) return
       this.#pulls--
+      noteSpent(bytes.byteLength)
       this.#to.chunk(ownBytes(bytes))
     }
   }

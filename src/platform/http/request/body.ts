@@ -55,6 +55,8 @@ interface BodyOptions {
   /** Null: the operation takes no files; they are skipped. */
   spool: FileSpool | null
   multipartOnly: boolean
+  /** Media types whose bytes are wanted as they are; no other is read then. */
+  bytesOf?: readonly string[] | undefined
   /** Accept a body with Content-Encoding gzip: only from authenticated callers. */
   packed: boolean
   /** Hash file contents, for `Params.digest`. */
@@ -65,6 +67,8 @@ interface RequestBody {
   fields: Fields
   document: unknown
   uploads: Uploads | null
+  /** With `bytesOf`. */
+  bytes: Buffer | undefined
 }
 
 /**
@@ -82,7 +86,9 @@ export async function readBody(
     const got = quotable(mediaType)
     throw new BadRequest(`Invalid request content type. Expecting 'multipart/form-data' but got '${got}'`)
   }
-  const body: RequestBody = { fields: new Fields(), document: undefined, uploads: null }
+  const isUnknown = options.bytesOf !== undefined && !options.bytesOf.includes(mediaType)
+  if (isUnknown && sent.kind !== 'none') throw unsupported(mediaType)
+  const body: RequestBody = { fields: new Fields(), document: undefined, uploads: null, bytes: undefined }
   if (sent.kind === 'none') return body
   if (Number(headers['content-length'] ?? 0) > limit.bytes) throw new PayloadTooLarge(limit.message)
   if (sent.kind === 'form') {
@@ -95,6 +101,10 @@ export async function readBody(
       : limited(decompressed(sent.stream, encodingOf(headers, packed)), limit),
   )
   try {
+    if (options.bytesOf !== undefined) {
+      body.bytes = await allOf(source)
+      return body
+    }
     const first = await source.firstByte()
     if (first === undefined) return body
     if (first === BRACE || first === BRACKET || isJson(mediaType)) {
@@ -106,7 +116,7 @@ export async function readBody(
       if (sent.kind === 'whole') body.fields = parseUrlencoded(sent.bytes.toString('utf8'))
       else await readUrlencoded(source, body.fields)
     } else {
-      throw new BadRequest(`unable to parse request: unsupported Content-Type '${quotable(mediaType)}'`)
+      throw unsupported(mediaType)
     }
     return body
   } catch (error) {
@@ -114,6 +124,15 @@ export async function readBody(
     await body.uploads?.discardAll()
     throw error
   }
+}
+
+const unsupported = (mediaType: string) =>
+  new BadRequest(`unable to parse request: unsupported Content-Type '${quotable(mediaType)}'`)
+
+async function allOf(source: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const chunks: Uint8Array[] = []
+  for await (const chunk of source) chunks.push(chunk)
+  return Buffer.concat(chunks)
 }
 
 /** Text is held as received, decoded, and split; files of a form are spooled as they arrive. */

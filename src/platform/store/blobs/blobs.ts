@@ -3,11 +3,10 @@
  * so there is nothing to reference-count or collect. The bytes are written to a spool file and synced before the file
  * is moved to its final path: a name in the database always has its bytes.
  */
-import { createReadStream } from 'node:fs'
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { Readable } from 'node:stream'
 import { ID_PATTERN, newId } from '../../../base/ids.ts'
+import { noteSpent } from '../../../base/process/spent-buffers.ts'
 import type { LazyChunk } from '../../../protocols/message/mime-message.ts'
 import { StoreFull } from '../store.ts'
 import { BLOB_FOLDER } from './data-folder.ts'
@@ -107,25 +106,35 @@ export async function openBlobs(folder: string): Promise<BlobStore> {
 export function chunkOf(currentFile: () => string, start: number, end: number): LazyChunk {
   return {
     sizeBytes: end - start,
-    open: () => (end > start ? createReadStream(currentFile(), { start, end: end - 1 }) : Readable.from([])),
-    openScratch: () => scanFile(currentFile(), start, end),
+    open: () => scanFile(currentFile(), start, end, false),
+    openScratch: () => scanFile(currentFile(), start, end, true),
+    file: () => ({ path: currentFile(), start, end }),
     slice: (from, to) => chunkOf(currentFile, Math.min(start + from, end), Math.min(start + to, end)),
   }
 }
 
-/** The chunk size of `createReadStream`. */
-const SCRATCH_BYTES = 64 * 1024
+/** As `createReadStream` reads. */
+const PIECE_BYTES = 64 * 1024
 
-/** Bytes `start` to `end` of the file, in pieces that all reuse one buffer. */
-async function* scanFile(file: string, start: number, end: number): AsyncGenerator<Uint8Array> {
+/** Bytes `start` to `end` of the file. `isScratch`: all pieces reuse one buffer. */
+async function* scanFile(
+  file: string,
+  start: number,
+  end: number,
+  isScratch: boolean,
+): AsyncGenerator<Uint8Array> {
+  if (start >= end) return
   const handle = await open(file, 'r')
   try {
-    const scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES)
+    let buffer = Buffer.allocUnsafeSlow(Math.min(PIECE_BYTES, end - start))
     for (let at = start; at < end; ) {
-      const { bytesRead } = await handle.read(scratch, 0, Math.min(SCRATCH_BYTES, end - at), at)
+      const { bytesRead } = await handle.read(buffer, 0, Math.min(buffer.byteLength, end - at), at)
       if (bytesRead === 0) return
       at += bytesRead
-      yield scratch.subarray(0, bytesRead)
+      yield buffer.subarray(0, bytesRead)
+      if (isScratch || at >= end) continue
+      noteSpent(buffer.byteLength)
+      buffer = Buffer.allocUnsafeSlow(Math.min(PIECE_BYTES, end - at))
     }
   } finally {
     await handle.close()
@@ -140,6 +149,7 @@ export async function writeFileSynced(file: string, content: AsyncIterable<Uint8
     for await (const bytes of content) {
       await handle.writeFile(bytes)
       sizeBytes += bytes.byteLength
+      noteSpent(bytes.byteLength)
     }
     await handle.sync()
     await handle.close()

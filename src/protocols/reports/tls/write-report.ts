@@ -1,4 +1,5 @@
 /** Writes TLS reports: the JSON (RFC 8460 §4.4), and the mail that carries it (RFC 8460 §5.3). Pure. */
+import { mailWithReport, reportFilename } from '../../message/report-attachment.ts'
 import type { TlsFailure } from './report.ts'
 
 export interface ReportedPolicy {
@@ -59,13 +60,11 @@ function policyResult({ type, domain, strings, mxHosts, successful, failures }: 
   }
 }
 
-/** `sender!domain!begin!end!id.json.gz` (RFC 8460 §5.1). */
-export function reportFilename(submitter: string, domain: string, day: string, id: string): string {
-  const begin = Date.parse(`${day}T00:00:00Z`) / 1000
-  return `${submitter}!${domain}!${begin}!${begin + 86_399}!${id}.json.gz`
-}
+/** RFC 8460 §5.1. */
+export const tlsReportFilename = (submitter: string, domain: string, day: string, id: string): string =>
+  reportFilename(submitter, domain, day, id, 'json.gz')
 
-interface ReportMail {
+interface TlsReportMail {
   from: string
   to: string
   /** Whose sessions are reported. */
@@ -78,42 +77,19 @@ interface ReportMail {
   content: Uint8Array
 }
 
-export function reportMail({ from, to, domain, submitter, day, id, content }: ReportMail): Buffer {
-  const boundary = `report-${id}`
-  const filename = reportFilename(submitter, domain, day, id)
-  const base64 = Buffer.from(content)
-    .toString('base64')
-    .replace(/.{76}(?=.)/g, '$&\r\n')
-  const lines = [
-    `From: ${from}`,
-    `To: ${to}`,
-    `Subject: Report Domain: ${domain}`,
-    ` Submitter: ${submitter}`,
-    ` Report-ID: <${id}@${submitter}>`,
-    `TLS-Report-Domain: ${domain}`,
-    `TLS-Report-Submitter: ${submitter}`,
-    'Auto-Submitted: auto-generated',
-    'MIME-Version: 1.0',
-    'Content-Type: multipart/report; report-type="tlsrpt";',
-    ` boundary="${boundary}"`,
-    '',
-    `--${boundary}`,
-    'Content-Type: text/plain; charset="us-ascii"',
-    'Content-Transfer-Encoding: 7bit',
-    '',
-    `This is an aggregate TLS report of ${submitter} about mail`,
-    `to ${domain} on ${day} (UTC).`,
-    '',
-    `--${boundary}`,
-    'Content-Type: application/tlsrpt+gzip',
-    'Content-Transfer-Encoding: base64',
-    'Content-Disposition: attachment;',
-    ` filename="${filename}"`,
-    '',
-    base64,
-    '',
-    `--${boundary}--`,
-    '',
-  ]
-  return Buffer.from(lines.join('\r\n'))
+export function tlsReportMail({ from, to, domain, submitter, day, id, content }: TlsReportMail): Buffer {
+  return mailWithReport({
+    ...{ from, to, domain, submitter, id: `${id}@${submitter}` },
+    fields: [`TLS-Report-Domain: ${domain}`, `TLS-Report-Submitter: ${submitter}`],
+    type: 'multipart/report; report-type="tlsrpt"',
+    explanation: [
+      `This is an aggregate TLS report of ${submitter} about mail`,
+      `to ${domain} on ${day} (UTC).`,
+    ],
+    file: {
+      type: 'application/tlsrpt+gzip',
+      name: tlsReportFilename(submitter, domain, day, id),
+      content,
+    },
+  })
 }

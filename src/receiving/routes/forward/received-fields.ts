@@ -3,8 +3,8 @@ import { formatRfc2822 } from '../../../base/time/dates.ts'
 import type { StoredHeader } from '../../../mail/record/record.ts'
 import { FORWARDED_SUFFIX, RECEIVED_SUFFIXES } from '../../../mail/request/options.ts'
 import type { RawHeader } from '../../../protocols/mime/split.ts'
+import type { SpamScore } from '../../../protocols/scanners/spam-score.ts'
 import type { MailVerdict } from '../mail-check.ts'
-import type { SpamScore } from '../spam/spam-score.ts'
 
 /** What the Received field tells. */
 export interface SessionFacts {

@@ -1,10 +1,10 @@
 /** The spam score of a message that is not sent yet, by the operator's scorer. */
 
-import type { Core } from '../../../core.ts'
 import { type MimeMessage, messageBytes, messageSize } from '../../../protocols/message/mime-message.ts'
+import type { SpamScore } from '../../../protocols/scanners/spam-score.ts'
+import { outgoingMail } from '../../../sending/content-check/outgoing-mail.ts'
+import { SCORED_BYTES_MAX, type Scanners } from '../../../sending/content-check/scanners.ts'
 import type { Domain } from '../../../sending/domains/domain.ts'
-import { createScorerClient, SCORED_BYTES_MAX } from './scoring.ts'
-import type { SpamScore } from './spam-score.ts'
 
 /** Null: it gave no score, because the message is large or it does not answer. Never rejects. */
 export type OutgoingScorer = (
@@ -13,23 +13,19 @@ export type OutgoingScorer = (
   message: MimeMessage,
 ) => Promise<SpamScore | null>
 
-/** Null: no scorer is set. */
-export function createOutgoingScorer(core: Pick<Core, 'config' | 'log'>): OutgoingScorer | null {
-  const score = createScorerClient(core)
-  const helo = core.config.hostname
+/** Null: no scorer is set. `helo`: the name of this host. */
+export function createOutgoingScorer(
+  { outboundScore, inboundScore }: Pick<Scanners, 'outboundScore' | 'inboundScore'>,
+  helo: string,
+): OutgoingScorer | null {
+  const score = outboundScore ?? inboundScore
   if (!score) return null
-  // As from a client of the scorer's own host: the message is judged, not the address that it will leave from.
   return async (domain, recipient, message) =>
     messageSize(message) > SCORED_BYTES_MAX
       ? null
-      : score({
-          raw: await messageBytes(message),
-          headers: [],
-          received: `Received: from ${helo} (${helo} [127.0.0.1])\r\n by ${helo} with ESMTP`,
-          sender: `postmaster@${domain.mailfromHost}`,
-          // One is enough for a score.
-          recipients: [recipient],
-          remoteAddress: '127.0.0.1',
-          helo,
-        })
+      : score(
+          // One recipient is enough for a score.
+          outgoingMail({ helo, sender: `postmaster@${domain.mailfromHost}`, recipient }),
+          await messageBytes(message),
+        )
 }

@@ -5,9 +5,15 @@
 import { isIP } from 'node:net'
 import { queryBlocklists } from '../../../protocols/dns/blocklist.ts'
 import type { Resolver } from '../../../protocols/dns/resolver.ts'
+import type { Chunk } from '../../../protocols/message/mime-message.ts'
 import type { RawHeader } from '../../../protocols/mime/split.ts'
+import type { ScoredMail, SpamScore } from '../../../protocols/scanners/spam-score.ts'
 import type { MailVerdict } from '../mail-check.ts'
-import type { ScoredMail, SpamScore } from './spam-score.ts'
+
+export interface ReceivedMail extends ScoredMail {
+  raw: Chunk
+  headers: readonly RawHeader[]
+}
 
 interface OwnScoreParts {
   resolver: Pick<Resolver, 'query'>
@@ -19,7 +25,7 @@ interface OwnScoreParts {
 const LISTED_POINTS = 4
 
 export async function ownScore(
-  mail: ScoredMail,
+  mail: Pick<ReceivedMail, 'headers' | 'helo' | 'remoteAddress'>,
   verdict: MailVerdict,
   { resolver, zones, threshold }: OwnScoreParts,
 ): Promise<SpamScore> {
@@ -31,7 +37,7 @@ export async function ownScore(
 
 /** Points for what the mail and the checks of its origin say. */
 export function pointsOf(
-  { headers, helo }: Pick<ScoredMail, 'headers' | 'helo'>,
+  { headers, helo }: Pick<ReceivedMail, 'headers' | 'helo'>,
   { spf, dkim, authenticationResults }: Pick<MailVerdict, 'spf' | 'dkim' | 'authenticationResults'>,
 ): number {
   const found: [boolean, number][] = [

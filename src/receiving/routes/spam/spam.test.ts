@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
-import { createServer as createHttpServer, type IncomingHttpHeaders } from 'node:http'
-import { createServer, type Server } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { createInternet } from '../../../../test/support/internet.ts'
+import { startClamd, startRspamd, startSpamd, VIRUS } from '../../../../test/support/scanners.ts'
 import {
   eventually,
   ownAddress,
@@ -17,57 +16,6 @@ type Json = any
 
 const SPAM = 'From: <a@sender.example>\r\nSubject: BUY NOW\r\n\r\nBuy.\r\n'
 const HAM = 'From: <a@sender.example>\r\nSubject: lunch\r\n\r\nAt one?\r\n'
-
-async function listening(t: TestContext, server: Server): Promise<{ host: string; port: number }> {
-  const host = ownAddress()
-  await new Promise<void>((resolve) => server.listen(0, host, resolve))
-  t.after(() => server.close())
-  const address = server.address()
-  assert.ok(typeof address === 'object' && address)
-  return { host, port: address.port }
-}
-
-/** Answers as rspamd's normal worker does. */
-async function startRspamd(t: TestContext) {
-  const asked: IncomingHttpHeaders[] = []
-  const server = createHttpServer(async (request, response) => {
-    assert.deepEqual([request.method, request.url], ['POST', '/checkv2'])
-    asked.push(request.headers)
-    const mail = Buffer.concat(await request.toArray()).toString()
-    const isSpam = mail.includes('BUY NOW')
-    const answer = {
-      score: isSpam ? 15.27 : -0.1,
-      required_score: 15,
-      action: isSpam ? 'reject' : 'no action',
-    }
-    response.setHeader('content-type', 'application/json')
-    response.end(JSON.stringify({ is_skipped: false, symbols: {}, ...answer }))
-  })
-  const { host, port } = await listening(t, server)
-  return { asked, url: `rspamd://${host}:${port}` }
-}
-
-/** Answers as spamd does, which reads as many bytes as announced and closes. */
-async function startSpamd(t: TestContext) {
-  const server = createServer((socket) => {
-    let request = ''
-    socket.on('data', (piece) => {
-      request += piece.toString('latin1')
-      const [, head, length] = /^(CHECK SPAMC\/1\.\d\r\nContent-length: (\d+)\r\n\r\n)/.exec(request) ?? []
-      if (head === undefined || request.length < head.length + Number(length)) return
-      assert.match(
-        request,
-        /\r\n\r\nReceived: from client\.example \(\[127\.[\d.]+\]\)\r\n by mail\.test\.example /,
-      )
-      const isSpam = request.includes('BUY NOW')
-      const result = isSpam ? 'True ; 7.4 / 5.0' : 'False ; 0.3 / 5.0'
-      socket.end(`SPAMD/1.1 0 EX_OK\r\nContent-length: 0\r\nSpam: ${result}\r\n\r\n`)
-    })
-    socket.on('error', () => {})
-  })
-  const { host, port } = await listening(t, server)
-  return { url: `spamd://${host}:${port}` }
-}
 
 /** A service with a route that stores mail, for a domain with that action. */
 async function start(t: TestContext, spamAction: string, env: Record<string, string>) {
@@ -129,7 +77,7 @@ test('rspamd scores: fields with tag, an event instead of the mail with block', 
     ['Yes', '15.3'],
     ['No', '-0.1'],
   ])
-  const [asked] = rspamd.asked
+  const asked = rspamd.asked[0]?.headers
   const facts = [asked?.['from'], asked?.['helo'], asked?.['rcpt']]
   assert.deepEqual(facts, ['a@sender.example', 'client.example', `bob@${service.domain}`])
   assert.match(String(asked?.['ip']), /^127\./)
@@ -156,9 +104,32 @@ test('SpamAssassin scores, and mail is taken without a score when it does not an
   assert.equal(await say(t, service, HAM), '250 2.0.0 Received')
   assert.deepEqual(await scores(service, 1), [['No', '0.3']])
   assert.equal((await rejections(service, 1)).length, 1)
+  for (const mail of spamd.asked)
+    assert.match(mail, /^Received: from client\.example \(\[127\.[\d.]+\]\)\r\n by mail\.test\.example /)
   const silent = await start(t, 'block', { SENDWRIGHT_SPAM_SCORER: `spamd://${ownAddress()}:9` })
   assert.equal(await say(t, silent.service, SPAM), '250 2.0.0 Received')
   assert.deepEqual(await scores(silent.service, 1), [[undefined, undefined]])
+})
+
+const withFile = (content: string) =>
+  [
+    'From: <a@sender.example>',
+    'Content-Type: multipart/mixed; boundary=b',
+    '',
+    '--b\r\n\r\nSee the file.',
+    `--b\r\nContent-Type: application/pdf; name=bill.pdf\r\n\r\n${content}`,
+    '--b--\r\n',
+  ].join('\r\n')
+
+test('received mail with a virus in a file is dropped with an event, whatever the domain does about spam', async (t) => {
+  const clamd = await startClamd(t)
+  const { service } = await start(t, 'disabled', { SENDWRIGHT_CLAMAV: clamd.url })
+  assert.equal(await say(t, service, withFile(VIRUS)), '250 2.0.0 Received')
+  assert.deepEqual(await rejections(service, 1), [['Message contains a virus', 'Test-Virus']])
+  assert.equal(await say(t, service, withFile('harmless')), '250 2.0.0 Received')
+  assert.equal(await say(t, service, HAM), '250 2.0.0 Received')
+  assert.equal((await scores(service, 2)).length, 2)
+  assert.equal(clamd.scanned.length, 2, 'the mail without a file is not scanned')
 })
 
 test('without a scorer the origin of a mail counts', async (t) => {

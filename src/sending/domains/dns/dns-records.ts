@@ -5,6 +5,7 @@
 import { isIP } from 'node:net'
 import type { Of } from '../../../base/shape.ts'
 import type { DkimKeyRow } from '../../../platform/store/schema.ts'
+import type { DmarcPolicy } from '../../../protocols/dns/dmarc.ts'
 import { mergeSpf } from '../../../protocols/dns/spf.ts'
 import type { Domain } from '../domain.ts'
 import type { DNS_RECORD } from '../shapes.ts'
@@ -46,6 +47,8 @@ export interface StoredCheck {
   sentence: string
   /** Unix milliseconds. */
   checkedAt: number
+  /** DMARC only: what receivers do with mail that fails; absent: no record applies, or it was checked by an older version. */
+  policy?: DmarcPolicy
 }
 
 const MX_PRIORITY = 10

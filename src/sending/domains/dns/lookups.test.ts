@@ -274,6 +274,35 @@ test('DMARC: advice for the domain itself, or from the policy of the domain abov
   assert.match(own.sentence, /p= must be none, quarantine or reject/)
 })
 
+test('DMARC by the tree walk: sp and np, organizations, names without an answer', async () => {
+  const ofDomain = (fromDomain: string, dkimDomain = fromDomain, returnPathDomain = fromDomain) =>
+    lookUpDmarc(parts, { fromDomain, dkimDomain, returnPathDomain }, undefined)
+  dns.set('_dmarc.corp.test', 'TXT', ['v=DMARC1; p=reject; sp=quarantine; np=none; rua=mailto:d@corp.test'])
+  dns.set('news.corp.test', 'A', ['192.0.2.1'])
+  const below = await ofDomain('news.corp.test')
+  assert.deepEqual([below.valid, below.policy], [true, 'quarantine'], below.sentence)
+  assert.equal((await ofDomain('absent.corp.test')).policy, 'none')
+  // Siblings belong to one organization.
+  const sibling = await ofDomain('news.corp.test', 'mail.corp.test', 'bounce.corp.test')
+  assert.match(sibling.sentence, /policy is "quarantine"; DKIM and SPF aligned/)
+  // Until one of them says that it is one of its own.
+  dns.set('_dmarc.mail.corp.test', 'TXT', ['v=DMARC1; p=none; psd=n'])
+  assert.match((await ofDomain('news.corp.test', 'mail.corp.test')).sentence, /; SPF aligned/)
+  // A record two labels above, of a public suffix.
+  dns.set('_dmarc.bank.test', 'TXT', ['v=DMARC1; p=reject; psd=y'])
+  const foreign = await ofDomain('giant.bank.test', 'mega.bank.test', 'mega.bank.test')
+  assert.match(foreign.sentence, /_dmarc\.bank\.test\. Mail from giant\.bank\.test fails DMARC/)
+  dns.misbehave('_dmarc.silent.test', 'servfail')
+  const unknown = await ofDomain('a.silent.test')
+  assert.deepEqual([unknown.valid, unknown.answered], [false, false])
+  assert.match(unknown.sentence, /gave no answer for TXT records of _dmarc\.silent\.test/)
+  const deep = `${'a.b.c.d.e.f.g.h.i.j.k'}.corp.test`
+  const before = dns.queries.length
+  assert.equal((await ofDomain(deep)).policy, 'none')
+  const asked = dns.queries.slice(before).filter(({ name }) => name.startsWith('_dmarc.'))
+  assert.equal(asked.length, 8)
+})
+
 test('a stop does not wait for a name server that keeps silent', async (t) => {
   const dns = await createDnsServer()
   t.after(() => dns.close())

@@ -11,18 +11,26 @@ import type { Cidr } from '../../../base/net/ip.ts'
 import type { Clock } from '../../../base/time/clock.ts'
 import { findAuthority } from '../../../protocols/dns/authoritative.ts'
 import {
+  applyingRecord,
+  isDmarcRecord,
+  needsExistence,
+  policyOf,
+  shareOrganization,
+  treeWalk,
+} from '../../../protocols/dns/dmarc.ts'
+import {
   checkAddress,
   checkCname,
   checkDkim,
   checkDmarc,
   checkMx,
   checkSpf,
+  type DmarcFacts,
   type DmarcUse,
   type RecordCheck,
 } from '../../../protocols/dns/record-data.ts'
-import { createResolver, type DnsAnswer, type Resolver } from '../../../protocols/dns/resolver.ts'
+import { createResolver, type DnsAnswer, isDefinite, type Resolver } from '../../../protocols/dns/resolver.ts'
 import { countSpfLookups } from '../../../protocols/dns/spf.ts'
-import { ancestorsOf } from '../names/domain-names.ts'
 import type { StoredCheck, WantedRecord } from './dns-records.ts'
 
 export interface LookupParts {
@@ -178,32 +186,51 @@ async function withDeadline<T>(
 }
 
 /**
- * DMARC is not one of our records: it is looked up to give advice. Without one at the domain itself the nearest
- * ancestor's applies (RFC 9989 §4.10; the older rule of the organizational domain finds the same record where there
- * is one).
+ * DMARC is not one of our records: it is looked up to give advice. Without one at the domain itself, that of its
+ * organization applies (RFC 9989 §4.10.1). Walks from the three names share their queries: eight for most domains.
  */
 export async function lookUpDmarc(
-  parts: LookupParts,
+  { resolver, clock }: LookupParts,
   use: DmarcUse,
   before: StoredCheck | undefined,
 ): Promise<StoredCheck> {
-  const name = `_dmarc.${use.fromDomain}`
-  let answer = await parts.resolver.query(name, 'TXT', FRESH)
-  let check = checkDmarc(answer, use)
-  for (const ancestor of ancestorsOf(use.fromDomain).slice(0, DMARC_ANCESTORS_MAX)) {
-    if (!check.answered || hasDmarc(answer)) break
-    const parent = await parts.resolver.query(`_dmarc.${ancestor}`, 'TXT', FRESH)
-    if (!hasDmarc(parent)) continue
-    answer = parent
-    check = checkDmarc(parent, use)
+  const answers = new Map<string, Promise<DnsAnswer<'TXT'>>>()
+  const answerAt = (name: string) => {
+    const known = answers.get(name) ?? resolver.query(`_dmarc.${name}`, 'TXT', FRESH)
+    answers.set(name, known)
+    return known
   }
-  const wanted = { purpose: 'dmarc', name, type: 'TXT', value: DMARC_ADVICE } as const
-  return storedCheck(parts.clock, wanted, check, answer, before)
+  const { fromDomain } = use
+  let last = await answerAt(fromDomain)
+  const find = async (name: string) => {
+    last = await answerAt(name)
+    return isDefinite(last) ? last.records : null
+  }
+  const walk = await treeWalk(fromDomain, find)
+  const own = await answerAt(fromDomain)
+  const applying = applyingRecord(walk)
+  const found = typeof applying === 'string' ? null : applying
+  // What is wrong at the domain itself is worth more than what applies instead.
+  const at = own.records.some(isDmarcRecord) ? fromDomain : (found?.domain ?? fromDomain)
+  const answer = applying === 'unknown' ? last : await answerAt(at)
+  const facts: DmarcFacts = {
+    at,
+    exists: !(found && needsExistence(fromDomain, found)) || (await exists(resolver, fromDomain)),
+    // Without a record nothing is compared.
+    isDkimRelated: found && (await shareOrganization(fromDomain, use.dkimDomain, find)),
+    isSpfRelated: found && (await shareOrganization(fromDomain, use.returnPathDomain, find)),
+  }
+  const check = checkDmarc(answer, use, facts)
+  const wanted = { purpose: 'dmarc', name: `_dmarc.${fromDomain}`, type: 'TXT', value: DMARC_ADVICE } as const
+  const stored = storedCheck(clock, wanted, check, answer, before)
+  if (!check.answered) return before?.policy === undefined ? stored : { ...stored, policy: before.policy }
+  return found ? { ...stored, policy: policyOf(fromDomain, found, facts.exists) ?? 'none' } : stored
+}
+
+/** Any record makes a name exist, RFC 9989 A.4, an alias to nowhere too. No answer is no proof of absence. */
+async function exists(resolver: Resolver, name: string): Promise<boolean> {
+  const { kind, chain } = await resolver.query(name, 'A')
+  return kind !== 'nxdomain' || chain.length > 0
 }
 
 export const DMARC_ADVICE = 'v=DMARC1; p=none'
-/** Receivers query at most eight names, RFC 9989 §4.10. */
-const DMARC_ANCESTORS_MAX = 7
-
-const hasDmarc = (answer: DnsAnswer<'TXT'>) =>
-  answer.records.some((text) => /^v\s*=\s*DMARC1\s*(?:;|$)/.test(text))

@@ -20,7 +20,12 @@ const HEADINGS: Record<string, string> = {
 }
 
 /** All names are absolute, so the text fits any $ORIGIN. Ends with a newline. */
-export function zoneText(name: string, states: readonly RecordState[], targets: DnsTargets): string {
+export function zoneText(
+  name: string,
+  states: readonly RecordState[],
+  targets: DnsTargets,
+  publicUrl: string,
+): string {
   const lines = [`; DNS records of ${name}`]
   let heading = ''
   for (const { wanted, check } of states) {
@@ -37,7 +42,7 @@ export function zoneText(name: string, states: readonly RecordState[], targets: 
     zoneLine(`_dmarc.${name}`, 'TXT', DMARC_ADVICE),
     '',
     '; Reports about TLS: only if the domain receives its mail here',
-    `; ${zoneLine(`_smtp._tls.${name}`, 'TXT', tlsReportAdvice(name))}`,
+    `; ${zoneLine(`_smtp._tls.${name}`, 'TXT', tlsReportAdvice(name, publicUrl))}`,
   )
   return `${lines.join('\n')}\n`
 }

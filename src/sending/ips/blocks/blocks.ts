@@ -8,6 +8,9 @@
  *
  * The state is in the address book, so it is in memory here, outlives a restart, and reaches other processes. The decision
  * counts at once, before it is on disk.
+ *
+ * An address on a blocklist that a provider uses is left for it before the provider refuses anything (listed.ts): others of the
+ * set are chosen as long as there are any, and it is used where it is the last one.
  */
 
 import type { Logger } from 'pino'
@@ -22,24 +25,38 @@ import type { Store } from '../../../platform/store/store.ts'
 import { blockKey } from '../address-book.ts'
 import type { KnownAddresses } from '../known-addresses.ts'
 import { createEvidence } from './evidence.ts'
+import { isListed } from './listed.ts'
 
 export interface BlockStates {
-  /** `probing`: its pause is over, and single messages find out whether the block is. */
-  stateOf(ip: string, site: string): 'open' | 'closed' | 'probing'
+  /**
+   * `probing`: its pause is over, and single messages find out whether the block is. `listed`: it is on a blocklist that the
+   * provider uses; it is used where no other address is left.
+   */
+  stateOf(ip: string, site: string): 'open' | 'closed' | 'probing' | 'listed'
   /** Whether this message may be sent from an address that is probing: one at a time. */
   mayProbe(ip: string, site: string): boolean
 }
 
 export interface Block extends Omit<IpBlockRow, 'cleared_at'> {
-  state: 'closed' | 'probing'
+  state: 'closed' | 'probing' | 'listed'
+}
+
+/** A provider refuses mail from an address, and its own reply says so. */
+export interface Refusal {
+  ip: string
+  site: string
+  provider: string
+  reply: string
 }
 
 export interface Blocks extends AddressBlocks, BlockStates {
   /** Oldest first. */
   list(): Block[]
   find(ip: string, site: string): Block | null
-  /** Opens an address. Resolves whether it was closed or probing. */
+  /** Opens an address. Resolves whether it was closed, probing or listed. */
   clear(ip: string, site: string): Promise<boolean>
+  /** Called with each refusal that is the provider's own words; must not throw. At most one listener. */
+  onRefused(listener: (refusal: Refusal) => void): void
   /** Writes what could not be written, and removes what is long over. */
   readonly job: Job
   /** Resolves when everything decided so far is on disk, or could not be written. */
@@ -88,7 +105,9 @@ export function createBlocks({ store, known, clock, log, random, shaping }: Bloc
   const fresh = new Map<string, IpBlockRow>()
   const evidence = createEvidence({ clock, shaping })
   const probes = new Map<string, Probing>()
+  const removeOld = createRemoval({ store, known, clock })
   let writing = Promise.resolve()
+  let refused: (refusal: Refusal) => void = () => {}
   const now = () => Math.floor(clock.now())
 
   function rowOf(key: string): IpBlockRow | undefined {
@@ -97,12 +116,11 @@ export function createBlocks({ store, known, clock, log, random, shaping }: Bloc
     return fresh.get(key) ?? blocks.get(key)
   }
 
-  function stateOf(ip: string, site: string): 'open' | 'closed' | 'probing' {
+  function stateOf(ip: string, site: string): ReturnType<BlockStates['stateOf']> {
     const { blocks } = known.book()
     if (fresh.size === 0 && blocks.size === 0) return 'open'
     const row = rowOf(blockKey(ip, site))
-    if (row === undefined) return 'open'
-    return clock.now() < Number(row.until_at) ? 'closed' : 'probing'
+    return row === undefined ? 'open' : stateOfRow(row, clock.now())
   }
 
   function probingOf(key: string): Probing {
@@ -170,21 +188,6 @@ export function createBlocks({ store, known, clock, log, random, shaping }: Bloc
       })
   }
 
-  let nextRemovalAt = 0
-
-  /** Rows that have ended are in no book. */
-  async function removeOld(): Promise<void> {
-    if (clock.monotonic() < nextRemovalAt) return
-    nextRemovalAt = clock.monotonic() + REMOVE_EVERY_MS
-    const ended = store.db.deleteFrom('ip_blocks').where('cleared_at', '<', now() - CLEARED_KEPT_MS)
-    await ended.execute()
-    const unusedSince = now() - UNUSED_KEPT_MS
-    if (![...known.book().blocks.values()].some((row) => Number(row.until_at) < unusedSince)) return
-    await known.change(async (tx) => {
-      await tx.deleteFrom('ip_blocks').where('until_at', '<', unusedSince).execute()
-    })
-  }
-
   return {
     stateOf,
     isClosed: (ip, site) => stateOf(ip, site) === 'closed',
@@ -209,6 +212,7 @@ export function createBlocks({ store, known, clock, log, random, shaping }: Bloc
       // Those in progress when it was closed.
       if (state === 'closed') return
       const { isEnough, isSure } = evidence.blocked(key, site, domain)
+      if (isSure) refused({ ip, site, provider: lane.provider, reply: answer.reply })
       if (answer.isSure || isEnough || (state === 'probing' && isSure))
         close(ip, lane, `${answer.code} ${answer.reply}`)
       else if (state === 'probing') probes.set(key, { ...probingOf(key), begunAt: null, accepted: 0 })
@@ -224,8 +228,12 @@ export function createBlocks({ store, known, clock, log, random, shaping }: Bloc
       const row = rowOf(blockKey(ip, site))
       return row === undefined ? null : blockOf(row, clock.now())
     },
-    list: () => oldestFirst([...known.book().blocks.values()].map((row) => blockOf(row, clock.now()))),
+    list: () =>
+      oldestFirst([...known.book().blocks.values()].flatMap((row) => blockOf(row, clock.now()) ?? [])),
     clear,
+    onRefused(listener) {
+      refused = listener
+    },
     written: () => writing,
     job: createJob({
       name: 'ip-blocks',
@@ -243,16 +251,46 @@ export function createBlocks({ store, known, clock, log, random, shaping }: Bloc
   }
 }
 
+/** Removes rows that ended long ago, and those of addresses and sites that nobody sends to any more. */
+function createRemoval({ store, known, clock }: Pick<BlockParts, 'store' | 'known' | 'clock'>) {
+  let nextAt = 0
+  /** Rows that have ended are in no book. */
+  return async (): Promise<void> => {
+    if (clock.monotonic() < nextAt) return
+    nextAt = clock.monotonic() + REMOVE_EVERY_MS
+    const now = Math.floor(clock.now())
+    const ended = store.db.deleteFrom('ip_blocks').where('cleared_at', '<', now - CLEARED_KEPT_MS)
+    await ended.execute()
+    const unusedSince = now - UNUSED_KEPT_MS
+    if (![...known.book().blocks.values()].some((row) => Number(row.until_at) < unusedSince)) return
+    await known.change(async (tx) => {
+      await tx.deleteFrom('ip_blocks').where('until_at', '<', unusedSince).execute()
+    })
+  }
+}
+
 const oldestFirst = (all: Block[]) => all.sort((one, other) => one.since_at - other.since_at)
 
-const blockOf = ({ cleared_at: _, ...row }: IpBlockRow, now: number): Block => ({
-  ...row,
-  since_at: Number(row.since_at),
-  until_at: Number(row.until_at),
-  pause_ms: Number(row.pause_ms),
-  times: Number(row.times),
-  state: now < Number(row.until_at) ? 'closed' : 'probing',
-})
+/** A listing that nobody confirms any more has ended. */
+function stateOfRow(row: IpBlockRow, now: number): ReturnType<BlockStates['stateOf']> {
+  const isOver = now >= Number(row.until_at)
+  if (isListed(row)) return isOver ? 'open' : 'listed'
+  return isOver ? 'probing' : 'closed'
+}
+
+/** Null: it is open. */
+function blockOf({ cleared_at: _, ...row }: IpBlockRow, now: number): Block | null {
+  const state = stateOfRow({ ...row, cleared_at: null }, now)
+  if (state === 'open') return null
+  return {
+    ...row,
+    since_at: Number(row.since_at),
+    until_at: Number(row.until_at),
+    pause_ms: Number(row.pause_ms),
+    times: Number(row.times),
+    state,
+  }
+}
 
 interface Closing {
   ip: string
@@ -261,8 +299,9 @@ interface Closing {
   now: number
 }
 
-/** `before`: the present block, or one that ended lately: then the pause is twice as long. */
-function closed(before: IpBlockRow | undefined, { ip, lane, reply, now }: Closing): IpBlockRow {
+/** `former`: the present block, or one that ended lately: if replies began it, the pause is twice as long. */
+function closed(former: IpBlockRow | undefined, { ip, lane, reply, now }: Closing): IpBlockRow {
+  const before = former === undefined || isListed(former) ? undefined : former
   const { blockedPauseMs, blockedPauseMaxMs } = backOffOf(lane.limits)
   const pause =
     before === undefined ? blockedPauseMs : Math.min(2 * Number(before.pause_ms), blockedPauseMaxMs)
@@ -276,6 +315,7 @@ function closed(before: IpBlockRow | undefined, { ip, lane, reply, now }: Closin
     pause_ms: pause,
     times: before === undefined ? 1 : Number(before.times) + 1,
     cleared_at: null,
+    listed_by: null,
   }
 }
 
@@ -294,7 +334,7 @@ async function persist(
       .where('site', '=', row.site)
       .executeTakeFirst()
     // Another process has closed it for the same reason.
-    if (before?.cleared_at === null && Number(before.until_at) > now) return
+    if (before?.cleared_at === null && !isListed(before) && Number(before.until_at) > now) return
     const isRemembered =
       before !== undefined && (before.cleared_at === null || Number(before.cleared_at) > now - REMEMBERED_MS)
     const final = lane === null || !isRemembered ? row : closed(before, { ...row, lane, now })

@@ -14,7 +14,9 @@ export function blockedAddressesCheck(blocks: Pick<Blocks, 'list'>): OwnCheck {
     dimension: 'lane',
     everyMs: MINUTE_MS,
     async read(now) {
-      return blocks.list().map((block) => ({
+      // What is listed is an alert of its own.
+      const closed = blocks.list().filter(({ state }) => state !== 'listed')
+      return closed.map((block) => ({
         value: `${block.ip}/${block.site}`,
         figure: String(Math.max(0, Math.floor((now - block.since_at) / MINUTE_MS))),
         since: block.since_at,

@@ -64,7 +64,7 @@ export function openSnds(
     signal.throwIfAborted()
     const query = new URLSearchParams({ key: secrets.key, ...fields })
     const outcome = await client.send({
-      url: `${settings.url.replace(/\/+$/, '')}/${file}?${query}`,
+      url: `${settings.api_url.replace(/\/+$/, '')}/${file}?${query}`,
       ...{ method: 'GET', responseBytes: RESPONSE_BYTES, totalMs: TIME_MAX_MS },
     })
     const { body, contentType } = answered(outcome, WORDS, clock.now())

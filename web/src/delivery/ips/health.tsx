@@ -7,16 +7,19 @@ const LOOK = { variant: 'light', tt: 'none', fw: 550 } as const
 /** What is to be known at a glance; `address` is what the operator sees besides. */
 export function Health({ ip, address }: { ip: Ip; address: Address | undefined }) {
   const fault = address?.check.fault || null
-  const blocks = address?.blocked_by.length ?? 0
+  const blocks = address?.blocked_by.filter(({ state }) => state !== 'listed').length ?? 0
+  const isListed = address?.blocked_by.some(({ state }) => state === 'listed') === true
   const [label, color] = !ip.enabled
     ? address?.enabled === true && !address.usable
       ? [TEXT.notUsable, 'red']
       : [TEXT.off, 'gray']
     : blocks > 0
       ? [TEXT.blocked(blocks), 'red']
-      : fault !== null
-        ? [TEXT.fault, 'orange']
-        : [TEXT.good, 'teal']
+      : isListed
+        ? [TEXT.listed, 'red']
+        : fault !== null
+          ? [TEXT.fault, 'orange']
+          : [TEXT.good, 'teal']
   return (
     <div>
       <Badge {...LOOK} color={color}>

@@ -12,7 +12,7 @@ import type { DomainDetails } from '../domains-api.ts'
 import type { OptionsSearch } from '../domains-search.ts'
 import { OPTIONS_TEXT as TEXT } from '../text.ts'
 import { FootersForm, HostForm, MessagesForm } from './option-forms.tsx'
-import { setConnection, setTracking, trackingQuery } from './options-api.ts'
+import { setConnection, setTracking, trackingQuery, updateDomain } from './options-api.ts'
 import { ChoiceRow, ShownRow, SwitchRow, useMayChange } from './rows.tsx'
 import { TrackingHost } from './tracking-host.tsx'
 
@@ -57,6 +57,7 @@ function Options({ domain }: { domain: DomainDetails }) {
       />
       <TrackingHost domain={domain} button={button('host', TEXT.hostChange)} />
       <Connection domain={domain} />
+      <Complaints domain={domain} />
       <Messages domain={domain} button={button('messages', TEXT.messagesChange)} />
       {mayChange && edit === 'host' && <HostForm domain={domain} onClose={close} />}
       {mayChange && edit === 'messages' && <MessagesForm domain={domain} onClose={close} />}
@@ -130,6 +131,26 @@ function Connection({ domain: { name, require_tls, skip_verification } }: { doma
         why={TEXT.skipVerificationWhy}
         value={skip_verification}
         save={save('skip_verification')}
+      />
+    </Panel>
+  )
+}
+
+function Complaints({ domain: { name, cfbl_address, feedback_id } }: { domain: DomainDetails }) {
+  const save = (field: string) => (value: boolean) => updateDomain(name, { [field]: String(value) })
+  return (
+    <Panel title={TEXT.complaints} flush>
+      <SwitchRow
+        label={TEXT.cfblAddress}
+        why={TEXT.cfblAddressWhy}
+        value={cfbl_address}
+        save={save('cfbl_address')}
+      />
+      <SwitchRow
+        label={TEXT.feedbackId}
+        why={TEXT.feedbackIdWhy}
+        value={feedback_id}
+        save={save('feedback_id')}
       />
     </Panel>
   )

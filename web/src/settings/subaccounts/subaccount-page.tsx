@@ -15,6 +15,7 @@ import { Time } from '../../shared/time.tsx'
 import { useForm } from '../../shared/use-form.ts'
 import { MonthlyLimit } from '../limits/monthly-limit.tsx'
 import { RateLimits } from '../limits/rate-limits.tsx'
+import { StandingPanel } from './standing-panel.tsx'
 import {
   closeSubaccount,
   disableSubaccount,
@@ -86,6 +87,7 @@ function Found({ subaccount }: { subaccount: Subaccount }) {
           {[disabled.reason, disabled.note].filter(Boolean).join(': ')}
         </Alert>
       )}
+      {status !== 'closed' && mayRate && <StandingPanel accountId={id} />}
       {status !== 'closed' && mayReadLimits && <MonthlyLimit subaccountId={id} />}
       <Panel title={TEXT.features}>
         <Text size="sm" c="dimmed" mb="sm">

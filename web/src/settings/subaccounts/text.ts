@@ -61,3 +61,30 @@ export const TEXT = {
   deleted: (name: string) => `${name} deleted`,
   closedWhy: 'This subaccount was deleted. Its name, dates and audit log remain.',
 } as const
+
+const count = (number: number) => number.toLocaleString('en')
+
+export const STANDING_TEXT = {
+  title: 'Good name',
+  account: 'The account',
+  states: {
+    warned: (who: string) => `${who} has figures that are too high`,
+    slowed: (who: string) => `${who} is slowed`,
+    held: (who: string) => `${who} is held: its mail waits`,
+  },
+  until: 'It ends by itself on',
+  release: 'Release',
+  releaseOf: (who: string) => `Release: ${who}`,
+  released: (who: string) => `${who} is released`,
+  releaseTitle: 'Release it?',
+  releaseWhy: 'What waits is sent at once, and its figures begin anew. Has the list been cleaned?',
+  figures: (sent: number, bounced: number, complained: number, trapped: number) =>
+    `${count(sent)} messages sent lately: ${count(bounced)} hard bounces, ${count(complained)} complaints, ${count(trapped)} to spam traps.`,
+  budget: (used: number, limit: number) => `Today ${count(used)} of ${count(limit)} messages are used.`,
+  policies: {
+    off: 'It is not judged by these figures.',
+    standard: 'It is judged by the policy standard.',
+    strict: 'It is judged by the policy strict.',
+    custom: 'It is judged by figures of your own.',
+  },
+} as const

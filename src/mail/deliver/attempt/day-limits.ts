@@ -1,13 +1,14 @@
 /**
- * How many messages a relay may still get on this day (UTC), over all processes, as warm-up allowances are counted
+ * How many messages of a limit are left on this day (UTC), over all processes, as warm-up allowances are counted
  * (sending/ips/warmup/allowances.ts): a process takes a few at a time from the row of the day, by a statement that fails if the
  * limit would be passed, and spends them without the database. One that dies loses those few; at a stop they are given back.
+ * Relays have such limits, and new accounts.
  */
-import type { MaybePromise } from '../../base/flow/cache.ts'
-import type { Clock } from '../../base/time/clock.ts'
-import { DAY_MS } from '../../base/time/durations.ts'
-import type { Allowed } from '../../mail/deliver/contract.ts'
-import { StaleWrite, type Store } from '../../platform/store/store.ts'
+import type { MaybePromise } from '../../../base/flow/cache.ts'
+import type { Clock } from '../../../base/time/clock.ts'
+import { DAY_MS } from '../../../base/time/durations.ts'
+import { StaleWrite, type Store } from '../../../platform/store/store.ts'
+import type { Allowed } from '../contract.ts'
 
 export type DayLimits = ReturnType<typeof createDayLimits>
 
@@ -17,11 +18,13 @@ const TAKEN_MAX = 1_000
 /** Rows of days before are removed after this time. */
 const KEPT_MS = 30 * DAY_MS
 
-const NEW_DAY = `INSERT INTO relay_days (name, day_at, used) VALUES (?, ?, 0) ON CONFLICT (name, day_at) DO NOTHING`
-const TAKE = `UPDATE relay_days SET used = used + ? WHERE name = ? AND day_at = ? AND used + ? <= ?`
-const GIVE_BACK = `UPDATE relay_days SET used = used - ? WHERE name = ? AND day_at = ?`
+const statementsOn = (table: string) => ({
+  newDay: `INSERT INTO ${table} (name, day_at, used) VALUES (?, ?, 0) ON CONFLICT (name, day_at) DO NOTHING`,
+  take: `UPDATE ${table} SET used = used + ? WHERE name = ? AND day_at = ? AND used + ? <= ?`,
+  giveBack: `UPDATE ${table} SET used = used - ? WHERE name = ? AND day_at = ?`,
+})
 
-/** What this process holds of a relay's day. */
+/** What this process holds of a day. */
 interface Held {
   dayAt: number
   limit: number
@@ -32,12 +35,14 @@ interface Held {
 
 export const startOfDay = (now: number): number => Math.floor(now / DAY_MS) * DAY_MS
 
-export function createDayLimits(store: Store, clock: Clock) {
-  const byRelay = new Map<string, Held>()
+/** `table`: where the days of these names are. */
+export function createDayLimits(store: Store, clock: Clock, table: 'relay_days' | 'account_days') {
+  const sql = statementsOn(table)
+  const byName = new Map<string, Held>()
 
   function heldOf(name: string, limit: number): Held {
     const dayAt = startOfDay(clock.now())
-    const known = byRelay.get(name)
+    const known = byName.get(name)
     if (known?.dayAt === dayAt) {
       // A higher limit leaves room again.
       if (known.limit < limit) known.isUsedUp = false
@@ -45,7 +50,7 @@ export function createDayLimits(store: Store, clock: Clock) {
       return known
     }
     const held: Held = { dayAt, limit, left: 0, isUsedUp: false, taking: null }
-    byRelay.set(name, held)
+    byName.set(name, held)
     return held
   }
 
@@ -55,8 +60,8 @@ export function createDayLimits(store: Store, clock: Clock) {
     for (const count of new Set([wanted, 1])) {
       try {
         await store.commit([
-          { sql: NEW_DAY, values: [name, dayAt] },
-          { sql: TAKE, values: [count, name, dayAt, count, limit], expectRows: 1 },
+          { sql: sql.newDay, values: [name, dayAt] },
+          { sql: sql.take, values: [count, name, dayAt, count, limit], expectRows: 1 },
         ])
         held.left += count
         return
@@ -95,33 +100,33 @@ export function createDayLimits(store: Store, clock: Clock) {
       const { left, isUsedUp } = heldOf(name, limit)
       return isUsedUp && left === 0
     },
-    /** As `Relays.take`. */
+    /** As `Allowances.take`. */
     take(name: string, limit: number): MaybePromise<Allowed | null> {
       const held = heldOf(name, limit)
       return held.left > 0 ? spend(held) : takeOne(name, held)
     },
-    /** Messages of this day by relay, over all processes; those that a process has taken and not sent count. */
+    /** Messages of this day by name, over all processes; those that a process has taken and not sent count. */
     async used(): Promise<ReadonlyMap<string, number>> {
       const rows = await store.db
-        .selectFrom('relay_days')
+        .selectFrom(table)
         .selectAll()
         .where('day_at', '=', startOfDay(clock.now()))
         .execute()
-      return new Map(rows.map(({ name, used }) => [name, Number(used) - (byRelay.get(name)?.left ?? 0)]))
+      return new Map(rows.map(({ name, used }) => [name, Number(used) - (byName.get(name)?.left ?? 0)]))
     },
     async removeOld(): Promise<void> {
       await store.db
-        .deleteFrom('relay_days')
+        .deleteFrom(table)
         .where('day_at', '<', Math.floor(clock.now()) - KEPT_MS)
         .execute()
     },
     /** Gives back what is left. */
     async close(): Promise<void> {
-      const held = [...byRelay].filter(([, { left }]) => left > 0)
-      byRelay.clear()
+      const held = [...byName].filter(([, { left }]) => left > 0)
+      byName.clear()
       if (held.length > 0)
         await store.commit(
-          held.map(([name, { left, dayAt }]) => ({ sql: GIVE_BACK, values: [left, name, dayAt] })),
+          held.map(([name, { left, dayAt }]) => ({ sql: sql.giveBack, values: [left, name, dayAt] })),
         )
     },
   }

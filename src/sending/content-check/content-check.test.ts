@@ -1,0 +1,252 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { startClamd, startRspamd, VIRUS } from '../../../test/support/scanners.ts'
+import { eventually, ownAddress } from '../../../test/support/service.ts'
+import { createSink } from '../../../test/support/smtp-sink.ts'
+import { callAs, createSubaccount, startOpened } from '../../../test/support/subaccounts.ts'
+import { createCheckCounts } from './counts.ts'
+import { type Verdict, verdictOf } from './verdict.ts'
+
+// biome-ignore lint/suspicious/noExplicitAny: a test reaches into bodies freely and asserts on what it finds
+type Json = any
+
+/** The points that a mail asks for itself: `POINTS=20`. */
+function pointsOf(mail: string) {
+  const score = Number(/POINTS=3?D?(\d+)/.exec(mail)?.[1] ?? 0)
+  return { score, action: 'no action' }
+}
+
+async function start(t: TestContext, env: Record<string, string>) {
+  const sink = await createSink({ host: ownAddress() })
+  t.after(() => sink.close())
+  const opened = await startOpened(t, {
+    SENDWRIGHT_DELIVERY: `smtp://${sink.host}:${sink.port}`,
+    SENDWRIGHT_SANDBOX_RECIPIENTS: '*',
+    ...env,
+  })
+  return { sink, opened, service: opened.service }
+}
+
+type Rig = Awaited<ReturnType<typeof start>>
+
+async function send({ service }: Rig, form: Record<string, string | File | string[]>): Promise<string> {
+  const { status, body, text } = await service.send(form)
+  assert.equal(status, 200, text)
+  return body.id.replace(/[<>]/g, '')
+}
+
+const eventOf = ({ service }: Rig, event: string, id: string): Promise<Json> =>
+  eventually(`${event} of ${id}`, async () => {
+    const found = await service.events(`?event=${event}&message-id=${id}`)
+    return found[0]
+  })
+
+const deliveries = async ({ service }: Rig, id: string): Promise<Json[]> =>
+  (await service.call('GET', `/sendwright/v1/messages/${encodeURIComponent(id)}/deliveries`)).body.items
+
+const heldDelivery = (rig: Rig, id: string): Promise<Json> =>
+  eventually(`held: ${id}`, async () => {
+    const [one] = await deliveries(rig, id)
+    return one?.reason.code === 'content-held' && one
+  })
+
+const holds = async ({ service }: Rig): Promise<Json[]> =>
+  (await service.call('GET', '/sendwright/v1/content-holds')).body.items
+
+test('mail is tagged, held until the operator decides, or refused; one content is checked once', async (t) => {
+  const rspamd = await startRspamd(t, pointsOf)
+  const clamd = await startClamd(t)
+  const rig = await start(t, {
+    SENDWRIGHT_OUTBOUND_CHECK: rspamd.url,
+    SENDWRIGHT_OUTBOUND_REFUSE_SCORE: '50',
+    SENDWRIGHT_CLAMAV: clamd.url,
+  })
+  const { service, sink } = rig
+
+  // Three calls and a batch of three: two contents.
+  for (const to of ['a@example.org', 'b@example.org', 'c@example.org']) await send(rig, { to, text: 'Same.' })
+  await send(rig, {
+    to: ['a@example.org', 'b@example.org', 'c@example.org'],
+    text: 'Hello %recipient.name%.',
+    'recipient-variables': JSON.stringify({
+      'a@example.org': { name: 'Ann' },
+      'b@example.org': { name: 'Ben' },
+      'c@example.org': { name: 'Cleo' },
+    }),
+  })
+  const clean = await sink.waitFor(6)
+  assert.equal(rspamd.asked.length, 2)
+  assert.equal(clamd.scanned.length, 0)
+  assert.ok(clean.every(({ raw }) => !/^x-service-s(?:flag|score)/im.test(raw.toString())))
+  assert.equal(rspamd.asked[0]?.headers['user'], rig.opened.core.firstAccountId)
+
+  const tagged = await send(rig, { subject: 'tag', text: 'POINTS=7' })
+  const delivered = await eventOf(rig, 'delivered', tagged)
+  assert.deepEqual(delivered['content-check'], { action: 'tag', reason: 'score 7', score: 7 })
+  const [taggedMail] = (await sink.waitFor(7)).slice(-1)
+  assert.match(taggedMail?.raw.toString() ?? '', /^X-Service-Sflag: Yes\r\nX-Service-Sscore: 7\r\n/m)
+
+  const refused = await send(rig, { to: 'refused@example.org', text: 'POINTS=60' })
+  const failed = await eventOf(rig, 'failed', refused)
+  assert.deepEqual([failed.severity, failed.reason], ['permanent', 'content-refused'])
+  const { code, message, description, 'enhanced-code': enhanced } = failed['delivery-status']
+  assert.deepEqual(
+    [code, message, description, enhanced],
+    [608, 'Refused by the content check', 'score 60', '5.7.1'],
+  )
+  assert.equal((await service.call('GET', `/v3/${service.domain}/bounces/refused@example.org`)).status, 404)
+  assert.equal((await deliveries(rig, refused))[0].state, 'rejected')
+
+  const infected = await send(rig, { attachment: new File([VIRUS], 'bill.pdf') })
+  assert.equal((await eventOf(rig, 'failed', infected))['delivery-status'].description, 'virus Test-Virus')
+  const harmless = await send(rig, { attachment: new File(['harmless'], 'bill.pdf') })
+  await eventOf(rig, 'delivered', harmless)
+  assert.equal(clamd.scanned.length, 2)
+
+  // Two calls with one content are one decision, which holds for later ones too.
+  const held = [
+    await send(rig, { text: 'POINTS=20' }),
+    await send(rig, { to: 'b@example.org', text: 'POINTS=20' }),
+  ]
+  for (const id of held) {
+    const { next_attempt_at, expires_at } = await heldDelivery(rig, id)
+    assert.equal(next_attempt_at, expires_at)
+    assert.ok(Date.parse(expires_at) > Date.now() + 6 * 86_400_000)
+  }
+  const [first, ...others] = await holds(rig)
+  assert.deepEqual(others, [])
+  const { id: content, held_at, message_id, ...about } = first
+  assert.ok(held.includes(message_id))
+  assert.deepEqual(about, {
+    account_id: rig.opened.core.firstAccountId,
+    domain: service.domain,
+    from: `Sender <sender@${service.domain}>`,
+    subject: 'Hello',
+    messages: 2,
+    reason: 'score 20',
+  })
+  const pause = { action: 'pause', filter: { domain: service.domain } }
+  assert.equal((await service.call('POST', '/sendwright/v1/queue/actions', { json: pause })).body.matched, 0)
+  const released = await service.call('POST', `/sendwright/v1/content-holds/${content}/release`)
+  assert.deepEqual(released.body, { messages: 2 })
+  for (const id of held)
+    assert.equal((await eventOf(rig, 'delivered', id))['content-check'].action, 'released')
+  assert.deepEqual(await holds(rig), [])
+  await eventOf(rig, 'delivered', await send(rig, { to: 'c@example.org', text: 'POINTS=20' }))
+
+  const dropped = await send(rig, { text: 'POINTS=21' })
+  await heldDelivery(rig, dropped)
+  const [other] = await holds(rig)
+  assert.deepEqual((await service.call('DELETE', `/sendwright/v1/content-holds/${other.id}`)).body, {
+    messages: 1,
+  })
+  await eventually('dropped', async () => (await deliveries(rig, dropped))[0].state === 'cancelled')
+  assert.equal((await service.call('DELETE', `/sendwright/v1/content-holds/${other.id}`)).status, 404)
+  const again = await send(rig, { text: 'POINTS=21' })
+  assert.equal((await eventOf(rig, 'failed', again)).reason, 'content-refused')
+
+  // A subaccount sees its own, and does not decide.
+  const account = await createSubaccount(service, 'tenant')
+  const asTenant = callAs(service, account)
+  assert.deepEqual((await asTenant('GET', '/sendwright/v1/content-holds')).body, { items: [] })
+  assert.equal((await asTenant('POST', `/sendwright/v1/content-holds/${other.id}/release`)).status, 403)
+
+  const metrics = (await service.call('GET', '/metrics')).text
+  assert.match(metrics, /^sendwright_content_checks_total\{result="hold"\} 5$/m)
+  assert.match(
+    metrics,
+    /^sendwright_scanner_answers_total\{scanner="clamd",directions="outbound inbound",result="answered"\} 2$/m,
+  )
+  const { body: system } = await service.call('GET', '/sendwright/v1/system')
+  assert.deepEqual(
+    system.scanners.map(({ scanner, directions, failed: failures }: Json) => [scanner, directions, failures]),
+    [
+      ['rspamd', ['outbound'], 0],
+      ['clamd', ['outbound', 'inbound'], 0],
+    ],
+  )
+  const { body: checks } = await service.call('GET', '/sendwright/v1/system/checks')
+  const scanners = checks.items.find(({ name }: Json) => name === 'scanners')
+  assert.equal(scanners.state, 'ok', scanners.sentence)
+
+  await service.restart()
+  const { store, clock, firstAccountId: accountId } = rig.opened.core
+  const figures = await createCheckCounts(store, clock).figures([accountId], clock.now())
+  assert.deepEqual(figures, [{ accountId, domain: service.domain, checked: 13, bad: 8 }])
+})
+
+test('a scanner that is slow, silent or talks nonsense stops no mail, and delays nobody else', async (t) => {
+  const rspamd = await startRspamd(t, (mail) => {
+    if (mail.includes('SLOW')) return null
+    if (mail.includes('GARBAGE')) return '{"score": "much", "action": "reject"}'
+    if (mail.includes('ENDLESS')) return ' '.repeat(2_000_000)
+    if (mail.includes('INFINITE')) return '{"score": 1e999, "action": "reject"}'
+    return pointsOf(mail)
+  })
+  const rig = await start(t, {
+    SENDWRIGHT_OUTBOUND_CHECK: rspamd.url,
+    SENDWRIGHT_OUTBOUND_CHECK_TIMEOUT: '2s',
+  })
+  const { service, sink } = rig
+  for (const text of ['GARBAGE', 'ENDLESS', 'INFINITE']) {
+    const delivered = await eventOf(rig, 'delivered', await send(rig, { text }))
+    assert.equal(delivered['content-check'], undefined)
+  }
+  const name = 'tenant.example'
+  const asTenant = callAs(service, await createSubaccount(service, 'tenant'))
+  assert.equal((await asTenant('POST', '/v4/domains', { form: { name } })).status, 200)
+  const { store } = rig.opened.core
+  await store.db.updateTable('domains').set({ state: 'active' }).where('name', '=', name).execute()
+  // More contents than there are turns: each is given up in time, and others pass meanwhile.
+  const slow = await Promise.all(
+    Array.from({ length: 40 }, (_, index) => send(rig, { text: `SLOW ${index}` })),
+  )
+  const waiting = await eventually('waiting', async () => {
+    const [one] = await deliveries(rig, slow[0] as string)
+    return one?.reason.code === 'content-check' && one
+  })
+  assert.equal(waiting.attempts, 0)
+  const sent = await asTenant('POST', `/v3/${name}/messages`, {
+    form: { from: `a@${name}`, to: 'x@example.org', subject: 'tenant', text: 'Quick.' },
+  })
+  assert.equal(sent.status, 200, sent.text)
+  const arrived = await sink.waitFor(3 + slow.length + 1)
+  const isTenants = arrived.map(({ raw }) => raw.includes('Quick.'))
+  assert.equal(isTenants.indexOf(true), 3, 'nobody waits for the account that keeps the scanner busy')
+  const { text } = await service.call('GET', '/metrics')
+  assert.match(text, /^sendwright_content_checks_total\{result="unchecked"\} [1-9]\d*$/m)
+  const { body } = await service.call('GET', '/sendwright/v1/alerts')
+  assert.ok(body.items.some(({ name: check }: Json) => check === 'sendwright:content-check'))
+})
+
+test('what is done, by points and by what a scorer says itself', () => {
+  const thresholds = {
+    ...{ outboundTagScore: 6, outboundHoldScore: 15, outboundRefuseScore: 30 },
+    virusAction: 'refuse' as const,
+  }
+  const score = (points: number, isSpam = false, rejects = false) => ({
+    score: { score: points, isSpam, rejects },
+    virus: undefined,
+  })
+  const cases: [Parameters<typeof verdictOf>[0], Partial<typeof thresholds> | object, Partial<Verdict>][] = [
+    [score(5.9), {}, { level: 'pass', isChecked: true, reason: 'score 5.9' }],
+    [score(6), {}, { level: 'tag' }],
+    [score(15), {}, { level: 'hold' }],
+    [score(30), {}, { level: 'refuse' }],
+    [score(30), { outboundRefuseScore: null }, { level: 'hold' }],
+    [score(99), { outboundRefuseScore: null, outboundHoldScore: null }, { level: 'tag' }],
+    [score(2, true), {}, { level: 'tag' }],
+    [score(0, true, true), {}, { level: 'hold' }],
+    [score(0, true, true), { outboundHoldScore: null }, { level: 'tag' }],
+    [score(2, true), { outboundTagScore: null }, { level: 'pass' }],
+    [{ score: null, virus: undefined }, {}, { level: 'pass', isChecked: false, reason: '' }],
+    [{ score: undefined, virus: null }, {}, { level: 'pass', isChecked: false }],
+    [{ score: undefined, virus: { name: null } }, {}, { level: 'pass', isChecked: true }],
+    [{ score: null, virus: { name: 'X' } }, {}, { level: 'refuse', reason: 'virus X', isChecked: true }],
+    [{ ...score(40), virus: { name: 'X' } }, { virusAction: 'hold' }, { level: 'hold', score: 40 }],
+  ]
+  for (const [found, change, expected] of cases) {
+    const verdict = verdictOf(found, { ...thresholds, ...change })
+    assert.deepEqual({ ...verdict, ...expected }, verdict, JSON.stringify([found, change]))
+  }
+})

@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { firstDay } from './reading.ts'
+import { waitAfter } from './source-failure.ts'
+
+const DAY_MS = 86_400_000
+const YESTERDAY = Date.UTC(2026, 10, 26)
+const DAYS = { first: 30, again: 7, most: 120 }
+
+test('the first day to ask for: a month at first, then what was missed and the last week', () => {
+  const cases: [readDaysAgo: number | null, askedDaysAgo: number][] = [
+    [null, 29],
+    [0, 6],
+    [1, 7],
+    [40, 46],
+    [400, 119],
+    // A clock that was ahead.
+    [-30, 0],
+  ]
+  for (const [read, asked] of cases) {
+    const readThrough = read === null ? null : YESTERDAY - read * DAY_MS
+    assert.equal((YESTERDAY - firstDay(readThrough, YESTERDAY, DAYS)) / DAY_MS, asked, String(read))
+  }
+})
+
+test('waits grow from 15 minutes to 6 hours', () => {
+  const minutes = [1, 2, 3, 4, 5, 6, 100].map((failures) => waitAfter(failures) / 60_000)
+  assert.deepEqual(minutes, [15, 30, 60, 120, 240, 360, 360])
+})
