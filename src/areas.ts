@@ -195,12 +195,8 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
     }),
   )
   add(validationArea(core, { lists: lists.store, judge, events: alerts.events }))
-  add(
-    placementArea(core, {
-      ...{ accept: messages.accept, tracker: previewTracker, scanners },
-      usageLimits: alerts.usageLimits,
-    }),
-  )
+  const { usageLimits } = alerts
+  add(placementArea(core, { accept: messages.accept, tracker: previewTracker, scanners, usageLimits }))
   add(senderRulesArea(core, { ...metrics, unsubscribable }))
   add(preflightArea(core, { accept: messages.accept, tracker: previewTracker, scanners }))
   add(tlsReportsArea(core, { sendMime: messages.sendReport, posts: webhooks.posts }))
@@ -208,11 +204,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   add(exportsArea(core, () => areas.flatMap(({ operations = [] }) => operations)))
   const prometheus = add(
     prometheusArea(core, {
-      delivery: messages.delivery,
-      alerts,
-      jobs: parts.jobs,
-      relays: relays.states,
-      content,
+      ...{ delivery: messages.delivery, alerts, jobs: parts.jobs, relays: relays.states, content },
     }),
   )
   for (const build of parts.further) add(await build(core))
