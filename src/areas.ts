@@ -210,11 +210,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   add(exportsArea(core, () => areas.flatMap(({ operations = [] }) => operations)))
   const prometheus = add(
     prometheusArea(core, {
-      delivery: messages.delivery,
-      alerts,
-      jobs: parts.jobs,
-      relays: relays.states,
-      content,
+      ...{ delivery: messages.delivery, alerts, jobs: parts.jobs, relays: relays.states, content },
     }),
   )
   for (const build of parts.further) add(await build(core))

@@ -72,11 +72,11 @@ const GIVEN: Given = {
   removeCallerAddress: () => ({ address: '192.0.2.1' }),
   renderTemplate: () => ({ content: { text: 'Hello' } }),
   replaceAlert: ({ alert = '' }) => ({ body: alertOf(alert) }),
+  replaceUsageLimit: ({ limit = '' }) => ({ body: limitOf(limit) }),
   replaceGoogleReputationSource: () => ({
     ...{ grant: 'refresh_token', client_id: 'client', client_secret: 'secret', refresh_token: 'token' },
     ...{ token_url: NOWHERE, api_url: NOWHERE },
   }),
-  replaceUsageLimit: ({ limit = '' }) => ({ body: limitOf(limit) }),
   replaceInboxFaults: () => ({ body: [] }),
   replaceRelay: () => RELAY,
   replaceRelayRules: () => ({ body: { items: [] } }),

@@ -1260,9 +1260,9 @@ const idsOf = ({ body }: Answer): [string, string][] =>
     route: body?.route?.id,
     user: body?.is_master !== undefined ? body.id : undefined,
     pool: body?.pool_id,
-    alert: body?.metric !== undefined ? body.id : undefined,
+    alert: body?.alert_channels !== undefined ? body.id : undefined,
     setting: body?.channel !== undefined ? body.id : undefined,
-    limit: body?.metric !== undefined ? body.id : undefined,
+    limit: body?.metric === 'seed_test_count' ? body.id : undefined,
     export: body?.expires_at !== undefined ? body.id : undefined,
   }).filter(([, id]) => typeof id === 'string')
 

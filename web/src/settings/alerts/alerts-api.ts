@@ -67,5 +67,15 @@ export const saveSetting = async ({ id, ...setting }: Omit<Setting, 'id'> & { id
       : sendJson('PUT', `${SETTINGS}/events/${segment(id)}`, setting)),
   )
 
+/** Sends a notice in which nothing has happened to where the setting leads. */
+export const testSetting = async ({ event_type, channel, settings: { emails, url } }: Setting) =>
+  valueOrThrow<unknown>(
+    await (channel === 'email'
+      ? sendJson('POST', '/v1/alerts/email/test', { event_type, emails })
+      : channel === 'webhook'
+        ? sendJson('POST', '/v1/alerts/webhooks/test', { event_type, url })
+        : sendJson('POST', '/v1/alerts/slack/test', { event_type })),
+  )
+
 export const deleteSetting = async (id: string) =>
   valueOrThrow(await sendJson('DELETE', `${SETTINGS}/events/${segment(id)}`))

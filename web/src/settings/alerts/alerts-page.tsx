@@ -24,6 +24,7 @@ import {
   saveAlert,
   saveSetting,
   settingsQuery,
+  testSetting,
 } from './alerts-api.ts'
 import { type AlertView, VIEWS } from './alerts-search.ts'
 import { ChannelForm } from './channel-form.tsx'
@@ -237,22 +238,33 @@ function Channels({ frame, mayChange, add, edit, onClose }: Shown) {
     { header: TEXT.channel, cell: ({ channel }) => TEXT.channelNames[channel] },
     {
       header: TEXT.target,
-      cell: ({ settings: { emails, url } }) => <span className="breakable">{emails?.join(', ') ?? url}</span>,
+      cell: ({ settings: { emails, url, channel_ids } }) => (
+        <span className="breakable">{emails?.join(', ') ?? url ?? channel_ids?.join(', ')}</span>
+      ),
     },
     ...(mayChange
       ? [
           {
             ...BUTTONS,
             cell: (setting: Setting) => (
-              <ActionButton
-                label={TEXT.removeChannel}
-                name={TEXT.removeChannelOf(words(setting))}
-                run={() => deleteSetting(setting.id)}
-                done={TEXT.channelRemoved}
-                undo={() => saveSetting({ ...setting, id: undefined })}
-                undone={TEXT.channelRestored}
-                changes={ALERTS_KEY}
-              />
+              <>
+                <ActionButton
+                  label={TEXT.testChannel}
+                  name={TEXT.testChannelOf(words(setting))}
+                  run={() => testSetting(setting)}
+                  done={TEXT.channelTested}
+                  changes={ALERTS_KEY}
+                />{' '}
+                <ActionButton
+                  label={TEXT.removeChannel}
+                  name={TEXT.removeChannelOf(words(setting))}
+                  run={() => deleteSetting(setting.id)}
+                  done={TEXT.channelRemoved}
+                  undo={() => saveSetting({ ...setting, id: undefined })}
+                  undone={TEXT.channelRestored}
+                  changes={ALERTS_KEY}
+                />
+              </>
             ),
           },
         ]

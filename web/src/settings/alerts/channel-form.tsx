@@ -34,7 +34,7 @@ export function ChannelForm({ setting, onClose }: { setting?: Setting; onClose: 
           channel === 'email'
             ? { emails: linesOf(emails) }
             : {
-                url: url.trim(),
+                ...(url.trim() !== '' && { url: url.trim() }),
                 ...(setting?.settings.channel_ids && { channel_ids: setting.settings.channel_ids }),
               },
       }),
@@ -50,7 +50,11 @@ export function ChannelForm({ setting, onClose }: { setting?: Setting; onClose: 
     <FormWindow
       title={setting ? TEXT.changeChannel : TEXT.addChannel}
       submit={TEXT.save}
-      isComplete={channel === 'email' ? linesOf(emails).length > 0 : url.trim() !== ''}
+      isComplete={
+        channel === 'email'
+          ? linesOf(emails).length > 0
+          : url.trim() !== '' || (channel === 'slack' && setting?.settings.channel_ids !== undefined)
+      }
       {...form.window}
       onClose={onClose}
     >
