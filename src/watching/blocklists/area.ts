@@ -8,7 +8,7 @@ import type { KnownAddresses } from '../../sending/ips/known-addresses.ts'
 import { removeOldEvents } from './history.ts'
 import { createListUsers, USER_KEPT_MS } from './list-users.ts'
 import { createListings, type Listings } from './listings.ts'
-import { blocklistsOf } from './lists.ts'
+import { blocklistsOf, eachOnce } from './lists.ts'
 import { createMonitoredDomains } from './monitored-domains.ts'
 import { createMonitoredIps } from './monitored-ips.ts'
 import { blocklistRoutes } from './routes.ts'
@@ -34,7 +34,7 @@ export function blocklistsArea(core: Core, { known, blocks }: BlocklistsUses): B
   const isDirect = config.delivery.kind === 'direct'
   const addressLists = isDirect ? blocklistsOf(config.alertDnsblZones, 'addresses') : []
   const domainLists = isDirect ? blocklistsOf(config.alertDomainZones, 'domains') : []
-  const lists = [...addressLists, ...domainLists]
+  const lists = eachOnce([...addressLists, ...domainLists])
   let notices: ListingNotices | null = null
   const users = createListUsers({ ...core, lists, wake: () => watch.job.wake() })
   const listings = createListings({ ...core, lists, users, blocks, known })

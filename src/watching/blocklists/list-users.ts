@@ -58,7 +58,7 @@ export function createListUsers({ store, clock, log, lists, wake }: UserParts) {
     /** Lists that the reply names. Never throws. */
     refused(refusal: Refusal): void {
       const reply = refusal.reply.slice(0, REPLY_LENGTH_MAX)
-      for (const list of lists) if (!list.tests.domain && list.words.test(reply)) note(refusal, list)
+      for (const list of lists) if (list.tests.ipv4 && list.words.test(reply)) note(refusal, list)
     },
     /** By list. */
     async read(): Promise<Map<string, BlocklistUserRow[]>> {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { blocklistsOf } from './lists.ts'
+import { blocklistsOf, eachOnce } from './lists.ts'
 
 test("a customer's key is asked with and never shown", () => {
   const [list] = blocklistsOf(['SeCreTkey.zen.dq.spamhaus.net'], 'addresses')
@@ -29,4 +29,13 @@ test('refusals name lists as the providers of these replies do', () => {
     ['mailbox full'],
   ]
   for (const [reply, ...expected] of cases) assert.deepEqual(named(reply), expected, reply)
+})
+
+test('a list that both settings name is one, with both kinds of entries', () => {
+  const both = [...blocklistsOf(['Both.example'], 'addresses'), ...blocklistsOf(['both.example'], 'domains')]
+  const [list, ...rest] = eachOnce(both)
+  assert.deepEqual(
+    [list?.zone, Object.keys(list?.tests ?? {}), rest],
+    ['both.example', ['ipv4', 'ipv6', 'domain'], []],
+  )
 })

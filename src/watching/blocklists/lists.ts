@@ -121,9 +121,15 @@ export interface Blocklist extends KnownList {
 }
 
 /** Lists of a setting, each once. `kinds`: what an unknown list has, with the standard test entries. */
-export function blocklistsOf(zones: readonly string[], kinds: 'addresses' | 'domains'): Blocklist[] {
-  const lists = zones.map((askedZone) => blocklistOf(askedZone, kinds))
-  return [...new Map(lists.map((list) => [list.zone, list])).values()]
+export const blocklistsOf = (zones: readonly string[], kinds: 'addresses' | 'domains'): Blocklist[] =>
+  eachOnce(zones.map((askedZone) => blocklistOf(askedZone, kinds)))
+
+/** One list for each zone, with the kinds of all of them: some have addresses and domains. */
+export function eachOnce(lists: readonly Blocklist[]): Blocklist[] {
+  const byZone = new Map<string, Blocklist>()
+  for (const list of lists)
+    byZone.set(list.zone, { ...list, tests: { ...byZone.get(list.zone)?.tests, ...list.tests } })
+  return [...byZone.values()]
 }
 
 export function blocklistOf(askedZone: string, kinds: 'addresses' | 'domains'): Blocklist {
