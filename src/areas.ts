@@ -195,16 +195,10 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
     }),
   )
   add(validationArea(core, { lists: lists.store, judge, events: alerts.events }))
-  add(
-    placementArea(core, {
-      accept: messages.accept,
-      tracker: previewTracker,
-      scanners,
-      usageLimits: alerts.usageLimits,
-    }),
-  )
+  const trial = { accept: messages.accept, tracker: previewTracker, scanners }
+  add(placementArea(core, { ...trial, usageLimits: alerts.usageLimits }))
   add(senderRulesArea(core, { ...metrics, unsubscribable }))
-  add(preflightArea(core, { accept: messages.accept, tracker: previewTracker, scanners }))
+  add(preflightArea(core, trial))
   add(tlsReportsArea(core, { sendMime: messages.sendReport, posts: webhooks.posts }))
   add(systemArea(core, { ...parts, bounces, certificates, alerts, relays: relays.states, scanners }))
   add(exportsArea(core, () => areas.flatMap(({ operations = [] }) => operations)))
