@@ -201,6 +201,7 @@ export const OPERATION_PROOFS: Record<string, { does: readonly Proof[]; fails: r
     ],
     fails: [ROLES],
   },
+  readBounceGroup: { does: [CONFIG], fails: [CONFIG] },
   readBounceMetrics: {
     does: [
       [REFUSALS, 'metrics count failures of both kinds and deliveries'],

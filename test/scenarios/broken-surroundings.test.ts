@@ -54,6 +54,34 @@ function cases(folder: string): Record<string, Broken[]> {
       { args: ['list'], err: away },
       { args: ['list'], env: inFile, err: noSecret },
     ],
+    queue: [
+      { args: [], err: away },
+      { args: ['list'], env: inFile, err: noSecret },
+    ],
+    events: [{ args: ['--follow'], err: away }],
+    trace: [{ args: ['id@own.example'], err: away }],
+    top: [
+      { args: [], err: away },
+      {
+        args: ['--service', 'http://127.0.0.1:1', '--key-file', '/nope'],
+        code: 2,
+        err: /^Cannot read the key: ENOENT/,
+      },
+      {
+        args: ['--service', 'http://127.0.0.1:1', '--key-file', join(folder, 'data/secret')],
+        err: /^Cannot reach the service at http:\/\/127\.0\.0\.1:1 \(/,
+      },
+    ],
+    domains: [{ args: [], err: away }],
+    suppressions: [
+      { args: ['export', 'bounces', '--domain', 'own.example'], err: away },
+      {
+        args: ['import', 'bounces', '/nope', '--domain', 'own.example'],
+        err: /^Cannot open "\/nope": no such file/,
+      },
+    ],
+    routes: [{ args: [], err: away }],
+    relays: [{ args: [], err: away }],
     'login-link': [{ args: [], err: away }],
     backup: [{ args: [join(folder, 'copy')], env: inFile, err: /holds no database/ }],
     verify: [{ args: [below], err: /holds no whole backup|not a directory/ }],

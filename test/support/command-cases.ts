@@ -50,6 +50,8 @@ async function captured({ args, env = {} }: CommandCase): Promise<CommandResult>
 }
 
 async function main(): Promise<void> {
+  // Each run watches the output; as the program it is one run.
+  for (const output of [process.stdout, process.stderr]) output.setMaxListeners(0)
   const results: CommandResult[] = []
   for (const one of JSON.parse(await text(process.stdin)) as CommandCase[]) results.push(await captured(one))
   process.stdout.write(JSON.stringify(results))

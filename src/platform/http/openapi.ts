@@ -295,6 +295,7 @@ export function describeAnswer(spec: Operation, status: number) {
   const shapes = shapesOf(answer)
   const { content } = describeShapes(shapes)
   const schemas: Record<string, JsonSchema> = Object.assign({}, ...shapes.map(({ parts }) => parts))
+  if (spec.alsoCsv && status === 200) content['text/csv'] = { schema: {} }
   // No body has no type.
   if (shapes.some(({ contentType }) => contentType === '')) content[''] = { schema: {} }
   return { content, schemas }
@@ -313,11 +314,14 @@ export const TAGS: Readonly<Record<string, string>> = {
   DMARC: 'What receivers report about mail in the name of domains.',
   Domains: 'Sending domains, their DNS records and settings.',
   'Dynamic IP pools': 'Pools that domains move between by their reputation.',
+  'Email Health Score': 'One figure for how mail fares.',
   Events: 'What happened to each message.',
+  Exports: 'Lists as CSV files.',
   'IP pools': 'Groups of addresses that domains send from.',
   'IP warm-ups': 'Plans that raise the volume of a new address step by step.',
   IPs: 'Addresses that mail is sent from.',
   'Inbox placement': 'Where providers put a message: inbox, spam or nowhere.',
+  Limits: 'How much of a feature an account may use.',
   Logs: 'Events by filters of any of their fields.',
   'Mailing lists': 'Lists and their members.',
   'Message limits': 'How much an account may send.',
@@ -325,11 +329,11 @@ export const TAGS: Readonly<Record<string, string>> = {
   Metrics: 'Figures by dimensions and time.',
   Queue: 'Deliveries that wait, and the mail servers that they wait for.',
   'Rate limits': 'How many calls and messages a second are taken.',
-  Standing: 'Accounts and domains that are stopped for what they send, daily budgets and spam traps.',
   Relays: 'Servers that take mail for others, and the rules that choose them.',
   Reputation: 'What Gmail and Microsoft say of domains and addresses.',
   Routes: 'What happens to received mail.',
   Sandbox: 'Who receives mail of a sandbox domain.',
+  Standing: 'Accounts and domains that are stopped for what they send, daily budgets and spam traps.',
   Stats: 'Counts by domain and time; Metrics tell more.',
   Subaccounts: 'Accounts below an account, with domains and limits of their own.',
   Suppressions: 'Addresses that get no mail, and those that do in spite of bounces.',

@@ -116,6 +116,11 @@ interface OperationDoc<
   multipartOnly?: boolean
   /** Media types of a body that the handler takes as bytes, as they came; any other is refused. */
   bytesOf?: readonly string[]
+  /**
+   * With `Accept: text/csv` the answer is a CSV file. Only `description` says so: a second content type would give an answer of
+   * generated clients two types.
+   */
+  alsoCsv?: boolean
   /** Of public operations: counts a call before its body is read. */
   clientLimit?: ClientLimit
   /** Bodies that the service later posts to URLs that this registers, by a name that is unique in the description. */

@@ -1,6 +1,6 @@
 /** The four lists over HTTP (suppressions.md); each operation is written once and registered for every kind. */
 
-import { described, either, media, message } from '../../base/shape.ts'
+import { described, either, message } from '../../base/shape.ts'
 import type { Actor } from '../../people/accounts/audit-log.ts'
 import { csvReply, jsonReply, prefersCsv } from '../../platform/http/answer/reply.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
@@ -87,12 +87,8 @@ function operationsOf<V, A, R>(traits: KindTraits<V, A, R>, parts: SuppressionRo
       summary: `List ${noun} of a domain by address`,
       description: 'With `Accept: text/csv` the whole list as a file that an import takes.',
       params: LIST_PARAMS,
-      answers: {
-        200: [
-          pageOf(traits.pageName, 'A page, by address', traits.record),
-          media('text/csv', 'The whole list as a file, for `Accept: text/csv`'),
-        ],
-      },
+      alsoCsv: true,
+      answers: { 200: pageOf(traits.pageName, 'A page, by address', traits.record) },
       async handler({ input, path, caller, headers }) {
         const domain = await domainOf(path, caller)
         const page = pageQuery(input())

@@ -20,7 +20,11 @@ let service: TestService
 test.before(async (t) => {
   const context = t as TestContext
   const settings = await Promise.all(tables.map(({ table }) => table.surroundings?.(context)))
-  service = await startTestService(context, Object.assign({ ...SETTINGS }, ...settings))
+  const addresses = settings.flatMap((one) => one?.['SENDWRIGHT_IPS'] ?? [])
+  service = await startTestService(
+    context,
+    Object.assign({ ...SETTINGS }, ...settings, { SENDWRIGHT_IPS: addresses.join() }),
+  )
 })
 
 for (const { file, table } of tables)
