@@ -51,7 +51,7 @@ test('doctor lets a running service run the checks, and runs them itself once th
   const stopped = await doctor(env)
   assert.match(stopped.out, /looked from here:[\s\S]*The SQLite database in .* can be written/)
   assert.match(stopped.out, /FAILED +service +The service does not run/)
-  assert.deepEqual([stopped.code, stopped.err], [1, '1 of 22 checks failed.\n'])
+  assert.deepEqual([stopped.code, stopped.err], [1, '1 of 23 checks failed.\n'])
 })
 
 test('doctor checks PostgreSQL itself: writable, read-only like a standby, unreachable', async (t) => {
@@ -82,5 +82,5 @@ test('a failed check gives exit status 1', async (t) => {
   const { code, out, err } = await doctor({ ...env, SENDWRIGHT_FREE_SPACE_MIN: '900000g' })
   assert.equal(code, 1)
   assert.match(out, /FAILED +disk/)
-  assert.match(err, /1 of 21 checks failed/)
+  assert.match(err, /1 of 22 checks failed/)
 })

@@ -100,8 +100,9 @@ test('mail waits with the words of the token server, which the relay and an aler
   const { login } = await ok(service, 'GET', RELAY)
   assert.match(login.oauth.error, /invalid_grant: AADSTS700082/)
   assert.equal(login.oauth.expires_at, null)
+  // Once: leaps while it is looked for would use up the attempts, or the time, of the message.
+  clock.leap(5 * MINUTE_MS)
   const advice = await until('the alert', async () => {
-    clock.leap(5 * MINUTE_MS)
     const { items } = await ok(service, 'GET', '/sendwright/v1/alerts')
     const check = items.find(({ name }: { name: string }) => name === 'sendwright:relay-logins')
     return check.hits[0]?.advice
@@ -110,10 +111,10 @@ test('mail waits with the words of the token server, which the relay and an aler
   server.fault = null
   server.used.length = 1
   await ok(service, 'PUT', RELAY, relay)
-  await until('the message', async () => {
-    clock.leap(5 * MINUTE_MS)
-    return sink.messages.length > 0
+  await ok(service, 'POST', '/sendwright/v1/queue/actions', {
+    ...{ action: 'retry', filter: { domain: service.domain } },
   })
+  await until('the message', async () => sink.messages.length > 0)
   assert.equal(sink.messages.length, 1)
   assert.equal((await ok(service, 'GET', RELAY)).login.oauth.error, null)
 })

@@ -159,6 +159,7 @@ export const SYSTEM_TEXT = {
     'helo-names': 'Names in EHLO',
     'sender-policy': 'SPF of the service',
     blocklists: 'Blocklists',
+    scanners: 'Content scanners',
     refusals: 'Refusals',
   } as Readonly<Record<string, string>>,
   noChecks: 'No check has run',
