@@ -7,7 +7,7 @@ import { insert, type Store } from '../../src/platform/store/store.ts'
 import { newProvider, newWarmup } from '../../src/sending/ips/warmup/plan.ts'
 
 /** Neither over nor too old. */
-const STANDING_HOUR = Math.ceil(Date.now() / 3_600_000) * 3_600_000
+const THIS_HOUR = Math.ceil(Date.now() / 3_600_000) * 3_600_000
 
 /**
  * Tables with the account's id that need more than a few calls to fill: expired messages, late reports, certificates,
@@ -32,15 +32,15 @@ export const rowsFor = (accountId: string, domainId: string, domain: string) => 
     ...{ orders_json: '[]', created_at: 1 },
   },
   standing_counts: {
-    ...{ account_id: accountId, domain_name: domain, hour_at: STANDING_HOUR, sent: 1, bounced: 0 },
-    ...{ unknown_users: 0, complained: 0, trapped: 0, first_at: STANDING_HOUR },
+    ...{ account_id: accountId, domain_name: domain, hour_at: THIS_HOUR, sent: 1, bounced: 0 },
+    ...{ unknown_users: 0, complained: 0, trapped: 0, first_at: THIS_HOUR },
   },
   standings: {
     ...{ account_id: accountId, domain_name: domain, state: 'warned', code: 'bounces', reason: 'r' },
     ...{
       figures_json: '{}',
       since_at: 1,
-      until_at: STANDING_HOUR,
+      until_at: THIS_HOUR,
       told_json: '[]',
       is_told: 1,
       is_settled: 1,
@@ -97,6 +97,37 @@ export const rowsFor = (accountId: string, domainId: string, domain: string) => 
     ...{ recipient: `a@${domain}`, kind: 'forward', url_sealed: Buffer.from('x'), created_at: 1 },
   },
   removed_usage: { account_id: accountId, domain_id: 'removed', month_at: monthOf(Date.now()), accepted: 1 },
+  alert_slack: { account_id: accountId, workspace_sealed: Buffer.from('x'), updated_at: 1 },
+  blocklist_events: {
+    ...{ id: `be-${accountId}`, account_id: accountId, kind: 'domain', subject: domain, list: 'l' },
+    ...{ event: 'listed', created_at: Date.now() },
+  },
+  exports: {
+    ...{ id: `e-${accountId}`, account_id: accountId, url: '/v3/routes', body: '', area: 'routes' },
+    ...{ role: 'admin', status: 'complete', next_page: '', records: 0, size_bytes: 0, blobs_json: '[]' },
+    ...{ fault: '', tries: 0, lease_until: 0, stepped_at: Date.now(), created_at: Date.now() },
+  },
+  monitored_domains: {
+    ...{ account_id: accountId, name: domain, is_removed: 0, txt_record: 't', created_at: 1 },
+  },
+  monitored_ips: {
+    ...{ account_id: accountId, ip: '192.0.2.1', ip_pool: '', description: '', is_removed: 0, created_at: 1 },
+  },
+  usage_hours: {
+    ...{ account_id: accountId, metric: 'seed_test_count', hour_at: THIS_HOUR, domain_name: domain },
+    count: 1,
+  },
+  usage_limits: {
+    ...{
+      id: `ul-${accountId}`,
+      account_id: accountId,
+      name: 'n',
+      description: '',
+      metric: 'seed_test_count',
+    },
+    ...{ comparator: '>', limit_text: '1', dimension: 'domain', channels_json: '[]', filters_json: '[]' },
+    ...{ period: '1h', created_at: 1, updated_at: 1 },
+  },
   content_checks: { account_id: accountId, hour: Date.now(), domain_name: domain, checked: 1, bad: 0 },
   content_holds: {
     ...{ message_pk: `ch-${accountId}`, digest: 'd', account_id: accountId, domain_name: domain },
