@@ -6,7 +6,8 @@ import { eachDatabase } from '../support/databases.ts'
 import { createReceiver } from '../support/http-receiver.ts'
 import { createInternet } from '../support/internet.ts'
 import { runJobAfter } from '../support/jobs.ts'
-import { eventually, ownAddress, startTestService } from '../support/service.ts'
+import { eventually, ownAddress } from '../support/service.ts'
+import { activeDomain, startOpened } from '../support/subaccounts.ts'
 
 const HOUR_MS = 3_600_000
 const [IP, NAME, SPF] = ['127.0.91.9', 'out.sender.example', 'spf.sender.example']
@@ -35,7 +36,8 @@ eachDatabase((database) =>
       SENDWRIGHT_SPF_INCLUDE_HOST: SPF,
       SENDWRIGHT_ALERT_DOMAIN_ZONES: 'dbl.example',
     }
-    const service = await startTestService(t, env, { clock, random: () => 0, database })
+    const opened = await startOpened(t, env, { clock, random: () => 0, database })
+    const { service } = opened
     for (const event_type of ['domain_listed', 'domain_delisted']) {
       const json = { event_type, channel: 'webhook', settings: { url: `${receiver.url}/${event_type}` } }
       assert.equal((await service.call('POST', '/v1/alerts/settings/events', { json })).status, 200)
@@ -58,7 +60,7 @@ eachDatabase((database) =>
 
     await t.test('a domain', async () => {
       const listed = `${SHOP}.dbl.example`
-      assert.equal((await service.call('POST', '/v4/domains', { form: { name: SHOP } })).status, 200)
+      await activeDomain(opened.core, service.call, SHOP)
       dns.set('test.dbl.example', 'A', ['127.0.1.2'], 1)
       dns.set(listed, 'A', ['127.0.1.2'], 1)
       const [hit] = await asked('listed-domains')
