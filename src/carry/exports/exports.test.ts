@@ -3,16 +3,23 @@ import assert from 'node:assert/strict'
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import pino from 'pino'
 import { addAccount } from '../../../test/support/accounts.ts'
 import { createTestClock } from '../../../test/support/clock.ts'
 import { eachDatabase } from '../../../test/support/databases.ts'
 import { eventually, startTestService, type TestService } from '../../../test/support/service.ts'
-import { eachStore } from '../../../test/support/stores.ts'
+import { eachStore, temporaryFolder } from '../../../test/support/stores.ts'
 import { activeUser, as } from '../../../test/support/users.ts'
 import { readCsv } from '../../base/csv.ts'
 import { once } from '../../base/flow/unpacked.ts'
+import { Unavailable } from '../../base/process/errors.ts'
+import { operation } from '../../platform/http/operation.ts'
+import { openBlobs } from '../../platform/store/blobs/blobs.ts'
 import type { ExportRow } from '../../platform/store/schema.ts'
-import { insertExport } from './store.ts'
+import { createSources } from './lists.ts'
+import { EXPORTS } from './shapes.ts'
+import { findExport, insertExport } from './store.ts'
+import { createExportSteps } from './work.ts'
 
 const PATH = '/v3/exports'
 const DAY_MS = 86_400_000
@@ -174,29 +181,16 @@ test('an export is for its account, and for who may read the list', async (t) =>
   assert.equal(raw.headers.get('content-encoding'), null)
 })
 
+const exportRow = (change: Partial<ExportRow>): ExportRow => ({
+  ...{ id: 'export', account_id: 'account', url: '/v3/domains', body: '', area: 'domains', role: 'admin' },
+  ...{ status: 'requested', next_page: '', records: 0, size_bytes: 0, blobs_json: '[]', fault: '', tries: 0 },
+  ...{ lease_token: null, lease_owner: null, lease_until: 0, stepped_at: 0, created_at: 0, ...change },
+})
+
 eachStore('an account has two exports in progress and ten in all', async (store) => {
   let made = 0
-  const row = (change: Partial<ExportRow>): ExportRow => ({
-    ...{
-      id: `export-${++made}`,
-      account_id: 'account',
-      url: `/v3/${made}`,
-      body: '',
-      area: 'domains',
-      role: 'admin',
-    },
-    ...{
-      status: 'requested',
-      next_page: '',
-      records: 0,
-      size_bytes: 0,
-      blobs_json: '[]',
-      fault: '',
-      tries: 0,
-    },
-    ...{ lease_token: null, lease_owner: null, lease_until: 0, stepped_at: 0, created_at: 0, ...change },
-  })
-  const insert = (change: Partial<ExportRow> = {}) => insertExport(store, row(change))
+  const insert = (change: Partial<ExportRow> = {}) =>
+    insertExport(store, exportRow({ id: `export-${++made}`, url: `/v3/${made}`, ...change }))
   await insert({ url: '/v3/same' })
   await assert.rejects(insert({ url: '/v3/same' }), /an export of this url is in progress/)
   await insert({ url: '/v3/same', body: '{}' })
@@ -206,3 +200,44 @@ eachStore('an account has two exports in progress and ten in all', async (store)
   for (let at = 0; at < 8; at++) await insert({ status: 'complete' })
   await assert.rejects(insert(), /at most 10 exports in 24 hours/)
 })
+
+eachStore(
+  'a shortage of the service is waited for, and a step that never ends is given up',
+  async (store, t) => {
+    const clock = createTestClock()
+    const folder = await temporaryFolder(t)
+    const blobs = await openBlobs(folder)
+    let failures = 1
+    const list = operation({
+      method: 'GET',
+      path: '/v3/domains',
+      id: 'listDomains',
+      tag: 'Domains',
+      summary: 'A list',
+      auth: { area: 'domains', access: 'read' },
+      answers: { 200: EXPORTS },
+      async handler() {
+        if (failures-- > 0) throw new Unavailable()
+        return { items: [] }
+      },
+    })
+    const steps = createExportSteps({
+      ...{ store, clock, owner: 'one', blobs, spool: blobs, log: pino({ level: 'silent' }) },
+      sourceOf: createSources(() => [list]),
+    })
+    const stateOf = async (id: string) => (await findExport(store, id))?.status
+    const add = (change: Partial<ExportRow>) =>
+      insertExport(store, exportRow({ next_page: '/v3/domains', ...change }))
+
+    await add({ id: 'busy' })
+    await assert.rejects(steps.runOne(), Unavailable)
+    assert.equal(await stateOf('busy'), 'requested')
+    await clock.advance(DAY_MS / 24)
+    assert.equal(await steps.runOne(), true)
+    assert.equal(await stateOf('busy'), 'complete')
+
+    await add({ id: 'deadly', tries: 3 })
+    assert.equal(await steps.runOne(), true)
+    assert.equal(await stateOf('deadly'), 'failed')
+  },
+)

@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import type { Logger } from 'pino'
 import { csvRecord } from '../../base/csv.ts'
-import { BadRequest, ServiceError } from '../../base/process/errors.ts'
+import { BadRequest, InsufficientStorage, ServiceError, Unavailable } from '../../base/process/errors.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'
 import type { Role } from '../../platform/http/rights/rights.ts'
 import {
@@ -58,6 +58,8 @@ export function createExportSteps(parts: WorkParts): TaskSteps<ExportRow> {
     parts,
     TABLE,
     async (task, signal) => {
+      // Nothing has said that the steps before failed: the process died in them.
+      if (task.tries > TRIES_MAX) throw new Error(`a step was begun ${TRIES_MAX} times and did not end`)
       const { change, blob } = await makePiece(parts, task, signal)
       const name = await blobs.keep(blob.chunk)
       const written = {
@@ -73,7 +75,7 @@ export function createExportSteps(parts: WorkParts): TaskSteps<ExportRow> {
       }
     },
     async (task, error) => {
-      const isCallers = error instanceof ServiceError
+      const isCallers = error instanceof ServiceError && !isShortage(error)
       const isStopped = error instanceof Error && error.name === 'AbortError'
       if (isStopped || (!isCallers && task.tries < TRIES_MAX)) return false
       if (!isCallers) log.warn({ err: error, export: task.id }, 'an export failed')
@@ -87,6 +89,10 @@ export function createExportSteps(parts: WorkParts): TaskSteps<ExportRow> {
   )
   return tasks
 }
+
+/** A shortage of the service, which passes. */
+const isShortage = (error: ServiceError) =>
+  error instanceof Unavailable || error instanceof InsufficientStorage
 
 interface Piece {
   change: Pick<ExportRow, 'status' | 'next_page' | 'records'>

@@ -97,9 +97,9 @@ export function createDispatch(parts: DispatchParts): Dispatch {
       }
       const caller = spec.auth === 'public' ? null : await authenticate(spec.auth, spec, exchange)
       if (tracing !== undefined && caller !== null) traceRequest(tracing, spec, exchange, caller, clock)
+      spec.clientLimit?.take(remote.address(exchange.arrival))
       const finding = spec.beforeBody?.({ path, caller })
       const found = isPending(finding) ? await finding : finding
-      spec.clientLimit?.take(remote.address(exchange.arrival))
       const taking = caller === null ? undefined : takeFromLimit(limiter, caller, spec, exchange)
       if (isPending(taking)) await taking
       const limit = spec.bodyLimit ?? (caller === null ? PUBLIC_BODY_LIMIT : DEFAULT_BODY_LIMIT)

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { X509Certificate } from 'node:crypto'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
@@ -119,6 +120,20 @@ test('certificates: chain, use, name, dates, logo', async () => {
     assert.match((await checkMark(pem, { ...expected, ...change })).faults.join('; '), faults, what)
   const { validTo } = await checkMark(bundle(), expected)
   assert.match(validTo ?? '', /^\d{4}-\d\d-\d\dT/)
+})
+
+test('a certificate whose last day cannot be read is not valid', async () => {
+  const authority = createMarkAuthority()
+  const issued = authority.issue({ names: ['a.example'], packedLogo: gzipSync(LOGO), logo: LOGO })
+  const der = Buffer.from(new X509Certificate(issued).raw)
+  const [, end] = [...der.toString('latin1').matchAll(/\d{12,14}Z/g)]
+  der.write('99xx99', (end as RegExpExecArray).index, 'latin1')
+  const undated = `-----BEGIN CERTIFICATE-----\n${der.toString('base64')}\n-----END CERTIFICATE-----\n`
+  const { faults, validTo } = await checkMark(undated + authority.middle, {
+    ...{ names: ['a.example'], logo: LOGO, roots: [authority.root], now: Date.now() },
+  })
+  assert.equal(validTo, null)
+  assert.match(faults.join('; '), /not valid today/)
 })
 
 test('DER is read within its bounds, whatever the bytes', () => {

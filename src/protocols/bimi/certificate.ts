@@ -37,7 +37,7 @@ export interface MarkCertificate {
   faults: readonly string[]
   /** "Registered Mark" and the like; '' if it does not say. */
   markType: string
-  /** ISO 8601; null: there is no certificate. */
+  /** ISO 8601; null: there is no certificate, or its date cannot be read. */
   validTo: string | null
 }
 
@@ -63,7 +63,8 @@ export async function checkMark(pem: string, expected: MarkExpectation): Promise
     ...(await logoFaultsOf(leaf, expected.logo)),
   ]
   const markType = MARK_TYPE.exec(leaf.subject)?.[1] ?? ''
-  return { faults, markType, validTo: new Date(leaf.validTo).toISOString() }
+  const validTo = Date.parse(leaf.validTo)
+  return { faults, markType, validTo: Number.isNaN(validTo) ? null : new Date(validTo).toISOString() }
 }
 
 function certificatesIn(pem: string): X509Certificate[] | null {

@@ -26,11 +26,15 @@ const TEXTS = new Set(['text/plain', 'text/html', 'message/rfc822'])
 /** What the parts of one mail may still unpack. */
 interface Room {
   bytes: number
+  /** False: XML is refused at its first byte, since it may be long. */
+  isXmlWanted: boolean
 }
+
+const noTlsReport = () => new NoReport('it is no TLS report')
 
 /** @throws NoReport when the mail has none, or one beyond the limits */
 export async function readPayload(mail: ReadMail): Promise<Payload> {
-  const room = { bytes: UNPACKED_BYTES_MAX }
+  const room = { bytes: UNPACKED_BYTES_MAX, isXmlWanted: true }
   let failure: NoReport | null = null
   for (const leaf of mail.leaves.filter(mayBeReport).slice(0, PARTS_MAX)) {
     try {
@@ -44,10 +48,12 @@ export async function readPayload(mail: ReadMail): Promise<Payload> {
   throw failure ?? new NoReport('no part of the mail is a report')
 }
 
-/** Reads a report that came without a mail. @throws NoReport as `readPayload` */
-export async function readFile(bytes: Buffer): Promise<Payload> {
+/** Reads a TLS report that came without a mail. @throws NoReport as `readPayload` */
+export async function readTlsFile(bytes: Buffer): Promise<TlsReport> {
   if (!isPacked(bytes) && !isText(bytes)) throw new NoReport('it is neither packed nor text')
-  return readReport(unpacked(bytes), { bytes: UNPACKED_BYTES_MAX })
+  const payload = await readReport(unpacked(bytes), { bytes: UNPACKED_BYTES_MAX, isXmlWanted: false })
+  if (payload.type !== 'tls') throw noTlsReport()
+  return payload.report
 }
 
 /** Texts are explanations, unless they are files: some reporters call any attachment text. */
@@ -93,6 +99,7 @@ async function readReport(bytes: AsyncIterable<Buffer>, room: Room): Promise<Pay
     const text = decoder.decode(piece, { stream: true })
     if (begin === '') {
       begin = text.trimStart().slice(0, 1)
+      if (begin === '<' && !room.isXmlWanted) throw noTlsReport()
       if (begin === '<') xml = new AggregateReader()
       else if (begin !== '{' && begin !== '') throw new NoReport('neither XML nor JSON')
     }

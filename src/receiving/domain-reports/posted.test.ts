@@ -78,7 +78,8 @@ test('what is no report about that domain is refused', async (t) => {
       ['no report', {}, 400, /cannot be read/],
       [Buffer.from([0x1f, 0x8b, 8, 0]), {}, 400, /cannot be read/],
       [packed(reportOf(domain)).subarray(0, 60), {}, 400, /cannot be read/],
-      ['<feedback/>', {}, 400, /cannot be read/],
+      ['<feedback/>', {}, 400, /no TLS report/],
+      [gzipSync(`<feedback>${'<a></a>'.repeat(3_000_000)}`), {}, 400, /no TLS report/],
       [gzipSync(Buffer.alloc(30_000_000, 0x20)), {}, 400, /cannot be read/],
       [Buffer.alloc(2_000_001), {}, 413, /2 MB/],
       [packed(reportOf(domain)), { type: 'application/json' }, 400, /unsupported Content-Type/],
@@ -102,6 +103,8 @@ test('a network posts 30 a minute, and a day of a domain has room for 50', async
   assert.equal(refused.status, 429)
   assert.ok(Number(refused.headers.get('retry-after')) > 0)
   for (let n = 0; n < 30; n++) assert.equal((await from('198.51.100.1', `b${n}`)).status, 200)
+  const guessing = { domain: 'nobody.example', headers: { 'x-forwarded-for': '192.0.2.1' } }
+  assert.equal((await post(service, '', guessing)).status, 429, 'no domain is looked up either')
   const { body } = await service.call('GET', `/sendwright/v1/domains/${service.domain}/reports?limit=100`)
   assert.equal(body.items.length, 50)
 })

@@ -13,12 +13,13 @@ import { TOO_MANY } from '../../platform/http/openapi.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import type { Store } from '../../platform/store/store.ts'
 import { NoReport } from '../../protocols/message/report-mail.ts'
+import type { TlsReport } from '../../protocols/reports/tls/report.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
 import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
 import { isProven } from '../../sending/domains/names/name-owner.ts'
 import { TLS_REPORTS_PATH } from '../../sending/domains/names/report-addresses.ts'
 import { isOfThisTime, reportedDomain } from './addresses.ts'
-import { type Payload, readFile } from './payload.ts'
+import { readTlsFile } from './payload.ts'
 import { keepReport } from './store.ts'
 import { subjectOf, summaryOf } from './summary.ts'
 import { PACKED_BYTES_MAX } from './unpack.ts'
@@ -38,7 +39,7 @@ export function postedReportRoute(parts: {
   const turns = new Turns(WAITING_MAX)
 
   async function keep(at: Domain, remoteAddress: string, bytes: Buffer): Promise<void> {
-    const payload = await read(bytes)
+    const payload = { type: 'tls', report: await read(bytes) } as const
     const subject = subjectOf(payload, at.name)
     const domain = await reportedDomain(domains, at, subject)
     if (domain === null) throw new BadRequest('the report is about another domain')
@@ -90,11 +91,9 @@ export function postedReportRoute(parts: {
 }
 
 /** @throws BadRequest */
-async function read(bytes: Buffer): Promise<Payload> {
+async function read(bytes: Buffer): Promise<TlsReport> {
   try {
-    const payload = await readFile(bytes)
-    if (payload.type === 'tls') return payload
-    throw new NoReport('it is no TLS report')
+    return await readTlsFile(bytes)
   } catch (error) {
     if (error instanceof NoReport) throw new BadRequest(`the report cannot be read: ${error.message}`)
     throw error

@@ -13,6 +13,7 @@ import {
   aggregateReceivers,
   confirmedReceivers,
   confirmingName,
+  firstReceivers,
 } from '../../protocols/reports/dmarc/receivers.ts'
 import {
   aggregateMail,
@@ -51,7 +52,8 @@ export const dmarcReportKind = (parts: DmarcReportParts): ReportKind<AggregateRe
   async receiversOf(about) {
     const wanted = aggregateReceivers(await recordOf(parts.store, about))
     const confirmed = await Promise.all(wanted.map((one) => confirmedBy(parts, about.domain, one)))
-    return confirmed.includes(null) ? null : confirmed.flatMap((some) => some ?? [])
+    // Each may name others in its place.
+    return confirmed.includes(null) ? null : firstReceivers(confirmed.flatMap((some) => some ?? []))
   },
   report: (about, receivers) => reportDomain(parts, about, receivers),
 })

@@ -4,9 +4,16 @@ import { type TestContext, test } from 'node:test'
 import { createAcmeServer } from '../../../test/support/acme-server.ts'
 import { createTestClock } from '../../../test/support/clock.ts'
 import { createDnsServer } from '../../../test/support/dns-server.ts'
+import { addDomain, domainRow } from '../../../test/support/figures.ts'
+import { jobContext } from '../../../test/support/job-context.ts'
 import { eventually, startTestService } from '../../../test/support/service.ts'
+import { eachStore } from '../../../test/support/stores.ts'
+import { createSealer } from '../../platform/store/secrets/sealing.ts'
+import { insert } from '../../platform/store/store.ts'
 import { fetchPolicy } from '../../protocols/mta-sts/fetch.ts'
 import { namesHost, parseStsPolicy, readStsRecord } from '../../protocols/mta-sts/policy.ts'
+import { createCertificateStore } from './certificate-store.ts'
+import { policyCertificateJob } from './hosted-policies.ts'
 
 const NAME = 'hosted.example'
 const HOST = `mta-sts.${NAME}`
@@ -113,4 +120,36 @@ test('a policy is served with a certificate of its own, and its record names the
   assert.equal((await service.call('GET', path, { headers: { host: HOST } })).status, 404)
   const refused = await service.call('PUT', `/v4/domains/${NAME}`, { form: { mta_sts: 'always' } })
   assert.equal(refused.status, 400)
+})
+
+eachStore('domains that do not lead here hold up none after them', async (store) => {
+  const clock = createTestClock()
+  const certificates = createCertificateStore(store, createSealer('a secret for tests only, 32 long'))
+  const dnsTargets = {
+    spfIncludeHost: '',
+    mxHosts: ['mx1.service.example'],
+    tracking: TARGET,
+    dkimZone: null,
+  }
+  const names = Array.from({ length: 1_001 }, (_, at) => `d${String(at).padStart(4, '0')}.example`)
+  const check = { purpose: 'mta-sts-host', type: 'CNAME', value: TARGET }
+  await addDomain(store, 'first.example', 'account')
+  await store.commit(
+    names.flatMap((name, at) => [
+      insert('domains', { ...domainRow(name, 'account'), mta_sts: 'testing', verified: 1 }),
+      insert('domain_dns', {
+        domain_id: `id-${name}`,
+        checks_json: JSON.stringify([{ ...check, name: `mta-sts.${name}`, valid: at === 1_000 }]),
+        ...{ state_since: 0, next_check_at: 0 },
+      }),
+    ]),
+  )
+  const orders = { wake: () => undefined }
+  const job = policyCertificateJob({ store, clock, config: { dnsTargets }, certificates, orders })
+  job.start(jobContext(store, { clock }))
+  await eventually('the certificate of the last domain', async () => {
+    await clock.advance(60_000)
+    return (await certificates.find(`mta-sts.${names.at(-1)}`)) !== null
+  })
+  await job.stop()
 })

@@ -146,6 +146,8 @@ export function policyCertificateJob({
   certificates: CertificateStore
   orders: Pick<Job, 'wake'>
 }): Job {
+  /** Where the last run ended, so that domains that do not lead here hold up none after them. */
+  let after = ''
   return createJob({
     name: 'policy-certificates',
     everyMs: LOOK_EVERY_MS,
@@ -161,11 +163,14 @@ export function policyCertificateJob({
         .where('d.verified', '=', 1)
         .where('n.checks_json', 'like', '%"mta-sts-host"%')
         .where('c.host', 'is', null)
+        .where('d.id', '>', after)
+        .orderBy('d.id')
         .limit(ROWS_PER_RUN)
         .execute()
       let added = 0
       for (const { checks_json, ...row } of rows) {
         if (signal.aborted || added === HOSTS_PER_RUN) break
+        after = row.id
         const domain = domainOfRow(row, clock.now())
         const checks = JSON.parse(checks_json) as StoredCheck[]
         if (validityOf(domain, config.dnsTargets, checks, 'mta-sts-host') !== 'valid') continue
@@ -178,6 +183,8 @@ export function policyCertificateJob({
         })
         added++
       }
+      // All were looked at: the next run begins with the first again.
+      if (rows.length < ROWS_PER_RUN && (rows.at(-1)?.id ?? after) === after) after = ''
       if (added > 0) orders.wake()
     },
   })

@@ -12,7 +12,9 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
 import type { HttpClient } from '../../platform/posts/http-client.ts'
 import type { Store } from '../../platform/store/store.ts'
+import type { Domain } from '../../sending/domains/domain.ts'
 import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
+import { isProven } from '../../sending/domains/names/name-owner.ts'
 import {
   blockStatements,
   gmailDomainStatement,
@@ -99,7 +101,7 @@ async function readGoogle(
   )
   const own: { id: string; listed: ListedDomain; readThrough: number | null; readAt: number }[] = []
   for (const item of listed) {
-    const domain = await domains.byName(item.name)
+    const domain = await provenDomain(domains, item.name)
     if (domain === null) continue
     const state = states.get(domain.id)
     states.delete(domain.id)
@@ -127,6 +129,12 @@ async function readGoogle(
     const state = { compliance, failure, readThrough: failure === null ? yesterday : null }
     await store.commit([...gmailStatements(id, days), gmailDomainStatement(id, state, clock.now())])
   }
+}
+
+/** The domain of that name; null: there is none, or DNS has not proven it, and anybody may have added it to see its figures. */
+async function provenDomain(domains: ReadingParts['domains'], name: string): Promise<Domain | null> {
+  const domain = await domains.byName(name)
+  return domain !== null && isProven(domain) ? domain : null
 }
 
 /** @throws SourceFailure for what is not about this domain alone */
@@ -160,8 +168,8 @@ export const trials = {
   async google(parts: Omit<ReadingParts, 'sources'>, { credentials }: Source<'google'>, signal: AbortSignal) {
     const tools = await openPostmasterTools({ ...parts, signal }, credentials)
     const listed = await tools.domains()
-    const own = await Promise.all(listed.map(async ({ name }) => (await parts.domains.byName(name)) !== null))
-    const count = own.filter((isOwn) => isOwn).length
+    const own = await Promise.all(listed.map(({ name }) => provenDomain(parts.domains, name)))
+    const count = own.filter((domain) => domain !== null).length
     const readable = listed.filter(({ fault }) => fault === null).length
     return `Postmaster Tools list ${listed.length} domains, ${readable} of them readable; ${count} belong to this service.`
   },

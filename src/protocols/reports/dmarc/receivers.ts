@@ -21,16 +21,19 @@ const isRecord = (text: string) => /^v[ \t]*=[ \t]*DMARC1[ \t]*(?:;|$)/i.test(te
 /** Addresses of `rua` in their order, the first three of them; other URIs are left out (RFC 9990 §3.5). */
 export function aggregateReceivers(record: string): AggregateReceiver[] {
   const uris = ruaOf(record)?.split(',') ?? []
-  const receivers = uris.flatMap((uri) => receiverOf(uri.trim()) ?? [])
-  return [...new Map(receivers.map((one) => [one.address, one])).values()].slice(0, RECEIVERS_MAX)
+  return firstReceivers(uris.flatMap((uri) => receiverOf(uri.trim()) ?? []))
 }
+
+/** The first three, each address once. */
+export const firstReceivers = (receivers: readonly AggregateReceiver[]): AggregateReceiver[] =>
+  [...new Map(receivers.map((one) => [one.address, one])).values()].slice(0, RECEIVERS_MAX)
 
 /** Whether the record asks anybody to send reports. */
 export const asksForReports = (record: string): boolean => aggregateReceivers(record).length > 0
 
 /**
  * Whom to send to instead of a receiver in another domain, by the TXT records at `confirmingName` (RFC 9990 §4): the receiver
- * itself, those that the records name at the same host, or nobody.
+ * itself, the first three that the records name at the same host, or nobody.
  */
 export function confirmedReceivers(
   receiver: AggregateReceiver,
@@ -41,7 +44,7 @@ export function confirmedReceivers(
   if (own.every((text) => ruaOf(text) === undefined)) return [receiver]
   const named = own.flatMap(aggregateReceivers)
   // "MUST NOT generate a report to either the original or the override URI".
-  return named.every(({ host }) => host === receiver.host) ? named : []
+  return named.every(({ host }) => host === receiver.host) ? firstReceivers(named) : []
 }
 
 /** Null: too long for DNS. */

@@ -54,6 +54,11 @@ test('a receiver in another domain says itself that it takes the reports', () =>
     [['v=DMARC1; rua=mailto:b@blue.example'], []],
     [['v=DMARC1; rua=mailto:b@red.example,mailto:c@blue.example'], []],
     [['v=DMARC12'], []],
+    // However many records there are: each would be a mail.
+    [
+      ['a', 'b', 'a', 'c', 'd'].map((name) => `v=DMARC1; rua=mailto:${name}@red.example`),
+      ['a@red.example', 'b@red.example', 'c@red.example'],
+    ],
   ]
   for (const [records, addresses] of cases)
     assert.deepEqual(
