@@ -87,3 +87,17 @@ eachStore('a release while a sender is judged by older figures stands', async (s
   assert.ok(isReleased)
   assert.deepEqual(await scene.states(), { '': 'good' })
 })
+
+eachStore(
+  'domains that were stopped alone count, though they have sent nothing in the window',
+  async (store) => {
+    const scene = await startChecks(store, async () => {})
+    await scene.stopped('one.example', 'held')
+    await scene.stopped('two.example', 'held')
+    await scene.count('good.example', 400, 0)
+    await scene.count('three.example', 400, 40)
+    await scene.run()
+    const { '': whole, ...domains } = await scene.states()
+    assert.deepEqual([whole, domains], ['slowed', { 'one.example': 'held', 'two.example': 'held' }])
+  },
+)

@@ -91,7 +91,10 @@ export function createStandingChecks(parts: CheckParts): Job {
     const rowOf = (name: string) => rows.find(({ domain_name }) => domain_name === name)
     const stateOf = (name: string) => (rowOf(name)?.state ?? 'good') as StandingState
     const domains = []
-    for (const [name, some] of Map.groupBy(counts, ({ domainName }) => domainName)) {
+    const byName = Map.groupBy(counts, ({ domainName }) => domainName)
+    // One that was stopped counts for its account even if it has sent nothing in the window.
+    for (const { domain_name: name } of rows) if (name !== '' && !byName.has(name)) byName.set(name, [])
+    for (const [name, some] of byName) {
       const figures = some.reduce((sum, count) => plus(sum, count.figures), NO_FIGURES)
       domains.push({ name, figures, state: stateOf(name), sentSince: await sentAfter(rowOf(name)) })
     }
