@@ -101,3 +101,20 @@ eachStore(
     assert.deepEqual([whole, domains], ['slowed', { 'one.example': 'held', 'two.example': 'held' }])
   },
 )
+
+eachStore('a domain that another account has by now is not held for the former one', async (store) => {
+  const scene = await startChecks(store, async () => {})
+  const row = newDomainRow({
+    ...{ id: 'd', account_id: 'b', name: 'x.example', type: 'custom', state: 'active', created_at: 0 },
+  })
+  const features = { status: 'active', disabled_json: null, features_json: '{}', updated_at: 0 }
+  const owner = { id: 'b', parent_id: null, name: 'B', signing_key_sealed: Buffer.alloc(0), created_at: 0 }
+  await store.commit([insert('accounts', { ...owner, ...features }), insert('domains', row)])
+  await scene.stopped('x.example', 'held')
+  await scene.stopped('x.example', 'warned', 'b')
+  const held = (account_id: string) =>
+    scene.known.engine.heldUntil({ account_id, domain_id: 'd', reason: 'new' })
+  assert.equal(held('b'), null)
+  await scene.stopped('', 'held', 'b')
+  assert.notEqual(held('b'), null)
+})
