@@ -251,7 +251,9 @@ export class Attempting {
     const { transport, clock, describe } = this.#parts.delivery
     const { delivery } = held
     const { expires_at: until } = delivery
-    if (wait.concerns === 'delivery') {
+    // A wait makes no window longer that is over, such as by request.
+    const isEnded = wait.extendsWindow === true && isOver(delivery, clock.now())
+    if (wait.concerns === 'delivery' && !isEnded) {
       const dueAt = wait.dueAt(until)
       const longer = wait.extendsWindow ? extending(delivery, dueAt - Math.floor(clock.now())) : NO_STATEMENTS
       return this.#requeue(delivery, dueAt, wait.reason, {}, { also: longer, ...wait })
