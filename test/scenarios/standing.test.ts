@@ -192,11 +192,21 @@ eachDatabase((database) => {
 
     await send(call, 'two.example', 2, 0)
     await send(call, 'two.example', 1, 0, { 'o:deliver-within': '1h' })
+    await send(call, 'two.example', 1, 0, { 'o:tag': 'unwanted' })
     await send(call, 'one.example', 2, 0)
     await arrived('one.example', MIN + 2)
     await eventually('waiting', async () =>
       (await scene.reasons(call, 'two.example')).includes('account-held'),
     )
+    const json = { action: 'expire', filter: { tag: 'unwanted' } }
+    await eventually('one is expired', async () => {
+      const { body } = await call('POST', '/sendwright/v1/queue/actions', { json })
+      return body.changed === 1
+    })
+    await eventually('its end', async () => {
+      const { items } = ok(await call('GET', '/v3/two.example/events?event=failed&tags=unwanted'))
+      return items[0]?.reason === 'old'
+    })
     // Longer than a message is tried; its sender's own window is kept.
     clock.leap(21 * HOUR_MS)
     const all = 2 * MIN - 9 + 2
@@ -205,9 +215,9 @@ eachDatabase((database) => {
     assert.equal(ok(await call('GET', '/v4/domains/two.example')).domain.state, 'active')
     const failed = await eventually('the one that is too old', async () => {
       const { items } = ok(
-        await call('GET', '/v3/two.example/events?event=failed&severity=permanent&limit=1'),
+        await call('GET', '/v3/two.example/events?event=failed&severity=permanent&limit=2'),
       )
-      return items[0]?.reason === 'old' && items[0]
+      return items[1]?.reason === 'old' && items[0]
     })
     assert.equal(failed['delivery-status'].code, 602)
     assert.equal(scene.sentOf('two.example'), all)

@@ -12,7 +12,7 @@ import type { DeliveryRow } from '../../platform/store/schema.ts'
 import { type SqlValue, StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
 import type { Sources } from '../../sending/ips/source-addresses.ts'
 import { type EventMessage, type EventRecorder, rejectedEvent } from '../../watching/events/event.ts'
-import { REASON_CONTENT_HELD } from '../deliver/attempt/outcome.ts'
+import { REASON_CONTENT_HELD, REASON_EXPIRE_ASKED } from '../deliver/attempt/outcome.ts'
 import { STATE_OF_ID } from '../deliver/claim/queue.ts'
 import { relayRequestOf, withRelayRequest } from '../deliver/claim/source-key.ts'
 import type { Delivery } from '../deliver/contract.ts'
@@ -233,7 +233,7 @@ const SET: Record<Change, string> = {
   resume: `due_at = COALESCE(paused_due_at, due_at), paused_due_at = NULL, reason = 'resumed', updated_at = ?`,
   retry: `due_at = ?, paused_due_at = NULL, reason = 'retry-asked', updated_at = ?`,
   // Its window is over, so the engine ends it without a further attempt.
-  expire: `due_at = ?, expires_at = ?, paused_due_at = NULL, reason = 'expire-asked', updated_at = ?`,
+  expire: `due_at = ?, expires_at = ?, paused_due_at = NULL, reason = '${REASON_EXPIRE_ASKED}', updated_at = ?`,
   drop: `state = 'cancelled', due_at = ?, reason = 'dropped', updated_at = ?`,
   move: `source_key = ?, updated_at = ?`,
   release: `due_at = ?, reason = 'released', updated_at = ?`,

@@ -5,8 +5,11 @@ import { storedChunk } from '../../mail/record/record.ts'
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
 import { readChunks } from '../../protocols/message/mime-message.ts'
 
-/** What readers see of the header, besides who gets the mail. */
-const FIELDS: ReadonlySet<string> = new Set(['from', 'sender', 'reply-to', 'subject', 'content-type'])
+/** What readers see of the header, besides who gets the mail, and what the bytes of the body mean. */
+const FIELDS: ReadonlySet<string> = new Set([
+  ...['from', 'sender', 'reply-to', 'subject'],
+  ...['content-type', 'content-transfer-encoding', 'content-disposition'],
+])
 
 /**
  * The same for messages of an account that differ only in recipients, dates and ids; 32 hexadecimal digits. Copies of a

@@ -73,6 +73,13 @@ const OVER = `ON CONFLICT (account_id, domain_name) DO UPDATE SET
     .map((name) => `${name} = excluded.${name}`)
     .join(', ')}`
 
+/** Fails the unit if something of the account was released after `releasedAt`: what was counted before does not count then. */
+const unlessReleased = (accountId: string, releasedAt: number): Statement => ({
+  sql: `SELECT 1 FROM standings WHERE account_id = ? AND state = 'good' AND since_at > ?`,
+  values: [accountId, releasedAt],
+  expectRows: 0,
+})
+
 const write = (row: StandingRow): Statement => {
   const { sql, values } = insert('standings', row)
   return { sql: `${sql} ${OVER}`, values }
@@ -170,7 +177,16 @@ export function createStandingChanges({ store, clock, domains, known, holds, wak
   }
 
   return {
-    async stop(accountId: string, verdict: Verdict, limits: StandingLimits): Promise<void> {
+    /**
+     * @param releasedAt when something of the account was released last, as known before its figures were read; 0: never
+     * @throws StaleWrite if something of it was released meanwhile
+     */
+    async stop(
+      accountId: string,
+      verdict: Verdict,
+      limits: StandingLimits,
+      releasedAt: number,
+    ): Promise<void> {
       const { domain: name, state, code, reason, figures } = verdict
       const at = now()
       const until = at + limits.hold_hours * HOUR_MS
@@ -188,6 +204,7 @@ export function createStandingChanges({ store, clock, domains, known, holds, wak
       const given = { code: STOPPED_CODE, note: code, reason, permanently: false, until }
       await commit(
         [
+          unlessReleased(accountId, releasedAt),
           write(row),
           ...(shown ? [disablement(domain, given)] : []),
           auditStatement(

@@ -52,21 +52,38 @@ export function createStandingChecks(parts: CheckParts): Job {
     byWindow.delete(0)
     for (const [hours, accountIds] of byWindow) {
       const sinceHour = hourOf(now() - hours * HOUR_MS)
+      // Before the figures, so that one during their reading is noticed.
+      const releasedAt = await releases()
       const counts = [
         ...(await countsOf(store, accountIds, sinceHour)),
-        ...(await contentCounts(accountIds, sinceHour)),
+        ...(await contentCounts(accountIds, sinceHour, releasedAt)),
       ]
       for (const [accountId, own] of Map.groupBy(counts, (count) => count.accountId)) {
         if (signal.aborted) return
-        await judgeOne(accountId, own).catch((error: unknown) => {
-          // The domain was changed meanwhile: judged again at the next check.
+        await judgeOne(accountId, own, releasedAt.get(accountId) ?? 0).catch((error: unknown) => {
+          // It was released, or the domain changed, meanwhile: judged again at the next check.
           if (!(error instanceof StaleWrite)) throw error
         })
       }
     }
   }
 
-  async function judgeOne(accountId: string, counts: readonly DomainCounts[]): Promise<void> {
+  /** When something of each account was released last, in Unix milliseconds. */
+  async function releases(): Promise<Map<string, number>> {
+    const rows = await store.db
+      .selectFrom('standings')
+      .select(['account_id', ({ fn }) => fn.max('since_at').as('at')])
+      .where('state', '=', 'good')
+      .groupBy('account_id')
+      .execute()
+    return new Map(rows.map(({ account_id, at }) => [account_id, Number(at)]))
+  }
+
+  async function judgeOne(
+    accountId: string,
+    counts: readonly DomainCounts[],
+    releasedAt: number,
+  ): Promise<void> {
     const { limits, isOwn } = known.policyFor(accountId)
     const account = await parts.accounts.byId(accountId)
     if (limits === null || account === null || account.status === 'closed') return
@@ -74,7 +91,10 @@ export function createStandingChecks(parts: CheckParts): Job {
     const rowOf = (name: string) => rows.find(({ domain_name }) => domain_name === name)
     const stateOf = (name: string) => (rowOf(name)?.state ?? 'good') as StandingState
     const domains = []
-    for (const [name, some] of Map.groupBy(counts, ({ domainName }) => domainName)) {
+    const byName = Map.groupBy(counts, ({ domainName }) => domainName)
+    // One that was stopped counts for its account even if it has sent nothing in the window.
+    for (const { domain_name: name } of rows) if (name !== '' && !byName.has(name)) byName.set(name, [])
+    for (const [name, some] of byName) {
       const figures = some.reduce((sum, count) => plus(sum, count.figures), NO_FIGURES)
       domains.push({ name, figures, state: stateOf(name), sentSince: await sentAfter(rowOf(name)) })
     }
@@ -86,7 +106,7 @@ export function createStandingChecks(parts: CheckParts): Job {
     for (const verdict of verdicts) {
       const { domain, state, reason } = verdict
       log.warn({ account: accountId, domain, state, reason }, 'a sender is stopped')
-      await changes.stop(accountId, verdict, limits)
+      await changes.stop(accountId, verdict, limits, releasedAt)
     }
   }
 
@@ -99,27 +119,17 @@ export function createStandingChecks(parts: CheckParts): Job {
   }
 
   /** What the outbound check said, since an hour. The hour of a release, and those before it, do not count. */
-  async function contentCounts(accountIds: readonly string[], sinceHour: number): Promise<DomainCounts[]> {
+  async function contentCounts(
+    accountIds: readonly string[],
+    sinceHour: number,
+    releasedAt: ReadonlyMap<string, number>,
+  ): Promise<DomainCounts[]> {
     const { contentFigures } = parts
     if (contentFigures === null) return []
-    const rows = await store.db
-      .selectFrom('standings')
-      .select(['account_id', 'since_at'])
-      .where('state', '=', 'good')
-      .where('since_at', '>=', sinceHour)
-      .execute()
-    const releasedAt = new Map<string, number>()
-    for (const { account_id, since_at } of rows)
-      releasedAt.set(account_id, Math.max(Number(since_at), releasedAt.get(account_id) ?? 0))
-    const found = [
-      ...(await contentFigures(
-        accountIds.filter((id) => !releasedAt.has(id)),
-        sinceHour,
-      )),
-    ]
-    for (const [accountId, at] of releasedAt)
-      if (accountIds.includes(accountId))
-        found.push(...(await contentFigures([accountId], hourOf(at) + HOUR_MS)))
+    const sinceOf = (id: string) => Math.max(sinceHour, hourOf(releasedAt.get(id) ?? 0) + HOUR_MS)
+    const found = []
+    for (const [since, ids] of Map.groupBy(accountIds, sinceOf))
+      found.push(...(await contentFigures(ids, since)))
     return found.map(({ accountId, domain: domainName, checked, bad: badContent }) => ({
       ...{ accountId, domainName },
       figures: { ...NO_FIGURES, checked, badContent },

@@ -102,13 +102,15 @@ export async function openStandings(parts: KnownParts): Promise<KnownStandings> 
           .onRef('domains.name', '=', 'standings.domain_name')
           .onRef('domains.account_id', '=', 'standings.account_id'),
       )
-      .select(['domains.id', 'domains.name'])
+      .select(['domains.id', 'domains.account_id', 'domains.name'])
       .where('standings.state', '<>', 'good')
       .execute()
-    const idOf = new Map(domains.map(({ id, name }) => [name, id]))
+    // The domain may be another account's by now.
+    const keyOf = (accountId: string, name: string) => `${accountId} ${name}`
+    const idOf = new Map(domains.map(({ id, account_id, name }) => [keyOf(account_id, name), id]))
     const next = new Map<string, Stopped>()
     for (const row of found) {
-      const id = row.domain_name === '' ? row.account_id : idOf.get(row.domain_name)
+      const id = row.domain_name === '' ? row.account_id : idOf.get(keyOf(row.account_id, row.domain_name))
       if (id !== undefined && (row.state === 'slowed' || row.state === 'held'))
         next.set(id, stoppedOf(row, stopped.get(id)))
     }

@@ -21,7 +21,7 @@ import { localFaultOf } from '../../../base/process/system-fault.ts'
 import { MINUTE_MS } from '../../../base/time/durations.ts'
 import { StaleWrite, type Statement } from '../../../platform/store/store.ts'
 import type { EventMessage } from '../../../watching/events/event.ts'
-import type { ClaimedDelivery, Settlement } from '../claim/queue.ts'
+import { type ClaimedDelivery, type Settlement, WINDOW_IS_SENDERS } from '../claim/queue.ts'
 import { relayRequestOf, withRelayRequest } from '../claim/source-key.ts'
 import {
   type Allowed,
@@ -251,7 +251,9 @@ export class Attempting {
     const { transport, clock, describe } = this.#parts.delivery
     const { delivery } = held
     const { expires_at: until } = delivery
-    if (wait.concerns === 'delivery') {
+    // A wait makes no window longer that is over, such as by request.
+    const isEnded = wait.extendsWindow === true && isOver(delivery, clock.now())
+    if (wait.concerns === 'delivery' && !isEnded) {
       const dueAt = wait.dueAt(until)
       const longer = wait.extendsWindow ? extending(delivery, dueAt - Math.floor(clock.now())) : NO_STATEMENTS
       return this.#requeue(delivery, dueAt, wait.reason, {}, { also: longer, ...wait })
@@ -529,15 +531,11 @@ const moving = ({ id, source_key: before }: ClaimedDelivery, sourceKey = before)
 const NO_STATEMENTS: Statement[] = []
 
 /**
- * The statement that moves the end of its window, unless its sender has set that: nothing arrives after it then (messages.md
- * rule 42). Released earlier, it is moved back (claim/account-holds.ts).
+ * The statement that moves the end of its window, unless its sender has set that. Released earlier, it is moved back
+ * (claim/account-holds.ts).
  */
-const extending = ({ id, message_pk }: ClaimedDelivery, ms: number): Statement[] => [
-  { sql: EXTEND, values: [ms, id, message_pk] },
-]
-const EXTEND = `UPDATE deliveries SET expires_at = expires_at + ? WHERE id = ? AND NOT EXISTS (
-  SELECT 1 FROM messages WHERE id = ? AND options_json LIKE '%"deliverWithinMs":%'
-    AND options_json NOT LIKE '%"deliverWithinMs":null%')`
+const extending = ({ id }: ClaimedDelivery, ms: number): Statement[] => [{ sql: EXTEND, values: [ms, id] }]
+const EXTEND = `UPDATE deliveries SET expires_at = expires_at + ? WHERE id = ? AND NOT ${WINDOW_IS_SENDERS}`
 
 const prefetchMax = ({ pace }: Lane, now: number) =>
   pace.state(now).messagesPerSecond === null ? Math.min(PREFETCH_MAX, pace.connections(now)) : 0

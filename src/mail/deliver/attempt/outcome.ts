@@ -59,6 +59,9 @@ export const REASON_CONTENT_CHECK = 'content-check'
 /** `reason` of a delivery that waits for a person's decision on its content; migration 0354 has an index of such. */
 export const REASON_CONTENT_HELD = 'content-held'
 
+/** `reason` of a delivery that somebody has ended: its window is over. */
+export const REASON_EXPIRE_ASKED = 'expire-asked'
+
 /** `reason` of a delivery whose content was refused. */
 const REASON_CONTENT_REFUSED = 'content-refused'
 

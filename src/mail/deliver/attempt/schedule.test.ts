@@ -48,5 +48,7 @@ test('whether the window is over', () => {
   assert.equal(isOver(row(3, LIFETIME_MS), LIFETIME_MS - 1), false)
   assert.equal(isOver(row(3, LIFETIME_MS), LIFETIME_MS), true)
   assert.equal(isOver(row(0, LIFETIME_MS), LIFETIME_MS * 2), false, 'the service was down: one attempt')
+  const asked = { ...row(0, LIFETIME_MS), reason: 'expire-asked' }
+  assert.equal(isOver(asked, LIFETIME_MS * 2), true, 'somebody has ended it')
   assert.equal(isOver(row(0, 5 * MINUTE), 6 * MINUTE), true, 'the sender wanted it within 5 minutes')
 })

@@ -1,5 +1,6 @@
 /** When a deferred delivery is tried again (messages.md rules 42 and 43). Pure. */
 import { HOUR_MS } from '../../../base/time/durations.ts'
+import { REASON_EXPIRE_ASKED } from './outcome.ts'
 
 /** After this long from its due time a message that never got through is too old. */
 export const LIFETIME_MS = 8 * HOUR_MS
@@ -43,13 +44,14 @@ export function nextStep(
 
 /**
  * Whether the window has ended before an attempt. A message that waited its whole default lifetime without
- * any attempt (the service was down) gets one all the same; a window that the sender set is kept.
+ * any attempt (the service was down) gets one all the same, unless it was asked to expire; a window that the sender set is
+ * kept.
  */
 export function isOver(
-  delivery: { attempts: number; created_at: number; expires_at: number },
+  delivery: { attempts: number; created_at: number; expires_at: number; reason?: string },
   now: number,
 ): boolean {
   if (now < delivery.expires_at) return false
   const senderSetIt = delivery.expires_at - delivery.created_at < LIFETIME_MS
-  return delivery.attempts > 0 || senderSetIt
+  return delivery.attempts > 0 || senderSetIt || delivery.reason === REASON_EXPIRE_ASKED
 }

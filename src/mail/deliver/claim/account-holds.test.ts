@@ -84,3 +84,29 @@ eachStore('what is due is held and released, and nothing of others', async (stor
     assert.doesNotMatch(plan, /Seq Scan|SCAN deliveries/, plan)
   }
 })
+
+eachStore(
+  'a window that was longer by a wait is shorter by the rest of it, unless its sender has set it',
+  async (store) => {
+    const clock = createTestClock()
+    const now = clock.now()
+    const holds = createAccountHolds(store, createQueue(store, 'owner', bareRecorder), clock)
+    const seed = { accountId: 'held', domainId: 'd1', recipientDomain: 'a.example', count: 1 }
+    const waits = { ...seed, dueAt: now + HOUR_MS, expiresAt: now + 5 * HOUR_MS }
+    const [ours] = await seedQueue(store, waits)
+    const [senders] = await seedQueue(store, waits)
+    await store.commit([
+      { sql: `UPDATE deliveries SET reason = 'account-held'`, values: [] },
+      {
+        sql: `UPDATE messages SET options_json = '{"deliverWithinMs":18000000}'
+        WHERE id = (SELECT message_pk FROM deliveries WHERE id = ?)`,
+        values: [senders as string],
+      },
+    ])
+    await holds.release('held', SIGNAL)
+    const rows = await store.db.selectFrom('deliveries').select(['id', 'expires_at']).execute()
+    const windows = new Map(rows.map(({ id, expires_at }) => [id, Number(expires_at) - now]))
+    assert.equal(windows.get(ours as string), 4 * HOUR_MS)
+    assert.equal(windows.get(senders as string), 5 * HOUR_MS)
+  },
+)

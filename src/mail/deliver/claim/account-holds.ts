@@ -8,7 +8,7 @@
 import type { Clock } from '../../../base/time/clock.ts'
 import type { Store } from '../../../platform/store/store.ts'
 import { REASON_ACCOUNT_HELD } from '../attempt/outcome.ts'
-import { type DueGroup, type Queue, STATE_OF_ID, WAITS } from './queue.ts'
+import { type DueGroup, type Queue, STATE_OF_ID, WAITS, WINDOW_IS_SENDERS } from './queue.ts'
 
 /** Rows in one transaction. */
 const PORTION = 500
@@ -26,7 +26,8 @@ const HOLD = `UPDATE deliveries
 /** Windows that were moved to make up for a wait (attempting.ts) are shorter by the part of it that is left. */
 const RELEASE = `UPDATE deliveries
   SET due_at = COALESCE(paused_due_at, ?), paused_due_at = NULL, reason = 'resumed', updated_at = ?,
-    expires_at = CASE WHEN due_at < expires_at AND due_at > ? THEN expires_at - (due_at - ?) ELSE expires_at END
+    expires_at = CASE WHEN due_at < expires_at AND due_at > ? AND NOT ${WINDOW_IS_SENDERS}
+      THEN expires_at - (due_at - ?) ELSE expires_at END
   WHERE id IN (SELECT id FROM deliveries
     WHERE account_id = ? AND reason = '${REASON_ACCOUNT_HELD}' AND ${WAITS} ORDER BY id LIMIT ${PORTION})
   AND ${STATE_OF_ID} IN ('scheduled', 'queued')`

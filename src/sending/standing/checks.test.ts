@@ -1,0 +1,120 @@
+/** What the checks do while senders are released, and of domains that have sent nothing lately. */
+// Both databases: the guard of a stop is a statement of its unit.
+import assert from 'node:assert/strict'
+import pino from 'pino'
+import { createTestClock } from '../../../test/support/clock.ts'
+import { eventually } from '../../../test/support/service.ts'
+import { eachStore } from '../../../test/support/stores.ts'
+import type { Job, JobContext } from '../../platform/jobs/job.ts'
+import type { StandingCountRow, StandingRow } from '../../platform/store/schema.ts'
+import { insert, type Store } from '../../platform/store/store.ts'
+import { newDomainRow } from '../domains/domain.ts'
+import { createStandingChanges } from './changes.ts'
+import { type ContentFigures, createStandingChecks } from './checks.ts'
+import { hourOf } from './counts.ts'
+import { openStandings } from './known-standings.ts'
+
+const log = pino({ level: 'silent' })
+const account = { id: 'a', parentId: 'first', status: 'active', name: 'A', createdAt: 0 }
+const accounts = { byId: async () => account } as never
+const OPERATOR = { caller: { accountId: 'first', keyId: 'k' }, remoteAddress: '', requestId: '' }
+const DAY_MS = 86_400_000
+
+/** `onFigures` is called when the counts have been read. */
+async function startChecks(store: Store, onFigures: () => Promise<void>) {
+  const clock = createTestClock()
+  const known = await openStandings({
+    ...{ store, clock, accounts, deliverers: () => 1, isUnknownUser: () => false, isCaptured: false },
+  })
+  const changes = createStandingChanges({
+    ...{ store, clock, known },
+    domains: { changed() {} } as never,
+    holds: { release: async () => {} },
+    wakeDelivery() {},
+  })
+  const contentFigures: ContentFigures = async () => {
+    await onFigures()
+    return []
+  }
+  const sendMail = async () => {}
+  const job = createStandingChecks({
+    ...{ store, clock, log, accounts, known, changes, contentFigures, sendMail },
+  })
+  const count = (domain_name: string, sent: number, bounced: number): Promise<unknown> => {
+    const hour_at = hourOf(clock.now())
+    const row: StandingCountRow = {
+      ...{ account_id: 'a', domain_name, hour_at, sent, bounced, first_at: hour_at },
+      ...{ unknown_users: 0, complained: 0, trapped: 0 },
+    }
+    return store.commit([insert('standing_counts', row)])
+  }
+  const stopped = async (domain_name: string, state: string, account_id = 'a') => {
+    const row: StandingRow = {
+      ...{ account_id, domain_name, state, code: 'bounces', reason: 'many', figures_json: '{}' },
+      ...{ per_minute: 60, since_at: clock.now() - 1, until_at: clock.now() + DAY_MS },
+      ...{ told_json: '[]', is_told: 1, is_settled: 1 },
+    }
+    await store.commit([insert('standings', row)])
+    await known.changed()
+  }
+  const states = async () => {
+    const rows = await store.db.selectFrom('standings').select(['domain_name', 'state']).execute()
+    return Object.fromEntries(rows.map(({ domain_name, state }) => [domain_name, state]))
+  }
+  return { known, changes, count, stopped, states, run: () => runOnce(job, { store, clock }) }
+}
+
+/** Starts the job, and resolves when it has run once. */
+async function runOnce(job: Job, context: Pick<JobContext, 'store' | 'clock'>): Promise<void> {
+  job.start({ ...context, log, random: () => 0, owner: 'test' })
+  await eventually('a run', async () => {
+    const { running, lastEndedAt, lastError } = await job.report()
+    assert.equal(lastError, null)
+    return !running && lastEndedAt !== null
+  })
+  await job.stop()
+}
+
+eachStore('a release while a sender is judged by older figures stands', async (store) => {
+  let isReleased = false
+  const scene = await startChecks(store, async () => {
+    await scene.changes.release('a', '', OPERATOR)
+    isReleased = true
+  })
+  await scene.count('x.example', 400, 40)
+  await scene.stopped('', 'slowed')
+  await scene.run()
+  assert.ok(isReleased)
+  assert.deepEqual(await scene.states(), { '': 'good' })
+})
+
+eachStore(
+  'domains that were stopped alone count, though they have sent nothing in the window',
+  async (store) => {
+    const scene = await startChecks(store, async () => {})
+    await scene.stopped('one.example', 'held')
+    await scene.stopped('two.example', 'held')
+    await scene.count('good.example', 400, 0)
+    await scene.count('three.example', 400, 40)
+    await scene.run()
+    const { '': whole, ...domains } = await scene.states()
+    assert.deepEqual([whole, domains], ['slowed', { 'one.example': 'held', 'two.example': 'held' }])
+  },
+)
+
+eachStore('a domain that another account has by now is not held for the former one', async (store) => {
+  const scene = await startChecks(store, async () => {})
+  const row = newDomainRow({
+    ...{ id: 'd', account_id: 'b', name: 'x.example', type: 'custom', state: 'active', created_at: 0 },
+  })
+  const features = { status: 'active', disabled_json: null, features_json: '{}', updated_at: 0 }
+  const owner = { id: 'b', parent_id: null, name: 'B', signing_key_sealed: Buffer.alloc(0), created_at: 0 }
+  await store.commit([insert('accounts', { ...owner, ...features }), insert('domains', row)])
+  await scene.stopped('x.example', 'held')
+  await scene.stopped('x.example', 'warned', 'b')
+  const held = (account_id: string) =>
+    scene.known.engine.heldUntil({ account_id, domain_id: 'd', reason: 'new' })
+  assert.equal(held('b'), null)
+  await scene.stopped('', 'held', 'b')
+  assert.notEqual(held('b'), null)
+})
