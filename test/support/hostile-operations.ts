@@ -195,6 +195,7 @@ class HostileService {
     const list = `list@${domain}`
     const mail = { from: `a@${domain}`, to: 'b@example.org', subject: 'S', text: 'T' }
     const template = { name: TEMPLATE, template: 'Hello', tag: 'planted' }
+    await this.#call('POST', `/sendwright/v1/domains/${domain}/enable`)
     const sent = (await this.#call('POST', `/v3/${domain}/messages`, mail)) as { id: string }
     await this.#call('POST', '/v4/templates', template)
     await this.#call('POST', `/v3/${domain}/templates`, template)
