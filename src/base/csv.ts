@@ -161,10 +161,6 @@ export type CsvValue = string | number | boolean | null | undefined
  */
 const FORMULA_START = /^[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/
 
-/** A field of a file that may have been written by `csvRecord`, without the apostrophe that it puts in front of some. */
-export const withoutApostrophe = (field: string): string =>
-  field.startsWith("'") && FORMULA_START.test(field.slice(1)) ? field.slice(1) : field
-
 /**
  * One record with its CRLF. Null and undefined are empty fields. A text that a spreadsheet would run gets an apostrophe
  * in front; numbers stay as they are.

@@ -1,8 +1,11 @@
 /** Exports over HTTP (exports.md): what they hold, who may have them, how long, and how many. */
 import assert from 'node:assert/strict'
+import { once as event } from 'node:events'
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import { test } from 'node:test'
+import { gzipSync } from 'node:zlib'
 import pino from 'pino'
 import { addAccount } from '../../../test/support/accounts.ts'
 import { createTestClock } from '../../../test/support/clock.ts'
@@ -13,10 +16,13 @@ import { activeUser, as } from '../../../test/support/users.ts'
 import { readCsv } from '../../base/csv.ts'
 import { once } from '../../base/flow/unpacked.ts'
 import { Unavailable } from '../../base/process/errors.ts'
+import type { Reply } from '../../platform/http/answer/reply.ts'
 import { operation } from '../../platform/http/operation.ts'
 import { openBlobs } from '../../platform/store/blobs/blobs.ts'
 import type { ExportRow } from '../../platform/store/schema.ts'
+import { createSealer } from '../../platform/store/secrets/sealing.ts'
 import { createSources } from './lists.ts'
+import { exportRoutes } from './routes.ts'
 import { EXPORTS } from './shapes.ts'
 import { findExport, insertExport } from './store.ts'
 import { createExportSteps } from './work.ts'
@@ -241,3 +247,25 @@ eachStore(
     assert.equal(await stateOf('deadly'), 'failed')
   },
 )
+
+eachStore('a client that leaves before its file is sent is no fault', async (store, t) => {
+  const blobs = await openBlobs(await temporaryFolder(t))
+  const sealer = createSealer('a secret for tests only, 32 long')
+  const { chunk } = await blobs.spool(once(gzipSync('a,b\r\n'.repeat(100_000))))
+  const blobs_json = JSON.stringify([await blobs.keep(chunk)])
+  await insertExport(store, exportRow({ status: 'complete', blobs_json }))
+  const routes = exportRoutes({
+    ...{ store, blobs, sealer, clock: createTestClock(), log: pino({ level: 'silent' }) },
+    ...{ baseUrl: 'http://localhost', sourceOf: createSources(() => []), wake: () => undefined },
+  })
+  const call = async (id: string, context: object) =>
+    (await routes.find((one) => one.id === id)?.handler(context as never)) as Reply
+  const path = { id: 'export' }
+  const link = await call('readExportUrl', { path, caller: { accountId: 'account', role: 'admin' } })
+  const sig = new URL(String(link.headers['location'])).searchParams.get('sig')
+  const { content } = await call('downloadExport', { path, headers: {}, input: () => ({ sig }) })
+  assert.ok(content.kind === 'stream' && content.source instanceof Readable)
+  const closed = event(content.source, 'close')
+  content.source.destroy()
+  await closed
+})

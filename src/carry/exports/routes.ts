@@ -1,6 +1,6 @@
 /** Exports over HTTP (exports.md section 1). */
 
-import { Readable } from 'node:stream'
+import { pipeline, Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import type { Logger } from 'pino'
 import { newId } from '../../base/ids.ts'
@@ -159,7 +159,8 @@ function fileRoute({ store, blobs, sealer, clock }: ExportRouteParts): Operation
       if (row?.status !== 'complete') throw new NotFound(NOT_FOUND)
       const isPacked = accepts('gzip', headers['accept-encoding'])
       const packed = Readable.from(bytesOf(blobs, blobsOf(row)), { objectMode: false })
-      const source = isPacked ? packed : packed.compose<Readable>(createGunzip())
+      // Not composed: such a stream takes it for an error that nobody awaits when it is destroyed, as when the client has left.
+      const source = isPacked ? packed : pipeline(packed, createGunzip(), () => undefined)
       return new Reply(
         { kind: 'stream', source, contentType: 'text/csv; charset=utf-8; header=present' },
         {

@@ -9,7 +9,7 @@
  * An unreadable row is skipped and counted; the counts are logged at the end.
  */
 import type { Logger } from 'pino'
-import { CsvSyntaxError, readCsv, withoutApostrophe, withoutGuard } from '../../base/csv.ts'
+import { CsvSyntaxError, readCsv, withoutGuard } from '../../base/csv.ts'
 import { UnpackFailure, unpacked } from '../../base/flow/unpacked.ts'
 import { newId } from '../../base/ids.ts'
 import { BadRequest } from '../../base/process/errors.ts'
@@ -177,7 +177,7 @@ async function storeImport(
 
 /** Null for an invalid row. */
 function readRow(task: Task, columns: Columns, row: readonly string[]): NewRecord | null {
-  const cell = (name: string) => withoutApostrophe(row[columns.get(name) ?? -1] ?? '')
+  const cell = (name: string) => row[columns.get(name) ?? -1] ?? ''
   const given: GivenRecord = Object.fromEntries([...columns.keys()].map((name) => [name, cell(name)]))
   const key = `${cell('address')}${cell('domain')}`
   // Not UTF-8; or an allowlist row with both an address and a domain.

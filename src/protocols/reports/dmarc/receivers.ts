@@ -19,10 +19,11 @@ const UNITS: Readonly<Record<string, number>> = { '': 1, k: 2 ** 10, m: 2 ** 20,
 const isRecord = (text: string) => /^v[ \t]*=[ \t]*DMARC1[ \t]*(?:;|$)/i.test(text)
 
 /** Addresses of `rua` in their order, the first three of them; other URIs are left out (RFC 9990 §3.5). */
-export function aggregateReceivers(record: string): AggregateReceiver[] {
-  const uris = ruaOf(record)?.split(',') ?? []
-  return firstReceivers(uris.flatMap((uri) => receiverOf(uri.trim()) ?? []))
-}
+export const aggregateReceivers = (record: string): AggregateReceiver[] => firstReceivers(receiversIn(record))
+
+/** All that the record names, however many. */
+export const receiversIn = (record: string): AggregateReceiver[] =>
+  (ruaOf(record)?.split(',') ?? []).flatMap((uri) => receiverOf(uri.trim()) ?? [])
 
 /** The first three, each address once. */
 export const firstReceivers = (receivers: readonly AggregateReceiver[]): AggregateReceiver[] =>

@@ -121,11 +121,14 @@ test('the record to publish keeps what is there and adds the address for reports
   const { domain } = service
   const own = `mailto:dmarc-reports@${domain}`
   const first = `v=DMARC1; p=none; rua=${own}`
+  const others = ['a', 'b', 'c'].map((name) => `mailto:${name}@b.example`).join()
   const cases: [current: string, entry: string, configured: boolean][] = [
     ['', first, false],
     [first, first, true],
     ['v=DMARC1; p=reject;', `v=DMARC1; p=reject; rua=${own}`, false],
     ['v=DMARC1;rua=mailto:a@b.example ;p=reject', `v=DMARC1;rua=mailto:a@b.example,${own};p=reject`, false],
+    // After three others, more than we send reports to.
+    [`v=DMARC1; p=none; rua=${others},${own}`, `v=DMARC1; p=none; rua=${others},${own}`, true],
   ]
   for (const [current, entry, configured] of cases)
     assert.deepEqual(advisedRecord(domain, current), { entry, current, configured })

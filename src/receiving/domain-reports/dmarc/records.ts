@@ -1,5 +1,5 @@
 /** The DMARC record that makes reports come here. Pure. */
-import { aggregateReceivers } from '../../../protocols/reports/dmarc/receivers.ts'
+import { receiversIn } from '../../../protocols/reports/dmarc/receivers.ts'
 import { DMARC_REPORTS_LOCAL, dmarcAdvice } from '../../../sending/domains/names/report-addresses.ts'
 
 /** What to publish at a domain whose record is `current`, '' for none: what is there stays, with the address for reports. */
@@ -9,7 +9,7 @@ export function advisedRecord(
 ): { entry: string; current: string; configured: boolean } {
   if (current === '') return { entry: dmarcAdvice(name), current, configured: false }
   const address = `${DMARC_REPORTS_LOCAL}@${name}`
-  const configured = aggregateReceivers(current).some((one) => one.address.toLowerCase() === address)
+  const configured = receiversIn(current).some((one) => one.address.toLowerCase() === address)
   return { entry: configured ? current : withReceiver(current, address), current, configured }
 }
 
