@@ -12,7 +12,7 @@ import type { DeliveryRow } from '../../platform/store/schema.ts'
 import { type SqlValue, StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
 import type { Sources } from '../../sending/ips/source-addresses.ts'
 import { type EventMessage, type EventRecorder, rejectedEvent } from '../../watching/events/event.ts'
-import { REASON_CONTENT_HELD, REASON_EXPIRE_ASKED } from '../deliver/attempt/outcome.ts'
+import { REASON_ACCOUNT_HELD, REASON_CONTENT_HELD, REASON_EXPIRE_ASKED } from '../deliver/attempt/outcome.ts'
 import { STATE_OF_ID } from '../deliver/claim/queue.ts'
 import { relayRequestOf, withRelayRequest } from '../deliver/claim/source-key.ts'
 import type { Delivery } from '../deliver/contract.ts'
@@ -229,7 +229,9 @@ function hasTag(row: Waiting, tag: string | undefined): boolean {
 
 /** The last value of each is `updated_at`. */
 const SET: Record<Change, string> = {
-  pause: `paused_due_at = COALESCE(paused_due_at, due_at), due_at = expires_at, reason = 'paused', updated_at = ?`,
+  // What holds it may end meanwhile, so it is due when it is resumed.
+  pause: `paused_due_at = COALESCE(paused_due_at, CASE WHEN reason = '${REASON_ACCOUNT_HELD}' THEN ? ELSE due_at END),
+    due_at = expires_at, reason = 'paused', updated_at = ?`,
   resume: `due_at = COALESCE(paused_due_at, due_at), paused_due_at = NULL, reason = 'resumed', updated_at = ?`,
   retry: `due_at = ?, paused_due_at = NULL, reason = 'retry-asked', updated_at = ?`,
   // Its window is over, so the engine ends it without a further attempt.

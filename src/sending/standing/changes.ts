@@ -100,28 +100,12 @@ const disablement = (domain: DomainRow, disabled: Disablement | null): Statement
 export function createStandingChanges({ store, clock, domains, known, holds, wakeDelivery }: ChangeParts) {
   const now = () => Math.floor(clock.now())
 
-  async function rowOf(accountId: string, name: string): Promise<DomainRow | null> {
-    if (name === '') return null
-    const row = await store.db
-      .selectFrom('domains')
-      .selectAll()
-      .where('name', '=', name)
-      .where('account_id', '=', accountId)
-      .executeTakeFirst()
-    return row ?? null
-  }
+  const rowOf = (accountId: string, name: string) => domainRow(store, accountId, name)
 
   async function commit(unit: readonly Statement[], domain: DomainRow | null): Promise<void> {
     await store.commit(unit)
     if (domain !== null) domains.changed(domain)
     await known.changed()
-  }
-
-  /** Messages a minute that are left of its rate in this hour and the one before. */
-  async function slowedRate(accountId: string, name: string, slowPercent: number): Promise<number> {
-    const { sent, firstAt } = await sentSince(store, accountId, name, hourOf(now()) - HOUR_MS)
-    const minutes = Math.max(RATE_OVER_MIN_MS, now() - (firstAt ?? now())) / MINUTE_MS
-    return Math.max(PER_MINUTE_MIN, Math.round(((sent / minutes) * slowPercent) / 100))
   }
 
   /** All mail that waits is due; done again until no process can have put aside more. */
@@ -193,7 +177,9 @@ export function createStandingChanges({ store, clock, domains, known, holds, wak
       const domain = await rowOf(accountId, name ?? '')
       const inHour = await sentSince(store, accountId, name ?? '', hourOf(at))
       const perMinute =
-        state === 'slowed' ? await slowedRate(accountId, name ?? '', limits.slow_percent) : null
+        state === 'slowed'
+          ? await slowedRate(store, at, { accountId, name: name ?? '', percent: limits.slow_percent })
+          : null
       const row: StandingRow = {
         ...{ account_id: accountId, domain_name: name ?? '', state, code, reason },
         figures_json: JSON.stringify({ ...figures, sentInHour: inHour.sent }),
@@ -258,6 +244,29 @@ export function createStandingChanges({ store, clock, domains, known, holds, wak
 
     ...operatorChanges({ clock, rowOf, commit, endByHand }),
   }
+}
+
+/** Null: there is no such domain, or `name` is empty. */
+async function domainRow(store: Store, accountId: string, name: string): Promise<DomainRow | null> {
+  if (name === '') return null
+  const row = await store.db
+    .selectFrom('domains')
+    .selectAll()
+    .where('name', '=', name)
+    .where('account_id', '=', accountId)
+    .executeTakeFirst()
+  return row ?? null
+}
+
+/** Messages a minute that are left of the rate of an account or domain in this hour and the one before. */
+async function slowedRate(
+  store: Store,
+  now: number,
+  { accountId, name, percent }: { accountId: string; name: string; percent: number },
+): Promise<number> {
+  const { sent, firstAt } = await sentSince(store, accountId, name, hourOf(now) - HOUR_MS)
+  const minutes = Math.max(RATE_OVER_MIN_MS, now - (firstAt ?? now)) / MINUTE_MS
+  return Math.max(PER_MINUTE_MIN, Math.round(((sent / minutes) * percent) / 100))
 }
 
 interface OperatorParts extends Pick<ChangeParts, 'clock'> {

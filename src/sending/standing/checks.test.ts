@@ -7,11 +7,11 @@ import { eventually } from '../../../test/support/service.ts'
 import { eachStore } from '../../../test/support/stores.ts'
 import type { Job, JobContext } from '../../platform/jobs/job.ts'
 import type { StandingCountRow, StandingRow } from '../../platform/store/schema.ts'
-import { insert, type Store } from '../../platform/store/store.ts'
+import { insert, type Statement, type Store } from '../../platform/store/store.ts'
 import { newDomainRow } from '../domains/domain.ts'
 import { createStandingChanges } from './changes.ts'
 import { type ContentFigures, createStandingChecks } from './checks.ts'
-import { hourOf } from './counts.ts'
+import { activeAccounts, hourOf } from './counts.ts'
 import { openStandings } from './known-standings.ts'
 
 const log = pino({ level: 'silent' })
@@ -117,4 +117,21 @@ eachStore('a domain that another account has by now is not held for the former o
   assert.equal(held('b'), null)
   await scene.stopped('', 'held', 'b')
   assert.notEqual(held('b'), null)
+})
+
+eachStore('who has sent lately is found without the counts of other hours', async (store) => {
+  // PostgreSQL chooses by the sizes of the tables.
+  if (store.kind === 'postgres') return
+  const reads: Statement[] = []
+  const reading: Store = {
+    ...store,
+    read(statement) {
+      reads.push(statement)
+      return store.read(statement)
+    },
+  }
+  assert.deepEqual(await activeAccounts(reading, 0, true), [])
+  const [{ sql, values }] = reads as [Statement]
+  const plan = JSON.stringify(await store.read({ sql: `EXPLAIN QUERY PLAN ${sql}`, values }))
+  assert.match(plan, /standing_counts_hour/)
 })

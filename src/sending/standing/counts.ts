@@ -92,7 +92,8 @@ export interface DomainCounts {
 export async function activeAccounts(store: Store, sinceHour: number, onlyBad: boolean): Promise<string[]> {
   const bad = onlyBad ? 'AND bounced + complained + trapped > 0' : ''
   const rows = await store.read({
-    sql: `SELECT DISTINCT account_id FROM standing_counts WHERE hour_at >= ? ${bad}`,
+    // An expression fits no index: SQLite would read the counts of all hours in the order of accounts.
+    sql: `SELECT DISTINCT account_id || '' AS account_id FROM standing_counts WHERE hour_at >= ? ${bad}`,
     values: [sinceHour],
   })
   return rows.map((row) => String(row['account_id']))

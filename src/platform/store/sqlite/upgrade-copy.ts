@@ -3,8 +3,9 @@
  * replaces the database by it (docs/upgrading.md).
  */
 import { closeSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
-import { statfs } from 'node:fs/promises'
+import { open, statfs } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { syncFolder } from '../blobs/blobs.ts'
 
 /** What became of it. */
 export type UpgradeCopy =
@@ -38,7 +39,11 @@ export async function keepUpgradeCopy(
   rmSync(part, { force: true })
   closeSync(openSync(part, 'a', 0o600))
   await run(`VACUUM INTO '${part.replaceAll("'", "''")}'`)
+  // VACUUM INTO syncs nothing, and a copy with its final name is never made again.
+  const copy = await open(part, 'r')
+  await copy.sync().finally(() => copy.close())
   renameSync(part, file)
+  await syncFolder(folder)
   for (const name of others) rmSync(join(folder, name), { force: true })
   return { file, bytes: statSync(file).size }
 }
