@@ -161,10 +161,9 @@ test('a service that dies at each step while relays fail loses nothing, and repe
     const service = await start({ SENDWRIGHT_TEST_FAIL_POINT: `${point}:${times}` })
     const death = once(service.child, 'exit')
     const isDead = () => service.child.signalCode !== null || service.child.exitCode !== null
-    for (let round = 0; !isDead(); round++) {
-      assert.ok(round < 40, `${point} is not reached`)
-      await postSome(service, 5)
-    }
+    for (let round = 0; round < 40 && !isDead(); round++) await postSome(service, 5)
+    // What waits for its relays is sent when they are open again.
+    await eventually(`${point} is reached`, async () => isDead())
     await death
     assert.equal(service.child.signalCode, 'SIGKILL', point)
     died()

@@ -188,7 +188,8 @@ const STATES: Record<Change, (state: string) => string> = {
   pause: (state) =>
     `${state} IN ('scheduled', 'queued') AND reason NOT IN ('paused', '${REASON_CONTENT_HELD}')`,
   resume: (state) => `${state} IN ('scheduled', 'queued') AND reason = 'paused'`,
-  retry: (state) => `${state} = 'queued'`,
+  // What waits for a decision on its content gets it from that alone.
+  retry: (state) => `${state} = 'queued' AND reason <> '${REASON_CONTENT_HELD}'`,
   expire: (state) => `${state} IN ('scheduled', 'queued')`,
   drop: (state) => `${state} IN ('scheduled', 'queued')`,
   move: (state) => `${state} IN ('scheduled', 'queued')`,

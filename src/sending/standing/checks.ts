@@ -159,8 +159,9 @@ export function createStandingChecks(parts: CheckParts): Job {
         if (to.length === 0) await store.commit([told])
         else await parts.sendMail({ to, ...noticeOf(row, account?.name ?? row.account_id) }, [told])
       } catch (error) {
-        // Another process has sent it, or it is over.
-        if (!(error instanceof StaleWrite)) throw error
+        // Another process has sent it, or it is over. One that cannot be sent now holds up no other.
+        if (!(error instanceof StaleWrite))
+          log.warn({ err: error, account: row.account_id }, 'cannot tell admins of a stopped sender')
       }
     }
   }
@@ -186,8 +187,8 @@ export function createStandingChecks(parts: CheckParts): Job {
     async work(signal) {
       await changes.endOver(signal)
       await judgeAll(signal)
-      await tell(signal)
       await removeOld()
+      await tell(signal)
     },
   })
 }
