@@ -183,6 +183,11 @@ const RANGES: Proof = [
 ]
 const LINKS = 'test/scenarios/tracked-mail.test.ts'
 
+const HOSTED_POLICY: Proof = [
+  'src/sending/certificates/hosted-policies.test.ts',
+  'a policy is served with a certificate of its own, and its record names the policy',
+]
+
 /** Operations by id: their effects and their errors. */
 export const OPERATION_PROOFS: Record<string, { does: readonly Proof[]; fails: readonly Proof[] }> = {
   listBounceStatistics: { does: [SHOWN, COUNTED, EMPTY, ACCOUNTS], fails: [FAULTS, ROLES] },
@@ -296,6 +301,7 @@ export const OPERATION_PROOFS: Record<string, { does: readonly Proof[]; fails: r
       ],
     ],
   },
+  readPublishedPolicy: { does: [HOSTED_POLICY], fails: [HOSTED_POLICY] },
   answerAcmeChallenge: {
     does: [
       [

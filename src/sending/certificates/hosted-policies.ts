@@ -73,7 +73,7 @@ export function policyRoutes(parts: PolicyParts): Operation[] {
       method: 'GET',
       path: '/.well-known/mta-sts.txt',
       id: 'readPublishedPolicy',
-      tag: 'Domains',
+      tag: 'Tracking host',
       summary: 'The MTA-STS policy of the domain whose mta-sts host is asked',
       auth: 'public',
       answers: { 200: media('text/plain', 'The policy'), 404: 'No policy is published under this host' },
