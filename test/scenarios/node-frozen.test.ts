@@ -54,7 +54,9 @@ test('a frozen node loses its writes and hands over nothing more; one message pe
   const { lost, repeated } = judge(ids, sink)
   assert.deepEqual(lost, [])
   assert.equal(repeated.length, 1)
-  assert.match(frozen.output(), /other nodes took this one for dead/)
+  await eventually('the line about it', async () =>
+    frozen.output().includes('other nodes took this one for dead'),
+  )
   const [row] = await nodes.query(`SELECT count(*) AS count FROM events WHERE event = 'delivered'`)
   assert.equal(Number(row?.['count']), ids.size)
 })

@@ -50,10 +50,12 @@ test('more connections than open files: nothing bounces, no attempt is counted, 
     return found?.length === RECIPIENTS ? found : null
   })
   for (const event of delivered) assert.equal(event['delivery-status']['attempt-no'], 1)
+  await eventually('a line about the shortage', async () =>
+    /the limit of open files of this process is reached \(EMFILE\)/.test(service.output()),
+  )
   assert.match(service.output(), /The limit of open files is 64; all connections .* take \d+/)
   const warnings = service.output().match(/this machine keeps deliveries waiting/g) ?? []
   assert.equal(warnings.length, 1, 'one warning a minute')
-  assert.match(service.output(), /the limit of open files of this process is reached \(EMFILE\)/)
 })
 
 async function send(service: ServiceProcess, domains: readonly string[]): Promise<void> {

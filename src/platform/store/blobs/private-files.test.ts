@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { chmod, chown, mkdir, readdir, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { ownAddress, startTestService } from '../../../../test/support/service.ts'
+import { eventually, ownAddress, startTestService } from '../../../../test/support/service.ts'
 import { startProcess } from '../../../../test/support/service-process.ts'
 import { temporaryFolder } from '../../../../test/support/stores.ts'
 import { exposedFiles, exposureSentence, makePrivate } from './private-files.ts'
@@ -26,7 +26,9 @@ test('in a folder that others can enter they can read no file of the service', a
   const modes = await modesBelow(folder)
   assert.ok(modes.has(join(folder, 'sendwright.db')) && modes.has(join(folder, 'secret')))
   for (const [path, mode] of modes) assert.equal(mode & 0o077, 0, `${path} is ${mode.toString(8)}`)
-  assert.match(service.output(), new RegExp(`chmod 700 ${folder}\\\\?"`))
+  await eventually('advice in the log', async () =>
+    new RegExp(`chmod 700 ${folder}\\\\?"`).test(service.output()),
+  )
   assert.equal(await modeOf(folder), 0o755, 'the folder is the operator’s')
 })
 
@@ -42,7 +44,7 @@ test('files left open by an earlier start are made private at the next one, and 
   t.after(() => second.end('SIGKILL'))
   for (const file of open) {
     assert.equal(await modeOf(file), 0o600)
-    assert.ok(second.output().includes(file), `the log names ${file}`)
+    await eventually(`${file} in the log`, async () => second.output().includes(file))
   }
   assert.equal(await modeOf(join(folder, 'blobs')), 0o700)
 })
