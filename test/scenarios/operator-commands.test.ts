@@ -170,6 +170,13 @@ test('ten tasks of an operator without a browser', async (t) => {
     )
   })
 
+  await t.test('texts of others do not act on the terminal', async () => {
+    const form = { address: 'x@example.net', error: '\u001b[2J gone' }
+    assert.equal((await service.call('POST', `/v3/${domain}/bounces`, { form })).status, 200)
+    const [list = ''] = await run(`suppressions list bounces --domain ${domain} --term x@`)
+    assert.match(list, /\\u001b\[2J gone$/m)
+  })
+
   await t.test('which route received mail meets, and whether a relay takes mail', async () => {
     const form = { expression: 'match_recipient("help@.*")', action: 'store()', description: 'help desk' }
     assert.equal((await service.call('POST', '/v3/routes', { form })).status, 200)

@@ -1,6 +1,7 @@
 /** `sendwright domains`: sending domains, their DNS records and keys. */
 import { parseFlags, wrongArguments } from '../usage.ts'
 import {
+  asFile,
   COMMON,
   COMMON_USAGE,
   clientFor,
@@ -56,7 +57,7 @@ export async function domainsCommand(args: string[]): Promise<void> {
     case 'dns': {
       if (values.zone) {
         const zone = await client.text(`/sendwright/v1/domains/${path}/zone`, 'text/plain')
-        return show(values.json, { zone }, () => zone)
+        return show(values.json, { zone }, () => asFile(zone))
       }
       const answer = await client.call('GET', `/sendwright/v1/domains/${path}/dns`)
       return show(values.json, answer, () => explained(answer))
@@ -78,7 +79,7 @@ export async function domainsCommand(args: string[]): Promise<void> {
     }
     case 'delete': {
       const answer = await client.call('DELETE', `/v3/domains/${path}`)
-      return show(values.json, answer, () => `${answer['message']}\n`)
+      return show(values.json, answer, () => line(answer['message']))
     }
   }
 }
@@ -91,7 +92,7 @@ function recordsTable(answer: Item): string {
     ...(answer['receiving_dns_records'] as Item[]),
   ]
   const rows = records.map((one) => [one['valid'], one['record_type'], one['name'], one['value']])
-  return `${domain['name']} is ${domain['state']}.\n\n${table(['DNS', 'TYPE', 'NAME', 'VALUE'], rows, 'No records.')}`
+  return `${line(`${domain['name']} is ${domain['state']}.`)}\n${table(['DNS', 'TYPE', 'NAME', 'VALUE'], rows, 'No records.')}`
 }
 
 /** For each record what to publish, and what DNS said. */

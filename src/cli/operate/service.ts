@@ -1,5 +1,5 @@
 /** What the operator's commands have in common: their options, a client, filters and tables. */
-import { printableLine } from '../../base/printable.ts'
+import { printable, printableLine } from '../../base/printable.ts'
 import { createClient, type ServiceClient } from '../local/client.ts'
 import type { ServiceOptions } from '../local/service-api.ts'
 
@@ -66,6 +66,10 @@ export function show(json: boolean | undefined, value: unknown, text: () => stri
   if (json) printJson(value)
   else print(text())
 }
+
+/** A text for a file, which others may have written: on a terminal without what would act there. */
+export const asFile = (text: string): string =>
+  process.stdout.isTTY ? printable(text.replaceAll('\r\n', '\n')) : text
 
 /** Cells on one line. */
 export const line = (...cells: unknown[]): string => `${cells.map(cell).join('  ')}\n`

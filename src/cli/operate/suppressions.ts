@@ -4,11 +4,13 @@ import { basename } from 'node:path'
 import { parseFlags, wrongArguments } from '../usage.ts'
 import { limitOf } from './queue.ts'
 import {
+  asFile,
   COMMON,
   COMMON_USAGE,
   clientFor,
   formOf,
   type Item,
+  line,
   pagesOf,
   part,
   queryOf,
@@ -85,18 +87,18 @@ export async function suppressionsCommand(args: string[]): Promise<void> {
     }
     case 'export': {
       const csv = (await client.text(path + queryOf({ term: values.term }), 'text/csv')).replace('\uFEFF', '')
-      return show(values.json, { csv }, () => csv)
+      return show(values.json, { csv }, () => asFile(csv))
     }
     case 'add': {
       const { reason, tag } = values
       const isDomain = kind === 'whitelists' && !name.includes('@')
       const form = formOf({ [isDomain ? 'domain' : 'address']: name, error: reason, reason, tag })
       const answer = await client.call('POST', path, form)
-      return show(values.json, answer, () => `${answer['message']}\n`)
+      return show(values.json, answer, () => line(answer['message']))
     }
     case 'remove': {
       const answer = await client.call('DELETE', `${path}/${part(name)}${queryOf({ tag: values.tag })}`)
-      return show(values.json, answer, () => `${answer['message']}\n`)
+      return show(values.json, answer, () => line(answer['message']))
     }
     case 'import': {
       const form = new FormData()
