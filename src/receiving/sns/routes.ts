@@ -1,9 +1,9 @@
 /** Topics of SNS, for the operator, and the endpoint that SNS posts to (relays.md section 3). */
-import { BadRequest, Forbidden, NotFound } from '../../base/process/errors.ts'
+import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import type { BodyLimit } from '../../platform/http/request/body.ts'
-import type { Caller } from '../../platform/http/rights/auth.ts'
+import { checkOperator } from '../../platform/http/rights/auth.ts'
 import type { SnsTopicRow } from '../../platform/store/schema.ts'
 import { originOfTopic, SNS_MESSAGE } from './message.ts'
 import type { TakeNotice } from './notices.ts'
@@ -28,11 +28,6 @@ interface SnsRouteParts {
 }
 
 export function snsRoutes({ topics, take, firstAccountId, baseUrl }: SnsRouteParts): Operation[] {
-  /** @throws Forbidden for anyone but the operator */
-  function checkOperator(caller: Caller): void {
-    if (caller.accountId !== firstAccountId || caller.parentAccountId !== undefined) throw new Forbidden()
-  }
-
   const viewOf = ({ arn, token, created_at, confirmed_at }: SnsTopicRow): TopicView => ({
     arn,
     endpoint: `${baseUrl}${ENDPOINT}/${token}`,
@@ -51,7 +46,7 @@ export function snsRoutes({ topics, take, firstAccountId, baseUrl }: SnsRoutePar
       auth: READ,
       answers: { 200: TOPICS },
       async handler({ caller }) {
-        checkOperator(caller)
+        checkOperator({ firstAccountId }, caller)
         return { items: (await topics.list()).map(viewOf) }
       },
     }),
@@ -66,7 +61,7 @@ export function snsRoutes({ topics, take, firstAccountId, baseUrl }: SnsRoutePar
       auth: WRITE,
       answers: { 200: TOPIC },
       async handler({ caller, path: { arn } }) {
-        checkOperator(caller)
+        checkOperator({ firstAccountId }, caller)
         if (originOfTopic(arn) === null)
           throw new BadRequest('arn is no Amazon Resource Name of a topic of SNS')
         const named = await topics.list()
@@ -86,7 +81,7 @@ export function snsRoutes({ topics, take, firstAccountId, baseUrl }: SnsRoutePar
       auth: WRITE,
       answers: { 200: REMOVED_ANSWER },
       async handler({ caller, path: { arn } }) {
-        checkOperator(caller)
+        checkOperator({ firstAccountId }, caller)
         if (!(await topics.remove(arn))) throw new NotFound(UNKNOWN_TOPIC)
         return REMOVED
       },

@@ -1,12 +1,12 @@
 /** Relays and relay rules over HTTP, for the operator (relays.md). */
-import { BadRequest, Forbidden, NotFound } from '../../base/process/errors.ts'
+import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import { message } from '../../base/shape.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
 import type { Overrides } from '../../mail/deliver/overrides/overrides.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import { dateParam, wordParam } from '../../platform/http/request/inputs.ts'
-import type { Caller } from '../../platform/http/rights/auth.ts'
+import { checkOperator } from '../../platform/http/rights/auth.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
 import type { Blocks } from '../ips/blocks/blocks.ts'
 import { ANY_ADDRESS, type EngineRelays, siteOfRelay } from './engine-relays.ts'
@@ -42,25 +42,13 @@ interface RelayRouteParts {
   hostname: string
 }
 
-/** @throws Forbidden for anyone but the operator */
-type CheckOperator = (caller: Caller) => void
-
 export function relayRoutes(parts: RelayRouteParts): Operation[] {
-  const checkOperator: CheckOperator = ({ accountId, parentAccountId }) => {
-    if (accountId !== parts.firstAccountId || parentAccountId !== undefined) throw new Forbidden()
-  }
-  return [
-    ...resourceRoutes(parts, checkOperator),
-    ...operatingRoutes(parts, checkOperator),
-    ...ruleRoutes(parts, checkOperator),
-  ]
+  return [...resourceRoutes(parts), ...operatingRoutes(parts), ...ruleRoutes(parts)]
 }
 
 /** What relays there are. */
-function resourceRoutes(
-  { known, states, sealer, blocks }: RelayRouteParts,
-  checkOperator: CheckOperator,
-): Operation[] {
+function resourceRoutes(parts: RelayRouteParts): Operation[] {
+  const { known, states, sealer, blocks } = parts
   return [
     operation({
       ...COMMON,
@@ -71,7 +59,7 @@ function resourceRoutes(
       auth: READ,
       answers: { 200: RELAYS },
       async handler({ caller }) {
-        checkOperator(caller)
+        checkOperator(parts, caller)
         return { items: await states.list() }
       },
     }),
@@ -87,7 +75,7 @@ function resourceRoutes(
       body: NEW_RELAY,
       answers: { 200: RELAY },
       async handler({ document, caller }) {
-        checkOperator(caller)
+        checkOperator(parts, caller)
         const { name, ...given } = document()
         await known.create(givenRelay(name, given, null, sealer))
         return states.one(name)
@@ -102,7 +90,7 @@ function resourceRoutes(
       auth: READ,
       answers: { 200: RELAY, 404: NOT_FOUND },
       async handler({ path, caller }) {
-        checkOperator(caller)
+        checkOperator(parts, caller)
         return states.one(path.name)
       },
     }),
@@ -119,7 +107,7 @@ function resourceRoutes(
       body: RELAY_BODY,
       answers: { 200: RELAY, 404: NOT_FOUND, 409: 'It was changed meanwhile' },
       async handler({ document, path, caller }) {
-        checkOperator(caller)
+        checkOperator(parts, caller)
         const before = known.findStored(path.name)
         await known.replace(givenRelay(path.name, document(), before, sealer))
         // Whatever closed it may have been mended.
@@ -136,7 +124,7 @@ function resourceRoutes(
       auth: WRITE,
       answers: { 200: message('success', 'Removed'), 404: NOT_FOUND, 409: 'A relay rule names it' },
       async handler({ path, caller }) {
-        checkOperator(caller)
+        checkOperator(parts, caller)
         await known.remove(known.findStored(path.name).name)
         return { message: 'success' }
       },
@@ -145,7 +133,7 @@ function resourceRoutes(
 }
 
 /** A pause, and a test. */
-function operatingRoutes(parts: RelayRouteParts, checkOperator: CheckOperator): Operation[] {
+function operatingRoutes(parts: RelayRouteParts): Operation[] {
   const { known, states, overrides, engineRelays, blocks, clock, hostname } = parts
   return [
     operation({
@@ -163,7 +151,7 @@ function operatingRoutes(parts: RelayRouteParts, checkOperator: CheckOperator): 
       },
       answers: { 200: RELAY, 404: NOT_FOUND },
       async handler({ input, path, caller }) {
-        checkOperator(caller)
+        checkOperator(parts, caller)
         const { name } = known.find(path.name)
         const { reason = '', until } = input()
         await overrides.pause(siteOfRelay(name), { reason, until: untilOf(until, clock.now()) })
@@ -179,7 +167,7 @@ function operatingRoutes(parts: RelayRouteParts, checkOperator: CheckOperator): 
       auth: WRITE,
       answers: { 200: RELAY, 404: 'There is no such relay, or it is not paused' },
       async handler({ path, caller }) {
-        checkOperator(caller)
+        checkOperator(parts, caller)
         const { name } = known.find(path.name)
         if (!(await overrides.resume(siteOfRelay(name)))) throw new NotFound('The relay is not paused')
         return states.one(name)
@@ -198,7 +186,7 @@ function operatingRoutes(parts: RelayRouteParts, checkOperator: CheckOperator): 
       body: TEST_BODY,
       answers: { 200: TEST_RESULT, 404: NOT_FOUND },
       async handler({ document, path, caller, signal }) {
-        checkOperator(caller)
+        checkOperator(parts, caller)
         const { name } = known.find(path.name)
         const hop = engineRelays.byName(name)
         if (hop === null) throw new NotFound(NOT_FOUND)
@@ -211,7 +199,8 @@ function operatingRoutes(parts: RelayRouteParts, checkOperator: CheckOperator): 
 }
 
 /** Which relay takes what. */
-function ruleRoutes({ known }: RelayRouteParts, checkOperator: CheckOperator): Operation[] {
+function ruleRoutes(parts: RelayRouteParts): Operation[] {
+  const { known } = parts
   return [
     operation({
       ...COMMON,
@@ -222,7 +211,7 @@ function ruleRoutes({ known }: RelayRouteParts, checkOperator: CheckOperator): O
       auth: READ,
       answers: { 200: RULES },
       async handler({ caller }) {
-        checkOperator(caller)
+        checkOperator(parts, caller)
         return { items: known.book().rules }
       },
     }),
@@ -237,7 +226,7 @@ function ruleRoutes({ known }: RelayRouteParts, checkOperator: CheckOperator): O
       body: RULES,
       answers: { 200: RULES },
       async handler({ document, caller }) {
-        checkOperator(caller)
+        checkOperator(parts, caller)
         await known.setRules(document().items)
         return { items: known.book().rules }
       },

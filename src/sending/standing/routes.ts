@@ -1,5 +1,5 @@
 /** Standings, policies, spam traps, and domains that the operator disables, over HTTP (standing.md). */
-import { BadRequest, Forbidden, NotFound } from '../../base/process/errors.ts'
+import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import { message, type Of } from '../../base/shape.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
@@ -17,7 +17,7 @@ import {
   wordParam,
 } from '../../platform/http/request/inputs.ts'
 import type { Params } from '../../platform/http/request/params.ts'
-import type { Caller } from '../../platform/http/rights/auth.ts'
+import { type Caller, checkOperator } from '../../platform/http/rights/auth.ts'
 import type { StandingRow } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
 import { addressKey } from '../../protocols/mime/address.ts'
@@ -117,11 +117,6 @@ function customLimits({ policy, ...given }: InputOf<typeof POLICY_PARAMS>): Stan
 
 export function standingRoutes(parts: StandingRouteParts): Operation[] {
   return [...generalRoutes(parts), ...accountRoutes(parts), ...domainRoutes(parts), ...trapRoutes(parts)]
-}
-
-/** @throws Forbidden for anyone but the operator */
-function checkOperator({ firstAccountId }: StandingRouteParts, { accountId, parentAccountId }: Caller): void {
-  if (accountId !== firstAccountId || parentAccountId !== undefined) throw new Forbidden()
 }
 
 function generalRoutes(parts: StandingRouteParts): Operation[] {

@@ -1,10 +1,10 @@
 /** Credentials of Gmail Postmaster Tools and Microsoft SNDS over HTTP, for the operator (reputation.md section 1). */
-import { Forbidden, NotFound } from '../../base/process/errors.ts'
+import { NotFound } from '../../base/process/errors.ts'
 import { message } from '../../base/shape.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
-import type { Caller } from '../../platform/http/rights/auth.ts'
+import { checkOperator } from '../../platform/http/rights/auth.ts'
 import type { HttpClient } from '../../platform/posts/http-client.ts'
 import type { ReputationSourceRow } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
@@ -37,11 +37,6 @@ interface SourceRouteParts {
 
 export function sourceRoutes(parts: SourceRouteParts): Operation[] {
   return [...googleRoutes(parts), ...sndsRoutes(parts)]
-}
-
-/** @throws Forbidden for anyone but the operator */
-function checkOperator({ firstAccountId }: SourceRouteParts, caller: Caller): void {
-  if (caller.accountId !== firstAccountId || caller.parentAccountId !== undefined) throw new Forbidden()
 }
 
 function googleRoutes(parts: SourceRouteParts): Operation[] {

@@ -41,6 +41,14 @@ export interface Caller {
   parentAccountId?: string
 }
 
+/** For what is the operator's alone: callers of the first account. @throws Forbidden for anyone else */
+export function checkOperator(
+  { firstAccountId }: { firstAccountId: string },
+  { accountId, parentAccountId }: Caller,
+): void {
+  if (accountId !== firstAccountId || parentAccountId !== undefined) throw new Forbidden()
+}
+
 /** Handed in by the accounts area. Null means "no such", without a reason. */
 export interface Authenticator {
   /** `isLocal`: it was sent through the socket in the data folder. */
