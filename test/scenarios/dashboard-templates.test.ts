@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { before, type TestContext, test } from 'node:test'
 import { type Dashboard, PHONE, press, startDashboard, typeText } from '../support/dashboard.ts'
+import { eventually } from '../support/service.ts'
 
 let dashboard: Dashboard
 before(async (t) => {
@@ -47,6 +48,38 @@ test('make a template and send a test, by keyboard alone', async () => {
   assert.deepEqual(body.template.version.headers, { Subject: 'Hi {{name}}' })
   const [accepted] = await dashboard.service.events('?event=accepted')
   assert.equal(accepted?.['recipient'], 'bob@example.com')
+})
+
+test('a test that is sent while the version is saved has what is saved', async () => {
+  const { service } = dashboard
+  const path = `/v3/${service.domain}/templates`
+  await service.call('POST', path, { form: { name: 'quick', template: '<p>Hello</p>' } })
+  const page = await dashboard.open(`/sending/templates/quick?domain=${service.domain}`)
+  let saveNow = () => {}
+  const mayBeSaved = new Promise<void>((resolve) => {
+    saveNow = resolve
+  })
+  await page.route('**/templates/quick/versions/*', async (route) => {
+    if (route.request().method() === 'PUT') await mayBeSaved
+    await route.continue()
+  })
+  await page.getByLabel('Subject').fill('Your receipt')
+  const saving = page.waitForRequest((request) => request.method() === 'PUT')
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await saving
+  await page.getByRole('button', { name: 'Send a test' }).click()
+  const form = page.getByRole('dialog')
+  await form.getByLabel('To', { exact: true }).fill('quick@example.com')
+  const send = form.getByRole('button', { name: 'Send', exact: true })
+  await send.and(page.locator('[disabled]')).waitFor()
+  saveNow()
+  await send.click()
+  await page.getByRole('link', { name: 'Open the message' }).waitFor()
+  const delivered = await eventually(
+    'delivered',
+    async () => (await service.events('?event=delivered&recipient=quick@example.com'))[0],
+  )
+  assert.equal((delivered['message'] as { headers: { subject: string } }).headers.subject, 'Your receipt')
 })
 
 test('on a phone: versions, compared, activated with a way back, and deleted after the name is typed', async () => {

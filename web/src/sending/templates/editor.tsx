@@ -21,7 +21,7 @@ import {
   type TemplateHeaders,
   type VersionSummary,
 } from './templates-api.ts'
-import { TEMPLATES_KEY } from './templates-queries.ts'
+import { TEMPLATES_KEY, VERSION_SAVING } from './templates-queries.ts'
 import { readTemplateSearch } from './templates-search.ts'
 import { TEXT } from './text.ts'
 import { keepVariables, keptVariables, readVariables, withExamples } from './variables.ts'
@@ -167,6 +167,7 @@ function useSave({ template, domain, version, stored }: EditorProps) {
     return answer
   }
   return useMutation({
+    mutationKey: VERSION_SAVING,
     mutationFn: async (draft: Draft) => valueOrThrow(await store(version?.tag ?? '', draft)),
     onSuccess() {
       const tag = version?.tag ?? ''
@@ -272,6 +273,7 @@ function NewVersion(props: {
   const queries = useQueryClient()
   const navigate = useNavigate({ from: '/sending/templates/$name' })
   const creation = useMutation({
+    mutationKey: VERSION_SAVING,
     mutationFn: async () =>
       valueOrThrow(
         await createVersion(

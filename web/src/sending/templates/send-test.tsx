@@ -1,11 +1,11 @@
 import { Alert, Anchor, Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core'
-import { useMutation, useQuery } from '@tanstack/react-query'
+import { useIsMutating, useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { valueOrThrow } from '../../queries.ts'
 import { DomainChoice, useChosenDomain } from '../../shared/domain-choice.tsx'
 import { useMessageHref } from '../../shared/message-link.ts'
 import { sendTest } from './templates-api.ts'
-import { versionQuery } from './templates-queries.ts'
+import { VERSION_SAVING, versionQuery } from './templates-queries.ts'
 import { TEXT } from './text.ts'
 import { keptVariables } from './variables.ts'
 
@@ -39,6 +39,7 @@ function TestForm({ template, domain, tag, onClose }: SendTestProps) {
   const sender = domain === '' ? first : domain
   const version = useQuery(versionQuery(domain, template, tag))
   // Whether the form asks for a sender is known only with the version: nothing is sent before.
+  const isSaving = useIsMutating({ mutationKey: VERSION_SAVING }) > 0 // the test is to have what was saved
   const needsFrom = version.data !== undefined && !version.data.headers?.From
   const sending = useMutation({
     mutationFn: async () =>
@@ -70,7 +71,7 @@ function TestForm({ template, domain, tag, onClose }: SendTestProps) {
     <form
       onSubmit={(event) => {
         event.preventDefault()
-        if (!sending.isPending && version.data !== undefined) sending.mutate()
+        if (!sending.isPending && !isSaving && version.data !== undefined) sending.mutate()
       }}
     >
       <Stack gap="md">
@@ -109,7 +110,7 @@ function TestForm({ template, domain, tag, onClose }: SendTestProps) {
         </Button>
         <Button
           type="submit"
-          loading={sending.isPending}
+          loading={sending.isPending || isSaving}
           disabled={to.trim() === '' || sender === '' || version.data === undefined}
         >
           {TEXT.send}
