@@ -201,6 +201,56 @@ test('rules: domain, recipient, provider, account, weights, and direct as a choi
   assert.ok(share > 110 && share < 185, `${share} of 200 by weight 3 of 4`)
 })
 
+test('rules: the pool that the message asked for, and the provider of the recipient', async (t) => {
+  const dns = await createDnsServer()
+  t.after(() => dns.close())
+  dns.set('hosted.example', 'MX', [[10, 'aspmx.l.google.com']])
+  dns.set('aspmx.l.google.com', 'A', ['142.250.0.26'])
+  const [one, two, other] = [await sinkFor(t), await sinkFor(t), await sinkFor(t)]
+  const [first, second] = ['127.0.89.1', '127.0.89.2']
+  const service = await start(t, {
+    SENDWRIGHT_DELIVERY: `smtp://${other.host}:${other.port}`,
+    SENDWRIGHT_DNS: `${dns.host}:${dns.port}`,
+    SENDWRIGHT_IPS: `${first},${second}`,
+  })
+  const form = { name: 'Bulk', ip: second }
+  const { status, body, text } = await service.call('POST', '/v3/ip_pools', { form })
+  assert.equal(status, 200, text)
+  const pool = body.pool_id
+  await addRelay(service, 'one', one)
+  await addRelay(service, 'two', two)
+  await setRules(
+    service,
+    { match: { pool }, levels: inOrder('one') },
+    { match: { provider: 'Google Workspace' }, levels: inOrder('two') },
+  )
+  const asked = await service.send({ to: 'a@hosted.example', 'o:sending-ip-pool': pool })
+  assert.equal(asked.status, 200, asked.text)
+  await one.waitFor(1)
+  await service.send({ to: ['b@hosted.example', 'c@example.net'] })
+  await arrived(3, one, two, other)
+  assert.deepEqual(
+    [recipientsOf(one), recipientsOf(two), recipientsOf(other)],
+    [['a@hosted.example'], ['b@hosted.example'], ['c@example.net']],
+  )
+  assert.equal(one.messages[0]?.remoteAddress, second)
+})
+
+test('limits of a relay: connections, messages on each, and a rate', async (t) => {
+  const sink = await sinkFor(t)
+  const service = await start(t)
+  const limits = { connections: 2, messages_per_connection: 3, messages_per_second: 40 }
+  await addRelay(service, 'one', sink, { limits })
+  await setRules(service, { match: {}, levels: inOrder('one') })
+  await service.send({ to: recipients(12) })
+  await sink.waitFor(12)
+  assert.ok(sink.connections.peak <= 2, String(sink.connections.peak))
+  assert.ok(sink.connections.total >= 4, String(sink.connections.total))
+  const { items } = await ok(service, 'GET', '/sendwright/v1/queue/lanes')
+  const lane = items.find(({ site }: { site: string }) => site === 'relay:one')
+  assert.deepEqual([lane.limits.connections, lane.limits.messages_per_second], [2, 40])
+})
+
 test('o:relay within the rights of the account', async (t) => {
   const [one, two] = [await sinkFor(t), await sinkFor(t)]
   const service = await start(t)
