@@ -185,7 +185,8 @@ export function createEngineRelays(parts: EngineRelayParts): EngineRelays {
       return limit === null ? undefined : days.take(name, limit)
     },
     answered({ relay, site, limits }, answer) {
-      if (relay === null) return
+      // What was under way to one that was removed says nothing of another of its name.
+      if (relay === null || !hops.has(relay)) return
       const count = countsOf(relay)
       if (answer.kind === 'accepted') count.accepted++
       if (answer.kind === 'blocked') count.failed++
