@@ -15,7 +15,7 @@ const [DAYS, PER_DAY] = [25, 60]
 eachStore('sums of a long period are exact, in few rows', async (store) => {
   const sums = { passed: 3, failed: 1, quarantined: 0, rejected: 0 }
   const rowOf = (day: number, name: string, times: number) => ({
-    ...{ domain_id: 'd', type: 'dmarc', day_at: FIRST_DAY + day * DAY_MS, name, account_id: 'a' },
+    ...{ domain_id: 'd', type: 'dmarc' as const, day_at: FIRST_DAY + day * DAY_MS, name, account_id: 'a' },
     ...{ passed: sums.passed * times, failed: sums.failed * times, quarantined: 0, rejected: 0 },
   })
   const rows = Array.from({ length: DAYS }, (_, day) => [
