@@ -170,8 +170,8 @@ test('mail is tagged, held until the operator decides, or refused; one content i
   assert.equal(scanners.state, 'ok', scanners.sentence)
 
   await service.restart()
-  const { store, clock, firstAccountId: accountId } = rig.opened.core
-  const figures = await createCheckCounts(store, clock).figures([accountId], clock.now())
+  const { clock, firstAccountId: accountId } = rig.opened.core
+  const figures = await createCheckCounts(rig.opened.core).figures([accountId], clock.now())
   assert.deepEqual(figures, [{ accountId, domain: service.domain, checked: 13, bad: 8 }])
 })
 
@@ -236,6 +236,34 @@ test('a scanner that is silent or talks nonsense stops no mail', async (t) => {
   )
   const { body } = await service.call('GET', '/sendwright/v1/alerts')
   assert.ok(body.items.some(({ name }: Json) => name === 'sendwright:content-check'))
+})
+
+test('a message that was being held when its content was decided on follows the decision', async (t) => {
+  const rspamd = await startRspamd(t, pointsOf)
+  const rig = await start(t, { SENDWRIGHT_OUTBOUND_CHECK: rspamd.url })
+  const { service, sink } = rig
+  const { store, clock } = rig.opened.core
+  const sent = { released: 'POINTS=20', dropped: 'POINTS=21', other: 'POINTS=22' }
+  const ids: string[] = []
+  for (const text of Object.values(sent)) ids.push(await send(rig, { text }))
+  for (const id of ids) await heldDelivery(rig, id)
+  // As another node leaves it whose decision was written before the hold.
+  const [released, dropped, other] = (await holds(rig)).sort((one, two) => (one.reason < two.reason ? -1 : 1))
+  for (const [{ id, account_id }, decision] of [
+    [released, 'released'],
+    [dropped, 'dropped'],
+  ] as const)
+    await store.db
+      .insertInto('content_decisions')
+      .values({ digest: id, account_id, decision, decided_at: Math.floor(clock.now()) })
+      .execute()
+  await service.call('POST', `/sendwright/v1/content-holds/${other.id}/release`)
+  await sink.waitFor(2)
+  await eventually('dropped', async () => (await deliveries(rig, ids[1] ?? ''))[0].state === 'cancelled')
+  await eventually('carried out', async () => {
+    const [row] = await store.read({ sql: 'SELECT count(*) AS n FROM content_holds', values: [] })
+    return Number(row?.['n']) === 0
+  })
 })
 
 test('what is done, by points and by what a scorer says itself', () => {
