@@ -180,15 +180,12 @@ async function prepare(parts: PrepareParts, delivery: ClaimedDelivery): Promise<
   const { testMode, traceparent } = record.options
   if (testMode) return { kind: 'decided', about: copy.about, outcome: TEST_MODE, traceparent }
   if (parts.contentCheck !== null && !isServiceMail(record)) {
-    const checked = await checkContent(parts, parts.contentCheck, record, delivery, copy)
+    const checked = await checkContent(parts, parts.contentCheck, record, delivery, copy, target.variables)
     if ('kind' in checked) return checked
     copy = checked
   }
   return signedDelivery(parts, record, domain, delivery, copy, target)
 }
-
-/** A delivery whose content is being checked is looked at again after this time. */
-const CHECK_AGAIN_MS = 1_000
 
 /** The copy to send, which says what was found; or what becomes of the delivery instead. */
 async function checkContent(
@@ -197,16 +194,19 @@ async function checkContent(
   record: MessageRecord,
   delivery: ClaimedDelivery,
   copy: Copy,
+  variables: RecipientVariables | null,
 ): Promise<Prepared | Copy> {
   const { recipient, attempts, expires_at } = delivery
   const now = parts.clock.now()
   const judged = await check.judge({
-    ...{ record, recipient, message: copy.message, isFirst: attempts === 0 },
+    ...{ record, recipient, variables, message: copy.message, isFirst: attempts === 0 },
     // Whom readers see: the return path is our own.
     sender: record.summary.sender,
   })
-  if (judged === null)
-    return { kind: 'waits', reason: REASON_CONTENT_CHECK, dueAt: Math.ceil(now + CHECK_AGAIN_MS), also: [] }
+  if ('againAt' in judged) {
+    const { againAt: dueAt } = judged
+    return { kind: 'waits', reason: REASON_CONTENT_CHECK, dueAt, extendsWindow: true, also: [] }
+  }
   const { level, decision, reason, score } = judged
   if (level === 'pass') return copy
   const noted = (action: 'tag' | 'refuse' | 'released'): EventMessage => ({
