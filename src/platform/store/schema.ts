@@ -152,7 +152,7 @@ export interface DkimKeyRow {
   next_selector: string | null; check_json: string | null; activates: Flag; managed: Flag
 }
 export interface DmarcPolicyRow {
-  day: string; domain: string; root: string; record: string
+  day: string; domain: string; root: string; record: string; network: string
 }
 export interface DmarcReportRow {
   day: string; domain: string; uri: string; id: string; created_at: number
