@@ -69,7 +69,7 @@ export interface PrepareParts extends CopyParts {
   sandbox: SandboxGate
   /** Null: content is not checked. */
   contentCheck: ContentCheck | null
-  contentHolds: Pick<Holds, 'holdStatement'>
+  contentHolds: Pick<Holds, 'holdStatement' | 'decisionOn'>
 }
 
 const TEST_MODE: Outcome = { kind: 'delivered', code: CODE_TEST_MODE, message: 'test mode', enhanced: null }
@@ -179,6 +179,10 @@ async function prepare(parts: PrepareParts, delivery: ClaimedDelivery): Promise<
   if (fault) return decided(rejected(fault.message))
   const { testMode, traceparent } = record.options
   if (testMode) return { kind: 'decided', about: copy.about, outcome: TEST_MODE, traceparent }
+  if (record.options.review === true) {
+    const stopped = await review(parts, record, delivery, copy)
+    if (stopped) return stopped
+  }
   if (parts.contentCheck !== null && !isServiceMail(record)) {
     const checked = await checkContent(parts, parts.contentCheck, record, delivery, copy, target.variables)
     if ('kind' in checked) return checked
@@ -186,6 +190,28 @@ async function prepare(parts: PrepareParts, delivery: ClaimedDelivery): Promise<
   }
   return signedDelivery(parts, record, domain, delivery, copy, target)
 }
+
+/**
+ * What becomes of mail that its sender has put before a person; null: it was released. The decision is for this message alone,
+ * not for others with its content, whose recipients the person has not seen.
+ */
+async function review(
+  parts: PrepareParts,
+  record: MessageRecord,
+  delivery: ClaimedDelivery,
+  { about }: Copy,
+): Promise<Prepared | null> {
+  const decision = await parts.contentHolds.decisionOn(record.id)
+  if (decision === 'released') return null
+  const { traceparent } = record.options
+  if (decision === 'dropped') return { kind: 'decided', about, outcome: contentRefused(REVIEW), traceparent }
+  if (parts.clock.now() >= delivery.expires_at)
+    return { kind: 'decided', about, outcome: tooOld(delivery), traceparent }
+  return heldDelivery(parts, record, delivery, { digest: record.id, reason: REVIEW })
+}
+
+/** Why it is kept, for the person who decides. */
+const REVIEW = 'review asked for'
 
 /** The copy to send, which says what was found; or what becomes of the delivery instead. */
 async function checkContent(
@@ -213,7 +239,9 @@ async function checkContent(
     ...copy.about,
     contentCheck: { action, reason, ...(score !== null && { score }) },
   })
-  if (decision === 'released') return { ...copy, about: noted('released') }
+  // A person has seen the message, and its row holds that decision: there is none to keep another.
+  const isReviewed = level === 'hold' && record.options.review === true
+  if (decision === 'released' || isReviewed) return { ...copy, about: noted('released') }
   if (level === 'refuse' || decision === 'dropped') {
     const { traceparent } = record.options
     return { kind: 'decided', about: noted('refuse'), outcome: contentRefused(reason), traceparent }
@@ -238,7 +266,7 @@ function heldDelivery(
   { clock, contentHolds }: PrepareParts,
   record: MessageRecord,
   { id, expires_at }: ClaimedDelivery,
-  judged: Judgement,
+  judged: Pick<Judgement, 'digest' | 'reason'>,
 ): Prepared {
   const now = clock.now()
   const isSenders = record.options.deliverWithinMs !== null
