@@ -66,7 +66,10 @@ const OPTION_PARAMS = {
   'o:suppress-headers': otherParam('Service headers to leave out, or `all`', { repeated: true }),
   'h:<name>': otherParam('Custom header'),
   'v:<name>': otherParam('Custom variable, shown in events'),
-  'recipient-variables': otherParam('Object: address to variables. Switches batch mode on', { type: 'json' }),
+  'recipient-variables': otherParam(
+    'Object: address, or `*` for all recipients, to variables. Switches batch mode on',
+    { type: 'json' },
+  ),
 }
 
 const MIME_PARAMS = {

@@ -360,7 +360,12 @@ function templateRequest(reader: ValueReader): TemplateRequest | null {
   return name === null ? null : { name, version: reader.text('t:version'), text, variables }
 }
 
-/** By address key; values that are not objects count as empty. */
+/** The entry of all recipients, in place of an address. */
+export const ALL_RECIPIENTS = '*'
+/** It is stored with each message and read by each of its deliveries. */
+const SHARED_BYTES_MAX = 16_384
+
+/** By address key; values that are not objects count as empty. @throws BadRequest for too much under `*` */
 function recipientVariables(text: string): Map<string, RecipientVariables> {
   const variables = new Map<string, RecipientVariables>()
   for (const [address, entry] of Object.entries(jsonObject(text, 'recipient-variables'))) {
@@ -377,5 +382,8 @@ export function jsonObject(text: string, parameter: string): Record<string, unkn
     if (!(error instanceof ForeignJsonError)) throw error
   }
   if (isPlainObject(value)) return value
+  const shared = variables.get(ALL_RECIPIENTS)
+  if (shared && Buffer.byteLength(JSON.stringify(shared)) > SHARED_BYTES_MAX)
+    throw new BadRequest("The entry '*' of 'recipient-variables' is limited to 16KB")
   throw new BadRequest(`'${parameter}' parameter is not a valid JSON`)
 }
