@@ -8,6 +8,7 @@ import { ForeignJsonError, parseForeignJson } from '../../base/foreign-json.ts'
 import { BadRequest } from '../../base/process/errors.ts'
 import { isGoZeroTime, parseDate } from '../../base/time/dates.ts'
 import { HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
+import { weeklyWindow } from '../../base/time/weekly-window.ts'
 import { booleanOf, invalidChoice, invalidFormat, isPlainObject, quotable } from '../../base/values.ts'
 import { addressKey } from '../../protocols/mime/address.ts'
 import { cleanTags } from '../../watching/tags/clean-tags.ts'
@@ -17,6 +18,7 @@ import {
   type MessageOptions,
   type RecipientVariables,
 } from '../record/options.ts'
+import { SEND_ALWAYS } from '../record/send-window.ts'
 
 export interface TemplateRequest {
   /** Name or id. */
@@ -64,6 +66,7 @@ export const OPTION_FIELDS: readonly OptionField[] = [
   { field: 'o:deliver-within', header: 'Deliver-Within' },
   { field: 'o:deliverytime-optimize-period', header: 'Delivery-Time-Optimize-Period' },
   { field: 'o:time-zone-localize', header: 'Time-Zone-Localize' },
+  { field: 'o:send-window', header: 'Send-Window' },
   { field: 'o:archive-to', header: 'Archive-To' },
   { field: 'o:suppress-headers', header: 'Suppress-Headers' },
   { field: 'v:', header: 'Variables' },
@@ -197,6 +200,7 @@ export function readOptions(
     deliverWithinMs: reader.read('o:deliver-within', deliverWithin),
     optimizeHours: reader.read('o:deliverytime-optimize-period', optimizeHours),
     localMinute: reader.read('o:time-zone-localize', localMinute),
+    sendWindow: reader.read('o:send-window', sendWindow),
     archiveTo: reader.read('o:archive-to', archiveUrl),
     suppressHeaders: suppressedHeaders(reader.all('o:suppress-headers'), prefixes),
   }
@@ -336,6 +340,13 @@ function localMinute(text: string): number {
   return hour * 60 + minute
 }
 
+function sendWindow(text: string): string {
+  const isAlways = text.toLowerCase() === SEND_ALWAYS
+  if (!isAlways && weeklyWindow(text) === null)
+    throw new BadRequest(`${quotable(text)} is not a valid send window (value of 'o:send-window')`)
+  return isAlways ? SEND_ALWAYS : text
+}
+
 function archiveUrl(text: string): string {
   const url = text.length <= URL_LENGTH_MAX && URL.canParse(text) ? new URL(text) : null
   // A password would be stored with the message and each copy, and nothing is ever posted to such a URL.
@@ -371,6 +382,9 @@ function recipientVariables(text: string): Map<string, RecipientVariables> {
   for (const [address, entry] of Object.entries(jsonObject(text, 'recipient-variables'))) {
     variables.set(addressKey(address), isPlainObject(entry) ? entry : {})
   }
+  const shared = variables.get(ALL_RECIPIENTS)
+  if (shared && Buffer.byteLength(JSON.stringify(shared)) > SHARED_BYTES_MAX)
+    throw new BadRequest("The entry '*' of 'recipient-variables' is limited to 16KB")
   return variables
 }
 
@@ -382,8 +396,5 @@ export function jsonObject(text: string, parameter: string): Record<string, unkn
     if (!(error instanceof ForeignJsonError)) throw error
   }
   if (isPlainObject(value)) return value
-  const shared = variables.get(ALL_RECIPIENTS)
-  if (shared && Buffer.byteLength(JSON.stringify(shared)) > SHARED_BYTES_MAX)
-    throw new BadRequest("The entry '*' of 'recipient-variables' is limited to 16KB")
   throw new BadRequest(`'${parameter}' parameter is not a valid JSON`)
 }

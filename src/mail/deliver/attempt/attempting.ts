@@ -193,8 +193,8 @@ export class Attempting {
       const prepared = await this.#prepareAndConnect(lane, held)
       if (prepared === null) return null
       if (prepared.kind === 'waits') {
-        const { reason, dueAt, also } = prepared
-        return { reason, concerns: 'delivery', dueAt: () => dueAt, also }
+        const { reason, dueAt, also, extendsWindow = false } = prepared
+        return { reason, concerns: 'delivery', dueAt: () => dueAt, also, extendsWindow }
       }
       if (prepared.kind !== 'held') {
         progress.about = prepared.about
@@ -256,7 +256,13 @@ export class Attempting {
     if (wait.concerns === 'delivery' && !isEnded) {
       const dueAt = wait.dueAt(until)
       const longer = wait.extendsWindow ? extending(delivery, dueAt - Math.floor(clock.now())) : NO_STATEMENTS
-      return this.#requeue(delivery, dueAt, wait.reason, {}, { also: longer, ...wait })
+      return this.#requeue(
+        delivery,
+        dueAt,
+        wait.reason,
+        {},
+        { ...wait, also: [...longer, ...(wait.also ?? [])] },
+      )
     }
     if (wait.concerns === 'lane') await this.#parts.holding.giveBackLane(lane)
     if (clock.now() >= until) {
