@@ -163,7 +163,8 @@ function jsonOf(text: string): unknown {
 
 /** Longest wait for something that a running service should do: a second as a rule, half a minute on a very busy machine. */
 const WAIT_MS = 60_000
-const LOOK_EVERY_MS = 10
+/** A look costs a few milliseconds of processor time: what is awaited for seconds is looked at less often. */
+const LOOK_AFTER_MS = { first: 10, times: 1.2, most: 50 }
 
 /** Polls until `look` returns a value, and returns it. @throws after 60 s, naming what was awaited */
 export async function eventually<T>(
@@ -171,10 +172,10 @@ export async function eventually<T>(
   look: () => Promise<T | null | undefined | false>,
 ): Promise<T> {
   const until = performance.now() + WAIT_MS
-  for (;;) {
+  for (let { first: waitMs, times, most } = LOOK_AFTER_MS; ; waitMs = Math.min(most, waitMs * times)) {
     const found = await look()
     if (found) return found
     if (performance.now() > until) throw new Error(`waited ${WAIT_MS} ms in vain: ${what}`)
-    await sleep(LOOK_EVERY_MS)
+    await sleep(waitMs)
   }
 }
