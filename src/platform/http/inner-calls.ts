@@ -73,9 +73,11 @@ class InnerArrival implements Arrival {
     this.remoteAddress = origin.remoteAddress
     this.isLocal = origin.isLocal
     this.body = bodyOf(form, json)
+    const { host, authorization, cookie } = origin.headers
     this.headers = {
-      ...(origin.headers.host !== undefined && { host: origin.headers.host }),
-      authorization: asBasic(origin.headers.authorization ?? ''),
+      ...(host !== undefined && { host }),
+      ...(authorization !== undefined && { authorization: asBasic(authorization) }),
+      ...(cookie !== undefined && { cookie }),
       ...(origin.onBehalfOf !== undefined && { [onBehalfOfName]: origin.onBehalfOf }),
       ...(json !== undefined && { 'content-type': JSON_TYPE }),
       ...(form !== undefined && { 'content-type': 'application/x-www-form-urlencoded' }),
