@@ -184,7 +184,7 @@ async function prepare(parts: PrepareParts, delivery: ClaimedDelivery): Promise<
     if (stopped) return stopped
   }
   if (parts.contentCheck !== null && !isServiceMail(record)) {
-    const checked = await checkContent(parts, parts.contentCheck, record, delivery, copy)
+    const checked = await checkContent(parts, parts.contentCheck, record, delivery, copy, target.variables)
     if ('kind' in checked) return checked
     copy = checked
   }
@@ -213,9 +213,6 @@ async function review(
 /** Why it is kept, for the person who decides. */
 const REVIEW = 'review asked for'
 
-/** A delivery whose content is being checked is looked at again after this time. */
-const CHECK_AGAIN_MS = 1_000
-
 /** The copy to send, which says what was found; or what becomes of the delivery instead. */
 async function checkContent(
   parts: PrepareParts,
@@ -223,23 +220,26 @@ async function checkContent(
   record: MessageRecord,
   delivery: ClaimedDelivery,
   copy: Copy,
+  variables: RecipientVariables | null,
 ): Promise<Prepared | Copy> {
   const { recipient, attempts, expires_at } = delivery
   const now = parts.clock.now()
   const judged = await check.judge({
-    ...{ record, recipient, message: copy.message, isFirst: attempts === 0 },
+    ...{ record, recipient, variables, message: copy.message, isFirst: attempts === 0 },
     // Whom readers see: the return path is our own.
     sender: record.summary.sender,
   })
-  if (judged === null)
-    return { kind: 'waits', reason: REASON_CONTENT_CHECK, dueAt: Math.ceil(now + CHECK_AGAIN_MS), also: [] }
+  if ('againAt' in judged) {
+    const { againAt: dueAt } = judged
+    return { kind: 'waits', reason: REASON_CONTENT_CHECK, dueAt, extendsWindow: true, also: [] }
+  }
   const { level, decision, reason, score } = judged
   if (level === 'pass') return copy
   const noted = (action: 'tag' | 'refuse' | 'released'): EventMessage => ({
     ...copy.about,
     contentCheck: { action, reason, ...(score !== null && { score }) },
   })
-  // A person has seen the message, and its row holds that decision: there is none to keep another.
+  // A person has seen the message.
   const isReviewed = level === 'hold' && record.options.review === true
   if (decision === 'released' || isReviewed) return { ...copy, about: noted('released') }
   if (level === 'refuse' || decision === 'dropped') {

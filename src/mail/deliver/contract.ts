@@ -50,7 +50,7 @@ export type Prepared =
   /** Its account may not send now: it waits until that changes, or its window ends. No attempt is counted. */
   | { kind: 'held' }
   /** It waits until then, in Unix milliseconds. No attempt is counted. */
-  | { kind: 'waits'; reason: string; dueAt: number; also: Statement[] }
+  | { kind: 'waits'; reason: string; dueAt: number; extendsWindow?: true; also: Statement[] }
 
 /** A message cannot be prepared; `message` is for its sender, the same each time, `cause` for the log. */
 export class Unprepared extends Error {

@@ -46,7 +46,8 @@ export function checkOperator(
   { firstAccountId }: { firstAccountId: string },
   { accountId, parentAccountId }: Caller,
 ): void {
-  if (accountId !== firstAccountId || parentAccountId !== undefined) throw new Forbidden()
+  if (accountId !== firstAccountId || parentAccountId !== undefined)
+    throw new Forbidden(undefined, { why: 'only the first account may do this' })
 }
 
 /** Handed in by the accounts area. Null means "no such", without a reason. */
@@ -239,14 +240,16 @@ export function createAuthentication(parts: AuthenticationParts): Authentication
     }
     if (credentials === 'wrong') return attempted(null)
     if (credentials.kind === 'session') {
-      if (!origin.knowsHost(headers)) throw new Forbidden()
+      if (!origin.knowsHost(headers))
+        throw new Forbidden(undefined, { why: 'sessions count only under a configured host name' })
       return authenticator.session(credentials.cookie, true)
     }
     return whenKnown(authenticator.key(credentials.secret, arrival.isLocal), attempted)
   }
 
   async function actingAs(caller: Caller, subaccountId: string): Promise<Caller> {
-    if (caller.kind === 'domain' || caller.kind === 'public') throw new Forbidden()
+    if (caller.kind === 'domain' || caller.kind === 'public')
+      throw new Forbidden(undefined, { why: 'this key may not act for another account' })
     const acting = await authenticator.subaccount(caller, subaccountId)
     if (acting === null) throw new Forbidden(undefined, { why: 'no such subaccount of this account' })
     return acting
