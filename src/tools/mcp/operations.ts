@@ -5,7 +5,10 @@ import { type Item, Refused, type Tool, tool } from './tool.ts'
 
 const FOUND_MAX = 30
 /** They return secrets, or links that need no key. */
-const CLOSED: ReadonlySet<string> = new Set(['readSigningKey', 'readExportUrl', 'listSnsTopics'])
+const CLOSED: ReadonlySet<string> = new Set([
+  ...['readSigningKey', 'listAlertSettings', 'listSnsTopics', 'readExportUrl'],
+  ...['listValidationJobs', 'readValidationJob', 'readListValidation'],
+])
 
 interface Described {
   method: string
@@ -77,7 +80,8 @@ export function operationTools(describe: () => Item): Tool[] {
   ]
 }
 
-function byId(description: Item): ReadonlyMap<string, Described> {
+/** The operations of a description by their ids; an alias is none of its own. */
+export function byId(description: Item): ReadonlyMap<string, Described> {
   const entries = Object.entries(description['paths'] as Item).flatMap(([path, item]) =>
     Object.entries(item as Record<string, Item>).flatMap(([method, spec]) =>
       spec['x-alias-of'] === undefined
@@ -95,7 +99,7 @@ function found(operations: ReadonlyMap<string, Described>, id: string): Describe
 }
 
 /** Public ones open links of mail, which counts, or take tokens. */
-function isCallable({ method, spec }: Described): boolean {
+export function isCallable({ method, spec }: Described): boolean {
   const isPublic = (spec['x-rights'] as Item)['public'] === true
   const content = (spec['responses'] as Record<string, Item>)['200']?.['content']
   const isJson = isPlainObject(content) && 'application/json' in content && !('text/event-stream' in content)

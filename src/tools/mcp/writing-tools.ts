@@ -2,9 +2,10 @@
  * The tasks that change something, for services whose operator has allowed them. Nothing leaves at once: a message is
  * captured or waits for a person, and an action on the queue needs the token of its own dry run.
  */
+import { createHash } from 'node:crypto'
 import { list, oneOf, optional, text } from '../../base/shape.ts'
 import { MINUTE_MS } from '../../base/time/durations.ts'
-import { equalSecrets, type Sealer } from '../../platform/store/secrets/sealing.ts'
+import { readToken, type Sealer, signToken } from '../../platform/store/secrets/sealing.ts'
 import { QUEUE_FILTER, queueFilter } from './reading-tools.ts'
 import { at, itemsOf, type Tool, type ToolContext, tool } from './tool.ts'
 
@@ -93,21 +94,24 @@ export function writingTools({ sealer, isCaptured }: WritingParts): Tool[] {
 type Order = Readonly<Record<string, unknown>>
 type Asking = Pick<ToolContext, 'caller' | 'now'>
 
-/** Tokens of dry runs: `<end>.<count>.<mac>`, for one caller and one order, and for no more than was counted. */
+const PURPOSE = 'assistant-confirmation'
+const TOKEN_LENGTH_MAX = 200
+
+/** Tokens of dry runs: `<end>.<count>.<digest>`, signed, for one caller and one order, and for no more than was counted. */
 function createConfirmations(sealer: Pick<Sealer, 'mac'>) {
-  const macOf = ({ caller }: Asking, order: Order, end: number, counted: number) =>
-    sealer
-      .mac('assistant-confirmation', JSON.stringify([caller.accountId, caller.keyId, order, end, counted]))
-      .toString('base64url')
+  const digestOf = ({ caller }: Asking, order: Order) =>
+    createHash('sha256')
+      .update(JSON.stringify([caller.accountId, caller.keyId, order]))
+      .digest('base64url')
   return {
     tokenFor(asking: Asking, order: Order, counted: number): string {
       const end = Math.floor(asking.now + CONFIRM_MS)
-      return `${end}.${counted}.${macOf(asking, order, end, counted)}`
+      return signToken(sealer, PURPOSE, Buffer.from(`${end}.${counted}.${digestOf(asking, order)}`))
     },
     allows(token: string, asking: Asking, order: Order, matched: number): boolean {
-      const [, end = '', counted = '', mac = ''] = /^(\d{1,15})\.(\d{1,15})\.([\w-]{43})$/.exec(token) ?? []
-      const isOwn = mac !== '' && equalSecrets(mac, macOf(asking, order, Number(end), Number(counted)))
-      return isOwn && asking.now < Number(end) && matched <= Number(counted)
+      const body = readToken(sealer, PURPOSE, token, TOKEN_LENGTH_MAX)
+      const [end = '', counted = '', digest = ''] = body?.toString().split('.') ?? []
+      return digest === digestOf(asking, order) && asking.now < Number(end) && matched <= Number(counted)
     },
   }
 }
