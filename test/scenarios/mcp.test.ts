@@ -53,7 +53,7 @@ async function conclusion({ call }: Assistant, recipient: string): Promise<strin
   if (data.found === false) return 'never accepted'
   const [one] = data.recipients
   const words = [one.delivered ? 'delivered' : one.state, one.reason.code, one.class?.class ?? 'no class']
-  return `${words.join(', ')}: ${one.class?.advice ?? one.reason.sentence.untrusted}`
+  return `${words.join(', ')}: ${one.class?.what_to_do ?? one.reason.sentence.untrusted}`
 }
 
 test('an assistant that may only read finds out why mail was not delivered', async (t) => {
@@ -314,6 +314,8 @@ test('who may call, and how', async (t) => {
     key: null,
   })
   const cookie = signedIn.headers.get('set-cookie')?.split(';')[0] ?? ''
+  const batch = { json: [json, json], headers: accept }
+  const many = { json: { ...json, params: { _meta: { a: Array(1_000).fill(1) } } }, headers: accept }
   const cases: [what: string, answer: ReturnType<typeof call>, status: number][] = [
     ['a bearer token', call(bearer(service.key)), 200],
     ['basic authentication', call({}, service.key), 200],
@@ -328,6 +330,8 @@ test('who may call, and how', async (t) => {
       service.call('GET', '/v4/domains', { key: null, headers: bearer(service.key) }),
       401,
     ],
+    ['a batch', service.call('POST', '/mcp', batch), 400],
+    ['a message of many values', service.call('POST', '/mcp', many), 400],
     ['GET', service.call('GET', '/mcp'), 405],
   ]
   for (const [what, answer, status] of cases) {
@@ -374,7 +378,11 @@ test('every task that reads has an answer', async (t) => {
     assert.ok(Object.keys(data).length > 0, name)
   }
   const whole = await call('describe_operation', { id: 'readDomain' })
-  assert.deepEqual([whole.data.path, whole.data.callable], ['/v4/domains/{name}', true], whole.text)
+  assert.deepEqual(
+    [whole.data.operation.path, whole.data.operation.callable],
+    ['/v4/domains/{name}', true],
+    whole.text,
+  )
   for (const wrong of [{}, { domain: 7 }, { domain, more: 'x' }])
     assert.match((await call('dns_records', wrong)).text, /"status":400/)
 })

@@ -3,6 +3,7 @@
  * caller, so rights, limits, accounts and checks are those of the API. Each call of a tool is a row of the audit log.
  */
 import type { Area } from '../../area.ts'
+import { BadRequest } from '../../base/process/errors.ts'
 import { anyJson, media, nothing } from '../../base/shape.ts'
 import { isPlainObject } from '../../base/values.ts'
 import type { Core } from '../../core.ts'
@@ -24,6 +25,11 @@ interface McpUses {
 
 /** A message that is checked; its files are left out. */
 const BODY_LIMIT = { bytes: 1024 * 1024, message: 'request size exceeds 1MiB limit' }
+/**
+ * Members and elements of a message; those of a tool have some dozens. The library checks a message, and describes what is
+ * wrong with each member: 90,000 of them took 1.5 s and made an answer of 23 MB.
+ */
+const VALUES_MAX = 1_000
 /** Of an operation's answer; a tool shows far less. */
 const ANSWER_BYTES_MAX = 1024 * 1024
 const NAME_LENGTH_MAX = 64
@@ -51,7 +57,8 @@ export function mcpArea({ config, sealer, clock }: Core, { http, audit }: McpUse
     } catch (error) {
       if (error instanceof Refused) throw error
       const { status, body, ourFault } = answerTo(error, clock.now())
-      if (ourFault) context.log.error({ err: error, tool: name }, 'a task of an assistant failed')
+      if (ourFault && !context.signal.aborted)
+        context.log.error({ err: error, tool: name }, 'a task of an assistant failed')
       throw new Refused(String((body as Item)['message'] ?? 'It failed'), status)
     }
   }
@@ -100,11 +107,15 @@ export function mcpArea({ config, sealer, clock }: Core, { http, audit }: McpUse
         },
         async handler(context) {
           const { headers, params, signal } = context
+          const body = params.json()
+          // The protocol has none any more, and one call would cost what thousands do.
+          if (Array.isArray(body)) throw new BadRequest('Batches are not taken: send one message')
+          if (valuesIn(body) > VALUES_MAX) throw new BadRequest(`A message has at most ${VALUES_MAX} values`)
           const { answerMcp } = await import('./protocol.ts')
           const fields = new Headers({ accept: 'application/json, text/event-stream' })
           for (const name of PROTOCOL_FIELDS)
             if (headers[name] !== undefined) fields.set(name, String(headers[name]))
-          const request = { headers: fields, body: params.json(), signal }
+          const request = { headers: fields, body, signal }
           const { status, contentType, text } = await answerMcp(request, listed, (name, args) =>
             runTool(context, name, args),
           )
@@ -115,6 +126,12 @@ export function mcpArea({ config, sealer, clock }: Core, { http, audit }: McpUse
     ],
   }
 }
+
+/** JSON of callers is not deep (`JSON_DEPTH_MAX`). */
+const valuesIn = (value: unknown): number =>
+  typeof value === 'object' && value !== null
+    ? Object.values(value).reduce((sum: number, one) => sum + valuesIn(one), 1)
+    : 1
 
 /** Plain arguments, as the audit log keeps parameters. */
 function givenOf({ input }: Tool, args: unknown): Record<string, unknown> {

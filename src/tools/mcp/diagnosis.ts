@@ -6,6 +6,8 @@ import { type Api, at, type Item, ifAllowed, ifFound, itemsOf, type Query } from
 
 const LOGS = '/v1/analytics/logs'
 const RECIPIENTS_MAX = 10
+/** Among which one recipient is looked for: a message has no more. */
+const DELIVERIES_MAX = 1_000
 const EVENTS_MAX = 50
 /** Each is a call. */
 const DIALOGUES_MAX = 3
@@ -90,7 +92,7 @@ async function classOf(api: Api, events: readonly Item[]): Promise<unknown> {
   return ifAllowed(
     ifFound(api.read(at`/v2/bounce-classification/config/groups/${rule}`)).then(
       (group) =>
-        group && { class: group['class'], who: group['entity-name'], advice: group['explanation'], rule },
+        group && { class: group['class'], who: group['entity-name'], what_to_do: group['explanation'], rule },
     ),
   )
 }
@@ -108,9 +110,10 @@ export async function diagnose(api: Api, question: Question, now: number): Promi
   const messageId =
     question.message_id !== undefined ? bare(question.message_id) : newest ? messageIdOf(newest) : null
   if (messageId === null) return notKnown(api, question)
-  const all = await deliveriesOf(api, messageId, RECIPIENTS_MAX)
+  const wanted = question.recipient?.toLowerCase()
+  const all = await deliveriesOf(api, messageId, wanted === undefined ? RECIPIENTS_MAX : DELIVERIES_MAX)
   const deliveries = all.filter(
-    ({ recipient }) => question.recipient === undefined || recipient === question.recipient,
+    ({ recipient }) => wanted === undefined || String(recipient).toLowerCase() === wanted,
   )
   const own = events.filter((one) => messageIdOf(one) === messageId)
   if (deliveries.length === 0 && own.length === 0) return notKnown(api, question)
@@ -184,7 +187,7 @@ async function notKnown(api: Api, { recipient, domain }: Question): Promise<Item
       : null
   return {
     found: false,
-    why: `No message matches in the last ${DAYS_MAX} days of this account: it was not accepted (look at the answer that the application got), it was sent with another account or domain, or it is not kept any more.`,
+    conclusion: `No message matches in the last ${DAYS_MAX} days of this account: it was not accepted (look at the answer that the application got), it was sent with another account or domain, or it is not kept any more.`,
     suppressions,
   }
 }

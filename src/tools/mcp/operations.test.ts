@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { describeService } from '../../../scripts/description.ts'
 import { byId, isCallable } from './operations.ts'
+import { OWN } from './presented.ts'
 import type { Item } from './tool.ts'
 
 const SECRET = /^(?!has_)(?:.*_)?(?:secret|password|token|signing_key|endpoint|download_url)$/
 
-test('no operation that an assistant may call returns a secret, or a link that needs no key', async () => {
+test('no operation that an assistant may call returns a secret, a link that needs no key, or a text that passes as ours', async () => {
   const description = await describeService<Item>()
   const schemas = (description['components'] as { schemas: Record<string, Item> }).schemas
   /** Names of all members of a schema, each named one once. */
@@ -26,4 +27,11 @@ test('no operation that an assistant may call returns a secret, or a link that n
     return members.filter((name) => SECRET.test(name)).map((name) => `${id}: ${name}`)
   })
   assert.deepEqual([...new Set(faults)], [])
+  const all = [...byId(description).values()].flatMap(({ spec }) => membersOf(spec['responses'], new Set()))
+  const own = new Set(all.filter((name) => OWN.has(name)))
+  assert.deepEqual(
+    [...own].sort(),
+    ['explanation', 'short-explanation'],
+    'texts of others would pass as our own',
+  )
 })

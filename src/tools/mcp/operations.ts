@@ -34,15 +34,10 @@ export function operationTools(describe: () => Item): Tool[] {
       async run(_, { id, words = '' }) {
         if (id !== undefined) {
           const { method, path, spec } = found(operations(), id)
-          const { summary, description, parameters, requestBody, responses } = spec
-          const about = { id, method, path, summary, about: description, rights: spec['x-rights'] }
-          return {
-            ...about,
-            callable: isCallable(found(operations(), id)),
-            parameters,
-            requestBody,
-            responses,
-          }
+          const { summary, description, parameters, requestBody, responses, 'x-rights': rights } = spec
+          const callable = isCallable(found(operations(), id))
+          const about = { id, method, path, callable, summary, description, rights }
+          return { operation: { ...about, parameters, requestBody, responses } }
         }
         const wanted = words.toLowerCase().split(/\s+/).filter(Boolean)
         const all = [...operations()].flatMap(([one, { method, path, spec }]) => {

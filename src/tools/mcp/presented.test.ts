@@ -10,9 +10,9 @@ test('what others wrote is marked in its place, what the service says is not', (
     [{ subject: 'Hi' }, { subject: { untrusted: 'Hi' } }],
     [{ message: { headers: { 'x-any': 'a' } } }, { message: { headers: { 'x-any': { untrusted: 'a' } } } }],
     [{ items: [{ anything: ORDER }] }, { items: [{ anything: { untrusted: ORDER } }] }],
-    [{ advice: 'Wait an hour.' }, { advice: 'Wait an hour.' }],
+    [{ what_to_do: 'Wait an hour.' }, { what_to_do: 'Wait an hour.' }],
     // Mail does not become the service's by its names.
-    [{ variables: { advice: ORDER } }, { variables: { advice: { untrusted: ORDER } } }],
+    [{ variables: { refused: ORDER } }, { variables: { refused: { untrusted: ORDER } } }],
     [{ counts: { [ORDER]: 1 } }, { counts: { untrusted: `{"${ORDER}":1}` } }],
     [{ '/v3/{domain}': 'a' }, { '/v3/{domain}': 'a' }],
     [

@@ -31,9 +31,10 @@ const FOREIGN: ReadonlySet<string> = new Set([
   ...['last_reply', 'reply', 'line', 'lines', 'sentence', 'delivery-status', 'backed_off_why', 'sample-text'],
   ...['error', 'response', 'reject', 'member-description', 'org_name', 'sample'],
 ])
-const OWN: ReadonlySet<string> = new Set([
-  ...['advice', 'explanation', 'short-explanation', 'guide', 'why', 'becomes', 'refused', 'not_available'],
-  ...['operations', 'summary', 'about', 'parameters', 'requestBody', 'responses'],
+/** No operation returns a member of these names but the last two, whose texts are in the rules of classification. */
+export const OWN: ReadonlySet<string> = new Set([
+  ...['conclusion', 'what_to_do', 'becomes', 'refused', 'not_available', 'guide', 'operations', 'operation'],
+  ...['explanation', 'short-explanation'],
 ])
 
 /** Names of members as the service writes them. */
