@@ -32,6 +32,7 @@ import {
   type Outcome,
   REASON_CONTENT_CHECK,
   REASON_CONTENT_HELD,
+  REASON_SEND_WINDOW,
 } from '../deliver/attempt/outcome.ts'
 import { deliveryToken, type ReturnPathMac, returnPathOf } from '../deliver/attempt/return-path.ts'
 import type { ClaimedDelivery } from '../deliver/claim/queue.ts'
@@ -46,6 +47,7 @@ import {
   type MessageRecord,
   type MessageRecords,
 } from '../record/record.ts'
+import { sendTime } from '../record/send-window.ts'
 import { CopyTooLarge, RenderError } from '../record/variables.ts'
 import type { ArchiveNotes } from '../stored/archive.ts'
 import type { AttemptsInProgress } from '../stored/in-progress.ts'
@@ -159,6 +161,8 @@ async function prepare(parts: PrepareParts, delivery: ClaimedDelivery): Promise<
   // The window of o:deliver-within promises that nothing arrives after it (messages.md rule 42).
   if (record.options.deliverWithinMs !== null && parts.clock.now() >= delivery.expires_at)
     return decided(tooOld(delivery))
+  const outside = outsideWindow(parts, record, domain, delivery, target)
+  if (outside) return outside
   const { tags } = record.summary
   const suppressed = await parts.suppressions.suppressionOf(
     domain.id,
@@ -212,6 +216,22 @@ async function review(
 
 /** Why it is kept, for the person who decides. */
 const REVIEW = 'review asked for'
+
+/** Waits for the hours of the message or its domain, which no received mail that is forwarded has. Null: it is time. */
+function outsideWindow(
+  { clock }: PrepareParts,
+  record: MessageRecord,
+  domain: Domain,
+  { expires_at }: ClaimedDelivery,
+  target: CopyTarget,
+): Prepared | null {
+  const now = clock.now()
+  const opensAt = isForward(record, target) ? now : sendTime(now, record.options, domain)
+  if (opensAt === now) return null
+  const isSenders = record.options.deliverWithinMs !== null
+  const dueAt = Math.ceil(isSenders ? Math.min(opensAt, expires_at) : opensAt)
+  return { ...{ kind: 'waits', reason: REASON_SEND_WINDOW, dueAt, also: [] }, extendsWindow: !isSenders }
+}
 
 /** The copy to send, which says what was found; or what becomes of the delivery instead. */
 async function checkContent(

@@ -25,6 +25,8 @@ export interface MessageOptions {
   optimizeHours: number | null
   /** Time-zone optimisation: minutes after local midnight. */
   localMinute: number | null
+  /** The hours in which it is sent, or `always`; null or absent, as in messages of versions that did not know it: the domain's. */
+  sendWindow?: string | null
   archiveTo: string | null
   /** Lower-case names without the prefix, or all of them. */
   suppressHeaders: 'all' | readonly string[]
@@ -66,6 +68,7 @@ export const DEFAULT_OPTIONS: MessageOptions = Object.freeze({
   deliverWithinMs: null,
   optimizeHours: null,
   localMinute: null,
+  sendWindow: null,
   archiveTo: null,
   suppressHeaders: [],
 })

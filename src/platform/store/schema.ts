@@ -190,7 +190,7 @@ export interface DomainRow {
   created_at: number; signing_authority: string | null; dkim_unverified: Flag; verified: Flag
   tracking_valid: Flag; sending_ips_json: string | null; sending_pool_id: string | null
   dynamic_pool_id: string | null; return_path_valid: Flag; cfbl_address: Flag; feedback_id: Flag
-  mta_sts: 'off' | 'testing' | 'enforce' | 'none'; mta_sts_max_age: number
+  mta_sts: 'off' | 'testing' | 'enforce' | 'none'; mta_sts_max_age: number; send_window: string | null
 }
 export interface DynamicPoolDomainRow {
   domain_id: string; account_id: string; owner_id: string; name: string; band: string; registered_at: number
