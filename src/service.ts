@@ -14,6 +14,7 @@ import type { Operation } from './platform/http/operation.ts'
 import { createJobRunner } from './platform/jobs/job.ts'
 import type { Role } from './platform/nodes/node.ts'
 import { startSmtp } from './smtp-listeners.ts'
+import { mcpArea } from './tools/mcp/area.ts'
 import type { Figures } from './watching/metrics/figures.ts'
 
 export interface Service {
@@ -94,6 +95,7 @@ export async function startService(
     const sandbox = await core.domains.byName(first.sandboxDomain)
     if (sandbox) await (await accounts.credentials.systemWrite(sandbox, null))(core.store.db)
     const { http, jobs } = createHttp(core, named, overrides.listeningThread)
+    areas.push(mcpArea(core, { http, audit: accounts.audit }))
     const does = (role: Role) => config.roles.includes(role)
     const { operation = (spec: Operation) => spec } = overrides
     // Without the role only /health is answered.
