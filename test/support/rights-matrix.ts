@@ -156,7 +156,11 @@ export class Matrix {
           answer.on('data', (part: string) => {
             text += part
           })
-          answer.on('end', () => resolve({ status, text }))
+          answer.on('end', () => {
+            if (BARE.test(text) && !answer.headers['x-service-refused'])
+              this.faults.push(`${method} ${path}: ${status} without a cause`)
+            resolve({ status, text })
+          })
           answer.on('error', reject)
         },
       )
@@ -165,6 +169,9 @@ export class Matrix {
     })
   }
 }
+
+/** The contract's texts that name no cause. */
+const BARE = /^(?:Forbidden|\{"message":"(?:Forbidden|Invalid private key)"\})$/
 
 /** Several at a time, in order of the list. */
 export async function inParallel(works: readonly (() => Promise<void>)[]): Promise<void> {

@@ -38,9 +38,14 @@ export abstract class ServiceError extends Error {
 /** A parameter is missing, malformed or contradicts another one or the present state. */
 export class BadRequest extends ServiceError {}
 
+/** A refusal has a text of its own, or the contract's bare one with the cause beside it. */
+type Refusal =
+  | [text: string, details?: ErrorDetails]
+  | [text: undefined, details: ErrorDetails & { why: string }]
+
 /** No credentials, wrong ones, or ones that do not count for this operation. */
 export class Unauthenticated extends ServiceError {
-  constructor(text = 'Invalid private key', details: ErrorDetails = {}) {
+  constructor(...[text = 'Invalid private key', details]: Refusal) {
     super(text, details)
   }
 }
@@ -50,10 +55,13 @@ export class QuotaExceeded extends ServiceError {}
 
 /** The caller is known and has no right to this. */
 export class Forbidden extends ServiceError {
-  constructor(text = 'Forbidden', details: ErrorDetails = {}) {
+  constructor(...[text = 'Forbidden', details]: Refusal) {
     super(text, details)
   }
 }
+
+/** The answer to a subaccount where only accounts without a parent may act. */
+export const parentsOnly = () => new Forbidden(undefined, { why: 'a subaccount may not do this' })
 
 /** No such resource, or it belongs to another account. */
 export class NotFound extends ServiceError {

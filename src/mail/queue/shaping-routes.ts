@@ -3,14 +3,14 @@
  * (own-operations.md section 3). For the first account only.
  */
 
-import { BadRequest, Forbidden, NotFound } from '../../base/process/errors.ts'
+import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import { message } from '../../base/shape.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
 import { invalidFormat } from '../../base/values.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import { dateParam, integerParam, wordParam } from '../../platform/http/request/inputs.ts'
-import type { Caller } from '../../platform/http/rights/auth.ts'
+import { type Caller, checkOperator } from '../../platform/http/rights/auth.ts'
 import { NO_RATE, type Override, type Overrides } from '../deliver/overrides/overrides.ts'
 import type { Shaping } from '../deliver/shaping/shaping.ts'
 import { CONNECTIONS_MAX, rateOf } from '../deliver/shaping/shaping-file.ts'
@@ -37,10 +37,7 @@ const UNTIL = dateParam('When it ends by itself, within a year; without it someb
 const ENDED = { 200: message('success', 'Ended'), 404: 'There is no such order' } as const
 
 export function shapingRoutes({ shaping, overrides, clock, firstAccountId }: ShapingRouteParts): Operation[] {
-  /** @throws Forbidden for anyone but the operator */
-  function checkCaller({ accountId }: Caller): void {
-    if (accountId !== firstAccountId) throw new Forbidden()
-  }
+  const checkCaller = (caller: Caller) => checkOperator({ firstAccountId }, caller)
 
   /** @throws Forbidden @throws BadRequest */
   function siteFor(caller: Caller, site: string): string {

@@ -148,7 +148,8 @@ function signInRoutes(parts: AccountRouteParts): Operation[] {
       answers: { 200: object('The link', { url: text('Its address', { only: { format: 'uri' } }) }) },
       async handler({ caller }) {
         // Keys and users of a parent open no session in its subaccount.
-        if (caller.parentAccountId !== undefined && caller.keyId !== LOCAL_KEY_ID) throw new Forbidden()
+        if (caller.parentAccountId !== undefined && caller.keyId !== LOCAL_KEY_ID)
+          throw new Forbidden(undefined, { why: 'a parent account opens no session in its subaccount' })
         return { url: `${publicUrl}/login/${await sessions.createLink(sourceOf(caller))}` }
       },
     }),
@@ -173,23 +174,26 @@ function signInRoutes(parts: AccountRouteParts): Operation[] {
       failedSignIns.note({ remoteAddress, way: 'session' })
       failedAttempts.wrongKey(remoteAddress)
       await failedAttempts.delay(remoteAddress)
-      throw new Unauthenticated()
+      throw notSignedIn()
     }
     const source = { accountId: holder.accountId, keyId: holder.keyId }
     const opened = await sessionOpening.open(source, 'key', context)
     if (opened) return opened
     failedSignIns.note({ remoteAddress, way: 'session' })
-    throw new Unauthenticated()
+    throw notSignedIn()
   }
 
   /** The session of a user. @throws as PasswordSignIn.authenticate */
   async function signInUser(email: string, proof: GivenProof, context: SignInContext) {
     const user = await passwordSignIn.authenticate(email, proof, context.remoteAddress)
     const opened = await sessionOpening.openForUser(user, 'password', context)
-    if (!opened) throw new Unauthenticated()
+    if (!opened) throw notSignedIn()
     return opened
   }
 }
+
+/** One text for all causes: it tells nothing about the key or the user. */
+const notSignedIn = () => new Unauthenticated(undefined, { why: 'nobody may sign in with this' })
 
 function missing(name: string): never {
   throw new BadRequest(`Missing mandatory parameter: ${name}`)

@@ -285,7 +285,8 @@ export function localKey(sealer: Sealer): (secret: string) => boolean {
 
 /** For what proves access to this machine, never an API key or a session. @throws Forbidden */
 export function requireLocalKey(caller: Caller): void {
-  if (caller.keyId !== LOCAL_KEY_ID) throw new Forbidden()
+  if (caller.keyId !== LOCAL_KEY_ID)
+    throw new Forbidden(undefined, { why: 'only a command on the machine itself may do this' })
 }
 
 /** Removes the sending keys of a deleted domain: creating a domain under its name again must not revive them. */

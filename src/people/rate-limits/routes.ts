@@ -1,6 +1,6 @@
 /** Rate limits of single accounts, for the operator (auth-limits.md section 6 rule 6). */
 
-import { BadRequest, Forbidden, NotFound } from '../../base/process/errors.ts'
+import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import { flag, integer, list, named, number, type Of, object, oneOf } from '../../base/shape.ts'
 import {
   ACCOUNT_LIMITS,
@@ -11,7 +11,7 @@ import {
 } from '../../platform/http/limits/rate-limit.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import { integerParam } from '../../platform/http/request/inputs.ts'
-import type { Caller } from '../../platform/http/rights/auth.ts'
+import { type Caller, checkOperator } from '../../platform/http/rights/auth.ts'
 import type { AccountDirectory } from '../accounts/account-directory.ts'
 
 const TAG = 'Rate limits'
@@ -37,8 +37,7 @@ export function rateLimitRoutes(parts: RateLimitRouteParts): Operation[] {
 
   /** @throws Forbidden for anyone but the operator; NotFound */
   async function accountOf(caller: Caller, id: string): Promise<string> {
-    if (caller.accountId !== parts.firstAccountId || caller.parentAccountId !== undefined)
-      throw new Forbidden()
+    checkOperator(parts, caller)
     const account = await parts.accounts.byId(id)
     if (account === null || account.status === 'closed') throw new NotFound('Account not found')
     return account.id

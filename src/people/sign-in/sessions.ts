@@ -108,7 +108,8 @@ export function createSessions(store: Store, sealer: Sealer, clock: Clock): Sess
       }
       await store.transaction(async (tx) => {
         const { key, user } = await ownersOf(tx, store.kind, source)
-        if (key === undefined || user === undefined) throw new Unauthenticated()
+        if (key === undefined || user === undefined)
+          throw new Unauthenticated(undefined, { why: 'the key or the user was removed meanwhile' })
         await tx.deleteFrom('login_links').where('expires_at', '<=', now).execute()
         await makeRoom(tx, 'login_links', source, LINKS_PER_SOURCE_MAX)
         await tx.insertInto('login_links').values(row).execute()

@@ -4,7 +4,7 @@
  */
 import type { Transaction } from 'kysely'
 import { randomHex } from '../../base/ids.ts'
-import { BadRequest, Forbidden, NotFound } from '../../base/process/errors.ts'
+import { BadRequest, NotFound, parentsOnly } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import type { AccountRow, AuditRow, Schema } from '../../platform/store/schema.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
@@ -63,7 +63,7 @@ export function createSubaccounts(parts: SubaccountParts): Subaccounts {
 
   async function checkParent(callerId: string): Promise<void> {
     const account = await accounts.byId(callerId)
-    if (account === null || account.parentId !== null) throw new Forbidden()
+    if (account === null || account.parentId !== null) throw parentsOnly()
   }
 
   async function own(callerId: string, id: string): Promise<AccountRow> {

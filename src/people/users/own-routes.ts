@@ -50,7 +50,7 @@ export function ownUserRoutes(parts: OwnRouteParts): Operation[] {
         const user = await provenUser(context)
         const changed = await users.changePassword(user, context.input().password)
         const opened = await sessionOpening.openForUser(changed, 'password', context)
-        if (!opened) throw new Forbidden()
+        if (!opened) throw new Forbidden(undefined, { why: 'the user was removed or disabled meanwhile' })
         const cookie = sessionCookie(opened.secret, context.isSecure, opened.lifetimeMs)
         return jsonReply({ message: 'Password changed' }, { headers: { 'set-cookie': cookie } })
       },

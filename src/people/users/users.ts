@@ -223,7 +223,7 @@ export function createUsers({ store, clock, userDirectory, tokens, sendMail, pub
           },
           ...ending(user.id),
         ])
-        .catch(whenStale(() => new Forbidden()))
+        .catch(whenStale(() => new Forbidden(undefined, { why: 'the password was changed meanwhile' })))
       await notify(user)
       return (await byId(user.id)) ?? user
     },

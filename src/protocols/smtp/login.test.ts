@@ -309,6 +309,18 @@ test('secrets are in no transcript and no error, also where the server repeats t
   }
 })
 
+test('a digest is in no transcript where the server repeats it: a password could be guessed by it', async (t) => {
+  const sink = await sinkFor(t, 'CRAM-MD5')
+  const response = 'dGltIGI5MTNhNjAyYzdlZGE3YTQ5NWI0ZTZlNzMzNGQzODkw'
+  const text = Buffer.from(response, 'base64').toString()
+  sink.on('AUTH', '334 PDE4OTYuNjk3MTcwOTUyQHBvc3RvZmZpY2UucmVzdG9uLm1jaS5uZXQ+')
+  sink.on(response, `535-5.7.8 ${response}\r\n535 5.7.8 no ${text}`)
+  const { failure, transcript } = await logInTo(sink, loginOf('cram-md5', 'tim', 'tanstaaftanstaaf'))
+  assert.ok(failure)
+  const shown = [...transcript, failure.message].join('\n')
+  for (const secret of [response, text]) assert.ok(!shown.includes(secret), shown)
+})
+
 /** A server by Nodemailer's authors, with a certificate that verifies. */
 async function startForeign(t: TestContext, options: SMTPServerOptions) {
   const server = new SMTPServer({ ...authority.issue([HOST]), ...options })

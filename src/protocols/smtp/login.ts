@@ -106,16 +106,21 @@ export async function logIn(peer: LoginPeer, auth: SmtpAuth): Promise<void> {
   const secret = await secretOf(auth)
   const { initial, responses } = EXCHANGES[mechanism](auth.user, secret, peer)
   const { channel } = peer
-  const hidden = [secret, base64(secret), base64(initial ?? secret)].filter(
-    (text) => text.length >= HIDDEN_LENGTH_MIN,
-  )
-  channel.hide(hidden)
+  const hidden: string[] = []
+  const hide = (text: string) => {
+    hidden.push(...[text, base64(text)].filter(({ length }) => length >= HIDDEN_LENGTH_MIN))
+    channel.hide(hidden)
+  }
+  hide(secret)
+  if (initial !== null) hide(initial)
   const challenges: string[] = []
   let reply = await begin(peer, mechanism, initial)
   for (const respond of responses) {
     if (reply.code !== CODE.challenge) break
     challenges.push(Buffer.from(reply.text, 'base64').toString())
-    reply = await say(peer, base64(respond(challenges.at(-1) as string)))
+    const response = respond(challenges.at(-1) as string)
+    if (response !== auth.user) hide(response)
+    reply = await say(peer, base64(response))
   }
   channel.hide([])
   if (reply.code === CODE.authenticated) return

@@ -1,6 +1,6 @@
 /** Bounce classification over HTTP (bounce-classification.md sections 1 and 3). */
 
-import { BadRequest, Forbidden, Gone, NotFound } from '../../base/process/errors.ts'
+import { BadRequest, Gone, NotFound } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { formatRfc2822 } from '../../base/time/dates.ts'
 import { invalidFormat, quotable } from '../../base/values.ts'
@@ -15,7 +15,7 @@ import {
   wordParam,
 } from '../../platform/http/request/inputs.ts'
 import type { Params } from '../../platform/http/request/params.ts'
-import type { Caller } from '../../platform/http/rights/auth.ts'
+import { type Caller, checkOperator } from '../../platform/http/rights/auth.ts'
 import type { Store } from '../../platform/store/store.ts'
 import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
 import { readMetrics } from './metrics.ts'
@@ -356,7 +356,7 @@ function unknownRepliesRoute({ store, clock, rules, firstAccountId }: BounceRout
     rateLimit: 'analytics',
     answers: { 200: UNKNOWN_REPLIES },
     async handler({ caller }) {
-      if (caller.accountId !== firstAccountId) throw new Forbidden()
+      checkOperator({ firstAccountId }, caller)
       const { replies, partial } = await unknownReplies(store, rules, clock.now())
       const items = replies.map(({ text, count, sample, lastAt }) => ({
         text,

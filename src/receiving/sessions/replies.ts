@@ -28,7 +28,7 @@ export class Refusal extends Error {
   }
 }
 
-type ErrorType = abstract new (...args: never[]) => ServiceError
+type ErrorType = abstract new (...args: never) => ServiceError
 
 const CODE_OF: ReadonlyArray<readonly [ErrorType, string]> = [
   [BadRequest, STATUS.badContent],

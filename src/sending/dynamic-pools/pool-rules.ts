@@ -1,6 +1,6 @@
 /** What the address book says of an account's dynamic pools, and the texts of dynamic-pools.md. */
 
-import { BadRequest, Forbidden } from '../../base/process/errors.ts'
+import { BadRequest, parentsOnly } from '../../base/process/errors.ts'
 import type { AccountDirectory } from '../../people/accounts/account-directory.ts'
 import type { AddressBook, Pool } from '../ips/address-book.ts'
 import { BANDS, type Band } from './bands.ts'
@@ -30,5 +30,5 @@ export async function ownerOf(accounts: AccountDirectory, accountId: string): Pr
 /** @throws Forbidden for a subaccount */
 export async function checkParent(accounts: AccountDirectory, accountId: string): Promise<void> {
   const account = await accounts.byId(accountId)
-  if (account === null || account.parentId !== null) throw new Forbidden()
+  if (account === null || account.parentId !== null) throw parentsOnly()
 }

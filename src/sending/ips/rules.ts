@@ -12,7 +12,7 @@ export const notEligible = () => new BadRequest('account is not eligible for sha
 export const isLinked = () => new BadRequest('domain has a linked IP pool')
 /** Its addresses are those of its band, until it leaves the dynamic pools. */
 export const isEnrolled = () => new BadRequest('domain is enrolled in dynamic IP pools')
-export const inherited = () => new Forbidden()
+export const inherited = () => new Forbidden(undefined, { why: 'the pool belongs to the parent account' })
 
 /** Mail of a band must not have to wait for the allowances of warm-ups. */
 export const noWarmAddress = (band: string) =>

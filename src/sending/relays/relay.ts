@@ -100,7 +100,7 @@ export function relayOfSetting(mode: DeliveryMode, sealer: Pick<Sealer, 'seal'>)
     limits: NO_LIMITS,
     alters: { return_path: false, message_id: false },
     returnPath: null,
-    offeredTo: null,
+    offeredTo: [],
     revision: 0,
     createdAt: null,
     updatedAt: null,
@@ -269,10 +269,13 @@ function secretsOf(
     client_secret: given?.oauth?.client_secret,
     refresh_token: given?.oauth?.refresh_token,
   }
+  // An access token goes to the host, so that another host must not get one with the secrets that are stored.
+  const known = before?.host === host ? before.login : null
+  const isClient = isSameClient(login, known)
   const stays: Readonly<Record<Secret, boolean>> = {
-    password: login.oauth === null && before?.host === host && before.login?.username === login.username,
-    client_secret: isSameClient(login, before?.login),
-    refresh_token: isSameClient(login, before?.login),
+    password: login.oauth === null && known?.username === login.username,
+    client_secret: isClient,
+    refresh_token: isClient,
   }
   const secrets = Object.fromEntries(
     SECRETS.map((secret) => {
@@ -302,8 +305,12 @@ function isRsaKey(pem: string): boolean {
   }
 }
 
+/** A private key is no client secret, which is sent to the token server. */
 const isSameClient = ({ oauth }: RelayLogin, before: RelayLogin | null | undefined): boolean =>
-  oauth !== null && before?.oauth?.tokenUrl === oauth.tokenUrl && before.oauth.clientId === oauth.clientId
+  oauth !== null &&
+  before?.oauth?.tokenUrl === oauth.tokenUrl &&
+  before.oauth.clientId === oauth.clientId &&
+  (before.oauth.grant === 'jwt_bearer') === (oauth.grant === 'jwt_bearer')
 
 const isoTime = (time: number | null) => (time === null ? null : new Date(time).toISOString())
 

@@ -1,10 +1,9 @@
 /** The installation and its checks over HTTP (own-operations.md section 6). */
 
-import { Forbidden } from '../../base/process/errors.ts'
 import { list, type Of, object } from '../../base/shape.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
-import type { Caller } from '../../platform/http/rights/auth.ts'
+import { type Caller, checkOperator } from '../../platform/http/rights/auth.ts'
 import type { CheckResult } from './checks.ts'
 import { CHECK, SYSTEM } from './shapes.ts'
 
@@ -42,7 +41,7 @@ export function systemRoutes({ describe, check, clock, firstAccountId }: SystemR
       auth: { area: 'domains', access: 'read', only: 'first' },
       answers: { 200: object('Results', { items: list('One per check', CHECK) }) },
       async handler({ caller }) {
-        if (caller.accountId !== firstAccountId) throw new Forbidden()
+        checkOperator({ firstAccountId }, caller)
         const now = clock.monotonic()
         if (last === null || now - last.at > KEPT_MS) last = { at: now, results: check() }
         return { items: await last.results }

@@ -31,7 +31,8 @@ export async function requireFeatures(
   features: readonly Feature[],
 ): Promise<void> {
   const account = await accounts.byId(accountId)
-  if (account && features.some((name) => !account.features[name])) throw new Forbidden()
+  const missing = account && features.find((name) => !account.features[name])
+  if (missing) throw new Forbidden(undefined, { why: `the account does not have the feature ${missing}` })
 }
 
 const PARAMS = {

@@ -1,5 +1,4 @@
 /** Domains and addresses that are looked up in blocklists, over HTTP (monitoring.md). */
-import { Forbidden } from '../../base/process/errors.ts'
 import { invalidFormat } from '../../base/values.ts'
 import type { AccountDirectory } from '../../people/accounts/account-directory.ts'
 import { jsonReply, noContent } from '../../platform/http/answer/reply.ts'
@@ -12,6 +11,7 @@ import {
   textParam,
 } from '../../platform/http/request/inputs.ts'
 import { ID_PAGE_PARAMS, idPage, pageUrl, pivotPaging } from '../../platform/http/request/paging.ts'
+import { checkOperator } from '../../platform/http/rights/auth.ts'
 import type { BlocklistEventRow } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
 import { rootDomainOf } from '../../sending/domains/names/domain-names.ts'
@@ -86,8 +86,7 @@ export function blocklistRoutes(parts: RouteParts): Operation[] {
       auth: { area: 'account', access: 'read', only: 'first' },
       answers: { 200: WATCHED_LISTS },
       async handler({ caller }) {
-        if (caller.accountId !== parts.firstAccountId || caller.parentAccountId !== undefined)
-          throw new Forbidden()
+        checkOperator(parts, caller)
         return { items: await parts.watchedLists() }
       },
     }),

@@ -4,13 +4,13 @@
  */
 
 import type { Area } from '../../area.ts'
-import { Forbidden } from '../../base/process/errors.ts'
 import { media } from '../../base/shape.ts'
 import type { Core } from '../../core.ts'
 import type { Delivery } from '../../mail/deliver/contract.ts'
 import { bytesReply } from '../../platform/http/answer/reply.ts'
 import type { Answered } from '../../platform/http/exchange.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
+import { checkOperator } from '../../platform/http/rights/auth.ts'
 import type { JobReport } from '../../platform/jobs/job.ts'
 import type { ContentCheckArea } from '../../sending/content-check/area.ts'
 import type { RelayStates } from '../../sending/relays/relay-states.ts'
@@ -86,7 +86,7 @@ const scrapeOperation = (
     rateLimit: 'none',
     answers: { 200: media('text/plain', 'Text format 0.0.4') },
     async handler({ caller }) {
-      if (caller.accountId !== firstAccountId || caller.parentAccountId !== undefined) throw new Forbidden()
+      checkOperator({ firstAccountId }, caller)
       return bytesReply(Buffer.from(await scrape()), contentType)
     },
   })

@@ -31,12 +31,17 @@ export interface RelayHop {
 /**
  * The TLS rules of a relay: its own, whatever sender and recipient say, but a sender who requires TLS gets it on every way that
  * leaves this machine.
+ * @param isOnward the sender demands REQUIRETLS, so that its rules hold (RFC 8689 §4.2.1)
  */
-export function relayTls({ name, host, tls, verify, auth, revision }: RelayHop, sender: HostTls): HostTls {
-  if (tls === 'wanted' && auth === null) return sender
+export function relayTls(
+  { name, host, tls, verify, auth, revision }: RelayHop,
+  sender: HostTls,
+  isOnward: boolean,
+): HostTls {
+  const keyOf = (rules: string) => `relay ${name} ${revision} ${rules}`
+  if (isOnward || (tls === 'wanted' && auth === null)) return { ...sender, key: keyOf(sender.key) }
   const required = tls === 'required' || tls === 'implicit' || (sender.required && !isOwnMachine(host))
-  const key = `relay ${name} ${revision} ${required}`
-  return { required, verify, judge: null, policy: 'none', key }
+  return { required, verify, judge: null, policy: 'none', key: keyOf(String(required)) }
 }
 
 /** How a host that gets a login is used: a loopback address may do without TLS (protocols/smtp/client.ts). */

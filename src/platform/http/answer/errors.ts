@@ -26,7 +26,7 @@ interface ErrorAnswer {
   ourFault: boolean
 }
 
-type ErrorType = abstract new (...args: never[]) => ServiceError
+type ErrorType = abstract new (...args: never) => ServiceError
 
 export const STATUS_OF: ReadonlyArray<readonly [ErrorType, number]> = [
   [BadRequest, 400],

@@ -1,6 +1,6 @@
 /** Pools that a parent lets its subaccounts use (ips-pools.md section 3 rules 7 and 8). */
 import type { Transaction } from 'kysely'
-import { Forbidden, NotFound } from '../../../base/process/errors.ts'
+import { NotFound, parentsOnly } from '../../../base/process/errors.ts'
 import type { Clock } from '../../../base/time/clock.ts'
 import { ACCOUNT_ID, type AccountDirectory } from '../../../people/accounts/account-directory.ts'
 import type { Schema } from '../../../platform/store/schema.ts'
@@ -39,7 +39,7 @@ export function createDelegations(parts: DelegationParts): Delegations {
 
   async function checkParent(accountId: string): Promise<void> {
     const account = await accounts.byId(accountId)
-    if (account === null || account.parentId !== null) throw new Forbidden()
+    if (account === null || account.parentId !== null) throw parentsOnly()
   }
 
   async function check(tx: Transaction<Schema>, accountId: string, given: Delegation): Promise<void> {

@@ -3,10 +3,10 @@
  * job. Its hits are in the list of the first account, with the same notices as other alerts.
  */
 
-import { Forbidden } from '../../../base/process/errors.ts'
 import type { Of } from '../../../base/shape.ts'
 import type { Clock } from '../../../base/time/clock.ts'
 import { type Operation, operation } from '../../../platform/http/operation.ts'
+import { checkOperator } from '../../../platform/http/rights/auth.ts'
 import { createJob, type Job } from '../../../platform/jobs/job.ts'
 import type { AlertHitRow } from '../../../platform/store/schema.ts'
 import { StaleWrite } from '../../../platform/store/store.ts'
@@ -114,7 +114,7 @@ export function ownCheckRoutes({ checks, firstAccountId, triggered }: OwnRoutePa
       auth: { ...READ, only: 'first' },
       answers: { 200: OWN_CHECKS },
       async handler({ caller }) {
-        if (caller.accountId !== firstAccountId) throw new Forbidden()
+        checkOperator({ firstAccountId }, caller)
         const hits = Map.groupBy(await triggered(), ({ name }) => name)
         return {
           items: checks.map((check) => ({
