@@ -58,18 +58,21 @@ export interface ApplyRequest {
 const OPERATION_MAX_MS = MINUTE_MS
 /** Nobody writes any more: the operation has ended, or its process has died. */
 const ABANDONED_MS = 3 * MINUTE_MS
+/** Each waits for somebody else's server, with its answers in memory. */
+const PER_ACCOUNT_MAX = 4
 /** Names of one domain: its records, and a key or more. */
 const NAMES_MAX = 60
 
 export type Changes = ReturnType<typeof createChanges>
 
 export function createChanges({ clock, log, rows, providers, wantedOf, includeHost }: ChangeParts) {
-  /** Ids of the domains that something is done for. */
-  const busy = new Set<string>()
+  /** Domains that something is done for, and their accounts. */
+  const busy = new Map<string, string>()
 
   async function alone<T>(domain: Domain, work: () => Promise<T>): Promise<T> {
-    if (busy.has(domain.id)) throw inProgress()
-    busy.add(domain.id)
+    const ofAccount = [...busy.values()].filter((accountId) => accountId === domain.accountId)
+    if (busy.has(domain.id) || ofAccount.length >= PER_ACCOUNT_MAX) throw inProgress()
+    busy.set(domain.id, domain.accountId)
     try {
       return await work()
     } catch (error) {
@@ -135,7 +138,7 @@ export function createChanges({ clock, log, rows, providers, wantedOf, includeHo
 
   async function write(
     domain: Domain,
-    { row: provider, opened }: { row: DnsProviderRow; opened: DnsProvider },
+    provider: DnsProviderRow,
     undoes: string | null,
     plan: Plan,
     sets: ReadonlyMap<string, RecordSet>,
@@ -143,11 +146,13 @@ export function createChanges({ clock, log, rows, providers, wantedOf, includeHo
     const row = await rows.begin(domain, provider.name, undoes, plan.changes)
     if (row === null) throw inProgress()
     failPoint('dns-before-write')
+    // What has begun goes on although the caller has left.
+    const writer = open(provider, AbortSignal.timeout(OPERATION_MAX_MS))
     const facts = { domain: domain.name, provider: provider.name, sets: plan.changes.length }
     try {
       for (const changes of Map.groupBy(plan.changes, ({ zone }) => zone.name).values()) {
         const [first] = changes as [StoredChange]
-        await opened.write(
+        await writer.write(
           first.zone,
           changes.map((change) => ({ change, current: sets.get(setKey(change)) })),
         )
@@ -183,7 +188,7 @@ export function createChanges({ clock, log, rows, providers, wantedOf, includeHo
         if (request.digest !== undefined && request.digest !== digestOf(plan.changes))
           throw new Conflict('DNS has changed since this was shown: look at it again')
         if (request.isDryRun || plan.changes.length === 0) return outcome
-        return { ...outcome, row: await write(domain, chosen, null, plan, standing.sets) }
+        return { ...outcome, row: await write(domain, chosen.row, null, plan, standing.sets) }
       }),
 
     /** @throws NotFound, BadRequest, Conflict */
@@ -196,20 +201,21 @@ export function createChanges({ clock, log, rows, providers, wantedOf, includeHo
         if (row.undoes !== null || row.state === 'undone')
           throw new BadRequest('There is nothing to take back: it was undone, or is an undo itself')
         const provider = await providers.one(domain.accountId, row.provider)
-        const chosen = { row: provider, opened: open(provider, signal) }
         const changes = changesIn(row)
-        const standing = await read(chosen.opened, namesOf(changes))
+        const standing = await read(open(provider, signal), namesOf(changes))
         const plan = planUndo(changes, standing)
         const outcome = { provider: provider.name, undoes: id, plan, row: null }
         if (isDryRun || plan.changes.length === 0) return outcome
-        return { ...outcome, row: await write(domain, chosen, id, plan, standing.sets) }
+        return { ...outcome, row: await write(domain, provider, id, plan, standing.sets) }
       })
     },
   }
 }
 
 const inProgress = () =>
-  new Conflict('A change of the domain is being written', { retrySeconds: ABANDONED_MS / 1_000 })
+  new Conflict('A change of the domain, or of several others, is being written', {
+    retrySeconds: ABANDONED_MS / 1_000,
+  })
 
 /** @param names without repetition */
 async function read(opened: DnsProvider, names: readonly string[]) {

@@ -120,7 +120,11 @@ function changeRoutes({ domains, rows, changes }: WritingRouteParts): Operation[
       method: 'POST',
       path: CHANGES_PATH,
       id: 'createDnsChange',
-      audit: { action: 'dns-change.create', given: ['provider', 'replace', 'digest', 'dry_run'], made: ['id', 'state'] },
+      audit: {
+        action: 'dns-change.create',
+        given: ['provider', 'replace', 'digest', 'dry_run'],
+        made: ['id', 'state'],
+      },
       summary: 'Write the records of a domain at its DNS provider, or say what would be written',
       description:
         'Nothing but records of the domain is written. What stands there of others is left, with the reason.',

@@ -47,7 +47,7 @@ export type Api = <T = Record<string, unknown>>(
   body?: unknown,
 ) => Promise<T>
 
-const ANSWER_BYTES_MAX = 1024 * 1024
+const ANSWER_BYTES_MAX = 256 * 1024
 /** Names have at most 20 records or so; more than this is not a name of mail. */
 export const RECORDS_PER_NAME_MAX = 100
 const WAIT_MAX_MS = 5 * SECOND_MS
@@ -160,16 +160,21 @@ export interface ListedRecord {
   lock?: string | null
 }
 
+/** A 4096-bit key takes 700 characters; changes are stored. */
+const DATA_LENGTH_MAX = 8_192
+
 /** The sets of one name. */
 export function setsOf(name: string, records: readonly ListedRecord[]): RecordSet[] {
   const tooMany =
     records.length >= RECORDS_PER_NAME_MAX ? `it has ${RECORDS_PER_NAME_MAX} records or more` : null
   return [...Map.groupBy(records, ({ type }) => type)].map(([type, list]) => {
-    const values = list.map(({ data }) => (isWritable(type) ? canonicalData(type, data) : data))
+    const values = list.map(({ data }) =>
+      !isWritable(type) ? data : data.length > DATA_LENGTH_MAX ? null : canonicalData(type, data),
+    )
     const locks = list.map(({ lock = null }) => lock).filter((lock) => lock !== null)
     return {
       ...{ name, type, ttlSeconds: list[0]?.ttlSeconds ?? null },
-      values: values.map((value, at) => value ?? list[at]?.data ?? ''),
+      values: values.map((value, at) => value ?? (list[at]?.data ?? '').slice(0, DATA_LENGTH_MAX)),
       handles: list.map(({ handle }) => handle),
       lock: locks[0] ?? tooMany ?? (values.includes(null) ? 'it holds a value that cannot be read' : null),
     }

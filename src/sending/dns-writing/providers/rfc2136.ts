@@ -12,6 +12,7 @@ import {
   decodeFrame,
   decodeReply,
   encodeQuery,
+  HEADER_BYTES,
   type Reply,
   rcodeOf,
 } from '../../../protocols/dns/packet.ts'
@@ -165,11 +166,8 @@ export function createUpdateServer(parts: UpdateServerParts): DnsProvider {
 /** A server that refuses to answer about a name has no zone for it. */
 function notHere(error: unknown): Buffer {
   if (!(error instanceof ProviderFault) || error.kind !== 'refused') throw error
-  return Buffer.alloc(HEADER_BYTES_OF_NOTHING)
+  return Buffer.alloc(HEADER_BYTES)
 }
-
-/** An empty message: no flags, no records. */
-const HEADER_BYTES_OF_NOTHING = 12
 
 /** The records of texts with their strings apart, in the order of the answer. */
 function textsIn(packet: Buffer): string[] {

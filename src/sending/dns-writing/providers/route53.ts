@@ -97,9 +97,18 @@ function actionXml(
 
 const nameIn = (block: string) => normalizeName(textOf(block, 'Name'))
 
-/** Elements of that name without attributes, which do not hold one another. */
-const blocksOf = (xml: string, tag: string): string[] =>
-  [...xml.matchAll(new RegExp(`<${tag}>([\\s\\S]*?)</${tag}>`, 'g'))].map((match) => match[1] as string)
+/** Contents of the elements of that name without attributes, which do not hold one another. In one pass: the text is a stranger's. */
+function blocksOf(xml: string, tag: string): string[] {
+  const [open, close] = [`<${tag}>`, `</${tag}>`]
+  const blocks: string[] = []
+  for (let at = xml.indexOf(open); at >= 0; ) {
+    const end = xml.indexOf(close, at)
+    if (end < 0) break
+    blocks.push(xml.slice(at + open.length, end))
+    at = xml.indexOf(open, end)
+  }
+  return blocks
+}
 
 const textOf = (xml: string, tag: string): string => unescapeXml(blocksOf(xml, tag)[0] ?? '').trim()
 
