@@ -43,6 +43,8 @@ const WORDS: Readonly<Record<string, string>> = {
   'list_uploads.format': "'json' | 'csv'",
   'list_uploads.state': "'running' | 'done'",
   'past_deliveries.state': 'DeliveryState',
+  'dns_providers.kind': "'rfc2136' | 'cloudflare' | 'route53' | 'desec' | 'hetzner'",
+  'dns_changes.state': "'writing' | 'done' | 'failed' | 'undone'",
   'relays.tls': "'starttls' | 'implicit' | 'none'",
   'relays.mechanism': "'auto' | 'plain' | 'login' | 'cram-md5' | 'xoauth2' | 'oauthbearer'",
   'placement_seeds.state': "'pending' | 'delivered' | 'missing'",

@@ -30,6 +30,7 @@ import { routesArea } from './receiving/routes/area.ts'
 import { snsArea } from './receiving/sns/area.ts'
 import { type CertificatesArea, certificatesArea } from './sending/certificates/area.ts'
 import { contentCheckArea } from './sending/content-check/area.ts'
+import { dnsWritingArea } from './sending/dns-writing/area.ts'
 import { type DomainsArea, domainsArea } from './sending/domains/area.ts'
 import { dynamicPoolsArea } from './sending/dynamic-pools/area.ts'
 import { ipsArea } from './sending/ips/area.ts'
@@ -101,6 +102,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
     }),
   )
   const { signingKeys } = domains
+  add(dnsWritingArea(core))
   const templates = add(templatesArea(core))
   const lists = add(listsArea(core))
   const { check: suppressions } = add(suppressionsArea(core))

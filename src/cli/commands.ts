@@ -41,6 +41,10 @@ export const COMMANDS: Record<string, Command> = {
     load: () =>
       import('./operate/domains.ts').then((of) => ({ usage: of.DOMAINS_USAGE, run: of.domainsCommand })),
   },
+  dns: {
+    summary: 'write the records of domains at their DNS providers, and take that back',
+    load: () => import('./operate/dns.ts').then((of) => ({ usage: of.DNS_USAGE, run: of.dnsCommand })),
+  },
   suppressions: {
     summary: 'list, add, remove, import and export suppressed addresses',
     load: () =>

@@ -22,6 +22,7 @@ import { AUTHORIZATION, startProcess } from '../support/service-process.ts'
 import { APPLICATIONS, type Application } from './applications.ts'
 import { runEgress } from './balancer/egress.ts'
 import { runBalancer } from './balancer/run.ts'
+import { runBind } from './bind/run.ts'
 import { LIBRARIES } from './official/libraries.ts'
 import { runLibrary } from './official/run.ts'
 import { fieldsOf, makeRoutes, post, SETTINGS, startDns } from './posting.ts'
@@ -33,7 +34,7 @@ import { runClients } from './sending/run.ts'
 const START_MAX_MS = 60_000
 const READ_MAX_MS = 10_000
 const USAGE = `usage: npm run interop -- ${['all', ...Object.keys(CLIENTS)].join('|')}
-  or: npm run interop -- haproxy|egress
+  or: npm run interop -- haproxy|egress|bind
   or: npm run interop -- helm [--record]
   or: npm run interop -- ${[...Object.keys(APPLICATIONS), ...Object.keys(LIBRARIES)].join('|')} [--record]`
 
@@ -159,6 +160,7 @@ function atHand(): string[] {
 const [name = '', flag] = process.argv.slice(2)
 if (name === 'haproxy') await runBalancer()
 else if (name === 'egress') await runEgress()
+else if (name === 'bind') await runBind()
 else if (name === 'all') await runClients(atHand())
 else if (Object.hasOwn(CLIENTS, name)) await runClients([name])
 else if (Object.hasOwn(LIBRARIES, name)) await runLibrary(name, flag === '--record')

@@ -106,6 +106,31 @@ const cases = ({ folder, domain, keyId, messageId }: Given): Record<string, Expe
       { args: ['show', 'none.example'], code: 1, json: null, err: /answered 404/ },
       { args: ['add'], code: 2, json: null, err: /^Name one of list, or add/ },
     ],
+    // What it does: dns-writing.test.ts.
+    dns: [
+      { args: [], json: '[]' },
+      { args: ['changes', 'own.example'], json: '[]' },
+      {
+        args: ['apply', 'own.example', '--dry-run'],
+        code: 1,
+        json: null,
+        err: /answered 400: There is no DNS/,
+      },
+      { args: ['undo', 'own.example'], code: 1, json: null, err: /^There is no change to take back/ },
+      {
+        args: ['set', 'main', '--kind', 'desec'],
+        code: 1,
+        json: null,
+        err: /answered 400: Missing mandatory/,
+      },
+      {
+        args: ['set', 'main', '--secret-file', at('nowhere')],
+        code: 1,
+        json: null,
+        err: /^Cannot read the secret/,
+      },
+      { args: ['apply'], code: 2, json: null, err: /^Name providers, or apply/ },
+    ],
     suppressions: [
       { args: ['add', 'bounces', 'x@example.org', '--domain', domain], json: ['address', 'message'] },
       { args: ['list', 'bounces', '--domain', domain], json: '[]' },

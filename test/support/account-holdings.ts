@@ -74,6 +74,9 @@ export async function plantHoldings(
   await post(`/v3/domains/${domain}/credentials`, { login: `login-${word}`, password: 'password-123' })
   await post('/v1/dkim/keys', { signing_domain: domain, selector: `selector-${word}`, bits: '1024' })
   await post('/v2/ip_whitelist', { address: '127.0.0.0/8' })
+  await call('PUT', `/sendwright/v1/dns-providers/dns-${word}`, {
+    json: { kind: 'desec', secret: word, api_url: 'http://127.0.74.99/' },
+  })
   const route = await post('/v3/routes', {
     expression: `match_recipient("orders-${word}@")`,
     action: 'store()',
@@ -161,6 +164,8 @@ export async function plantHoldings(
       alert: `alert-${word}`,
       limit: `limit-${word}`,
       relay: `relay-${word}`,
+      dns_provider: `dns-${word}`,
+      dns_change: word,
       setting: setting.id,
       export: exported,
       backup: word,

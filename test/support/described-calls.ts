@@ -72,6 +72,8 @@ function holdingOf(name: string, { path }: DescribedOperation): string {
   if (path.includes('/aggregates/') && name === 'type') return 'aggregate'
   if (path.includes('/rate-limits/') && name === 'name') return 'rate_limit'
   if (path.includes('/relays/') && name === 'name') return 'relay'
+  if (path.includes('/dns-providers/')) return 'dns_provider'
+  if (path.includes('/dns-changes/') && name === 'id') return 'dns_change'
   if (path.includes('/validate/preview/')) return 'preview'
   if (name !== 'id') return name
   if (path.includes('/alerts/settings/')) return 'setting'
@@ -103,7 +105,11 @@ const REFERENCES: Record<string, readonly string[]> = {
 }
 
 /** They make what their path names, whatever it is called in other accounts. */
-const NAMED_BY_CALLER: readonly string[] = ['createValidationJob', 'createValidationPreview']
+const NAMED_BY_CALLER: readonly string[] = [
+  'createValidationJob',
+  'createValidationPreview',
+  'putDnsProvider',
+]
 
 /** Whether the call names something that belongs to an account. */
 export const isReferring = ({ id, path }: DescribedOperation) =>

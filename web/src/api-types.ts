@@ -811,6 +811,32 @@ export interface DmarcSourceFigures {
   /** Messages that failed and were rejected */ reject: number
 }
 
+/** What was written for a domain, or would be */
+export interface DnsChange {
+  /** Identifier; null: nothing was written */ id: string | null
+  /** Domain */ domain: string
+  /** Name of the DNS provider */ provider: string
+  /** Identifier of the change that this one took back; null: it wrote the records */ undoes: string | null
+  /** planned: shown only; unchanged: there is nothing to write; writing: begun, and perhaps broken off; failed: some of it may have been written */ state: 'planned' | 'unchanged' | 'writing' | 'done' | 'failed' | 'undone'
+  /** Names exactly these changes */ digest: string
+  /** By record */ entries: ({ purpose: 'dkim' | 'spf' | 'tracking' | 'mx' | 'return-path-spf' | 'return-path-mx' | 'mta-sts' | 'mta-sts-host' | 'dmarc' | 'tls-rpt'; name: string; type: 'A' | 'AAAA' | 'CNAME' | 'MX' | 'TXT'; action: 'add' | 'change' | 'remove' | 'unchanged' | 'left'; add: string[]; remove: string[]; reason: string; written: boolean | null })[]
+  /** Why it failed; null: it did not */ error: string | null
+  /** When it was begun; null: nothing was written */ created_at: string | null
+}
+
+/** Where records of domains can be written; without its secret */
+export interface DnsProvider {
+  /** Name */ name: string
+  /** What takes the records; rfc2136: a name server with dynamic updates */ kind: 'rfc2136' | 'cloudflare' | 'route53' | 'desec' | 'hetzner'
+  /** Of rfc2136: the name server, host or host:port */ server: string | null
+  /** Of rfc2136: name of the TSIG key */ key_name: string | null
+  /** Of rfc2136: algorithm of the TSIG key */ algorithm: 'hmac-sha256' | 'hmac-sha512' | null
+  /** Of route53: id of the access key */ access_key_id: string | null
+  /** Another address of the interface, https */ api_url: string | null
+  /** When it was made */ created_at: string
+  /** When it was changed last */ updated_at: string
+}
+
 /** A DNS record to publish, and what DNS had at the last check */
 export interface DnsRecord {
   /** Name; not of MX, whose name is the domain */ name?: string
@@ -2744,6 +2770,7 @@ export interface Answers {
   'DELETE /sendwright/v1/accounts/{}/rate-limits/{}': AccountRateLimit
   'DELETE /sendwright/v1/accounts/{}/standing/policy': AccountStandingPolicy
   'DELETE /sendwright/v1/content-holds/{}': { messages: number }
+  'DELETE /sendwright/v1/dns-providers/{}': { message: string }
   'DELETE /sendwright/v1/inbox': { message: string }
   'DELETE /sendwright/v1/inbox/{}': { message: string }
   'DELETE /sendwright/v1/ips/{}/blocks/{}': { message: string }
@@ -2832,7 +2859,10 @@ export interface Answers {
   'GET /sendwright/v1/content-holds': { items: ContentHold[] }
   'GET /sendwright/v1/deliveries/{}/transcript': { items: Transcript[] }
   'GET /sendwright/v1/delivery-reasons': DeliveryReasons
+  'GET /sendwright/v1/dns-providers': { items: DnsProvider[] }
+  'GET /sendwright/v1/dns-providers/{}': DnsProvider
   'GET /sendwright/v1/domains/{}/dns': DomainDns
+  'GET /sendwright/v1/domains/{}/dns-changes': { items: DnsChange[] }
   'GET /sendwright/v1/domains/{}/key-rotation': KeyRotation
   'GET /sendwright/v1/domains/{}/mta-sts': HostedPolicy
   'GET /sendwright/v1/domains/{}/reports': DomainReportPage
@@ -3034,6 +3064,8 @@ export interface Answers {
   'POST /sendwright/v1/backups': Backup
   'POST /sendwright/v1/content-holds/{}/release': { messages: number }
   'POST /sendwright/v1/domains/{}/disable': { name: string; is_disabled: boolean }
+  'POST /sendwright/v1/domains/{}/dns-changes': DnsChange
+  'POST /sendwright/v1/domains/{}/dns-changes/{}/undo': DnsChange
   'POST /sendwright/v1/domains/{}/enable': { name: string; is_disabled: boolean }
   'POST /sendwright/v1/domains/{}/messages/check': MessageChecks
   'POST /sendwright/v1/invitations/accept': { message: string }
@@ -3134,6 +3166,7 @@ export interface Answers {
   'PUT /sendwright/v1/accounts/{}/rate-limits/{}': AccountRateLimit
   'PUT /sendwright/v1/accounts/{}/shared-ips': { account_id: string; allowed: boolean }
   'PUT /sendwright/v1/accounts/{}/standing/policy': AccountStandingPolicy
+  'PUT /sendwright/v1/dns-providers/{}': DnsProvider
   'PUT /sendwright/v1/domains/{}/suppression-policy': SuppressionPolicy
   'PUT /sendwright/v1/inbox/faults': InboxFault[]
   'PUT /sendwright/v1/ips/{}': InstalledIpAddress

@@ -16,6 +16,8 @@ export type FailPoint =
   | 'settle-after-commit'
   | 'start-after-reclaim'
   | 'token-before-commit'
+  | 'dns-before-write'
+  | 'dns-after-write'
 
 let armed: { name: string; left: number } | null = null
 

@@ -1173,6 +1173,34 @@ function channelCalls(receiver: string): Planned[] {
   ]
 }
 
+function dnsCalls(receiver: string): Planned[] {
+  const given = { kind: 'desec', api_url: `http://${receiver}/` }
+  const changes = `/sendwright/v1/domains/${NAME}/dns-changes`
+  const provider = (verb: string, more: object = {}) => ({
+    ...{ action: `dns-provider.${verb}`, subject: 'dns', ...more },
+  })
+  return [
+    plan('putDnsProvider', 'PUT /sendwright/v1/dns-providers/dns', provider('put', { given }), {
+      json: { ...given, secret: PLANTED },
+    }),
+    plan(
+      'createDnsChange',
+      `POST ${changes}`,
+      { action: 'dns-change.create', subject: NAME, given: { provider: 'none', dry_run: true }, status: 404 },
+      { json: { provider: 'none', dry_run: true } },
+    ),
+    plan(
+      'undoDnsChange',
+      `POST ${changes}/none/undo`,
+      {
+        ...{ action: 'dns-change.undo', subject: `${NAME}/none`, status: 404 },
+      },
+      { json: {} },
+    ),
+    plan('deleteDnsProvider', 'DELETE /sendwright/v1/dns-providers/dns', provider('delete')),
+  ]
+}
+
 function relayCalls(): Planned[] {
   const path = '/sendwright/v1/relays'
   const given = { host: '127.0.0.1', port: 1, tls: 'none' }
@@ -1289,6 +1317,7 @@ eachDatabase((database) => {
       ...ipCalls(),
       ...webhookCalls(`${receiver.host}:${receiver.port}`),
       ...alertCalls(`${receiver.host}:${receiver.port}`),
+      ...dnsCalls(`${receiver.host}:${receiver.port}`),
       ...relayCalls(),
       ...reputationCalls(`${receiver.host}:${receiver.port}`),
       ...templateCalls('domain'),

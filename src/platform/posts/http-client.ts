@@ -29,7 +29,7 @@ import { type Chunk, chunkSize, type LazyChunk } from '../../protocols/message/m
 export interface HttpRequest {
   url: string
   /** Default POST. */
-  method?: 'GET' | 'POST'
+  method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   headers?: Readonly<Record<string, string>>
   /** A lazy one is read while it is sent, and again if a kept-alive connection turns out to be closed. */
   body?: Chunk

@@ -160,6 +160,15 @@ export interface DmarcReportRow {
 export interface DmarcResultRow {
   day: string; domain: string; row_hash: string; row_json: string; messages: number
 }
+export interface DnsChangeRow {
+  id: string; account_id: string; domain_id: string; provider: string; undoes: string | null
+  state: 'writing' | 'done' | 'failed' | 'undone'; changes_json: string; error: string | null
+  created_at: number; updated_at: number
+}
+export interface DnsProviderRow {
+  account_id: string; name: string; kind: 'rfc2136' | 'cloudflare' | 'route53' | 'desec' | 'hetzner'
+  settings_json: string; secret_sealed: Uint8Array; created_at: number; updated_at: number
+}
 export interface DomainDeletionRow {
   domain_id: string; name: string; domain_json: string; due_at: number; attempts: number; account_id: string
 }
@@ -630,12 +639,12 @@ export interface Schema {
   counted_visits: CountedVisitRow; credentials: CredentialRow; deliveries: DeliveryRow
   delivery_overrides: DeliveryOverrideRow; delivery_reports: DeliveryReportRow
   disabled_queues: DisabledQueueRow; dkim_keys: DkimKeyRow; dmarc_policies: DmarcPolicyRow
-  dmarc_reports: DmarcReportRow; dmarc_results: DmarcResultRow; domain_deletions: DomainDeletionRow
-  domain_dns: DomainDnsRow; domain_ips: DomainIpRow; domain_report_totals: DomainReportTotalRow
-  domain_reports: DomainReportRow; domain_webhooks: DomainWebhookRow; domains: DomainRow
-  dynamic_pool_domains: DynamicPoolDomainRow; dynamic_pool_history: DynamicPoolHistoryRow
-  dynamic_pool_members: DynamicPoolMemberRow; dynamic_pool_tasks: DynamicPoolTaskRow
-  dynamic_pools: DynamicPoolRow; event_followers: EventFollowerRow
+  dmarc_reports: DmarcReportRow; dmarc_results: DmarcResultRow; dns_changes: DnsChangeRow
+  dns_providers: DnsProviderRow; domain_deletions: DomainDeletionRow; domain_dns: DomainDnsRow
+  domain_ips: DomainIpRow; domain_report_totals: DomainReportTotalRow; domain_reports: DomainReportRow
+  domain_webhooks: DomainWebhookRow; domains: DomainRow; dynamic_pool_domains: DynamicPoolDomainRow
+  dynamic_pool_history: DynamicPoolHistoryRow; dynamic_pool_members: DynamicPoolMemberRow
+  dynamic_pool_tasks: DynamicPoolTaskRow; dynamic_pools: DynamicPoolRow; event_followers: EventFollowerRow
   event_index: WithDefaults<EventIndexRow, 'seq' | 'segment'>; event_index_place: EventIndexPlaceRow
   event_keys: WithDefaults<EventKeyRow, 'seq'>; event_segments: WithDefaults<EventSegmentRow, 'segment'>
   event_tag_keys: EventTagKeyRow; event_tags: EventTagRow; events: WithDefaults<EventRow, 'seq' | 'tx'>

@@ -83,7 +83,9 @@ export class DnsSyntaxError extends Error {
 export const UDP_PAYLOAD_BYTES = 1232
 /** More than a busy zone's MX set with all addresses. Bounds the work for 64 KiB of pointers to pointers: 40 ms. */
 const RECORDS_MAX = 1000
-const HEADER_BYTES = 12
+export const HEADER_BYTES = 12
+/** Of the third byte of the header. */
+const OPCODE_BITS = 0x78
 
 /** EDNS0, without DO: the AD bit of an answer is set all the same (RFC 6840 §5.7). */
 export const OPT_RECORD: Answer = {
@@ -113,11 +115,12 @@ export function encodeQuery({ id, name, type, edns }: Query): Buffer {
  */
 export function isReplyTo(query: Buffer, packet: Buffer): boolean {
   if (packet.length < HEADER_BYTES || packet.readUInt16BE(0) !== query.readUInt16BE(0)) return false
-  const isResponse = ((packet[2] as number) & 0xf8) === 0x80 // QR set, opcode 0
+  const opcode = (query[2] as number) & OPCODE_BITS
+  const isResponse = ((packet[2] as number) & (0x80 | OPCODE_BITS)) === (0x80 | opcode)
   if (!isResponse) return false
   const questions = packet.readUInt16BE(4)
-  // Servers that could not read the query, or refused it, may omit the question.
-  if (questions === 0) return ![0, 3].includes(rcodeOf(packet))
+  // Servers that could not read the query, or refused it, may omit the question; of an update they always may (RFC 2136 §3.8).
+  if (questions === 0) return opcode !== 0 || ![0, 3].includes(rcodeOf(packet))
   const end = skipName(query, HEADER_BYTES) + 4
   return (
     questions === 1 && sameQuestion(query.subarray(HEADER_BYTES, end), packet.subarray(HEADER_BYTES, end))
@@ -148,15 +151,7 @@ export function rcodeOf(packet: Buffer): number {
  * @throws DnsSyntaxError when the bytes are not a valid DNS message
  */
 export function decodeReply(packet: Buffer): Reply {
-  const end = walkFrame(packet)
-  let decoded: DecodedPacket
-  try {
-    decoded = decode(packet)
-  } catch (cause) {
-    throw new DnsSyntaxError('the reply does not decode', { cause })
-  }
-  // The library takes some lengths from the type instead of the record: both must agree.
-  if (decode.bytes !== end) throw new DnsSyntaxError('a record is longer or shorter than it says')
+  const decoded = decodeFrame(packet)
   const opt = decoded.additionals?.find((record) => record.type === 'OPT')
   return {
     rcode: rcodeOf(packet) | (opt?.type === 'OPT' ? opt.extendedRcode << 4 : 0),
@@ -168,22 +163,47 @@ export function decodeReply(packet: Buffer): Reply {
   }
 }
 
-/** Walks over all records without decoding them and returns the offset after the last one. */
-function walkFrame(packet: Buffer): number {
+/** As the library decodes it. @throws DnsSyntaxError */
+export function decodeFrame(packet: Buffer): DecodedPacket {
+  const end = recordFrames(packet).at(-1)?.end ?? HEADER_BYTES
+  let decoded: DecodedPacket
+  try {
+    decoded = decode(packet)
+  } catch (cause) {
+    throw new DnsSyntaxError('the reply does not decode', { cause })
+  }
+  // The library takes some lengths from the type instead of the record: both must agree.
+  if (decode.bytes !== end) throw new DnsSyntaxError('a record is longer or shorter than it says')
+  return decoded
+}
+
+/** Offsets of a question or a record. */
+interface Frame {
+  start: number
+  /** After the name. */
+  nameEnd: number
+  end: number
+}
+
+/** The question, if there is one, and all records, without decoding them. @throws DnsSyntaxError */
+export function recordFrames(packet: Buffer): Frame[] {
   if (packet.length < HEADER_BYTES) throw new DnsSyntaxError('the reply is shorter than a header')
   const questions = packet.readUInt16BE(4)
   const records = packet.readUInt16BE(6) + packet.readUInt16BE(8) + packet.readUInt16BE(10)
   if (questions > 1) throw new DnsSyntaxError('the reply has more than one question')
   if (records > RECORDS_MAX) throw new DnsSyntaxError(`the reply claims ${records} records`)
-  let offset = HEADER_BYTES
-  if (questions === 1) offset = skipName(packet, offset) + 4
-  for (let i = 0; i < records; i++) {
-    offset = skipName(packet, offset)
-    if (offset + 10 > packet.length) throw new DnsSyntaxError('the reply ends within a record')
-    offset += 10 + packet.readUInt16BE(offset + 8)
+  const frames: Frame[] = []
+  let start = HEADER_BYTES
+  for (let i = 0; i < questions + records; i++) {
+    const nameEnd = skipName(packet, start)
+    if (nameEnd + (i < questions ? 4 : 10) > packet.length)
+      throw new DnsSyntaxError('the reply ends within a record')
+    const end = nameEnd + (i < questions ? 4 : 10 + packet.readUInt16BE(nameEnd + 8))
+    frames.push({ start, nameEnd, end })
+    start = end
   }
-  if (offset > packet.length) throw new DnsSyntaxError('the reply ends within a record')
-  return offset
+  if (start > packet.length) throw new DnsSyntaxError('the reply ends within a record')
+  return frames
 }
 
 /** The offset after a name; a compression pointer ends it and is not followed. RFC 1035 §4.1.4. */

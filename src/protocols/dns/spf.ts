@@ -234,6 +234,22 @@ async function query<T extends 'A' | 'MX' | 'TXT'>(
   return null
 }
 
+/** Whether a record has the mechanism `include:<host>`, and mail that it matches passes. */
+export function includesHost(record: string, host: string): boolean {
+  const name = normalizeName(host)
+  return parseSpf(record).some(
+    (term) =>
+      term.name === 'include' && ['', '+'].includes(term.qualifier) && normalizeName(term.value) === name,
+  )
+}
+
+/** The record with `include:<host>` before its end, and otherwise as it is. */
+export function withInclude(record: string, host: string): string {
+  const [version = '', ...terms] = record.trim().split(/ +/)
+  const end = terms.findIndex((term) => /^(?:[+?~-]?all$|redirect=)/i.test(term))
+  return [version, ...terms.toSpliced(end < 0 ? terms.length : end, 0, `include:${host}`)].join(' ')
+}
+
 /** Merges several records into one with `include:<host>`: every mechanism once, then the mildest `all`. */
 export function mergeSpf(records: readonly string[], includeHost: string): string {
   const terms = records.flatMap((record) => record.trim().split(/ +/).slice(1))

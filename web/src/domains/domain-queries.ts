@@ -1,6 +1,16 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 import { valueOrThrow } from '../queries.ts'
-import { listDomainKeys, listDomainPage, readDomain, readDomainDns, readZone } from './domains-api.ts'
+import {
+  applyDns,
+  listDnsChanges,
+  listDnsProviders,
+  listDomainKeys,
+  listDomainPage,
+  readDomain,
+  readDomainDns,
+  readZone,
+  undoDns,
+} from './domains-api.ts'
 
 /** Prefix of every query about domains, also of `domainsQuery`, so that one call invalidates them all after a change. */
 export const DOMAINS_KEY = 'domains'
@@ -46,4 +56,33 @@ export const domainKeysQuery = (authority: string, isWaiting: boolean) =>
     queryKey: [DOMAINS_KEY, 'keys', authority],
     queryFn: async ({ signal }) => valueOrThrow(await listDomainKeys(authority, signal)).items,
     refetchInterval: isWaiting && WAITING_REFRESH_MS,
+  })
+
+/** Prefix of queries about what is written at DNS providers. */
+export const CHANGES_KEY = 'dns-changes'
+
+export const dnsProvidersQuery = queryOptions({
+  queryKey: [CHANGES_KEY, 'providers'],
+  queryFn: async ({ signal }) => valueOrThrow(await listDnsProviders(signal)).items,
+})
+
+export const dnsChangesQuery = (name: string) =>
+  queryOptions({
+    queryKey: [CHANGES_KEY, 'done', name],
+    queryFn: async ({ signal }) => valueOrThrow(await listDnsChanges(name, signal)).items,
+  })
+
+/** What would be written, or taken back; asked for each time that it is shown. */
+export const dnsPlanQuery = (name: string, undoes: string | null) =>
+  queryOptions({
+    queryKey: ['dns-plan', name, undoes],
+    queryFn: async () =>
+      valueOrThrow(
+        await (undoes === null
+          ? applyDns(name, { dry_run: true })
+          : undoDns(name, undoes, { dry_run: true })),
+      ),
+    gcTime: 0,
+    staleTime: Number.POSITIVE_INFINITY,
+    retry: false,
   })

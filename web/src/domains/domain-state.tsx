@@ -7,6 +7,7 @@ import { RefusedRequest, systemQuery, valueOrThrow } from '../queries.ts'
 import { downloadLink } from '../shared/download.ts'
 import { Time } from '../shared/time.tsx'
 import { useSecondsLeft } from '../use-seconds-left.ts'
+import { DnsWriting } from './dns-writing.tsx'
 import { DOMAINS_KEY, zoneQuery } from './domain-queries.ts'
 import { type DomainDetails, type DomainDns, verifyDomain, zonePath } from './domains-api.ts'
 import { lastCheckedMs, stillNeeded } from './records.ts'
@@ -21,6 +22,7 @@ export function DomainState({ domain, dns }: { domain: DomainDetails; dns: Domai
       <StateWords domain={domain} dns={dns} />
       <Group mt="md" gap="sm">
         <CheckNow name={name} />
+        <DnsWriting name={name} />
         <CopyWordsButton text={zone.data} words={TEXT.copyZone} />
         <Button
           component="a"

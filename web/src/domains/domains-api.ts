@@ -9,6 +9,8 @@ export type DomainDetails = Api.Domain & Required<Pick<Api.Domain, 'dkim_host' |
 
 export type DomainList = Api.Answers['GET /v4/domains']
 
+export type DnsChange = Api.DnsChange
+
 export type RecordPurpose = RecordToPublish['purpose']
 
 type Published = Api.ExplainedRecord['record']
@@ -60,3 +62,17 @@ export const readZone = (name: string, signal?: AbortSignal) => getText(zonePath
 
 export const listDomainKeys = (authority: string, signal?: AbortSignal) =>
   getJson(`/v4/domains/${segment(authority)}/keys`, signal)
+
+export const listDnsProviders = (signal?: AbortSignal) => getJson('/sendwright/v1/dns-providers', signal)
+
+export const listDnsChanges = (name: string, signal?: AbortSignal) =>
+  getJson(`${ownPath(name)}/dns-changes`, signal)
+
+/** The service asks the provider for a minute at most. */
+const WRITING_MAX_MS = 90_000
+
+export const applyDns = (name: string, body: { dry_run?: boolean; digest?: string }) =>
+  sendJson('POST', `${ownPath(name)}/dns-changes`, body, WRITING_MAX_MS)
+
+export const undoDns = (name: string, id: string, body: { dry_run?: boolean }) =>
+  sendJson('POST', `${ownPath(name)}/dns-changes/${segment(id)}/undo`, body, WRITING_MAX_MS)

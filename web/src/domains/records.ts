@@ -1,5 +1,5 @@
 /** Describes the state of a domain's records in words. Pure. */
-import type { DomainDns, ExplainedRecord, RecordPurpose, RecordToPublish } from './domains-api.ts'
+import type { DnsChange, DomainDns, ExplainedRecord, RecordPurpose, RecordToPublish } from './domains-api.ts'
 
 /**
  * `missing`: no such record was found; `wrong`: another value was found; `elsewhere`: mail goes to other
@@ -121,7 +121,10 @@ export function advice(look: Pick<ExplainedRecord, 'asked' | 'server' | 'sentenc
 }
 
 /** Title of a card: "DKIM key k1", "MX", ... */
-export function recordTitle({ purpose, name }: RecordToPublish): string {
+export function recordTitle({
+  purpose,
+  name,
+}: Pick<DnsChange['entries'][number], 'purpose' | 'name'>): string {
   switch (purpose) {
     case 'dkim':
       return `DKIM key ${name.split('._domainkey.', 1)[0]}`
@@ -141,5 +144,7 @@ export function recordTitle({ purpose, name }: RecordToPublish): string {
       return 'Id of the MTA-STS policy'
     case 'dmarc':
       return 'DMARC policy'
+    case 'tls-rpt':
+      return 'Address for TLS reports'
   }
 }

@@ -1,4 +1,5 @@
 /** Texts of the pages of domains. */
+import type { DnsChange } from './domains-api.ts'
 import type { RecordState } from './records.ts'
 
 export const LIST_TEXT = {
@@ -97,6 +98,34 @@ export const DOMAIN_TEXT = {
   serviceWhy:
     'The records below refer to host names of this service. Its operator publishes those, once for all domains.',
   valueFor: (name: string) => `the value for ${name}`,
+} as const
+
+export const WRITING_TEXT = {
+  write: 'Write at the DNS provider',
+  undo: 'Take the last change back',
+  title: (name: string) => `Write the records of ${name}`,
+  undoTitle: 'Take the last change back',
+  loading: 'Asking the DNS provider',
+  list: 'Records',
+  apply: 'Write these',
+  undoNow: 'Take it back',
+  cancel: 'Cancel',
+  close: 'Close',
+  left: (reason: string) => `left: ${reason}`,
+  notWritten: 'not written',
+  actions: {
+    ...{ add: 'is added', change: 'is changed', remove: 'is removed' },
+    ...{ unchanged: 'is there already', left: 'is left' },
+  },
+  states: ({ state, provider }: DnsChange) =>
+    ({
+      planned: `This is what would be written at ${provider}. Nothing else in the zone is touched.`,
+      unchanged: `There is nothing to write at ${provider}.`,
+      writing: `It is being written at ${provider}.`,
+      done: `Written at ${provider}. The records were looked up; DNS may take a while to show them.`,
+      failed: `Not all was written at ${provider}.`,
+      undone: 'It was taken back.',
+    })[state],
 } as const
 
 export const NAV_TEXT = {

@@ -164,12 +164,21 @@ async function textOf(response: IncomingMessage): Promise<string> {
 const uriPart = (text: string) =>
   encodeURIComponent(text).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
 
-/** The headers of a signed request without a query. */
+/** The headers of a signed request (Signature Version 4). */
 export function sign(
-  { region, accessKeyId, secretAccessKey, sessionToken }: S3Options,
+  {
+    region,
+    accessKeyId,
+    secretAccessKey,
+    sessionToken,
+  }: Pick<S3Options, 'region' | 'accessKeyId' | 'secretAccessKey' | 'sessionToken'>,
   call: {
     method: string
     path: string
+    /** Sorted and encoded, without `?`; default none. */
+    query?: string
+    /** Default `s3`. */
+    service?: string
     host: string
     bodyHash: string
     at: Date
@@ -188,11 +197,14 @@ export function sign(
   }
   const names = Object.keys(headers).sort()
   const lines = names.map((name) => `${name}:${headers[name]}\n`).join('')
-  const canonical = [call.method, call.path, '', lines, names.join(';'), call.bodyHash].join('\n')
-  const scope = `${day}/${region}/s3/aws4_request`
+  const canonical = [call.method, call.path, call.query ?? '', lines, names.join(';'), call.bodyHash].join(
+    '\n',
+  )
+  const { service = 's3' } = call
+  const scope = `${day}/${region}/${service}/aws4_request`
   const digest = createHash('sha256').update(canonical).digest('hex')
   const mac = (key: string | Buffer, text: string) => createHmac('sha256', key).update(text).digest()
-  const key = [day, region, 's3', 'aws4_request'].reduce<string | Buffer>(mac, `AWS4${secretAccessKey}`)
+  const key = [day, region, service, 'aws4_request'].reduce<string | Buffer>(mac, `AWS4${secretAccessKey}`)
   const signature = mac(key, ['AWS4-HMAC-SHA256', time, scope, digest].join('\n')).toString('hex')
   headers['authorization'] =
     `AWS4-HMAC-SHA256 Credential=${accessKeyId}/${scope}, SignedHeaders=${names.join(';')}, Signature=${signature}`

@@ -1,5 +1,6 @@
 /** The records of a domain as zone-file text (RFC 1035 §5), to be pasted or imported at a DNS provider. Pure. */
 
+import { quotedText } from '../../../protocols/dns/presentation.ts'
 import { DMARC_REPORTS_LOCAL, tlsReportAdvice } from '../names/report-addresses.ts'
 import type { RecordState } from '../view.ts'
 import type { DnsTargets } from './dns-records.ts'
@@ -7,8 +8,6 @@ import { valueToPublish } from './dns-records.ts'
 import { DMARC_ADVICE } from './lookups.ts'
 
 const TTL_SECONDS = 3600
-/** Longest character string in a TXT record, RFC 1035 §3.3. */
-const STRING_BYTES_MAX = 255
 
 const HEADINGS: Record<string, string> = {
   dkim: 'DKIM: public keys for the signatures',
@@ -51,22 +50,7 @@ export function zoneText(
 
 function zoneLine(name: string, type: string, value: string, priority?: number): string {
   const head = `${name}.\t${TTL_SECONDS}\tIN\t${type}\t`
-  if (type === 'TXT') return head + quotedStrings(value)
+  if (type === 'TXT') return head + quotedText(value)
   if (type === 'MX') return `${head}${priority ?? 0} ${value}.`
   return type === 'CNAME' ? `${head}${value}.` : head + value
-}
-
-/** `"first 255 bytes" "the rest"`: quotes and backslashes escaped, anything except printable ASCII as \DDD. */
-function quotedStrings(text: string): string {
-  const bytes = Buffer.from(text)
-  const strings: string[] = []
-  for (let at = 0; at < bytes.length; at += STRING_BYTES_MAX)
-    strings.push(`"${[...bytes.subarray(at, at + STRING_BYTES_MAX)].map(escapedByte).join('')}"`)
-  return strings.length > 0 ? strings.join(' ') : '""'
-}
-
-function escapedByte(byte: number): string {
-  const character = String.fromCharCode(byte)
-  if (character === '"' || character === '\\') return `\\${character}`
-  return byte >= 0x20 && byte <= 0x7e ? character : `\\${String(byte).padStart(3, '0')}`
 }

@@ -118,6 +118,8 @@ export const TABLE_KINDS = {
     dynamic_pool_history: 'age',
     dynamic_pool_members: 'owned',
     dynamic_pool_tasks: 'work',
+    dns_changes: 'owned',
+    dns_providers: 'owned',
     dynamic_pools: 'owned',
     forwarded_copies: 'age',
     greylist: 'age',
