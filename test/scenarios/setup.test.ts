@@ -311,6 +311,7 @@ test('on a terminal: port 25 is tried first, and the login of a relay before it 
     ...rest.slice(1),
   ])
   assert.equal(shown.includes(PASSWORD), false)
+  assert.match(shown, /Forward port 25 to 2525: bounces/)
   const written = /^SENDWRIGHT_DELIVERY=(.*)$/m.exec(readFileSync(file, 'utf8'))?.[1]
   const { username, password, port } = new URL((written ?? '').replace(/^["']|["']$/g, ''))
   assert.deepEqual([username, password, port].map(decodeURIComponent), [

@@ -136,6 +136,10 @@ export class CannotListen extends Error {
   /** @param settings those that choose the address and the port, without their prefix */
   constructor(protocol: string, settings: readonly [host: string, port: string], cause: Error) {
     const names = settings.map((name) => `SENDWRIGHT_${name}`).join(' and ')
-    super(`Cannot listen for ${protocol}, as ${names} say: ${cause.message}`, { cause })
+    const advice =
+      (cause as NodeJS.ErrnoException).code === 'EACCES'
+        ? `. Ports below 1024 are for root: set SENDWRIGHT_${settings[1]} to another, and forward the port to it`
+        : ''
+    super(`Cannot listen for ${protocol}, as ${names} say: ${cause.message}${advice}`, { cause })
   }
 }

@@ -4,7 +4,7 @@ import { CommandError } from '../usage.ts'
 import { gatherAnswers, readFlags, type Surroundings } from './answers.ts'
 
 const parts: Surroundings = {
-  portIsFree: async () => true,
+  portState: async () => 'free',
   outgoingPort: async () => ({ state: 'ok', sentence: 'open' }),
   relayFault: async () => null,
 }
@@ -54,11 +54,12 @@ test('without a terminal the present settings are the answers, secrets included'
   })
 })
 
-test('SMTP gets port 25 where it is free, else the default', async () => {
+test('SMTP gets port 25 where this user may open it, else the default', async () => {
   const flags = readFlags([...HOST, '--delivery', 'direct'])
   assert.equal((await gatherAnswers(flags, {}, parts)).answers.smtpPort, 25)
-  assert.equal(
-    (await gatherAnswers(flags, {}, { ...parts, portIsFree: async () => false })).answers.smtpPort,
-    2525,
-  )
+  for (const state of ['taken', 'forbidden'] as const)
+    assert.equal(
+      (await gatherAnswers(flags, {}, { ...parts, portState: async () => state })).answers.smtpPort,
+      2525,
+    )
 })

@@ -104,9 +104,12 @@ async function checkedAccounts(flags: Flags): Promise<string | null> {
 
 type Values = Readonly<Record<string, string | undefined>>
 
+/** `forbidden`: this user may not open it, so neither may a service that this user starts. */
+export type PortState = 'free' | 'taken' | 'forbidden'
+
 /** What the questions look at, for advice and defaults. */
 export interface Surroundings {
-  portIsFree(port: number): Promise<boolean>
+  portState(port: number): Promise<PortState>
   /** Whether other mail servers can be reached, as a sentence. */
   outgoingPort(): Promise<{ state: 'ok' | 'warning' | 'failed'; sentence: string }>
   /** Logs in to a relay. Null: that worked; else why not. */
@@ -136,7 +139,7 @@ async function settingsAnswers(
   terminal: Terminal | null,
   surroundings: Surroundings,
 ): Promise<Answers> {
-  const { portIsFree } = surroundings
+  const { portState } = surroundings
   const asked = asking(terminal)
   terminal?.say('Enter keeps what stands in brackets.\n')
   const host = await asked('Public host name', flags.host, presentHost(present) ?? '', '--host', checkHost)
@@ -149,7 +152,7 @@ async function settingsAnswers(
     '--https',
     (word) => mustBeOneOf(word, HTTPS_WAYS),
   )) as HttpsWay
-  if (https === 'acme' && presentWay(present) !== 'acme') await warnOfPorts(terminal, portIsFree)
+  if (https === 'acme' && presentWay(present) !== 'acme') await warnOfPorts(terminal, portState)
   const acmeEmail =
     https === 'acme'
       ? (await asked(
@@ -170,7 +173,7 @@ async function settingsAnswers(
         )
       : ''
   const delivery = await deliveryAnswer(flags, present, terminal, surroundings)
-  const smtpPort = await smtpPortAnswer(flags, present, delivery, asked, portIsFree)
+  const smtpPort = await smtpPortAnswer(flags, present, delivery, asked, portState)
   const storage = await storageAnswers(flags, present, terminal, asked)
   return { host: host.toLowerCase(), https, acmeEmail, tls, trustedProxies, delivery, smtpPort, ...storage }
 }
@@ -210,15 +213,17 @@ function mustBeOneOf(word: string, words: readonly string[]): void {
   if (!words.includes(word)) throw new Error(`One of ${words.join(', ')}, please.`)
 }
 
-/** Where they are taken the service would not start. */
-async function warnOfPorts(
-  terminal: Terminal | null,
-  portIsFree: (port: number) => Promise<boolean>,
-): Promise<void> {
-  const taken: number[] = []
-  for (const port of [80, 443]) if (!(await portIsFree(port))) taken.push(port)
-  if (taken.length > 0)
-    terminal?.say(`  Port ${taken.join(' and ')}: another program listens there. Stop it, or choose "proxy".`)
+const PORT_ADVICE: Readonly<Record<Exclude<PortState, 'free'>, string>> = {
+  taken: 'another program listens there. Stop it, or choose "proxy".',
+  forbidden: 'this user may not open it. Choose "proxy", or install the Debian package.',
+}
+
+/** Where they are taken or forbidden the service would not start. */
+async function warnOfPorts(terminal: Terminal | null, portState: Surroundings['portState']): Promise<void> {
+  for (const port of [80, 443]) {
+    const state = await portState(port)
+    if (state !== 'free') terminal?.say(`  Port ${port}: ${PORT_ADVICE[state]}`)
+  }
 }
 
 async function tlsFiles(flags: Flags, present: Values, asked: Asked): Promise<Answers['tls']> {
@@ -288,11 +293,11 @@ async function smtpPortAnswer(
   present: Values,
   delivery: string,
   asked: Asked,
-  portIsFree: (port: number) => Promise<boolean>,
+  portState: Surroundings['portState'],
 ): Promise<number> {
   const now = present['SENDWRIGHT_SMTP_PORT']
   if (delivery === 'capture' && flags['smtp-port'] === undefined) return Number(now ?? 2525)
-  const fallback = now ?? ((await portIsFree(25)) ? '25' : '2525')
+  const fallback = now ?? ((await portState(25)) === 'free' ? '25' : '2525')
   const port = await asked(
     'Port for SMTP; bounces need 25, or a forward from it',
     flags['smtp-port'],

@@ -22,7 +22,7 @@ import { loadRules } from '../../receiving/bounces/rules.ts'
 import { type CheckResult, outgoingPortIn, PROBE_DOMAINS } from '../../tools/system/checks.ts'
 import { checkHere, checksText } from '../doctor.ts'
 import { Refused, type ServiceClient } from '../local/client.ts'
-import { type GivenAnswers, gatherAnswers, readFlags, SETUP_USAGE } from './answers.ts'
+import { type GivenAnswers, gatherAnswers, type PortState, readFlags, SETUP_USAGE } from './answers.ts'
 import { changedNames, changedText, readEnvFile, valuesIn, writeEnvFile } from './env-file.ts'
 import { settingsFor } from './plan.ts'
 import { domainRecords, knownAddresses, ownRecords, type PrintedRecord, recordsText } from './records.ts'
@@ -57,6 +57,8 @@ interface Made {
 
 /** The file of settings where nothing names another. */
 const DEFAULT_FILE = 'sendwright.env'
+/** Where other servers bring mail, RFC 5321 §4.5.4.2. */
+const SMTP_PORT = 25
 
 export async function setupCommand(args: string[]): Promise<void> {
   const flags = readFlags(args)
@@ -66,7 +68,7 @@ export async function setupCommand(args: string[]): Promise<void> {
   const before = readEnvFile(file)
   const present = environment(valuesIn(before))
   const given = await gatherAnswers(flags, present, {
-    portIsFree,
+    portState,
     outgoingPort: () => outgoingPort(present),
     relayFault(delivery) {
       const { delivery: relay, hostname } = networkSettings(present, { SENDWRIGHT_DELIVERY: delivery })
@@ -159,6 +161,11 @@ async function apply({ file, changed, present, after, config, given, say }: Appl
   if (made.records.length > 0) say(`Publish for ${made.domain?.name}:\n\n${recordsText(made.records)}`)
   const checks = await checksBy(access, config, changed)
   say(`Checks ("sendwright doctor" repeats them):\n\n${checksText(checks)}`)
+  const { delivery, smtpPort } = given.answers
+  if (delivery !== 'capture' && smtpPort !== SMTP_PORT)
+    say(
+      `Forward port ${SMTP_PORT} to ${smtpPort}: bounces, complaints and received mail arrive there (docs/going-live.md, section 3).\n`,
+    )
   const isCurrent = access.isRunning && changed.length === 0
   const message = await sendTest({ access, isCurrent, domain: made.domain?.name ?? null, given, say })
   if (!isCurrent) say(nextStep(file, access.isRunning))
@@ -329,11 +336,10 @@ function nextStep(file: string, isRunning: boolean): string {
   return `Now: ${isRunning ? 'stop the service, and start it again by ' : ''}${start}${also}`
 }
 
-/** False where another program listens; a port that only root may open counts as free, as the service may open it. */
-function portIsFree(port: number): Promise<boolean> {
+function portState(port: number): Promise<PortState> {
   return new Promise((done) => {
     const server = createServer()
-    server.once('error', (error: NodeJS.ErrnoException) => done(error.code === 'EACCES'))
-    server.listen({ host: '0.0.0.0', port, exclusive: true }, () => server.close(() => done(true)))
+    server.once('error', ({ code }: NodeJS.ErrnoException) => done(code === 'EACCES' ? 'forbidden' : 'taken'))
+    server.listen({ host: '0.0.0.0', port, exclusive: true }, () => server.close(() => done('free')))
   })
 }
