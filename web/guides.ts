@@ -8,7 +8,7 @@ import { Marked, type Token, type Tokens } from 'marked'
 
 /** Files below `docs/` without `.md`, in the order of the list. */
 export const GUIDES: readonly { group: string; files: readonly string[] }[] = [
-  { group: 'Begin', files: ['quick-start', 'how-it-works', 'install', 'going-live', 'first-ip'] },
+  { group: 'Begin', files: ['quick-start', 'how-it-works', 'install', 'going-live', 'dns', 'first-ip'] },
   {
     group: 'Connect and move',
     files: ['ghost', 'applications', 'clients', 'leave-mailgun', 'moving-in', 'relays'],
@@ -34,13 +34,21 @@ export const GUIDES: readonly { group: string; files: readonly string[] }[] = [
   },
   {
     group: 'Look up',
-    files: ['glossary', 'commands', 'differences', 'rights', 'rfcs', 'reliability', 'versions'],
+    files: ['errors', 'glossary', 'commands', 'differences', 'rights', 'rfcs', 'reliability', 'versions'],
   },
   {
     group: 'The API, rule by rule',
     files: [
       ...['api/wire-conventions', 'api/auth-limits', 'api/messages', 'api/smtp-submission', 'api/events'],
-      ...['api/webhooks', 'api/domains', 'api/domain-keys', 'api/tracking', 'api/templates'],
+      'api/event-examples',
+      ...[
+        'api/webhooks',
+        'api/domains',
+        'api/dns-writing',
+        'api/domain-keys',
+        'api/tracking',
+        'api/templates',
+      ],
       ...[
         'api/mailing-lists',
         'api/suppressions',

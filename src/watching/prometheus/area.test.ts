@@ -32,6 +32,26 @@ function sumOf(
     .reduce((sum, [, value]) => sum + value, 0)
 }
 
+test('docs/api/own-operations.md names the metrics that are served', async (t) => {
+  const { call } = await startTestService(t)
+  const { text } = await call('GET', '/metrics')
+  const served = [...text.matchAll(/^# TYPE (sendwright_\w+) /gm)].map(([, name]) => name as string)
+  const page = readFileSync(join(import.meta.dirname, '../../../docs/api/own-operations.md'), 'utf8')
+  const documented = new Set([...page.matchAll(/`(sendwright_\w+)`/g)].map(([, name]) => name as string))
+  const missing = served.filter((name) => !documented.has(name))
+  const gone = [...documented].filter((name) => !served.includes(name) && !ON_DEMAND.includes(name))
+  assert.deepEqual({ missing, gone }, { missing: [], gone: [] })
+})
+
+/** Served only where there is something to count: with traces, relays, a check of content. */
+const ON_DEMAND = [
+  'sendwright_trace_spans_total',
+  'sendwright_relay_open',
+  'sendwright_relay_messages_total',
+  'sendwright_content_checks_total',
+  'sendwright_scanner_answers_total',
+]
+
 eachDatabase((database) =>
   test('figures of mail, requests, queue and jobs', async (t) => {
     const { call, send } = await startTestService(t, {}, { database })

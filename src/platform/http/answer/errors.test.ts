@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import {
   BadRequest,
@@ -73,6 +75,14 @@ test('the table has every documented status once and no other', () => {
     STATUS_OF.map(([, status]) => status),
     [...documented].sort((a, b) => a - b),
   )
+})
+
+test('docs/errors.md has a way out for each status and for no other', () => {
+  const page = readFileSync(join(import.meta.dirname, '../../../../docs/errors.md'), 'utf8')
+  const [table] = page.slice(page.indexOf('## What to do by status')).split('\n## ', 1)
+  const listed = [...(table ?? '').matchAll(/^\| (\d{3}) \|/gm)].map(([, status]) => Number(status))
+  const statuses = [...STATUS_OF.map(([, status]) => status), 500].sort((a, b) => a - b)
+  assert.deepEqual([...new Set(listed)], statuses)
 })
 
 test('an error keeps its cause and its own name', () => {
