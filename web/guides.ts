@@ -34,7 +34,17 @@ export const GUIDES: readonly { group: string; files: readonly string[] }[] = [
   },
   {
     group: 'Look up',
-    files: ['errors', 'glossary', 'commands', 'differences', 'rights', 'rfcs', 'reliability', 'versions'],
+    files: [
+      'errors',
+      'glossary',
+      'commands',
+      'differences',
+      'rights',
+      'rfcs',
+      'reliability',
+      'versions',
+      'publishing',
+    ],
   },
   {
     group: 'The API, rule by rule',

@@ -23,6 +23,8 @@ export interface Lock {
 const KEPT = [
   ...['name', 'version', 'description', 'license', 'type', 'engines', 'bin', 'dependencies'],
   'optionalDependencies',
+  // npm compares it with the place where a package with provenance was built.
+  'repository',
 ]
 
 /** The manifest of the package: nothing that is for development or within the program, nothing that runs at the installation. */

@@ -8,11 +8,14 @@
  *
  * `tree` is the program with its libraries as a folder; the container image is a copy of it.
  *
+ * With the npm package comes its bill of materials (bill.ts).
+ *
  * All kinds together are a release, which also keeps a data folder for the tests of later upgrades (fixture.ts).
  */
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { writeBill } from './bill.ts'
 import { buildDebian } from './debian.ts'
 import { buildTree, installLibraries, type Processor, run } from './tree.ts'
 
@@ -52,7 +55,7 @@ export async function makeRelease({
         version: string
       }
       run('npm', ['pack', '--ignore-scripts', '--pack-destination', folder], tree)
-      made.push(join(folder, `${name}-${packed}.tgz`))
+      made.push(join(folder, `${name}-${packed}.tgz`), writeBill(root, folder, work))
     }
     if (!kinds.includes('deb') && !kinds.includes('tree')) return made
     installLibraries(tree, processor)

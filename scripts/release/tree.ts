@@ -11,11 +11,12 @@ const COPIED = ['bin', 'web/dist', 'README.md', 'CHANGELOG.md', 'SECURITY.md', '
 /** Of the runtime's package: headers for native addons, which nothing here has, and its manual. */
 const UNUSED = ['include', 'share', 'CHANGELOG.md', 'README.md']
 
-/** Runs a command to its end. @throws Error with its output when it fails */
-export function run(command: string, args: readonly string[], cwd: string): void {
+/** Runs a command to its end and returns its standard output. @throws Error with its output when it fails */
+export function run(command: string, args: readonly string[], cwd: string): string {
   const { status, error, stdout, stderr } = spawnSync(command, args, { cwd, encoding: 'utf8' })
   if (error) throw error
   if (status !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${status}:\n${stdout}${stderr}`)
+  return stdout
 }
 
 /**
