@@ -34,6 +34,7 @@ const START_MAX_MS = 60_000
 const READ_MAX_MS = 10_000
 const USAGE = `usage: npm run interop -- ${['all', ...Object.keys(CLIENTS)].join('|')}
   or: npm run interop -- haproxy|egress
+  or: npm run interop -- helm [--record]
   or: npm run interop -- ${[...Object.keys(APPLICATIONS), ...Object.keys(LIBRARIES)].join('|')} [--record]`
 
 async function run(name: string, record: boolean): Promise<void> {

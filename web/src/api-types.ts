@@ -840,6 +840,7 @@ export interface Domain {
   /** Bulk mail asks receivers for complaints by fbl@ (RFC 9477) */ cfbl_address: boolean
   /** Bulk mail has Gmail's Feedback-ID */ feedback_id: boolean
   /** http(s) URL that gets a copy of delivered mail; empty or absent: none */ archive_to?: string
+  /** Hours in which mail is sent, such as `Mon-Fri 09:00-17:00 Europe/Berlin`; empty or absent: at any time */ send_window?: string
   /** MTA-STS policy that is published for the domain: its mail hosts for testing or to be enforced, none, or no policy (domains.md rule 28) */ mta_sts?: 'off' | 'testing' | 'enforce' | 'none'
   /** Seconds for which senders keep that policy */ mta_sts_max_age?: number
   /** Is stored and has no effect; cannot be undone */ encrypt_incoming_message: boolean

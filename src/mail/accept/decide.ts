@@ -16,6 +16,7 @@ import { LIFETIME_MS } from '../deliver/attempt/schedule.ts'
 import { foreignAuthor } from '../record/authors.ts'
 import type { MessageOptions, RecipientVariables } from '../record/options.ts'
 import type { ChosenTemplate, ListCopy } from '../record/record.ts'
+import { sendTime } from '../record/send-window.ts'
 import type { Draft } from '../request/draft.ts'
 import { invalidArchive, invalidKey } from '../request/options.ts'
 import { QUEUE_DISABLED_REASON } from '../stored/queue-limits.ts'
@@ -52,7 +53,7 @@ const NO_TAGS: AdmittedTags = { tags: [], newTags: [] }
 export function decide(draft: Draft, facts: SendFacts, now: number): Decision {
   const error = faultOf(draft, facts, now)
   if (error !== null) return { kind: 'rejected', error }
-  const copies = copiesOf(draft, facts.bestTimes, now)
+  const copies = copiesOf(draft, facts, now)
   const isList = ({ recipient }: NewCopy) => facts.lists.has(addressKey(recipient))
   const hasLists = facts.lists.size > 0
   return {
@@ -148,12 +149,12 @@ function templateFault({ subject, body }: Draft, { template }: SendFacts): Servi
 
 function copiesOf(
   { options, recipientVariables, recipients }: Draft,
-  bestTimes: SendFacts['bestTimes'],
+  { bestTimes, domain }: Pick<SendFacts, 'bestTimes' | 'domain'>,
   now: number,
 ): NewCopy[] {
   const start = Math.max(options.deliveryTime ?? 0, now)
   if (recipientVariables === null && bestTimes.size === 0) {
-    const due = dueTime(start, options)
+    const due = dueTime(sendTime(start, options, domain), options)
     return recipients.map((recipient) => ({ recipient, variables: null, due, list: null }))
   }
   return recipients.map((recipient) => {
@@ -161,7 +162,7 @@ function copiesOf(
     return {
       recipient,
       variables: recipientVariables ? (recipientVariables.get(key) ?? {}) : null,
-      due: dueTime(bestTimes.get(key) ?? start, options),
+      due: dueTime(sendTime(bestTimes.get(key) ?? start, options, domain), options),
       list: null,
     }
   })

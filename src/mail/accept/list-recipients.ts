@@ -8,6 +8,7 @@ import { type Expansion, expansionStatement } from '../../sending/lists/expansio
 import type { ListStore } from '../../sending/lists/store.ts'
 import type { Habits } from '../../watching/events/habits.ts'
 import type { MessageRecord, MessageRecords } from '../record/record.ts'
+import { sendTime } from '../record/send-window.ts'
 import { type DueTime, dueTime, type NewCopy } from './decide.ts'
 import { copyStatements, deliveryRows, type KeyParts, type RowParts, sourceKeys } from './rows.ts'
 import { bestTimes } from './timing.ts'
@@ -128,11 +129,12 @@ export async function memberStatements(
   const domain = { accountId: record.accountId, name: record.domainName }
   const addresses = members.map(({ address }) => address)
   const own = await bestTimes(parts.habits, domain, addresses, options, start)
+  const listDomain = await parts.domains.byId(expansion.domainId)
   const copies = members.map((member) => {
-    const due = dueTime(own.get(addressKey(member.address)) ?? start, options)
-    return memberCopy(record, expansion, member, due)
+    const wanted = own.get(addressKey(member.address)) ?? start
+    return memberCopy(record, expansion, member, dueTime(sendTime(wanted, options, listDomain), options))
   })
-  const keyOf = sourceKeys(parts, record, await parts.domains.byId(expansion.domainId))
+  const keyOf = sourceKeys(parts, record, listDomain)
   return copyStatements(record, parts, copies, deliveryRows(record, keyOf, copies, now), now)
 }
 

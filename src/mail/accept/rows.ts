@@ -19,7 +19,7 @@ import type { EngineRelays } from '../../sending/relays/engine-relays.ts'
 import { acceptedEvent, type EventRecorder, type MessageSummary } from '../../watching/events/event.ts'
 import { findHeader, headerText, mailHeaders, newMessageId } from '../compose/headers.ts'
 import { acceptedMessage, knownMessage } from '../record/event-message.ts'
-import { DEFAULT_OPTIONS } from '../record/options.ts'
+import { DEFAULT_OPTIONS, type RecipientVariables } from '../record/options.ts'
 import {
   blobsOf,
   CONTENT_IN_ROW_MAX_BYTES,
@@ -36,6 +36,7 @@ import {
 import { messageIdOfCopy, readMessageId, recipientLookup, usesRecipient } from '../record/variables.ts'
 import type { Draft, DraftBody, DraftFile } from '../request/draft.ts'
 import type { MimeSource } from '../request/mime-source.ts'
+import { ALL_RECIPIENTS } from '../request/options.ts'
 import type { Accepted, NewCopy } from './decide.ts'
 
 /** Who sends, how, and for which domain. */
@@ -71,10 +72,12 @@ export function makeRecord(
   const summary = summaryOf(draft, accepted, content, origin)
   if (content.batch) {
     summary.batchId = id
+    const shared = draft.recipientVariables?.get(ALL_RECIPIENTS)
+    if (shared) summary.sharedVariables = shared
     const given = draft.headers.findLast(([name]) => name.toLowerCase() === 'message-id')?.[1]
     if (given !== undefined && usesRecipient(given)) {
       summary.messageIdTemplate = given
-      content.repeatedIds = repeatedIds(given, accepted.direct)
+      content.repeatedIds = repeatedIds(given, accepted.direct, summary.sharedVariables)
     }
   }
   if (accepted.viaLists.length > 0 && draft.recipientVariables)
@@ -93,11 +96,15 @@ export function makeRecord(
 }
 
 /** Message-Ids that several copies would have, each with the address key of the first such copy. */
-function repeatedIds(template: string, copies: readonly NewCopy[]): Record<string, string> {
+function repeatedIds(
+  template: string,
+  copies: readonly NewCopy[],
+  shared?: RecipientVariables,
+): Record<string, string> {
   const first = new Map<string, string>()
   const repeated: Record<string, string> = {}
   for (const { recipient, variables } of copies) {
-    const id = messageIdOfCopy(template, recipientLookup(recipient, variables ?? {}))
+    const id = messageIdOfCopy(template, recipientLookup(recipient, variables ?? {}, shared))
     if (id === null) continue
     const holder = first.get(id)
     if (holder === undefined) first.set(id, addressKey(recipient))

@@ -123,8 +123,8 @@ export function composeCopy(
 ): MaybePromise<ComposedCopy> {
   const { content, summary } = record
   const frame = frameOf(record, parts)
-  const values =
-    target.variables && target.recipient ? bounded(recipientLookup(target.recipient, target.variables)) : null
+  const { recipient, variables: own } = target
+  const values = own && recipient ? bounded(recipientLookup(recipient, own, summary.sharedVariables)) : null
   const variables = values ? substituteMembers(summary.userVariables, values) : summary.userVariables
   const rendering = content.template
     ? render(parts.renderer, record, content.template, variables, values)

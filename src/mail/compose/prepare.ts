@@ -32,6 +32,7 @@ import {
   type Outcome,
   REASON_CONTENT_CHECK,
   REASON_CONTENT_HELD,
+  REASON_SEND_WINDOW,
 } from '../deliver/attempt/outcome.ts'
 import { deliveryToken, type ReturnPathMac, returnPathOf } from '../deliver/attempt/return-path.ts'
 import type { ClaimedDelivery } from '../deliver/claim/queue.ts'
@@ -46,6 +47,7 @@ import {
   type MessageRecord,
   type MessageRecords,
 } from '../record/record.ts'
+import { sendTime } from '../record/send-window.ts'
 import { CopyTooLarge, RenderError } from '../record/variables.ts'
 import type { ArchiveNotes } from '../stored/archive.ts'
 import type { AttemptsInProgress } from '../stored/in-progress.ts'
@@ -69,7 +71,7 @@ export interface PrepareParts extends CopyParts {
   sandbox: SandboxGate
   /** Null: content is not checked. */
   contentCheck: ContentCheck | null
-  contentHolds: Pick<Holds, 'holdStatement'>
+  contentHolds: Pick<Holds, 'holdStatement' | 'decisionOn'>
 }
 
 const TEST_MODE: Outcome = { kind: 'delivered', code: CODE_TEST_MODE, message: 'test mode', enhanced: null }
@@ -159,6 +161,8 @@ async function prepare(parts: PrepareParts, delivery: ClaimedDelivery): Promise<
   // The window of o:deliver-within promises that nothing arrives after it (messages.md rule 42).
   if (record.options.deliverWithinMs !== null && parts.clock.now() >= delivery.expires_at)
     return decided(tooOld(delivery))
+  const outside = outsideWindow(parts, record, domain, delivery, target)
+  if (outside) return outside
   const { tags } = record.summary
   const suppressed = await parts.suppressions.suppressionOf(
     domain.id,
@@ -179,16 +183,55 @@ async function prepare(parts: PrepareParts, delivery: ClaimedDelivery): Promise<
   if (fault) return decided(rejected(fault.message))
   const { testMode, traceparent } = record.options
   if (testMode) return { kind: 'decided', about: copy.about, outcome: TEST_MODE, traceparent }
+  if (record.options.review === true) {
+    const stopped = await review(parts, record, delivery, copy)
+    if (stopped) return stopped
+  }
   if (parts.contentCheck !== null && !isServiceMail(record)) {
-    const checked = await checkContent(parts, parts.contentCheck, record, delivery, copy)
+    const checked = await checkContent(parts, parts.contentCheck, record, delivery, copy, target.variables)
     if ('kind' in checked) return checked
     copy = checked
   }
   return signedDelivery(parts, record, domain, delivery, copy, target)
 }
 
-/** A delivery whose content is being checked is looked at again after this time. */
-const CHECK_AGAIN_MS = 1_000
+/**
+ * What becomes of mail that its sender has put before a person; null: it was released. The decision is for this message alone,
+ * not for others with its content, whose recipients the person has not seen.
+ */
+async function review(
+  parts: PrepareParts,
+  record: MessageRecord,
+  delivery: ClaimedDelivery,
+  { about }: Copy,
+): Promise<Prepared | null> {
+  const decision = await parts.contentHolds.decisionOn(record.id)
+  if (decision === 'released') return null
+  const { traceparent } = record.options
+  if (decision === 'dropped') return { kind: 'decided', about, outcome: contentRefused(REVIEW), traceparent }
+  if (parts.clock.now() >= delivery.expires_at)
+    return { kind: 'decided', about, outcome: tooOld(delivery), traceparent }
+  return heldDelivery(parts, record, delivery, { digest: record.id, reason: REVIEW })
+}
+
+/** Why it is kept, for the person who decides. */
+const REVIEW = 'review asked for'
+
+/** Waits for the hours of the message or its domain, which no received mail that is forwarded has. Null: it is time. */
+function outsideWindow(
+  { clock }: PrepareParts,
+  record: MessageRecord,
+  domain: Domain,
+  { expires_at }: ClaimedDelivery,
+  target: CopyTarget,
+): Prepared | null {
+  const now = clock.now()
+  const opensAt = isForward(record, target) ? now : sendTime(now, record.options, domain)
+  if (opensAt === now) return null
+  const isSenders = record.options.deliverWithinMs !== null
+  const dueAt = Math.ceil(isSenders ? Math.min(opensAt, expires_at) : opensAt)
+  return { ...{ kind: 'waits', reason: REASON_SEND_WINDOW, dueAt, also: [] }, extendsWindow: !isSenders }
+}
 
 /** The copy to send, which says what was found; or what becomes of the delivery instead. */
 async function checkContent(
@@ -197,23 +240,28 @@ async function checkContent(
   record: MessageRecord,
   delivery: ClaimedDelivery,
   copy: Copy,
+  variables: RecipientVariables | null,
 ): Promise<Prepared | Copy> {
   const { recipient, attempts, expires_at } = delivery
   const now = parts.clock.now()
   const judged = await check.judge({
-    ...{ record, recipient, message: copy.message, isFirst: attempts === 0 },
+    ...{ record, recipient, variables, message: copy.message, isFirst: attempts === 0 },
     // Whom readers see: the return path is our own.
     sender: record.summary.sender,
   })
-  if (judged === null)
-    return { kind: 'waits', reason: REASON_CONTENT_CHECK, dueAt: Math.ceil(now + CHECK_AGAIN_MS), also: [] }
+  if ('againAt' in judged) {
+    const { againAt: dueAt } = judged
+    return { kind: 'waits', reason: REASON_CONTENT_CHECK, dueAt, extendsWindow: true, also: [] }
+  }
   const { level, decision, reason, score } = judged
   if (level === 'pass') return copy
   const noted = (action: 'tag' | 'refuse' | 'released'): EventMessage => ({
     ...copy.about,
     contentCheck: { action, reason, ...(score !== null && { score }) },
   })
-  if (decision === 'released') return { ...copy, about: noted('released') }
+  // A person has seen the message, and its row holds that decision: there is none to keep another.
+  const isReviewed = level === 'hold' && record.options.review === true
+  if (decision === 'released' || isReviewed) return { ...copy, about: noted('released') }
   if (level === 'refuse' || decision === 'dropped') {
     const { traceparent } = record.options
     return { kind: 'decided', about: noted('refuse'), outcome: contentRefused(reason), traceparent }
@@ -238,7 +286,7 @@ function heldDelivery(
   { clock, contentHolds }: PrepareParts,
   record: MessageRecord,
   { id, expires_at }: ClaimedDelivery,
-  judged: Judgement,
+  judged: Pick<Judgement, 'digest' | 'reason'>,
 ): Prepared {
   const now = clock.now()
   const isSenders = record.options.deliverWithinMs !== null

@@ -49,8 +49,8 @@ export type Prepared =
   | { kind: 'decided'; about: EventMessage; outcome: Outcome; traceparent?: string | undefined }
   /** Its account may not send now: it waits until that changes, or its window ends. No attempt is counted. */
   | { kind: 'held' }
-  /** It waits until then, in Unix milliseconds. No attempt is counted. */
-  | { kind: 'waits'; reason: string; dueAt: number; also: Statement[] }
+  /** It waits until then, in Unix milliseconds. No attempt is counted. `extendsWindow`: as in `Wait`. */
+  | { kind: 'waits'; reason: string; dueAt: number; also: Statement[]; extendsWindow?: boolean }
 
 /** A message cannot be prepared; `message` is for its sender, the same each time, `cause` for the log. */
 export class Unprepared extends Error {

@@ -48,6 +48,87 @@ eachDatabase((database) => {
   })
 })
 
+eachDatabase((database) => {
+  test('values for all recipients count where a recipient has none of its own', async (t) => {
+    const sink = await createSink()
+    t.after(() => sink.close())
+    const service = await startTestService(
+      t,
+      { SENDWRIGHT_DELIVERY: `smtp://127.0.0.1:${sink.port}` },
+      { database },
+    )
+    const addresses = Array.from({ length: 1000 }, (_, n) => `reader-${n}@example.org`)
+    const city = 'Florence '.repeat(20).trim()
+    const batch = {
+      to: addresses,
+      subject: 'News from %recipient.city%',
+      'h:Message-Id': '<%recipient.id%.%recipient_email%>',
+      'v:reader': '%recipient.name%',
+      text: '%recipient.name%, %recipient.city%, %recipient.other%',
+    }
+    const variables = { '*': { name: 'Reader', city, id: 'n' }, 'reader-7@example.org': { city: 'Rome' } }
+    const answer = await service.send({ ...batch, 'recipient-variables': JSON.stringify(variables) })
+    assert.equal(answer.status, 200, answer.text)
+    const messages = await sink.waitFor(addresses.length)
+    for (const { envelope, raw } of messages) {
+      const own = envelope.to[0] === 'reader-7@example.org' ? 'Rome' : city
+      const mail = await simpleParser(raw)
+      assert.equal(mail.text?.trimEnd(), `Reader, ${own}, %recipient.other%`)
+      assert.equal(mail.subject, `News from ${own}`)
+      assert.equal(mail.messageId, `<n.${envelope.to[0]}>`)
+      assert.ok(raw.includes('X-Service-Variables: {"reader":"Reader"}'))
+    }
+    const [rome] = await service.events('?event=delivered&recipient=reader-7@example.org')
+    const { headers } = (rome as { message: { headers: Record<string, string> } }).message
+    assert.equal(headers['subject'], 'News from Rome')
+    assert.equal(headers['message-id'], 'n.reader-7@example.org')
+
+    const tooLarge = JSON.stringify({ '*': { city: 'x'.repeat(16_384) } })
+    const refused = await service.send({ ...batch, 'recipient-variables': tooLarge })
+    assert.equal(refused.status, 400)
+    assert.equal(refused.body.message, "The entry '*' of 'recipient-variables' is limited to 16KB")
+  })
+})
+
+test('values for all recipients reach templates, MIME messages and members of lists', async (t) => {
+  const sink = await createSink()
+  t.after(() => sink.close())
+  const service = await startTestService(t, { SENDWRIGHT_DELIVERY: `smtp://127.0.0.1:${sink.port}` })
+  const { domain } = service
+  const variables = { 'recipient-variables': JSON.stringify({ '*': { city: 'Rome', name: 'all' } }) }
+  await service.call('POST', `/v3/${domain}/templates`, {
+    form: { name: 'city', template: '<p>{{city}}</p>' },
+  })
+  const withTemplate = {
+    template: 'city',
+    subject: 'template',
+    'v:city': '%recipient.city%',
+  }
+  assert.equal((await service.send({ to: 'a@example.org', ...withTemplate, ...variables })).status, 200)
+  const mime = new File(
+    [
+      `From: me@${domain}\r\nSubject: mime\r\nX-Service-Recipient-Variables: {"*": {"city": "Rome"}}\r\n\r\n%recipient.city%`,
+    ],
+    'message.eml',
+  )
+  const sent = await service.call('POST', `/v3/${domain}/messages.mime`, {
+    form: { to: 'b@example.org', message: mime },
+  })
+  assert.equal(sent.status, 200, sent.text)
+  const list = `team@${domain}`
+  await service.call('POST', '/v3/lists', { form: { address: list } })
+  const member = { address: 'c@example.org', vars: JSON.stringify({ name: 'member' }) }
+  await service.call('POST', `/v3/lists/${list}/members`, { form: member })
+  const text = '%recipient.city% %recipient.name%'
+  assert.equal((await service.send({ to: list, subject: 'list', text, ...variables })).status, 200)
+  const texts = Object.fromEntries(
+    (await sink.waitFor(3)).map(({ envelope, raw }) => [envelope.to[0], raw.toString()]),
+  )
+  assert.match(texts['a@example.org'] ?? '', /<p>Rome<\/p>/)
+  assert.match(texts['b@example.org'] ?? '', /\r\n\r\nRome/)
+  assert.match(texts['c@example.org'] ?? '', /\r\n\r\nRome member/)
+})
+
 test('each recipient of a batch gets the value as given, whatever encoding it takes', async (t) => {
   const sink = await createSink()
   t.after(() => sink.close())

@@ -593,6 +593,7 @@ const HEADER_FORM: Record<string, [header: string, value: string, see: RegExp, u
   ],
   'o:time-zone-localize': ['X-Service-Time-Zone-Localize', '16:00', /^Subject/m, /^X-Service-Time/m],
   'o:deliver-within': ['X-Service-Deliver-Within', '30m', /^Subject/m, /^X-Service-Deliv/m],
+  'o:send-window': ['X-Service-Send-Window', 'always', /^Subject/m, /^X-Service-Send-W/m],
   'o:tracking': ['X-Service-Track', 'htmlonly', /t\.example\/c\/[\s\S]*t\.example\/o\//, /^X-Service-Track/m],
   'o:tracking-clicks': ['X-Service-Track-Clicks', 'yes', /t\.example\/c\//, /^X-Service-Track|\/o\//m],
   'o:tracking-opens': ['X-Service-Track-Opens', 'yes', /t\.example\/o\//, /^X-Service-Track|\/c\//m],

@@ -20,6 +20,7 @@ import { copyStatements, deliveryRows, messageStatement, sourceKeys, storeBody }
 import { authorFault } from '../record/authors.ts'
 import { DEFAULT_OPTIONS } from '../record/options.ts'
 import type { MessageContent, MessageRecord, StoredHeader } from '../record/record.ts'
+import { sendTime } from '../record/send-window.ts'
 import { type Stored, type StoredParts, storedCopy } from './stored-message.ts'
 
 /** @throws Forbidden, TooManyRequests as for any other message, BadRequest for one without a readable author */
@@ -59,7 +60,7 @@ async function resend(
   const copies = recipients.map((recipient) => ({
     recipient,
     variables: null,
-    due: dueTime(now, record.options),
+    due: dueTime(sendTime(now, record.options, domain), record.options),
     list: null,
   }))
   const acceptance: Acceptance = { id: `<${record.messageId}>`, message: 'Queued. Thank you.' }

@@ -48,6 +48,9 @@ const OPTION_PARAMS = {
   'o:deliver-within': otherParam('Give up after this time: `1h30m`, 5m to 24h'),
   'o:deliverytime-optimize-period': otherParam('Best time of each recipient: `24h` to `72h`'),
   'o:time-zone-localize': otherParam('Local time of each recipient: `16:00`, `04:00PM`'),
+  'o:send-window': otherParam(
+    'Hours in which it is sent: `Mon-Fri 09:00-17:00 Europe/Berlin`, `always`; default: those of the domain',
+  ),
   'o:testmode': otherParam('Do everything except deliver', { type: 'boolean', default: false }),
   'o:tracking': otherParam('Clicks and opens: yes, no, htmlonly; default: the setting of the domain'),
   'o:tracking-clicks': otherParam('Rewrite links to count clicks: yes, no, htmlonly'),
@@ -64,9 +67,16 @@ const OPTION_PARAMS = {
   'o:sending-ip-pool': otherParam('Pool to send from'),
   'o:archive-to': otherParam('URL that gets a copy of each delivered mail'),
   'o:suppress-headers': otherParam('Service headers to leave out, or `all`', { repeated: true }),
+  'o:hold-for-review': otherParam('Keep it until the operator releases or drops it', {
+    type: 'boolean',
+    default: false,
+  }),
   'h:<name>': otherParam('Custom header'),
   'v:<name>': otherParam('Custom variable, shown in events'),
-  'recipient-variables': otherParam('Object: address to variables. Switches batch mode on', { type: 'json' }),
+  'recipient-variables': otherParam(
+    'Object: address, or `*` for all recipients, to variables. Switches batch mode on',
+    { type: 'json' },
+  ),
 }
 
 const MIME_PARAMS = {

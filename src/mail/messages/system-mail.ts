@@ -15,6 +15,7 @@ import { parseMailbox } from '../../protocols/mime/address.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
 import { type AcceptParts, acceptMessage } from '../accept/accept.ts'
 import { DEFAULT_OPTIONS } from '../record/options.ts'
+import { SEND_ALWAYS } from '../record/send-window.ts'
 import type { Draft } from '../request/draft.ts'
 import { readMimeSource } from '../request/mime-source.ts'
 
@@ -63,7 +64,7 @@ export function createReportMail(core: Senders, accept: AcceptParts): ReportMail
       ...{ headers: [], userVariables: {}, tags: [], template: null, recipientVariables: null },
       options: {
         ...DEFAULT_OPTIONS,
-        ...{ trackClicks: false, trackOpens: false },
+        ...{ trackClicks: false, trackOpens: false, sendWindow: SEND_ALWAYS },
         ...(isTlsReport && { isTlsReport }),
       },
     }
@@ -118,6 +119,9 @@ function draftOf({ to, subject, text }: Parameters<SystemMail>[0], domainName: s
     tags: [],
     template: null,
     recipientVariables: null,
-    options: { ...DEFAULT_OPTIONS, trackClicks: false, trackOpens: false, listUnsubscribe: false },
+    options: {
+      ...DEFAULT_OPTIONS,
+      ...{ trackClicks: false, trackOpens: false, listUnsubscribe: false, sendWindow: SEND_ALWAYS },
+    },
   }
 }

@@ -10,6 +10,7 @@ import {
   REASON_PROVIDER_PAUSED,
   REASON_PROXY_DOWN,
   REASON_RELAY_CLOSED,
+  REASON_SEND_WINDOW,
   REASON_WARMUP,
 } from '../deliver/attempt/outcome.ts'
 import type { Delivery, LaneState } from '../deliver/contract.ts'
@@ -62,10 +63,12 @@ const UNTIL_DUE: Readonly<Record<string, (row: DeliveryRow) => string>> = {
     `No relay that it may go to takes mail now. It is looked at again at ${at(due_at)}; no attempt is counted.`,
   [REASON_PROXY_DOWN]: ({ due_at }) =>
     `The proxy of every address that it may leave from has failed. It is tried again at ${at(due_at)}; no attempt is counted.`,
+  [REASON_SEND_WINDOW]: ({ due_at }) =>
+    `It is sent in certain hours only, the next of which begin at ${at(due_at)}; no attempt is counted.`,
   [REASON_CONTENT_CHECK]: ({ due_at }) =>
     `Its content is being checked. It is looked at again at ${at(due_at)}; no attempt is counted.`,
   [REASON_CONTENT_HELD]: ({ expires_at }) =>
-    `The content check keeps it until the operator decides, or its window ends at ${at(expires_at)}.`,
+    `It is kept until the operator releases or drops it, or its window ends at ${at(expires_at)}.`,
   [REASON_PROVIDER_PAUSED]: ({ due_at }) =>
     `The operator has paused mail to its destination. It is looked at again at ${at(due_at)}, or as soon as the pause ends; no attempt is counted.`,
 }

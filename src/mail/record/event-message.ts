@@ -36,7 +36,7 @@ export type NamedMessage = Pick<
 /** The Message-Ids of copies, each once: that of the call, or where each copy has its own, those of these deliveries. */
 export function messageIdsOf(
   messageId: string,
-  summary: Pick<MessageSummary, 'messageIdTemplate'>,
+  summary: Pick<MessageSummary, 'messageIdTemplate' | 'sharedVariables'>,
   deliveries: readonly Pick<DeliveryRow, 'recipient_header' | 'variables_json' | 'list_json'>[],
 ): string[] {
   const template = summary.messageIdTemplate
@@ -44,7 +44,8 @@ export function messageIdsOf(
   const ids = new Set([messageId])
   for (const { recipient_header: header, variables_json: variables, list_json: list } of deliveries) {
     if (variables === null || list !== null) continue
-    const lookup = recipientLookup(parseMailbox(header), JSON.parse(variables) as RecipientVariables)
+    const own = JSON.parse(variables) as RecipientVariables
+    const lookup = recipientLookup(parseMailbox(header), own, summary.sharedVariables)
     ids.add(messageIdOfCopy(template, lookup) ?? messageId)
   }
   return [...ids]
@@ -69,8 +70,11 @@ export function acceptedMessage(
     const shown = shownSummary(record.summary)
     return eventMessage(record, storageUrl, record.id, list ? { ...shown, ...listMembers(list) } : shown)
   }
-  const lookup = bounded(recipientLookup(recipient, variables), EVENT_VALUES_CHARS_MAX)
   const { summary, content } = record
+  const lookup = bounded(
+    recipientLookup(recipient, variables, summary.sharedVariables),
+    EVENT_VALUES_CHARS_MAX,
+  )
   const own = content.batch ? delivery.id : record.id
   const template = content.batch && !list ? summary.messageIdTemplate : undefined
   const messageId = (template && messageIdOfCopy(template, lookup)) ?? record.messageId

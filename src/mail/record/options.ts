@@ -25,9 +25,13 @@ export interface MessageOptions {
   optimizeHours: number | null
   /** Time-zone optimisation: minutes after local midnight. */
   localMinute: number | null
+  /** The hours in which it is sent, or `always`; null or absent, as in messages of versions that did not know it: the domain's. */
+  sendWindow?: string | null
   archiveTo: string | null
   /** Lower-case names without the prefix, or all of them. */
   suppressHeaders: 'all' | readonly string[]
+  /** It waits until the operator releases it; absent: it does not. */
+  review?: true
   /** Only of the service's own mail, see `TlsPolicy`. */
   isTlsReport?: true
   /** The span of its acceptance; absent: the message is not traced. Never from the sender. */
@@ -64,6 +68,7 @@ export const DEFAULT_OPTIONS: MessageOptions = Object.freeze({
   deliverWithinMs: null,
   optimizeHours: null,
   localMinute: null,
+  sendWindow: null,
   archiveTo: null,
   suppressHeaders: [],
 })

@@ -134,11 +134,16 @@ export function joinText({ literals }: CutText, filled: readonly string[]): stri
   return text
 }
 
-/** Values for one recipient of a batch or list. */
-export function recipientLookup(mailbox: Mailbox, variables: RecipientVariables): Lookup {
+/** Values for one recipient of a batch or list: its own, else those of all recipients. */
+export function recipientLookup(
+  mailbox: Mailbox,
+  own: RecipientVariables,
+  shared: RecipientVariables = {},
+): Lookup {
   return (name) => {
     if (name.startsWith('recipient.')) {
       const key = name.slice('recipient.'.length)
+      const variables = Object.hasOwn(own, key) ? own : shared
       return Object.hasOwn(variables, key) ? valueText(variables[key]) : null
     }
     const names = mailbox.name.trim()

@@ -8,6 +8,7 @@ import { ForeignJsonError, parseForeignJson } from '../../base/foreign-json.ts'
 import { BadRequest } from '../../base/process/errors.ts'
 import { isGoZeroTime, parseDate } from '../../base/time/dates.ts'
 import { HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
+import { weeklyWindow } from '../../base/time/weekly-window.ts'
 import { booleanOf, invalidChoice, invalidFormat, isPlainObject, quotable } from '../../base/values.ts'
 import { addressKey } from '../../protocols/mime/address.ts'
 import { cleanTags } from '../../watching/tags/clean-tags.ts'
@@ -17,6 +18,7 @@ import {
   type MessageOptions,
   type RecipientVariables,
 } from '../record/options.ts'
+import { SEND_ALWAYS } from '../record/send-window.ts'
 
 export interface TemplateRequest {
   /** Name or id. */
@@ -64,8 +66,10 @@ export const OPTION_FIELDS: readonly OptionField[] = [
   { field: 'o:deliver-within', header: 'Deliver-Within' },
   { field: 'o:deliverytime-optimize-period', header: 'Delivery-Time-Optimize-Period' },
   { field: 'o:time-zone-localize', header: 'Time-Zone-Localize' },
+  { field: 'o:send-window', header: 'Send-Window' },
   { field: 'o:archive-to', header: 'Archive-To' },
   { field: 'o:suppress-headers', header: 'Suppress-Headers' },
+  { field: 'o:hold-for-review', header: 'Hold-For-Review' },
   { field: 'v:', header: 'Variables' },
   { field: 't:version', header: 'Template-Version' },
   { field: 't:text', header: 'Template-Text' },
@@ -197,8 +201,10 @@ export function readOptions(
     deliverWithinMs: reader.read('o:deliver-within', deliverWithin),
     optimizeHours: reader.read('o:deliverytime-optimize-period', optimizeHours),
     localMinute: reader.read('o:time-zone-localize', localMinute),
+    sendWindow: reader.read('o:send-window', sendWindow),
     archiveTo: reader.read('o:archive-to', archiveUrl),
     suppressHeaders: suppressedHeaders(reader.all('o:suppress-headers'), prefixes),
+    ...(reader.flag('o:hold-for-review') === true && { review: true as const }),
   }
   if (options.optimizeHours !== null && options.localMinute !== null) {
     throw new BadRequest("'o:deliverytime-optimize-period' and 'o:time-zone-localize' exclude each other")
@@ -336,6 +342,13 @@ function localMinute(text: string): number {
   return hour * 60 + minute
 }
 
+function sendWindow(text: string): string {
+  const isAlways = text.toLowerCase() === SEND_ALWAYS
+  if (!isAlways && weeklyWindow(text) === null)
+    throw new BadRequest(`${quotable(text)} is not a valid send window (value of 'o:send-window')`)
+  return isAlways ? SEND_ALWAYS : text
+}
+
 function archiveUrl(text: string): string {
   const url = text.length <= URL_LENGTH_MAX && URL.canParse(text) ? new URL(text) : null
   // A password would be stored with the message and each copy, and nothing is ever posted to such a URL.
@@ -360,12 +373,20 @@ function templateRequest(reader: ValueReader): TemplateRequest | null {
   return name === null ? null : { name, version: reader.text('t:version'), text, variables }
 }
 
-/** By address key; values that are not objects count as empty. */
+/** The entry of all recipients, in place of an address. */
+export const ALL_RECIPIENTS = '*'
+/** It is stored with each message and read by each of its deliveries. */
+const SHARED_BYTES_MAX = 16_384
+
+/** By address key; values that are not objects count as empty. @throws BadRequest for too much under `*` */
 function recipientVariables(text: string): Map<string, RecipientVariables> {
   const variables = new Map<string, RecipientVariables>()
   for (const [address, entry] of Object.entries(jsonObject(text, 'recipient-variables'))) {
     variables.set(addressKey(address), isPlainObject(entry) ? entry : {})
   }
+  const shared = variables.get(ALL_RECIPIENTS)
+  if (shared && Buffer.byteLength(JSON.stringify(shared)) > SHARED_BYTES_MAX)
+    throw new BadRequest("The entry '*' of 'recipient-variables' is limited to 16KB")
   return variables
 }
 

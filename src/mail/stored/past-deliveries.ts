@@ -17,7 +17,7 @@ const CHUNK = 500
 /** Late complaints and bounces arrive within weeks; events of a delivery are kept as long as it is known. */
 const KEEP_DAYS_MIN = 60
 
-export type RemovedSummary = ShownHeaders & Pick<MessageSummary, 'messageIdTemplate'>
+export type RemovedSummary = ShownHeaders & Pick<MessageSummary, 'messageIdTemplate' | 'sharedVariables'>
 
 export type RemovedMessage = Pick<MessageRow, 'id' | 'domain_name' | 'message_id' | 'created_at'> & {
   summary: RemovedSummary

@@ -7,6 +7,7 @@
  */
 import { BadRequest } from '../../base/process/errors.ts'
 import { flag, integer, type Of, object, oneOf, optional, type Shape, text } from '../../base/shape.ts'
+import { weeklyWindow } from '../../base/time/weekly-window.ts'
 import { invalidChoice } from '../../base/values.ts'
 import {
   choiceParam,
@@ -175,6 +176,12 @@ export const FIELDS = {
     (about) => optional(text(about)),
     (about) => parsedParam(about, readArchiveTo),
   ),
+  sendWindow: setting(
+    column('send_window', null),
+    'Hours in which mail is sent, such as `Mon-Fri 09:00-17:00 Europe/Berlin`; empty or absent: at any time',
+    (about) => optional(text(about)),
+    (about) => parsedParam(about, readSendWindow),
+  ),
   mtaSts: having(
     { by: 'update', isExtended: true },
     setting(
@@ -315,6 +322,14 @@ function readArchiveTo(params: Params, name: string): string | null | undefined 
   const isUsable =
     url && /^https?:$/.test(url.protocol) && /^[\x21-\x7e]+$/.test(text) && !url.username && !url.password
   if (!isUsable || text.length > URL_LENGTH_MAX) throw invalidChoice(name, text)
+  return text
+}
+
+/** Null clears it. @throws BadRequest */
+function readSendWindow(params: Params, name: string): string | null | undefined {
+  const text = params.given(name)?.trim()
+  if (!text) return text === '' ? null : undefined
+  if (weeklyWindow(text) === null) throw invalidChoice(name, text)
   return text
 }
 

@@ -21,6 +21,7 @@ test.before(async (t) => {
   service = await startTestService(context, {
     SENDWRIGHT_ALLOW_NETWORKS: '127.0.0.0/8',
     SENDWRIGHT_SLACK_API_URL: slack.url,
+    SENDWRIGHT_WEBHOOK_SCHEDULE: '1s,1s',
   })
 })
 
@@ -131,6 +132,8 @@ test('notices go to channels of a connected workspace, whose token nobody reads'
     ['C0', 'C1'],
   )
 
+  // Refused with status 200, which loses no notice.
+  slack.refusals = 1
   const file = new File(['a@nowhere.example\n'], 'list.csv')
   const job = await service.call('POST', '/v4/address/validate/bulk/list', { form: { file } })
   assert.equal(job.status, 202, job.text)

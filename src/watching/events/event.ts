@@ -35,6 +35,8 @@ export interface MessageSummary {
   optimized?: boolean
   /** The Message-Id field of a batch as given, with recipient variables in it: each copy has its own id. */
   messageIdTemplate?: string
+  /** Recipient variables of all recipients; absent: there are none. Those of a recipient are with its delivery. */
+  sharedVariables?: Readonly<Record<string, unknown>>
   /** Names of parameters and header fields that were not understood, as `shownNames` writes them; absent: none. */
   ignored?: readonly string[] | undefined
   /** Received for routes; absent: sent by the account. */

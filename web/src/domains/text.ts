@@ -216,6 +216,10 @@ export const OPTIONS_TEXT = {
   archiveLabel: 'Copies of sent mail go to this URL',
   archiveHelp: 'Empty: no copies.',
   archiveNone: 'nowhere',
+  sendWindow: 'Mail is sent',
+  sendWindowLabel: 'Mail is sent in these hours',
+  sendWindowHelp: 'Such as Mon-Fri 09:00-17:00 Europe/Berlin. Empty: at any time.',
+  sendWindowNone: 'at any time',
   spam: 'Received spam',
   spamActions: [
     ['disabled', 'Not checked'],

@@ -53,6 +53,9 @@ export const REASON_PROXY_DOWN = 'proxy-down'
 /** `reason` of a delivery that waits because an operator has paused mail to its site; migration 0170 has an index of such. */
 export const REASON_PROVIDER_PAUSED = 'provider-paused'
 
+/** `reason` of a delivery that waits for the hours in which it may be sent. */
+export const REASON_SEND_WINDOW = 'send-window'
+
 /** `reason` of a delivery that waits until its content is checked. */
 export const REASON_CONTENT_CHECK = 'content-check'
 

@@ -75,6 +75,7 @@ interface MessageValues {
   hours: string
   mailfrom_host: string
   archive_to: string
+  send_window: string
   spam_action: string
   wildcard: boolean
 }
@@ -85,6 +86,7 @@ function changedFields(domain: DomainDetails, values: MessageValues): Record<str
     message_ttl: String(domain.message_ttl),
     mailfrom_host: domain.mailfrom_host,
     archive_to: domain.archive_to ?? '',
+    send_window: domain.send_window ?? '',
     spam_action: domain.spam_action,
     wildcard: String(domain.wildcard),
   }
@@ -92,6 +94,7 @@ function changedFields(domain: DomainDetails, values: MessageValues): Record<str
     message_ttl: String(Math.round(Number(values.hours.trim()) * SECONDS_PER_HOUR)),
     mailfrom_host: values.mailfrom_host.trim(),
     archive_to: values.archive_to.trim(),
+    send_window: values.send_window.trim(),
     spam_action: values.spam_action,
     wildcard: String(values.wildcard),
   }
@@ -99,12 +102,14 @@ function changedFields(domain: DomainDetails, values: MessageValues): Record<str
 }
 
 export function MessagesForm({ domain, onClose }: { domain: DomainDetails; onClose: () => void }) {
-  const { name, message_ttl, mailfrom_host, archive_to = '', spam_action, wildcard } = domain
+  const { name, message_ttl, mailfrom_host, archive_to = '', send_window = '' } = domain
+  const { spam_action, wildcard } = domain
   const form = useForm<MessageValues, unknown>({
     initial: {
       hours: message_ttl === 0 ? '' : String(message_ttl / SECONDS_PER_HOUR),
       mailfrom_host,
       archive_to,
+      send_window,
       spam_action,
       wildcard,
     },
@@ -143,6 +148,12 @@ export function MessagesForm({ domain, onClose }: { domain: DomainDetails; onClo
         inputMode="url"
         {...EXACT}
         {...form.field('archive_to')}
+      />
+      <TextInput
+        label={TEXT.sendWindowLabel}
+        description={TEXT.sendWindowHelp}
+        {...EXACT}
+        {...form.field('send_window')}
       />
       <NativeSelect
         label={TEXT.spam}

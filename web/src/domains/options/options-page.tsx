@@ -193,7 +193,7 @@ function Complaints({ domain: { name, cfbl_address, feedback_id } }: { domain: D
 const SECONDS_PER_HOUR = 3600
 
 function Messages({ domain, button }: { domain: DomainDetails; button: React.ReactNode }) {
-  const { message_ttl, mailfrom_host, archive_to, spam_action, wildcard } = domain
+  const { message_ttl, mailfrom_host, archive_to, send_window, spam_action, wildcard } = domain
   const ttl = message_ttl === 0 ? TEXT.ttlDefault : TEXT.hours(message_ttl / SECONDS_PER_HOUR)
   const spam = TEXT.spamActions.find(([action]) => action === spam_action)?.[1] ?? spam_action
   return (
@@ -201,6 +201,7 @@ function Messages({ domain, button }: { domain: DomainDetails; button: React.Rea
       <ShownRow label={TEXT.ttl} value={ttl} />
       <ShownRow label={TEXT.mailfrom} value={mailfrom_host} />
       <ShownRow label={TEXT.archive} value={archive_to ?? TEXT.archiveNone} />
+      <ShownRow label={TEXT.sendWindow} value={send_window ?? TEXT.sendWindowNone} />
       <ShownRow label={TEXT.spam} value={spam} />
       <ShownRow label={TEXT.wildcard} value={wildcard ? TEXT.yes : TEXT.no} />
     </Panel>
