@@ -1,6 +1,6 @@
 /** Bounce classification over HTTP (bounce-classification.md sections 1 and 3). */
 
-import { BadRequest, Forbidden, Gone, NotFound } from '../../base/process/errors.ts'
+import { BadRequest, Gone, NotFound } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { formatRfc2822 } from '../../base/time/dates.ts'
 import { invalidFormat, quotable } from '../../base/values.ts'
@@ -50,7 +50,6 @@ interface BounceRouteParts {
   rules: RuleSet
   /** How long classified failures are kept. */
   keepMs: number
-  firstAccountId: string
 }
 
 const PATH = '/v1/bounce-classification'
@@ -344,7 +343,7 @@ function metricsRoute({ store, clock, rules, keepMs }: BounceRouteParts): Operat
   })
 }
 
-function unknownRepliesRoute({ store, clock, rules, firstAccountId }: BounceRouteParts): Operation {
+function unknownRepliesRoute({ store, clock, rules }: BounceRouteParts): Operation {
   return operation({
     method: 'GET',
     path: '/sendwright/v1/unknown-replies',
@@ -355,8 +354,7 @@ function unknownRepliesRoute({ store, clock, rules, firstAccountId }: BounceRout
     auth: { area: 'account', access: 'read', only: 'first' },
     rateLimit: 'analytics',
     answers: { 200: UNKNOWN_REPLIES },
-    async handler({ caller }) {
-      if (caller.accountId !== firstAccountId) throw new Forbidden()
+    async handler() {
       const { replies, partial } = await unknownReplies(store, rules, clock.now())
       const items = replies.map(({ text, count, sample, lastAt }) => ({
         text,

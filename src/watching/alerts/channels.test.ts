@@ -142,7 +142,7 @@ test('notices go to channels of a connected workspace, whose token nobody reads'
     post('slack/test', { event_type: 'validation_job' }),
     /^the settings name 21 places: a test goes to at most 20, name channels$/,
   )
-  assert.deepEqual(slack.messages, [])
+  assert.equal(slack.messages.length, 0)
   for (const id of others) await service.call('DELETE', `/v1/alerts/settings/events/${id}`)
 
   const file = new File(['a@nowhere.example\n'], 'list.csv')
