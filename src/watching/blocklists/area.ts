@@ -61,7 +61,7 @@ export function blocklistsArea(core: Core, { known, blocks }: BlocklistsUses): B
       notices = through
     },
     operations: blocklistRoutes({
-      ...{ store, accounts: core.accounts, firstAccountId, baseUrl: config.publicUrl },
+      ...{ store, accounts: core.accounts, baseUrl: config.publicUrl },
       ...{ addressLists, domainLists, domains, views: createViews(lists) },
       ips: createMonitoredIps({ store, clock, book: known.book }),
       watchedLists: () => watchedLists(store, lists, users, listings),
