@@ -184,11 +184,7 @@ export function createStandingChanges(parts: ChangeParts) {
     const isOver = (shown?.until ?? Number.POSITIVE_INFINITY) <= now()
     const isShownEnded = shown !== null && (isEnabled || isOver || shown.code === STOPPED_CODE)
     const at = now()
-    const good: StandingRow = {
-      ...{ account_id: accountId, domain_name: name, state: 'good', code: '', reason: '' },
-      figures_json: '{}',
-      ...{ per_minute: null, since_at: at, until_at: null, told_json: '[]', is_told: 1, is_settled: 0 },
-    }
+    const good = goodSince(accountId, name, at)
     const change = {
       action: 'standing.release',
       subject: name || accountId,
@@ -221,14 +217,7 @@ export function createStandingChanges(parts: ChangeParts) {
   /** The time of what a domain shows is over. What the service has stopped for longer stays so, and is shown then. */
   async function endShown(domain: DomainRow, signal: AbortSignal): Promise<void> {
     const { account_id: accountId, name } = domain
-    const stopped = await store.db
-      .selectFrom('standings')
-      .selectAll()
-      .where('account_id', '=', accountId)
-      .where('domain_name', '=', name)
-      .where('state', '<>', 'good')
-      .where('until_at', '>', now())
-      .executeTakeFirst()
+    const stopped = await stoppedAfter(store, domain, now())
     if (stopped === undefined) return endByTime(accountId, name, signal)
     const shown = stopped.state === 'held' ? shownOf(stopped) : null
     const change = { action: 'domain.enable', subject: name, detail: { by: 'time' } }
@@ -302,25 +291,42 @@ export function createStandingChanges(parts: ChangeParts) {
         .where('until_at', '<=', now())
         .execute()
       for (const { account_id, domain_name } of over) await endByTime(account_id, domain_name, signal)
-      const disabled = await store.db
-        .selectFrom('domains')
-        .selectAll()
-        .where('state', '=', 'disabled')
-        .execute()
-      for (const row of disabled)
+      for (const row of await disabledDomains(store))
         if (domainOfRow(row, now()).state !== 'disabled') await endShown(row, signal)
-      const unsettled = await store.db
-        .selectFrom('standings')
-        .selectAll()
-        .where('state', '=', 'good')
-        .where('is_settled', '=', 0)
-        .execute()
-      for (const row of unsettled) if (!signal.aborted) await settle(row, signal)
+      for (const row of await unsettled(store)) if (!signal.aborted) await settle(row, signal)
     },
 
     ...operatorChanges({ clock, rowOf, commit, endByHand }),
   }
 }
+
+const goodSince = (account_id: string, domain_name: string, since_at: number): StandingRow => ({
+  ...{ account_id, domain_name, state: 'good', code: '', reason: '', figures_json: '{}' },
+  ...{ per_minute: null, since_at, until_at: null, told_json: '[]', is_told: 1, is_settled: 0 },
+})
+
+const disabledDomains = (store: Store) =>
+  store.db.selectFrom('domains').selectAll().where('state', '=', 'disabled').execute()
+
+/** Releases after which mail may still be put aside. */
+const unsettled = (store: Store) =>
+  store.db
+    .selectFrom('standings')
+    .selectAll()
+    .where('state', '=', 'good')
+    .where('is_settled', '=', 0)
+    .execute()
+
+/** The standing of a domain that is stopped for longer than until `time`. */
+const stoppedAfter = (store: Store, { account_id, name }: DomainRow, time: number) =>
+  store.db
+    .selectFrom('standings')
+    .selectAll()
+    .where('account_id', '=', account_id)
+    .where('domain_name', '=', name)
+    .where('state', '<>', 'good')
+    .where('until_at', '>', time)
+    .executeTakeFirst()
 
 /** Null: there is no such domain, or `name` is empty. */
 async function domainRow(store: Store, accountId: string, name: string): Promise<DomainRow | null> {
