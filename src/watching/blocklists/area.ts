@@ -19,7 +19,7 @@ import { watchedLists } from './watched-lists.ts'
 export interface BlocklistsArea extends Area {
   /** Null: no list is watched. */
   listings: Listings | null
-  /** Whom accounts are told by. */
+  /** Notices to accounts go through this. */
   notifyBy(notices: ListingNotices): void
 }
 
