@@ -198,7 +198,9 @@ async function violations(page: Page): Promise<string[]> {
   if (await page.evaluate<boolean>('globalThis.axe === undefined')) await page.evaluate(axe.source)
   // Without the nodes that break no rule: to name them takes most of the time.
   const options = JSON.stringify({ runOnly: RULES, iframes: false, resultTypes: ['violations'] })
-  const { violations: found } = await page.evaluate<axe.AxeResults>(`axe.run(document, ${options})`)
+  const found = await page.evaluate<axe.Result[]>(
+    `axe.run(document, ${options}).then(({ violations }) => violations)`,
+  )
   return found.flatMap(({ id, nodes }) =>
     nodes
       .slice(0, NODES_SHOWN_MAX)
