@@ -5,7 +5,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, afterEach, before, beforeEach, test } from 'node:test'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
-import { buildDashboard, launchBrowser } from './test/browser.ts'
+import { launchBrowser } from '../test/support/browser.ts'
+import { builtDashboard } from '../test/support/built-dashboard.ts'
 import { API_KEY, type FakeApi, startFakeApi } from './test/fake-api.ts'
 import { everydayMail, hostileMail, mail } from './test/sample-mail.ts'
 
@@ -19,21 +20,22 @@ const DESKTOP = { viewport: { width: 1280, height: 800 } }
 const PHONE = { viewport: { width: 375, height: 700 } }
 
 let browser: Browser
-let dashboard: Awaited<ReturnType<typeof buildDashboard>>
 let elsewhere: Awaited<ReturnType<typeof startElsewhere>>
 let api: FakeApi
 /** Opened again by the next test that wants one of its size: a new page takes as much as a test does. */
 const pages = new Map<BrowserContextOptions, Page>()
 
 before(async () => {
-  ;[browser, dashboard, elsewhere] = await Promise.all([launchBrowser(), buildDashboard(), startElsewhere()])
-  api = await startFakeApi(dashboard.folder)
+  ;[browser, elsewhere, api] = await Promise.all([
+    launchBrowser(),
+    startElsewhere(),
+    startFakeApi(builtDashboard()),
+  ])
 })
 after(async () => {
   await browser.close()
   await api.close()
   await elsewhere.close()
-  await dashboard.remove()
 })
 beforeEach(() => {
   Object.assign(api, { mails: [], requests: [], signedIn: true, streaming: true } satisfies Partial<FakeApi>)
