@@ -1,5 +1,4 @@
 /** Accounts and domains that stop themselves: slowed, held, released by hand and by time; daily budgets; disabled domains. */
-// Both databases: counts are added up by upserts, and held mail is found by a partial index.
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { createTestClock } from '../support/clock.ts'
