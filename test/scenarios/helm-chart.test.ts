@@ -33,6 +33,12 @@ const ofKind = (shape: Shape, kind: string): Json =>
 const podOf = (shape: Shape): Json =>
   (ofKind(shape, 'Deployment') ?? ofKind(shape, 'StatefulSet')).spec.template.spec
 
+test('the chart is of this version', () => {
+  const { version } = JSON.parse(read(join(CHART, '../../../package.json')))
+  const chart = parse(read(join(CHART, 'Chart.yaml')))
+  assert.deepEqual([chart.version, chart.appVersion], [version, version])
+})
+
 for (const shape of SHAPES)
   test(`${shape}: the manifests were rendered from the chart as it is`, () => {
     const [first] = read(renderedFile(shape)).split('\n')

@@ -6,6 +6,7 @@ import { createTestClock } from '../support/clock.ts'
 import { eachDatabase } from '../support/databases.ts'
 import { eventually, startTestService } from '../support/service.ts'
 import { createSink } from '../support/smtp-sink.ts'
+import { invite } from '../support/users.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
@@ -61,6 +62,13 @@ eachDatabase((database) =>
       opensAt / 1000,
     )
 
+    // Mail of the service itself leaves from this domain, too, and does not wait for its hours.
+    const invited = 'invited@example.org'
+    await invite(service, invited)
+    await eventually('the invitation', async () => {
+      await clock.advance(50)
+      return sink.messages.some(({ envelope }) => envelope.to[0] === invited)
+    })
     const ownOpensAt = after(1)
     await advanceTo(clock.now(), 'at-once')
     assert.deepEqual(await arrived(), ['at-once'])
