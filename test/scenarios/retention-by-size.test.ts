@@ -92,7 +92,7 @@ eachDatabase((database) =>
       }
       return found
     }
-    await eventually('all posts', () => receiver.posts.length >= ATTEMPTS)
+    await eventually('all posts', async () => receiver.posts.length >= ATTEMPTS)
     await eventually('all attempts', async () => (await attempts()).length === ATTEMPTS)
     const before = await attempts()
     await runJobAfter(service, clock, 'webhook-attempt-retention', 11 * MINUTE_MS)
