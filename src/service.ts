@@ -39,6 +39,8 @@ export interface ServiceOverrides extends CoreOverrides {
   sending?: SendingOverrides
   /** What alerts on rates are judged by. */
   figures?: Figures
+  /** Names of jobs that do not run by themselves. */
+  restingJobs?: readonly string[]
   /** As `hasThread` of `createHttp`. */
   listeningThread?: boolean
   /** What is served in place of each operation. */
@@ -66,7 +68,11 @@ export async function startService(
   }
   try {
     const { core, interests, keys, first, secret } = await openCore(config, log, overrides, open)
-    const runner = createJobRunner({ ...core, owner: core.leaseOwner }, config.roles.includes('jobs'))
+    const runner = createJobRunner(
+      { ...core, owner: core.leaseOwner },
+      config.roles.includes('jobs'),
+      overrides.restingJobs,
+    )
     const areas: Area[] = []
     open.push(() => stopAreas(areas, log))
     const named = await buildAreas(

@@ -1,7 +1,9 @@
 /**
  * The guides of `docs/` as pages: which there are, and how their Markdown becomes what a page shows. It runs when the dashboard
- * is built; browsers get the result.
+ * or the static site (`scripts/docs-site.ts`) is built; browsers get the result.
  */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { Marked, type Token, type Tokens } from 'marked'
 
 /** Files below `docs/` without `.md`, in the order of the list. */
@@ -45,11 +47,14 @@ export const GUIDES: readonly { group: string; files: readonly string[] }[] = [
         'api/metrics-logs',
         'api/tags-stats',
       ],
-      ...['api/bounce-classification', 'api/validation', 'api/ips-pools', 'api/dynamic-pools', 'api/alerts'],
-      ...['api/reputation', 'api/accounts', 'api/own-operations'],
+      ...['api/bounce-classification', 'api/validation', 'api/ips-pools', 'api/dynamic-pools', 'api/relays'],
+      ...['api/alerts', 'api/standing', 'api/content-check', 'api/health-score', 'api/reputation'],
+      ...['api/monitoring', 'api/dmarc', 'api/exports', 'api/accounts', 'api/own-operations'],
     ],
   },
 ]
+
+export const DOCS = join(import.meta.dirname, '../docs')
 
 /** A part of a guide: markup, or code that can be copied. */
 export type GuidePart = { kind: 'html'; html: string } | { kind: 'code'; language: string; text: string }
@@ -60,6 +65,9 @@ export interface RenderedGuide {
   headings: string[]
   parts: GuidePart[]
 }
+
+/** Address of a guide's page on the dashboard. */
+const dashboardPage = (slug: string) => `/docs/guides/${slug}`
 
 /** The last part of the page's path: `api/messages` has `api-messages`. */
 export const slugOf = (file: string): string => file.replaceAll('/', '-')
@@ -79,11 +87,12 @@ const escaped = (text: string) => text.replaceAll(/[&<>"]/g, (sign) => TEXT_ESCA
 /**
  * Where a link of a guide leads on the pages; null: to a file that is not served, and only its text is shown.
  * @param file the guide, as in `GUIDES`
+ * @param pageOf address of a guide's page by its slug
  */
-export function pageLink(href: string, file: string): string | null {
+export function pageLink(href: string, file: string, pageOf = dashboardPage): string | null {
   if (/^https?:\/\//.test(href) || href.startsWith('#')) return href
   const target = guideAt(href, file)
-  return target === null ? null : `/docs/guides/${slugOf(target)}${/#.*$/.exec(href)?.[0] ?? ''}`
+  return target === null ? null : `${pageOf(slugOf(target))}${/#.*$/.exec(href)?.[0] ?? ''}`
 }
 
 /** The guide that a link leads to; null: another file, or another host. */
@@ -103,12 +112,14 @@ export const anchorOf = (heading: string): string =>
 
 /**
  * @param titleOf a guide's title, for links whose text is the name of its file
+ * @param pageOf address of a guide's page by its slug
  * @throws when the Markdown does not begin with a title
  */
 export function renderGuide(
   markdown: string,
   file: string,
   titleOf: (file: string) => string,
+  pageOf = dashboardPage,
 ): RenderedGuide {
   const marked = new Marked({ gfm: true })
   const headings: string[] = []
@@ -122,7 +133,7 @@ export function renderGuide(
         return `<h${depth} id="${escaped(anchorOf(text))}">${this.parser.parseInline(tokens)}</h${depth}>\n`
       },
       link({ href, tokens }) {
-        const to = pageLink(href, file)
+        const to = pageLink(href, file, pageOf)
         const target = guideAt(href, file)
         const isFileName = target !== null && /^[\w/.-]+\.md$/.test(plainText(tokens))
         const text = isFileName ? escaped(titleOf(target)) : this.parser.parseInline(tokens)
@@ -185,4 +196,24 @@ function plainText(tokens: readonly Token[]): string {
         : text.replaceAll(/&(?:amp|lt|gt|quot|#39);/g, (name) => ENTITIES[name] ?? name)
     })
     .join('')
+}
+
+const markdownOf = (file: string) => readFileSync(join(DOCS, `${file}.md`), 'utf8')
+const titleOf = (file: string) => /^# (.+)$/m.exec(markdownOf(file))?.[1] ?? file
+
+/** A guide from its file, as `renderGuide`. */
+export const readGuide = (file: string, pageOf = dashboardPage): RenderedGuide =>
+  renderGuide(markdownOf(file), file, titleOf, pageOf)
+
+/** What is searched of a guide: each of its words once, in lower case. */
+export function searchedWords({ title, parts }: RenderedGuide): string {
+  const texts = parts.map((part) =>
+    part.kind === 'code' ? part.text : part.html.replaceAll(/<[^>]*>/g, ' '),
+  )
+  const words = [title, ...texts]
+    .join(' ')
+    .replaceAll(/&(?:amp|lt|gt|quot|#39);/g, (name) => ENTITIES[name] ?? name)
+    .toLowerCase()
+    .split(/[\s"'`(),;:|<>]+/)
+  return [...new Set(words)].join(' ')
 }

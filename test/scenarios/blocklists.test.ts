@@ -231,6 +231,16 @@ eachDatabase((database) => {
       assert.equal(again.domain.verified.status, 'sending')
       for (const domain of ['com', 'shop.example', '127.0.0.1', 'a b.com'])
         assert.equal((await call('POST', '/v1/inboxready/domains', { form: { domain } })).status, 400, domain)
+      // A domain that is made anew is monitored, whatever was said of the one that is gone.
+      await ok('DELETE', `/v1/inboxready/domains?domain=mail.${SHOP}`)
+      await ok('DELETE', `/v3/domains/mail.${SHOP}`)
+      const isMade = () =>
+        activeDomain(opened.core, call, `mail.${SHOP}`).then(
+          () => true,
+          () => false,
+        )
+      await eventually('the name is free', isMade)
+      assert.deepEqual(await statuses(), [`mail.${SHOP} sending`, `${OTHER_SHOP} inbox_ready`])
     })
 
     await t.test('an account describes the addresses that it may send from, and no others', async () => {

@@ -7,7 +7,7 @@ import { selfSigned } from '../support/certificates.ts'
 import { createTestClock } from '../support/clock.ts'
 import { createInternet } from '../support/internet.ts'
 import { eventually, ownAddress, startTestService, type TestService } from '../support/service.ts'
-import type { Sink } from '../support/smtp-sink.ts'
+import { createSink, type Sink } from '../support/smtp-sink.ts'
 import { createSocksServer } from '../support/socks-server.ts'
 
 const DOMAIN = 'site.example'
@@ -144,6 +144,23 @@ test('through SOCKS5 the receiver sees the proxy, STARTTLS included; while it is
   await sink.waitFor(22)
   assert.equal(sink.messages.at(-1)?.remoteAddress, options.from, 'it left as soon as the proxy worked')
   assert.equal((await delivered(service)).length <= 22, true)
+})
+
+test('a relay on this machine is not asked of a proxy, whatever its loopback address', async (t) => {
+  const socks = await createSocksServer(t, { host: ownAddress(), from: '127.0.70.9' })
+  const relay = await createSink({ host: ownAddress() })
+  t.after(() => relay.close())
+  const service = await startTestService(t, {
+    SENDWRIGHT_DELIVERY: `smtp://user:secret@${relay.host}:${relay.port}`,
+    SENDWRIGHT_SANDBOX_RECIPIENTS: '*',
+    SENDWRIGHT_IPS: PROXIED,
+    SENDWRIGHT_EGRESS: `${PROXIED}=socks5://${socks.host}`,
+  })
+  relay.on('EHLO', '250-sink.test\r\n250 AUTH PLAIN')
+  relay.on('AUTH', '235 2.7.0 welcome')
+  await service.send({ to: 'a@example.net' })
+  await relay.waitFor(1)
+  assert.deepEqual(socks.targets, [])
 })
 
 test('a target that the proxy cannot reach is a counted attempt, as without a proxy', async (t) => {

@@ -6,6 +6,7 @@ import { selfSigned } from '../support/certificates.ts'
 import { createDnsServer } from '../support/dns-server.ts'
 import { type Answer, eventually, startTestService, type TestService } from '../support/service.ts'
 import { createSink, type Sink, type SinkOptions } from '../support/smtp-sink.ts'
+import { activeDomain, callAs, createSubaccount, sendFrom, startOpened } from '../support/subaccounts.ts'
 
 const PATH = '/sendwright/v1/relays'
 const LOGIN = { username: 'user', password: 'relay-secret' }
@@ -200,6 +201,56 @@ test('rules: domain, recipient, provider, account, weights, and direct as a choi
   assert.ok(share > 110 && share < 185, `${share} of 200 by weight 3 of 4`)
 })
 
+test('rules: the pool that the message asked for, and the provider of the recipient', async (t) => {
+  const dns = await createDnsServer()
+  t.after(() => dns.close())
+  dns.set('hosted.example', 'MX', [[10, 'aspmx.l.google.com']])
+  dns.set('aspmx.l.google.com', 'A', ['142.250.0.26'])
+  const [one, two, other] = [await sinkFor(t), await sinkFor(t), await sinkFor(t)]
+  const [first, second] = ['127.0.89.1', '127.0.89.2']
+  const service = await start(t, {
+    SENDWRIGHT_DELIVERY: `smtp://${other.host}:${other.port}`,
+    SENDWRIGHT_DNS: `${dns.host}:${dns.port}`,
+    SENDWRIGHT_IPS: `${first},${second}`,
+  })
+  const form = { name: 'Bulk', ip: second }
+  const { status, body, text } = await service.call('POST', '/v3/ip_pools', { form })
+  assert.equal(status, 200, text)
+  const pool = body.pool_id
+  await addRelay(service, 'one', one)
+  await addRelay(service, 'two', two)
+  await setRules(
+    service,
+    { match: { pool }, levels: inOrder('one') },
+    { match: { provider: 'Google Workspace' }, levels: inOrder('two') },
+  )
+  const asked = await service.send({ to: 'a@hosted.example', 'o:sending-ip-pool': pool })
+  assert.equal(asked.status, 200, asked.text)
+  await one.waitFor(1)
+  await service.send({ to: ['b@hosted.example', 'c@example.net'] })
+  await arrived(3, one, two, other)
+  assert.deepEqual(
+    [recipientsOf(one), recipientsOf(two), recipientsOf(other)],
+    [['a@hosted.example'], ['b@hosted.example'], ['c@example.net']],
+  )
+  assert.equal(one.messages[0]?.remoteAddress, second)
+})
+
+test('limits of a relay: connections, messages on each, and a rate', async (t) => {
+  const sink = await sinkFor(t)
+  const service = await start(t)
+  const limits = { connections: 2, messages_per_connection: 3, messages_per_second: 40 }
+  await addRelay(service, 'one', sink, { limits })
+  await setRules(service, { match: {}, levels: inOrder('one') })
+  await service.send({ to: recipients(12) })
+  await sink.waitFor(12)
+  assert.ok(sink.connections.peak <= 2, String(sink.connections.peak))
+  assert.ok(sink.connections.total >= 4, String(sink.connections.total))
+  const { items } = await ok(service, 'GET', '/sendwright/v1/queue/lanes')
+  const lane = items.find(({ site }: { site: string }) => site === 'relay:one')
+  assert.deepEqual([lane.limits.connections, lane.limits.messages_per_second], [2, 40])
+})
+
 test('o:relay within the rights of the account', async (t) => {
   const [one, two] = [await sinkFor(t), await sinkFor(t)]
   const service = await start(t)
@@ -221,6 +272,48 @@ test('o:relay within the rights of the account', async (t) => {
   await two.waitFor(2)
   assert.equal(one.messages.length, 0)
   assert.doesNotMatch(two.messages[1]?.raw.toString() ?? '', /X-Service-Relay/)
+})
+
+test('a subaccount asks for the relays that it is offered, and for no other way', async (t) => {
+  const [one, two, other] = [await sinkFor(t), await sinkFor(t), await sinkFor(t)]
+  const opened = await startOpened(t, {
+    SENDWRIGHT_DELIVERY: `smtp://${other.host}:${other.port}`,
+    SENDWRIGHT_SANDBOX_RECIPIENTS: '*',
+  })
+  const { service, core } = opened
+  const id = await createSubaccount(service, 'tenant')
+  const call = callAs(service, id)
+  await activeDomain(core, call, 'tenant.example')
+  const send = (relay?: string) =>
+    sendFrom(call, 'tenant.example', relay === undefined ? {} : { 'o:relay': relay })
+  await addRelay(service, 'one', one)
+  await addRelay(service, 'two', two)
+  await setRules(service, { match: { account_id: id }, levels: inOrder('one') })
+  for (const name of ['two', 'default', 'direct']) {
+    const { status, body } = await send(name)
+    assert.deepEqual([name, status], [name, 400])
+    assert.equal(body.message, `${name} is not a valid relay (value of 'o:relay')`)
+  }
+  assert.equal((await send()).status, 200)
+  await one.waitFor(1)
+  const { host, port } = two
+  await ok(service, 'PUT', `${PATH}/two`, { host, port, tls: 'none', offered_to: [id] })
+  assert.equal((await send('two')).status, 200)
+  await two.waitFor(1)
+  // Its operations are the operator's.
+  for (const [method, path] of [
+    ['GET', PATH],
+    ['GET', `${PATH}/one`],
+    ['GET', '/sendwright/v1/relay-rules'],
+    ['POST', `${PATH}/one/test`],
+  ] as const) {
+    const json = method === 'POST' ? { from: 'a@tenant.example', to: 'b@example.net' } : undefined
+    assert.equal((await call(method, path, { json })).status, 403, `${method} ${path}`)
+  }
+  assert.deepEqual(
+    [one, two, other].map(({ messages }) => messages.length),
+    [1, 1, 0],
+  )
 })
 
 test('a pause, a limit of size and a limit of the day send mail to the next choice', async (t) => {
@@ -283,6 +376,39 @@ test('a relay that refuses the login is open again once it is replaced or a test
   await service.send({ to: 'c@example.net' })
   await one.waitFor(2)
   assert.deepEqual(recipientsOf(one), ['b@example.net', 'c@example.net'])
+})
+
+test('of a relay that was removed no pause and no alert stays, nor for another one of its name', async (t) => {
+  const one = await sinkFor(t, { auth: ACCOUNT })
+  const service = await start(t)
+  await addRelay(service, 'one', one, { login: { ...LOGIN, password: 'wrong' } })
+  await setRules(service, { match: {}, levels: inOrder('one') })
+  await service.send({ to: 'a@example.net' })
+  await eventually('closed', async () => (await stateOf(service, 'one')).word === 'closed')
+  await ok(service, 'PUT', `${PATH}/one/pause`)
+  await setRules(service)
+  await ok(service, 'DELETE', `${PATH}/one`)
+  assert.deepEqual((await ok(service, 'GET', '/sendwright/v1/shaping')).overrides, [])
+  await addRelay(service, 'one', one, { login: LOGIN })
+  const { state, pause } = await ok(service, 'GET', `${PATH}/one`)
+  assert.deepEqual([state.word, state.times, pause], ['open', 0, null])
+  await setRules(service, { match: {}, levels: inOrder('one') })
+  await service.send({ to: 'b@example.net' })
+  await arrived(1, one)
+})
+
+test('a relay that moves to another port gets nothing on a connection to the old one', async (t) => {
+  const [before, after] = [await sinkFor(t), await sinkFor(t)]
+  const service = await start(t)
+  await addRelay(service, 'one', before, { tls: 'starttls' })
+  await setRules(service, { match: {}, levels: inOrder('one') })
+  await service.send({ to: 'a@example.net' })
+  await before.waitFor(1)
+  const { host, port } = after
+  await ok(service, 'PUT', `${PATH}/one`, { host, port, tls: 'starttls' })
+  await service.send({ to: 'b@example.net' })
+  await after.waitFor(1)
+  assert.equal(before.messages.length, 1)
 })
 
 test('a relay that offers CRAM-MD5 gets no password without TLS, and no dialogue has the digest', async (t) => {

@@ -133,6 +133,9 @@ export const rowsFor = (accountId: string, domainId: string, domain: string) => 
     ...{ message_pk: `ch-${accountId}`, digest: 'd', account_id: accountId, domain_name: domain },
     ...{ reason: 'score 20', held_at: Date.now() },
   },
+  content_decisions: {
+    ...{ digest: `cd-${accountId}`, account_id: accountId, decision: 'dropped', decided_at: Date.now() },
+  },
   sender_security: {
     ...{ domain_id: domainId, account_id: accountId, domain_name: domain, sid: `s-${accountId}` },
     ...{ state: 'off', rotation_enabled: 0, rotation_interval: '120d', rotated_at: 0 },

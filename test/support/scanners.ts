@@ -32,7 +32,10 @@ const byText = (mail: string): Score =>
   mail.includes('BUY NOW') ? { score: 15.27, action: 'reject' } : { score: -0.1, action: 'no action' }
 
 /** A text is sent as it stands; null: it never answers. */
-export async function startRspamd(t: TestContext, scoreOf: (mail: string) => Score | string | null = byText) {
+export async function startRspamd(
+  t: TestContext,
+  scoreOf: (mail: string) => Score | string | null | Promise<Score> = byText,
+) {
   const asked: { headers: IncomingHttpHeaders; mail: string }[] = []
   const server = createHttpServer(async (request, response) => {
     if (request.url === '/ping') {
@@ -42,7 +45,7 @@ export async function startRspamd(t: TestContext, scoreOf: (mail: string) => Sco
     assert.deepEqual([request.method, request.url], ['POST', '/checkv2'])
     const mail = Buffer.concat(await request.toArray()).toString()
     asked.push({ headers: request.headers, mail })
-    const given = scoreOf(mail)
+    const given = await scoreOf(mail)
     if (given === null) return
     response.setHeader('content-type', 'application/json')
     const answer = { is_skipped: false, symbols: {}, required_score: 15 }

@@ -7,6 +7,8 @@ export interface FakeSlack {
   token: string
   /** Texts by channel. */
   messages: [channel: string, text: string][]
+  /** Messages that it will refuse before it takes one again. */
+  refusals: number
   /** Names of the methods called, in order. */
   calls: string[]
   receiver: Receiver
@@ -24,7 +26,7 @@ export async function createSlackServer(host: string): Promise<FakeSlack> {
   const slack: FakeSlack = {
     url: `${receiver.url}/api`,
     token: 'xoxb-planted-slack-token',
-    ...{ messages: [], calls: [], receiver },
+    ...{ messages: [], refusals: 0, calls: [], receiver },
   }
   receiver.answer = (response, post) => {
     response.setHeader('content-type', 'application/json')
@@ -50,6 +52,7 @@ function answerTo(slack: FakeSlack, { path, headers, raw }: ReceivedPost): objec
       return known ? { ok: true, channel: known } : { ok: false, error: 'channel_not_found' }
     case 'chat.postMessage':
       if (known === undefined) return { ok: false, error: 'channel_not_found' }
+      if (slack.refusals-- > 0) return { ok: false, error: 'internal_error' }
       slack.messages.push([channel, form.get('text') ?? ''])
       return { ok: true, channel, ts: '1.0' }
     case 'auth.revoke':

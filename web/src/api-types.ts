@@ -762,7 +762,7 @@ export interface DmarcOfHost {
   /** Messages without either, of those */ auth_fail_events: number
   /** By day in UTC, the oldest first; days without mail are left out */ pfqr_chart: DmarcDay[]
   /** Rows of reports with a failure, most messages first; at most 100 */ auth_events: DmarcAuthEvent[]
-  /** Most messages first */ ip_addresses: DmarcAddressFigures[]
+  /** Most messages first; at most 1,000 */ ip_addresses: DmarcAddressFigures[]
 }
 
 /** Mail of a source by host */

@@ -110,6 +110,7 @@ async function contextOf(source: Source, parts: CallParts): Promise<Context<stri
     ...{
       remoteAddress: '',
       isSecure: true,
+      isLocal: false,
       method: spec.method,
       onBehalfOf: undefined,
       bytes: Buffer.alloc(0),

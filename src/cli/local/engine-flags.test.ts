@@ -26,13 +26,14 @@ test('the young generation of a thread keeps to its limit', async (t) => {
       new Worker(new URL(import.meta.url), { resourceLimits: { maxYoungGenerationSizeMb: 6 } })
     } else {
       let kept = []
-      let most = 0
+      const sizes = []
       for (let n = 0; n < 1_500_000; n++) {
         kept.push({ n, text: 'x' + n })
         if (kept.length > 40_000) kept = []
-        if (n % 50_000 === 0) most = Math.max(most, youngMb())
+        if (n % 50_000 === 0) sizes.push(youngMb())
       }
-      console.log(most)
+      // A collection that is under way holds more for a moment.
+      console.log(sizes.sort((a, b) => a - b)[sizes.length >> 1])
     }`
-  assert.ok(Number(await run(t, program)) <= 12)
+  assert.ok(Number(await run(t, program)) <= 8)
 })

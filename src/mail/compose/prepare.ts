@@ -71,7 +71,7 @@ export interface PrepareParts extends CopyParts {
   sandbox: SandboxGate
   /** Null: content is not checked. */
   contentCheck: ContentCheck | null
-  contentHolds: Pick<Holds, 'holdStatement'>
+  contentHolds: Pick<Holds, 'holdStatement' | 'decisionOn'>
 }
 
 const TEST_MODE: Outcome = { kind: 'delivered', code: CODE_TEST_MODE, message: 'test mode', enhanced: null }
@@ -183,13 +183,39 @@ async function prepare(parts: PrepareParts, delivery: ClaimedDelivery): Promise<
   if (fault) return decided(rejected(fault.message))
   const { testMode, traceparent } = record.options
   if (testMode) return { kind: 'decided', about: copy.about, outcome: TEST_MODE, traceparent }
+  if (record.options.review === true) {
+    const stopped = await review(parts, record, delivery, copy)
+    if (stopped) return stopped
+  }
   if (parts.contentCheck !== null && !isServiceMail(record)) {
-    const checked = await checkContent(parts, parts.contentCheck, record, delivery, copy)
+    const checked = await checkContent(parts, parts.contentCheck, record, delivery, copy, target.variables)
     if ('kind' in checked) return checked
     copy = checked
   }
   return signedDelivery(parts, record, domain, delivery, copy, target)
 }
+
+/**
+ * What becomes of mail that its sender has put before a person; null: it was released. The decision is for this message alone,
+ * not for others with its content, whose recipients the person has not seen.
+ */
+async function review(
+  parts: PrepareParts,
+  record: MessageRecord,
+  delivery: ClaimedDelivery,
+  { about }: Copy,
+): Promise<Prepared | null> {
+  const decision = await parts.contentHolds.decisionOn(record.id)
+  if (decision === 'released') return null
+  const { traceparent } = record.options
+  if (decision === 'dropped') return { kind: 'decided', about, outcome: contentRefused(REVIEW), traceparent }
+  if (parts.clock.now() >= delivery.expires_at)
+    return { kind: 'decided', about, outcome: tooOld(delivery), traceparent }
+  return heldDelivery(parts, record, delivery, { digest: record.id, reason: REVIEW })
+}
+
+/** Why it is kept, for the person who decides. */
+const REVIEW = 'review asked for'
 
 /** Waits for the hours of the message or its domain, which no received mail that is forwarded has. Null: it is time. */
 function outsideWindow(
@@ -207,9 +233,6 @@ function outsideWindow(
   return { ...{ kind: 'waits', reason: REASON_SEND_WINDOW, dueAt, also: [] }, extendsWindow: !isSenders }
 }
 
-/** A delivery whose content is being checked is looked at again after this time. */
-const CHECK_AGAIN_MS = 1_000
-
 /** The copy to send, which says what was found; or what becomes of the delivery instead. */
 async function checkContent(
   parts: PrepareParts,
@@ -217,23 +240,28 @@ async function checkContent(
   record: MessageRecord,
   delivery: ClaimedDelivery,
   copy: Copy,
+  variables: RecipientVariables | null,
 ): Promise<Prepared | Copy> {
   const { recipient, attempts, expires_at } = delivery
   const now = parts.clock.now()
   const judged = await check.judge({
-    ...{ record, recipient, message: copy.message, isFirst: attempts === 0 },
+    ...{ record, recipient, variables, message: copy.message, isFirst: attempts === 0 },
     // Whom readers see: the return path is our own.
     sender: record.summary.sender,
   })
-  if (judged === null)
-    return { kind: 'waits', reason: REASON_CONTENT_CHECK, dueAt: Math.ceil(now + CHECK_AGAIN_MS), also: [] }
+  if ('againAt' in judged) {
+    const { againAt: dueAt } = judged
+    return { kind: 'waits', reason: REASON_CONTENT_CHECK, dueAt, extendsWindow: true, also: [] }
+  }
   const { level, decision, reason, score } = judged
   if (level === 'pass') return copy
   const noted = (action: 'tag' | 'refuse' | 'released'): EventMessage => ({
     ...copy.about,
     contentCheck: { action, reason, ...(score !== null && { score }) },
   })
-  if (decision === 'released') return { ...copy, about: noted('released') }
+  // A person has seen the message, and its row holds that decision: there is none to keep another.
+  const isReviewed = level === 'hold' && record.options.review === true
+  if (decision === 'released' || isReviewed) return { ...copy, about: noted('released') }
   if (level === 'refuse' || decision === 'dropped') {
     const { traceparent } = record.options
     return { kind: 'decided', about: noted('refuse'), outcome: contentRefused(reason), traceparent }
@@ -258,7 +286,7 @@ function heldDelivery(
   { clock, contentHolds }: PrepareParts,
   record: MessageRecord,
   { id, expires_at }: ClaimedDelivery,
-  judged: Judgement,
+  judged: Pick<Judgement, 'digest' | 'reason'>,
 ): Prepared {
   const now = clock.now()
   const isSenders = record.options.deliverWithinMs !== null

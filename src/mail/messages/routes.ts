@@ -67,6 +67,10 @@ const OPTION_PARAMS = {
   'o:sending-ip-pool': otherParam('Pool to send from'),
   'o:archive-to': otherParam('URL that gets a copy of each delivered mail'),
   'o:suppress-headers': otherParam('Service headers to leave out, or `all`', { repeated: true }),
+  'o:hold-for-review': otherParam('Keep it until the operator releases or drops it', {
+    type: 'boolean',
+    default: false,
+  }),
   'h:<name>': otherParam('Custom header'),
   'v:<name>': otherParam('Custom variable, shown in events'),
   'recipient-variables': otherParam(

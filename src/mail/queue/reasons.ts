@@ -68,7 +68,7 @@ const UNTIL_DUE: Readonly<Record<string, (row: DeliveryRow) => string>> = {
   [REASON_CONTENT_CHECK]: ({ due_at }) =>
     `Its content is being checked. It is looked at again at ${at(due_at)}; no attempt is counted.`,
   [REASON_CONTENT_HELD]: ({ expires_at }) =>
-    `The content check keeps it until the operator decides, or its window ends at ${at(expires_at)}.`,
+    `It is kept until the operator releases or drops it, or its window ends at ${at(expires_at)}.`,
   [REASON_PROVIDER_PAUSED]: ({ due_at }) =>
     `The operator has paused mail to its destination. It is looked at again at ${at(due_at)}, or as soon as the pause ends; no attempt is counted.`,
 }

@@ -30,6 +30,8 @@ export interface MessageOptions {
   archiveTo: string | null
   /** Lower-case names without the prefix, or all of them. */
   suppressHeaders: 'all' | readonly string[]
+  /** It waits until the operator releases it; absent: it does not. */
+  review?: true
   /** Only of the service's own mail, see `TlsPolicy`. */
   isTlsReport?: true
   /** The span of its acceptance; absent: the message is not traced. Never from the sender. */

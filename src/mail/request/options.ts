@@ -69,6 +69,7 @@ export const OPTION_FIELDS: readonly OptionField[] = [
   { field: 'o:send-window', header: 'Send-Window' },
   { field: 'o:archive-to', header: 'Archive-To' },
   { field: 'o:suppress-headers', header: 'Suppress-Headers' },
+  { field: 'o:hold-for-review', header: 'Hold-For-Review' },
   { field: 'v:', header: 'Variables' },
   { field: 't:version', header: 'Template-Version' },
   { field: 't:text', header: 'Template-Text' },
@@ -203,6 +204,7 @@ export function readOptions(
     sendWindow: reader.read('o:send-window', sendWindow),
     archiveTo: reader.read('o:archive-to', archiveUrl),
     suppressHeaders: suppressedHeaders(reader.all('o:suppress-headers'), prefixes),
+    ...(reader.flag('o:hold-for-review') === true && { review: true as const }),
   }
   if (options.optimizeHours !== null && options.localMinute !== null) {
     throw new BadRequest("'o:deliverytime-optimize-period' and 'o:time-zone-localize' exclude each other")

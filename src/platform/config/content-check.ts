@@ -24,8 +24,14 @@ export function readContentCheck({ setting, optional, faults }: Readers) {
     clamav: optional('CLAMAV', clamd),
     /** What is done to mail before it is sent in which a virus is found. */
     virusAction: setting<'hold' | 'refuse'>('CLAMAV_ACTION', oneOf(['hold', 'refuse']), () => 'refuse'),
-    /** Mail whose check takes longer is sent without one. */
+    /** A scanner that takes longer has not answered. */
     outboundCheckTimeoutMs: setting('OUTBOUND_CHECK_TIMEOUT', duration, () => 10 * SECOND_MS),
+    /** What becomes of mail about which a scanner does not answer. */
+    outboundCheckFailure: setting<'send' | 'wait'>(
+      'OUTBOUND_CHECK_FAILURE',
+      oneOf(['send', 'wait']),
+      () => 'send',
+    ),
   }
   const steps = [config.outboundTagScore, config.outboundHoldScore, config.outboundRefuseScore]
   const given = steps.filter((points) => points !== null)

@@ -315,6 +315,10 @@ class RequestContext implements Context<string, Caller | null> {
     return this.#parts.remote.isSecure(this.#exchange.arrival)
   }
 
+  get isLocal(): boolean {
+    return this.#exchange.arrival.isLocal
+  }
+
   get onBehalfOf(): string | undefined {
     return this.#parts.onBehalfOf(this.headers)
   }

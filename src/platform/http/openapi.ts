@@ -111,6 +111,11 @@ export function describeApi(operations: readonly Operation[], options: Descripti
     components: {
       securitySchemes: {
         basicAuth: { type: 'http', scheme: 'basic', description: 'User name api, password an API key.' },
+        bearerAuth: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'An API key, where the operation says so.',
+        },
       },
       responses: Object.fromEntries(
         Object.entries(COMMON).map(([name, answer]) => [name, describeAnswers(answer)]),
@@ -179,6 +184,7 @@ function describeOperation(spec: Operation): JsonSchema {
     ...(spec.description === undefined ? {} : { description: spec.description }),
     ...(spec.deprecated === true ? { deprecated: true } : {}),
     ...(spec.auth === 'public' ? { security: [] } : {}),
+    ...(spec.bearer === true ? { security: [{ bearerAuth: [] }, { basicAuth: [] }] } : {}),
     ...(audit === null ? {} : { 'x-audit': audit }),
     'x-rights': spec.auth === 'public' ? { public: true } : describeRights(spec.auth),
     parameters: parameters.map((param) => describeParameter(param, spec)),
@@ -305,6 +311,7 @@ export function describeAnswer(spec: Operation, status: number) {
 export const TAGS: Readonly<Record<string, string>> = {
   Account: 'The account itself: settings, keys, users, addresses that callers may have.',
   Alerts: 'Notices of events, by mail, webhook or chat.',
+  Assistants: 'Tasks for assistants, over the Model Context Protocol.',
   'Audit log': 'Who changed what, and when.',
   Blocklists: 'Domains and addresses that are looked up in blocklists.',
   'Bounce Classification': 'Bounces by reason and by the group that refused.',

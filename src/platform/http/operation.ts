@@ -69,6 +69,8 @@ export interface Context<Name extends string, C, Found = unknown, I = unknown, B
   remoteAddress: string
   /** The caller speaks TLS to us or to a trusted proxy: cookies get `Secure`. */
   isSecure: boolean
+  /** As `Arrival.isLocal`. */
+  isLocal: boolean
   method: string
   headers: IncomingHttpHeaders
   /** The `<prefix>On-Behalf-Of` id as sent; applied already unless `onBehalfOf` is `argument`. */
@@ -107,6 +109,8 @@ interface OperationDoc<
   opensByLink?: boolean
   /** The 401 of the send operations: text/plain `Forbidden`. */
   plainText401?: boolean
+  /** The key may be a bearer token too (RFC 6750). */
+  bearer?: boolean
   /** Default `default`. Nothing is counted for `none` and for public operations. */
   rateLimit?: LimitName | 'none'
   /** Default none. */

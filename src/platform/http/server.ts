@@ -8,6 +8,7 @@ import { anyJson, map, nothing, object, oneOf, optional, text } from '../../base
 import { type FixedAnswer, fixedReply, jsonReply } from './answer/reply.ts'
 import { createDispatch, type DispatchParts } from './dispatch.ts'
 import type { ExchangeParts } from './exchange.ts'
+import { createInnerCalls, type InnerCalls } from './inner-calls.ts'
 import { createListeners, type ListenersOptions } from './listening/listeners.ts'
 import { describeApi, descriptionAnswer } from './openapi.ts'
 import { type JsonSchema, type Operation, operation } from './operation.ts'
@@ -39,6 +40,8 @@ export interface HttpServer {
   close(): Promise<void>
   /** The machine description of the operations so far. */
   describe(): JsonSchema
+  /** Calls operations from within one. */
+  innerCall: InnerCalls
 }
 
 export function createHttpServer(options: HttpServerOptions): HttpServer {
@@ -81,6 +84,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   return {
     register,
     describe,
+    innerCall: createInnerCalls(router.answer, `${headerPrefix}On-Behalf-Of`.toLowerCase()),
     listen: listeners.listen,
     close() {
       closing.abort()

@@ -33,6 +33,8 @@ export interface PreparedPost {
   totalMs?: number
   /** Pauses in milliseconds, each after the previous attempt; empty: one attempt only. */
   retryScheduleMs: readonly number[]
+  /** Why an answer with a 2xx is a failure all the same, from its body; null: it is none. Absent: the status alone counts. */
+  refusalIn?(body: Buffer): string | null
   /** Names the span that led to the POST; undefined or absent: its span begins a trace. */
   traceparent?: string | undefined
   /** Statements for the transaction that ends the attempt. */
@@ -45,6 +47,8 @@ export interface PreparedPost {
 export interface Attempt {
   number: number
   outcome: HttpOutcome
+  /** As `refusalIn` says. */
+  refusal: string | null
   status: 'ok' | 'failing' | 'given-up'
   nextAttemptAt: number | null
   at: number
@@ -98,7 +102,7 @@ export function createPostAttempts(
         ...(totalMs !== undefined && { totalMs }),
       })
       lane.slow = outcome.durationMs >= SLOW_MS
-      const result = conclude(row.attempts, outcome, prepared.retryScheduleMs, clock.now())
+      const result = conclude(row.attempts, outcome, prepared, clock.now())
       if (tracing !== undefined) {
         const { traceparent } = prepared
         tracePost(tracing, { kind: row.kind, url, traceparent, attempt: result, at: clock.now() })
@@ -147,9 +151,10 @@ export function createPostAttempts(
     }
   }
 
-  function logAttempt(row: OutgoingPostRow, { outcome, status, number, nextAttemptAt }: Attempt): void {
+  function logAttempt(row: OutgoingPostRow, attempt: Attempt): void {
+    const { outcome, refusal, status, number, nextAttemptAt } = attempt
     const code = outcome.kind === 'answered' ? outcome.status : null
-    const why = outcome.kind === 'answered' ? undefined : outcome.why
+    const why = outcome.kind === 'answered' ? (refusal ?? undefined) : outcome.why
     const facts = { post: row.id, kind: row.kind, subject: row.subject, status, attempt: number, code, why }
     log.info({ ...facts, nextAttemptAt }, 'outgoing request')
   }
@@ -161,12 +166,14 @@ export function createPostAttempts(
 export function conclude(
   attempts: number,
   outcome: HttpOutcome,
-  retryScheduleMs: readonly number[],
+  { retryScheduleMs, refusalIn }: Pick<PreparedPost, 'retryScheduleMs' | 'refusalIn'>,
   now: number,
 ): Attempt {
-  const common = { number: attempts + 1, outcome, at: now }
   const status = outcome.kind === 'answered' ? outcome.status : 0
-  if (status >= 200 && status < 300) return { ...common, status: 'ok', nextAttemptAt: null }
+  const isTaken = outcome.kind === 'answered' && status >= 200 && status < 300
+  const refusal = isTaken ? (refusalIn?.(outcome.body) ?? null) : null
+  const common = { number: attempts + 1, outcome, refusal, at: now }
+  if (isTaken && refusal === null) return { ...common, status: 'ok', nextAttemptAt: null }
   const wait = retryScheduleMs[attempts]
   if (status === NEVER_AGAIN || wait === undefined) {
     return { ...common, status: 'given-up', nextAttemptAt: null }
@@ -219,7 +226,7 @@ export function createPoster(client: HttpClient): Poster {
       for await (const bytes of readChunks([body])) parts.push(bytes)
       const headers = { 'content-type': contentType }
       const outcome = await client.send({ url, headers, body: Buffer.concat(parts), totalMs: POST_MAX_MS })
-      const { status, nextAttemptAt } = conclude(0, outcome, [1], 0)
+      const { status, nextAttemptAt } = conclude(0, outcome, { retryScheduleMs: [1] }, 0)
       if (status === 'ok') return 'taken'
       return nextAttemptAt === null ? 'gone' : 'retry'
     },

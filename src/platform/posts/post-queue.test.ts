@@ -37,7 +37,12 @@ const answered = (status: number): HttpOutcome => ({
 test('2xx ends a row, 406 gives up at once, everything else follows the retry schedule to its end', () => {
   const schedule = [5, 10, 15, 60, 120, 240].map((minutes) => minutes * MINUTE)
   const end = (attempts: number, outcome: HttpOutcome) => {
-    const { status, nextAttemptAt, number } = conclude(attempts, outcome, schedule, 1_000)
+    const { status, nextAttemptAt, number } = conclude(
+      attempts,
+      outcome,
+      { retryScheduleMs: schedule },
+      1_000,
+    )
     return [status, nextAttemptAt === null ? null : (nextAttemptAt - 1_000) / MINUTE, number]
   }
   for (const status of [200, 201, 202, 204, 299]) assert.deepEqual(end(0, answered(status)), ['ok', null, 1])
@@ -52,6 +57,21 @@ test('2xx ends a row, 406 gives up at once, everything else follows the retry sc
     assert.deepEqual(waits, [5, 10, 15, 60, 120, 240])
     assert.deepEqual(end(6, outcome), ['given-up', null, 7])
   }
+})
+
+test('a kind may find a refusal in the body of a 2xx, which is retried like any failure', () => {
+  const prepared = {
+    retryScheduleMs: [5],
+    refusalIn: (body: Buffer) => (body.includes('no') ? 'it said no' : null),
+  }
+  const end = (attempts: number, body: string) => {
+    const outcome = { ...answered(200), body: Buffer.from(body) } as HttpOutcome
+    const { status, refusal, nextAttemptAt } = conclude(attempts, outcome, prepared, 1_000)
+    return [status, refusal, nextAttemptAt]
+  }
+  assert.deepEqual(end(0, 'yes'), ['ok', null, null])
+  assert.deepEqual(end(0, 'no'), ['failing', 'it said no', 1_005])
+  assert.deepEqual(end(1, 'no'), ['given-up', 'it said no', null])
 })
 
 interface Rig {

@@ -110,9 +110,12 @@ export interface ClassifiedFailureRow {
 export interface ContentCheckRow {
   account_id: string; hour: number; domain_name: string; checked: number; bad: number
 }
+export interface ContentDecisionRow {
+  digest: string; account_id: string; decision: string; decided_at: number
+}
 export interface ContentHoldRow {
   message_pk: string; digest: string; account_id: string; domain_name: string; reason: string; held_at: number
-  decision: string | null; decided_at: number | null
+  decision: string | null; decided_at: number | null; holds: number
 }
 export interface CountedBounceRow {
   event_id: string; domain_id: string; address: string; severity: 'hard' | 'soft'; bounced_at: number
@@ -149,7 +152,7 @@ export interface DkimKeyRow {
   next_selector: string | null; check_json: string | null; activates: Flag; managed: Flag
 }
 export interface DmarcPolicyRow {
-  day: string; domain: string; root: string; record: string
+  day: string; domain: string; root: string; record: string; network: string
 }
 export interface DmarcReportRow {
   day: string; domain: string; uri: string; id: string; created_at: number
@@ -240,7 +243,7 @@ export interface ExportRow {
   id: string; account_id: string; url: string; body: string; area: string; role: string; status: string
   next_page: string; records: number; size_bytes: number; blobs_json: string; fault: string; tries: number
   lease_token: string | null; lease_owner: string | null; lease_until: number; stepped_at: number
-  created_at: number
+  created_at: number; key_id: string; user_id: string
 }
 export interface FeatureUsageRow {
   account_id: string; day_at: number; metric: string; count: number
@@ -623,15 +626,16 @@ export interface Schema {
   blocklist_events: BlocklistEventRow; blocklist_states: BlocklistStateRow; blocklist_users: BlocklistUserRow
   caller_addresses: CallerAddressRow; certificates: CertificateRow
   classified_failures: WithDefaults<ClassifiedFailureRow, 'id'>; content_checks: ContentCheckRow
-  content_holds: ContentHoldRow; counted_bounces: CountedBounceRow; counted_visits: CountedVisitRow
-  credentials: CredentialRow; deliveries: DeliveryRow; delivery_overrides: DeliveryOverrideRow
-  delivery_reports: DeliveryReportRow; disabled_queues: DisabledQueueRow; dkim_keys: DkimKeyRow
-  dmarc_policies: DmarcPolicyRow; dmarc_reports: DmarcReportRow; dmarc_results: DmarcResultRow
-  domain_deletions: DomainDeletionRow; domain_dns: DomainDnsRow; domain_ips: DomainIpRow
-  domain_report_totals: DomainReportTotalRow; domain_reports: DomainReportRow
-  domain_webhooks: DomainWebhookRow; domains: DomainRow; dynamic_pool_domains: DynamicPoolDomainRow
-  dynamic_pool_history: DynamicPoolHistoryRow; dynamic_pool_members: DynamicPoolMemberRow
-  dynamic_pool_tasks: DynamicPoolTaskRow; dynamic_pools: DynamicPoolRow; event_followers: EventFollowerRow
+  content_decisions: ContentDecisionRow; content_holds: ContentHoldRow; counted_bounces: CountedBounceRow
+  counted_visits: CountedVisitRow; credentials: CredentialRow; deliveries: DeliveryRow
+  delivery_overrides: DeliveryOverrideRow; delivery_reports: DeliveryReportRow
+  disabled_queues: DisabledQueueRow; dkim_keys: DkimKeyRow; dmarc_policies: DmarcPolicyRow
+  dmarc_reports: DmarcReportRow; dmarc_results: DmarcResultRow; domain_deletions: DomainDeletionRow
+  domain_dns: DomainDnsRow; domain_ips: DomainIpRow; domain_report_totals: DomainReportTotalRow
+  domain_reports: DomainReportRow; domain_webhooks: DomainWebhookRow; domains: DomainRow
+  dynamic_pool_domains: DynamicPoolDomainRow; dynamic_pool_history: DynamicPoolHistoryRow
+  dynamic_pool_members: DynamicPoolMemberRow; dynamic_pool_tasks: DynamicPoolTaskRow
+  dynamic_pools: DynamicPoolRow; event_followers: EventFollowerRow
   event_index: WithDefaults<EventIndexRow, 'seq' | 'segment'>; event_index_place: EventIndexPlaceRow
   event_keys: WithDefaults<EventKeyRow, 'seq'>; event_segments: WithDefaults<EventSegmentRow, 'segment'>
   event_tag_keys: EventTagKeyRow; event_tags: EventTagRow; events: WithDefaults<EventRow, 'seq' | 'tx'>

@@ -11,6 +11,7 @@
  */
 import { createHmac } from 'node:crypto'
 import type { MaybePromise } from '../../base/flow/cache.ts'
+import { localFaultOf } from '../../base/process/system-fault.ts'
 import { type Channel, without } from './channel.ts'
 import { CODE } from './codes.ts'
 import type { TlsState } from './connection.ts'
@@ -106,16 +107,21 @@ export async function logIn(peer: LoginPeer, auth: SmtpAuth): Promise<void> {
   const secret = await secretOf(auth)
   const { initial, responses } = EXCHANGES[mechanism](auth.user, secret, peer)
   const { channel } = peer
-  const hidden = [secret, base64(secret), base64(initial ?? secret)].filter(
-    (text) => text.length >= HIDDEN_LENGTH_MIN,
-  )
-  channel.hide(hidden)
+  const hidden: string[] = []
+  const hide = (text: string) => {
+    hidden.push(...[text, base64(text)].filter(({ length }) => length >= HIDDEN_LENGTH_MIN))
+    channel.hide(hidden)
+  }
+  hide(secret)
+  if (initial !== null) hide(initial)
   const challenges: string[] = []
   let reply = await begin(peer, mechanism, initial)
   for (const respond of responses) {
     if (reply.code !== CODE.challenge) break
     challenges.push(Buffer.from(reply.text, 'base64').toString())
-    reply = await say(peer, base64(respond(challenges.at(-1) as string)))
+    const response = respond(challenges.at(-1) as string)
+    if (response !== auth.user) hide(response)
+    reply = await say(peer, base64(response))
   }
   channel.hide([])
   if (reply.code === CODE.authenticated) return
@@ -126,11 +132,12 @@ export async function logIn(peer: LoginPeer, auth: SmtpAuth): Promise<void> {
   throw isRefused ? new TokenRefused(fault, secret) : new SmtpFailure('auth', fault)
 }
 
-/** The secret of a login. @throws SmtpFailure without one */
+/** The secret of a login. @throws SmtpFailure without one; the error itself if this machine cannot read it now */
 export async function secretOf({ secret }: SmtpAuth, refused?: string): Promise<string> {
   try {
     return await secret(refused)
   } catch (cause) {
+    if (localFaultOf(cause) !== null) throw cause
     const message = `cannot log in: ${(cause as Error).message}`
     throw new SmtpFailure('auth', { reason: 'login', message, cause })
   }

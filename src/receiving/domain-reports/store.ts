@@ -121,7 +121,7 @@ function totalStatements({ domain, summary }: KeptReport, names: ReadonlyMap<str
   })
 }
 
-const SUMS = ['passed', 'failed', 'quarantined', 'rejected'] as const
+export const SUMS = ['passed', 'failed', 'quarantined', 'rejected'] as const
 
 /** Rows of a complaint, for the transaction of its event, which knows the domain by name only. `at`: Unix milliseconds. */
 export function complaintStatements(

@@ -19,6 +19,10 @@ export interface ObservedMail {
 /** Of one mail; aligned ones first (RFC 9990 §3.1.3). */
 const DKIM_RESULTS_MAX = 4
 const RECORD_LENGTH_MAX = 1_000
+/** Selectors are one label for nearly everybody. */
+const SELECTOR_LENGTH_MAX = 63
+/** As JSON, with its DKIM results; those that do not fit are left out. Names alone have up to 800. */
+const ROW_LENGTH_MAX = 1_200
 const NAME = /^[a-z0-9_](?:[a-z0-9._-]{0,251}[a-z0-9_])?$/
 
 /** Null: the author's domain has no record that asks for reports, or could not be looked up, or the mail is a report. */
@@ -40,7 +44,7 @@ export function observedMail(
     .filter(({ signingDomain }) => signingDomain)
     .map((one) => ({
       domain: nameOf(one.signingDomain ?? ''),
-      selector: nameOf(one.selector ?? ''),
+      selector: nameOf(one.selector ?? '', SELECTOR_LENGTH_MAX),
       result: one.status.result,
       weight: (one.status.result === 'pass' ? 1 : 0) + (one.signingDomain === aligned ? 2 : 0),
     }))
@@ -50,7 +54,7 @@ export function observedMail(
   return {
     domain,
     record,
-    row: {
+    row: withinLength({
       sourceIp: remoteAddress,
       ...evaluated(dmarc),
       dkim: aligned !== undefined,
@@ -59,8 +63,13 @@ export function observedMail(
       envelopeFrom: sender === '' ? '' : nameOf(sender.slice(sender.lastIndexOf('@') + 1)),
       dkimResults,
       spfResult: spf ? { domain: nameOf(spf.domain), result: spf.status.result } : null,
-    },
+    }),
   }
+}
+
+function withinLength(row: ReportedRow): ReportedRow {
+  const isLong = JSON.stringify(row).length > ROW_LENGTH_MAX && row.dkimResults.length > 0
+  return isLong ? withinLength({ ...row, dkimResults: row.dkimResults.slice(0, -1) }) : row
 }
 
 /** The policy itself is never applied: routes decide, with the results in the header (routes-inbound.md section 5). */
@@ -89,7 +98,7 @@ const isReport = (headers: CheckedMail['headers']): boolean =>
 
 const INVALID = 'invalid'
 
-function nameOf(text: string): string {
+function nameOf(text: string, lengthMax = Number.POSITIVE_INFINITY): string {
   const name = (domainToASCII(text) || text).toLowerCase().replace(/\.$/, '')
-  return NAME.test(name) ? name : INVALID
+  return NAME.test(name) && name.length <= lengthMax ? name : INVALID
 }

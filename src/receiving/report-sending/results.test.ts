@@ -1,10 +1,12 @@
 /** What a day of made-up domains may cost: the bounds of counts for DMARC reports. */
 import assert from 'node:assert/strict'
+import { test } from 'node:test'
 import { pino } from 'pino'
 import { createTestClock } from '../../../test/support/clock.ts'
 import { eachStore } from '../../../test/support/stores.ts'
 import type { ReportedRow } from '../../protocols/reports/dmarc/write-report.ts'
-import { createDmarcResults } from './results.ts'
+import { observedMail } from './observed.ts'
+import { BOUNDS, createDmarcResults } from './results.ts'
 
 const ROW: ReportedRow = {
   ...{ sourceIp: '192.0.2.1', disposition: 'none', dkim: false, spf: false, reason: null },
@@ -15,7 +17,10 @@ const RECORD = 'v=DMARC1; p=none; rua=mailto:a@a.example'
 eachStore('a wildcard of one owner takes few domains, and one domain few rows', async (store) => {
   const clock = createTestClock()
   const parts = { store, clock, log: pino({ level: 'silent' }) }
-  const bounds = { domainsPerDay: 6, domainsPerRoot: 3, rowsPerDay: 10, rowsPerDomain: 4 }
+  const bounds = {
+    ...{ domainsPerDay: 6, domainsPerRoot: 3, domainsPerNetwork: 5 },
+    ...{ rowsPerDay: 10, rowsPerDomain: 4, firstRows: 2 },
+  }
   const counts = async () => {
     const policies = await store.read({
       sql: 'SELECT domain FROM dmarc_policies ORDER BY domain',
@@ -64,4 +69,70 @@ eachStore('a wildcard of one owner takes few domains, and one domain few rows', 
   await again.close()
   const [, rows] = await counts()
   assert.deepEqual(rows?.at(-1), ['honest.example', 4, 13], 'a known row is counted on, a new one is not')
+})
+
+eachStore('invented domains and rows of one network leave room for others', async (store) => {
+  const sizes: number[] = []
+  const counting: typeof store = Object.assign(Object.create(store), {
+    commit(statements: Parameters<typeof store.commit>[0]) {
+      sizes.push(statements.length)
+      return store.commit(statements)
+    },
+  })
+  const parts = { store: counting, clock: createTestClock(), log: pino({ level: 'silent' }) }
+  const results = createDmarcResults(parts)
+  const mail = (domain: string, sourceIp: string, selector = 's') =>
+    results.record({
+      ...{ domain, record: RECORD },
+      row: { ...ROW, sourceIp, dkimResults: [{ domain, selector, result: 'fail' }] },
+    })
+  for (let n = 0; n < 2_000; n++) mail(`invented${n}.example`, `2001:db8:1:${n.toString(16)}::1`)
+  for (let n = 0; n < 25_000; n++) mail(`invented${n % 40}.example`, '2001:db8:1::1', `s${n}`)
+  mail('honest.example', '192.0.2.1')
+  await results.close()
+  const rows = await store.read({
+    sql: 'SELECT domain, count(*) AS n FROM dmarc_results GROUP BY domain ORDER BY domain',
+    values: [],
+  })
+  assert.deepEqual(rows.map(({ n, domain }) => ({ n: Number(n), domain }))[0], {
+    n: 1,
+    domain: 'honest.example',
+  })
+  assert.equal(rows.length, 1 + BOUNDS.domainsPerNetwork)
+  assert.ok(Math.max(...sizes) <= 201, `${Math.max(...sizes)} statements in a commit`)
+})
+
+eachStore('rows that are known use up no room of new ones', async (store) => {
+  const bounds = { ...BOUNDS, rowsPerDomain: 4 }
+  const parts = { store, clock: createTestClock(), log: pino({ level: 'silent' }) }
+  for (let round = 0; round < 2; round++) {
+    const results = createDmarcResults(parts, bounds)
+    for (let n = 0; n < 2 + round; n++)
+      results.record({ domain: 'a.example', record: RECORD, row: { ...ROW, sourceIp: `192.0.2.${n}` } })
+    await results.close()
+  }
+  const [row] = await store.read({
+    sql: 'SELECT count(*) AS n, sum(messages) AS m FROM dmarc_results',
+    values: [],
+  })
+  assert.deepEqual([Number(row?.['n']), Number(row?.['m'])], [3, 5])
+})
+
+test('what a sender writes makes no row of a report long', () => {
+  const label = 'a'.repeat(60)
+  const long = `${label}.${label}.${label}.example`
+  const result = { signingDomain: long, selector: `${label}.${label}`, status: { result: 'fail' } }
+  const finding = {
+    spf: { domain: long, status: { result: 'fail' } },
+    dkim: { results: Array.from({ length: 10 }, () => result) },
+    dmarc: {
+      ...{ rr: RECORD, policyDomain: 'a.example', policy: 'none', p: 'none', testMode: false },
+      status: { result: 'fail', header: { from: long } },
+      alignment: { dkim: {}, spf: {} },
+    },
+  }
+  const mail = { sender: `x@${long}`, remoteAddress: '192.0.2.1', headers: [] }
+  const row = observedMail(mail, finding as unknown as Parameters<typeof observedMail>[1])?.row
+  assert.ok(JSON.stringify(row).length <= 1_200)
+  assert.equal(row?.dkimResults[0]?.selector, 'invalid')
 })

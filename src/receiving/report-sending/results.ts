@@ -3,11 +3,12 @@
  * of the last minute.
  *
  * Anybody who sends mail chooses the names in it, and a wildcard in DNS makes each of a million domains one with a record of
- * its own. So a day has so many domains, each registrable domain so many of them, and each domain so many rows; what does
- * not fit is not reported, and takes neither memory nor rows.
+ * its own. So a day has so many domains, each registrable domain and each network that sends so many of them, and each domain
+ * so many rows. What does not fit is not reported, and takes neither memory nor rows.
  */
 import { createHash } from 'node:crypto'
 import type { Logger } from 'pino'
+import { networksOf } from '../../base/net/ip.ts'
 import type { Clock, Timer } from '../../base/time/clock.ts'
 import { MINUTE_MS } from '../../base/time/durations.ts'
 import type { Statement, Store } from '../../platform/store/store.ts'
@@ -19,22 +20,37 @@ import type { ObservedMail } from './observed.ts'
 export interface Bounds {
   domainsPerDay: number
   domainsPerRoot: number
+  /** New ones, brought by mail from one network. */
+  domainsPerNetwork: number
+  /** Beyond the first rows of each domain. */
   rowsPerDay: number
   rowsPerDomain: number
+  /** Rows that a domain has however full the day is. */
+  firstRows: number
 }
 
-/** Rows have some 400 bytes: 8 MB a day, and as much for each of the days that could not be reported yet. */
+/** Rows have some 400 bytes, 1.2 KB at most (observed.ts): 12 MB a day, and as much for each of the days that could not be reported yet. */
 export const BOUNDS: Bounds = {
   domainsPerDay: 1_000,
   domainsPerRoot: 10,
+  domainsPerNetwork: 100,
   rowsPerDay: 20_000,
   rowsPerDomain: 1_000,
+  firstRows: 10,
+}
+/** Statements of one commit: others that write wait for it. */
+const PORTION = 200
+
+interface CountedDomain {
+  domain: string
+  /** Its registrable domain. */
+  root: string
+  /** That its first mail came from; '' for those written before it was kept. */
+  network: string
 }
 
-interface Counted {
+interface Counted extends CountedDomain {
   day: string
-  domain: string
-  root: string
   record: string
   rows: Map<string, number>
 }
@@ -46,6 +62,7 @@ export function createDmarcResults(
   bounds: Bounds = BOUNDS,
 ) {
   let counts = new Map<string, Counted>()
+  let held = createPlaces(bounds)
   let rowsHeld = 0
   let left = 0
   let timer: Timer | null = null
@@ -54,36 +71,32 @@ export function createDmarcResults(
     timer = null
     const batch = counts
     counts = new Map()
+    held = createPlaces(bounds)
     rowsHeld = 0
-    const byDay = Map.groupBy(batch.values(), ({ day }) => day)
-    for (const [day, some] of byDay) {
-      const { statements, unwritten } = addStatements(some, await dayState(store, day), bounds)
-      left += unwritten
-      if (statements.length > 0) await store.commit(statements)
-    }
+    for (const [day, some] of Map.groupBy(batch.values(), (counted) => counted.day))
+      left += await writeDay(store, day, some, bounds)
     if (left > 0) log.warn({ left }, 'mail is missing in DMARC reports: too many domains or sources in a day')
     left = 0
   }
 
   return {
     record({ domain, record, row }: ObservedMail): void {
-      const day = dayText(clock.now())
-      const key = `${day} ${domain}`
-      const known = counts.get(key)
-      const text = JSON.stringify(row)
-      const isNewRow = known?.rows.has(text) !== true
-      const isFull =
-        (known === undefined && counts.size >= bounds.domainsPerDay) ||
-        (isNewRow && (rowsHeld >= bounds.rowsPerDay || (known?.rows.size ?? 0) >= bounds.rowsPerDomain))
       timer ??= clock.setTimer(
         MINUTE_MS,
         () => void write().catch((err: unknown) => log.warn({ err }, FAILED)),
       )
-      if (isFull) {
+      const day = dayText(clock.now())
+      const key = `${day} ${domain}`
+      const [, , network] = networksOf(row.sourceIp)
+      const counted = counts.get(key) ?? {
+        ...{ day, domain, root: rootDomainOf(domain), network, record, rows: new Map<string, number>() },
+      }
+      const text = JSON.stringify(row)
+      const isNewRow = !counted.rows.has(text)
+      if (!held.take(counted) || (isNewRow && !hasRoom(bounds, counted.rows.size, rowsHeld))) {
         left++
         return
       }
-      const counted = known ?? { day, domain, root: rootDomainOf(domain), record, rows: new Map() }
       counted.record = record
       counted.rows.set(text, (counted.rows.get(text) ?? 0) + 1)
       if (isNewRow) rowsHeld++
@@ -98,68 +111,101 @@ export function createDmarcResults(
 
 const FAILED = 'counts for DMARC reports were lost'
 
-/** What a day has already. */
-interface DayState {
-  roots: Map<string, string>
-  rows: Map<string, number>
-}
+const hasRoom = (bounds: Bounds, ofDomain: number, ofDay: number): boolean =>
+  ofDomain < bounds.rowsPerDomain && (ofDomain < bounds.firstRows || ofDay < bounds.rowsPerDay)
 
-async function dayState(store: Store, day: string): Promise<DayState> {
-  const [policies, rows] = await Promise.all([
-    store.read({ sql: 'SELECT domain, root FROM dmarc_policies WHERE day = ?', values: [day] }),
-    store.read({
-      sql: 'SELECT domain, count(*) AS rows_count FROM dmarc_results WHERE day = ? GROUP BY domain',
-      values: [day],
-    }),
-  ])
+/** The domains of a day, or of a minute of it. */
+function createPlaces(bounds: Bounds, kept: readonly CountedDomain[] = []) {
+  const domains = new Set<string>()
+  const perRoot = new Map<string, number>()
+  const perNetwork = new Map<string, number>()
+  const add = ({ domain, root, network }: CountedDomain) => {
+    domains.add(domain)
+    perRoot.set(root, (perRoot.get(root) ?? 0) + 1)
+    perNetwork.set(network, (perNetwork.get(network) ?? 0) + 1)
+  }
+  for (const one of kept) add(one)
   return {
-    roots: new Map(policies.map((row) => [String(row['domain']), String(row['root'])])),
-    rows: new Map(rows.map((row) => [String(row['domain']), Number(row['rows_count'])])),
+    /** Whether the domain has a place, be it a new one. */
+    take(one: CountedDomain): boolean {
+      if (domains.has(one.domain)) return true
+      const isFull =
+        domains.size >= bounds.domainsPerDay ||
+        (perRoot.get(one.root) ?? 0) >= bounds.domainsPerRoot ||
+        (perNetwork.get(one.network) ?? 0) >= bounds.domainsPerNetwork
+      if (!isFull) add(one)
+      return !isFull
+    },
   }
 }
 
-/** Two processes that write at once may go beyond the bounds, once each. */
-function addStatements(
+/** Resolves to the mail that has no place. Two processes that write at once may go beyond the bounds, once each. */
+async function writeDay(
+  store: Store,
+  day: string,
   batch: readonly Counted[],
-  { roots, rows }: DayState,
   bounds: Bounds,
-): { statements: Statement[]; unwritten: number } {
-  const perRoot = new Map<string, number>()
-  for (const root of roots.values()) perRoot.set(root, (perRoot.get(root) ?? 0) + 1)
-  let rowsLeft = bounds.rowsPerDay - [...rows.values()].reduce((sum, count) => sum + count, 0)
+): Promise<number> {
+  const kept = await store.db
+    .selectFrom('dmarc_policies')
+    .select(['domain', 'root', 'network'])
+    .where('day', '=', day)
+    .execute()
+  const places = createPlaces(bounds, kept)
+  let rowsOfDay = await countRows(store, day)
   let unwritten = 0
-  const statements: Statement[] = []
+  let portion: Statement[] = []
+  const flush = async (sizeMin: number) => {
+    if (portion.length < sizeMin) return
+    await store.commit(portion)
+    portion = []
+  }
   for (const counted of batch) {
-    const { day, domain, root, record } = counted
-    if (!roots.has(domain)) {
-      const ofRoot = perRoot.get(root) ?? 0
-      if (roots.size >= bounds.domainsPerDay || ofRoot >= bounds.domainsPerRoot) {
-        unwritten += [...counted.rows.values()].reduce((sum, count) => sum + count, 0)
-        continue
-      }
-      roots.set(domain, root)
-      perRoot.set(root, ofRoot + 1)
+    const { domain, root, network, record } = counted
+    if (!places.take(counted)) {
+      unwritten += [...counted.rows.values()].reduce((sum, count) => sum + count, 0)
+      continue
     }
-    statements.push({ sql: SET_POLICY, values: [day, domain, root, record] })
-    let room = Math.min(rowsLeft, bounds.rowsPerDomain - (rows.get(domain) ?? 0))
+    portion.push({ sql: SET_POLICY, values: [day, domain, root, network, record] })
+    const hashes = await rowHashes(store, { day, domain })
     for (const [text, messages] of counted.rows) {
       const hash = createHash('sha256').update(text).digest('base64url')
-      // A row that is there is counted on, however full the day is.
-      if (room <= 0) statements.push({ sql: COUNT_ON, values: [messages, day, domain, hash] })
-      else statements.push({ sql: ADD, values: [day, domain, hash, text, messages] })
-      room--
-      rowsLeft--
+      const isKnown = hashes.has(hash)
+      if (isKnown || hasRoom(bounds, hashes.size, rowsOfDay)) {
+        portion.push({ sql: ADD, values: [day, domain, hash, text, messages] })
+        hashes.add(hash)
+        if (!isKnown) rowsOfDay++
+      } else unwritten += messages
+      await flush(PORTION)
     }
   }
-  return { statements, unwritten }
+  await flush(1)
+  return unwritten
 }
 
-const SET_POLICY = `INSERT INTO dmarc_policies (day, domain, root, record) VALUES (?, ?, ?, ?)
+async function countRows(store: Store, day: string): Promise<number> {
+  const { count } = await store.db
+    .selectFrom('dmarc_results')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('day', '=', day)
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+async function rowHashes(store: Store, { day, domain }: DayDomain): Promise<Set<string>> {
+  const rows = await store.db
+    .selectFrom('dmarc_results')
+    .select('row_hash')
+    .where('day', '=', day)
+    .where('domain', '=', domain)
+    .execute()
+  return new Set(rows.map(({ row_hash }) => row_hash))
+}
+
+const SET_POLICY = `INSERT INTO dmarc_policies (day, domain, root, network, record) VALUES (?, ?, ?, ?, ?)
   ON CONFLICT (day, domain) DO UPDATE SET record = excluded.record`
 const ADD = `INSERT INTO dmarc_results (day, domain, row_hash, row_json, messages) VALUES (?, ?, ?, ?, ?)
   ON CONFLICT (day, domain, row_hash) DO UPDATE SET messages = dmarc_results.messages + excluded.messages`
-const COUNT_ON = `UPDATE dmarc_results SET messages = messages + CAST(? AS BIGINT)
-  WHERE day = ? AND domain = ? AND row_hash = ?`
 
 /** Domains with mail on days from `from` and before `to`, in order, after one. */
 export async function reportedDomains(

@@ -23,8 +23,8 @@ const REMOVE_EVERY_MS = 10 * MINUTE_MS
 export function contentCheckArea(core: Core): ContentCheckArea {
   const { config, store, blobs, clock } = core
   const scanners = createScanners(core)
-  const holds = createHolds(store)
-  const counts = createCheckCounts(store, clock)
+  const holds = createHolds(store, clock)
+  const counts = createCheckCounts(core)
   const check = createContentCheck({ config, scanners, holds, blobs, clock, count: counts.add })
   return {
     ...{ scanners, check, holds, figures: counts.figures },
@@ -33,15 +33,16 @@ export function contentCheckArea(core: Core): ContentCheckArea {
         name: 'content-check-retention',
         everyMs: REMOVE_EVERY_MS,
         scope: 'database',
-        async work() {
-          await holds.removeOld(clock.now())
-          await counts.removeOld(clock.now())
+        async work(signal) {
+          await holds.removeOld(signal)
+          await counts.removeOld(signal)
         },
       }),
     ],
     async accountDeleted(accountId, signal) {
       const remove = { store, clock }
       await removeIndexedRows(remove, 'content_holds', ['message_pk'], 'account_id', accountId, signal)
+      await removeIndexedRows(remove, 'content_decisions', ['digest'], 'account_id', accountId, signal)
       const key = ['account_id', 'hour', 'domain_name'] as const
       await removeIndexedRows(remove, 'content_checks', key, 'account_id', accountId, signal)
     },

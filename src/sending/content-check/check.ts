@@ -1,21 +1,24 @@
 /**
  * The check of mail before it is sent (content-check.md). Once per content, whatever the number of copies:
  *
- * 1. `digestOf` names the content. What is known of it decides, for an hour.
+ * 1. `digestOf` names the content, `copyDigest` that of a copy whose variables say more than a name. What is known of it
+ *    decides, for an hour.
  * 2. Otherwise its scanners are asked, in a turn of its account (turns.ts). Preparing a delivery waits a moment for that;
- *    then the delivery goes back to the queue for a second, so that no lane waits for a scanner.
- * 3. A content that got no turn or no answer in the time limit passes unchecked, and does so for a minute.
+ *    then the delivery goes back to the queue, behind what waits of its account, so that no lane waits for a scanner.
+ *    However long the turn takes, nothing passes without one.
+ * 3. A content whose scanners gave no answer in their time limit passes unchecked for a minute, or waits, by setting.
  * 4. `verdictOf` says what is done. A person's decision on a content held before takes precedence.
  */
 import { Lazy, PassingMap } from '../../base/flow/cache.ts'
 import { pause } from '../../base/flow/pause.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
+import type { RecipientVariables } from '../../mail/record/options.ts'
 import { attach, isFile, type MessageRecord } from '../../mail/record/record.ts'
 import type { ContentCheckConfig } from '../../platform/config/content-check.ts'
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
 import { type MimeMessage, scanMessage } from '../../protocols/message/mime-message.ts'
-import { digestOf } from './digest.ts'
+import { copyDigest, digestOf } from './digest.ts'
 import type { Decision, Holds } from './holds.ts'
 import { outgoingMail } from './outgoing-mail.ts'
 import { SCORED_BYTES_MAX, type Scanners } from './scanners.ts'
@@ -27,6 +30,8 @@ export interface CheckedCopy {
   /** Envelope. */
   sender: string
   recipient: string
+  /** Its variables; null: it has none. */
+  variables: RecipientVariables | null
   /** As it would be sent, not signed. */
   message: MimeMessage
   /** False: a retry, whose message was counted before. */
@@ -41,13 +46,13 @@ export interface Judgement extends Verdict {
 
 export interface ContentCheck {
   /**
-   * Null: not known yet; to be asked again in a second.
+   * `againAt`: not known yet; to be asked again then, in Unix milliseconds.
    * @throws when the content or the database cannot be read
    */
-  judge(copy: CheckedCopy): Promise<Judgement | null>
-  /** Contents that passed or were stopped in this process, each copy once it is judged for the first time. */
+  judge(copy: CheckedCopy): Promise<Judgement | { againAt: number }>
+  /** Contents of messages that passed or were stopped in this process, each once it is judged for the first time. */
   results(): Readonly<Record<Level | 'unchecked', number>>
-  /** Unix milliseconds of the last message that passed unchecked; null: none has. */
+  /** Unix milliseconds of the last message that passed, or waits, without an answer of a scanner; null: none has. */
   lastUncheckedAt(): number | null
 }
 
@@ -70,12 +75,11 @@ const KNOWN_MAX = 50_000
 const KNOWN_MS = HOUR_MS
 /** Where a scanner did not answer. */
 const UNCHECKED_MS = MINUTE_MS
-/** Contents whose wait for a turn is remembered; beyond that the oldest begins anew. */
-const WAITING_MAX = 20_000
 
 const DIGEST = Symbol('digest of the content')
 const COUNTED = Symbol('counted as checked')
-type Marked = MessageRecord & { [DIGEST]?: Lazy<string>; [COUNTED]?: true }
+/** What was counted of a message: contents of its copies, by digest. */
+type Marked = MessageRecord & { [DIGEST]?: Lazy<string>; [COUNTED]?: Set<string> }
 
 /** Null: no scanner of sent mail is configured, and nothing is done for any message. */
 export function createContentCheck(parts: ContentCheckParts): ContentCheck | null {
@@ -84,8 +88,6 @@ export function createContentCheck(parts: ContentCheckParts): ContentCheck | nul
   if (outboundScore === null && virus === null) return null
   const known = new Map<string, { verdict: Verdict; until: number }>()
   const running = new PassingMap<string, Promise<Verdict>>()
-  /** Since when, on the monotonic clock, each has waited for a turn. */
-  const waiting = new PassingMap<string, number>()
   const turns = new Turns(AT_ONCE_MAX)
   const results = { pass: 0, tag: 0, hold: 0, refuse: 0, unchecked: 0 }
   let uncheckedAt: number | null = null
@@ -95,7 +97,6 @@ export function createContentCheck(parts: ContentCheckParts): ContentCheck | nul
     const until = clock.monotonic() + (verdict.isChecked ? KNOWN_MS : UNCHECKED_MS)
     known.set(digest, { verdict, until })
     if (known.size > KNOWN_MAX) known.delete(known.keys().next().value as string)
-    waiting.delete(digest)
     return verdict
   }
 
@@ -129,14 +130,7 @@ export function createContentCheck(parts: ContentCheckParts): ContentCheck | nul
       let checking = running.get(digest)
       if (checking === undefined) {
         const { accountId } = copy.record
-        if (!turns.take(accountId)) {
-          const since = waiting.get(digest) ?? clock.monotonic()
-          if (clock.monotonic() - since >= config.outboundCheckTimeoutMs) return learn(digest, UNCHECKED)
-          if (!waiting.has(digest) && waiting.size >= WAITING_MAX)
-            waiting.delete(waiting.keys().next().value as string)
-          waiting.set(digest, since)
-          if (!(await turns.wait(accountId, patience))) return null
-        }
+        if (!turns.take(accountId) && !(await turns.wait(accountId, patience))) return null
         // Another copy may have begun meanwhile.
         checking = running.get(digest)
         if (checking !== undefined) turns.giveBack(accountId)
@@ -156,15 +150,17 @@ export function createContentCheck(parts: ContentCheckParts): ContentCheck | nul
     async judge(copy) {
       const record: Marked = copy.record
       const lazy = record[DIGEST] ?? attach(record, DIGEST, new Lazy(() => digestOf(record, blobs)))
-      const digest = await lazy.get()
+      const digest = copyDigest(await lazy.get(), copy)
       const verdict = await verdictOn(digest, copy)
-      if (verdict === null) return null
-      if (copy.isFirst && record[COUNTED] === undefined) {
-        attach(record, COUNTED, true)
+      if (verdict !== null && !verdict.isChecked) uncheckedAt = clock.now()
+      if (verdict === null || (!verdict.isChecked && config.outboundCheckFailure === 'wait'))
+        return { againAt: Math.ceil(clock.now() + turns.lookAgainIn(record.accountId, clock.monotonic())) }
+      const counted = record[COUNTED] ?? attach(record, COUNTED, new Set<string>())
+      if (copy.isFirst && !counted.has(digest)) {
+        counted.add(digest)
         results[verdict.isChecked ? verdict.level : 'unchecked']++
-        if (!verdict.isChecked) uncheckedAt = clock.now()
         // Received mail that is forwarded was not written by the account.
-        else if (record.content.incoming === undefined)
+        if (verdict.isChecked && record.content.incoming === undefined)
           count(record.accountId, record.domainName, verdict.level !== 'pass')
       }
       const decision = verdict.level === 'pass' ? null : await holds.decisionOn(digest)
@@ -174,8 +170,6 @@ export function createContentCheck(parts: ContentCheckParts): ContentCheck | nul
     lastUncheckedAt: () => uncheckedAt,
   }
 }
-
-const UNCHECKED: Verdict = { level: 'pass', reason: '', score: null, isChecked: false }
 
 const hasFiles = ({ content }: MessageRecord): boolean =>
   content.kind === 'parts'

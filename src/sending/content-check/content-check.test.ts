@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import { startClamd, startRspamd, VIRUS } from '../../../test/support/scanners.ts'
 import { eventually, ownAddress } from '../../../test/support/service.ts'
 import { createSink } from '../../../test/support/smtp-sink.ts'
 import { callAs, createSubaccount, startOpened } from '../../../test/support/subaccounts.ts'
 import { createCheckCounts } from './counts.ts'
+import { copyDigest } from './digest.ts'
 import { type Verdict, verdictOf } from './verdict.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reaches into bodies freely and asserts on what it finds
@@ -170,8 +172,8 @@ test('mail is tagged, held until the operator decides, or refused; one content i
   assert.equal(scanners.state, 'ok', scanners.sentence)
 
   await service.restart()
-  const { store, clock, firstAccountId: accountId } = rig.opened.core
-  const figures = await createCheckCounts(store, clock).figures([accountId], clock.now())
+  const { clock, firstAccountId: accountId } = rig.opened.core
+  const figures = await createCheckCounts(rig.opened.core).figures([accountId], clock.now())
   assert.deepEqual(figures, [{ accountId, domain: service.domain, checked: 13, bad: 8 }])
 })
 
@@ -236,6 +238,154 @@ test('a scanner that is silent or talks nonsense stops no mail', async (t) => {
   )
   const { body } = await service.call('GET', '/sendwright/v1/alerts')
   assert.ok(body.items.some(({ name }: Json) => name === 'sendwright:content-check'))
+})
+
+test('however many contents an account sends, each waits until it was checked', async (t) => {
+  let last: Promise<unknown> = Promise.resolve()
+  // One at a time: all of them take longer than the time limit of one.
+  const rspamd = await startRspamd(t, (mail) => {
+    const answer = last.then(() => setTimeout(100)).then(() => pointsOf(mail))
+    last = answer
+    return answer
+  })
+  const rig = await start(t, {
+    SENDWRIGHT_OUTBOUND_CHECK: rspamd.url,
+    SENDWRIGHT_OUTBOUND_CHECK_TIMEOUT: '3s',
+  })
+  const contents = 100
+  await Promise.all(
+    Array.from({ length: contents }, (_, number) =>
+      send(rig, { to: `${number}@example.org`, text: `Content ${number}.` }),
+    ),
+  )
+  await rig.sink.waitFor(contents)
+  assert.equal(rspamd.asked.length, contents)
+  assert.match((await rig.service.call('GET', '/metrics')).text, /checks_total\{result="unchecked"\} 0$/m)
+})
+
+test('copies whose variables say more than a name are checked as contents of their own', async (t) => {
+  const rspamd = await startRspamd(t, pointsOf)
+  const rig = await start(t, { SENDWRIGHT_OUTBOUND_CHECK: rspamd.url })
+  const { service, sink } = rig
+  const names = ['Ann', 'Ben', 'Cleo', 'Dora']
+  const variables = names.map((name) => ({
+    name,
+    link: `https://shop.example/${name}`,
+    text: name === 'Dora' ? `POINTS=20 ${'Buy this. '.repeat(20)}` : name,
+  }))
+  const addresses = names.map((name) => `${name}@example.org`)
+  const id = await send(rig, {
+    to: addresses,
+    text: '%recipient.name%: %recipient.text% %recipient.link%',
+    'recipient-variables': JSON.stringify(
+      Object.fromEntries(addresses.map((address, at) => [address, variables[at]])),
+    ),
+  })
+  await sink.waitFor(3)
+  const codes = () => deliveries(rig, id).then((items) => items.map(({ reason }) => reason.code).sort())
+  await eventually('one held', async () => (await codes()).includes('content-held'))
+  assert.deepEqual(sink.messages.flatMap(({ envelope }) => envelope.to).sort(), addresses.slice(0, 3))
+  assert.equal(rspamd.asked.length, 2)
+  const [held] = await holds(rig)
+  assert.deepEqual([held.messages, held.reason], [1, 'score 20'])
+  assert.equal((await service.call('POST', `/sendwright/v1/content-holds/${held.id}/release`)).status, 200)
+  await sink.waitFor(4)
+})
+
+test('a message that was being held when its content was decided on follows the decision', async (t) => {
+  const rspamd = await startRspamd(t, pointsOf)
+  const rig = await start(t, { SENDWRIGHT_OUTBOUND_CHECK: rspamd.url })
+  const { service, sink } = rig
+  const { store, clock } = rig.opened.core
+  const sent = { released: 'POINTS=20', dropped: 'POINTS=21', other: 'POINTS=22' }
+  const ids: string[] = []
+  for (const text of Object.values(sent)) ids.push(await send(rig, { text }))
+  for (const id of ids) await heldDelivery(rig, id)
+  // As another node leaves it whose decision was written before the hold.
+  const [released, dropped, other] = (await holds(rig)).sort((one, two) => (one.reason < two.reason ? -1 : 1))
+  for (const [{ id, account_id }, decision] of [
+    [released, 'released'],
+    [dropped, 'dropped'],
+  ] as const)
+    await store.db
+      .insertInto('content_decisions')
+      .values({ digest: id, account_id, decision, decided_at: Math.floor(clock.now()) })
+      .execute()
+  await service.call('POST', `/sendwright/v1/content-holds/${other.id}/release`)
+  await sink.waitFor(2)
+  await eventually('dropped', async () => (await deliveries(rig, ids[1] ?? ''))[0].state === 'cancelled')
+  await eventually('carried out', async () => {
+    const [row] = await store.read({ sql: 'SELECT count(*) AS n FROM content_holds', values: [] })
+    return Number(row?.['n']) === 0
+  })
+})
+
+test('contents of copies: names and tokens of links do not count, long texts and hosts do', () => {
+  const digest = (variables: Record<string, unknown> | null) =>
+    copyDigest('0123', { recipient: 'a@example.org', variables })
+  const same = [
+    null,
+    {},
+    { name: 'Ann', price: '12.50', email: 'a@example.org', count: 3 },
+    { name: 'Zoë Ødegård-Müller', city: 'Llanfairpwllgwyngyll', date: '2026-01-05' },
+  ]
+  for (const variables of same) assert.equal(digest(variables), '0123', JSON.stringify(variables))
+  const link = digest({ link: `https://shop.example/u/${'a'.repeat(300)}` })
+  assert.equal(link, digest({ url: 'https://shop.example/u/b' }))
+  const others = [
+    { link: 'https://other.example/u/b' },
+    { host: 'evil.example' },
+    { host: 'böse.example' },
+    { host: '192.0.2.1' },
+    { text: 'x'.repeat(101) },
+    Object.fromEntries(Array.from({ length: 10 }, (_, at) => [at, 'y'.repeat(60)])),
+    { nested: { deep: ['z'.repeat(101)] } },
+  ].map(digest)
+  assert.equal(new Set([...others, link, '0123']).size, others.length + 2)
+})
+
+/** More contents than an account has turns, whose scanner never answers. */
+async function sendToSilence(t: TestContext, failure: string) {
+  let isDown = true
+  const rspamd = await startRspamd(t, (mail) => (isDown ? null : pointsOf(mail)))
+  const rig = await start(t, {
+    SENDWRIGHT_OUTBOUND_CHECK: rspamd.url,
+    SENDWRIGHT_OUTBOUND_CHECK_TIMEOUT: '1s',
+    SENDWRIGHT_OUTBOUND_CHECK_FAILURE: failure,
+  })
+  const ids: string[] = []
+  for (let number = 0; number < 40; number++) ids.push(await send(rig, { text: `Content ${number}.` }))
+  const answer = () => {
+    isDown = false
+  }
+  return { rspamd, rig, ids, answer }
+}
+
+test('mail waits for a scanner that is down where the operator wants that', async (t) => {
+  const { rig, ids, answer } = await sendToSilence(t, 'wait')
+  const { service, sink } = rig
+  await eventually('all asked or found to be down', async () => {
+    const { body } = await service.call('GET', '/sendwright/v1/system')
+    return body.scanners[0].failed >= ids.length
+  })
+  assert.equal(sink.messages.length, 0)
+  for (const id of ids) {
+    const [{ state, attempts }] = await deliveries(rig, id)
+    assert.deepEqual([['queued', 'sending'].includes(state), attempts], [true, 0], state)
+  }
+  const { body } = await service.call('GET', '/sendwright/v1/alerts')
+  const alert = body.items.find(({ name }: Json) => name === 'sendwright:content-check')
+  assert.ok(alert, JSON.stringify(body))
+  answer()
+  await service.restart()
+  await sink.waitFor(ids.length)
+})
+
+test('nothing waits for a scanner that answers nothing at all', async (t) => {
+  const { rspamd, rig, ids } = await sendToSilence(t, 'send')
+  await rig.sink.waitFor(ids.length)
+  // Sixteen, a text of the service itself, and what came before that had its time.
+  assert.ok(rspamd.asked.length < ids.length, `${rspamd.asked.length}`)
 })
 
 test('what is done, by points and by what a scorer says itself', () => {

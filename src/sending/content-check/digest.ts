@@ -1,5 +1,6 @@
 /** Names the content of a message, so that copies of one text are checked once. */
 import { createHash } from 'node:crypto'
+import type { RecipientVariables } from '../../mail/record/options.ts'
 import type { MessageRecord, StoredBytes } from '../../mail/record/record.ts'
 import { storedChunk } from '../../mail/record/record.ts'
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
@@ -11,9 +12,37 @@ const FIELDS: ReadonlySet<string> = new Set([
   ...['content-type', 'content-transfer-encoding', 'content-disposition'],
 ])
 
+/** Values of a copy that are no more than names, numbers and places: characters of each, and of all. */
+const VALUE_MAX = 100
+const VALUES_MAX = 400
+const LINK = /https?:\/\/([^\s/"'<>]+)[^\s"'<>]*/giu
+/** Names and addresses of hosts in a text: programs that show mail make links of them. */
+const HOST = /(?:[\p{L}\p{N}_-]+\.)+(?:xn--[a-z0-9-]+|\p{L}{2,})|\d{1,3}(?:\.\d{1,3}){3}/giu
+
 /**
- * The same for messages of an account that differ only in recipients, dates and ids; 32 hexadecimal digits. Copies of a
- * batch have one, whatever their variables. Messages of two accounts never have the same: what one does, such as a
+ * The digest of a copy: that of its message, unless its variables say more than a name. The hosts that they link to count,
+ * and not the rest of a link: a token for each recipient makes no other content.
+ */
+export function copyDigest(
+  digest: string,
+  { recipient, variables }: { recipient: string; variables: RecipientVariables | null },
+): string {
+  const own = variables === null ? '' : ownWords(recipient, Object.values(variables))
+  return own === '' ? digest : createHash('sha256').update(`${digest} ${own}`).digest('hex').slice(0, 32)
+}
+
+function ownWords(recipient: string, values: readonly unknown[]): string {
+  const words = values.map((value) => {
+    const text = typeof value === 'string' ? value : JSON.stringify(value)
+    return text.replaceAll(recipient, '').replaceAll(LINK, '$1')
+  })
+  const all = words.join('\n')
+  if (all.length > VALUES_MAX || words.some(({ length }) => length > VALUE_MAX)) return all
+  return [...new Set(all.toLowerCase().match(HOST))].sort().join('\n')
+}
+
+/**
+ * The same for messages of an account that differ only in recipients, dates and ids; 32 hexadecimal digits. Messages of two accounts never have the same: what one does, such as a
  * release, must not count for the other.
  */
 export async function digestOf(

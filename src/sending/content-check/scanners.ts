@@ -1,6 +1,10 @@
 /**
  * The scanners that the operator has configured: a scorer of received mail, one of mail before it is sent, and clamd for
- * both. They are asked here only. A scanner that does not answer stops no mail; how often that happens is counted.
+ * both. They are asked here only, each within its time limit; how often one does not answer is counted.
+ *
+ * A scanner that leaves a mail without an answer, and has answered no other since that one was asked, is asked about a text
+ * of the service itself. If it does not answer that either it is down: until it answers such a text again, nothing waits
+ * for it. No mail can have that effect on a scanner that works (decision 204).
  */
 import type { Logger } from 'pino'
 import type { Clock } from '../../base/time/clock.ts'
@@ -11,6 +15,7 @@ import type { ScannerServer } from '../../protocols/scanners/exchange.ts'
 import { askRspamd, pingRspamd } from '../../protocols/scanners/rspamd.ts'
 import type { AskScorer, ScoredMail, SpamScore } from '../../protocols/scanners/spam-score.ts'
 import { askSpamd, pingSpamd } from '../../protocols/scanners/spamd.ts'
+import { outgoingMail } from './outgoing-mail.ts'
 
 export type ScannerName = 'rspamd' | 'spamd' | 'clamd'
 type Direction = 'inbound' | 'outbound'
@@ -49,6 +54,12 @@ export interface Scanners {
   states(): ScannerState[]
 }
 
+/** A scanner that is down is asked whether it works this long after it was asked last. */
+const PROBE_EVERY_MS = 2 * SECOND_MS
+const PROBE = Buffer.from(
+  'From: <probe@localhost>\r\nTo: <probe@localhost>\r\nSubject: probe\r\n\r\nprobe\r\n',
+)
+
 /** Spam is short: a scorer gets no more of a mail, as with `spamc`. */
 export const SCORED_BYTES_MAX = 1024 * 1024
 /** The client of the mail waits for its reply meanwhile. */
@@ -68,28 +79,51 @@ export function createScanners({
   const timeMax: Record<Direction, number> = { inbound: INBOUND_MS_MAX, outbound: outboundCheckTimeoutMs }
   const states: ScannerState[] = []
 
-  /** Counts what `ask` does, and bounds its time. */
-  function bounded(scanner: ScannerName, directions: readonly Direction[]) {
+  /** Counts what `ask` does, and bounds its time. `probe` asks about a text that the scanner always knows what to say of. */
+  function bounded(
+    scanner: ScannerName,
+    directions: readonly [Direction, ...Direction[]],
+    probe: (signal: AbortSignal) => Promise<unknown>,
+  ) {
     const counts = { answered: 0, failed: 0, answeredAt: null, failedAt: null, error: null }
     const state: ScannerState = { scanner, directions, ...counts }
     states.push(state)
     let loggedAt = Number.NEGATIVE_INFINITY
+    let isDown = false
+    let isProbed = false
+    let probedAt = Number.NEGATIVE_INFINITY
+
+    async function findOut(): Promise<void> {
+      if (isProbed || (isDown && clock.monotonic() - probedAt < PROBE_EVERY_MS)) return
+      isProbed = true
+      isDown = await withinTime(clock, timeMax[directions[0]], probe).then(
+        () => false,
+        () => true,
+      )
+      probedAt = clock.monotonic()
+      isProbed = false
+    }
+
     return async <T>(direction: Direction, ask: (signal: AbortSignal) => Promise<T>): Promise<T | null> => {
+      if (isDown) {
+        void findOut()
+        state.failed++
+        return null
+      }
+      const answeredBefore = state.answered
       try {
         const answer = await withinTime(clock, timeMax[direction], ask)
         state.answered++
         state.answeredAt = clock.now()
         return answer
       } catch (error) {
+        if (state.answered === answeredBefore) void findOut()
         state.failed++
         state.failedAt = clock.now()
         state.error = (error as Error).message.slice(0, 300)
         if (clock.monotonic() - loggedAt >= LOG_EVERY_MS) {
           loggedAt = clock.monotonic()
-          log.warn(
-            { err: error, scanner, failed: state.failed },
-            'a scanner does not answer: mail goes without its check',
-          )
+          log.warn({ err: error, scanner, failed: state.failed }, 'a scanner does not answer')
         }
         return null
       }
@@ -98,13 +132,17 @@ export function createScanners({
 
   function scorer(given: Scorer | null, direction: Direction): AskScore | null {
     if (given === null) return null
-    const ask = bounded(given.kind, [direction])
-    return (mail, bytes) => ask(direction, (signal) => SCORERS[given.kind].ask(given, mail, bytes, signal))
+    const score = (mail: ScoredMail, bytes: Buffer, signal: AbortSignal) =>
+      SCORERS[given.kind].ask(given, mail, bytes, signal)
+    const ask = bounded(given.kind, [direction], (signal) => score(PROBE_MAIL, PROBE, signal))
+    return (mail, bytes) => ask(direction, (signal) => score(mail, bytes, signal))
   }
 
   function virusScanner(server: ScannerServer | null): AskVirus | null {
     if (server === null) return null
-    const ask = bounded('clamd', ['outbound', 'inbound'])
+    const ask = bounded('clamd', ['outbound', 'inbound'], (signal) =>
+      scanForVirus(server, probePieces(), signal),
+    )
     return (pieces, direction) =>
       ask(direction, async (signal) => ({ name: await scanForVirus(server, pieces, signal) }))
   }
@@ -115,6 +153,16 @@ export function createScanners({
     virus: virusScanner(clamav),
     states: () => states.map((state) => ({ ...state })),
   }
+}
+
+const PROBE_MAIL = outgoingMail({
+  helo: 'localhost',
+  sender: 'probe@localhost',
+  recipient: 'probe@localhost',
+})
+
+async function* probePieces(): AsyncGenerator<Uint8Array> {
+  yield PROBE
 }
 
 /** @throws the reason once the time is over */

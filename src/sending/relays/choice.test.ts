@@ -51,7 +51,7 @@ test('what a rule matches', () => {
     [{ provider: 'Gmail', pool: 'pool-1', domain: '*' }, true],
   ]
   for (const [match, isMatch] of cases) {
-    const rules = compileRules([{ match, levels: [[{ relay: 'one' }]] }], 'direct')
+    const rules = compileRules([{ match, levels: [[{ relay: 'one' }]] }], 'direct', () => true)
     const levels = levelsFor(
       rules,
       ANY,
@@ -76,19 +76,22 @@ test('the first rule that matches decides; o:relay goes before all, while there 
     [[], null, single('default')],
     [[], 'three', single('three')],
     [[], 'removed', single('default')],
+    [[{ match: {}, levels: [[{ relay: 'removed' }], [{ relay: 'two' }]] }], null, single('two')],
+    [[{ match: {}, levels: [[{ relay: 'removed' }, { relay: 'two' }]] }], null, single('two')],
+    [[{ match: {}, levels: [[{ relay: 'removed' }]] }], null, single('default')],
   ]
   for (const [rules, asked, levels] of cases) {
     const facts = () => FACTS
     const isKnown = (relay: string) => relay !== 'removed'
     assert.deepEqual(
-      levelsFor(compileRules(rules, 'default'), { ...ANY, asked }, facts, isKnown),
+      levelsFor(compileRules(rules, 'default', isKnown), { ...ANY, asked }, facts, isKnown),
       levels,
       `${asked} with ${rules.length} rules`,
     )
   }
   assert.deepEqual(
     [list, list.slice(0, 1), []].map((rules) => {
-      const { needProvider, needShares } = compileRules(rules, 'direct')
+      const { needProvider, needShares } = compileRules(rules, 'direct', () => true)
       return [needProvider, needShares]
     }),
     [

@@ -45,18 +45,29 @@ export interface Rules {
   otherwise: Levels
 }
 
-/** `otherwise`: name of a relay, or `direct`. */
-export function compileRules(rules: readonly RelayRule[], otherwise: string): Rules {
+/**
+ * Without choices of relays that there are not, such as that of a setting that has changed; a rule that is left with none takes
+ * what no rule does. `otherwise`: name of a relay, or `direct`.
+ */
+export function compileRules(
+  rules: readonly RelayRule[],
+  otherwise: string,
+  isKnown: (relay: string) => boolean,
+): Rules {
+  const list = rules.map(({ match, levels }) => {
+    const known = levels.map((level) => level.filter(({ relay }) => isKnown(relay)).map(choiceOf))
+    const left = known.filter(({ length }) => length > 0)
+    return { matches: matcherOf(match), levels: left.length > 0 ? left : only(otherwise) }
+  })
   return {
-    list: rules.map(({ match, levels }) => ({
-      matches: matcherOf(match),
-      levels: levels.map((level) => level.map(({ relay, weight = 1 }) => ({ relay, weight }))),
-    })),
+    list,
     needProvider: rules.some(({ match }) => match.provider !== undefined),
-    needShares: rules.some(({ levels }) => levels.some(({ length }) => length > 1)),
+    needShares: list.some(({ levels }) => levels.some(({ length }) => length > 1)),
     otherwise: only(otherwise),
   }
 }
+
+const choiceOf = ({ relay, weight = 1 }: RelayRule['levels'][number][number]): Choice => ({ relay, weight })
 
 const only = (relay: string): Levels => [[{ relay, weight: 1 }]]
 

@@ -18,7 +18,7 @@ import {
   relayRequestOf,
   withRelayRequest,
 } from '../../mail/deliver/claim/source-key.ts'
-import { isOwnMachine, type RelayHop } from '../../mail/deliver/connect/relay.ts'
+import { linkRules, type RelayHop } from '../../mail/deliver/connect/relay.ts'
 import type { ProviderOf, Relays, Routed } from '../../mail/deliver/contract.ts'
 import type { LaneLimits } from '../../mail/deliver/shaping/shaping-table.ts'
 import { backOffOf } from '../../mail/deliver/shaping/shaping-table.ts'
@@ -82,13 +82,14 @@ export function createEngineRelays(parts: EngineRelayParts): EngineRelays {
   const counts = new Map<string, RelayCounts>()
   let relays: RelayBook['relays'] = new Map()
   let hops: ReadonlyMap<string, RelayHop> = new Map()
-  let rules: Rules = compileRules([], DIRECT)
+  const isKnown = (name: string) => isDirect(name) || hops.has(name)
+  let rules: Rules = compileRules([], DIRECT, isKnown)
 
   function build(): void {
     const book = known.book()
     relays = book.relays
     hops = new Map([...relays].map(([name, relay]) => [name, hopOf(relay)]))
-    rules = compileRules(book.rules, relays.has(DEFAULT_RELAY) ? DEFAULT_RELAY : DIRECT)
+    rules = compileRules(book.rules, hops.has(DEFAULT_RELAY) ? DEFAULT_RELAY : DIRECT, isKnown)
     for (const name of counts.keys()) if (!relays.has(name)) counts.delete(name)
   }
   build()
@@ -99,11 +100,10 @@ export function createEngineRelays(parts: EngineRelayParts): EngineRelays {
     const before = hops.get(relay.name)
     if (before?.revision === relay.revision) return before
     const { name, host, port, limits, login } = relay
-    const isFree = relay.createdAt === null && login === null
+    const isOpen = relay.createdAt === null && login === null
     return {
       ...{ name, host, port, revision: relay.revision, site: siteOfRelay(name) },
-      tls: relay.tls === 'starttls' ? (isFree || isOwnMachine(host) ? 'wanted' : 'required') : relay.tls,
-      verify: !relay.allowUnverified && !isOwnMachine(host),
+      ...linkRules(relay, { isOpen, allowUnverified: relay.allowUnverified }),
       auth: login && {
         mechanism: login.mechanism,
         user: login.username,
@@ -140,7 +140,6 @@ export function createEngineRelays(parts: EngineRelayParts): EngineRelays {
   const keyOf = ({ source_key: key = '' }: Routed) => key
 
   function levelsOf(delivery: Routed, request: RelayRequest, providerOf: ProviderOf) {
-    const isKnown = (name: string) => isDirect(name) || hops.has(name)
     if ((request.asked !== null && isKnown(request.asked)) || rules.list.length === 0)
       return levelsFor(rules, request, NO_FACTS, isKnown)
     const { domain_id, recipient_domain: recipientDomain, account_id: accountId } = delivery
@@ -185,7 +184,8 @@ export function createEngineRelays(parts: EngineRelayParts): EngineRelays {
       return limit === null ? undefined : days.take(name, limit)
     },
     answered({ relay, site, limits }, answer) {
-      if (relay === null) return
+      // What was under way to one that was removed says nothing of another of its name.
+      if (relay === null || !hops.has(relay)) return
       const count = countsOf(relay)
       if (answer.kind === 'accepted') count.accepted++
       if (answer.kind === 'blocked') count.failed++
@@ -206,7 +206,7 @@ export function createEngineRelays(parts: EngineRelayParts): EngineRelays {
       })
     },
     mayAsk(accountId, name) {
-      if (accountId === firstAccountId) return isDirect(name) || hops.has(name)
+      if (accountId === firstAccountId) return isKnown(name)
       const relay = relays.get(name)
       return relay !== undefined && (relay.offeredTo === null || relay.offeredTo.includes(accountId))
     },

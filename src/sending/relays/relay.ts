@@ -1,8 +1,8 @@
 /** A relay as it is in memory, from a row or from SENDWRIGHT_DELIVERY, and how a request becomes one. Pure. */
 import { createPrivateKey } from 'node:crypto'
 import { isIP } from 'node:net'
-import { classifyAddress } from '../../base/net/ip.ts'
 import { BadRequest } from '../../base/process/errors.ts'
+import { isOwnMachine } from '../../mail/deliver/connect/relay.ts'
 import { confidentialUrl, hostName } from '../../platform/config/parsers.ts'
 import type { DeliveryMode } from '../../platform/config/sending.ts'
 import type { OAuthLogin } from '../../platform/posts/oauth/token-request.ts'
@@ -100,7 +100,7 @@ export function relayOfSetting(mode: DeliveryMode, sealer: Pick<Sealer, 'seal'>)
     limits: NO_LIMITS,
     alters: { return_path: false, message_id: false },
     returnPath: null,
-    offeredTo: null,
+    offeredTo: [],
     revision: 0,
     createdAt: null,
     updatedAt: null,
@@ -209,8 +209,6 @@ export function givenRelay(
   }
 }
 
-const isOwnMachine = (host: string) => host === 'localhost' || classifyAddress(host) === 'loopback'
-
 function givenHost(text: string): string {
   if (isIP(text) !== 0) return text
   try {
@@ -269,10 +267,13 @@ function secretsOf(
     client_secret: given?.oauth?.client_secret,
     refresh_token: given?.oauth?.refresh_token,
   }
+  // An access token goes to the host, so that another host must not get one with the secrets that are stored.
+  const known = before?.host === host ? before.login : null
+  const isClient = isSameClient(login, known)
   const stays: Readonly<Record<Secret, boolean>> = {
-    password: login.oauth === null && before?.host === host && before.login?.username === login.username,
-    client_secret: isSameClient(login, before?.login),
-    refresh_token: isSameClient(login, before?.login),
+    password: login.oauth === null && known?.username === login.username,
+    client_secret: isClient,
+    refresh_token: isClient,
   }
   const secrets = Object.fromEntries(
     SECRETS.map((secret) => {
@@ -302,8 +303,12 @@ function isRsaKey(pem: string): boolean {
   }
 }
 
+/** A private key is no client secret, which is sent to the token server. */
 const isSameClient = ({ oauth }: RelayLogin, before: RelayLogin | null | undefined): boolean =>
-  oauth !== null && before?.oauth?.tokenUrl === oauth.tokenUrl && before.oauth.clientId === oauth.clientId
+  oauth !== null &&
+  before?.oauth?.tokenUrl === oauth.tokenUrl &&
+  before.oauth.clientId === oauth.clientId &&
+  (before.oauth.grant === 'jwt_bearer') === (oauth.grant === 'jwt_bearer')
 
 const isoTime = (time: number | null) => (time === null ? null : new Date(time).toISOString())
 

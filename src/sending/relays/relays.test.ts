@@ -56,6 +56,17 @@ eachDatabase((database) => {
       ...{ token_url, client_id, scope, grant, client_auth: 'body' },
       ...{ has_client_secret: true, has_refresh_token: false, expires_at: null, error: null, error_at: null },
     })
+    // Whoever may change a relay cannot have its access tokens, or what gets them, sent elsewhere.
+    const { client_secret: ___, ...oauth } = M365.oauth
+    for (const [host, more] of [
+      ['elsewhere.example', {}],
+      ['smtp.office365.example', { grant: 'jwt_bearer' }],
+      ['smtp.office365.example', { token_url: 'https://elsewhere.example/token' }],
+    ] as const) {
+      const json = { host, login: { ...M365, oauth: { ...oauth, ...more } } }
+      const { status, body } = await service.call('PUT', `${RELAYS}/m365`, { json })
+      assert.deepEqual([status, body.message], [400, 'Missing mandatory parameter: client_secret'])
+    }
     const key = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
     const client_secret = key.export({ type: 'pkcs8', format: 'pem' }).toString()
     const robot = { ...M365, oauth: { ...M365.oauth, grant: 'jwt_bearer', client_secret } }

@@ -48,7 +48,7 @@ export function relayRoutes(parts: RelayRouteParts): Operation[] {
 
 /** What relays there are. */
 function resourceRoutes(parts: RelayRouteParts): Operation[] {
-  const { known, states, sealer, blocks } = parts
+  const { known, states, sealer, blocks, overrides } = parts
   return [
     operation({
       ...COMMON,
@@ -102,7 +102,7 @@ function resourceRoutes(parts: RelayRouteParts): Operation[] {
       audit: { given: GIVEN },
       summary: 'Replace a relay; absent members return to their defaults',
       description:
-        'Absent secrets stay, while they go to the same server: the password with host and user, the others with token URL and client. A relay that was closed is open again.',
+        'Absent secrets stay, while they go to the same server: the password with host and user, the others with host, token URL and client. A relay that was closed is open again.',
       auth: WRITE,
       body: RELAY_BODY,
       answers: { 200: RELAY, 404: NOT_FOUND, 409: 'It was changed meanwhile' },
@@ -126,6 +126,11 @@ function resourceRoutes(parts: RelayRouteParts): Operation[] {
       async handler({ path, caller }) {
         checkOperator(parts, caller)
         await known.remove(known.findStored(path.name).name)
+        // Nothing of it is for another one of this name.
+        const site = siteOfRelay(path.name)
+        await blocks.clear(ANY_ADDRESS, site)
+        await overrides.resume(site)
+        await overrides.resetLimits(site)
         return { message: 'success' }
       },
     }),

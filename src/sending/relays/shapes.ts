@@ -176,7 +176,7 @@ const GIVEN_FIELDS = {
               client_auth: optional(oneOf(CLIENT_AUTH, CLIENT_AUTHS, { default: 'body' })),
               client_secret: optional(
                 text(
-                  'Client secret, for jwt_bearer a private key; absent: that which is stored, if token URL and client stay',
+                  'Client secret, for jwt_bearer a private key; absent: that which is stored, if host, token URL and client stay',
                   {
                     only: { maxLength: 4_096 },
                   },

@@ -93,7 +93,7 @@ function waysTo({ config }: LookParts, { family }: Server): string[] {
 async function lookAt({ config }: LookParts, server: Server, ip: string | null): Promise<Look> {
   const lines: TranscriptEntry[] = []
   const egress = createEgress(config.sourceAddresses, systemClock)
-  const way = ip === null ? {} : egress.wayFrom(ip, server.address)
+  const way = ip === null ? {} : egress.wayFrom(ip, false)
   const look = { ip, host: server.host, localIp: null, seenAs: null, fault: null }
   const timeouts = { connect: STEP_MAX_MS, greeting: STEP_MAX_MS, ehlo: STEP_MAX_MS, quit: STEP_MAX_MS }
   try {

@@ -8,7 +8,7 @@
  * a list of domains whose servers do not answer from delaying other accounts.
  */
 import { getDomain } from 'tldts'
-import { createGate, type Gate } from '../../base/flow/gate.ts'
+import { createKeyedGate } from '../../base/flow/gate.ts'
 import { pause } from '../../base/flow/pause.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { createTtlCache } from '../../protocols/dns/cache.ts'
@@ -42,7 +42,7 @@ const ZONES_MAX = 10_000
 export function createDomainMailLookup(resolver: Pick<Resolver, 'query'>, clock: Clock): DomainMailLookup {
   const known = createTtlCache<DomainMail>(REMEMBERED_MAX, clock)
   const pending = new Map<string, Promise<DomainMail>>()
-  const gates = createAccountGates()
+  const gates = createKeyedGate({ openMax: OPEN_MAX, ownOpenMax: ACCOUNT_OPEN_MAX, waitingMax: WAITING_MAX })
   const turns = createZoneTurns(clock)
 
   async function lookUp(accountId: string, domain: string): Promise<DomainMail> {
@@ -88,36 +88,6 @@ export function createDomainMailLookup(resolver: Pick<Resolver, 'query'>, clock:
         pending.set(key, lookup)
       }
       return signal ? untilAborted(lookup, signal) : lookup
-    },
-  }
-}
-
-/** One gate for all, and before it one for each account that has lookups. */
-function createAccountGates() {
-  const common = createGate(OPEN_MAX, WAITING_MAX)
-  const ofAccounts = new Map<string, { gate: Gate; users: number }>()
-
-  async function within<T>(gate: Gate, signal: AbortSignal, task: () => Promise<T>): Promise<T | null> {
-    if (!(await gate.enter(signal))) return null
-    try {
-      return await task()
-    } finally {
-      gate.leave()
-    }
-  }
-
-  return {
-    /** Null: `signal` aborted before the task began, or too many wait. */
-    async run<T>(accountId: string, signal: AbortSignal, task: () => Promise<T>): Promise<T | null> {
-      const own = ofAccounts.get(accountId) ?? { gate: createGate(ACCOUNT_OPEN_MAX, WAITING_MAX), users: 0 }
-      ofAccounts.set(accountId, own)
-      own.users += 1
-      try {
-        return await within(own.gate, signal, () => within(common, signal, task))
-      } finally {
-        own.users -= 1
-        if (own.users === 0) ofAccounts.delete(accountId)
-      }
     },
   }
 }

@@ -15,7 +15,7 @@ import { signingKeysOf } from '../webhooks/signing-key.ts'
 import { authorization, bareUrl, userInfoOf } from '../webhooks/webhook-url.ts'
 import type { MailContent, SlackContent, WebhookContent } from './notices.ts'
 import type { AlertSettings } from './settings.ts'
-import type { Slack } from './slack.ts'
+import { refusalIn, type Slack } from './slack.ts'
 
 interface PostNoticeParts {
   store: Store
@@ -64,12 +64,13 @@ export function postNoticeKinds(parts: PostNoticeParts): Record<'webhook' | 'sla
       const { text, channel } = JSON.parse(content_json) as SlackContent
       if (channel === undefined) return url === undefined ? null : incomingWebhook(url, text)
       const workspace = await parts.slack.find(account_id)
-      return workspace && noticeRequest(parts.slack.message(workspace.token, channel, text))
+      return workspace && { ...noticeRequest(parts.slack.message(workspace.token, channel, text)), refusalIn }
     }),
   }
 }
 
-export type NoticeRequest = Required<Pick<PreparedPost, 'url' | 'headers' | 'body'>>
+export type NoticeRequest = Required<Pick<PreparedPost, 'url' | 'headers' | 'body'>> &
+  Pick<PreparedPost, 'refusalIn'>
 
 const noticeRequest = ({ url, headers = {}, body = Buffer.alloc(0) }: HttpRequest): NoticeRequest => ({
   url,

@@ -45,9 +45,7 @@ export function createSlack({ store, sealer, client, apiUrl }: SlackParts) {
     if (outcome.kind !== 'answered') throw new BadRequest(`Slack cannot be reached: ${outcome.why}`)
     const answer = parsed(outcome.body)
     if (answer === null) throw new BadRequest(`Slack answered ${outcome.status}`)
-    return answer['ok'] === true
-      ? { kind: 'done', answer }
-      : { kind: 'refused', reason: quotable(String(answer['error'] ?? '')).slice(0, REASON_LENGTH_MAX) }
+    return answer['ok'] === true ? { kind: 'done', answer } : { kind: 'refused', reason: reasonOf(answer) }
   }
 
   return {
@@ -85,6 +83,15 @@ export function createSlack({ store, sealer, client, apiUrl }: SlackParts) {
 }
 
 type SlackAnswer = { kind: 'done'; answer: Record<string, unknown> } | { kind: 'refused'; reason: string }
+
+/** What Slack's Web API says with status 200 when it has not done what it was asked for; null: it has. */
+export function refusalIn(body: Buffer): string | null {
+  const answer = parsed(body)
+  return answer === null || answer['ok'] === true ? null : reasonOf(answer)
+}
+
+const reasonOf = (answer: Record<string, unknown>): string =>
+  quotable(String(answer['error'] ?? '')).slice(0, REASON_LENGTH_MAX)
 
 /** Null: it is no JSON object, or longer than what is read of a response. */
 function parsed(body: Buffer): Record<string, unknown> | null {

@@ -71,6 +71,7 @@ export function blocklistsArea(core: Core, { known, blocks }: BlocklistsUses): B
       ...(lists.length > 0 ? [watch.job] : []),
       createJob({ name: 'blocklist-retention', everyMs: HOUR_MS, scope: 'database', work: removeOld }),
     ],
+    domainDeleted: domains.domainDeleted,
     async accountDeleted(accountId) {
       await store.commit(
         ['monitored_domains', 'monitored_ips', 'blocklist_events'].map((table) => ({

@@ -2,12 +2,15 @@
  * The domains that an account monitors: its sending domains, and others that it has shown to be its own by a TXT record (monitoring.md section
  * 2). The record is looked for as soon as the account says so, and then for a day.
  */
+
 import { randomBytes } from 'node:crypto'
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
-import { DAY_MS, MINUTE_MS } from '../../base/time/durations.ts'
+import { DAY_MS, MINUTE_MS, SECOND_MS } from '../../base/time/durations.ts'
 import { quotable } from '../../base/values.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
+import { lockedAccount } from '../../platform/store/account-rows.ts'
+import { inList } from '../../platform/store/lists.ts'
 import type { MonitoredDomainRow } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
 import type { Resolver } from '../../protocols/dns/resolver.ts'
@@ -18,7 +21,9 @@ import { isWatchable } from './subjects.ts'
 const ADDED_MAX = 100
 const LOOKED_FOR_MS = DAY_MS
 const LOOK_EVERY_MS = 10 * MINUTE_MS
-const LOOKS_PER_RUN = 50
+/** At once: zones of strangers may not answer, and must not hold up those of others. */
+const LOOKS_PER_STEP = 50
+const LOOK_MS = 10 * SECOND_MS
 const TXT_PREFIX = 'sendwright-verification='
 
 export interface MonitoredDomain {
@@ -49,11 +54,14 @@ interface MonitoredDomainParts {
   changed(): void
 }
 
-export function createMonitoredDomains({ store, clock, resolver, changed }: MonitoredDomainParts) {
+export function createMonitoredDomains(
+  { store, clock, resolver, changed }: MonitoredDomainParts,
+  lookMs = LOOK_MS,
+) {
   const { db } = store
   const now = () => Math.floor(clock.now())
 
-  const list = (accountIds: readonly string[], asked: DomainQuery) => listDomains(db, accountIds, asked)
+  const list = (accountIds: readonly string[], asked: DomainQuery) => listDomains(store, accountIds, asked)
 
   /** @throws NotFound */
   async function one(accountId: string, name: string): Promise<MonitoredDomain> {
@@ -66,7 +74,7 @@ export function createMonitoredDomains({ store, clock, resolver, changed }: Moni
   async function add(accountId: string, text: string): Promise<MonitoredDomain> {
     const name = hostNameOf(text)
     if (name === null) throw new BadRequest(`${quotable(text)} is not a domain`)
-    await store.transaction(async (tx) => {
+    await lockedAccount(store, accountId, async (tx) => {
       const own = tx.selectFrom('monitored_domains').where('account_id', '=', accountId)
       const before = await own.selectAll().where('name', '=', name).executeTakeFirst()
       if (before !== undefined && Number(before.is_removed) === 0) return
@@ -102,7 +110,7 @@ export function createMonitoredDomains({ store, clock, resolver, changed }: Moni
   /** A sending domain is no longer monitored; any other is forgotten. @throws NotFound */
   async function remove(accountId: string, text: string): Promise<string> {
     const { name, added } = await one(accountId, text)
-    await store.transaction(async (tx) => {
+    await lockedAccount(store, accountId, async (tx) => {
       await tx
         .deleteFrom('monitored_domains')
         .where('account_id', '=', accountId)
@@ -130,24 +138,35 @@ export function createMonitoredDomains({ store, clock, resolver, changed }: Moni
     job.wake()
   }
 
-  const job = verificationJob({ store, clock, resolver, changed })
+  /** Forgets that a sending domain was removed. One that was added stays. */
+  async function domainDeleted({ accountId, name }: { accountId: string; name: string }): Promise<void> {
+    await db
+      .deleteFrom('monitored_domains')
+      .where('account_id', '=', accountId)
+      .where('name', '=', name)
+      .where('is_removed', '=', 1)
+      .execute()
+  }
 
-  return { list, one, add, remove, verify, job }
+  const job = verificationJob({ store, clock, resolver, changed }, lookMs)
+
+  return { list, one, add, remove, verify, domainDeleted, job }
 }
 
 export type MonitoredDomains = ReturnType<typeof createMonitoredDomains>
 
 /** By name and account, after a place; at most `limit`. `accountIds`: whose. */
 async function listDomains(
-  db: Store['db'],
+  store: Store,
   accountIds: readonly string[],
   { after, name, limit }: DomainQuery,
 ): Promise<MonitoredDomain[]> {
+  const { db } = store
   const [sending, added] = await Promise.all([
     db
       .selectFrom('domains as d')
       .select(['d.account_id', 'd.name', 'd.created_at'])
-      .where('d.account_id', 'in', accountIds)
+      .where('d.account_id', 'in', inList(store, accountIds))
       .where('d.state', '=', 'active')
       .$if(name !== undefined, (rows) => rows.where('d.name', '=', name ?? ''))
       .$if(after !== undefined, (rows) => rows.where('d.name', '>=', after?.name ?? ''))
@@ -168,7 +187,7 @@ async function listDomains(
     db
       .selectFrom('monitored_domains')
       .selectAll()
-      .where('account_id', 'in', accountIds)
+      .where('account_id', 'in', inList(store, accountIds))
       .where('is_removed', '=', 0)
       .$if(name !== undefined, (rows) => rows.where('name', '=', name ?? ''))
       .$if(after !== undefined, (rows) => rows.where('name', '>=', after?.name ?? ''))
@@ -190,12 +209,29 @@ async function listDomains(
 }
 
 /** Looks for the TXT records that are due. */
-function verificationJob({ store: { db }, clock, resolver, changed }: MonitoredDomainParts): Job {
+function verificationJob(
+  { store: { db }, clock, resolver, changed }: MonitoredDomainParts,
+  lookMs: number,
+): Job {
   const now = () => Math.floor(clock.now())
 
-  async function look(row: MonitoredDomainRow): Promise<boolean> {
-    const answer = await resolver.query(row.name, 'TXT', { fresh: true })
-    const isFound = answer.kind === 'records' && answer.records.includes(row.txt_record)
+  async function isPublished(
+    { name, txt_record }: MonitoredDomainRow,
+    ending: AbortSignal,
+  ): Promise<boolean> {
+    const signal = AbortSignal.any([ending, AbortSignal.timeout(lookMs)])
+    try {
+      const answer = await resolver.query(name, 'TXT', { fresh: true, signal })
+      return answer.records.includes(txt_record)
+    } catch (error) {
+      if (!signal.aborted) throw error
+      return false
+    }
+  }
+
+  async function look(row: MonitoredDomainRow, ending: AbortSignal): Promise<boolean> {
+    const isFound = await isPublished(row, ending)
+    if (ending.aborted) return false
     const isOver = now() + LOOK_EVERY_MS > Number(row.looked_until)
     const next = isFound || isOver ? null : now() + LOOK_EVERY_MS
     await db
@@ -218,14 +254,10 @@ function verificationJob({ store: { db }, clock, resolver, changed }: MonitoredD
         .selectAll()
         .where('next_look_at', '<=', now())
         .orderBy('next_look_at')
-        .limit(LOOKS_PER_RUN)
+        .limit(LOOKS_PER_STEP)
         .execute()
-      let isChanged = false
-      for (const row of due) {
-        if (signal.aborted) return
-        isChanged = (await look(row)) || isChanged
-      }
-      if (isChanged) changed()
+      if ((await Promise.all(due.map((row) => look(row, signal)))).includes(true)) changed()
+      return due.length === LOOKS_PER_STEP ? 'more' : undefined
     },
   })
 }

@@ -125,6 +125,8 @@ test('events over HTTP', async (t) => {
       ['ascending=perhaps', 'Invalid format for parameter ascending: perhaps'],
       ['page=abc', 'Invalid page token'],
       ['colour=red', "'colour' is not a valid filter predicate attribute"],
+      ['event=deliverd', "no event is named 'deliverd' (did you mean delivered?)"],
+      ['event=failed%20OR%20Oppened', "no event is named 'oppened' (did you mean opened?)"],
       ['event=a%20OR', 'invalid filter expression for event'],
       [`subject=${'a'.repeat(1501)}`, 'invalid filter expression for subject'],
       [`tags=${'x'.repeat(1400)}&subject=${'y'.repeat(1400)}`, 'invalid filter expression for subject'],

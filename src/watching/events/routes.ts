@@ -1,6 +1,7 @@
 /** Events over HTTP (events.md V1, V2): turns queries into page requests, and adds links to their pages. */
 import { domainToASCII } from 'node:url'
 import type { MaybePromise } from '../../base/flow/cache.ts'
+import { nearestName } from '../../base/nearest-name.ts'
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
 import type { Clock } from '../../base/time/clock.ts'
@@ -18,7 +19,17 @@ import { tokenPaging } from '../../platform/http/request/paging.ts'
 import type { Params } from '../../platform/http/request/params.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
-import { FIELD_NAMES, type FieldName, isFieldName, kindOf, parseFilter } from './search/filter.ts'
+import { EVENT_NAMES } from './event.ts'
+import {
+  exactWords,
+  FIELD_NAMES,
+  type FieldName,
+  type Filter,
+  fold,
+  isFieldName,
+  kindOf,
+  parseFilter,
+} from './search/filter.ts'
 import { openPage, type PageRequest, sealPage } from './search/page-request.ts'
 import type { EventReader } from './search/query.ts'
 import { EVENTS } from './shapes.ts'
@@ -166,12 +177,22 @@ function filtersOf(params: Params): [FieldName, string][] {
     for (const text of params.texts(name)) {
       filters.push([name, text])
       const tooLong = Buffer.byteLength(JSON.stringify(filters)) > FILTERS_MAX_BYTES
-      if (tooLong || !parseFilter(name, text)) {
-        throw new BadRequest(`invalid filter expression for ${name}`)
-      }
+      const filter = tooLong ? null : parseFilter(name, text)
+      if (filter === null) throw new BadRequest(`invalid filter expression for ${name}`)
+      if (name === 'event') refuseMisspelt(filter)
     }
   }
   return filters
+}
+
+/** A name of no event finds nothing; one that is nearly an event's is a mistake (rule 14). */
+function refuseMisspelt({ expression }: Filter): void {
+  const names: readonly string[] = EVENT_NAMES
+  for (const word of exactWords(expression, () => true) ?? []) {
+    const near = nearestName(word, names)
+    if (near !== null && near !== fold(word))
+      throw new BadRequest(`no event is named '${quotable(word)}' (did you mean ${near}?)`)
+  }
 }
 
 /** Unix seconds keep their microseconds, so that the timestamp of an event selects exactly that event. */

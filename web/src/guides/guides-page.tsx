@@ -1,4 +1,5 @@
-/** The list of guides with search. Calls nothing. */
+/** The list of guides, with a search over their texts. Calls nothing. */
+import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useParams } from '@tanstack/react-router'
 import { DocumentationFrame } from '../reference/documentation-frame.tsx'
 import { PageHeader, Panel } from '../shared/page.tsx'
@@ -24,7 +25,14 @@ export function GuidesPage() {
 }
 
 function GuideList({ q, openSlug }: { q: string; openSlug: string | undefined }) {
-  const found = searchGuides(q)
+  const { data: texts } = useQuery({
+    queryKey: ['guide-texts'],
+    queryFn: async () => (await import('virtual:guide-texts')).texts,
+    enabled: q !== '',
+    staleTime: Number.POSITIVE_INFINITY,
+    meta: { needsNoSession: true },
+  })
+  const found = searchGuides(q, texts)
   if (found.length === 0) return <p className="reference-nothing">{TEXT.nothing}</p>
   return found.map(({ name, guides }) => (
     <section key={name} aria-label={name}>

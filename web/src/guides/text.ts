@@ -5,8 +5,8 @@ export const TEXT = {
   reference: 'API reference',
   guides: 'Guides',
   search: 'Search guides',
-  searchPlaceholder: 'Words of a title or heading',
-  nothing: 'No guide has all these words in a title or heading.',
+  searchPlaceholder: 'Words of a guide',
+  nothing: 'No guide has all these words.',
   all: 'All guides',
   goals: [
     ['Send the first mail', 'quick-start'],

@@ -10,3 +10,8 @@ declare module 'virtual:guides' {
   }
   export const groups: readonly { name: string; guides: readonly Guide[] }[]
 }
+
+declare module 'virtual:guide-texts' {
+  /** Words of each guide by its slug, in lower case. */
+  export const texts: Readonly<Record<string, string>>
+}

@@ -193,8 +193,8 @@ export class Attempting {
       const prepared = await this.#prepareAndConnect(lane, held)
       if (prepared === null) return null
       if (prepared.kind === 'waits') {
-        const { reason, dueAt, also, extendsWindow = false } = prepared
-        return { reason, concerns: 'delivery', dueAt: () => dueAt, also, extendsWindow }
+        const { dueAt, kind: _, ...wait } = prepared
+        return { ...wait, concerns: 'delivery', dueAt: () => dueAt }
       }
       if (prepared.kind !== 'held') {
         progress.about = prepared.about
@@ -256,13 +256,8 @@ export class Attempting {
     if (wait.concerns === 'delivery' && !isEnded) {
       const dueAt = wait.dueAt(until)
       const longer = wait.extendsWindow ? extending(delivery, dueAt - Math.floor(clock.now())) : NO_STATEMENTS
-      return this.#requeue(
-        delivery,
-        dueAt,
-        wait.reason,
-        {},
-        { ...wait, also: [...longer, ...(wait.also ?? [])] },
-      )
+      const also = [...longer, ...(wait.also ?? [])]
+      return this.#requeue(delivery, dueAt, wait.reason, {}, { ...wait, also })
     }
     if (wait.concerns === 'lane') await this.#parts.holding.giveBackLane(lane)
     if (clock.now() >= until) {
@@ -394,7 +389,8 @@ export class Attempting {
     await this.#write(delivery, () =>
       queue.settle(delivery, end, [], [...moving(delivery, sourceKey), ...also], clock.now()),
     )
-    this.#parts.onRequeued(dueAt)
+    // Its window may end before.
+    this.#parts.onRequeued(Math.min(dueAt, delivery.expires_at))
   }
 
   #logLocalFault(localFault: string): void {
@@ -540,7 +536,12 @@ const NO_STATEMENTS: Statement[] = []
  * The statement that moves the end of its window, unless its sender has set that. Released earlier, it is moved back
  * (claim/account-holds.ts).
  */
-const extending = ({ id }: ClaimedDelivery, ms: number): Statement[] => [{ sql: EXTEND, values: [ms, id] }]
+const extending = ({ id }: ClaimedDelivery, ms: number): Statement[] => [
+  { sql: EXTEND, values: [ms, id] },
+  { sql: UNTIL_END, values: [id] },
+]
+/** A window that was not moved ends first. */
+const UNTIL_END = 'UPDATE deliveries SET due_at = expires_at WHERE id = ? AND due_at > expires_at'
 const EXTEND = `UPDATE deliveries SET expires_at = expires_at + ? WHERE id = ? AND NOT ${WINDOW_IS_SENDERS}`
 
 const prefetchMax = ({ pace }: Lane, now: number) =>

@@ -12,14 +12,12 @@ import type { ConnectOptions, Dial } from '../../../protocols/smtp/client.ts'
 
 /** How long mail stays away from an address whose proxy has failed, before some of it tries again. */
 const DOWN_MS = 30 * SECOND_MS
-/** A relay on this machine: for a proxy these would be the proxy's own. */
-const HERE: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '::1'])
 
 type Way = Pick<ConnectOptions, 'localAddress' | 'dial'>
 
 export interface Egress {
-  /** For connections from the address to a host. */
-  wayFrom(ip: string, host: string): Way
+  /** For connections from the address. `isHere`: to a relay on this machine, whose address would be the proxy's own machine. */
+  wayFrom(ip: string, isHere: boolean): Way
   /** Whether its proxy has failed lately. In memory: asked for each attempt. */
   isDown(ip: string): boolean
   /** When mail that waits for the address is to be looked at again, in Unix milliseconds. */
@@ -55,10 +53,10 @@ export function createEgress(
   }
   const leftMs = (ip: string) => (downUntil.get(ip) ?? 0) - clock.monotonic()
   return {
-    wayFrom(ip, host) {
+    wayFrom(ip, isHere) {
       const way = ways.get(ip)
       if (way === undefined) return { localAddress: ip }
-      return way.dial !== undefined && HERE.has(host) ? {} : way
+      return way.dial !== undefined && isHere ? {} : way
     },
     isDown: (ip) => downUntil.size > 0 && leftMs(ip) > 0,
     nextTry: (ip) => clock.now() + Math.max(0, leftMs(ip)),

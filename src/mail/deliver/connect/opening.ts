@@ -16,7 +16,7 @@ import { sourceHelo, sourceIp } from '../lanes/lanes.ts'
 import { type HeldConnection, TranscriptRecorder } from './connection-pool.ts'
 import type { Egress } from './egress.ts'
 import type { HostTls } from './receiver-tls.ts'
-import { relayOptions } from './relay.ts'
+import { isOwnMachine, relayOptions } from './relay.ts'
 import type { Attempt, DirectHop, Routing, Target } from './routing.ts'
 import type { TlsCounts } from './tls-counts.ts'
 
@@ -113,7 +113,7 @@ export class Opener {
   }
 
   #optionsFor(
-    { lane }: Attempt,
+    { lane, relay }: Attempt,
     target: Target,
     { judge, verify }: HostTls,
     mode: ConnectOptions['tls'],
@@ -124,7 +124,7 @@ export class Opener {
     return {
       host: target.address,
       port: direct.port,
-      ...(from !== null && egress.wayFrom(from, target.address)),
+      ...(from !== null && egress.wayFrom(from, relay !== null && isOwnMachine(relay.host))),
       heloName: sourceHelo(lane) ?? heloName,
       serverName: target.name,
       tls: mode,

@@ -26,6 +26,18 @@ test('replies of relays that take no more mail, and replies about one message', 
     [552, '5.3.4 Message size limit exceeded'],
     [450, '4.2.1 The receiving rate limit of this mailbox is exceeded'],
     [250, 'Daily message quota exceeded'],
+    // What a sender has written.
+    [550, '5.1.1 <daily-quota-exceeded@example.net>: Recipient address rejected: User unknown'],
+    [550, '5.1.1 <"daily sending quota exceeded"@example.net>: user unknown'],
+    [550, '5.1.8 <bounce@daily.sending-quota-exceeded.example>: Sender address rejected: Domain not found'],
+    [550, 'No such user daily-sending-limit-reached@example.net'],
+    [550, '5.1.2 Host daily-sending-limit-reached.example not found'],
+    [550, '5.1.1 <5.1.90@example.net>: user unknown'],
+    [554, "5.7.1 Spam: subject 'Daily sending quota exceeded'"],
+    [
+      554,
+      'Message rejected: Email address is not verified. The following identities failed the check in region EU-WEST-1: Daily sending quota exceeded <a@example.com>',
+    ],
   ] as const)
     assert.equal(relayFaultOfReply(code, text), null, text)
 })

@@ -42,6 +42,10 @@ export function relayFaultOf({ stage, reason, reply, afterFinalDot }: SmtpFailur
 
 /** Characters of a reply that are read. */
 const READ_MAX = 1_024
+/** Begins what a reply repeats of a message: an address, or a text in quotes. */
+const REPEATED = /[<"@]|^'/
+/** Host names and codes. */
+const NAME = /[.-]\w/
 /**
  * What relays say when they take no more of an account: SES "Daily message quota exceeded" and "Maximum sending rate exceeded",
  * Microsoft 365 "reached your daily limit for message recipients" (5.1.90) and "Submission quota exceeded", Gmail "Daily user
@@ -51,22 +55,31 @@ const QUOTA = [
   /\b(?:daily|hourly|monthly|sending|submission)\b[^.;]{0,60}?\b(?:quota|limits?|rate)\b[^.;]{0,40}?\b(?:exceeded|reached)\b/i,
   /\b(?:exceeded|reached)\b[^.;]{0,60}?\b(?:daily|hourly|monthly|sending)\b[^.;]{0,30}?\b(?:quota|limits?|rate)\b/i,
   /\bmaximum credits exceeded\b/i,
-  /\b5\.(?:1\.90|7\.708)\b/,
 ]
-/** About one message, or one recipient's mailbox. */
-const NOT_OURS = /\b(?:size|large|mailbox|receiv(?:e[ds]?|ing)|storage|disk)\b/i
+const QUOTA_STATUS = /^5\.(?:1\.90|7\.708)$/
+/** About one message, its sender, or one recipient's mailbox. */
+const NOT_OURS = /\b(?:size|large|mailbox|receiv(?:e[ds]?|ing)|storage|disk|identit(?:y|ies)|verified)\b/i
 /** No login, or none any more (RFC 4954 §6). */
 const WANTS_LOGIN = new Set([454, 530, 535])
 
 /** A reply to a message. Null: it is about the message. */
 export function relayFaultOfReply(code: number, text: string): RelayFault | null {
   if (code < 400) return null
-  const read = text.slice(0, READ_MAX)
-  if (WANTS_LOGIN.has(code) || isQuota(read)) return SURE
+  if (WANTS_LOGIN.has(code) || isQuota(text.slice(0, READ_MAX))) return SURE
   return code === CODE.leaving ? UNSURE : null
 }
 
-const isQuota = (text: string) => QUOTA.some((pattern) => pattern.test(text)) && !NOT_OURS.test(text)
+/** By the reply's own words: the addresses that it repeats are chosen by those who send, and one message closes the relay for all. */
+function isQuota(text: string): boolean {
+  const words = text.split(/\s+/)
+  if (QUOTA_STATUS.test(words[0] ?? '')) return true
+  const end = words.findIndex((word) => REPEATED.test(word))
+  const own = words
+    .slice(0, end === -1 ? words.length : end)
+    .filter((word) => !NAME.test(word))
+    .join(' ')
+  return QUOTA.some((pattern) => pattern.test(own)) && !NOT_OURS.test(own)
+}
 
 /** The outcome of a message whose failure is the relay's: the message may be taken later, or elsewhere. */
 export const withoutBlame = (outcome: Outcome): Outcome =>

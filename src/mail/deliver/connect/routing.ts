@@ -256,10 +256,7 @@ const hostsOf = ({ destination }: Attempt): readonly MailHost[] =>
 const relayTarget = ({ prepared }: Attempt, relay: RelayHop): Target => ({
   address: relay.host,
   name: relay.host,
-  tlsRules: () =>
-    prepared.tls.required === 'requiretls'
-      ? { ...senderTls(prepared.tls), key: `relay ${relay.name} ${relay.revision} requiretls` }
-      : relayTls(relay, senderTls(prepared.tls)),
+  tlsRules: () => relayTls(relay, senderTls(prepared.tls), prepared.tls.required === 'requiretls'),
 })
 
 const nameOfSource = (source: Source | null | typeof NO_SOURCE) =>

@@ -72,10 +72,13 @@ export const SESSION_COOKIE = 'sendwright_session'
  * The credentials of a request. `none`: nothing at all. `wrong`: something that cannot be a key, such as
  * another user name or scheme. An Authorization header hides the cookie.
  */
-function credentialsOf(headers: IncomingHttpHeaders): Credentials | 'none' | 'wrong' {
+function credentialsOf(
+  headers: IncomingHttpHeaders,
+  { bearer }: Pick<Guarded, 'bearer'>,
+): Credentials | 'none' | 'wrong' {
   const { authorization } = headers
   if (authorization !== undefined) {
-    const secret = basicSecret(authorization)
+    const secret = basicSecret(bearer === true ? asBasic(authorization) : authorization)
     return secret === undefined ? 'wrong' : { kind: 'key', secret }
   }
   const cookie = cookieValue(headers, SESSION_COOKIE)
@@ -83,14 +86,20 @@ function credentialsOf(headers: IncomingHttpHeaders): Credentials | 'none' | 'wr
 }
 
 /** Why credentials do not count, for the header of the 401; it tells nobody which keys exist. */
-function whyNot(headers: IncomingHttpHeaders): string {
-  const credentials = credentialsOf(headers)
+function whyNot(headers: IncomingHttpHeaders, spec: Pick<Guarded, 'bearer'>): string {
+  const credentials = credentialsOf(headers, spec)
   if (credentials === 'none') return 'no credentials: send HTTP Basic with user name api and an API key'
   if (credentials !== 'wrong')
     return credentials.kind === 'key' ? 'no such key, or it has expired' : 'the session has ended'
   const { authorization = '' } = headers
   if (!/^basic /i.test(authorization)) return 'the Authorization header is not HTTP Basic'
   return 'the user name is not api, or the header is malformed'
+}
+
+/** An Authorization field with a bearer token (RFC 6750 §2.1) as HTTP Basic with that key; any other as it is. */
+export function asBasic(authorization: string): string {
+  const [, key] = /^bearer +([\x21-\x7e]+) *$/i.exec(authorization) ?? []
+  return key === undefined ? authorization : `Basic ${Buffer.from(`api:${key}`).toString('base64')}`
 }
 
 const BASIC = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i
@@ -198,6 +207,7 @@ export interface Guarded {
   auth: 'public' | Requirement
   onBehalfOf?: 'act' | 'argument'
   plainText401?: boolean
+  bearer?: boolean
 }
 
 export interface Authentication {
@@ -217,8 +227,12 @@ export function createAuthentication(parts: AuthenticationParts): Authentication
   )
 
   /** Null: no credentials, or wrong ones. A wrong key counts as a guess, a session that has ended does not. */
-  function callerOf({ headers, arrival }: Exchange, address: string): MaybePromise<Caller | null> {
-    const credentials = credentialsOf(headers)
+  function callerOf(
+    { headers, arrival }: Exchange,
+    spec: Guarded,
+    address: string,
+  ): MaybePromise<Caller | null> {
+    const credentials = credentialsOf(headers, spec)
     if (credentials === 'none') return null
     const attempted = (caller: Caller | null) => {
       if (caller === null) failedAttempts.wrongKey(address)
@@ -249,11 +263,11 @@ export function createAuthentication(parts: AuthenticationParts): Authentication
   return {
     async authenticate(requirement, spec, exchange) {
       const address = remote.address(exchange.arrival)
-      const found = callerOf(exchange, address)
+      const found = callerOf(exchange, spec, address)
       const presented = isPending(found) ? await found : found
       if (presented === null) {
         await failedAttempts.delay(address)
-        throw new Unauthenticated(undefined, { why: whyNot(exchange.headers) })
+        throw new Unauthenticated(undefined, { why: whyNot(exchange.headers, spec) })
       }
       exchange.setHeader(keyIdName, presented.keyId)
       const allowed = authenticator.addressAllowed(presented, address)
@@ -268,9 +282,10 @@ export function createAuthentication(parts: AuthenticationParts): Authentication
       if (subaccountId === undefined || subaccountId === presented.accountId) return presented
       return actingAs(presented, subaccountId)
     },
-    async isStillAllowed({ auth }, { headers, path, arrival }) {
+    async isStillAllowed(spec, { headers, path, arrival }) {
+      const { auth } = spec
       if (auth === 'public') return true
-      const credentials = credentialsOf(headers)
+      const credentials = credentialsOf(headers, spec)
       if (typeof credentials === 'string') return false
       try {
         const caller = await (credentials.kind === 'key'

@@ -1,4 +1,5 @@
 /** The public operations on DMARC reports (dmarc.md): from the domain to its sources, their hosts and addresses. */
+import { Turns } from '../../../base/flow/gate.ts'
 import { BadRequest } from '../../../base/process/errors.ts'
 import type { Clock } from '../../../base/time/clock.ts'
 import { formatRfc3339 } from '../../../base/time/dates.ts'
@@ -11,20 +12,23 @@ import { isDmarcRecord } from '../../../protocols/dns/dmarc.ts'
 import type { Resolver } from '../../../protocols/dns/resolver.ts'
 import type { Domain } from '../../../sending/domains/domain.ts'
 import { type DomainDirectory, ownDomain } from '../../../sending/domains/names/directory.ts'
-import { dayOf } from '../store.ts'
+import { dayOf, OTHER } from '../store.ts'
+import type { Sums } from '../summary.ts'
 import {
-  accountDays,
-  addressDays,
+  type AddressSums,
+  accountMail,
+  addressMail,
+  type Chosen,
   chartOf,
   countsOf,
-  type DayOfAddress,
+  dayMail,
   eventRows,
   grouped,
   messagesOf,
   type Period,
-  type Place,
-  placesOf,
+  totalOf,
 } from './figures.ts'
+import { createPlaces, type Place, UNKNOWN_PLACE } from './places.ts'
 import { advisedRecord } from './records.ts'
 import {
   ADDRESS,
@@ -50,6 +54,10 @@ const PERIOD_MS = 30 * DAY_MS
 /** As long as reports are kept. */
 const PERIOD_MS_MAX = 366 * DAY_MS
 const EVENTS_MAX = 100
+/** Addresses with the most mail, whose names are looked up for one answer. */
+const NAMED_MAX = 100
+/** Of one account; each reads and adds up a year at most. */
+const WAITING_MAX = 10
 /** Go's zero time: no report has come yet. */
 const NEVER = '0001-01-01T00:00:00Z'
 const PARAMS = {
@@ -57,24 +65,31 @@ const PARAMS = {
   to: dateParam('End, Unix seconds, only with `from`; default now'),
 }
 const READ = { area: 'domains', access: 'read' } as const
-const COMMON = { tag: 'DMARC', rateLimit: 'analytics', auth: READ } as const
+const COMMON = { tag: 'DMARC', rateLimit: 'domains', auth: READ } as const
 const LEVEL = { ...COMMON, method: 'GET', params: PARAMS } as const
 
 export function dmarcRoutes(parts: DmarcRouteParts): Operation[] {
   const { store, domains, clock } = parts
+  const placesOf = createPlaces(parts)
+  const turns = new Turns(WAITING_MAX)
 
-  /** Mail of a domain that `keep` wants by its place. @throws NotFound for another's domain */
+  /** Mail of a domain from addresses of a place, or from one of them. @throws NotFound for another's domain */
   async function levelOf(
     caller: Caller,
-    path: { domain: string },
+    { domain: name, ip, ...wanted }: Partial<Place> & { domain: string; ip?: string },
     period: Period,
-    keep: ((ip: string, place: Place) => boolean) | null,
   ) {
-    const domain = await ownDomain(domains, caller, path.domain)
-    const all = await addressDays(store, domain.id, period)
-    const placeOf = await placesOf(parts.resolver, all)
-    const days = keep === null ? all : all.filter(({ ip }) => keep(ip, placeOf(ip)))
-    return { days, placeOf, figures: await figuresOf(store, domain, period, days, keep === null) }
+    const domain = await ownDomain(domains, caller, name)
+    return turns.run(caller.accountId, async () => {
+      const told = { ips: [OTHER], isAllBut: true }
+      const { addresses: named } = await addressMail(store, domain.id, period, told, NAMED_MAX)
+      const ips = named.map((address) => address.ip)
+      const places = await placesOf(caller.accountId, ips)
+      places.set(OTHER, { source: OTHER, host: OTHER })
+      const chosen = ofAddress(chosenBy(places, wanted), ip)
+      const placeOf = (one: AddressSums) => places.get(one.ip) ?? UNKNOWN_PLACE
+      return { placeOf, ...(await figuresOf(store, domain, period, chosen)) }
+    })
   }
   const periodOf = (given: InputOf<typeof PARAMS>) => readPeriod(given, clock.now())
 
@@ -86,14 +101,13 @@ export function dmarcRoutes(parts: DmarcRouteParts): Operation[] {
       summary: 'Mail of the domains by what receivers report',
       answers: { 200: DOMAINS },
       async handler({ input, caller }) {
-        const { names, days } = await accountDays(store, caller.accountId, periodOf(input()))
-        const sums = new Map(grouped(days, ({ domain }) => domain).map(({ key, total }) => [key, total]))
+        const mail = await accountMail(store, caller.accountId, periodOf(input()))
         return {
-          domains: names.map((domain) => {
-            const total = sums.get(domain) ?? { passed: 0, failed: 0, quarantined: 0, rejected: 0 }
-            return { domain, email_count: messagesOf(total), ...countsOf(total) }
-          }),
-          pfqr_chart: chartOf(days),
+          domains: mail.domains.map(({ domain, ...sums }) => ({
+            ...{ domain, email_count: messagesOf(sums) },
+            ...countsOf(sums),
+          })),
+          pfqr_chart: chartOf(mail.days),
         }
       },
     }),
@@ -104,8 +118,8 @@ export function dmarcRoutes(parts: DmarcRouteParts): Operation[] {
       summary: 'Mail of a domain by source',
       answers: { 200: DOMAIN },
       async handler({ input, caller, path }) {
-        const { days, placeOf, figures } = await levelOf(caller, path, periodOf(input()), null)
-        const sources = partsOf(days, ({ ip }) => placeOf(ip).source)
+        const { figures, placeOf, ...level } = await levelOf(caller, path, periodOf(input()))
+        const sources = partsOf(level, (one) => placeOf(one).source)
         return { ...figures, sources: sources.map(({ key: source, ...part }) => ({ source, ...part })) }
       },
     }),
@@ -116,9 +130,8 @@ export function dmarcRoutes(parts: DmarcRouteParts): Operation[] {
       summary: 'Mail of a source by host',
       answers: { 200: SOURCE },
       async handler({ input, caller, path }) {
-        const keep = (_: string, place: Place) => place.source === path.source
-        const { days, placeOf, figures } = await levelOf(caller, path, periodOf(input()), keep)
-        const hosts = partsOf(days, ({ ip }) => placeOf(ip).host)
+        const { figures, placeOf, ...level } = await levelOf(caller, path, periodOf(input()))
+        const hosts = partsOf(level, (one) => placeOf(one).host)
         return { ...figures, hosts: hosts.map(({ key: host, ...part }) => ({ host, ...part })) }
       },
     }),
@@ -129,12 +142,13 @@ export function dmarcRoutes(parts: DmarcRouteParts): Operation[] {
       summary: 'Mail of a host by address',
       answers: { 200: HOST },
       async handler({ input, caller, path }) {
-        const keep = (_: string, place: Place) => place.source === path.source && place.host === path.host
-        const { days, figures } = await levelOf(caller, path, periodOf(input()), keep)
-        const addresses = partsOf(days, ({ ip }) => ip)
+        const { figures, addresses } = await levelOf(caller, path, periodOf(input()))
         return {
           ...figures,
-          ip_addresses: addresses.map(({ key: ip, ip_count: _, ...part }) => ({ ip, ...part })),
+          ip_addresses: addresses.map((sums) => ({
+            ...{ ip: sums.ip, email_count: messagesOf(sums) },
+            ...countsOf(sums),
+          })),
         }
       },
     }),
@@ -145,9 +159,7 @@ export function dmarcRoutes(parts: DmarcRouteParts): Operation[] {
       summary: 'Mail of an address',
       answers: { 200: ADDRESS },
       async handler({ input, caller, path }) {
-        const keep = (ip: string, place: Place) =>
-          ip === path.ip && place.source === path.source && place.host === path.host
-        const { figures } = await levelOf(caller, path, periodOf(input()), keep)
+        const { figures } = await levelOf(caller, path, periodOf(input()))
         return { ...figures, ruf: '' }
       },
     }),
@@ -214,30 +226,52 @@ function readPeriod({ from, to }: InputOf<typeof PARAMS>, now: number): Period {
   return { from: dayOf(begin), to: end }
 }
 
-const partsOf = (days: readonly DayOfAddress[], keyOf: (row: DayOfAddress) => string) =>
-  grouped(days, keyOf).map(({ key, total, rows }) => ({
-    key,
-    email_count: messagesOf(total),
-    ip_count: new Set(rows.map(({ ip }) => ip)).size,
+/** The addresses whose place has what is wanted. Those whose place was not looked up are unknown. */
+function chosenBy(places: ReadonlyMap<string, Place>, { source, host }: Partial<Place>): Chosen {
+  const isWanted = (place: Place) =>
+    (source === undefined || place.source === source) && (host === undefined || place.host === host)
+  const isAllBut = isWanted(UNKNOWN_PLACE)
+  const ips = [...places].filter(([, place]) => isWanted(place) !== isAllBut).map(([ip]) => ip)
+  return { ips, isAllBut }
+}
+
+function ofAddress(chosen: Chosen, ip: string | undefined): Chosen {
+  if (ip === undefined) return chosen
+  return { ips: chosen.ips.includes(ip) === chosen.isAllBut ? [] : [ip], isAllBut: false }
+}
+
+interface Level {
+  /** With the most mail. */
+  addresses: readonly AddressSums[]
+  /** Of the others. */
+  rest: Sums
+  restCount: number
+}
+
+function partsOf({ addresses, rest, restCount }: Level, keyOf: (row: AddressSums) => string) {
+  const parts = addresses.map((row) => ({ ...row, key: keyOf(row), count: 1 }))
+  if (restCount > 0) parts.push({ ...rest, ip: '', key: UNKNOWN_PLACE.source, count: restCount })
+  return grouped(parts, ({ key }) => key).map(({ key, total, rows }) => ({
+    ...{ key, email_count: messagesOf(total), ip_count: rows.reduce((sum, { count }) => sum + count, 0) },
     ...countsOf(total),
   }))
+}
 
-/** `isWhole`: also events of addresses that the totals do not tell apart. */
-async function figuresOf(
-  store: Store,
-  domain: Domain,
-  period: Period,
-  days: readonly DayOfAddress[],
-  isWhole: boolean,
-) {
-  const addresses = new Set(days.map(({ ip }) => ip))
-  const rows = await eventRows(store, domain.id, period)
-  const events = isWhole ? rows : rows.filter(({ source_ip: ip }) => addresses.has(ip))
+async function figuresOf(store: Store, domain: Domain, period: Period, chosen: Chosen) {
+  const [{ addresses, count: ip_count }, days, rows] = await Promise.all([
+    addressMail(store, domain.id, period, chosen),
+    dayMail(store, domain.id, period, chosen),
+    eventRows(store, domain.id, period),
+  ])
+  const total = totalOf(days)
+  // Those of all addresses are also of addresses that the totals do not tell apart.
+  const isWhole = chosen.isAllBut && chosen.ips.length === 0
+  const ips = new Set(addresses.map(({ ip }) => ip))
+  const events = isWhole ? rows : rows.filter(({ source_ip: ip }) => ips.has(ip))
   const count = (some: typeof events) => some.reduce((sum, { messages }) => sum + messages, 0)
   const failing = events.filter(({ spf, dkim }) => spf === 'fail' || dkim === 'fail')
-  return {
-    email_count: days.reduce((sum, day) => sum + messagesOf(day), 0),
-    ip_count: addresses.size,
+  const figures = {
+    ...{ email_count: messagesOf(total), ip_count },
     spf_fail_events: count(events.filter(({ spf }) => spf === 'fail')),
     dkim_fail_events: count(events.filter(({ dkim }) => dkim === 'fail')),
     auth_fail_events: count(events.filter(({ passed }) => !passed)),
@@ -247,4 +281,11 @@ async function figuresOf(
       .slice(0, EVENTS_MAX)
       .map(({ beginAt, ...row }) => ({ ...row, begin: formatRfc3339(new Date(beginAt)) })),
   }
+  const rest = difference(total, totalOf(addresses))
+  return { figures, addresses, rest, restCount: ip_count - addresses.length }
 }
+
+const difference = (one: Sums, other: Sums): Sums => ({
+  ...{ passed: one.passed - other.passed, failed: one.failed - other.failed },
+  ...{ quarantined: one.quarantined - other.quarantined, rejected: one.rejected - other.rejected },
+})

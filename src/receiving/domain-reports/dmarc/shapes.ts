@@ -69,7 +69,7 @@ export const SOURCE = named('DmarcOfSource', 'Mail of a source by host', {
 export const HOST = named('DmarcOfHost', 'Mail of a host by address', {
   ...FIGURES,
   ip_addresses: list(
-    'Most messages first',
+    'Most messages first; at most 1,000',
     named('DmarcAddressFigures', 'Mail of an address', {
       ip: text('Address', { example: '192.0.2.1' }),
       email_count: EMAIL_COUNT,

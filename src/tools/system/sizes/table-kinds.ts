@@ -16,6 +16,7 @@ export const TABLE_KINDS = {
     past_messages: 'age',
     past_deliveries: 'age',
     delivery_reports: 'age',
+    content_decisions: 'age',
     content_holds: 'age',
     list_expansions: 'age',
     archive_outbox: 'work',

@@ -4,7 +4,7 @@ import type { ContentCheck } from '../../../sending/content-check/check.ts'
 import type { Holds } from '../../../sending/content-check/holds.ts'
 import type { OwnCheck } from './own-check.ts'
 
-/** Lasts this long after the last message that passed unchecked. */
+/** Lasts this long after the last message about which a scanner did not answer. */
 const LASTS_MS = 10 * MINUTE_MS
 
 /** `node`: the name of this host. */
@@ -17,7 +17,7 @@ export function uncheckedMailCheck(
   let since: number | null = null
   return {
     name: 'content-check',
-    description: 'A scanner does not answer, and mail is sent without a check of its content.',
+    description: 'A scanner does not answer: mail is sent without a check of its content, or waits for it.',
     metric: 'unchecked_messages',
     comparator: '>=',
     limit: '1',
@@ -33,12 +33,17 @@ export function uncheckedMailCheck(
         return []
       }
       since ??= lastAt
+      const sent = unchecked - before
+      const effect =
+        sent === 0
+          ? `Mail waits at ${node} for a check of its content`
+          : `${sent} messages were sent from ${node} without a check of their content`
       return [
         {
           value: node,
-          figure: String(unchecked - before),
+          figure: String(sent),
           since,
-          advice: `${unchecked - before} messages were sent from ${node} without a check of their content, the last at ${new Date(lastAt).toISOString()}. \`sendwright doctor\` shows which scanner does not answer, GET /sendwright/v1/system its last error.`,
+          advice: `${effect}, the last at ${new Date(lastAt).toISOString()}. \`sendwright doctor\` shows which scanner does not answer, GET /sendwright/v1/system its last error.`,
         },
       ]
     },

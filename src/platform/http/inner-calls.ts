@@ -1,0 +1,132 @@
+/**
+ * Calls of operations from within an operation: they take the way of any call, with the caller's own credentials, so that
+ * rights, limits, checks and the audit log are the same.
+ */
+import type { IncomingHttpHeaders } from 'node:http'
+import { Readable } from 'node:stream'
+import { type AnswerBody, type Arrival, JSON_TYPE } from './listening/arrival.ts'
+import type { Context } from './operation.ts'
+import { asBasic, type Caller } from './rights/auth.ts'
+
+/** On whose behalf, and from where. */
+export type CallOrigin = Pick<
+  Context<string, Caller>,
+  'headers' | 'remoteAddress' | 'isLocal' | 'onBehalfOf' | 'signal'
+>
+
+export interface InnerCall {
+  method: string
+  /** Path and query. */
+  url: string
+  /** Name-value pairs of a form, or a value that is sent as JSON. */
+  form?: readonly (readonly [name: string, value: string])[]
+  json?: unknown
+}
+
+export interface InnerAnswer {
+  status: number
+  /** Cut at the limit of the call. */
+  text: string
+  isCut: boolean
+}
+
+/** @param bytesMax more of an answer is not read */
+export type InnerCalls = (origin: CallOrigin, call: InnerCall, bytesMax: number) => Promise<InnerAnswer>
+
+/** @param onBehalfOfName field that names a subaccount, in lower case */
+export function createInnerCalls(answer: (arrival: Arrival) => void, onBehalfOfName: string): InnerCalls {
+  return (origin, call, bytesMax) =>
+    new Promise((resolve, reject) => {
+      const settle = (status: number, body: AnswerBody) =>
+        textOf(body, bytesMax).then(({ text, isCut }) => resolve({ status, text, isCut }), reject)
+      origin.signal.addEventListener('abort', () => reject(new Error('The caller has gone')), { once: true })
+      answer(new InnerArrival(origin, call, onBehalfOfName, settle, reject))
+    })
+}
+
+class InnerArrival implements Arrival {
+  readonly method: string
+  readonly url: string
+  readonly headers: IncomingHttpHeaders
+  readonly remoteAddress: string
+  readonly isLocal: boolean
+  /** What it carries came over the outer call, which was let in. */
+  readonly isEncrypted = true
+  readonly body: Arrival['body']
+  readonly isCut = false
+  readonly #signal: AbortSignal
+  readonly #settle: (status: number, body: AnswerBody) => Promise<void>
+  readonly #reject: (error: Error) => void
+  readonly #answered: (() => void)[] = []
+  #isGone = false
+
+  constructor(
+    origin: CallOrigin,
+    { method, url, form, json }: InnerCall,
+    onBehalfOfName: string,
+    settle: (status: number, body: AnswerBody) => Promise<void>,
+    reject: (error: Error) => void,
+  ) {
+    this.method = method
+    this.url = url
+    // Of the address only what was found out of it: fields of proxies count once.
+    this.remoteAddress = origin.remoteAddress
+    this.isLocal = origin.isLocal
+    this.body = bodyOf(form, json)
+    this.headers = {
+      ...(origin.headers.host !== undefined && { host: origin.headers.host }),
+      authorization: asBasic(origin.headers.authorization ?? ''),
+      ...(origin.onBehalfOf !== undefined && { [onBehalfOfName]: origin.onBehalfOf }),
+      ...(json !== undefined && { 'content-type': JSON_TYPE }),
+      ...(form !== undefined && { 'content-type': 'application/x-www-form-urlencoded' }),
+    }
+    this.#signal = origin.signal
+    this.#settle = settle
+    this.#reject = reject
+  }
+
+  get isGone(): boolean {
+    return this.#isGone || this.#signal.aborted
+  }
+
+  answer(status: number, _headers: object, body: AnswerBody): void {
+    this.#isGone = true
+    void this.#settle(status, body).finally(() => {
+      for (const run of this.#answered.splice(0)) run()
+    })
+  }
+
+  abandon(): void {
+    this.#isGone = true
+    this.#reject(new Error('An operation gave no answer'))
+  }
+
+  onAnswered(run: () => void): void {
+    this.#answered.push(run)
+  }
+
+  onEnd(run: () => void): void {
+    this.#answered.push(run)
+  }
+}
+
+function bodyOf(form: InnerCall['form'], json: unknown): Arrival['body'] {
+  if (json !== undefined) return { kind: 'whole', bytes: Buffer.from(JSON.stringify(json)) }
+  return form === undefined ? { kind: 'none' } : { kind: 'form', fields: form }
+}
+
+async function textOf(body: AnswerBody, bytesMax: number): Promise<{ text: string; isCut: boolean }> {
+  if (!(body instanceof Readable)) {
+    const bytes = Buffer.from(body ?? '')
+    return { text: bytes.subarray(0, bytesMax).toString(), isCut: bytes.byteLength > bytesMax }
+  }
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of body) {
+    chunks.push(Buffer.from(chunk as Uint8Array))
+    size += (chunk as Uint8Array).byteLength
+    // Leaving the loop destroys the stream.
+    if (size > bytesMax) break
+  }
+  return { text: Buffer.concat(chunks).subarray(0, bytesMax).toString(), isCut: size > bytesMax }
+}
