@@ -33,6 +33,9 @@ const PAGES = [
   ...['/settings', '/inbox', '/docs'],
 ]
 
+/** Shared by all services of a process, which keep what they have read of it. */
+let dashboard: ReturnType<typeof readPages> | undefined
+
 interface HttpUses {
   accounts: AccountsArea
   certificates: CertificatesArea
@@ -76,6 +79,7 @@ export function createHttp(
   { accounts, certificates, prometheus }: HttpUses,
   hasThread = availableParallelism() > 1,
 ): { http: HttpServer; jobs: Job[] } {
+  dashboard ??= readPages(join(import.meta.dirname, '../web/dist'))
   const idempotency = createIdempotency({ store, clock, sealer })
   const http = createHttpServer({
     host: config.host,
@@ -110,7 +114,7 @@ export function createHttp(
     applied: () => store.changes.applied(),
     spool,
     observe: prometheus.answered,
-    pages: readPages(join(import.meta.dirname, '../web/dist')),
+    pages: dashboard,
     pagesPrefixes: PAGES,
     isReady: createReadiness(store, clock),
   })

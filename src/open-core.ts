@@ -33,6 +33,7 @@ import { createS3Client } from './platform/store/blobs/s3-client.ts'
 import { createSharedBlobs } from './platform/store/blobs/shared-blobs.ts'
 import { boundedSpool, spaceOf } from './platform/store/blobs/spool-space.ts'
 import { openInstallation } from './platform/store/installation.ts'
+import type { SqliteOptions } from './platform/store/sqlite/sqlite.ts'
 import type { UpgradeCopy } from './platform/store/sqlite/upgrade-copy.ts'
 import { ownLeaseTimes, type Store } from './platform/store/store.ts'
 import type { Tracing } from './platform/traces/tracing.ts'
@@ -50,6 +51,8 @@ export interface CoreOverrides {
   freeBytes?: () => Promise<number>
   /** Memory of the machine, or of the control group. */
   memoryBytes?: number
+  /** As `connect` of `openSqlite`. */
+  connectSqlite?: SqliteOptions['connect']
   /** Default: none is lost. */
   lostLogLines?: () => number
 }
@@ -86,6 +89,7 @@ export async function openCore(
     onFault: (fault) => log.error({ err: fault }, fault.detail),
     onUpgradeCopy: config.backupBeforeUpgrade ? (copy) => reportUpgradeCopy(log, copy) : undefined,
     sizes: sizes.sqlite,
+    connect: overrides.connectSqlite,
   })
   open.push(() => store.close())
   const nodes = await joinNodes(config, log, store)

@@ -14,6 +14,7 @@ import type { Operation } from './platform/http/operation.ts'
 import { createJobRunner } from './platform/jobs/job.ts'
 import type { Role } from './platform/nodes/node.ts'
 import { startSmtp } from './smtp-listeners.ts'
+import { mcpArea } from './tools/mcp/area.ts'
 import type { Figures } from './watching/metrics/figures.ts'
 
 export interface Service {
@@ -39,6 +40,8 @@ export interface ServiceOverrides extends CoreOverrides {
   sending?: SendingOverrides
   /** What alerts on rates are judged by. */
   figures?: Figures
+  /** Names of jobs that do not run by themselves. */
+  restingJobs?: readonly string[]
   /** As `hasThread` of `createHttp`. */
   listeningThread?: boolean
   /** What is served in place of each operation. */
@@ -66,7 +69,11 @@ export async function startService(
   }
   try {
     const { core, interests, keys, first, secret } = await openCore(config, log, overrides, open)
-    const runner = createJobRunner({ ...core, owner: core.leaseOwner }, config.roles.includes('jobs'))
+    const runner = createJobRunner(
+      { ...core, owner: core.leaseOwner },
+      config.roles.includes('jobs'),
+      overrides.restingJobs,
+    )
     const areas: Area[] = []
     open.push(() => stopAreas(areas, log))
     const named = await buildAreas(
@@ -88,6 +95,7 @@ export async function startService(
     const sandbox = await core.domains.byName(first.sandboxDomain)
     if (sandbox) await (await accounts.credentials.systemWrite(sandbox, null))(core.store.db)
     const { http, jobs } = createHttp(core, named, overrides.listeningThread)
+    areas.push(mcpArea(core, { http, audit: accounts.audit }))
     const does = (role: Role) => config.roles.includes(role)
     const { operation = (spec: Operation) => spec } = overrides
     // Without the role only /health is answered.

@@ -27,6 +27,7 @@ export const GUIDES: readonly { group: string; files: readonly string[] }[] = [
         'sizing',
         'scaling',
         'warm-up',
+        'assistants',
       ],
       ...['good-name', 'shaping', 'subaccounts', 'security', 'gdpr'],
     ],

@@ -63,6 +63,10 @@ export const COMMANDS: Record<string, Command> = {
     load: () =>
       import('./operate/relays.ts').then((of) => ({ usage: of.RELAYS_USAGE, run: of.relaysCommand })),
   },
+  mcp: {
+    summary: 'serve an assistant over standard input and output',
+    load: () => import('./operate/mcp.ts').then((of) => ({ usage: of.MCP_USAGE, run: of.mcpCommand })),
+  },
   backup: {
     summary: 'copy everything into an empty folder while the service runs',
     load: () => import('./data/backup.ts').then((of) => ({ usage: of.BACKUP_USAGE, run: of.backupCommand })),

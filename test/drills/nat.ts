@@ -1,6 +1,6 @@
 /**
- * Mail through a router with source NAT. Three network namespaces: the service, with a private address; the router, which makes
- * it a public one; a mail server beyond. The namespaces belong to processes, so that nothing is left of them. Needs root,
+ * Mail through a router with source NAT, and by IPv6 with a reverse name and without. Three network namespaces: the service, with a
+ * private address; the router, which makes it a public one; a mail server beyond. The namespaces belong to processes, so that nothing is left of them. Needs root,
  * util-linux, iproute2 and nft.
  */
 import assert from 'node:assert/strict'
@@ -14,12 +14,15 @@ import type { DrillReport } from '../../scripts/drill.ts'
 import { createInternet } from '../support/internet.ts'
 import { eventually, startTestService, type TestService } from '../support/service.ts'
 
-export const title = 'nat: behind source NAT everything names the public address'
+export const title =
+  'nat: behind source NAT everything names the public address; IPv6 is used once it has a name'
 
 const INSIDE = 'SENDWRIGHT_DRILL_NAT'
 const LOCAL = '10.200.0.4'
 const PUBLIC = '11.0.0.7'
 const SERVER = '11.0.0.25'
+const [LOCAL6, SERVER6] = ['2a00:1::4', '2a00:2::25']
+const REVERSE6 = '4.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.1.0.0.0.0.0.a.2.ip6.arpa'
 const WORLD_MAX_MS = 120_000
 const OUTSIDE = join(import.meta.dirname, '../support/nat-outside.ts')
 
@@ -53,9 +56,10 @@ async function tryAll(t: Parameters<typeof startTestService>[0], report: DrillRe
   const messages = await buildWorld(t)
   const internet = await createInternet(t)
   for (const domain of ['site.example', 'gmail.com']) internet.host(domain, `mx.${domain}`, SERVER)
+  const arrival = async () => JSON.parse((await messages.next()).value) as Record<string, string>
   const sends = async (service: TestService) => {
     await service.send({ to: 'a@site.example' })
-    const { remoteAddress, raw } = JSON.parse((await messages.next()).value) as Record<string, string>
+    const { remoteAddress, raw } = await arrival()
     const [event] = await eventually('its event', async () => {
       const found = await service.events('?event=delivered')
       return found.length > 0 ? found : null
@@ -64,9 +68,9 @@ async function tryAll(t: Parameters<typeof startTestService>[0], report: DrillRe
     const envelope = event?.['envelope'] as Record<string, unknown> | undefined
     return { remoteAddress, header, event: envelope?.['sending-ip'] }
   }
-  const checkOf = async (service: TestService) => {
+  const checkOf = async (service: TestService, check = 'public-address') => {
     const { items } = (await service.call('GET', '/sendwright/v1/system/checks')).body
-    return items.find(({ name }: { name: string }) => name === 'public-address')
+    return items.find(({ name }: { name: string }) => name === check)
   }
 
   const mapped = await startTestService(t, { ...internet.env, SENDWRIGHT_IPS: `${LOCAL}@${PUBLIC}` })
@@ -93,12 +97,37 @@ async function tryAll(t: Parameters<typeof startTestService>[0], report: DrillRe
   assert.match(sentence, new RegExp(`SENDWRIGHT_IPS=${LOCAL}@${PUBLIC}`))
   report.note(`without it: ${sentence}`)
   report.figure('mails through NAT', 2)
+
+  // Each time a domain that was not looked up before: what is known then counts for the time that it is remembered.
+  const sendsTo = async (domain: string) => {
+    internet.host(domain, `mx.${domain}`, SERVER)
+    internet.dns.set(`mx.${domain}`, 'AAAA', [SERVER6])
+    await unmapped.send({ to: `a@${domain}` })
+    return (await arrival())['remoteAddress']
+  }
+  const isAskedFor = (name: string) =>
+    eventually(name, async () => internet.dns.queries.some((query) => query.name === name))
+  for (const domain of ['one.example', 'two.example']) {
+    assert.equal(await sendsTo(domain), PUBLIC, 'IPv6 without a name')
+    await isAskedFor(REVERSE6)
+  }
+  assert.equal((await checkOf(unmapped, 'ipv6')).state, 'warning')
+  internet.dns.set(REVERSE6, 'PTR', ['mail.six.example'])
+  internet.dns.set('mail.six.example', 'AAAA', [LOCAL6])
+  await unmapped.restart()
+  assert.equal(await sendsTo('three.example'), PUBLIC, 'nothing is known yet')
+  await isAskedFor('mail.six.example')
+  const domains = Array.from({ length: 20 }, (_, at) => `later${at}.example`)
+  await eventually('by IPv6', async () => (await sendsTo(domains.shift() as string)) === LOCAL6)
+  const six = await checkOf(unmapped, 'ipv6')
+  assert.deepEqual([six.state, six.sentence], ['ok', `IPv6 is used from ${LOCAL6}.`])
+  report.note(`without a name by IPv4; with one: ${six.sentence}`)
 }
 
 /** Resolves with the lines that the server outside prints, one for each message. */
 async function buildWorld(t: Parameters<typeof startTestService>[0]): Promise<AsyncIterator<string>> {
   const router = await inNamespace(t, ['sleep', '300'])
-  const outside = await inNamespace(t, [process.execPath, OUTSIDE, SERVER, '2500'])
+  const outside = await inNamespace(t, [process.execPath, OUTSIDE, '2500', SERVER, SERVER6])
   const on = (child: ChildProcess, command: string) => sh(`nsenter --target ${child.pid} --net ${command}`)
   sh('ip link set lo up')
   sh(`ip link add in0 type veth peer name in1 netns ${router.pid}`)
@@ -108,13 +137,19 @@ async function buildWorld(t: Parameters<typeof startTestService>[0]): Promise<As
   on(router, 'ip addr add 10.200.0.1/24 dev in1')
   on(router, `ip addr add ${PUBLIC}/24 dev out1`)
   for (const link of ['lo', 'in1', 'out1']) on(router, `ip link set ${link} up`)
-  on(router, 'sysctl -qw net.ipv4.ip_forward=1')
+  on(router, 'sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1')
   on(router, 'nft add table ip nat')
   on(router, "nft 'add chain ip nat post { type nat hook postrouting priority 100 ; }'")
   on(router, `nft add rule ip nat post oifname out1 snat to ${PUBLIC}`)
   on(outside, `ip addr add ${SERVER}/24 dev out0`)
   for (const link of ['lo', 'out0']) on(outside, `ip link set ${link} up`)
   sh('ip route add default via 10.200.0.1')
+  sh(`ip addr add ${LOCAL6}/64 dev in0 nodad`)
+  on(router, 'ip addr add 2a00:1::1/64 dev in1 nodad')
+  on(router, 'ip addr add 2a00:2::1/64 dev out1 nodad')
+  on(outside, `ip addr add ${SERVER6}/64 dev out0 nodad`)
+  on(outside, 'ip route add default via 2a00:2::1')
+  sh('ip route add default via 2a00:1::1')
   const lines = createInterface({ input: outside.stdout as NodeJS.ReadableStream })[Symbol.asyncIterator]()
   outside.stdin?.write('go\n')
   assert.equal((await lines.next()).value, 'listening')

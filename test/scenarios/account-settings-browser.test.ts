@@ -1,12 +1,13 @@
 /** The pages of settings in a real browser: subaccounts, limits, allowed addresses, alerts. */
 import assert from 'node:assert/strict'
-import { before, type TestContext, test } from 'node:test'
+import { afterEach, before, type TestContext, test } from 'node:test'
 import { type Dashboard, DESK, PHONE, press, startDashboard } from '../support/dashboard.ts'
 
 let dashboard: Dashboard
 before(async (t) => {
   dashboard = await startDashboard(t as TestContext)
 })
+afterEach(() => dashboard.tidy())
 
 test('subaccounts: one is created, acted for, limited, disabled, enabled and deleted by its name', async () => {
   const { service } = dashboard

@@ -1,6 +1,6 @@
 /** Activity in a real browser: why a mail did not arrive, and what is done about it, by keyboard and by touch. */
 import assert from 'node:assert/strict'
-import { before, type TestContext, test } from 'node:test'
+import { afterEach, before, type TestContext, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { type Dashboard, LOOKS, PHONE, press, startDashboard, typeText } from '../support/dashboard.ts'
 import { FILLED_ENV, setFaults } from '../support/fill-account.ts'
@@ -11,6 +11,7 @@ before(async (t) => {
   dashboard = await startDashboard(t as TestContext, FILLED_ENV)
   await setFaults(dashboard.service)
 })
+afterEach(() => dashboard.tidy())
 
 /** Sends, and waits until all recipients have as many events as named. Returns the message id. */
 async function sent(form: Record<string, string>, events: number): Promise<string> {
@@ -63,7 +64,7 @@ test('why did bob not get it, by keyboard alone: search, open, reply with its me
 
 test('a click right after typing opens the message, however long its page takes to load', async () => {
   await sent({ to: 'quick@example.org', subject: 'Opened at once' }, 2)
-  const page = await dashboard.open('/activity')
+  const page = await dashboard.open('/activity', { own: true })
   await page.getByText('quick@example.org').first().waitFor()
   await page.clock.install()
   const asked = Promise.withResolvers<void>()

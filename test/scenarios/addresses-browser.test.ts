@@ -1,6 +1,6 @@
 /** The pages of addresses, warm-ups and pools in a real browser. */
 import assert from 'node:assert/strict'
-import { before, type TestContext, test } from 'node:test'
+import { afterEach, before, type TestContext, test } from 'node:test'
 import { type Dashboard, DESK, LOOKS, PHONE, press, startDashboard } from '../support/dashboard.ts'
 import { eventually } from '../support/service.ts'
 
@@ -17,6 +17,7 @@ before(async (t) => {
     SENDWRIGHT_IPS: `${ONE},${TWO},${THREE},${SHARED}=shared,${SPARE}=spare`,
   })
 })
+afterEach(() => dashboard.tidy())
 
 const call = async (path: string) => (await dashboard.service.call('GET', path)).body
 

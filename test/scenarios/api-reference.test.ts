@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { execFile, spawnSync } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { before, type TestContext, test } from 'node:test'
+import { afterEach, before, type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
 import type { Locator } from 'playwright-core'
 import {
@@ -26,6 +26,7 @@ before(async (t) => {
   const { body } = await dashboard.service.call('GET', '/openapi.json', { key: null })
   reference = readDescription(body as ApiDescription)
 })
+afterEach(() => dashboard.tidy())
 
 const operationOf = (id: string): Operation => {
   const operation = reference.byId.get(id)

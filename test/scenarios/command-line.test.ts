@@ -12,7 +12,7 @@ import { temporaryFolder } from '../support/stores.ts'
 
 const NAMES = Object.keys(COMMANDS)
 /** They print no facts. */
-const WITHOUT_JSON = ['serve', 'completion']
+const WITHOUT_JSON = ['serve', 'completion', 'mcp']
 const SPOILED_LIMITS = '{"version": "bad", "default": {"connections": "ten"}}'
 
 interface Expected extends CommandCase {

@@ -1,6 +1,6 @@
 /** The frame of the dashboard in a real browser: navigation, keyboard, palette, rights, subaccounts, weight. */
 import assert from 'node:assert/strict'
-import { before, type TestContext, test } from 'node:test'
+import { afterEach, before, type TestContext, test } from 'node:test'
 import { type Dashboard, DESK, PHONE, press, startDashboard, typeText } from '../support/dashboard.ts'
 
 /** Compressed bytes of scripts and styles until the first page stands. */
@@ -11,6 +11,7 @@ before(async (t) => {
   // The dashboard acts for subaccounts by our own name of the header, whatever the configured one is.
   dashboard = await startDashboard(t as TestContext, { SENDWRIGHT_HEADER_PREFIX: 'X-Acme-' })
 })
+afterEach(() => dashboard.tidy())
 
 test('sections open by keyboard alone: by letters, by the palette, and the help lists both', async () => {
   const page = await dashboard.open('/')
@@ -55,7 +56,7 @@ test('single keys can be switched off, and do nothing in an input', async () => 
 })
 
 test('a page that fails leaves the navigation', async () => {
-  const page = await dashboard.open('/domains')
+  const page = await dashboard.open('/domains', { own: true })
   const audit = '**/sendwright/v1/audit?*'
   await page.route(audit, (route) => route.fulfill({ json: { items: [null], paging: {} } }))
   await page.getByRole('link', { name: 'Settings' }).click()

@@ -1,12 +1,13 @@
 /** The page that sends a message, in a real browser: from parts by keyboard, from a template by touch. */
 import assert from 'node:assert/strict'
-import { before, type TestContext, test } from 'node:test'
+import { afterEach, before, type TestContext, test } from 'node:test'
 import { type Dashboard, PHONE, press, startDashboard, typeText } from '../support/dashboard.ts'
 
 let dashboard: Dashboard
 before(async (t) => {
   dashboard = await startDashboard(t as TestContext)
 })
+afterEach(() => dashboard.tidy())
 
 const captured = async (to: string) => {
   const { body } = await dashboard.service.call('GET', `/sendwright/v1/inbox?to=${to}`)

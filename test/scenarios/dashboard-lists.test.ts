@@ -1,12 +1,13 @@
 /** The pages of mailing lists and of scheduled mail in a real browser, by keyboard and by touch. */
 import assert from 'node:assert/strict'
-import { before, type TestContext, test } from 'node:test'
+import { afterEach, before, type TestContext, test } from 'node:test'
 import { type Dashboard, PHONE, press, startDashboard, typeText } from '../support/dashboard.ts'
 
 let dashboard: Dashboard
 before(async (t) => {
   dashboard = await startDashboard(t as TestContext)
 })
+afterEach(() => dashboard.tidy())
 
 test('by keyboard: a list is made, and a member added, changed, removed and put back', async () => {
   const { service } = dashboard

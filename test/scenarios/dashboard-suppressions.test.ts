@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { before, type TestContext, test } from 'node:test'
+import { afterEach, before, type TestContext, test } from 'node:test'
 import { type Dashboard, LOOKS, PHONE, press, startDashboard, typeText } from '../support/dashboard.ts'
 import { type GmailServer, startGmailServer } from '../support/gmail-server.ts'
 import { ownAddress } from '../support/service.ts'
@@ -23,6 +23,7 @@ before(async (t) => {
   dashboard = await startDashboard(context, { SENDWRIGHT_PLACEMENT_SEEDS: file })
   context.after(() => gmail.close())
 })
+afterEach(() => dashboard.tidy())
 
 const listed = async (kind: string) =>
   (await dashboard.service.call('GET', `/v3/${dashboard.service.domain}/${kind}?limit=1000`)).body

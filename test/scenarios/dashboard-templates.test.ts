@@ -1,6 +1,6 @@
 /** The pages of templates in a real browser: make one, see it, send a test, versions side by side, by keyboard and by touch. */
 import assert from 'node:assert/strict'
-import { before, type TestContext, test } from 'node:test'
+import { afterEach, before, type TestContext, test } from 'node:test'
 import { type Dashboard, PHONE, press, startDashboard, typeText } from '../support/dashboard.ts'
 import { eventually } from '../support/service.ts'
 
@@ -8,6 +8,7 @@ let dashboard: Dashboard
 before(async (t) => {
   dashboard = await startDashboard(t as TestContext)
 })
+afterEach(() => dashboard.tidy())
 
 const frameText = "document.querySelector('iframe').srcdoc"
 
@@ -54,7 +55,7 @@ test('a test that is sent while the version is saved has what is saved', async (
   const { service } = dashboard
   const path = `/v3/${service.domain}/templates`
   await service.call('POST', path, { form: { name: 'quick', template: '<p>Hello</p>' } })
-  const page = await dashboard.open(`/sending/templates/quick?domain=${service.domain}`)
+  const page = await dashboard.open(`/sending/templates/quick?domain=${service.domain}`, { own: true })
   let saveNow = () => {}
   const mayBeSaved = new Promise<void>((resolve) => {
     saveNow = resolve

@@ -1,6 +1,6 @@
 /** The page of the queue in a real browser: what waits, and actions that count first. */
 import assert from 'node:assert/strict'
-import { before, type TestContext, test } from 'node:test'
+import { afterEach, before, type TestContext, test } from 'node:test'
 import { type Dashboard, LOOKS, PHONE, press, startDashboard } from '../support/dashboard.ts'
 import { startRspamd } from '../support/scanners.ts'
 import { eventually } from '../support/service.ts'
@@ -18,6 +18,7 @@ before(async (t) => {
     SENDWRIGHT_OUTBOUND_CHECK: rspamd.url,
   })
 })
+afterEach(() => dashboard.tidy())
 
 interface Waiting {
   domain: string

@@ -3,7 +3,7 @@
  * added, each record is copied with its button and published exactly as copied, and the page turns green.
  */
 import assert from 'node:assert/strict'
-import { after, before, type TestContext, test } from 'node:test'
+import { after, afterEach, before, type TestContext, test } from 'node:test'
 import type { BrowserContext, Locator, Page } from 'playwright-core'
 import { systemClock } from '../../src/base/time/clock.ts'
 import { createResolver } from '../../src/protocols/dns/resolver.ts'
@@ -37,6 +37,7 @@ before(async (t) => {
   })
   service = dashboard.service
 })
+afterEach(() => dashboard.tidy())
 after(() => dns.close())
 
 async function openDomain(context: BrowserContext, name: string): Promise<Page> {

@@ -1,6 +1,6 @@
 /** The overview in a real browser: the first steps tick themselves off, and what needs a hand has its button. */
 import assert from 'node:assert/strict'
-import { before, type TestContext, test } from 'node:test'
+import { afterEach, before, type TestContext, test } from 'node:test'
 import { type Dashboard, PHONE, press, startDashboard, typeText } from '../support/dashboard.ts'
 import { FILLED_ENV, setFaults } from '../support/fill-account.ts'
 import { createReceiver } from '../support/http-receiver.ts'
@@ -11,6 +11,7 @@ before(async (t) => {
   dashboard = await startDashboard(t as TestContext, { ...FILLED_ENV, SENDWRIGHT_WEBHOOK_SCHEDULE: '1h' })
   await setFaults(dashboard.service)
 })
+afterEach(() => dashboard.tidy())
 
 test('the first steps tick themselves off, by keyboard alone from the first to the last', async (t) => {
   const { service } = dashboard

@@ -1,6 +1,6 @@
 /** The page of relays in a real browser: adding one, its secrets, state, pause and test, and the ordered list of rules. */
 import assert from 'node:assert/strict'
-import { before, type TestContext, test } from 'node:test'
+import { afterEach, before, type TestContext, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { type Dashboard, LOOKS, PHONE, press, startDashboard } from '../support/dashboard.ts'
 import { eventually } from '../support/service.ts'
@@ -13,6 +13,7 @@ before(async (t) => {
     SENDWRIGHT_SANDBOX_RECIPIENTS: '*',
   })
 })
+afterEach(() => dashboard.tidy())
 
 const relay = async (name: string) =>
   (await dashboard.service.call('GET', `/sendwright/v1/relays/${name}`)).body

@@ -40,6 +40,7 @@ const GIVEN: Given = {
   addMembersJson: () => ({ members: '["new@example.org"]' }),
   addSandboxRecipient: ({ domain }) => ({ email: `new@${domain}` }),
   addWhitelists: () => ({ address: RECIPIENT }),
+  callAssistant: () => ({ body: { jsonrpc: '2.0', id: 1, method: 'ping' } }),
   changeAlertSetting: ({ domain }) => ({ body: alertSetting(`changed.${domain}`) }),
   changeCallerAddress: () => ({ address: '127.0.0.0/8' }),
   changeUser: () => ({ name: 'Changed' }),

@@ -1,12 +1,13 @@
 /** The page of routes in a real browser: adding with help, the tester, changing, deleting with a way back. */
 import assert from 'node:assert/strict'
-import { before, type TestContext, test } from 'node:test'
+import { afterEach, before, type TestContext, test } from 'node:test'
 import { type Dashboard, LOOKS, PHONE, press, startDashboard, typeText } from '../support/dashboard.ts'
 
 let dashboard: Dashboard
 before(async (t) => {
   dashboard = await startDashboard(t as TestContext)
 })
+afterEach(() => dashboard.tidy())
 
 const routes = async () => (await dashboard.service.call('GET', '/v3/routes')).body.items
 

@@ -1,12 +1,13 @@
 /** The pages of settings in a real browser: keys, users, audit log, system. */
 import assert from 'node:assert/strict'
-import { before, type TestContext, test } from 'node:test'
+import { afterEach, before, type TestContext, test } from 'node:test'
 import { type Dashboard, LOOKS, PHONE, press, startDashboard, typeText } from '../support/dashboard.ts'
 
 let dashboard: Dashboard
 before(async (t) => {
   dashboard = await startDashboard(t as TestContext)
 })
+afterEach(() => dashboard.tidy())
 
 interface ListedKey {
   description: string

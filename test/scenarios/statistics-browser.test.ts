@@ -1,7 +1,7 @@
 /** Metrics in a real browser: curves and tables by any dimension, compared, filtered, shared and exported. */
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
-import { before, type TestContext, test } from 'node:test'
+import { afterEach, before, type TestContext, test } from 'node:test'
 import { type Dashboard, PHONE, press, startDashboard, typeText } from '../support/dashboard.ts'
 import { FILLED_ENV, setFaults } from '../support/fill-account.ts'
 import { eventually } from '../support/service.ts'
@@ -25,6 +25,7 @@ before(async (t) => {
     return delivered_count === DELIVERED && bounced_count === BOUNCED
   })
 })
+afterEach(() => dashboard.tidy())
 
 test('by keyboard alone: another dimension, another curve, a tag, and the same view by its address', async () => {
   const page = await dashboard.open('/overview')

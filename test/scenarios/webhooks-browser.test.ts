@@ -1,6 +1,6 @@
 /** The pages of webhooks in a real browser: registrations, attempts, what was posted, replays. */
 import assert from 'node:assert/strict'
-import { before, type TestContext, test } from 'node:test'
+import { afterEach, before, type TestContext, test } from 'node:test'
 import { type Dashboard, LOOKS, PHONE, press, startDashboard, typeText } from '../support/dashboard.ts'
 import { createReceiver, type Receiver } from '../support/http-receiver.ts'
 import { eventually } from '../support/service.ts'
@@ -12,6 +12,7 @@ before(async (t) => {
   ;(t as TestContext).after(() => receiver.close())
   dashboard = await startDashboard(t as TestContext, { SENDWRIGHT_ALLOW_NETWORKS: '127.0.0.0/8' })
 })
+afterEach(() => dashboard.tidy())
 
 const registered = async () =>
   (await dashboard.service.call('GET', `/v3/domains/${dashboard.service.domain}/webhooks`)).body.webhooks

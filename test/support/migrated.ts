@@ -13,12 +13,17 @@ import { openPostgres } from '../../src/platform/store/postgres/postgres.ts'
 import { openSqlite } from '../../src/platform/store/sqlite/sqlite.ts'
 import { createTestDatabase, execute, type TestDatabase } from './postgres.ts'
 
+const hashes = new Map<string, string>()
+
 /** Names the schema, so that a server which outlives the run never offers an older one. */
-const schemaHash = (kind: 'sqlite' | 'postgres') =>
-  createHash('sha256')
-    .update(JSON.stringify(readMigrations(kind)))
-    .digest('hex')
-    .slice(0, 16)
+function schemaHash(kind: 'sqlite' | 'postgres'): string {
+  const known = hashes.get(kind)
+  if (known !== undefined) return known
+  const text = JSON.stringify(readMigrations(kind))
+  const hash = createHash('sha256').update(text).digest('hex').slice(0, 16)
+  hashes.set(kind, hash)
+  return hash
+}
 
 /**
  * Gives an empty data folder a database with today's schema. Only in a run of `npm test`, which names a folder that

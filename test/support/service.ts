@@ -5,6 +5,7 @@ import pino, { type Logger } from 'pino'
 import { type Config, readConfig } from '../../src/platform/config/config.ts'
 import { type Service, type ServiceOverrides, startService } from '../../src/service.ts'
 import { readingDeclaredNames } from './declared-names.ts'
+import { connectInProcess } from './in-process-sqlite.ts'
 import { createMigratedDatabase, prepareDataFolder } from './migrated.ts'
 import { temporaryFolder } from './stores.ts'
 
@@ -58,9 +59,8 @@ export function ownAddress(): string {
 }
 
 /**
- * Starts a service that stops when the test ends. `env`: settings in addition to the tests' own. With PostgreSQL it has the
- * listening thread of a machine with several processors, with SQLite none, as on one with a single processor: starting one
- * takes a quarter of a start.
+ * Starts a service that stops when the test ends, without measuring how large its tables are. `env`: settings in addition to the tests' own. With PostgreSQL it has the
+ * listening thread of a machine with several processors. With SQLite it has no thread: starting one takes a third of a start.
  */
 export async function startTestService(
   t: Pick<TestContext, 'after'>,
@@ -82,7 +82,13 @@ export async function startTestService(
     ...env,
   })
   const log = overrides.log ?? pino({ level: process.env['TEST_LOG'] ?? 'silent' })
-  const all = { operation: readingDeclaredNames, listeningThread: database !== null, ...overrides }
+  const all = {
+    operation: readingDeclaredNames,
+    listeningThread: database !== null,
+    connectSqlite: connectInProcess,
+    restingJobs: ['sizes'],
+    ...overrides,
+  }
   let service = await startService(config, log, all)
   t.after(async () => {
     await service.stop()
@@ -157,7 +163,8 @@ function jsonOf(text: string): unknown {
 
 /** Longest wait for something that a running service should do: a second as a rule, half a minute on a very busy machine. */
 const WAIT_MS = 60_000
-const LOOK_EVERY_MS = 10
+/** A look costs a few milliseconds of processor time: what is awaited for seconds is looked at less often. */
+const LOOK_AFTER_MS = { first: 10, times: 1.2, most: 50 }
 
 /** Polls until `look` returns a value, and returns it. @throws after 60 s, naming what was awaited */
 export async function eventually<T>(
@@ -165,10 +172,10 @@ export async function eventually<T>(
   look: () => Promise<T | null | undefined | false>,
 ): Promise<T> {
   const until = performance.now() + WAIT_MS
-  for (;;) {
+  for (let { first: waitMs, times, most } = LOOK_AFTER_MS; ; waitMs = Math.min(most, waitMs * times)) {
     const found = await look()
     if (found) return found
     if (performance.now() > until) throw new Error(`waited ${WAIT_MS} ms in vain: ${what}`)
-    await sleep(LOOK_EVERY_MS)
+    await sleep(waitMs)
   }
 }

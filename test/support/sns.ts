@@ -68,7 +68,9 @@ export function createSns(): Sns {
       }
       const digest = unsigned.SignatureVersion === '1' ? 'sha1' : 'sha256'
       const signature = sign(digest, Buffer.from(signedText(unsigned)), sns.signer.key).toString('base64')
-      return { ...unsigned, Signature: signature }
+      // Members of real messages that are neither signed nor read.
+      const others = { UnsubscribeURL: `${ORIGIN}/?Action=Unsubscribe`, MessageAttributes: {} }
+      return Object.assign(others, unsigned, { Signature: signature })
     },
     area(core) {
       const { send } = core.httpClient

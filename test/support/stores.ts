@@ -8,6 +8,7 @@ import { openPostgres } from '../../src/platform/store/postgres/postgres.ts'
 import { openSqlite } from '../../src/platform/store/sqlite/sqlite.ts'
 import { ownLeaseTimes, type Store } from '../../src/platform/store/store.ts'
 import { type Database, eachDatabase } from './databases.ts'
+import { connectInProcess } from './in-process-sqlite.ts'
 import { createMigratedDatabase, prepareDataFolder } from './migrated.ts'
 
 const folders: string[] = []
@@ -34,7 +35,7 @@ const OPEN: Record<Database, (t: TestContext, run: Parameters<typeof eachStore>[
   async sqlite(t, run) {
     const folder = await temporaryFolder(t)
     await prepareDataFolder(folder)
-    const store = await openSqlite(folder)
+    const store = await openSqlite(folder, { connect: connectInProcess })
     try {
       await run(store, t)
     } finally {

@@ -3059,6 +3059,7 @@ export interface Answers {
   'PATCH /sendwright/v1/scheduled/{}': { message: string }
   'PATCH /v3/dynamic_pools/{}': { message: string }
   'PATCH /v3/ip_pools/{}': { message: string }
+  'POST /mcp': unknown | undefined
   'POST /sendwright/v1/accounts/{}/standing/release': AccountStanding
   'POST /sendwright/v1/admins': User
   'POST /sendwright/v1/backups': Backup

@@ -47,7 +47,13 @@ export function createGate(openMax: number, waitingMax: number): Gate {
  * One gate for all, and before it one for each key that has tasks: however many tasks of a key wait, at most `ownOpenMax`
  * of them are in the common queue, ahead of those of another key. `waitingMax` holds for each gate.
  */
-export function createKeyedGate(max: { openMax: number; ownOpenMax: number; waitingMax: number }) {
+export function createKeyedGate(max: {
+  openMax: number
+  ownOpenMax: number
+  waitingMax: number
+  /** Before the gate of a key. Default: `waitingMax`. */
+  ownWaitingMax?: number
+}) {
   const common = createGate(max.openMax, max.waitingMax)
   const ofKeys = new Map<string, { gate: Gate; users: number }>()
 
@@ -63,7 +69,10 @@ export function createKeyedGate(max: { openMax: number; ownOpenMax: number; wait
   return {
     /** Null: `signal` aborted before the task began, or too many wait. */
     async run<T>(key: string, signal: AbortSignal | undefined, task: () => Promise<T>): Promise<T | null> {
-      const own = ofKeys.get(key) ?? { gate: createGate(max.ownOpenMax, max.waitingMax), users: 0 }
+      const own = ofKeys.get(key) ?? {
+        gate: createGate(max.ownOpenMax, max.ownWaitingMax ?? max.waitingMax),
+        users: 0,
+      }
       ofKeys.set(key, own)
       own.users += 1
       try {

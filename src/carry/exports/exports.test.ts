@@ -16,6 +16,7 @@ import { activeUser, as } from '../../../test/support/users.ts'
 import { readCsv } from '../../base/csv.ts'
 import { once } from '../../base/flow/unpacked.ts'
 import { Unavailable } from '../../base/process/errors.ts'
+import { createKeys } from '../../people/keys/api-keys.ts'
 import type { Reply } from '../../platform/http/answer/reply.ts'
 import { operation } from '../../platform/http/operation.ts'
 import { openBlobs } from '../../platform/store/blobs/blobs.ts'
@@ -189,6 +190,7 @@ test('an export is for its account, and for who may read the list', async (t) =>
 
 const exportRow = (change: Partial<ExportRow>): ExportRow => ({
   ...{ id: 'export', account_id: 'account', url: '/v3/domains', body: '', area: 'domains', role: 'admin' },
+  ...{ key_id: '', user_id: '' },
   ...{ status: 'requested', next_page: '', records: 0, size_bytes: 0, blobs_json: '[]', fault: '', tries: 0 },
   ...{ lease_token: null, lease_owner: null, lease_until: 0, stepped_at: 0, created_at: 0, ...change },
 })
@@ -238,7 +240,8 @@ eachStore(
     await add({ id: 'busy' })
     await assert.rejects(steps.runOne(), Unavailable)
     assert.equal(await stateOf('busy'), 'requested')
-    await clock.advance(DAY_MS / 24)
+    assert.equal(await steps.runOne(), false, 'a minute must pass')
+    await clock.advance(61_000)
     assert.equal(await steps.runOne(), true)
     assert.equal(await stateOf('busy'), 'complete')
 
@@ -247,6 +250,61 @@ eachStore(
     assert.equal(await stateOf('deadly'), 'failed')
   },
 )
+
+eachStore('an export reads with the rights that its key has by then, and to the end', async (store, t) => {
+  const clock = createTestClock()
+  const blobs = await openBlobs(await temporaryFolder(t))
+  const keys = createKeys(store, createSealer('a secret for tests only, 32 long'), clock)
+  const account = { id: 'account', name: 'A', signing_key_sealed: new Uint8Array(0), created_at: 1 }
+  await store.db.insertInto('accounts').values(account).execute()
+  const key = async () => {
+    const made = { accountId: 'account', kind: 'user', role: 'developer', description: '' } as const
+    const none = { domainName: null, requestor: null, userName: null, expiresAt: null }
+    return (await keys.create({ ...made, ...none })).row.id
+  }
+  let [size, next] = [5_000, '']
+  const list = operation({
+    method: 'GET',
+    path: '/v3/domains/bounces',
+    id: 'listBounces',
+    tag: 'Suppressions',
+    summary: 'A list',
+    auth: { area: 'suppressions', access: 'read' },
+    answers: { 200: EXPORTS },
+    handler: async () => ({ items: Array(size).fill({}), paging: { next } }) as never,
+  })
+  const steps = createExportSteps({
+    ...{ store, clock, owner: 'one', blobs, spool: blobs, log: pino({ level: 'silent' }) },
+    sourceOf: createSources(() => [list]),
+  })
+  const started = async (id: string, then: string) => {
+    const key_id = await key()
+    next = then
+    await insertExport(store, exportRow({ id, url: id, key_id, next_page: '/v3/domains/bounces' }))
+    assert.equal(await steps.runOne(), true)
+    assert.equal((await findExport(store, id))?.status, 'processing')
+    return key_id
+  }
+  const ended = async (id: string) => {
+    assert.equal(await steps.runOne(), true)
+    const { status, fault } = (await findExport(store, id)) ?? {}
+    return [status, fault]
+  }
+
+  const lowered = await started('lowered', '/v3/domains/bounces?page=2')
+  await store.db.updateTable('api_keys').set({ role: 'basic' }).where('id', '=', lowered).execute()
+  assert.deepEqual(await ended('lowered'), ['failed', 'Forbidden'])
+
+  const revoked = await started('revoked', '/v3/domains/bounces?page=2')
+  await keys.remove('account', revoked)
+  assert.deepEqual(await ended('revoked'), ['failed', 'the key that asked for the export is no longer valid'])
+
+  // A fault of ours: tried again, and no list that ends early.
+  ;[size, next] = [10, '/v3/nowhere']
+  await insertExport(store, exportRow({ id: 'astray', next_page: '/v3/domains/bounces' }))
+  await assert.rejects(steps.runOne(), /listBounces leads to what is no list: \/v3\/nowhere/)
+  assert.equal((await findExport(store, 'astray'))?.status, 'requested')
+})
 
 eachStore('a client that leaves before its file is sent is no fault', async (store, t) => {
   const blobs = await openBlobs(await temporaryFolder(t))

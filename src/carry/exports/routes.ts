@@ -20,6 +20,7 @@ import type { ExportRow } from '../../platform/store/schema.ts'
 import { readToken, type Sealer, signToken } from '../../platform/store/secrets/sealing.ts'
 import type { Store } from '../../platform/store/store.ts'
 import { checkCall, type createSources } from './lists.ts'
+import { requesterOf } from './requester.ts'
 import { EXPORT, EXPORTS, FILE, type STATUSES } from './shapes.ts'
 import { findExport, insertExport, KEPT_MS, listExports } from './store.ts'
 import { blobsOf, callerOf } from './work.ts'
@@ -203,11 +204,11 @@ function parsed(text: string): unknown {
 
 function newRow(
   now: number,
-  { accountId, role }: Caller,
+  caller: Caller,
   list: Pick<ExportRow, 'url' | 'body' | 'next_page' | 'area'>,
 ): ExportRow {
   return {
-    ...{ id: newId(now), account_id: accountId, role, ...list, status: 'requested' },
+    ...{ id: newId(now), account_id: caller.accountId, ...requesterOf(caller), ...list, status: 'requested' },
     ...{ records: 0, size_bytes: 0, blobs_json: '[]', fault: '', tries: 0 },
     ...{ lease_token: null, lease_owner: null, lease_until: 0 },
     ...{ stepped_at: Math.floor(now), created_at: Math.floor(now) },

@@ -19,6 +19,7 @@ import {
 import type { BlobStore, SpooledBlob } from '../../platform/store/blobs/blobs.ts'
 import type { ExportRow } from '../../platform/store/schema.ts'
 import { columnsOf, type createSources, fieldOf, type Page, readPage, type Source } from './lists.ts'
+import { roleNow } from './requester.ts'
 
 interface WorkParts extends TaskParts {
   blobs: BlobStore
@@ -45,7 +46,7 @@ const TABLE: TaskTable = {
 
 export const blobsOf = ({ blobs_json }: Pick<ExportRow, 'blobs_json'>) => JSON.parse(blobs_json) as string[]
 
-/** The caller that reads the list, as it was when the export was asked for. */
+/** The caller that reads the list. */
 export const callerOf = (accountId: string, role: Role): Caller => ({
   ...{ accountId, role },
   keyId: 'export',
@@ -103,7 +104,7 @@ async function makePiece(parts: WorkParts, task: ExportRow, signal: AbortSignal)
   const source = parts.sourceOf(task.body === '' ? 'GET' : 'POST', task.next_page)
   if (source === null) throw new BadRequest('the list cannot be exported any more')
   const call = {
-    caller: callerOf(task.account_id, task.role as Role),
+    caller: callerOf(task.account_id, await roleNow(parts.store, task, parts.clock.now())),
     document: task.body === '' ? undefined : (JSON.parse(task.body) as unknown),
     ...{ log: parts.log, signal },
   }
@@ -127,7 +128,7 @@ async function makePiece(parts: WorkParts, task: ExportRow, signal: AbortSignal)
         return
       }
       const next = parts.sourceOf('GET', page.next)
-      if (next === null) return
+      if (next === null) throw new Error(`${at.spec.id} leads to what is no list: ${page.next}`)
       at = next
     }
   }

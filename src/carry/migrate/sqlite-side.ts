@@ -65,7 +65,7 @@ export function openSqliteTarget(folder: string): Target {
         database.close()
         database = openFile(file)
       }
-      // As the service sets a new database up (sqlite-worker.ts), but references are checked at the end. A loss of power
+      // As the service sets a new database up (sqlite/connection.ts), but references are checked at the end. A loss of power
       // may take the last transactions, with their marks.
       execute('PRAGMA auto_vacuum = INCREMENTAL')
       execute('PRAGMA journal_mode = WAL')

@@ -41,14 +41,10 @@ export function createClient(
   env: NodeJS.ProcessEnv = process.env,
   options: ServiceOptions = {},
 ): ServiceClient {
-  const { base, fetch, key, hint } = options.service === undefined ? local(env, options) : remote(options)
-  const authorization = `Basic ${Buffer.from(`api:${key}`).toString('base64')}`
+  const { base, fetch, authorization } = targetFor(env, options)
 
   async function answer(path: string, init: RequestInit): Promise<string> {
-    const response = await fetch(base + path, init).catch((error: Error) => {
-      if (error instanceof ForeignSocket) throw new CommandError(error.message)
-      throw new NotReached(`${hint} (${(error.cause as Error | undefined)?.message ?? error.message})`)
-    })
+    const response = await fetch(base + path, init)
     const text = await response.text()
     if (!response.ok)
       throw new Refused(`The service answered ${response.status}: ${messageOf(text)}`, response.status)
@@ -67,7 +63,30 @@ export function createClient(
   }
 }
 
-interface Target {
+/** A service, and what to call it with. */
+export interface Target {
+  base: string
+  /** @throws NotReached */
+  fetch(url: string, init?: RequestInit): Promise<Response>
+  /** Field with the key. */
+  authorization: string
+}
+
+/** @throws CommandError */
+export function targetFor(env: NodeJS.ProcessEnv, options: ServiceOptions): Target {
+  const { base, fetch, key, hint } = options.service === undefined ? local(env, options) : remote(options)
+  return {
+    base,
+    fetch: (url, init) =>
+      fetch(url, init).catch((error: Error) => {
+        if (error instanceof ForeignSocket) throw new CommandError(error.message)
+        throw new NotReached(`${hint} (${(error.cause as Error | undefined)?.message ?? error.message})`)
+      }),
+    authorization: `Basic ${Buffer.from(`api:${key}`).toString('base64')}`,
+  }
+}
+
+interface Service {
   base: string
   fetch(url: string, init?: RequestInit): Promise<Response>
   key: string
@@ -76,7 +95,7 @@ interface Target {
 }
 
 /** @throws CommandError */
-function local(env: NodeJS.ProcessEnv, { 'key-file': keyFile }: ServiceOptions): Target {
+function local(env: NodeJS.ProcessEnv, { 'key-file': keyFile }: ServiceOptions): Service {
   const config = readConfig(env)
   const secret = readSecret(config.secret, config.dataFolder)
   if (secret === null) {
@@ -94,7 +113,7 @@ function local(env: NodeJS.ProcessEnv, { 'key-file': keyFile }: ServiceOptions):
 }
 
 /** @throws CommandError */
-function remote(options: ServiceOptions): Target {
+function remote(options: ServiceOptions): Service {
   const { url, key } = remoteService(options)
   const base = url.origin + url.pathname.replace(/\/+$/, '')
   return { base, fetch: noRedirects, key, hint: `Cannot reach the service at ${base}` }

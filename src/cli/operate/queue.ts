@@ -97,7 +97,7 @@ export async function queueCommand(args: string[]): Promise<void> {
   } else if (what === 'list') {
     const limit = limitOf(values.limit)
     const query = queryOf({ ...filter, limit: Math.min(limit, 1_000) })
-    const items = await pagesOf(client, `/sendwright/v1/queue/deliveries${query}`, limit)
+    const items = await pagesOf(client, `/sendwright/v1/queue/deliveries${query}`, limit, true)
     show(values.json, items, () => deliveriesTable(items))
   } else if (what === 'domains') {
     const domains = await client.call('GET', '/sendwright/v1/queue/domains')

@@ -27,8 +27,14 @@ export const itemsOf = (answer: Item): Item[] => (answer['items'] ?? []) as Item
 /**
  * The items of a list and of the pages after it, at most `max`. Of a paging link only the query is used.
  * @param path with its first query
+ * @param mayBeEmpty a page without items is not the end: that is the page that leads to itself
  */
-export async function pagesOf(client: ServiceClient, path: string, max: number): Promise<Item[]> {
+export async function pagesOf(
+  client: ServiceClient,
+  path: string,
+  max: number,
+  mayBeEmpty = false,
+): Promise<Item[]> {
   const found: Item[] = []
   const [bare = ''] = path.split('?')
   for (let next = path; found.length < max; ) {
@@ -36,8 +42,10 @@ export async function pagesOf(client: ServiceClient, path: string, max: number):
     const items = itemsOf(answer)
     found.push(...items)
     const link = (answer['paging'] as { next?: string } | undefined)?.next
-    if (items.length === 0 || link === undefined || !URL.canParse(link)) break
-    next = bare + new URL(link).search
+    if (link === undefined || !URL.canParse(link)) break
+    const following = bare + new URL(link).search
+    if (following === next || (items.length === 0 && !mayBeEmpty)) break
+    next = following
   }
   return found.slice(0, max)
 }

@@ -13,14 +13,11 @@
 import { statSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join, resolve } from 'node:path'
-import { classifyAddress } from '../../base/net/ip.ts'
 import { PROGRAM_FOLDER } from '../../base/process/version.ts'
 import { systemClock } from '../../base/time/clock.ts'
 import { type Config, readConfig } from '../../platform/config/config.ts'
 import { createResolver, type Resolver } from '../../protocols/dns/resolver.ts'
 import { systemServers } from '../../protocols/dns/system-servers.ts'
-import { connectSmtp } from '../../protocols/smtp/client.ts'
-import { passwordLogin } from '../../protocols/smtp/login.ts'
 import { loadRules } from '../../receiving/bounces/rules.ts'
 import { type CheckResult, outgoingPortIn, PROBE_DOMAINS } from '../../tools/system/checks.ts'
 import { checkHere, checksText } from '../doctor.ts'
@@ -29,6 +26,7 @@ import { type GivenAnswers, gatherAnswers, readFlags, SETUP_USAGE } from './answ
 import { changedNames, changedText, readEnvFile, valuesIn, writeEnvFile } from './env-file.ts'
 import { settingsFor } from './plan.ts'
 import { domainRecords, knownAddresses, ownRecords, type PrintedRecord, recordsText } from './records.ts'
+import { relayFault } from './relay-fault.ts'
 import { openAccess, type ServiceAccess } from './service-access.ts'
 import { checkDataFolder, checkSettings, ownRights, type Rights } from './trusted-files.ts'
 
@@ -70,7 +68,10 @@ export async function setupCommand(args: string[]): Promise<void> {
   const given = await gatherAnswers(flags, present, {
     portIsFree,
     outgoingPort: () => outgoingPort(present),
-    relayFault: (delivery) => relayFault(present, delivery),
+    relayFault(delivery) {
+      const { delivery: relay, hostname } = networkSettings(present, { SENDWRIGHT_DELIVERY: delivery })
+      return relayFault(relay, hostname)
+    },
   })
   try {
     const say = flags.json ? () => {} : given.say
@@ -270,34 +271,6 @@ function networkSettings(present: NodeJS.ProcessEnv, more: Record<string, string
 const outgoingPort: (present: NodeJS.ProcessEnv) => ReturnType<typeof outgoingPortIn> = (present) => {
   const config = networkSettings(present)
   return withResolver(config, (resolver) => outgoingPortIn({ config, resolver, probeDomains: PROBE_DOMAINS }))
-}
-
-/** Somebody waits before the terminal. */
-const RELAY_ANSWER_MS = 10_000
-const ANSWERS_MS = {
-  ...{ connect: RELAY_ANSWER_MS, greeting: RELAY_ANSWER_MS, tls: RELAY_ANSWER_MS },
-  ...{ ehlo: RELAY_ANSWER_MS, auth: RELAY_ANSWER_MS },
-}
-
-/** Logs in to the relay as deliveries do, and leaves. Null: that worked; else why not. */
-async function relayFault(present: NodeJS.ProcessEnv, delivery: string): Promise<string | null> {
-  try {
-    const { delivery: relay, hostname } = networkSettings(present, { SENDWRIGHT_DELIVERY: delivery })
-    if (relay.kind !== 'relay') return null
-    const { host, port, auth } = relay
-    // The rules of deliveries (mail/deliver/connect/routing.ts).
-    const isLocal = host === 'localhost' || classifyAddress(host) === 'loopback'
-    const connection = await connectSmtp({
-      ...{ host, port, heloName: hostname, timeouts: ANSWERS_MS },
-      tls: auth && !isLocal ? 'required' : 'opportunistic',
-      verify: auth !== null && !isLocal && !auth.allowUnverified,
-      ...(auth && { auth: passwordLogin(auth) }),
-    })
-    await connection.quit()
-    return null
-  } catch (error) {
-    return (error as Error).message
-  }
 }
 
 /** A running service knows more, unless it still has the old settings. */

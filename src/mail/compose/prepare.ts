@@ -259,7 +259,7 @@ async function checkContent(
     ...copy.about,
     contentCheck: { action, reason, ...(score !== null && { score }) },
   })
-  // A person has seen the message, and its row holds that decision: there is none to keep another.
+  // A person has seen the message.
   const isReviewed = level === 'hold' && record.options.review === true
   if (decision === 'released' || isReviewed) return { ...copy, about: noted('released') }
   if (level === 'refuse' || decision === 'dropped') {

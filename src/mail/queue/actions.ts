@@ -6,7 +6,6 @@
  */
 
 import { BadRequest } from '../../base/process/errors.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { quotable } from '../../base/values.ts'
 import type { DeliveryRow } from '../../platform/store/schema.ts'
 import { type SqlValue, StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
@@ -15,39 +14,27 @@ import { type EventMessage, type EventRecorder, rejectedEvent } from '../../watc
 import { REASON_ACCOUNT_HELD, REASON_CONTENT_HELD, REASON_EXPIRE_ASKED } from '../deliver/attempt/outcome.ts'
 import { STATE_OF_ID } from '../deliver/claim/queue.ts'
 import { relayRequestOf, withRelayRequest } from '../deliver/claim/source-key.ts'
-import type { Delivery } from '../deliver/contract.ts'
 import { viewOf } from './deliveries.ts'
 import type { ACTIONS, ActionResult, QueuedDelivery } from './shapes.ts'
-import { laneNames, type QueueTotals } from './totals.ts'
+import type { QueueTotals } from './totals.ts'
+import {
+  CHUNK,
+  type Place,
+  type QueueFilter,
+  type Waiting,
+  type WaitingParts,
+  waitingRows,
+} from './waiting-rows.ts'
 
 type QueueAction = (typeof ACTIONS)[number]
 
-export interface QueueFilter {
-  domain: string | undefined
-  recipientDomain: string | undefined
-  provider: string | undefined
-  lane: string | undefined
-  tag: string | undefined
-  messageId: string | undefined
-  /** Code of `reasonOf`. */
-  reason: string | undefined
-  olderThanMs: number | undefined
-}
-
-export interface ActionParts {
-  store: Store
-  delivery: Delivery
+export interface ActionParts extends WaitingParts {
   totals: QueueTotals
-  clock: Clock
   recorder: EventRecorder
   /** The message as its events name it; null when it is gone. */
   messageOf(id: string): Promise<EventMessage | null>
   sources: Pick<Sources, 'hasPool' | 'keysFor'>
-  firstAccountId: string
 }
-
-/** Deliveries in one transaction. */
-const CHUNK = 500
 
 /** `release`: what the content check keeps may go. */
 type Change = QueueAction | 'release'
@@ -85,35 +72,57 @@ async function runChunks(
   dryRun: boolean,
 ): Promise<ActionResult> {
   const result = { matched: 0, changed: 0 }
-  for await (const matching of matchingRows(parts, accountId, filter, STATES[order.action])) {
+  for await (const { matching } of waitingRows(parts, accountId, filter, STATES[order.action])) {
     result.matched += matching.length
     if (!dryRun) result.changed += await change(parts, order, matching)
   }
   return result
 }
 
-/** What waits and matches, up to `limit`, in the order of ids from one that is not included. `accountId` null: of all accounts. */
+export interface QueuePage {
+  items: QueuedDelivery[]
+  /** What was read for it; null: nothing waits there. */
+  first: Place | null
+  last: Place | null
+}
+
+/** Rows that are read for a page, in chunks: of ten million that wait no page may read all. */
+const READ_MAX = 10 * CHUNK
+/** What it costs to look into an account, in rows. */
+const SECTION_COST = 50
+
+/**
+ * What waits and matches, up to `limit`, by account and id from a place that is not included. A page that has read READ_MAX
+ * rows ends with what it has found, and the next one goes on from there. `accountId` null: of all accounts.
+ */
 export async function listQueue(
   parts: ActionParts,
   accountId: string | null,
   filter: QueueFilter,
-  { pivot, backwards, limit }: { pivot: string | undefined; backwards: boolean; limit: number },
-): Promise<QueuedDelivery[]> {
-  const found: Waiting[] = []
-  for await (const matching of matchingRows(parts, accountId, filter, STATES.drop, pivot, backwards)) {
-    found.push(...matching)
-    if (found.length >= limit) break
+  { from, backwards, limit }: { from: Place | null; backwards: boolean; limit: number },
+): Promise<QueuePage> {
+  const rows: Waiting[] = []
+  let end: Place | null = null
+  let read = 0
+  for await (const chunk of waitingRows(parts, accountId, filter, STATES.drop, from, backwards)) {
+    rows.push(...chunk.matching)
+    end = chunk.end
+    read += chunk.read + SECTION_COST
+    if (rows.length >= limit || read >= READ_MAX) break
   }
-  const rows = found.slice(0, limit)
-  if (backwards) rows.reverse()
-  const names = await namesOf(parts.store, rows)
+  const found = rows.slice(0, limit)
+  const placeOf = (row: Waiting | undefined) => (row ? { accountId: row.account_id, id: row.id } : null)
+  const [head, tail] = [placeOf(found[0]), rows.length > limit ? placeOf(found.at(-1)) : end]
+  if (backwards) found.reverse()
+  const names = await namesOf(parts.store, found)
   // Its message or domain may be gone since it was read.
-  return rows.map((row) => ({
+  const items = found.map((row) => ({
     ...viewOf(parts, row),
     account_id: row.account_id,
     domain: names.get(row.domain_id) ?? '',
     message_id: names.get(row.message_pk) ?? '',
   }))
+  return backwards ? { items, first: tail, last: head ?? from } : { items, first: head ?? from, last: tail }
 }
 
 /** Names of domains and Message-Ids, by their ids. */
@@ -128,59 +137,11 @@ async function namesOf({ db }: Store, rows: readonly DeliveryRow[]): Promise<Map
   return new Map([...domains, ...messages].map(({ id, name }) => [id, name]))
 }
 
-/** In the order of ids, at most CHUNK at a time. */
-async function* matchingRows(
-  parts: ActionParts,
-  accountId: string | null,
-  filter: QueueFilter,
-  states: (state: string) => string,
-  pivot?: string,
-  backwards = false,
-): AsyncGenerator<Waiting[], void> {
-  const groups = await groupsOf(parts, accountId, filter)
-  const { conditions, values } = selection(accountId, states, filter, parts.clock.now())
-  for (let after = pivot; ; ) {
-    const from = after === undefined ? '' : ` AND d.id ${backwards ? '<' : '>'} ?`
-    const rows = (await parts.store.read({
-      sql: `SELECT d.*${filter.tag === undefined ? '' : ', m.summary_json'} FROM deliveries d
-        ${filter.tag === undefined ? '' : 'JOIN messages m ON m.id = d.message_pk'}
-        WHERE ${conditions}${from} ORDER BY d.id ${backwards ? 'DESC' : 'ASC'} LIMIT ?`,
-      values: [...values, ...(after === undefined ? [] : [after]), CHUNK],
-    })) as unknown as Waiting[]
-    yield rows.filter(
-      (row) =>
-        (!groups || groups.has(`${row.domain_id} ${row.recipient_domain} ${row.source_key}`)) &&
-        hasTag(row, filter.tag) &&
-        (filter.reason === undefined || viewOf(parts, row).reason.code === filter.reason),
-    )
-    const last = rows.at(-1)
-    if (!last || rows.length < CHUNK) return
-    after = last.id
-  }
-}
-
 /** What changing a delivery needs to know of it. */
 export type Candidate = Pick<
   DeliveryRow,
   'id' | 'account_id' | 'domain_id' | 'recipient_domain' | 'source_key' | 'message_pk'
 >
-type Waiting = DeliveryRow & { summary_json?: string }
-
-/** Which (sending domain, recipient domain, source) belong to the lane or provider; null: the filter names neither. */
-async function groupsOf(
-  { delivery, totals }: ActionParts,
-  accountId: string | null,
-  { lane, provider }: QueueFilter,
-): Promise<Set<string> | null> {
-  if (lane === undefined && provider === undefined) return null
-  const names = await laneNames(delivery, await totals.groups(accountId))
-  const matching = [...names].filter(
-    ([, name]) =>
-      (lane === undefined || name.lane === lane) &&
-      (provider === undefined || name.provider.toLowerCase() === provider.toLowerCase()),
-  )
-  return new Set(matching.map(([group]) => `${group.domainId} ${group.recipientDomain} ${group.sourceKey}`))
-}
 
 /** Which deliveries an action applies to; `state`: the expression for it (see `STATE_OF_ID`). */
 const STATES: Record<Change, (state: string) => string> = {
@@ -194,38 +155,6 @@ const STATES: Record<Change, (state: string) => string> = {
   drop: (state) => `${state} IN ('scheduled', 'queued')`,
   move: (state) => `${state} IN ('scheduled', 'queued')`,
   release: (state) => `${state} IN ('scheduled', 'queued') AND reason = '${REASON_CONTENT_HELD}'`,
-}
-
-function selection(
-  accountId: string | null,
-  states: (state: string) => string,
-  filter: QueueFilter,
-  now: number,
-) {
-  const conditions: string[] = [states('d.state')]
-  const values: SqlValue[] = []
-  const add = (condition: string, value: SqlValue | undefined | null) => {
-    if (value === undefined || value === null) return
-    conditions.push(condition)
-    values.push(value)
-  }
-  add('d.account_id = ?', accountId)
-  add('d.domain_id IN (SELECT id FROM domains WHERE name = ?)', filter.domain?.toLowerCase())
-  add('d.recipient_domain = ?', filter.recipientDomain?.toLowerCase())
-  add(
-    'd.message_pk IN (SELECT id FROM messages WHERE message_id = ?)',
-    filter.messageId?.replace(/^<|>$/g, ''),
-  )
-  const { olderThanMs } = filter
-  add('d.created_at < ?', olderThanMs === undefined ? undefined : Math.round(now - olderThanMs))
-  return { conditions: conditions.join(' AND '), values }
-}
-
-/** Tags are compared without letter case (messages.md rule 32). */
-function hasTag(row: Waiting, tag: string | undefined): boolean {
-  if (tag === undefined) return true
-  const { tags } = JSON.parse(row.summary_json ?? '{}') as { tags?: string[] }
-  return (tags ?? []).some((other) => other.toLowerCase() === tag.toLowerCase())
 }
 
 /** The last value of each is `updated_at`. */

@@ -8,7 +8,7 @@ import { limitParam, parsedParam, textParam } from '../../platform/http/request/
 import { pageName, pivotPaging } from '../../platform/http/request/paging.ts'
 import type { Params } from '../../platform/http/request/params.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'
-import { type ActionParts, listQueue, type QueueFilter, runAction } from './actions.ts'
+import { type ActionParts, listQueue, runAction } from './actions.ts'
 import { listDeliveries, readTranscripts } from './deliveries.ts'
 import {
   ACTION_RESULT,
@@ -20,6 +20,7 @@ import {
   QUEUED_DELIVERIES,
   TRANSCRIPTS,
 } from './shapes.ts'
+import type { Place, QueueFilter } from './waiting-rows.ts'
 
 interface QueueRouteParts extends ActionParts {
   baseUrl: string
@@ -113,14 +114,16 @@ export function queueRoutes(parts: QueueRouteParts): Operation[] {
       async handler({ input, caller }) {
         const { limit, page, id, ...given } = input()
         const backwards = page === 'previous' || page === 'last'
-        const pivot = page === 'next' || page === 'previous' ? id : undefined
-        const items = await listQueue(parts, scope(caller), filterOf(given), { pivot, backwards, limit })
+        const from = (page === 'next' || page === 'previous') && id !== undefined ? placeOf(id) : null
+        const { items, first, last } = await listQueue(parts, scope(caller), filterOf(given), {
+          ...{ from, backwards, limit },
+        })
         const paging = pivotPaging({
           baseUrl: parts.baseUrl,
           path: `${BASE}/queue/deliveries`,
           pivotName: 'id',
-          firstItem: items.at(0)?.id,
-          lastItem: items.at(-1)?.id,
+          firstItem: first ? pivotOf(first) : undefined,
+          lastItem: last ? pivotOf(last) : undefined,
           pivot: id,
           carry: { ...given, limit },
         })
@@ -153,6 +156,15 @@ export function queueRoutes(parts: QueueRouteParts): Operation[] {
       },
     }),
   ]
+}
+
+const pivotOf = ({ accountId, id }: Place) => `${accountId}.${id}`
+
+/** @throws BadRequest for what `pivotOf` has not made */
+function placeOf(pivot: string): Place {
+  const [accountId, id, ...more] = pivot.split('.')
+  if (accountId === undefined || id === undefined || more.length > 0) throw invalidFormat('id', pivot)
+  return { accountId, id }
 }
 
 const FILTER_PARAMS = {

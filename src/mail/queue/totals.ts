@@ -27,6 +27,8 @@ interface GroupTotal {
   oldestDueAt: number
 }
 
+type GroupKey = 'accountId' | 'domainId' | 'recipientDomain' | 'sourceKey'
+
 export type QueueTotals = ReturnType<typeof createQueueTotals>
 
 const GROUPS = (account: string) => `SELECT d.account_id, d.domain_id, d.recipient_domain, d.source_key,
@@ -112,12 +114,12 @@ async function loadGroups(store: Store, clock: Clock, accountId: string | null):
 }
 
 /** The lane of each group: the last one it used, else the one that it would use now. */
-export async function laneNames(
+export async function laneNames<Group extends Pick<GroupTotal, GroupKey>>(
   delivery: Delivery,
-  groups: readonly GroupTotal[],
-): Promise<Map<GroupTotal, { lane: string; site: string; provider: string }>> {
-  const names = new Map<GroupTotal, { lane: string; site: string; provider: string }>()
-  const look = async (group: GroupTotal) => {
+  groups: readonly Group[],
+): Promise<Map<Group, { lane: string; site: string; provider: string }>> {
+  const names = new Map<Group, { lane: string; site: string; provider: string }>()
+  const look = async (group: Group) => {
     const { accountId: account_id, domainId: domain_id, recipientDomain: recipient_domain } = group
     const key = { account_id, domain_id, recipient_domain, source_key: group.sourceKey }
     const { name: lane, site, provider } = delivery.laneOfGroup(key)?.info ?? (await delivery.laneFor(key))

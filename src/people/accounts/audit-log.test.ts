@@ -44,6 +44,7 @@ const NOT_RECORDED = {
   unsubscribe: 'what recipients do is an event',
   renderTemplate: 'reads only',
   checkMessage: 'sends and changes nothing',
+  callAssistant: 'each call of a tool is recorded by itself',
   checkDomainMessage: 'sends and changes nothing',
   readBounceMetrics: 'reads only',
   readMetrics: 'reads only',

@@ -52,6 +52,8 @@ export function readWatching(readers: Readers) {
     alertMinVolume: setting('ALERT_MIN_VOLUME', wholeNumber(1, 1_000_000, 'messages'), () => 50),
     /** Slack's Web API, which notices to channels of a workspace go to. */
     slackApiUrl: setting('SLACK_API_URL', baseUrl, () => 'https://slack.com/api'),
+    /** Assistants may call tasks that change something (tools/mcp). */
+    mcpWrite: setting('MCP_WRITE', flag, () => false),
     /** MaxMind DB file with the locations of addresses; null: none. */
     geoDatabase: optional('GEO_DATABASE', path),
     /** Sign-in to the dashboard with an OpenID Connect provider; null: none. */

@@ -2,6 +2,7 @@
  * Calls of operations from within an operation: they take the way of any call, with the caller's own credentials, so that
  * rights, limits, checks and the audit log are the same.
  */
+import { setMaxListeners } from 'node:events'
 import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import { type AnswerBody, type Arrival, JSON_TYPE } from './listening/arrival.ts'
@@ -35,13 +36,24 @@ export type InnerCalls = (origin: CallOrigin, call: InnerCall, bytesMax: number)
 
 /** @param onBehalfOfName field that names a subaccount, in lower case */
 export function createInnerCalls(answer: (arrival: Arrival) => void, onBehalfOfName: string): InnerCalls {
-  return (origin, call, bytesMax) =>
-    new Promise((resolve, reject) => {
-      const settle = (status: number, body: AnswerBody) =>
-        textOf(body, bytesMax).then(({ text, isCut }) => resolve({ status, text, isCut }), reject)
-      origin.signal.addEventListener('abort', () => reject(new Error('The caller has gone')), { once: true })
-      answer(new InnerArrival(origin, call, onBehalfOfName, settle, reject))
-    })
+  return async (origin, call, bytesMax) => {
+    const { signal } = origin
+    signal.throwIfAborted()
+    // One call may make many at a time.
+    setMaxListeners(0, signal)
+    const { promise, resolve, reject } = Promise.withResolvers<InnerAnswer>()
+    const settle = (status: number, body: AnswerBody) =>
+      textOf(body, bytesMax).then(({ text, isCut }) => resolve({ status, text, isCut }), reject)
+    const arrival = new InnerArrival(origin, call, onBehalfOfName, settle, reject)
+    const leave = () => arrival.leave()
+    signal.addEventListener('abort', leave)
+    try {
+      answer(arrival)
+      return await promise
+    } finally {
+      signal.removeEventListener('abort', leave)
+    }
+  }
 }
 
 class InnerArrival implements Arrival {
@@ -54,14 +66,14 @@ class InnerArrival implements Arrival {
   readonly isEncrypted = true
   readonly body: Arrival['body']
   readonly isCut = false
-  readonly #signal: AbortSignal
+  isGone = false
   readonly #settle: (status: number, body: AnswerBody) => Promise<void>
   readonly #reject: (error: Error) => void
   readonly #answered: (() => void)[] = []
-  #isGone = false
+  readonly #ended: (() => void)[] = []
 
   constructor(
-    origin: CallOrigin,
+    { headers, remoteAddress, isLocal, onBehalfOf }: CallOrigin,
     { method, url, form, json }: InnerCall,
     onBehalfOfName: string,
     settle: (status: number, body: AnswerBody) => Promise<void>,
@@ -69,36 +81,45 @@ class InnerArrival implements Arrival {
   ) {
     this.method = method
     this.url = url
-    // Of the address only what was found out of it: fields of proxies count once.
-    this.remoteAddress = origin.remoteAddress
-    this.isLocal = origin.isLocal
+    // Without the fields of proxies, from which it was found.
+    this.remoteAddress = remoteAddress
+    this.isLocal = isLocal
     this.body = bodyOf(form, json)
+    const { host, authorization, cookie } = headers
     this.headers = {
-      ...(origin.headers.host !== undefined && { host: origin.headers.host }),
-      authorization: asBasic(origin.headers.authorization ?? ''),
-      ...(origin.onBehalfOf !== undefined && { [onBehalfOfName]: origin.onBehalfOf }),
+      ...(host !== undefined && { host }),
+      ...(authorization !== undefined && { authorization: asBasic(authorization) }),
+      ...(cookie !== undefined && { cookie }),
+      ...(onBehalfOf !== undefined && { [onBehalfOfName]: onBehalfOf }),
       ...(json !== undefined && { 'content-type': JSON_TYPE }),
       ...(form !== undefined && { 'content-type': 'application/x-www-form-urlencoded' }),
     }
-    this.#signal = origin.signal
     this.#settle = settle
     this.#reject = reject
   }
 
-  get isGone(): boolean {
-    return this.#isGone || this.#signal.aborted
-  }
-
   answer(status: number, _headers: object, body: AnswerBody): void {
-    this.#isGone = true
-    void this.#settle(status, body).finally(() => {
-      for (const run of this.#answered.splice(0)) run()
-    })
+    this.isGone = true
+    void this.#settle(status, body).finally(() => this.#run(this.#answered, this.#ended))
   }
 
   abandon(): void {
-    this.#isGone = true
-    this.#reject(new Error('An operation gave no answer'))
+    this.#end('An operation gave no answer')
+  }
+
+  /** The outer caller has left. */
+  leave(): void {
+    if (!this.isGone) this.#end('The caller has gone')
+  }
+
+  #end(why: string): void {
+    this.isGone = true
+    this.#reject(new Error(why))
+    this.#run(this.#ended)
+  }
+
+  #run(...lists: (() => void)[][]): void {
+    for (const list of lists) for (const run of list.splice(0)) run()
   }
 
   onAnswered(run: () => void): void {
@@ -106,7 +127,8 @@ class InnerArrival implements Arrival {
   }
 
   onEnd(run: () => void): void {
-    this.#answered.push(run)
+    if (this.isGone) run()
+    else this.#ended.push(run)
   }
 }
 

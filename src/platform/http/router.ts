@@ -218,7 +218,8 @@ export class PathTable<T> {
     }
     if (node.routes.has(method)) throw new Error(`two routes for ${method} ${template}`)
     node.routes.set(method, { value, names })
-    this.#known.clear()
+    // Also of an empty map a new table would be made.
+    if (this.#known.size > 0) this.#known.clear()
   }
 
   /** Null: no route. @param path without its query @throws BadRequest for broken escapes; UriTooLong */

@@ -234,12 +234,18 @@ const WOKEN = 'job-woken'
 
 /**
  * Starts and stops the periodic jobs of all areas, and reports how they do.
- * `runsJobs` false: jobs that other processes can do as well are left to them.
+ * `runsJobs` false: jobs that other processes can do as well are left to them. `resting`: names of jobs that are never
+ * started.
  */
-export function createJobRunner(context: JobContext, runsJobs = true): JobRunner {
+export function createJobRunner(
+  context: JobContext,
+  runsJobs = true,
+  resting: readonly string[] = [],
+): JobRunner {
   const jobs = new Map<string, Job>()
   let isStarted = false
   const start = (job: Job) => {
+    if (resting.includes(job.name)) return
     if (runsJobs || job.scope === 'process') job.start(context)
     else job.runElsewhere(() => context.store.changes.hint(WOKEN, job.name))
   }

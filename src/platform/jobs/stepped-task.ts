@@ -3,7 +3,8 @@
  * says how far it came.
  *
  * 1. A claim takes the task whose last step is longest ago, so a long task does not block short ones. Where several
- *    processes work on a kind, the claim is a lease: a step that failed, or whose process died, is tried again when it ends.
+ *    processes work on a kind, the claim is a lease: a step whose process died is tried again when it ends, one that failed
+ *    after a minute at most.
  * 2. A step writes its rows and the new cursor in one commit (`commit`, or `saved` in a unit of its own). The row checks
  *    that it is as it was: of two processes that do the same step, one rolls back as a whole (`StaleWrite`).
  * 3. At shutdown the signal aborts; the step ends between two commits, and the lease is given back.
@@ -137,10 +138,13 @@ export function createTaskSteps<Row extends object>(
     }
   }
 
-  /** The next process need not wait for the end of the lease. */
-  async function release(task: Row): Promise<void> {
-    const sql = `UPDATE ${name} SET lease_until = 0 WHERE ${key} = ? AND lease_owner = ?`
-    await store.commit([{ sql, values: [column(task, key), owner] }])
+  /** Nobody need wait for the end of the lease of this claim. */
+  async function release(task: Row, afterMs: number): Promise<void> {
+    if (lease === null) return
+    const times = store.leaseTimes
+    const sql = `UPDATE ${name} SET lease_until = ${times.sql} WHERE ${key} = ? AND ${lease.check} = ? AND lease_owner = ?`
+    const claim = [column(task, key), column(task, lease.check), owner]
+    await store.commit([{ sql, values: [times.value(clock.now(), afterMs), ...claim] }])
   }
 
   return {
@@ -151,9 +155,13 @@ export function createTaskSteps<Row extends object>(
       try {
         await step(task, signal)
       } catch (error) {
-        if (error instanceof StaleWrite || !(await gaveUp(task, error))) throw error
+        if (error instanceof StaleWrite) throw error
+        if (!(await gaveUp(task, error))) {
+          await release(task, signal.aborted ? 0 : Math.min(lease?.ms ?? 0, LEASE_MS))
+          throw error
+        }
       }
-      if (lease && signal.aborted) await release(task)
+      if (signal.aborted) await release(task, 0)
       return true
     },
     async commit(task, change, rows, after) {

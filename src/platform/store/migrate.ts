@@ -19,17 +19,17 @@ const POSTGRES_TYPES: Record<string, string> = {
   SEQUENCE: 'bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY',
 }
 
-/** All migrations in order, in the dialect of the database. */
+/** All migrations in order, in the dialect of the database. Each is read when its `sql` is: most starts need none. */
 export function readMigrations(kind: 'sqlite' | 'postgres'): Migration[] {
   const files = readdirSync(FOLDER).filter((name) => /^\d{4}-.*\.sql$/.test(name))
-  return files.sort().map((file) => {
-    const sql = readFileSync(join(FOLDER, file), 'utf8')
-    return {
-      version: Number(file.slice(0, 4)),
-      name: file.slice(5, -4),
-      sql: kind === 'postgres' ? toPostgres(sectionsOf(sql, kind)) : toSqlite(sectionsOf(sql, kind)),
-    }
-  })
+  return files.sort().map((file) => ({
+    version: Number(file.slice(0, 4)),
+    name: file.slice(5, -4),
+    get sql() {
+      const sql = sectionsOf(readFileSync(join(FOLDER, file), 'utf8'), kind)
+      return kind === 'postgres' ? toPostgres(sql) : toSqlite(sql)
+    },
+  }))
 }
 
 /** A line `-- only sqlite` or `-- only postgres` starts a section for one database, `-- all` ends it. */

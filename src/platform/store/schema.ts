@@ -252,7 +252,7 @@ export interface ExportRow {
   id: string; account_id: string; url: string; body: string; area: string; role: string; status: string
   next_page: string; records: number; size_bytes: number; blobs_json: string; fault: string; tries: number
   lease_token: string | null; lease_owner: string | null; lease_until: number; stepped_at: number
-  created_at: number
+  created_at: number; key_id: string; user_id: string
 }
 export interface FeatureUsageRow {
   account_id: string; day_at: number; metric: string; count: number

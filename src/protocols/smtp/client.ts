@@ -81,7 +81,7 @@ interface Opening {
 
 /**
  * A connection on which `send` can be called.
- * @throws SmtpFailure with the stage that failed; the socket is closed then.
+ * @throws SmtpFailure with the stage that failed, or what kept this machine from reading the secret; the socket is closed then.
  */
 export async function connectSmtp(options: ConnectOptions): Promise<SmtpConnection> {
   const { auth } = options

@@ -9,6 +9,7 @@ import { createAuthority, selfSigned } from '../../../test/support/certificates.
 import { ownAddress } from '../../../test/support/service.ts'
 import { createSink, type Sink, type SinkOptions } from '../../../test/support/smtp-sink.ts'
 import { createSocksServer } from '../../../test/support/socks-server.ts'
+import { Unavailable } from '../../base/process/errors.ts'
 import { dialThrough } from '../proxy/dialling.ts'
 import type { TranscriptEntry } from './channel.ts'
 import { type ConnectOptions, connectSmtp } from './client.ts'
@@ -319,6 +320,17 @@ test('a digest is in no transcript where the server repeats it: a password could
   assert.ok(failure)
   const shown = [...transcript, failure.message].join('\n')
   for (const secret of [response, text]) assert.ok(!shown.includes(secret), shown)
+})
+
+test('a fault of this machine is no fault of the server', async (t) => {
+  const sink = await sinkFor(t, 'XOAUTH2')
+  const away = new Unavailable(1)
+  const auth: SmtpAuth = { ...loginOf('xoauth2', 'user', ''), secret: () => Promise.reject(away) }
+  const { host, port } = sink
+  await assert.rejects(
+    connectSmtp({ host, port, auth, heloName: 'client.test', tls: 'none', verify: false }),
+    (error) => error === away,
+  )
 })
 
 /** A server by Nodemailer's authors, with a certificate that verifies. */

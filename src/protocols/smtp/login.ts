@@ -11,6 +11,7 @@
  */
 import { createHmac } from 'node:crypto'
 import type { MaybePromise } from '../../base/flow/cache.ts'
+import { localFaultOf } from '../../base/process/system-fault.ts'
 import { type Channel, without } from './channel.ts'
 import { CODE } from './codes.ts'
 import type { TlsState } from './connection.ts'
@@ -131,11 +132,12 @@ export async function logIn(peer: LoginPeer, auth: SmtpAuth): Promise<void> {
   throw isRefused ? new TokenRefused(fault, secret) : new SmtpFailure('auth', fault)
 }
 
-/** The secret of a login. @throws SmtpFailure without one */
+/** The secret of a login. @throws SmtpFailure without one; the error itself if this machine cannot read it now */
 export async function secretOf({ secret }: SmtpAuth, refused?: string): Promise<string> {
   try {
     return await secret(refused)
   } catch (cause) {
+    if (localFaultOf(cause) !== null) throw cause
     const message = `cannot log in: ${(cause as Error).message}`
     throw new SmtpFailure('auth', { reason: 'login', message, cause })
   }

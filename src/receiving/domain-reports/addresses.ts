@@ -8,8 +8,10 @@
  * domain of the same account can be reached. What cannot be read is accepted and dropped: no reply makes it better.
  */
 import type { Logger } from 'pino'
-import { Turns } from '../../base/flow/gate.ts'
+import { createKeyedGate } from '../../base/flow/gate.ts'
 import { newId } from '../../base/ids.ts'
+import { networksOf } from '../../base/net/ip.ts'
+import { TooManyWaiting } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
 import { type ReadMail, readMail } from '../../mail/accept/received-mail.ts'
@@ -45,11 +47,24 @@ const KEPT_BYTES = 3_000_000
 /** Reports are daily and come within hours; others are mistakes. */
 const AGE_MAX_MS = 31 * DAY_MS
 const AHEAD_MAX_MS = 2 * DAY_MS
-/** Mails that wait for their turn; each may take a second. */
-const WAITING_MAX = 20
+const TURNS = { openMax: 1, waitingMax: 50, ownOpenMax: 1, ownWaitingMax: 10 }
+
+/**
+ * Reports are read one after the other; each may take a second. The networks that send them take turns, so that one of them
+ * cannot keep others out. The function throws TooManyWaiting.
+ */
+export function createTurns() {
+  const gate = createKeyedGate(TURNS)
+  return async <T>(remoteAddress: string, task: () => Promise<T>): Promise<T> => {
+    const [, , network] = networksOf(remoteAddress)
+    const done = await gate.run(network, undefined, async () => ({ result: await task() }))
+    if (done === null) throw new TooManyWaiting(1)
+    return done.result
+  }
+}
 
 export function reportAddresses(parts: ReportAddressParts): AddressReader {
-  const turns = new Turns(WAITING_MAX)
+  const inTurn = createTurns()
   return async ({ local, domain: host }) => {
     if (!LOCALS.has(local.toLowerCase())) return null
     const domain = await parts.domains.byName(host)
@@ -58,7 +73,7 @@ export function reportAddresses(parts: ReportAddressParts): AddressReader {
       subject: null,
       keptBytes: KEPT_BYTES,
       async receive(mail) {
-        const verdict = await turns.run('reports', () => take(parts, domain, mail))
+        const verdict = await inTurn(mail.remoteAddress, () => take(parts, domain, mail))
         parts.log.info({ host, verdict, remoteAddress: mail.remoteAddress }, 'report mail came')
       },
     }

@@ -3,6 +3,9 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { type Answer, startTestService, type TestService } from '../../../test/support/service.ts'
+import { TooManyWaiting } from '../../base/process/errors.ts'
+import { systemClock } from '../../base/time/clock.ts'
+import { postedReportRoute } from './posted.ts'
 
 const DAY_S = 86_400
 const GZIP = 'application/tlsrpt+gzip'
@@ -107,4 +110,41 @@ test('a network posts 30 a minute, and a day of a domain has room for 50', async
   assert.equal((await post(service, '', guessing)).status, 429, 'no domain is looked up either')
   const { body } = await service.call('GET', `/sendwright/v1/domains/${service.domain}/reports?limit=100`)
   assert.equal(body.items.length, 50)
+})
+
+test('a network with many reports in hand keeps no other out', async () => {
+  const domain = { id: 'd', name: 'a.example', state: 'active', accountId: 'a' }
+  const kept: string[] = []
+  const held = Promise.withResolvers<void>()
+  const first = Promise.withResolvers<void>()
+  const store = {
+    async commit([{ values }]: [{ values: unknown[] }]) {
+      kept.push(String(values.find((value) => /^(?:192|198)\./.test(String(value)))))
+      first.resolve()
+      await held.promise
+    },
+  }
+  const route = postedReportRoute({
+    store: store as never,
+    clock: systemClock,
+    domains: { byName: async () => domain } as never,
+  })
+  const taken = (remoteAddress: string, n: number) =>
+    route
+      .handler({ found: domain, bytes: packed(reportOf('a.example', `r${n}`)), remoteAddress } as never)
+      .then(
+        () => 'taken',
+        (error: unknown) => (error instanceof TooManyWaiting ? 'busy' : String(error)),
+      )
+  const flood = Array.from({ length: 40 }, (_, n) => taken(`192.0.2.${n}`, n))
+  await first.promise
+  const honest = taken('198.51.100.1', 99)
+  held.resolve()
+  assert.equal(await honest, 'taken')
+  assert.deepEqual(kept.slice(0, 2), ['192.0.2.0', '198.51.100.1'])
+  const outcomes = await Promise.all(flood)
+  assert.deepEqual(
+    [outcomes.filter((one) => one === 'taken').length, new Set(outcomes)],
+    [11, new Set(['taken', 'busy'])],
+  )
 })

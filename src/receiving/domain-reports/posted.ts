@@ -3,7 +3,6 @@
  * So such a report is kept like one by mail that is not authenticated, with the address of the client as its sender: it is
  * shown and never in the totals, and a day of a domain has room for few of them.
  */
-import { Turns } from '../../base/flow/gate.ts'
 import { newId } from '../../base/ids.ts'
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import { message } from '../../base/shape.ts'
@@ -18,7 +17,7 @@ import type { Domain } from '../../sending/domains/domain.ts'
 import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
 import { isProven } from '../../sending/domains/names/name-owner.ts'
 import { TLS_REPORTS_PATH } from '../../sending/domains/names/report-addresses.ts'
-import { isOfThisTime, reportedDomain } from './addresses.ts'
+import { createTurns, isOfThisTime, reportedDomain } from './addresses.ts'
 import { readTlsFile } from './payload.ts'
 import { keepReport } from './store.ts'
 import { subjectOf, summaryOf } from './summary.ts'
@@ -26,8 +25,6 @@ import { PACKED_BYTES_MAX } from './unpack.ts'
 
 /** A large sender posts one report a day for each domain. */
 const POSTS_PER_MINUTE = 30
-/** Reports that wait for their turn; each may take a second. */
-const WAITING_MAX = 20
 const TAKEN = { message: 'Report has been taken' }
 
 export function postedReportRoute(parts: {
@@ -36,7 +33,7 @@ export function postedReportRoute(parts: {
   domains: DomainDirectory
 }): Operation {
   const { store, clock, domains } = parts
-  const turns = new Turns(WAITING_MAX)
+  const inTurn = createTurns()
 
   async function keep(at: Domain, remoteAddress: string, bytes: Buffer): Promise<void> {
     const payload = { type: 'tls', report: await read(bytes) } as const
@@ -65,7 +62,7 @@ export function postedReportRoute(parts: {
     tag: 'System',
     summary: 'For senders of mail: a TLS report about a domain, RFC 8460',
     description:
-      'Without a login. The report is shown as not authenticated, and is in no total. A network may post 30 a minute.',
+      'Without a login. The report is shown as not authenticated, and is in no total. An address may post 30 a minute, the networks around it more.',
     auth: 'public',
     audit: { exempt: 'what servers report of mail is a report' },
     bodyLimit: { bytes: PACKED_BYTES_MAX, message: 'a report may have 2 MB' },
@@ -84,7 +81,7 @@ export function postedReportRoute(parts: {
       return domain
     },
     async handler({ found: domain, bytes, remoteAddress }) {
-      await turns.run('posted', () => keep(domain, remoteAddress, bytes))
+      await inTurn(remoteAddress, () => keep(domain, remoteAddress, bytes))
       return TAKEN
     },
   })

@@ -18,7 +18,7 @@ import {
   relayRequestOf,
   withRelayRequest,
 } from '../../mail/deliver/claim/source-key.ts'
-import { isOwnMachine, type RelayHop } from '../../mail/deliver/connect/relay.ts'
+import { linkRules, type RelayHop } from '../../mail/deliver/connect/relay.ts'
 import type { ProviderOf, Relays, Routed } from '../../mail/deliver/contract.ts'
 import type { LaneLimits } from '../../mail/deliver/shaping/shaping-table.ts'
 import { backOffOf } from '../../mail/deliver/shaping/shaping-table.ts'
@@ -100,11 +100,10 @@ export function createEngineRelays(parts: EngineRelayParts): EngineRelays {
     const before = hops.get(relay.name)
     if (before?.revision === relay.revision) return before
     const { name, host, port, limits, login } = relay
-    const isFree = relay.createdAt === null && login === null
+    const isOpen = relay.createdAt === null && login === null
     return {
       ...{ name, host, port, revision: relay.revision, site: siteOfRelay(name) },
-      tls: relay.tls === 'starttls' ? (isFree || isOwnMachine(host) ? 'wanted' : 'required') : relay.tls,
-      verify: !relay.allowUnverified && !isOwnMachine(host),
+      ...linkRules(relay, { isOpen, allowUnverified: relay.allowUnverified }),
       auth: login && {
         mechanism: login.mechanism,
         user: login.username,

@@ -1,8 +1,8 @@
 /** A relay as it is in memory, from a row or from SENDWRIGHT_DELIVERY, and how a request becomes one. Pure. */
 import { createPrivateKey } from 'node:crypto'
 import { isIP } from 'node:net'
-import { classifyAddress } from '../../base/net/ip.ts'
 import { BadRequest } from '../../base/process/errors.ts'
+import { isOwnMachine } from '../../mail/deliver/connect/relay.ts'
 import { confidentialUrl, hostName } from '../../platform/config/parsers.ts'
 import type { DeliveryMode } from '../../platform/config/sending.ts'
 import type { OAuthLogin } from '../../platform/posts/oauth/token-request.ts'
@@ -208,8 +208,6 @@ export function givenRelay(
     updatedAt: null,
   }
 }
-
-const isOwnMachine = (host: string) => host === 'localhost' || classifyAddress(host) === 'loopback'
 
 function givenHost(text: string): string {
   if (isIP(text) !== 0) return text

@@ -52,6 +52,8 @@ const WORKSPACE = '/v1/alerts/settings/slack'
 const CHANNELS = '/v1/alerts/slack/channels'
 /** A channel takes more than a kilobyte of an answer, of which 64 KB are read. */
 const CHANNELS_MAX = 30
+/** Places that one test goes to, as many as a setting may name: each is a request to somebody. */
+const TARGETS_MAX = 20
 
 export function channelRoutes(parts: ChannelRouteParts): Operation[] {
   return [
@@ -73,26 +75,37 @@ function testRoutes(parts: ChannelRouteParts): Operation[] {
     throw new BadRequest(`the test was not taken: ${quotable(maskedUrl(shown))}: ${answer}`)
   }
 
-  async function postToChannels(accountId: string, ids: readonly string[], text: string): Promise<void> {
-    const workspace = await slack.find(accountId)
-    if (workspace === null) throw new BadRequest(NO_WORKSPACE)
-    for (const channel of ids) {
-      const answer = await slack.ask(workspace.token, 'chat.postMessage', { channel, text })
-      if (answer.kind === 'refused')
-        throw new BadRequest(`the test was not taken: ${quotable(channel)}: ${answer.reason}`)
-    }
+  async function postToChannel(token: string, channel: string, text: string): Promise<void> {
+    const answer = await slack.ask(token, 'chat.postMessage', { channel, text })
+    if (answer.kind === 'refused')
+      throw new BadRequest(`the test was not taken: ${quotable(channel)}: ${answer.reason}`)
+  }
+
+  /** Where the settings for the event type send it, each place once. @throws BadRequest for none, and for too many */
+  async function slackTargets(accountId: string, eventType: EventType) {
+    const targets = (await settings.list(accountId))
+      .filter((setting) => setting.channel === 'slack' && setting.eventType === eventType)
+      .map((setting) => setting.settings)
+    if (targets.length === 0) throw new BadRequest(`no setting sends ${eventType} to Slack`)
+    const urls = new Set(targets.flatMap(({ url }) => url ?? []))
+    const channels = new Set(targets.flatMap(({ url, channel_ids }) => (url ? [] : (channel_ids ?? []))))
+    if (urls.size + channels.size > TARGETS_MAX)
+      throw new BadRequest(
+        `the settings name ${urls.size + channels.size} places: a test goes to at most ${TARGETS_MAX}, name channels`,
+      )
+    return { urls: [...urls], channels: [...channels] }
   }
 
   async function testSlack(accountId: string, eventType: EventType, given: readonly string[]): Promise<void> {
     const text = slackText(testWords(eventType))
-    if (given.length > 0) return postToChannels(accountId, given, text)
-    const targets = (await settings.list(accountId)).filter(
-      (setting) => setting.channel === 'slack' && setting.eventType === eventType,
-    )
-    if (targets.length === 0) throw new BadRequest(`no setting sends ${eventType} to Slack`)
-    for (const { settings: target } of targets)
-      if (target.url !== undefined) await post(incomingWebhook(target.url, text), target.url)
-      else await postToChannels(accountId, target.channel_ids ?? [], text)
+    const { urls, channels } =
+      given.length > 0 ? { urls: [], channels: given } : await slackTargets(accountId, eventType)
+    const workspace = channels.length > 0 ? await slack.find(accountId) : null
+    if (channels.length > 0 && workspace === null) throw new BadRequest(NO_WORKSPACE)
+    await Promise.all([
+      ...urls.map((url) => post(incomingWebhook(url, text), url)),
+      ...channels.map((channel) => postToChannel(workspace?.token ?? '', channel, text)),
+    ])
   }
 
   return [

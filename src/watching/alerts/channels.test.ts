@@ -126,11 +126,25 @@ test('notices go to channels of a connected workspace, whose token nobody reads'
   }
   const made = await post('settings/events', setting)
   assert.equal(made.status, 200, made.text)
+  // A second setting names a place again, and a third too many of them.
+  const repeating = { ...setting, settings: { channel_ids: ['C1'] } }
+  const ids = Array.from({ length: 19 }, (_, n) => `D${n}`)
+  const others = [(await post('settings/events', repeating)).body.id]
   assert.equal((await post('slack/test', { event_type: 'validation_job' })).status, 200)
   assert.deepEqual(
-    slack.messages.splice(0).map(([channel]) => channel),
+    slack.messages
+      .splice(0)
+      .map(([channel]) => channel)
+      .sort(),
     ['C0', 'C1'],
   )
+  others.push((await post('settings/events', { ...setting, settings: { channel_ids: ids } })).body.id)
+  await refused(
+    post('slack/test', { event_type: 'validation_job' }),
+    /^the settings name 21 places: a test goes to at most 20, name channels$/,
+  )
+  assert.equal(slack.messages.length, 0)
+  for (const id of others) await service.call('DELETE', `/v1/alerts/settings/events/${id}`)
 
   // Refused with status 200, which loses no notice.
   slack.refusals = 1

@@ -1,6 +1,8 @@
 /** What was listed and delisted, kept for a year. */
+
 import { DAY_MS } from '../../base/time/durations.ts'
 import type { IdPage } from '../../platform/http/request/paging.ts'
+import { inList } from '../../platform/store/lists.ts'
 import type { BlocklistEventRow } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
 
@@ -9,16 +11,16 @@ const REMOVED_AT_A_TIME = 1_000
 
 /** A page of the history of domains, newest first; `domain`: of one. */
 export async function readEvents(
-  { db }: Store,
+  store: Store,
   asked: { accountIds: readonly string[]; domain?: string; page: IdPage; limit: number },
 ): Promise<BlocklistEventRow[]> {
   const { accountIds, domain, page, limit } = asked
   // From the oldest on; then turned around.
   const isUpwards = page.kind === 'last' || page.kind === 'previous'
-  const rows = await db
+  const rows = await store.db
     .selectFrom('blocklist_events')
     .selectAll()
-    .where('account_id', 'in', accountIds)
+    .where('account_id', 'in', inList(store, accountIds))
     .where('kind', '=', 'domain')
     .$if(domain !== undefined, (some) => some.where('subject', '=', domain ?? ''))
     .$if(page.kind === 'next', (some) => some.where('id', '<', 'pivot' in page ? page.pivot : ''))

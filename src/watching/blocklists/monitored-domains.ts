@@ -2,6 +2,7 @@
  * The domains that an account monitors: its sending domains, and others that it has shown to be its own by a TXT record (monitoring.md section
  * 2). The record is looked for as soon as the account says so, and then for a day.
  */
+
 import { randomBytes } from 'node:crypto'
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
@@ -9,6 +10,7 @@ import { DAY_MS, MINUTE_MS, SECOND_MS } from '../../base/time/durations.ts'
 import { quotable } from '../../base/values.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
 import { lockedAccount } from '../../platform/store/account-rows.ts'
+import { inList } from '../../platform/store/lists.ts'
 import type { MonitoredDomainRow } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
 import type { Resolver } from '../../protocols/dns/resolver.ts'
@@ -59,7 +61,7 @@ export function createMonitoredDomains(
   const { db } = store
   const now = () => Math.floor(clock.now())
 
-  const list = (accountIds: readonly string[], asked: DomainQuery) => listDomains(db, accountIds, asked)
+  const list = (accountIds: readonly string[], asked: DomainQuery) => listDomains(store, accountIds, asked)
 
   /** @throws NotFound */
   async function one(accountId: string, name: string): Promise<MonitoredDomain> {
@@ -155,15 +157,16 @@ export type MonitoredDomains = ReturnType<typeof createMonitoredDomains>
 
 /** By name and account, after a place; at most `limit`. `accountIds`: whose. */
 async function listDomains(
-  db: Store['db'],
+  store: Store,
   accountIds: readonly string[],
   { after, name, limit }: DomainQuery,
 ): Promise<MonitoredDomain[]> {
+  const { db } = store
   const [sending, added] = await Promise.all([
     db
       .selectFrom('domains as d')
       .select(['d.account_id', 'd.name', 'd.created_at'])
-      .where('d.account_id', 'in', accountIds)
+      .where('d.account_id', 'in', inList(store, accountIds))
       .where('d.state', '=', 'active')
       .$if(name !== undefined, (rows) => rows.where('d.name', '=', name ?? ''))
       .$if(after !== undefined, (rows) => rows.where('d.name', '>=', after?.name ?? ''))
@@ -184,7 +187,7 @@ async function listDomains(
     db
       .selectFrom('monitored_domains')
       .selectAll()
-      .where('account_id', 'in', accountIds)
+      .where('account_id', 'in', inList(store, accountIds))
       .where('is_removed', '=', 0)
       .$if(name !== undefined, (rows) => rows.where('name', '=', name ?? ''))
       .$if(after !== undefined, (rows) => rows.where('name', '>=', after?.name ?? ''))

@@ -1,8 +1,10 @@
 /** The addresses that an account monitors: those that it may send from, unless it has removed them (monitoring.md section 3). */
+
 import { canonicalIp } from '../../base/net/ip.ts'
 import { BadRequest, Conflict, Forbidden, NotFound } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { quotable } from '../../base/values.ts'
+import { inList } from '../../platform/store/lists.ts'
 import type { MonitoredIpRow } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
 import { type AddressBook, mayUse } from '../../sending/ips/address-book.ts'
@@ -31,7 +33,7 @@ export function createMonitoredIps({ store, clock, book }: MonitoredIpParts) {
     const rows = await store.db
       .selectFrom('monitored_ips')
       .selectAll()
-      .where('account_id', 'in', accountIds)
+      .where('account_id', 'in', inList(store, accountIds))
       .execute()
     return new Map(rows.map((row) => [`${row.account_id} ${row.ip}`, row]))
   }

@@ -1,4 +1,5 @@
 /** Health scores over HTTP (health-score.md). */
+
 import { BadRequest } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
 import type { Clock } from '../../base/time/clock.ts'
@@ -14,6 +15,7 @@ import {
   textParam,
   textsParam,
 } from '../../platform/http/request/inputs.ts'
+import { listOf } from '../../platform/store/lists.ts'
 import type { Store } from '../../platform/store/store.ts'
 import { countOf, type Dimension, type Figures, type FilterEntry, type Metric } from '../metrics/figures.ts'
 import { conditionSql, matches } from '../metrics/filter.ts'
@@ -211,12 +213,13 @@ async function fullMailboxes(
 ): Promise<Counted[]> {
   const conditions = filter.map((one) => conditionSql(COLUMNS[one.attribute] as string, one, store.kind))
   const columns = dimensions.map((name, at) => `${COLUMNS[name]} AS g${at}`)
+  const ids = listOf(store.kind, accountIds)
   const rows = await store.read({
     sql: `SELECT ${[...columns, 'count(*) AS total'].join(', ')} FROM classified_failures
-      WHERE account_id IN (${accountIds.map(() => '?')}) AND failed_at >= ? AND category = 'MAILBOXFULL'
+      WHERE account_id IN ${ids.sql} AND failed_at >= ? AND category = 'MAILBOXFULL'
         ${conditions.map(({ sql }) => `AND ${sql}`).join(' ')}
       ${dimensions.length > 0 ? `GROUP BY ${dimensions.map((_, at) => `g${at}`)}` : ''} LIMIT ${GROUPS_MAX}`,
-    values: [...accountIds, Math.floor(now - WINDOW_MS), ...conditions.flatMap(({ values }) => values)],
+    values: [...ids.values, Math.floor(now - WINDOW_MS), ...conditions.flatMap(({ values }) => values)],
   })
   return rows.map((row) => ({
     values: dimensions.map((_, at) => String(row[`g${at}`])),

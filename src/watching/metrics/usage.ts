@@ -4,6 +4,7 @@
  */
 
 import { DAY_MS } from '../../base/time/durations.ts'
+import { inList } from '../../platform/store/lists.ts'
 import type { Statement, Store } from '../../platform/store/store.ts'
 import { noCounts } from './counters.ts'
 import type { FigureQuery, FigureRow } from './figures.ts'
@@ -37,7 +38,7 @@ export async function addUsage(store: Store, query: FigureQuery, rows: FigureRow
   const days = await store.db
     .selectFrom('feature_usage')
     .select(['account_id', 'day_at', 'metric', 'count'])
-    .where('account_id', 'in', accountIds)
+    .where('account_id', 'in', inList(store, accountIds))
     .where('day_at', '>=', startOf(resolution, startMs))
     .where('day_at', '<', endMs)
     .execute()

@@ -2,6 +2,7 @@
 
 import { parseIp } from '../../base/net/ip.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
+import { inList } from '../../platform/store/lists.ts'
 import type { GmailDayRow, SndsBlockRow, SndsDayRow } from '../../platform/store/schema.ts'
 import { insertMany, type Statement, type Store } from '../../platform/store/store.ts'
 import type { GmailDay, Requirement } from './google/figures.ts'
@@ -130,7 +131,7 @@ const daysOfAccounts = (store: Store, accountIds: readonly string[], { from, to 
   store.db
     .selectFrom('gmail_days')
     .innerJoin('domains', 'domains.id', 'gmail_days.domain_id')
-    .where('domains.account_id', 'in', accountIds)
+    .where('domains.account_id', 'in', inList(store, accountIds))
     .where('day', '>=', from)
     .where('day', '<=', to)
 

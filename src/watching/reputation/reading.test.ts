@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { firstDay } from './reading.ts'
+import { createTestClock } from '../../../test/support/clock.ts'
+import { jobContext } from '../../../test/support/job-context.ts'
+import { eachStore } from '../../../test/support/stores.ts'
+import { createReading, firstDay } from './reading.ts'
 import { waitAfter } from './source-failure.ts'
 
 const DAY_MS = 86_400_000
@@ -26,4 +29,21 @@ test('the first day to ask for: a month at first, then what was missed and the l
 test('waits grow from 15 minutes to 6 hours', () => {
   const minutes = [1, 2, 3, 4, 5, 6, 100].map((failures) => waitAfter(failures) / 60_000)
   assert.deepEqual(minutes, [15, 30, 60, 120, 240, 360, 360])
+})
+
+eachStore('a fault at one source does not keep the other from being read', async (store, t) => {
+  const clock = createTestClock()
+  const asked = Promise.withResolvers<string>()
+  const sources = {
+    async find(name: string) {
+      if (name === 'google') throw new Error('the database refuses its row')
+      asked.resolve(name)
+      return null
+    },
+  }
+  const none = {} as never
+  const job = createReading({ store, clock, client: none, domains: none, sources: sources as never })
+  t.after(() => job.stop())
+  job.start(jobContext(store, { clock }))
+  assert.equal(await asked.promise, 'snds')
 })

@@ -5,7 +5,7 @@
  *   what came after it is asked for. Values of the last days are asked for again, because both sources complete them late.
  * - A failure ends the read of its source, keeps what was read until then, and is tried again after 15 minutes, at most
  *   6 hours, or when the source says. What fails for one domain only is noted there, and the others are read.
- * - Requests come one after the other.
+ * - Requests to a source come one after the other. A fault at one source, ours too, does not keep the other from being read.
  */
 import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
@@ -70,9 +70,13 @@ export function createReading(parts: ReadingParts): Job {
     everyMs: LOOK_EVERY_MS,
     scope: 'database',
     async work(signal) {
-      await removeOldDays(store, dayOf(clock.now() - KEPT_MS), signal)
-      await readIfDue('google', readers.google, signal)
-      await readIfDue('snds', readers.snds, signal)
+      const done = await Promise.allSettled([
+        removeOldDays(store, dayOf(clock.now() - KEPT_MS), signal),
+        readIfDue('google', readers.google, signal),
+        readIfDue('snds', readers.snds, signal),
+      ])
+      const failed = done.find((one) => one.status === 'rejected')
+      if (failed) throw failed.reason
     },
   })
 }

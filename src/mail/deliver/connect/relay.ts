@@ -34,7 +34,7 @@ export interface RelayHop {
  * @param isOnward the sender demands REQUIRETLS, so that its rules hold (RFC 8689 §4.2.1)
  */
 export function relayTls(
-  { name, host, tls, verify, auth, revision }: RelayHop,
+  { name, host, tls, verify, auth, revision }: RelayLink,
   sender: HostTls,
   isOnward: boolean,
 ): HostTls {
@@ -44,13 +44,28 @@ export function relayTls(
   return { required, verify, judge: null, policy: 'none', key: keyOf(String(required)) }
 }
 
+/** Where a relay is, and how to connect to it. */
+export type RelayLink = Pick<RelayHop, 'name' | 'host' | 'port' | 'tls' | 'verify' | 'auth' | 'revision'>
+
+/** `isOpen`: it is that of the setting, and has no login: the rules of a message's sender hold for it. */
+export function linkRules(
+  { host, tls }: { host: string; tls: 'starttls' | 'implicit' | 'none' },
+  { isOpen, allowUnverified }: { isOpen: boolean; allowUnverified: boolean },
+): Pick<RelayLink, 'tls' | 'verify'> {
+  const isHere = isOwnMachine(host)
+  return {
+    tls: tls === 'starttls' ? (isOpen || isHere ? 'wanted' : 'required') : tls,
+    verify: !allowUnverified && !isHere,
+  }
+}
+
 /** How a host that gets a login is used: a loopback address may do without TLS (protocols/smtp/client.ts). */
 export const isOwnMachine = (host: string): boolean =>
   host === 'localhost' || classifyAddress(host) === 'loopback'
 
 /** What a connection to a relay has of its own. */
 export function relayOptions(
-  { port, tls, auth }: RelayHop,
+  { port, tls, auth }: RelayLink,
   mode: ConnectOptions['tls'],
 ): Pick<ConnectOptions, 'port' | 'tls' | 'auth'> {
   const isPlain = tls === 'none' && mode !== 'required'

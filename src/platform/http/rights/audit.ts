@@ -147,7 +147,8 @@ function keptMembers(object: Record<string, unknown>): Record<string, unknown> {
   return kept
 }
 
-const keptText = (text: string) => withoutUrlSecrets(text).slice(0, VALUE_LENGTH_MAX)
+/** A text as the audit log keeps it. */
+export const keptText = (text: string) => withoutUrlSecrets(text).slice(0, VALUE_LENGTH_MAX)
 
 /** The value, if its form leaves no room for a secret. */
 function plainValue(param: ParamDoc, params: Params): unknown {

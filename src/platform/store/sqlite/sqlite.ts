@@ -40,15 +40,16 @@ import {
   statementOf,
   type WaitingUnit,
 } from '../store.ts'
-import { damaged, describeFinding, startFileCheck } from './damage.ts'
 import type {
+  ConnectionOptions,
   PackedResult,
   Role,
   UnitReply,
   WorkerError,
   WorkerReply,
   WorkerRequest,
-} from './sqlite-worker.ts'
+} from './connection.ts'
+import { damaged, describeFinding, startFileCheck } from './damage.ts'
 import { keepUpgradeCopy, type UpgradeCopy } from './upgrade-copy.ts'
 import {
   AUTOCHECKPOINT_PAGES,
@@ -77,7 +78,12 @@ export interface SqliteOptions {
   onUpgradeCopy?: ((copy: UpgradeCopy) => void) | undefined
   /** Default: those of a machine with enough memory. */
   sizes?: SqliteSizes
+  /** Starts what serves a connection (connection.ts). Default: a thread. */
+  connect?: ((options: ConnectionOptions, sizes: SqliteSizes) => ConnectionThread) | undefined
 }
+
+/** A thread that serves a connection, or what stands for one. */
+export type ConnectionThread = Pick<Worker, 'postMessage' | 'on' | 'once' | 'terminate'>
 
 /** Faults of the database that were noticed so far. */
 interface Faults {
@@ -88,7 +94,13 @@ interface Faults {
 /** Opens or creates the database in `folder`. @throws StoreUnavailable if another process has it, StoreFault if it is damaged */
 export async function openSqlite(
   folder: string,
-  { onFault, beforeMigrations, onUpgradeCopy, sizes = sizesFor('normal').sqlite }: SqliteOptions = {},
+  {
+    onFault,
+    beforeMigrations,
+    onUpgradeCopy,
+    sizes = sizesFor('normal').sqlite,
+    connect = startThread,
+  }: SqliteOptions = {},
 ): Promise<Store> {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   refuseHalfRestored(folder)
@@ -103,7 +115,9 @@ export async function openSqlite(
     lock.close()
     throw error
   }
-  const writer = createConnection(file, 'writer', sizes, faults)
+  const connection = (role: Role) =>
+    createConnection(connect({ file, role, cacheKb: sizes.cacheKb[role] }, sizes), role, faults)
+  const writer = connection('writer')
   try {
     const stopCheck = await checkAtStart(file, writer, faults)
     await beforeMigrations?.(unmigrated('sqlite', (sql) => queryRows(writer, sql)))
@@ -122,7 +136,7 @@ export async function openSqlite(
     })
     const [mode] = await queryRows(writer, 'PRAGMA auto_vacuum')
     const shrinks = mode?.['auto_vacuum'] === INCREMENTAL
-    const reader = createConnection(file, 'reader', sizes, faults)
+    const reader = connection('reader')
     const unlock = () => lock.close()
     return createSqliteStore({ file, writer, reader, faults, shrinks, stopCheck, unlock })
   } catch (error) {
@@ -215,12 +229,14 @@ interface Connection {
   end(): Promise<void>
 }
 
-/** Starts a thread with one connection; it answers requests in order. */
-function createConnection(file: string, role: Role, sizes: SqliteSizes, faults: Faults): Connection {
-  const worker = new Worker(join(import.meta.dirname, 'sqlite-worker.ts'), {
-    workerData: { file, role, cacheKb: sizes.cacheKb[role] },
-    resourceLimits: { maxYoungGenerationSizeMb: sizes.youngMb },
+const startThread = (workerData: ConnectionOptions, { youngMb }: SqliteSizes): ConnectionThread =>
+  new Worker(join(import.meta.dirname, 'sqlite-worker.ts'), {
+    workerData,
+    resourceLimits: { maxYoungGenerationSizeMb: youngMb },
   })
+
+/** A connection that `worker` serves; it answers requests in order. */
+function createConnection(worker: ConnectionThread, role: Role, faults: Faults): Connection {
   const waiting = new PassingMap<number, { resolve(reply: Answer): void; reject(error: Error): void }>()
   let nextId = 1
   let broken: Error | null = null

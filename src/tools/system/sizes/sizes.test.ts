@@ -52,7 +52,7 @@ eachDatabase((database) =>
     const service = await startTestService(
       t,
       { SENDWRIGHT_EVENT_RETENTION_MEGABYTES: '50' },
-      { database, clock },
+      { database, clock, restingJobs: [] },
     )
     const storage = async () => (await service.call('GET', '/sendwright/v1/system')).body.storage
     const first: Json = await eventually('the first sizes', storage)

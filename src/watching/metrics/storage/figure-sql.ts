@@ -1,6 +1,7 @@
 /** SQL that reads rows of figures: what the readers of all items and of pages have in common. */
 
 import { DAY_MS } from '../../../base/time/durations.ts'
+import { listOf } from '../../../platform/store/lists.ts'
 import type { Statement, Store } from '../../../platform/store/store.ts'
 import type { Counter } from '../counters.ts'
 import type { Dimension, FigureQuery, FilterEntry } from '../figures.ts'
@@ -70,7 +71,8 @@ export function conditionsOf(
   const ofScope = `f.scope = s.no AND f.split = ${SPLIT_NUMBERS[split.name]}
     AND f.unit IN (${units.map((unit) => UNIT_NUMBERS[unit])}) AND f.start_at >= ? AND f.start_at < ?
     ${conditions.map((condition) => `AND ${condition.sql}`).join(' ')}`
-  const ofAccounts = `s.account_id IN (${accountIds.map(() => '?')}) AND s.domain_name ${level === 'account' ? '=' : '<>'} ''
+  const ids = listOf(kind, accountIds)
+  const ofAccounts = `s.account_id IN ${ids.sql} AND s.domain_name ${level === 'account' ? '=' : '<>'} ''
     ${scopes ? 'AND s.no >= ? AND s.no <= ?' : ''}`
   // Joined freely, PostgreSQL would rather read the whole table once than an index for each scope.
   const sql =
@@ -79,7 +81,7 @@ export function conditionsOf(
           CROSS JOIN LATERAL (SELECT * FROM figures f WHERE ${ofScope} OFFSET 0) AS f`
       : `FROM figure_scopes s CROSS JOIN figures f WHERE ${ofAccounts} AND ${ofScope}`
   const given = conditions.flatMap(({ values }) => values)
-  return { sql, values: [...accountIds, ...(scopes ?? []), from, to, ...given] }
+  return { sql, values: [...ids.values, ...(scopes ?? []), from, to, ...given] }
 }
 
 /** Condition on `figure_scopes s`: the domains that the query is about. */
@@ -87,10 +89,11 @@ export function areOfDomains({ query, accountIds, kind }: Wanted): Statement {
   const conditions = query.filter
     .filter(({ attribute }) => attribute === 'domain')
     .map((entry) => conditionOf(entry, kind))
+  const ids = listOf(kind, accountIds)
   return {
-    sql: `s.account_id IN (${accountIds.map(() => '?')}) AND s.domain_name <> ''
+    sql: `s.account_id IN ${ids.sql} AND s.domain_name <> ''
       ${conditions.map(({ sql }) => `AND ${sql}`).join(' ')}`,
-    values: [...accountIds, ...conditions.flatMap(({ values }) => values)],
+    values: [...ids.values, ...conditions.flatMap(({ values }) => values)],
   }
 }
 

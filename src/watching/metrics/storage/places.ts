@@ -1,6 +1,7 @@
 /** Up to where rows of days, weeks and months exist (decision 71): what counting adds to, and what queries may read. */
 
 import { DAY_MS } from '../../../base/time/durations.ts'
+import { listOf } from '../../../platform/store/lists.ts'
 import type { Statement, Store } from '../../../platform/store/store.ts'
 import { SPLIT_NUMBERS, UNIT_NUMBERS } from './splits.ts'
 
@@ -42,10 +43,10 @@ export const startPacks: Statement = {
 
 /** Since when rows of pairs of a tag and another value are made of days of all these accounts; Unix milliseconds. */
 export async function pairsSince(store: Store, accountIds: readonly string[]): Promise<number> {
+  const ids = listOf(store.kind, accountIds)
   const [row] = await store.read({
-    sql: `SELECT max(pairs_since) AS since FROM figure_scopes
-      WHERE account_id IN (${accountIds.map(() => '?')}) AND domain_name = ''`,
-    values: [...accountIds],
+    sql: `SELECT max(pairs_since) AS since FROM figure_scopes WHERE account_id IN ${ids.sql} AND domain_name = ''`,
+    values: ids.values,
   })
   return Number(row?.['since'] ?? 0)
 }
