@@ -2863,6 +2863,7 @@ export interface Answers {
   'GET /sendwright/v1/dns-providers/{}': DnsProvider
   'GET /sendwright/v1/domains/{}/dns': DomainDns
   'GET /sendwright/v1/domains/{}/dns-changes': { items: DnsChange[] }
+  'GET /sendwright/v1/domains/{}/dns-link': { provider: string | null; url: string | null; reason: string }
   'GET /sendwright/v1/domains/{}/key-rotation': KeyRotation
   'GET /sendwright/v1/domains/{}/mta-sts': HostedPolicy
   'GET /sendwright/v1/domains/{}/reports': DomainReportPage
