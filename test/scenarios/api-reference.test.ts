@@ -153,7 +153,7 @@ test('guides, signed out and at both looks: search, open, follow a link within t
     await page.getByRole('heading', { level: 1, name: 'Guides' }).waitFor()
     await dashboard.sound(page)
     await press(page, '/')
-    await typeText(page, 'nothing has these words')
+    await typeText(page, 'a zebra crossing')
     await page.getByText('No guide has all these words').waitFor()
     await page.getByRole('textbox', { name: 'Search guides' }).fill('reverse proxy')
     await page.getByRole('navigation').getByRole('link', { name: 'Going live' }).waitFor()
