@@ -19,7 +19,7 @@ eachDatabase((database) =>
     const ticking = setInterval(() => void clock.advance(10), 5)
     t.after(() => clearInterval(ticking))
     const env = { SENDWRIGHT_MESSAGE_RETENTION_MEGABYTES: '2', SENDWRIGHT_INBOX_RETENTION_MEGABYTES: '1' }
-    const service = await startTestService(t, env, { clock, database })
+    const service = await startTestService(t, env, { clock, database, restingJobs: [] })
 
     const send = async (subject: string, extra: Record<string, string> = {}) => {
       const attachment = new File([Buffer.alloc(500_000, 'x')], 'x.txt')
@@ -75,7 +75,7 @@ eachDatabase((database) =>
       SENDWRIGHT_AUDIT_RETENTION_MEGABYTES: '3',
       SENDWRIGHT_REPORT_RETENTION_MEGABYTES: '4',
     }
-    const service = await startTestService(t, env, { clock, database })
+    const service = await startTestService(t, env, { clock, database, restingJobs: [] })
     const form = { id: 'accepted', url: `${receiver.url}/hook` }
     const made = await service.call('POST', `/v3/domains/${service.domain}/webhooks`, { form })
     assert.equal(made.status, 200, made.text)
