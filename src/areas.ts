@@ -193,6 +193,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
       known: standings,
       wakeDelivery: messages.delivery.wake,
       sendMail: messages.sendSystemMail,
+      notices: alerts.events,
       contentFigures: content.check && content.figures,
     }),
   )

@@ -75,7 +75,19 @@ function createReadiness(
  * @param hasThread the listener without TLS has a thread of its own; default: where there are several processors
  */
 export function createHttp(
-  { config, log, clock, spool, store, sealer, limiter, bodiesIn, tracing, accounts: directory }: Core,
+  {
+    config,
+    log,
+    clock,
+    spool,
+    store,
+    sealer,
+    limiter,
+    bodiesIn,
+    tracing,
+    accounts: directory,
+    firstAccountId,
+  }: Core,
   { accounts, certificates, prometheus }: HttpUses,
   hasThread = availableParallelism() > 1,
 ): { http: HttpServer; jobs: Job[] } {
@@ -111,6 +123,7 @@ export function createHttp(
     tracing,
     isStrict: (accountId) => whenKnown(directory.byId(accountId), (account) => account?.isStrict === true),
     audit: accounts.audit,
+    firstAccountId,
     applied: () => store.changes.applied(),
     spool,
     observe: prometheus.answered,

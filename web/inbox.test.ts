@@ -4,8 +4,9 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, afterEach, before, beforeEach, test } from 'node:test'
-import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
-import { buildDashboard, launchBrowser } from './test/browser.ts'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { launchBrowser } from '../test/support/browser.ts'
+import { builtDashboard } from '../test/support/built-dashboard.ts'
 import { API_KEY, type FakeApi, startFakeApi } from './test/fake-api.ts'
 import { everydayMail, hostileMail, mail } from './test/sample-mail.ts'
 
@@ -14,31 +15,38 @@ import { everydayMail, hostileMail, mail } from './test/sample-mail.ts'
  * one poll misses on a busy machine the next one shows.
  */
 const WAIT_MS = 15_000
+const BLANK = 'about:blank'
 const DESKTOP = { viewport: { width: 1280, height: 800 } }
 const PHONE = { viewport: { width: 375, height: 700 } }
 
 let browser: Browser
-let dashboard: Awaited<ReturnType<typeof buildDashboard>>
 let elsewhere: Awaited<ReturnType<typeof startElsewhere>>
 let api: FakeApi
-let context: BrowserContext | undefined
+/** Opened again by the next test that wants one of its size: a new page takes as much as a test does. */
+const pages = new Map<BrowserContextOptions, Page>()
 
 before(async () => {
-  ;[browser, dashboard, elsewhere] = await Promise.all([launchBrowser(), buildDashboard(), startElsewhere()])
+  ;[browser, elsewhere, api] = await Promise.all([
+    launchBrowser(),
+    startElsewhere(),
+    startFakeApi(builtDashboard()),
+  ])
 })
 after(async () => {
   await browser.close()
+  await api.close()
   await elsewhere.close()
-  await dashboard.remove()
 })
-beforeEach(async () => {
-  api = await startFakeApi(dashboard.folder)
+beforeEach(() => {
+  Object.assign(api, { mails: [], requests: [], signedIn: true, streaming: true } satisfies Partial<FakeApi>)
   elsewhere.hits.clear()
 })
 afterEach(async () => {
-  await context?.close()
-  context = undefined
-  await api.close()
+  for (const page of pages.values()) {
+    for (const name of ['console', 'dialog', 'pageerror'] as const) page.removeAllListeners(name)
+    if (page.url() !== BLANK) await page.evaluate(() => window.localStorage.clear())
+    await page.goto(BLANK)
+  }
 })
 
 /** Another host, which notes the path of each request that reaches it. */
@@ -67,9 +75,9 @@ async function startElsewhere() {
 }
 
 async function openPage(path: string, options: BrowserContextOptions = DESKTOP): Promise<Page> {
-  context = await browser.newContext({ ...options, reducedMotion: 'reduce' })
-  context.setDefaultTimeout(WAIT_MS)
-  const page = await context.newPage()
+  const page = pages.get(options) ?? (await browser.newPage({ ...options, reducedMotion: 'reduce' }))
+  pages.set(options, page)
+  page.setDefaultTimeout(WAIT_MS)
   page.on('pageerror', (error) => assert.fail(error))
   await page.goto(api.origin + path)
   return page

@@ -23,6 +23,7 @@ import { APPLICATIONS, type Application } from './applications.ts'
 import { runEgress } from './balancer/egress.ts'
 import { runBalancer } from './balancer/run.ts'
 import { runBind } from './bind/run.ts'
+import { runHelm } from './helm.ts'
 import { LIBRARIES } from './official/libraries.ts'
 import { runLibrary } from './official/run.ts'
 import { fieldsOf, makeRoutes, post, SETTINGS, startDns } from './posting.ts'
@@ -161,6 +162,7 @@ const [name = '', flag] = process.argv.slice(2)
 if (name === 'haproxy') await runBalancer()
 else if (name === 'egress') await runEgress()
 else if (name === 'bind') await runBind()
+else if (name === 'helm') await runHelm(flag === '--record')
 else if (name === 'all') await runClients(atHand())
 else if (Object.hasOwn(CLIENTS, name)) await runClients([name])
 else if (Object.hasOwn(LIBRARIES, name)) await runLibrary(name, flag === '--record')

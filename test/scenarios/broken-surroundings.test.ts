@@ -82,6 +82,20 @@ function cases(folder: string): Record<string, Broken[]> {
     ],
     routes: [{ args: [], err: away }],
     relays: [{ args: [], err: away }],
+    dns: [
+      { args: ['providers'], err: away },
+      {
+        args: ['set', 'own', '--kind', 'desec', '--secret-file', '/nope'],
+        err: /^Cannot read the secret in "\/nope": ENOENT/,
+      },
+    ],
+    mcp: [
+      {
+        args: ['--service', 'http://127.0.0.1:1', '--key-file', '/nope'],
+        code: 2,
+        err: /^Cannot read the key: ENOENT/,
+      },
+    ],
     'login-link': [{ args: [], err: away }],
     backup: [{ args: [join(folder, 'copy')], env: inFile, err: /holds no database/ }],
     verify: [{ args: [below], err: /holds no whole backup|not a directory/ }],

@@ -110,6 +110,7 @@ const cases = ({ folder, domain, keyId, messageId }: Given): Record<string, Expe
     dns: [
       { args: [], json: '[]' },
       { args: ['changes', 'own.example'], json: '[]' },
+      { args: ['link', 'own.example'], json: ['provider', 'reason', 'url'] },
       {
         args: ['apply', 'own.example', '--dry-run'],
         code: 1,

@@ -1,4 +1,4 @@
-/** The files in deploy/container and deploy/kubernetes fit the program, and two nodes run with what they say. */
+/** The files in deploy/container, deploy/kubernetes and deploy/helm fit the program, and two nodes run with what they say. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { parse, parseAllDocuments } from 'yaml'
 import { type Config, readConfig } from '../../src/platform/config/config.ts'
+import { SHAPES } from '../support/chart.ts'
 import { testNodes } from '../support/nodes.ts'
 import { createTestDatabase } from '../support/postgres.ts'
 import { startS3 } from '../support/s3-server.ts'
@@ -46,8 +47,9 @@ interface Manifest {
   spec: Record<string, unknown>
 }
 
+/** Without `httpGet` it asks inside the container. */
 interface Probe {
-  httpGet: { path: string; port: string }
+  httpGet?: { path: string; port: string }
 }
 
 interface PodSpec {
@@ -97,7 +99,7 @@ const compose = (name: string, values: Variables) =>
   parse(interpolate(read(`container/${name}`), values), { merge: true }) as Compose
 
 const manifests = (name: string) =>
-  parseAllDocuments(read(`kubernetes/${name}`)).map((document) => {
+  parseAllDocuments(read(name)).map((document) => {
     assert.deepEqual(document.errors, [])
     return document.toJS() as Manifest
   })
@@ -116,7 +118,10 @@ const nodesOf = ({ services }: Compose) =>
   Object.values(services).filter(({ image }) => image.startsWith('sendwright:'))
 
 const COMPOSE_FILES = ['compose.yaml', 'compose-nodes.yaml']
-const MANIFEST_FILES = ['sendwright.yaml', 'sendwright-nodes.yaml']
+const MANIFEST_FILES = [
+  ...['kubernetes/sendwright.yaml', 'kubernetes/sendwright-nodes.yaml'],
+  ...SHAPES.map((shape) => `helm/rendered/${shape}.yaml`),
+]
 
 for (const name of COMPOSE_FILES) {
   test(`${name}: settings are known, containers have no rights that they do not need`, () => {
@@ -226,7 +231,7 @@ for (const name of MANIFEST_FILES) {
     assert.equal(replicas > 1, isShared)
     assert.deepEqual(
       container.ports.map(({ containerPort }) => containerPort),
-      [config.port, config.smtpPort],
+      [config.port, config.httpsPort, config.smtpPort, config.smtpsPort].filter((port) => port !== null),
     )
     assert.equal(pod.securityContext.runAsNonRoot, true)
     assert.equal(pod.securityContext.runAsUser, 10_001)
@@ -254,7 +259,7 @@ function healthPaths(): string[] {
     manifests(name).flatMap(({ spec }) => {
       const pod = (spec as { template?: { spec: PodSpec } } | undefined)?.template?.spec
       return (pod?.containers ?? []).flatMap(({ startupProbe, readinessProbe, livenessProbe }) =>
-        [startupProbe, readinessProbe, livenessProbe].flatMap((probe) => probe?.httpGet.path ?? []),
+        [startupProbe, readinessProbe, livenessProbe].flatMap((probe) => probe?.httpGet?.path ?? []),
       )
     }),
   )

@@ -13,6 +13,6 @@ test('no text of a mail, a reply or a form runs a script or loads anything', asy
   const visits = await startHostileVisits(t, TEXTS)
   const messages = visits.messages.slice(0, 4).map((id) => `/activity/${encodeURIComponent(id)}`)
   const captured = visits.captured.slice(0, 4).map((id) => `/inbox/${encodeURIComponent(id)}`)
-  await Promise.all([...PAGES, ...messages, ...captured].map((path) => visits.visit(path)))
+  await visits.visitEach([...PAGES, ...messages, ...captured])
   await visits.assertNothingRan()
 })

@@ -344,6 +344,14 @@ test('a pause, a limit of size and a limit of the day send mail to the next choi
   await service.send({ to: 'later@example.net' })
   await arrived(8, one, two)
   assert.equal(one.messages.length, 2, 'the count outlives a restart')
+  await setRules(service)
+  await ok(service, 'DELETE', `${PATH}/one`)
+  await addRelay(service, 'one', one, { limits: { messages_per_day: 3 } })
+  assert.equal((await ok(service, 'GET', `${PATH}/one`)).used_today, 2)
+  await setRules(service, { match: {}, levels: inOrder('one', 'two') })
+  await service.send({ to: recipients(2) })
+  await arrived(10, one, two)
+  assert.equal(one.messages.length, 3, 'and the relay')
 })
 
 test('a relay that refuses the login is open again once it is replaced or a test of it succeeds, and its dialogue has no secret', async (t) => {

@@ -1,9 +1,9 @@
 /** Accounts and domains that stop themselves: slowed, held, released by hand and by time; daily budgets; disabled domains. */
-// Both databases: counts are added up by upserts, and held mail is found by a partial index.
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { createTestClock } from '../support/clock.ts'
 import { eachDatabase } from '../support/databases.ts'
+import { createReceiver } from '../support/http-receiver.ts'
 import { runJobAfter } from '../support/jobs.ts'
 import { type Answer, eventually } from '../support/service.ts'
 import { createSink } from '../support/smtp-sink.ts'
@@ -40,6 +40,7 @@ async function startScene(t: TestContext, database: 'sqlite' | 'postgres') {
   const env = {
     SENDWRIGHT_DELIVERY: `smtp://${sink.host}:${sink.port}`,
     SENDWRIGHT_RETRY_SCHEDULE: '1m,1m',
+    SENDWRIGHT_ALLOW_NETWORKS: '127.0.0.0/8',
   }
   const opened = await startOpened(t, env, { database, clock, random: () => 0 })
   t.after(async () => clearInterval(await ticking.promise))
@@ -93,6 +94,15 @@ eachDatabase((database) => {
     const { service, clock, check, counted, standing, send, arrived } = scene
     const bad = await scene.account('Bad', 'bad.example')
     const good = await scene.account('Good', 'good.example')
+    const receiver = await createReceiver()
+    t.after(() => receiver.close())
+    const settings = { url: `${receiver.url}/standing` }
+    for (const event_type of ['sender_stopped', 'sender_released'])
+      ok(
+        await bad.call('POST', '/v1/alerts/settings/events', {
+          json: { event_type, channel: 'webhook', settings },
+        }),
+      )
     await send(bad.call, 'bad.example', 3, 3, { 'o:testmode': 'yes' })
     await send(bad.call, 'bad.example', MIN - 1, 6)
     await send(good.call, 'good.example', MIN, 0)
@@ -129,6 +139,13 @@ eachDatabase((database) => {
       (await scene.reasons(bad.call, 'bad.example')).includes('account-held'),
     )
     assert.equal(scene.sentOf('bad.example'), before, 'held')
+    // A window that its sender has set does not stand still: it ends before the hold.
+    await send(bad.call, 'bad.example', 1, 0, { to: 'a@window.example', 'o:deliver-within': '2h' })
+    const waiting = await eventually('held within its window', async () => {
+      const path = '/sendwright/v1/queue/deliveries?recipient_domain=window.example&reason=account-held'
+      return ok(await bad.call('GET', path)).items[0]
+    })
+    assert.equal(waiting.next_attempt_at, waiting.expires_at)
 
     // Only the operator releases, and is told; the tenant reads.
     const path = `/sendwright/v1/accounts/${bad.id}/standing`
@@ -159,6 +176,20 @@ eachDatabase((database) => {
         .map(({ action }: { action: string }) => action)
         .filter((action: string) => action.startsWith('standing.')),
       ['standing.release', 'standing.held', 'standing.slowed'],
+    )
+    const notices = await eventually('the account is notified', async () => {
+      const found = receiver.posts
+        .filter(({ method }) => method === 'POST')
+        .map(({ body }) => body['event-data'])
+      return found.length >= 3 && found
+    })
+    assert.deepEqual(
+      notices.map(({ event, sender }) => [event, sender.account_id, sender.state]),
+      [
+        ['sender_stopped', bad.id, 'slowed'],
+        ['sender_stopped', bad.id, 'held'],
+        ['sender_released', bad.id, 'good'],
+      ],
     )
   })
 
@@ -264,7 +295,7 @@ eachDatabase((database) => {
     await send(call, 'new.example', 14, 0)
     await arrived('new.example', 4)
     await eventually('waiting', async () =>
-      (await scene.reasons(call, 'new.example')).includes('account-held'),
+      (await scene.reasons(call, 'new.example')).includes('daily-budget'),
     )
     assert.deepEqual((await standing(id)).daily_budget, { limit: 4, used: 4 })
     assert.equal(scene.sentOf('new.example'), 4)

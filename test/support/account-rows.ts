@@ -107,6 +107,14 @@ export const rowsFor = (accountId: string, domainId: string, domain: string) => 
     ...{ role: 'admin', status: 'complete', next_page: '', records: 0, size_bytes: 0, blobs_json: '[]' },
     ...{ fault: '', tries: 0, lease_until: 0, stepped_at: Date.now(), created_at: Date.now() },
   },
+  dns_providers: {
+    ...{ account_id: accountId, name: 'own', kind: 'desec', settings_json: '{}' },
+    ...{ secret_sealed: Buffer.from('x'), created_at: 1, updated_at: 1 },
+  },
+  dns_changes: {
+    ...{ id: `dc-${accountId}`, account_id: accountId, domain_id: domainId, provider: 'own', state: 'done' },
+    ...{ changes_json: '[]', created_at: 1, updated_at: 1 },
+  },
   monitored_domains: {
     ...{ account_id: accountId, name: domain, is_removed: 0, txt_record: 't', created_at: 1 },
   },

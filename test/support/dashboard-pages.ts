@@ -34,4 +34,6 @@ export async function untilQuiet(page: Page): Promise<void> {
   page.on('requestfinished', note)
   const end = last + PAGE_LIMIT_MS
   while (performance.now() - last < QUIET_MS && performance.now() < end) await sleep(50)
+  page.off('request', note)
+  page.off('requestfinished', note)
 }

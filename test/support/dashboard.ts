@@ -12,15 +12,13 @@
  *     }
  */
 import assert from 'node:assert/strict'
-import { type SpawnSyncReturns, spawnSync } from 'node:child_process'
-import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import axe from 'axe-core'
 import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import { launchBrowser } from './browser.ts'
+import { builtDashboard } from './built-dashboard.ts'
 import { startTestService, type TestService } from './service.ts'
 
-const ROOT = join(import.meta.dirname, '../..')
 const WAIT_MS = 40_000 // a step takes a fraction of a second, on a very busy machine ten
 
 /** A desk in light colours, and a phone of the smallest common width in dark ones. */
@@ -57,16 +55,12 @@ export interface Dashboard {
   tidy(): Promise<void>
 }
 
-let built: SpawnSyncReturns<string> | undefined
-
 /** Starts a service with the built dashboard, and a browser; both end with the test. `env`: settings of the service. */
 export async function startDashboard(
   t: Pick<TestContext, 'after'>,
   env: Record<string, string> = {},
 ): Promise<Dashboard> {
-  // Fast if the dashboard is built already, as after an install.
-  built ??= spawnSync(process.execPath, [join(ROOT, 'scripts/build-web.mjs')], { encoding: 'utf8' })
-  assert.equal(built.status, 0, built.stderr)
+  builtDashboard()
   const [browser, service] = await Promise.all([launchBrowser(), startTestService(t, env)])
   t.after(() => browser.close())
   const operations = await publicOperations(service)
@@ -198,7 +192,9 @@ async function violations(page: Page): Promise<string[]> {
   if (await page.evaluate<boolean>('globalThis.axe === undefined')) await page.evaluate(axe.source)
   // Without the nodes that break no rule: to name them takes most of the time.
   const options = JSON.stringify({ runOnly: RULES, iframes: false, resultTypes: ['violations'] })
-  const { violations: found } = await page.evaluate<axe.AxeResults>(`axe.run(document, ${options})`)
+  const found = await page.evaluate<axe.Result[]>(
+    `axe.run(document, ${options}).then(({ violations }) => violations)`,
+  )
   return found.flatMap(({ id, nodes }) =>
     nodes
       .slice(0, NODES_SHOWN_MAX)

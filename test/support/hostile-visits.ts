@@ -1,7 +1,7 @@
 /** Visits pages of a dashboard whose data are payloads, and notes each script that ran and each request to elsewhere. */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import type { BrowserContext, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { type Dashboard, startDashboard } from './dashboard.ts'
 import { kindOf, linksOf, untilQuiet } from './dashboard-pages.ts'
 import { hostileTexts, type Planted, plantTexts, REPORT } from './hostile-texts.ts'
@@ -11,11 +11,15 @@ import { ownAddress } from './service.ts'
 export interface HostileVisits extends Planted {
   /** Opens the path, waits until the page has its data, and returns it. */
   visit(path: string): Promise<Page>
+  /** Opens all the paths, in a few pages one after another: a new page costs as much as what it shows. */
+  visitEach(paths: readonly string[]): Promise<void>
   /** Follows links from `/`; of each kind of page at most `each`. Returns the paths visited. */
   visitAll(each: number): Promise<string[]>
   /** Asserts that nothing has run, that nobody was asked elsewhere, and that a payload would have been noticed. */
   assertNothingRan(): Promise<void>
 }
+
+const PAGES_AT_A_TIME = 4
 
 /** `t` ends everything. */
 export async function startHostileVisits(
@@ -42,10 +46,20 @@ export async function startHostileVisits(
     ran.push(`dialog ${dialog.message()}`)
     void dialog.dismiss()
   })
-  const visit = (path: string) => visitPage(context, dashboard, path)
+  const visit = async (path: string) => visitIn(await context.newPage(), dashboard, path)
   return {
     ...planted,
     visit,
+    async visitEach(paths) {
+      const left = [...paths]
+      const visitOneByOne = async () => {
+        const page = await context.newPage()
+        for (let path = left.shift(); path !== undefined; path = left.shift())
+          await visitIn(page, dashboard, path)
+        await page.close()
+      }
+      await Promise.all(Array.from({ length: PAGES_AT_A_TIME }, visitOneByOne))
+    },
     async visitAll(each) {
       const seen = new Map<string, number>()
       const visited: string[] = []
@@ -78,8 +92,7 @@ export async function startHostileVisits(
   }
 }
 
-async function visitPage(context: BrowserContext, { service }: Dashboard, path: string): Promise<Page> {
-  const page = await context.newPage()
+async function visitIn(page: Page, { service }: Dashboard, path: string): Promise<Page> {
   await page.goto(service.url + path)
   await untilQuiet(page)
   return page

@@ -96,7 +96,7 @@ export function seededEngine(
     pauses: { pauseOf: () => null, nextLook: () => 0 },
     egress: { isDown: () => false, nextTry: () => 0 },
     blocks: { isClosed: () => false, answered() {}, nextFree: () => 0 },
-    standings: { heldUntil: () => null, take: () => undefined, nextFree: () => 0 },
+    standings: { heldUntil: () => null, take: () => undefined, nextFree: () => ({ reason: '', dueAt: 0 }) },
     allowances: { take: () => undefined, nextFree: () => 0 },
     relays: NO_RELAYS,
     poolOf: () => null,

@@ -195,7 +195,7 @@ export interface AlertHit {
 /** Where the notices of an event type go */
 export interface AlertSetting {
   /** UUID */ id: string
-  /** What is told */ event_type: 'send_alert' | 'validation_job' | 'validation_preview' | 'ip_listed' | 'ip_delisted' | 'domain_listed' | 'domain_delisted'
+  /** What is told */ event_type: 'send_alert' | 'validation_job' | 'validation_preview' | 'ip_listed' | 'ip_delisted' | 'domain_listed' | 'domain_delisted' | 'sender_stopped' | 'sender_released'
   /** Channel */ channel: 'email' | 'slack' | 'webhook'
   settings: AlertChannelSettings
 }
@@ -2863,6 +2863,7 @@ export interface Answers {
   'GET /sendwright/v1/dns-providers/{}': DnsProvider
   'GET /sendwright/v1/domains/{}/dns': DomainDns
   'GET /sendwright/v1/domains/{}/dns-changes': { items: DnsChange[] }
+  'GET /sendwright/v1/domains/{}/dns-link': { provider: string | null; url: string | null; reason: string }
   'GET /sendwright/v1/domains/{}/key-rotation': KeyRotation
   'GET /sendwright/v1/domains/{}/mta-sts': HostedPolicy
   'GET /sendwright/v1/domains/{}/reports': DomainReportPage
@@ -2895,7 +2896,7 @@ export interface Answers {
   'GET /sendwright/v1/unknown-replies': { days: number; rules: string; items: UnknownReply[]; partial?: boolean }
   'GET /sendwright/v1/webhooks/attempts': WebhookAttemptPage
   'GET /sendwright/v1/webhooks/attempts/{}': { id: string; event_id: string; event: 'accepted' | 'clicked' | 'opened' | 'unsubscribed' | 'delivered' | 'permanent_fail' | 'temporary_fail' | 'complained'; domain: string; url: string; attempt: number; status: 'ok' | 'failing' | 'given-up'; status_code?: number; error?: string; response: string; duration_ms: number; created_at: string; next_attempt_at?: string; 'event-data': WebhookEvent | null }
-  'GET /v1/alerts': { events: ('send_alert' | 'validation_job' | 'validation_preview' | 'ip_listed' | 'ip_delisted' | 'domain_listed' | 'domain_delisted')[] }
+  'GET /v1/alerts': { events: ('send_alert' | 'validation_job' | 'validation_preview' | 'ip_listed' | 'ip_delisted' | 'domain_listed' | 'domain_delisted' | 'sender_stopped' | 'sender_released')[] }
   'GET /v1/alerts/settings': { events: AlertSetting[]; webhooks: { signing_key: string }; slack: { token?: string; team_id?: string | null; team_name?: string | null; scope?: string | null } }
   'GET /v1/alerts/slack/channels': { items: SlackChannel[]; paging: { first: string; last: string; next: string; previous: string } }
   'GET /v1/alerts/slack/channels/{}': SlackChannel
@@ -3181,7 +3182,7 @@ export interface Answers {
   'PUT /sendwright/v1/shaping/{}/pause': SiteOrder
   'PUT /sendwright/v1/sns/topics/{}': SnsTopic
   'PUT /sendwright/v1/standing/policy': StandingPolicy
-  'PUT /v1/alerts/settings/events/{}': { message: string; id: string; event_type: 'send_alert' | 'validation_job' | 'validation_preview' | 'ip_listed' | 'ip_delisted' | 'domain_listed' | 'domain_delisted'; channel: 'email' | 'slack' | 'webhook'; settings: AlertChannelSettings }
+  'PUT /v1/alerts/settings/events/{}': { message: string; id: string; event_type: 'send_alert' | 'validation_job' | 'validation_preview' | 'ip_listed' | 'ip_delisted' | 'domain_listed' | 'domain_delisted' | 'sender_stopped' | 'sender_released'; channel: 'email' | 'slack' | 'webhook'; settings: AlertChannelSettings }
   'PUT /v1/alerts/settings/slack': { message: string }
   'PUT /v1/alerts/settings/webhooks/signing_key': { signing_key: string }
   'PUT /v1/analytics/tags': { message: string }

@@ -3,15 +3,14 @@
  * working on it: `node web/test/serve-samples.ts [port]`. With `node_modules/.bin/vite web` beside it,
  * changes show at once.
  */
-import { buildDashboard } from './browser.ts'
+import { builtDashboard } from '../../test/support/built-dashboard.ts'
 import { startFakeApi } from './fake-api.ts'
 import { everydayMail, hostileMail, mail } from './sample-mail.ts'
 
 const ARRIVAL_EVERY_MS = 10_000
 const ELSEWHERE = 'https://images.example.com'
 
-const dashboard = await buildDashboard()
-const api = await startFakeApi(dashboard.folder, Number(process.argv[2] ?? 8080))
+const api = await startFakeApi(builtDashboard(), Number(process.argv[2] ?? 8080))
 for (const sample of [...hostileMail(ELSEWHERE), ...everydayMail(ELSEWHERE)]) api.mails.unshift(sample)
 let arrivals = 0
 const timer = setInterval(() => {
@@ -22,7 +21,6 @@ console.log(`Dashboard with sample mail: ${api.origin}`)
 const stop = async () => {
   clearInterval(timer)
   await api.close()
-  await dashboard.remove()
 }
 process.once('SIGINT', stop)
 process.once('SIGTERM', stop)

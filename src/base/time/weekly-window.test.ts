@@ -44,6 +44,7 @@ test('what is no window', () => {
     ...['', 'always', '9-17', '24:00-25:00', '09:60-10:00', '09:00-24:01', '09:00', 'Mon-Fri'],
     ...['Mo 09:00-17:00', 'Mon- 09:00-17:00', 'Mon-Tue-Wed 09:00-17:00', '09:00-17:00 Mars/Base'],
     `09:00-17:00 ${'x'.repeat(100)}`,
+    `09:00-17:00${' '.repeat(1000)}UTC`,
   ])
     assert.equal(weeklyWindow(text), null, text)
 })

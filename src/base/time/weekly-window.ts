@@ -13,6 +13,8 @@ export interface WeeklyWindow {
 const DAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat']
 const DAY_MINUTES = 1440
 const WINDOW = /^(?:([a-z,-]{3,40})\s+)?(\d\d):(\d\d)\s*-\s*(\d\d):(\d\d)(?:\s+([a-z0-9_+/-]{1,64}))?$/i
+/** With the longest name of a zone and some days. */
+const LENGTH_MAX = 120
 /** No clock is set forward by more. */
 const SKIPPED_MINUTES_MAX = 180
 /** Windows that lie within skipped hours open a week later at the latest. */
@@ -24,6 +26,7 @@ const KNOWN_MAX = 100
 
 /** Null: the text is no window. */
 export function weeklyWindow(text: string): WeeklyWindow | null {
+  if (text.length > LENGTH_MAX) return null
   const present = known.get(text)
   if (present !== undefined) return present
   if (known.size >= KNOWN_MAX) known.clear()

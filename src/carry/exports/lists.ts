@@ -55,8 +55,9 @@ export function createSources(operations: () => readonly Operation[]) {
   let table: PathTable<Operation> | undefined
   const tableOf = () => {
     const made = new PathTable<Operation>()
+    // Whom else an operation is for is checked by the dispatch, which is not on this way.
     for (const spec of operations())
-      if (LISTINGS[spec.id] !== undefined && spec.auth !== 'public')
+      if (LISTINGS[spec.id] !== undefined && spec.auth !== 'public' && spec.auth.only !== 'first')
         for (const path of [spec.path, ...(spec.aliases ?? [])]) made.add(spec.method, path, spec)
     return made
   }

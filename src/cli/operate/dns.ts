@@ -19,6 +19,7 @@ import {
 export const DNS_USAGE = `sendwright dns apply DOMAIN [--dry-run] [--provider NAME] [--replace PURPOSE...] [--json]
 sendwright dns undo DOMAIN [--change ID] [--dry-run] [--json]
 sendwright dns changes DOMAIN [--json]
+sendwright dns link DOMAIN [--json]
 sendwright dns providers [--json]
 sendwright dns set NAME --kind KIND --secret-file FILE [--server HOST[:PORT] --key-name NAME [--algorithm NAME]]
                         [--access-key-id ID] [--api-url URL] [--json]
@@ -27,6 +28,7 @@ sendwright dns unset NAME [--json]
   apply      writes the records that the domain asks for, and then looks them up; records of others are left
   undo       takes the last change back, or another one
   changes    what was written
+  link       a link to the DNS provider that makes the records, where it takes part in Domain Connect
   providers  where records can be written
   set        makes a provider, or replaces it: rfc2136 (a name server, with a TSIG key), cloudflare, route53, desec, hetzner
   unset      removes a provider; records stay
@@ -35,7 +37,7 @@ sendwright dns unset NAME [--json]
   --replace  records of others that are replaced: mx, dkim, tracking, return-path-mx, mta-sts, mta-sts-host
 ${COMMON_USAGE}`
 
-const ACTIONS = ['apply', 'undo', 'changes', 'set', 'unset']
+const ACTIONS = ['apply', 'undo', 'changes', 'link', 'set', 'unset']
 const PROVIDERS = '/sendwright/v1/dns-providers'
 
 export async function dnsCommand(args: string[]): Promise<void> {
@@ -86,6 +88,10 @@ export async function dnsCommand(args: string[]): Promise<void> {
     case 'changes': {
       const items = itemsOf(await client.call('GET', changes))
       return show(values.json, items, () => items.map(changeText).join('\n') || 'Nothing was written.\n')
+    }
+    case 'link': {
+      const link = await client.call('GET', `/sendwright/v1/domains/${path}/dns-link`)
+      return show(values.json, link, () => line(link['url'] ?? link['reason']))
     }
     case 'undo': {
       const id = values.change ?? lastOf(itemsOf(await client.call('GET', changes)))

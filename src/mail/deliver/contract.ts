@@ -147,8 +147,8 @@ export interface Standings {
   heldUntil(delivery: Stoppable): number | null
   /** As `Allowances.take`, for a turn of a slowed account or domain, and a message of a day. */
   take(delivery: Stoppable): MaybePromise<Allowed | null> | undefined
-  /** When a message that got nothing is to be looked at again; its turn is taken. In Unix milliseconds. */
-  nextFree(delivery: Stoppable): number
+  /** Why a message that got nothing waits, and when it is to be looked at again, in Unix milliseconds; its turn is taken. */
+  nextFree(delivery: Stoppable): { reason: string; dueAt: number }
 }
 
 type Stoppable = Pick<DeliveryRow, 'account_id' | 'domain_id' | 'reason'>

@@ -161,7 +161,12 @@ export function messagesArea(core: Core, uses: MessagesUses, overrides: SendingO
       ...scheduledRoutes({ ...scheduled, domains, baseUrl: config.publicUrl }),
     ],
     jobs: [
-      ...[expansions, archive.job, retention.job, transcriptRetention(store, clock)],
+      ...[
+        expansions,
+        archive.job,
+        retention.job,
+        transcriptRetention(store, clock, config.transcriptRetentionBytes),
+      ],
       ...(shaping.job ? [shaping.job] : []),
       siteOverrides.job,
     ],

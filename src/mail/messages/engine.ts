@@ -39,7 +39,11 @@ export interface EngineUses {
 }
 
 /** Captured mail harms nobody. */
-const NOTHING_STOPPED: Standings = { heldUntil: () => null, take: () => undefined, nextFree: () => 0 }
+const NOTHING_STOPPED: Standings = {
+  heldUntil: () => null,
+  take: () => undefined,
+  nextFree: () => ({ reason: '', dueAt: 0 }),
+}
 /** Attempts get this long to end on a stop; R12 allows 30 s for all of it. */
 const DRAIN_MS = 20_000
 const SLOWED = 'lane-slowed'

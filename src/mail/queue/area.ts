@@ -27,7 +27,7 @@ export function queueApiArea(
   const decisions = createContentDecisions(parts)
   return {
     operations: [
-      ...shapingRoutes({ shaping, overrides, clock, firstAccountId }),
+      ...shapingRoutes({ shaping, overrides, clock }),
       ...queueRoutes({ ...parts, baseUrl: config.publicUrl }),
       ...contentHoldRoutes({
         ...{ store, clock, holds, firstAccountId },

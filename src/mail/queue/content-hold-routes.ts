@@ -4,7 +4,6 @@ import { NotFound } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import { limitParam } from '../../platform/http/request/inputs.ts'
-import { type Caller, checkOperator } from '../../platform/http/rights/auth.ts'
 import type { Store } from '../../platform/store/store.ts'
 import type { Decision, HeldContent, Holds } from '../../sending/content-check/holds.ts'
 import type { MessageSummary } from '../../watching/events/event.ts'
@@ -27,8 +26,7 @@ const DECIDE = { area: 'domains', access: 'write', only: 'first' } as const
 export function contentHoldRoutes(parts: ContentHoldRouteParts): Operation[] {
   const { holds, clock, firstAccountId, decided } = parts
 
-  async function decide(caller: Caller, digest: string, decision: Decision) {
-    checkOperator(parts, caller)
+  async function decide(digest: string, decision: Decision) {
     const messages = await holds.decide(digest, decision, clock.now())
     if (messages === 0) throw new NotFound('No message with this content is held')
     decided()
@@ -59,7 +57,7 @@ export function contentHoldRoutes(parts: ContentHoldRouteParts): Operation[] {
       description: 'For the first account only.',
       auth: DECIDE,
       answers: { 200: CONTENT_DECISION, 404: 'Nothing with this content is held' },
-      handler: ({ caller, path }) => decide(caller, path.id, 'released'),
+      handler: ({ path }) => decide(path.id, 'released'),
     }),
     operation({
       method: 'DELETE',
@@ -70,7 +68,7 @@ export function contentHoldRoutes(parts: ContentHoldRouteParts): Operation[] {
       description: 'For the first account only.',
       auth: DECIDE,
       answers: { 200: CONTENT_DECISION, 404: 'Nothing with this content is held' },
-      handler: ({ caller, path }) => decide(caller, path.id, 'dropped'),
+      handler: ({ path }) => decide(path.id, 'dropped'),
     }),
   ]
 }

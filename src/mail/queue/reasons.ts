@@ -6,6 +6,7 @@ import {
   REASON_BLOCKED,
   REASON_CONTENT_CHECK,
   REASON_CONTENT_HELD,
+  REASON_DAILY_BUDGET,
   REASON_LOCAL_FAULT,
   REASON_PROVIDER_PAUSED,
   REASON_PROXY_DOWN,
@@ -67,6 +68,8 @@ const UNTIL_DUE: Readonly<Record<string, (row: DeliveryRow) => string>> = {
     `It is sent in certain hours only, the next of which begin at ${at(due_at)}; no attempt is counted.`,
   [REASON_CONTENT_CHECK]: ({ due_at }) =>
     `Its content is being checked. It is looked at again at ${at(due_at)}; no attempt is counted.`,
+  [REASON_DAILY_BUDGET]: ({ due_at }) =>
+    `Its account has used its budget of the day; it goes on at ${at(due_at)}.`,
   [REASON_CONTENT_HELD]: ({ expires_at }) =>
     `It is kept until the operator releases or drops it, or its window ends at ${at(expires_at)}.`,
   [REASON_PROVIDER_PAUSED]: ({ due_at }) =>
@@ -79,7 +82,7 @@ function waiting(row: DeliveryRow, lane: LaneState | null, now: number, answer: 
       code: REASON_ACCOUNT_HELD,
       sentence:
         row.due_at < row.expires_at
-          ? `Its account or domain is slowed or held for what it sends, or has used its budget of the day; it goes on at ${at(row.due_at)}, or when the operator releases it.`
+          ? `Its account or domain is slowed or held for what it sends; it goes on at ${at(row.due_at)}, or when the operator releases it.`
           : `Its account or domain may not send; it waits for that to change, until its window ends at ${at(row.expires_at)}.`,
     }
   if (row.reason === 'paused') return { code: 'paused', sentence: 'It is paused until somebody resumes it.' }

@@ -10,7 +10,6 @@ import { DAY_MS } from '../../base/time/durations.ts'
 import { invalidFormat } from '../../base/values.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import { dateParam, integerParam, wordParam } from '../../platform/http/request/inputs.ts'
-import { type Caller, checkOperator } from '../../platform/http/rights/auth.ts'
 import { NO_RATE, type Override, type Overrides } from '../deliver/overrides/overrides.ts'
 import type { Shaping } from '../deliver/shaping/shaping.ts'
 import { CONNECTIONS_MAX, rateOf } from '../deliver/shaping/shaping-file.ts'
@@ -21,7 +20,6 @@ interface ShapingRouteParts {
   shaping: Shaping
   overrides: Overrides
   clock: Clock
-  firstAccountId: string
 }
 
 const SHAPING_PATH = '/sendwright/v1/shaping'
@@ -36,12 +34,9 @@ const UNTIL_MAX_MS = 366 * DAY_MS
 const UNTIL = dateParam('When it ends by itself, within a year; without it somebody ends it')
 const ENDED = { 200: message('success', 'Ended'), 404: 'There is no such order' } as const
 
-export function shapingRoutes({ shaping, overrides, clock, firstAccountId }: ShapingRouteParts): Operation[] {
-  const checkCaller = (caller: Caller) => checkOperator({ firstAccountId }, caller)
-
-  /** @throws Forbidden @throws BadRequest */
-  function siteFor(caller: Caller, site: string): string {
-    checkCaller(caller)
+export function shapingRoutes({ shaping, overrides, clock }: ShapingRouteParts): Operation[] {
+  /** @throws BadRequest */
+  function siteFor(site: string): string {
     const name = site.toLowerCase()
     if (name === '' || name.length > SITE_LENGTH_MAX || /[\p{Cc}\s]/u.test(name))
       throw invalidFormat('site', site.slice(0, SITE_LENGTH_MAX))
@@ -68,8 +63,7 @@ export function shapingRoutes({ shaping, overrides, clock, firstAccountId }: Sha
       description: 'For the first account only.',
       auth: { area: 'account', access: 'read', only: 'first' },
       answers: { 200: SHAPING },
-      async handler({ caller }) {
-        checkCaller(caller)
+      async handler() {
         return { ...shapingView(shaping), overrides: overrides.list().map(overrideView) }
       },
     }),
@@ -85,8 +79,8 @@ export function shapingRoutes({ shaping, overrides, clock, firstAccountId }: Sha
       auth: WRITE,
       params: { reason: wordParam('For the others; at most 1000 characters', shortReason), until: UNTIL },
       answers: { 200: ORDER },
-      async handler({ input, path, caller, log }) {
-        const site = siteFor(caller, path.site)
+      async handler({ input, path, log }) {
+        const site = siteFor(path.site)
         const { reason = '', until } = input()
         const override = await overrides.pause(site, { reason, until: untilOf(until) })
         log.info({ site, reason }, 'mail to a site is paused')
@@ -102,8 +96,8 @@ export function shapingRoutes({ shaping, overrides, clock, firstAccountId }: Sha
       description: 'For the first account only.',
       auth: WRITE,
       answers: ENDED,
-      async handler({ path, caller }) {
-        const site = siteFor(caller, path.site)
+      async handler({ path }) {
+        const site = siteFor(path.site)
         if (!(await overrides.resume(site))) throw new NotFound('mail to this site is not paused')
         return { message: 'success' }
       },
@@ -130,8 +124,8 @@ export function shapingRoutes({ shaping, overrides, clock, firstAccountId }: Sha
         until: UNTIL,
       },
       answers: { 200: ORDER },
-      async handler({ input, path, caller, log }) {
-        const site = siteFor(caller, path.site)
+      async handler({ input, path, log }) {
+        const site = siteFor(path.site)
         const { connections = null, rate = null, until } = input()
         if (connections === null && rate === null) throw new BadRequest('give connections, rate, or both')
         const override = await overrides.setLimits(site, { connections, rate, until: untilOf(until) })
@@ -148,8 +142,8 @@ export function shapingRoutes({ shaping, overrides, clock, firstAccountId }: Sha
       description: 'For the first account only.',
       auth: WRITE,
       answers: ENDED,
-      async handler({ path, caller }) {
-        const site = siteFor(caller, path.site)
+      async handler({ path }) {
+        const site = siteFor(path.site)
         if (!(await overrides.resetLimits(site))) throw new NotFound('no limits are ordered for this site')
         return { message: 'success' }
       },

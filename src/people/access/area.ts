@@ -60,7 +60,13 @@ export function accountsArea(
   const { config, store, sealer, clock, log, accounts, domains, firstAccountId } = core
   const sessions = createSessions(store, sealer, clock)
   const credentials = createCredentials(store, sealer, clock)
-  const audit = createAuditLog({ store, clock, log, retentionDays: config.auditRetentionDays })
+  const audit = createAuditLog({
+    store,
+    clock,
+    log,
+    retentionDays: config.auditRetentionDays,
+    bytesMax: config.auditRetentionBytes,
+  })
   const failedSignIns = createFailedSignIns({ store, clock, log, firstAccountId })
   const failedAttempts = createFailedAttempts(clock, isExempt)
   const sessionOpening = createSessionOpening(sessions, audit)

@@ -1589,3 +1589,33 @@ eachStore('rows go once they are too old, and only those', async (store) => {
   await audit.removeOld()
   assert.equal(await count(), 1)
 })
+
+eachStore(
+  'beyond the space that rows may take the oldest go, but none of the last 30 days',
+  async (store) => {
+    const clock = createTestClock()
+    const DAY_MS = 86_400_000
+    const log = { error() {} } as never
+    const audit = createAuditLog({ store, clock, log, retentionDays: 400, bytesMax: 1_000_000 })
+    const record = (action: string) =>
+      audit.record(
+        { caller: { accountId: 'a', keyId: 'k' }, remoteAddress: '192.0.2.1', requestId: 'r' },
+        { action, subject: '', detail: { given: 'x'.repeat(1_400) } },
+      )
+    const actions = async () => {
+      const rows = await store.db.selectFrom('audit').select('action').orderBy('id').execute()
+      return rows.map(({ action }) => action)
+    }
+    await Promise.all(Array.from({ length: 300 }, () => record('old.do')))
+    clock.leap(31 * DAY_MS)
+    await Promise.all(Array.from({ length: 400 }, () => record('new.do')))
+    await audit.removeOld()
+    const left = await actions()
+    assert.ok(left.length > 450 && left.length < 550, `${left.length} rows of 2 KB are 1 MB`)
+    assert.equal(left.filter((action) => action === 'new.do').length, 400)
+    await Promise.all(Array.from({ length: 400 }, () => record('flood.do')))
+    await audit.removeOld()
+    assert.deepEqual([...new Set(await actions())], ['new.do', 'flood.do'])
+    assert.equal((await actions()).length, 800, 'whoever floods the log removes nothing of the last 30 days')
+  },
+)

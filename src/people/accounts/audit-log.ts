@@ -6,7 +6,7 @@
  * 2. Operations that can put their row into the transaction of the change do that instead.
  * 3. Failed sign-ins are counted and written once a minute (failed-sign-ins.ts).
  *
- * Rows past the retention are removed, oldest first.
+ * Rows past the retention are removed, oldest first; those beyond the space that they may take too, unless they are of the last 30 days.
  */
 
 import type { Logger } from 'pino'
@@ -16,6 +16,7 @@ import { DAY_MS, HOUR_MS } from '../../base/time/durations.ts'
 import type { AuditEntry, AuditLog as CallLog } from '../../platform/http/rights/audit.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
+import { removeBeyond, type SizedTable } from '../../platform/store/kept-size.ts'
 import type { AuditRow } from '../../platform/store/schema.ts'
 import { insert, type Statement, type Store } from '../../platform/store/store.ts'
 
@@ -76,9 +77,20 @@ interface AuditLogParts {
   clock: Clock
   log: Logger
   retentionDays: number
+  /** Space that rows may take; null or absent: no limit. */
+  bytesMax?: number | null
 }
 
-export function createAuditLog({ store, clock, log, retentionDays }: AuditLogParts): AuditLog {
+const SIZED: SizedTable = {
+  ...{ name: 'audit', key: 'id', age: 'id' },
+  ...{ texts: ['detail_json', 'subject', 'action'], rowBytes: 600 },
+}
+/** However little space is allowed: whoever wants a change forgotten could else make it, and then enough others. */
+const RETENTION_DAYS_MIN = 30
+
+export function createAuditLog(parts: AuditLogParts): AuditLog {
+  const { store, clock, log, retentionDays, bytesMax = null } = parts
+
   async function open(entry: AuditEntry): ReturnType<CallLog['open']> {
     const { action, subject, given } = entry
     const row = auditRow(entry, { action, subject, detail: { given }, status: null }, clock.now())
@@ -100,8 +112,10 @@ export function createAuditLog({ store, clock, log, retentionDays }: AuditLogPar
     for (;;) {
       const oldest = Math.floor(clock.now() - retentionDays * DAY_MS)
       const [result] = await store.commit([{ sql, values: [oldest] }])
-      if (signal?.aborted || (result?.affected ?? 0) < REMOVE_ROWS) return
+      if (signal?.aborted || (result?.affected ?? 0) < REMOVE_ROWS) break
     }
+    const value = Math.floor(clock.now() - RETENTION_DAYS_MIN * DAY_MS)
+    await removeBeyond(store, SIZED, bytesMax, signal, { sql: 'created_at < ?', value })
   }
 
   return {

@@ -5,10 +5,10 @@ import { limitsOf } from '../../platform/http/limits/rate-limit.ts'
 import { bucketRetention } from '../../platform/http/limits/shared-rate-limit.ts'
 import { rateLimitRoutes } from './routes.ts'
 
-export function rateLimitsArea({ config, store, accounts, accountLimits, firstAccountId }: Core): Area {
+export function rateLimitsArea({ config, store, accounts, accountLimits }: Core): Area {
   const limits = limitsOf(config)
   return {
-    operations: rateLimitRoutes({ accountLimits, limits, accounts, firstAccountId }),
+    operations: rateLimitRoutes({ accountLimits, limits, accounts }),
     async accountDeleted(accountId) {
       const sql = 'DELETE FROM account_rate_limits WHERE account_id = ?'
       await store.commit([{ sql, values: [accountId] }])

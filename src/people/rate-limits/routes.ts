@@ -11,7 +11,6 @@ import {
 } from '../../platform/http/limits/rate-limit.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import { integerParam } from '../../platform/http/request/inputs.ts'
-import { type Caller, checkOperator } from '../../platform/http/rights/auth.ts'
 import type { AccountDirectory } from '../accounts/account-directory.ts'
 
 const TAG = 'Rate limits'
@@ -29,15 +28,13 @@ interface RateLimitRouteParts {
   accountLimits: AccountLimits
   limits: Readonly<Record<LimitName, LimitSetting>>
   accounts: AccountDirectory
-  firstAccountId: string
 }
 
 export function rateLimitRoutes(parts: RateLimitRouteParts): Operation[] {
   const { accountLimits, limits } = parts
 
-  /** @throws Forbidden for anyone but the operator; NotFound */
-  async function accountOf(caller: Caller, id: string): Promise<string> {
-    checkOperator(parts, caller)
+  /** @throws NotFound */
+  async function accountOf(id: string): Promise<string> {
     const account = await parts.accounts.byId(id)
     if (account === null || account.status === 'closed') throw new NotFound('Account not found')
     return account.id
@@ -58,8 +55,8 @@ export function rateLimitRoutes(parts: RateLimitRouteParts): Operation[] {
       summary: 'List the rate limits of an account',
       auth: { area: 'account', access: 'read', only: 'first' },
       answers: { 200: object('All of them', { items: list('Limits', LIMIT) }) },
-      async handler({ caller, path }) {
-        const accountId = await accountOf(caller, path.account_id)
+      async handler({ path }) {
+        const accountId = await accountOf(path.account_id)
         return { items: ACCOUNT_LIMITS.map((name) => viewOf(name, accountId)) }
       },
     }),
@@ -78,8 +75,8 @@ export function rateLimitRoutes(parts: RateLimitRouteParts): Operation[] {
         }),
       },
       answers: { 200: LIMIT },
-      async handler({ caller, path, input }) {
-        const accountId = await accountOf(caller, path.account_id)
+      async handler({ path, input }) {
+        const accountId = await accountOf(path.account_id)
         const name = nameOf(path.name)
         await accountLimits.set(name, accountId, input().count)
         return viewOf(name, accountId)
@@ -93,8 +90,8 @@ export function rateLimitRoutes(parts: RateLimitRouteParts): Operation[] {
       summary: 'Return a rate limit of an account to the general one',
       auth: { area: 'account', access: 'write', only: 'first' },
       answers: { 200: LIMIT },
-      async handler({ caller, path }) {
-        const accountId = await accountOf(caller, path.account_id)
+      async handler({ path }) {
+        const accountId = await accountOf(path.account_id)
         const name = nameOf(path.name)
         await accountLimits.set(name, accountId, null)
         return viewOf(name, accountId)

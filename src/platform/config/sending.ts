@@ -134,6 +134,10 @@ function readDomains({ setting, optional, faults }: Readers, publicUrl: string) 
       /** Zone in which automatic sender security publishes keys; null: it is not offered. */
       dkimZone,
     },
+    /** The operator's template at DNS providers that take part in Domain Connect; null: there is none. */
+    domainConnect: optional('DOMAIN_CONNECT', connectTemplate),
+    /** What links to them are signed with: where the public key is in DNS, and the private one; null: nothing. */
+    domainConnectKey: optional('DOMAIN_CONNECT_KEY', connectKey),
     /** Where the built-in DNS responder for the DKIM zone listens; null: another server publishes the zone. */
     dkimZoneListen,
     /** Days for which a replaced DKIM key still signs while the new records are awaited. */
@@ -141,6 +145,19 @@ function readDomains({ setting, optional, faults }: Readers, publicUrl: string) 
     /** Per account; 0: no limit. */
     maxDomains: setting('MAX_DOMAINS', wholeNumber(0, COUNT_MAX, 'domains'), () => 0),
   }
+}
+
+function connectTemplate(text: string): { providerId: string; serviceId: string } {
+  const [, providerId, serviceId] = /^([A-Za-z0-9.-]{1,100})\/([A-Za-z0-9._-]{1,100})$/.exec(text) ?? []
+  if (providerId === undefined || serviceId === undefined)
+    throw new Error(`${quoted(text)} is not <provider id>/<service id>`)
+  return { providerId, serviceId }
+}
+
+function connectKey(text: string): { host: string; file: string } {
+  const [, host, file] = /^([A-Za-z0-9_.-]{1,100}):(.+)$/.exec(text) ?? []
+  if (host === undefined || file === undefined) throw new Error(`${quoted(text)} is not <host>:<file>`)
+  return { host, file: path(file) }
 }
 
 function readSendingLimits({ setting }: Readers) {

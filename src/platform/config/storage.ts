@@ -54,8 +54,14 @@ export function readStorage(readers: Readers) {
     /** Captured mail: days that it is kept, and the space that it may take. */
     inboxRetentionDays: setting('INBOX_RETENTION_DAYS', wholeNumber(1, 3650, 'days'), () => 30),
     inboxRetentionBytes: setting('INBOX_RETENTION_MEGABYTES', megabytes, () => 1_000_000_000),
+    /** Approximate space for dialogues of attempts, attempts of webhooks, and reports about domains; null: no limit. */
+    transcriptRetentionBytes: optional('TRANSCRIPT_RETENTION_MEGABYTES', megabytes),
+    webhookRetentionBytes: optional('WEBHOOK_RETENTION_MEGABYTES', megabytes),
+    reportRetentionBytes: optional('REPORT_RETENTION_MEGABYTES', megabytes),
     /** Days that rows of the audit log are kept. */
     auditRetentionDays: setting('AUDIT_RETENTION_DAYS', wholeNumber(30, 3650, 'days'), () => 400),
+    /** Approximate space for it; null: no limit. Rows of the last 30 days are always kept. */
+    auditRetentionBytes: optional('AUDIT_RETENTION_MEGABYTES', megabytes),
     /** Keeps a copy of an SQLite database before a newer program changes its schema, where there is room. */
     backupBeforeUpgrade: setting('BACKUP_BEFORE_UPGRADE', flag, () => true),
     /** Below this much free space in the data folder nothing is accepted. */

@@ -55,7 +55,7 @@ import type { RemoteAddresses } from './request/origin.ts'
 import { Fields, Params, parseUrlencoded, readDocument } from './request/params.ts'
 import type { FileSpool, Uploads } from './request/uploads.ts'
 import { type AuditLog, entryOf, outcomeOf } from './rights/audit.ts'
-import { type AuthenticationParts, type Caller, createAuthentication } from './rights/auth.ts'
+import { type AuthenticationParts, type Caller, checkOperator, createAuthentication } from './rights/auth.ts'
 
 export interface DispatchParts extends AuthenticationParts, HandlingParts, AnsweringParts {
   limiter: Limiter
@@ -355,6 +355,8 @@ interface HandlingParts {
   /** Answers to repeated POSTs. */
   idempotency: Idempotency
   audit: AuditLog
+  /** The operator's. */
+  firstAccountId: string
   /** Resolves when other processes have applied the changes that were made here. */
   applied(): Promise<void>
 }
@@ -362,12 +364,19 @@ interface HandlingParts {
 /** Step 6: runs the handler, or repeats the answer of the first call under the same Idempotency-Key. */
 type Handle = (context: RequestContext, spec: Operation, exchange: Exchange) => Promise<object>
 
-function createHandling({ clock, idempotency, audit, applied }: HandlingParts): Handle {
+function createHandling({ clock, idempotency, audit, applied, firstAccountId }: HandlingParts): Handle {
+  /** Checks here whom the operation is for, so that a refused attempt is in the audit log. */
+  async function run(context: RequestContext, spec: Operation): Promise<object> {
+    const isOperators = spec.auth !== 'public' && spec.auth.only === 'first'
+    if (context.caller !== null && isOperators) checkOperator(context.caller, firstAccountId)
+    return spec.handler(context)
+  }
+
   function perform(context: RequestContext, spec: Operation): Promise<object> {
     const { caller } = context
     const call = recordedCall(spec)
     return caller === null || call === null
-      ? spec.handler(context)
+      ? run(context, spec)
       : performRecorded(context, spec, call, audit.open(entryOf(spec, call, { ...context.facts, caller })))
   }
 
@@ -384,7 +393,7 @@ function createHandling({ clock, idempotency, audit, applied }: HandlingParts): 
   ): Promise<object> {
     const settle = await opened
     try {
-      const result = await spec.handler(context)
+      const result = await run(context, spec)
       await settle(outcomeOf(call, result))
       await applied()
       return result

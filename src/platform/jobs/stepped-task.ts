@@ -1,6 +1,6 @@
 /**
  * Long work on many rows, done in steps that survive a crash. A task is a row of a table of its kind, with a cursor that
- * says how far it came.
+ * says what has been done.
  *
  * 1. A claim takes the task whose last step is longest ago, so a long task does not block short ones. Where several
  *    processes work on a kind, the claim is a lease: a step whose process died is tried again when it ends, one that failed

@@ -59,7 +59,7 @@ export function bouncesArea(core: Core, { known, isOwnHost }: BouncesUses): Boun
     recentRefusals: () => recentRefusals(store, rules, clock.now()),
     refusalsByProvider: (since) => refusalsByProvider(store, rules, since),
     failureReasons: (query) => explainedReasons(store, rules, query),
-    operations: bounceRoutes({ store, domains, clock, rules, keepMs, firstAccountId: core.firstAccountId }),
+    operations: bounceRoutes({ store, domains, clock, rules, keepMs }),
     jobs: [
       createJob({
         name: 'classified-failure-retention',

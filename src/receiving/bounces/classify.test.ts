@@ -250,6 +250,7 @@ const cpuMs = () => {
   return (user + system) / 1_000
 }
 
+const REPLIES_TRIED = 2_000
 const REPLY_MAX_MS = 100
 /** A reply that takes longer is tried again before it counts. */
 const RUNS_MAX = 3
@@ -285,9 +286,9 @@ test('hostile replies are bounded in length and work', () => {
       worstMs = Math.max(worstMs, replyMs)
     },
   )
-  fc.assert(property, { seed: 7, numRuns: 5_000 })
+  fc.assert(property, { seed: 7, numRuns: REPLIES_TRIED })
   // All patterns, none left out, cost 0.3 ms a reply.
-  assert.ok(spentMs < 5_000 * 2, `${spentMs} ms for all`)
+  assert.ok(spentMs < REPLIES_TRIED * 2, `${spentMs} ms for all`)
   assert.ok(worstMs < REPLY_MAX_MS, `${worstMs} ms for one`)
 })
 

@@ -15,7 +15,7 @@ import {
   wordParam,
 } from '../../platform/http/request/inputs.ts'
 import type { Params } from '../../platform/http/request/params.ts'
-import { type Caller, checkOperator } from '../../platform/http/rights/auth.ts'
+import type { Caller } from '../../platform/http/rights/auth.ts'
 import type { Store } from '../../platform/store/store.ts'
 import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
 import { readMetrics } from './metrics.ts'
@@ -50,7 +50,6 @@ interface BounceRouteParts {
   rules: RuleSet
   /** How long classified failures are kept. */
   keepMs: number
-  firstAccountId: string
 }
 
 const PATH = '/v1/bounce-classification'
@@ -344,7 +343,7 @@ function metricsRoute({ store, clock, rules, keepMs }: BounceRouteParts): Operat
   })
 }
 
-function unknownRepliesRoute({ store, clock, rules, firstAccountId }: BounceRouteParts): Operation {
+function unknownRepliesRoute({ store, clock, rules }: BounceRouteParts): Operation {
   return operation({
     method: 'GET',
     path: '/sendwright/v1/unknown-replies',
@@ -355,8 +354,7 @@ function unknownRepliesRoute({ store, clock, rules, firstAccountId }: BounceRout
     auth: { area: 'account', access: 'read', only: 'first' },
     rateLimit: 'analytics',
     answers: { 200: UNKNOWN_REPLIES },
-    async handler({ caller }) {
-      checkOperator({ firstAccountId }, caller)
+    async handler() {
       const { replies, partial } = await unknownReplies(store, rules, clock.now())
       const items = replies.map(({ text, count, sample, lastAt }) => ({
         text,

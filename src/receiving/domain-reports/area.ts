@@ -8,7 +8,7 @@ import { reportAddresses } from './addresses.ts'
 import { dmarcRoutes } from './dmarc/routes.ts'
 import { postedReportRoute } from './posted.ts'
 import { reportRoutes } from './routes.ts'
-import { complaintStatements, removeOldReports, removeReportsOf } from './store.ts'
+import { complaintStatements, removeOldReports, removeReportsBeyond, removeReportsOf } from './store.ts'
 
 const KEPT_MS = 366 * DAY_MS
 
@@ -27,7 +27,10 @@ export function domainReportsArea(core: Core): Area {
         name: 'domain-report-retention',
         everyMs: 3_600_000,
         scope: 'database',
-        work: (signal) => removeOldReports(store, clock.now() - KEPT_MS, signal),
+        async work(signal) {
+          await removeOldReports(store, clock.now() - KEPT_MS, signal)
+          await removeReportsBeyond(store, config.reportRetentionBytes, signal)
+        },
       }),
     ],
     withEvents: {

@@ -9,6 +9,7 @@ import {
   listReports,
   readTotals,
   removeOldReports,
+  removeReportsBeyond,
   removeReportsOf,
 } from './store.ts'
 import type { Sums } from './summary.ts'
@@ -94,4 +95,15 @@ eachStore('old reports and those of a deleted domain are removed with their tota
   await removeOldReports(store, DAY + 1, signal)
   assert.deepEqual(await listReports(store, 'd2', ALL, page, 10), [])
   assert.deepEqual(await readTotals(store, 'd2', 'dmarc', ALL, 10), [])
+})
+
+eachStore('beyond the space that reports may take the oldest go, and their totals stay', async (store) => {
+  for (let at = 0; at < 3; at++) await keepReport(store, report(`r${at}`, {}, [['ip', 1]]))
+  const page = { name: 'first' } as const
+  await removeReportsBeyond(store, null)
+  assert.equal((await listReports(store, 'd1', ALL, page, 10)).length, 3)
+  const before = await readTotals(store, 'd1', 'dmarc', ALL, 10)
+  await removeReportsBeyond(store, 1)
+  assert.deepEqual(await listReports(store, 'd1', ALL, page, 10), [])
+  assert.deepEqual(await readTotals(store, 'd1', 'dmarc', ALL, 10), before)
 })

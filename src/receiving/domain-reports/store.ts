@@ -1,6 +1,7 @@
 /** The rows of reports and their totals by day. */
 
 import { DAY_MS } from '../../base/time/durations.ts'
+import { removeBeyond, type SizedTable } from '../../platform/store/kept-size.ts'
 import type { DomainReportRow } from '../../platform/store/schema.ts'
 import { insert, StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
@@ -220,6 +221,15 @@ export async function removeOldReports(store: Store, before: number, signal: Abo
     (SELECT ${key} FROM domain_report_totals WHERE day_at < ? ORDER BY day_at LIMIT ${CHUNK})`
   for (const sql of [reports, totals]) await inChunks(store, { sql, values: [Math.floor(before)] }, signal)
 }
+
+const SIZED: SizedTable = {
+  ...{ name: 'domain_reports', key: 'id', age: 'begin_at' },
+  ...{ texts: ['rows_json', 'organization', 'contact', 'report_id'], rowBytes: 500 },
+}
+
+/** Removes the oldest reports beyond `bytesMax`; null: no limit. Their totals by day stay for their year. */
+export const removeReportsBeyond = (store: Store, bytesMax: number | null, signal?: AbortSignal) =>
+  removeBeyond(store, SIZED, bytesMax, signal)
 
 export async function removeReportsOf(store: Store, domainId: string): Promise<void> {
   const reports = `DELETE FROM domain_reports WHERE id IN

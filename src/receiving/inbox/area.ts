@@ -40,7 +40,7 @@ export async function inboxArea(core: Core): Promise<InboxArea> {
       : null
   return {
     capture,
-    operations: [...inboxRoutes(inbox, config.publicUrl), ...faultRoutes(faults, core.firstAccountId)],
+    operations: [...inboxRoutes(inbox, config.publicUrl), ...faultRoutes(faults)],
     jobs: [
       createJob({
         name: 'inbox-retention',

@@ -8,9 +8,9 @@ import { snsRoutes } from './routes.ts'
 import { createTopics } from './topics.ts'
 
 export function snsArea(core: Core, { reports }: { reports: Reports }): Area {
-  const { config, store, clock, log, httpClient, firstAccountId } = core
+  const { config, store, clock, log, httpClient } = core
   const topics = createTopics(store, clock)
   const certificates = createSigningCertificates({ httpClient, clock })
   const take = createNotices({ topics, certificates, reports, httpClient, clock, log })
-  return { operations: snsRoutes({ topics, take, firstAccountId, baseUrl: config.publicUrl }) }
+  return { operations: snsRoutes({ topics, take, baseUrl: config.publicUrl }) }
 }

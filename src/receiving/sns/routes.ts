@@ -3,7 +3,6 @@ import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import type { BodyLimit } from '../../platform/http/request/body.ts'
-import { checkOperator } from '../../platform/http/rights/auth.ts'
 import type { SnsTopicRow } from '../../platform/store/schema.ts'
 import { originOfTopic, SNS_MESSAGE } from './message.ts'
 import type { TakeNotice } from './notices.ts'
@@ -23,11 +22,10 @@ const NOTICE_LIMIT: BodyLimit = { bytes: 128 * 1024, message: 'request size exce
 interface SnsRouteParts {
   topics: Topics
   take: TakeNotice
-  firstAccountId: string
   baseUrl: string
 }
 
-export function snsRoutes({ topics, take, firstAccountId, baseUrl }: SnsRouteParts): Operation[] {
+export function snsRoutes({ topics, take, baseUrl }: SnsRouteParts): Operation[] {
   const viewOf = ({ arn, token, created_at, confirmed_at }: SnsTopicRow): TopicView => ({
     arn,
     endpoint: `${baseUrl}${ENDPOINT}/${token}`,
@@ -45,8 +43,7 @@ export function snsRoutes({ topics, take, firstAccountId, baseUrl }: SnsRoutePar
       description: 'For the first account only.',
       auth: READ,
       answers: { 200: TOPICS },
-      async handler({ caller }) {
-        checkOperator({ firstAccountId }, caller)
+      async handler() {
         return { items: (await topics.list()).map(viewOf) }
       },
     }),
@@ -60,8 +57,7 @@ export function snsRoutes({ topics, take, firstAccountId, baseUrl }: SnsRoutePar
         'For the first account only. The answer has the URL to subscribe. A topic that is named stays as it is.',
       auth: WRITE,
       answers: { 200: TOPIC },
-      async handler({ caller, path: { arn } }) {
-        checkOperator({ firstAccountId }, caller)
+      async handler({ path: { arn } }) {
         if (originOfTopic(arn) === null)
           throw new BadRequest('arn is no Amazon Resource Name of a topic of SNS')
         const named = await topics.list()
@@ -80,8 +76,7 @@ export function snsRoutes({ topics, take, firstAccountId, baseUrl }: SnsRoutePar
       description: 'For the first account only. Named again it has another URL.',
       auth: WRITE,
       answers: { 200: REMOVED_ANSWER },
-      async handler({ caller, path: { arn } }) {
-        checkOperator({ firstAccountId }, caller)
+      async handler({ path: { arn } }) {
         if (!(await topics.remove(arn))) throw new NotFound(UNKNOWN_TOPIC)
         return REMOVED
       },

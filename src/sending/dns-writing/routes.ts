@@ -4,9 +4,11 @@ import { message } from '../../base/shape.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import type { DnsChangeRow } from '../../platform/store/schema.ts'
 import { plainText } from '../../protocols/dns/presentation.ts'
+import type { Domain } from '../domains/domain.ts'
 import { type DomainDirectory, ownDomain } from '../domains/names/directory.ts'
 import { changesIn, type createChangeRows } from './change-rows.ts'
 import type { Changes, Outcome } from './changes.ts'
+import type { ConnectLink } from './domain-connect.ts'
 import { type KnownProviders, providerView } from './known-providers.ts'
 import { digestOf, type PlanEntry, type StoredChange } from './plan.ts'
 import { setKey } from './provider.ts'
@@ -15,6 +17,7 @@ import {
   CHANGE,
   CHANGES,
   type ChangeView,
+  LINK,
   PROVIDER,
   PROVIDER_BODY,
   PROVIDERS,
@@ -26,6 +29,7 @@ export interface WritingRouteParts {
   providers: KnownProviders
   rows: ReturnType<typeof createChangeRows>
   changes: Changes
+  linkOf(domain: Domain): Promise<ConnectLink>
 }
 
 const COMMON = { tag: 'DNS', rateLimit: 'domains' } as const
@@ -100,7 +104,7 @@ function providerRoutes({ providers }: WritingRouteParts): Operation[] {
   ]
 }
 
-function changeRoutes({ domains, rows, changes }: WritingRouteParts): Operation[] {
+function changeRoutes({ domains, rows, changes, linkOf }: WritingRouteParts): Operation[] {
   return [
     operation({
       ...COMMON,
@@ -114,6 +118,16 @@ function changeRoutes({ domains, rows, changes }: WritingRouteParts): Operation[
         const domain = await ownDomain(domains, caller, path.name)
         return { items: (await rows.list(domain.id)).map((row) => storedView(domain.name, row)) }
       },
+    }),
+    operation({
+      ...COMMON,
+      method: 'GET',
+      path: '/sendwright/v1/domains/{name}/dns-link',
+      id: 'readDnsLink',
+      summary: 'A link to the DNS provider of a domain that makes its records (Domain Connect)',
+      auth: READ,
+      answers: { 200: LINK, 404: 'Domain not found' },
+      handler: async ({ path, caller }) => linkOf(await ownDomain(domains, caller, path.name)),
     }),
     operation({
       ...COMMON,

@@ -124,3 +124,9 @@ export const CHANGE = named('DnsChange', 'What was written for a domain, or woul
 })
 export type ChangeView = Of<typeof CHANGE>
 export const CHANGES = object('Changes of a domain', { items: list('Newest first', CHANGE) })
+
+export const LINK = object('A link to the DNS provider of a domain', {
+  provider: nullable(text('As it calls itself; null: none that takes part in Domain Connect')),
+  url: nullable(text('Where the owner of the zone agrees to the records; null: there is none')),
+  reason: text('Why there is none; else empty'),
+})

@@ -59,3 +59,16 @@ async function dmarcHold(parts: WantedParts, domain: Domain): Promise<string | n
   if (!answered) return 'DNS does not say whether a policy applies'
   return policy === undefined ? null : 'a policy applies to the domain'
 }
+
+/** Variables of the template of Domain Connect: selector and record of the key that signs, or will; or the label of its zone. */
+export async function connectVariables(
+  { store, targets }: Pick<WantedParts, 'store' | 'targets'>,
+  domain: Domain,
+): Promise<Record<string, string>> {
+  const state = await readDnsState(store, domain)
+  const keys = recordStates(domain, state, targets).filter(({ wanted }) => wanted.purpose === 'dkim')
+  const { wanted } = keys.find(({ isActive }) => isActive) ?? keys[0] ?? {}
+  if (wanted === undefined) return {}
+  if (wanted.type === 'CNAME') return { sid: state.sid ?? '' }
+  return { selector: wanted.name.split('._domainkey.', 1)[0] ?? '', dkim: wanted.value }
+}

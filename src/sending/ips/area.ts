@@ -87,7 +87,7 @@ export function ipsArea(core: Core, uses: IpsUses): IpsArea {
       ...poolRoutes({ pools: createPools({ ...common, tasks }), baseUrl }),
       ...delegationRoutes(createDelegations({ ...common, tasks })),
       ...warmupRoutes({ warmups, plan, clock, baseUrl }),
-      ...operatorRoutes({ store, known, accounts, firstAccountId, blocks }),
+      ...operatorRoutes({ store, known, accounts, blocks }),
     ],
     jobs: [
       createAddressChecks({ ...core, known, hostAddresses }),

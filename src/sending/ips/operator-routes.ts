@@ -6,7 +6,6 @@ import type { Of } from '../../base/shape.ts'
 import { ACCOUNT_ID, type AccountDirectory } from '../../people/accounts/account-directory.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import { flagParam, textParam } from '../../platform/http/request/inputs.ts'
-import { checkOperator } from '../../platform/http/rights/auth.ts'
 import type { IpRow } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
 import type { Block, Blocks } from './blocks/blocks.ts'
@@ -27,7 +26,6 @@ interface OperatorRouteParts {
   store: Store
   known: KnownAddresses
   accounts: AccountDirectory
-  firstAccountId: string
   blocks: Blocks
 }
 
@@ -80,8 +78,7 @@ export function operatorRoutes(parts: OperatorRouteParts): Operation[] {
       summary: 'List all addresses of the installation, with the result of their checks',
       auth: READ,
       answers: { 200: INSTALLED_ADDRESSES },
-      async handler({ caller }) {
-        checkOperator(parts, caller)
+      async handler() {
         const rows = await store.db.selectFrom('ips').selectAll().orderBy('ip').execute()
         const blocked = blocks.list()
         return { items: rows.map((row) => view(row, known, blocked)) }
@@ -100,8 +97,7 @@ export function operatorRoutes(parts: OperatorRouteParts): Operation[] {
         account_id: textParam(`Owner of a dedicated address, or \`${NOBODY}\``),
       },
       answers: { 200: INSTALLED_ADDRESS },
-      async handler({ input, path, caller }) {
-        checkOperator(parts, caller)
+      async handler({ input, path }) {
         const ip = canonicalIp(path.ip) ?? ''
         const { enabled, account_id: owner } = input()
         await update(ip, enabled, owner)
@@ -116,8 +112,7 @@ export function operatorRoutes(parts: OperatorRouteParts): Operation[] {
       summary: 'Use an address again for a provider that blocked it',
       auth: WRITE,
       answers: { 200: DONE, 404: 'It is not blocked there' },
-      async handler({ path, caller }) {
-        checkOperator(parts, caller)
+      async handler({ path }) {
         const ip = canonicalIp(path.ip) ?? ''
         if (blocks.find(ip, path.site) === null) throw new NotFound('the IP is not blocked by that provider')
         await blocks.clear(ip, path.site)
@@ -133,8 +128,7 @@ export function operatorRoutes(parts: OperatorRouteParts): Operation[] {
       auth: WRITE,
       params: { allowed: flagParam('Whether it may; every account may at first', { required: true }) },
       answers: { 200: SHARED_SETTING },
-      async handler({ input, path, caller }) {
-        checkOperator(parts, caller)
+      async handler({ input, path }) {
         const accountId = await accountOf(path.account_id)
         const { allowed } = input()
         await known.change(async (tx) => {

@@ -34,7 +34,7 @@ interface RelaysUses {
 }
 
 export async function relaysArea(core: Core, { blocks, overrides }: RelaysUses): Promise<RelaysArea> {
-  const { store, config, clock, sealer, httpClient, leaseOwner, firstAccountId } = core
+  const { store, config, clock, sealer, httpClient, leaseOwner } = core
   const tokens = createAccessTokens({ ...core, client: httpClient, owner: leaseOwner })
   const days = createDayLimits(store, clock, 'relay_days')
   const fixed = relayOfSetting(config.delivery, sealer)
@@ -57,7 +57,7 @@ export async function relaysArea(core: Core, { blocks, overrides }: RelaysUses):
       return found.flat()
     },
     operations: relayRoutes({
-      ...{ known, states, overrides, engineRelays, blocks, sealer, clock, firstAccountId },
+      ...{ known, states, overrides, engineRelays, blocks, sealer, clock },
       hostname: config.hostname,
     }),
     jobs: [known.job],

@@ -87,7 +87,9 @@ export async function openRelays(
       return relay
     },
     /** @throws BadRequest if the name is taken, or over RELAYS_MAX */
-    async create(relay: Relay): Promise<Relay> {
+    async create(given: Relay): Promise<Relay> {
+      // Above the revisions of one of this name that was removed: connections and other processes may know it still.
+      const relay = { ...given, revision: now() }
       await store.transaction(async (tx) => {
         const names = await tx.selectFrom('relays').select('name').execute()
         if (names.some(({ name }) => name === relay.name))
@@ -122,7 +124,6 @@ export async function openRelays(
         if (used.has(name)) throw new Conflict('A relay rule names the relay')
         const { numDeletedRows } = await tx.deleteFrom('relays').where('name', '=', name).executeTakeFirst()
         if (Number(numDeletedRows) === 0) throw new NotFound('Relay not found')
-        await tx.deleteFrom('relay_days').where('name', '=', name).execute()
         await tx.deleteFrom('relay_tokens').where('relay', '=', name).execute()
       })
       await changed()

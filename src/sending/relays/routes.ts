@@ -6,7 +6,6 @@ import { DAY_MS } from '../../base/time/durations.ts'
 import type { Overrides } from '../../mail/deliver/overrides/overrides.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import { dateParam, wordParam } from '../../platform/http/request/inputs.ts'
-import { checkOperator } from '../../platform/http/rights/auth.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
 import type { Blocks } from '../ips/blocks/blocks.ts'
 import { ANY_ADDRESS, type EngineRelays, siteOfRelay } from './engine-relays.ts'
@@ -37,7 +36,6 @@ interface RelayRouteParts {
   blocks: Pick<Blocks, 'clear'>
   sealer: Sealer
   clock: Clock
-  firstAccountId: string
   /** For EHLO. */
   hostname: string
 }
@@ -58,8 +56,7 @@ function resourceRoutes(parts: RelayRouteParts): Operation[] {
       summary: 'List the relays',
       auth: READ,
       answers: { 200: RELAYS },
-      async handler({ caller }) {
-        checkOperator(parts, caller)
+      async handler() {
         return { items: await states.list() }
       },
     }),
@@ -74,8 +71,7 @@ function resourceRoutes(parts: RelayRouteParts): Operation[] {
       auth: WRITE,
       body: NEW_RELAY,
       answers: { 200: RELAY },
-      async handler({ document, caller }) {
-        checkOperator(parts, caller)
+      async handler({ document }) {
         const { name, ...given } = document()
         await known.create(givenRelay(name, given, null, sealer))
         return states.one(name)
@@ -89,8 +85,7 @@ function resourceRoutes(parts: RelayRouteParts): Operation[] {
       summary: 'Read a relay',
       auth: READ,
       answers: { 200: RELAY, 404: NOT_FOUND },
-      async handler({ path, caller }) {
-        checkOperator(parts, caller)
+      async handler({ path }) {
         return states.one(path.name)
       },
     }),
@@ -106,8 +101,7 @@ function resourceRoutes(parts: RelayRouteParts): Operation[] {
       auth: WRITE,
       body: RELAY_BODY,
       answers: { 200: RELAY, 404: NOT_FOUND, 409: 'It was changed meanwhile' },
-      async handler({ document, path, caller }) {
-        checkOperator(parts, caller)
+      async handler({ document, path }) {
         const before = known.findStored(path.name)
         await known.replace(givenRelay(path.name, document(), before, sealer))
         // Whatever closed it may have been mended.
@@ -123,8 +117,7 @@ function resourceRoutes(parts: RelayRouteParts): Operation[] {
       summary: 'Remove a relay that no rule names',
       auth: WRITE,
       answers: { 200: message('success', 'Removed'), 404: NOT_FOUND, 409: 'A relay rule names it' },
-      async handler({ path, caller }) {
-        checkOperator(parts, caller)
+      async handler({ path }) {
         await known.remove(known.findStored(path.name).name)
         // Nothing of it is for another one of this name.
         const site = siteOfRelay(path.name)
@@ -155,8 +148,7 @@ function operatingRoutes(parts: RelayRouteParts): Operation[] {
         until: dateParam('When it ends by itself, within a year; without it somebody ends it'),
       },
       answers: { 200: RELAY, 404: NOT_FOUND },
-      async handler({ input, path, caller }) {
-        checkOperator(parts, caller)
+      async handler({ input, path }) {
         const { name } = known.find(path.name)
         const { reason = '', until } = input()
         await overrides.pause(siteOfRelay(name), { reason, until: untilOf(until, clock.now()) })
@@ -171,8 +163,7 @@ function operatingRoutes(parts: RelayRouteParts): Operation[] {
       summary: 'Send through a relay again, at once',
       auth: WRITE,
       answers: { 200: RELAY, 404: 'There is no such relay, or it is not paused' },
-      async handler({ path, caller }) {
-        checkOperator(parts, caller)
+      async handler({ path }) {
         const { name } = known.find(path.name)
         if (!(await overrides.resume(siteOfRelay(name)))) throw new NotFound('The relay is not paused')
         return states.one(name)
@@ -190,8 +181,7 @@ function operatingRoutes(parts: RelayRouteParts): Operation[] {
       auth: WRITE,
       body: TEST_BODY,
       answers: { 200: TEST_RESULT, 404: NOT_FOUND },
-      async handler({ document, path, caller, signal }) {
-        checkOperator(parts, caller)
+      async handler({ document, path, signal }) {
         const { name } = known.find(path.name)
         const hop = engineRelays.byName(name)
         if (hop === null) throw new NotFound(NOT_FOUND)
@@ -215,8 +205,7 @@ function ruleRoutes(parts: RelayRouteParts): Operation[] {
       summary: 'The rules that choose a relay',
       auth: READ,
       answers: { 200: RULES },
-      async handler({ caller }) {
-        checkOperator(parts, caller)
+      async handler() {
         return { items: known.book().rules }
       },
     }),
@@ -230,8 +219,7 @@ function ruleRoutes(parts: RelayRouteParts): Operation[] {
       auth: WRITE,
       body: RULES,
       answers: { 200: RULES },
-      async handler({ document, caller }) {
-        checkOperator(parts, caller)
+      async handler({ document }) {
         await known.setRules(document().items)
         return { items: known.book().rules }
       },

@@ -1,10 +1,10 @@
-/** Accounts and domains that stop themselves, and daily budgets of new accounts. Built after what tells people of it. */
+/** Accounts and domains that stop themselves, and daily budgets of new accounts. Built after the area that notifies people of them. */
 import type { Area } from '../../area.ts'
 import type { Core } from '../../core.ts'
 import { createAccountHolds } from '../../mail/deliver/claim/account-holds.ts'
 import { createQueue } from '../../mail/deliver/claim/queue.ts'
 import type { SystemMail } from '../../people/users/mails.ts'
-import { createStandingChanges } from './changes.ts'
+import { createStandingChanges, type StandingNotices } from './changes.ts'
 import { type ContentFigures, createStandingChecks } from './checks.ts'
 import type { KnownStandings } from './known-standings.ts'
 import { standingRoutes } from './routes.ts'
@@ -13,6 +13,7 @@ interface StandingUses {
   known: KnownStandings
   wakeDelivery(): void
   sendMail: SystemMail
+  notices: StandingNotices
   /** Null: no outbound check is asked. */
   contentFigures: ContentFigures | null
 }

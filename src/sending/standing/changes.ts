@@ -4,6 +4,7 @@
  */
 import { BadRequest } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
+import { formatRfc3339 } from '../../base/time/dates.ts'
 import { HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import type { AccountHolds } from '../../mail/deliver/claim/account-holds.ts'
 import { type Actor, auditStatement } from '../../people/accounts/audit-log.ts'
@@ -25,8 +26,24 @@ interface ChangeParts {
   domains: DomainDirectory
   known: Pick<KnownStandings, 'changed'>
   holds: Pick<AccountHolds, 'release'>
+  /** Notifies the account, where it has settings for that. */
+  notices: StandingNotices
   /** Released mail is due. */
   wakeDelivery(): void
+}
+
+/** Notices to the channels of an account (alerts.md section 2). */
+export interface StandingNotices {
+  /** For the transaction of the event. */
+  statements(event: {
+    accountId: string
+    type: 'sender_stopped' | 'sender_released'
+    subject: string
+    text: string
+    details: Readonly<Record<string, unknown>>
+  }): Promise<Statement[]>
+  /** The statements are committed. */
+  written(): void
 }
 
 /** The code of a domain that the operator has disabled. */
@@ -35,7 +52,7 @@ const OPERATOR_CODE = 'operator'
 const PER_MINUTE_MIN = 60
 /** A rate is not judged by less time. */
 const RATE_OVER_MIN_MS = MINUTE_MS / 2
-/** By then no process has the former state in memory, and what was being put aside has been. */
+/** By then no process has the former state in memory, and what one was putting aside is in the database. */
 const SETTLE_MS = MINUTE_MS
 
 /** What the audit log names where the service itself acts. */
@@ -55,7 +72,7 @@ const asParent = ({ caller, ...where }: Actor, accountId: string): Actor => ({
   },
 })
 
-const ofStanding = `account_id = ? AND domain_name = ?`
+const STANDING = 'account_id = ? AND domain_name = ?'
 /** The row may be there from a former time. */
 const OVER = `ON CONFLICT (account_id, domain_name) DO UPDATE SET
   ${[
@@ -72,6 +89,12 @@ const OVER = `ON CONFLICT (account_id, domain_name) DO UPDATE SET
   ]
     .map((name) => `${name} = excluded.${name}`)
     .join(', ')}`
+
+/** What a domain shows while the service holds it. */
+const shownOf = ({ code, reason, until_at: until }: StandingRow): Disablement => ({
+  ...{ code: STOPPED_CODE, note: code, reason, permanently: false },
+  ...(until !== null && { until: Number(until) }),
+})
 
 /** Fails the unit if something of the account was released after `releasedAt`: what was counted before does not count then. */
 const unlessReleased = (accountId: string, releasedAt: number): Statement => ({
@@ -97,25 +120,55 @@ const disablement = (domain: DomainRow, disabled: Disablement | null): Statement
   expectRows: 1,
 })
 
-export function createStandingChanges({ store, clock, domains, known, holds, wakeDelivery }: ChangeParts) {
+/** The notice of a standing for the channels of its account. */
+function noticeOf({ account_id, domain_name: domain, state, code, reason, until_at }: StandingRow) {
+  const who = domain === '' ? `The account ${account_id}` : domain
+  const until = until_at === null ? null : formatRfc3339(new Date(Number(until_at)))
+  const what = state === 'good' ? 'released' : state
+  return {
+    accountId: account_id,
+    type: state === 'good' ? ('sender_released' as const) : ('sender_stopped' as const),
+    subject: `${who} is ${what}`,
+    text: `${who} is ${what}${reason && `: ${reason}`}.${until === null ? '' : `\n\nThis ends by itself at ${until}.`}\n`,
+    details: {
+      sender: {
+        account_id,
+        ...(domain !== '' && { domain }),
+        state,
+        ...(code !== '' && { code, reason }),
+        ...(until !== null && { until }),
+      },
+    },
+  }
+}
+
+export function createStandingChanges(parts: ChangeParts) {
+  const { store, clock, domains, known, holds, notices, wakeDelivery } = parts
   const now = () => Math.floor(clock.now())
 
   const rowOf = (accountId: string, name: string) => domainRow(store, accountId, name)
 
   async function commit(unit: readonly Statement[], domain: DomainRow | null): Promise<void> {
     await store.commit(unit)
+    notices.written()
     if (domain !== null) domains.changed(domain)
     await known.changed()
   }
 
-  /** All mail that waits is due; done again until no process can have put aside more. */
-  async function settle(row: StandingRow, signal: AbortSignal): Promise<void> {
-    const isLast = now() >= Number(row.since_at) + SETTLE_MS
-    await holds.release(row.account_id, signal)
+  /** All mail of the account that waits is due. */
+  async function releaseMail(accountId: string, signal: AbortSignal): Promise<void> {
+    await holds.release(accountId, signal)
     wakeDelivery()
-    if (!isLast || signal.aborted) return
+  }
+
+  /** Once no process can put aside more: mail that one did put aside after the release, or that a crash left, is due as well. */
+  async function settle(row: StandingRow, signal: AbortSignal): Promise<void> {
+    // A clock that was set back must not put it off.
+    if (Math.abs(now() - Number(row.since_at)) < SETTLE_MS) return
+    await releaseMail(row.account_id, signal)
+    if (signal.aborted) return
     const values = [row.account_id, row.domain_name, row.since_at]
-    const sql = `UPDATE standings SET is_settled = 1 WHERE ${ofStanding} AND since_at = ? AND state = 'good'`
+    const sql = `UPDATE standings SET is_settled = 1 WHERE ${STANDING} AND since_at = ? AND state = 'good'`
     await store.commit([{ sql, values }])
   }
 
@@ -125,17 +178,13 @@ export function createStandingChanges({ store, clock, domains, known, holds, wak
     name: string,
     actor: Actor | null,
     isEnabled = false,
-  ): Promise<StandingRow> {
+  ): Promise<void> {
     const domain = await rowOf(accountId, name)
     const shown = domain?.disabled_json ? (JSON.parse(domain.disabled_json) as Disablement) : null
     const isOver = (shown?.until ?? Number.POSITIVE_INFINITY) <= now()
     const isShownEnded = shown !== null && (isEnabled || isOver || shown.code === STOPPED_CODE)
     const at = now()
-    const good: StandingRow = {
-      ...{ account_id: accountId, domain_name: name, state: 'good', code: '', reason: '' },
-      figures_json: '{}',
-      ...{ per_minute: null, since_at: at, until_at: null, told_json: '[]', is_told: 1, is_settled: 0 },
-    }
+    const good = goodSince(accountId, name, at)
     const change = {
       action: 'standing.release',
       subject: name || accountId,
@@ -144,6 +193,7 @@ export function createStandingChanges({ store, clock, domains, known, holds, wak
     await commit(
       [
         write(good),
+        ...(await notices.statements(noticeOf(good))),
         forgetCounts(accountId, name),
         ...(domain && isShownEnded ? [disablement(domain, null)] : []),
         // In the log of the account that it is about.
@@ -151,13 +201,28 @@ export function createStandingChanges({ store, clock, domains, known, holds, wak
       ],
       domain,
     )
-    return good
   }
 
   /** By hand: what waits is due at once. What that leaves, or a stop interrupts, the job does. */
   async function endByHand(accountId: string, name: string, actor: Actor, isEnabled: boolean): Promise<void> {
-    const good = await endNow(accountId, name, actor, isEnabled)
-    void settle(good, AbortSignal.timeout(SETTLE_MS)).catch(() => {})
+    await endNow(accountId, name, actor, isEnabled)
+    void releaseMail(accountId, AbortSignal.timeout(SETTLE_MS)).catch(() => {})
+  }
+
+  async function endByTime(accountId: string, name: string, signal: AbortSignal): Promise<void> {
+    await endNow(accountId, name, null)
+    await releaseMail(accountId, signal)
+  }
+
+  /** The time of what a domain shows is over. What the service has stopped for longer stays so, and is shown then. */
+  async function endShown(domain: DomainRow, signal: AbortSignal): Promise<void> {
+    const { account_id: accountId, name } = domain
+    const stopped = await stoppedAfter(store, domain, now())
+    if (stopped === undefined) return endByTime(accountId, name, signal)
+    const shown = stopped.state === 'held' ? shownOf(stopped) : null
+    const change = { action: 'domain.enable', subject: name, detail: { by: 'time' } }
+    await commit([disablement(domain, shown), auditStatement(SELF(accountId), change, now())], domain)
+    if (shown === null) await releaseMail(accountId, signal)
   }
 
   return {
@@ -187,12 +252,12 @@ export function createStandingChanges({ store, clock, domains, known, holds, wak
         ...{ told_json: '[]', is_told: 0, is_settled: 1 },
       }
       const shown = state === 'held' && domain !== null && domain.disabled_json === null
-      const given = { code: STOPPED_CODE, note: code, reason, permanently: false, until }
       await commit(
         [
           unlessReleased(accountId, releasedAt),
           write(row),
-          ...(shown ? [disablement(domain, given)] : []),
+          ...(await notices.statements(noticeOf(row))),
+          ...(shown ? [disablement(domain, shownOf(row))] : []),
           auditStatement(
             SELF(accountId),
             { action: `standing.${state}`, subject: name ?? accountId, detail: { code, reason, until } },
@@ -225,26 +290,43 @@ export function createStandingChanges({ store, clock, domains, known, holds, wak
         .where('state', '<>', 'good')
         .where('until_at', '<=', now())
         .execute()
-      for (const { account_id, domain_name } of over) await endNow(account_id, domain_name, null)
-      const disabled = await store.db
-        .selectFrom('domains')
-        .selectAll()
-        .where('state', '=', 'disabled')
-        .execute()
-      for (const row of disabled)
-        if (domainOfRow(row, now()).state !== 'disabled') await endNow(row.account_id, row.name, null)
-      const unsettled = await store.db
-        .selectFrom('standings')
-        .selectAll()
-        .where('state', '=', 'good')
-        .where('is_settled', '=', 0)
-        .execute()
-      for (const row of unsettled) if (!signal.aborted) await settle(row, signal)
+      for (const { account_id, domain_name } of over) await endByTime(account_id, domain_name, signal)
+      for (const row of await disabledDomains(store))
+        if (domainOfRow(row, now()).state !== 'disabled') await endShown(row, signal)
+      for (const row of await unsettled(store)) if (!signal.aborted) await settle(row, signal)
     },
 
     ...operatorChanges({ clock, rowOf, commit, endByHand }),
   }
 }
+
+const goodSince = (account_id: string, domain_name: string, since_at: number): StandingRow => ({
+  ...{ account_id, domain_name, state: 'good', code: '', reason: '', figures_json: '{}' },
+  ...{ per_minute: null, since_at, until_at: null, told_json: '[]', is_told: 1, is_settled: 0 },
+})
+
+const disabledDomains = (store: Store) =>
+  store.db.selectFrom('domains').selectAll().where('state', '=', 'disabled').execute()
+
+/** Releases after which mail may still be put aside. */
+const unsettled = (store: Store) =>
+  store.db
+    .selectFrom('standings')
+    .selectAll()
+    .where('state', '=', 'good')
+    .where('is_settled', '=', 0)
+    .execute()
+
+/** The standing of a domain that is stopped for longer than until `time`. */
+const stoppedAfter = (store: Store, { account_id, name }: DomainRow, time: number) =>
+  store.db
+    .selectFrom('standings')
+    .selectAll()
+    .where('account_id', '=', account_id)
+    .where('domain_name', '=', name)
+    .where('state', '<>', 'good')
+    .where('until_at', '>', time)
+    .executeTakeFirst()
 
 /** Null: there is no such domain, or `name` is empty. */
 async function domainRow(store: Store, accountId: string, name: string): Promise<DomainRow | null> {

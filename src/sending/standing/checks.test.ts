@@ -11,7 +11,7 @@ import { insert, type Statement, type Store } from '../../platform/store/store.t
 import { newDomainRow } from '../domains/domain.ts'
 import { createStandingChanges } from './changes.ts'
 import { type ContentFigures, createStandingChecks } from './checks.ts'
-import { activeAccounts, hourOf } from './counts.ts'
+import { activeAccounts, hourOf, stepCount } from './counts.ts'
 import { openStandings } from './known-standings.ts'
 
 const log = pino({ level: 'silent' })
@@ -23,14 +23,28 @@ const DAY_MS = 86_400_000
 /** `onFigures` is called when the counts have been read. */
 async function startChecks(store: Store, onFigures: () => Promise<void>) {
   const clock = createTestClock()
+  /** Accounts whose mail was made due, each time. */
+  const released: string[] = []
+  const notices: [type: string, details: object][] = []
   const known = await openStandings({
     ...{ store, clock, accounts, deliverers: () => 1, isUnknownUser: () => false, isCaptured: false },
   })
   const changes = createStandingChanges({
     ...{ store, clock, known },
     domains: { changed() {} } as never,
-    holds: { release: async () => {} },
+    holds: {
+      async release(accountId) {
+        released.push(accountId)
+      },
+    },
     wakeDelivery() {},
+    notices: {
+      async statements({ type, details }) {
+        notices.push([type, details])
+        return []
+      },
+      written() {},
+    },
   })
   const contentFigures: ContentFigures = async () => {
     await onFigures()
@@ -61,7 +75,17 @@ async function startChecks(store: Store, onFigures: () => Promise<void>) {
     const rows = await store.db.selectFrom('standings').select(['domain_name', 'state']).execute()
     return Object.fromEntries(rows.map(({ domain_name, state }) => [domain_name, state]))
   }
-  return { known, changes, count, stopped, states, run: () => runOnce(job, { store, clock }) }
+  return {
+    clock,
+    known,
+    changes,
+    count,
+    stopped,
+    states,
+    released,
+    notices,
+    run: () => runOnce(job, { store, clock }),
+  }
 }
 
 /** Starts the job, and resolves when it has run once. */
@@ -117,6 +141,119 @@ eachStore('a domain that another account has by now is not held for the former o
   assert.equal(held('b'), null)
   await scene.stopped('', 'held', 'b')
   assert.notEqual(held('b'), null)
+})
+
+eachStore(
+  'a release makes mail due at once and once more a minute later, whatever the clock does',
+  async (store) => {
+    const scene = await startChecks(store, async () => {})
+    const { clock, changes, released } = scene
+    const end = () => changes.endOver(new AbortController().signal)
+    await scene.stopped('', 'held')
+    await changes.release('a', '', OPERATOR)
+    assert.deepEqual(released.splice(0), ['a'])
+    for (let run = 0; run < 3; run++) await end()
+    assert.deepEqual(released, [])
+    clock.leap(60_000)
+    for (let run = 0; run < 3; run++) await end()
+    assert.deepEqual(released.splice(0), ['a'])
+
+    await scene.stopped('x.example', 'held')
+    clock.leap(DAY_MS)
+    await end()
+    assert.deepEqual(released.splice(0), ['a'], 'its time is over')
+    clock.stepWall(-DAY_MS / 2)
+    for (let run = 0; run < 3; run++) await end()
+    assert.deepEqual(released, ['a'])
+  },
+)
+
+eachStore(
+  'the end of what the operator disabled does not end what the service holds for longer',
+  async (store) => {
+    const scene = await startChecks(store, async () => {})
+    const { clock, changes } = scene
+    const row = newDomainRow({
+      ...{ id: 'd', account_id: 'a', name: 'x.example', type: 'custom', state: 'active', created_at: 0 },
+    })
+    const owner = { id: 'a', parent_id: null, name: 'A', signing_key_sealed: Buffer.alloc(0), created_at: 0 }
+    const features = { status: 'active', disabled_json: null, features_json: '{}', updated_at: 0 }
+    await store.commit([insert('accounts', { ...owner, ...features }), insert('domains', row)])
+    const until = clock.now() + 3_600_000
+    await changes.disable('a', 'x.example', { reason: 'ticket', note: '', until })
+    await scene.stopped('x.example', 'held')
+    clock.leap(2 * 3_600_000)
+    await changes.endOver(new AbortController().signal)
+    assert.deepEqual(await scene.states(), { 'x.example': 'held' })
+    const { state, disabled_json } = await store.db
+      .selectFrom('domains')
+      .select(['state', 'disabled_json'])
+      .where('id', '=', 'd')
+      .executeTakeFirstOrThrow()
+    assert.equal(state, 'disabled')
+    assert.equal(JSON.parse(disabled_json ?? '').code, 'reputation')
+    clock.leap(DAY_MS)
+    await changes.endOver(new AbortController().signal)
+    assert.deepEqual(await scene.states(), { 'x.example': 'good' })
+  },
+)
+
+eachStore(
+  'mail beyond a budget comes back spread over an hour, and waits for its turn if its sender is slowed then',
+  async (store) => {
+    const scene = await startChecks(store, async () => {})
+    const { clock, known } = scene
+    const mail = (reason: string) => ({ account_id: 'a', domain_id: 'd', reason })
+    const midnight = (Math.floor(clock.now() / DAY_MS) + 1) * DAY_MS
+    const waits = Array.from({ length: 2_000 }, () => known.engine.nextFree(mail('new')))
+    const times = new Set(waits.map(({ dueAt }) => dueAt))
+    assert.ok(times.size > 1_900 && Math.min(...times) >= midnight)
+    assert.ok(Math.max(...times) < midnight + 3_600_000)
+    const reason = waits[0]?.reason ?? ''
+    await scene.stopped('', 'slowed')
+    const first = await known.engine.take(mail(reason))
+    const second = await known.engine.take(mail(reason))
+    assert.deepEqual([first !== null, second], [true, null])
+    const turn = known.engine.nextFree(mail(reason))
+    assert.equal(await known.engine.take(mail(turn.reason)), undefined, 'its turn has come')
+  },
+)
+
+eachStore('mail to domains of the account itself does not count, whoever names a domain', async (store) => {
+  const account = (id: string) =>
+    insert('accounts', {
+      ...{ id, parent_id: null, name: id, signing_key_sealed: Buffer.alloc(0), created_at: 0 },
+      ...{ status: 'active', disabled_json: null, features_json: '{}', updated_at: 0 },
+    })
+  const domain = (id: string, account_id: string, name: string, state: 'active' | 'unverified') =>
+    insert('domains', newDomainRow({ ...{ id, account_id, name, type: 'custom', state, created_at: 0 } }))
+  await store.commit([
+    account('a'),
+    account('b'),
+    domain('d1', 'a', 'own.example', 'active'),
+    domain('d2', 'a', 'gmail.example', 'unverified'),
+    domain('d3', 'b', 'other.example', 'active'),
+  ])
+  const counting = stepCount({ store, isTrap: () => false, isUnknownUser: () => false })
+  const recipients = [
+    'x@own.example',
+    'x@mx.OWN.example',
+    'x@gmail.example',
+    'x@other.example',
+    'x@notown.example',
+  ]
+  for (const recipient of recipients)
+    counting.add({
+      accountId: 'a',
+      domainName: 'own.example',
+      event: 'delivered',
+      recipient,
+      payload: {},
+      at: 1,
+    })
+  await store.commit(await counting.statements())
+  const [row] = await store.db.selectFrom('standing_counts').select('sent').execute()
+  assert.equal(Number(row?.sent), 3)
 })
 
 eachStore('who has sent lately is found without the counts of other hours', async (store) => {

@@ -1,6 +1,6 @@
 /**
- * Judges all accounts that have sent lately (judge.ts), ends what is over, and tells the admins of an account that it, or a
- * domain of it, was stopped.
+ * Judges all accounts that have sent lately (judge.ts), ends what is over, and sends a mail to the admins of a stopped
+ * account or domain.
  */
 import type { Logger } from 'pino'
 import type { Clock } from '../../base/time/clock.ts'
@@ -137,7 +137,7 @@ export function createStandingChecks(parts: CheckParts): Job {
   }
 
   /** A mail to the admins about each that was stopped, once. */
-  async function tell(signal: AbortSignal): Promise<void> {
+  async function notifyAdmins(signal: AbortSignal): Promise<void> {
     const due = await store.db
       .selectFrom('standings')
       .selectAll()
@@ -149,19 +149,19 @@ export function createStandingChecks(parts: CheckParts): Job {
       if (signal.aborted) return
       const account = await parts.accounts.byId(row.account_id)
       const to = await adminMailboxes(store, row.account_id, account?.parentId ?? null)
-      const told = {
+      const notified = {
         sql: `UPDATE standings SET is_told = 1, told_json = ?
           WHERE account_id = ? AND domain_name = ? AND since_at = ? AND is_told = 0`,
         values: [JSON.stringify(to), row.account_id, row.domain_name, row.since_at],
         expectRows: 1,
       }
       try {
-        if (to.length === 0) await store.commit([told])
-        else await parts.sendMail({ to, ...noticeOf(row, account?.name ?? row.account_id) }, [told])
+        if (to.length === 0) await store.commit([notified])
+        else await parts.sendMail({ to, ...noticeOf(row, account?.name ?? row.account_id) }, [notified])
       } catch (error) {
         // Another process has sent it, or it is over. One that cannot be sent now holds up no other.
         if (!(error instanceof StaleWrite))
-          log.warn({ err: error, account: row.account_id }, 'cannot tell admins of a stopped sender')
+          log.warn({ err: error, account: row.account_id }, 'cannot notify admins of a stopped sender')
       }
     }
   }
@@ -188,7 +188,7 @@ export function createStandingChecks(parts: CheckParts): Job {
       await changes.endOver(signal)
       await judgeAll(signal)
       await removeOld()
-      await tell(signal)
+      await notifyAdmins(signal)
     },
   })
 }

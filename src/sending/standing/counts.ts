@@ -2,10 +2,12 @@
  * What each account and domain has sent by hour, and what came of it. The counters of statistics read each event once, in
  * order of commit, also after a crash and on several nodes; what they read is counted here in the same commit (decision 196).
  *
- * Test mode, forwarded mail and mail of the service itself do not count.
+ * Test mode, forwarded mail and mail of the service itself do not count, nor mail of an account to domains of its own: by that a
+ * sender would lower its rates at will.
  */
 import { HOUR_MS } from '../../base/time/durations.ts'
 import { SYSTEM_ACCOUNT_ID } from '../../platform/store/account-rows.ts'
+import { listOf } from '../../platform/store/lists.ts'
 import type { StandingCountRow } from '../../platform/store/schema.ts'
 import { insertMany, type Statement, type Store } from '../../platform/store/store.ts'
 import { within } from '../../watching/metrics/counters.ts'
@@ -15,6 +17,7 @@ import type { SentFigures } from './judge.ts'
 export const hourOf = (at: number): number => Math.floor(at / HOUR_MS) * HOUR_MS
 
 interface StepParts {
+  store: Store
   isUnknownUser(ruleId: string): boolean
   isTrap(address: string): boolean
 }
@@ -29,24 +32,67 @@ const ADD = `ON CONFLICT (account_id, domain_name, hour_at) DO UPDATE SET
 
 /** Counts one step of the counters. */
 export function stepCount(parts: StepParts): StepCount {
-  const rows = new Map<string, StandingCountRow>()
+  const counts = new Map<string, { row: StandingCountRow; recipientDomain: string }>()
   return {
     add(event) {
       const counted = countedOf(parts, event)
       if (counted === null) return
       const { accountId: account_id, domainName: domain_name, at } = event
       const hour_at = hourOf(at)
-      const key = `${account_id} ${domain_name} ${hour_at}`
-      const row = rows.get(key) ?? { account_id, domain_name, hour_at, ...NOTHING, first_at: Math.floor(at) }
-      rows.set(key, row)
-      for (const name of Object.keys(counted) as (keyof Counted)[]) row[name] += counted[name] ?? 0
+      const recipientDomain = domainOf(event.recipient ?? '')
+      const key = `${account_id} ${domain_name} ${hour_at} ${recipientDomain}`
+      const row = { account_id, domain_name, hour_at, ...NOTHING, first_at: Math.floor(at) }
+      const count = counts.get(key) ?? { row, recipientDomain }
+      counts.set(key, count)
+      addTo(count.row, counted)
     },
-    statements: () =>
-      insertMany('standing_counts', [...rows.values()]).map(
+    async statements() {
+      const owners = await ownersOf(
+        parts.store,
+        [...counts.values()].map(({ recipientDomain }) => recipientDomain),
+      )
+      const rows = new Map<string, StandingCountRow>()
+      for (const { row, recipientDomain } of counts.values()) {
+        if (isOwn(owners, row.account_id, recipientDomain)) continue
+        const key = `${row.account_id} ${row.domain_name} ${row.hour_at}`
+        const sum = rows.get(key)
+        if (sum === undefined) rows.set(key, row)
+        else addTo(sum, row)
+      }
+      return insertMany('standing_counts', [...rows.values()]).map(
         (statement): Statement => ({ ...statement, sql: `${statement.sql} ${ADD}` }),
-      ),
+      )
+    },
   }
 }
+
+function addTo(row: StandingCountRow, counted: Partial<Counted>): void {
+  for (const name of Object.keys(NOTHING) as (keyof Counted)[]) row[name] += counted[name] ?? 0
+}
+
+const domainOf = (address: string): string => address.slice(address.lastIndexOf('@') + 1).toLowerCase()
+
+/** A domain and the names above it; those of hosts have no more labels. */
+const LABELS_MAX = 8
+function namesAbove(domain: string): string[] {
+  const labels = domain.split('.').slice(-LABELS_MAX)
+  return labels.slice(0, -1).map((_, at) => labels.slice(at).join('.'))
+}
+
+/** The accounts that have proved these domains, or those above them, to be theirs; by name. */
+async function ownersOf(store: Store, domains: readonly string[]): Promise<Map<string, string>> {
+  const names = [...new Set([...domains].flatMap(namesAbove))]
+  if (names.length === 0) return new Map()
+  const { sql, values } = listOf(store.kind, names)
+  const rows = await store.read({
+    sql: `SELECT name, account_id FROM domains WHERE state = 'active' AND name IN ${sql}`,
+    values,
+  })
+  return new Map(rows.map((row) => [String(row['name']), String(row['account_id'])]))
+}
+
+const isOwn = (owners: ReadonlyMap<string, string>, accountId: string, domain: string): boolean =>
+  namesAbove(domain).some((name) => owners.get(name) === accountId)
 
 /** Null: it says nothing about its sender. */
 function countedOf(

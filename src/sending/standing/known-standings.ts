@@ -6,13 +6,14 @@
  *
  * - held: mail waits until the hold is looked at again.
  * - slowed: each message gets a turn at even intervals. What comes before its turn waits for it, and passes then.
- * - a daily budget: mail beyond it waits for the next day. All processes together keep it (day-limits.ts).
+ * - a daily budget: mail beyond it waits for the next day, and comes back at different times of its first hour. All processes
+ *   together keep the budget (day-limits.ts).
  */
 import { type MaybePromise, whenKnown } from '../../base/flow/cache.ts'
 import type { Clock } from '../../base/time/clock.ts'
-import { DAY_MS } from '../../base/time/durations.ts'
+import { DAY_MS, HOUR_MS } from '../../base/time/durations.ts'
 import { createDayLimits, startOfDay } from '../../mail/deliver/attempt/day-limits.ts'
-import { REASON_ACCOUNT_HELD } from '../../mail/deliver/attempt/outcome.ts'
+import { REASON_ACCOUNT_HELD, REASON_DAILY_BUDGET } from '../../mail/deliver/attempt/outcome.ts'
 import type { Allowed, Standings } from '../../mail/deliver/contract.ts'
 import type { AccountDirectory } from '../../people/accounts/account-directory.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
@@ -31,6 +32,9 @@ import {
 
 const TOPIC = 'standings'
 const READ_EVERY_MS = 5_000
+/** Mail beyond budgets of the day before comes back within this time, one message after the other by steps around it. */
+const BACK_WITHIN_MS = HOUR_MS
+const BACK_STEP_MS = 997
 
 type Delivery = Pick<DeliveryRow, 'account_id' | 'domain_id' | 'reason'>
 
@@ -57,7 +61,7 @@ interface KnownParts {
 
 export interface KnownStandings {
   engine: Standings
-  /** Those that are warned, slowed or held. */
+  /** Accounts and domains that are warned, slowed or held. */
   list(): readonly StandingRow[]
   general(): GeneralPolicy
   /** The policy of an account, and whether it is its own. */
@@ -83,6 +87,8 @@ export async function openStandings(parts: KnownParts): Promise<KnownStandings> 
   let stopped: ReadonlyMap<string, Stopped> = new Map()
   let policies: ReadonlyMap<string, GeneralPolicy> = new Map()
   let traps: ReadonlySet<string> = new Set()
+  /** How long after midnight the last message beyond a budget comes back. */
+  let backAfter = 0
 
   let reading = Promise.resolve()
   /** One at a time: an older answer must not replace a newer one. */
@@ -177,8 +183,11 @@ export async function openStandings(parts: KnownParts): Promise<KnownStandings> 
     nextFree(delivery) {
       const now = clock.now()
       const slowed = slowedOf(delivery)
-      if (slowed === null || slowed.nextAt <= now) return startOfDay(now) + DAY_MS
-      return Math.ceil(Math.min(takeTurn(slowed, now), slowed.until))
+      if (slowed === null || slowed.nextAt <= now) {
+        backAfter = (backAfter + BACK_STEP_MS) % BACK_WITHIN_MS
+        return { reason: REASON_DAILY_BUDGET, dueAt: startOfDay(now) + DAY_MS + backAfter }
+      }
+      return { reason: REASON_ACCOUNT_HELD, dueAt: Math.ceil(Math.min(takeTurn(slowed, now), slowed.until)) }
     },
   }
 
@@ -205,7 +214,7 @@ export async function openStandings(parts: KnownParts): Promise<KnownStandings> 
       if (parts.isCaptured || [...policies.values(), general()].every(({ limits }) => limits === null))
         return null
       const isTrap = (address: string) => traps.size > 0 && traps.has(addressKey(address))
-      return stepCount({ isTrap, isUnknownUser: parts.isUnknownUser })
+      return stepCount({ store, isTrap, isUnknownUser: parts.isUnknownUser })
     },
     usedToday: () => days.used(),
     async changed() {

@@ -17,7 +17,7 @@ import {
   wordParam,
 } from '../../platform/http/request/inputs.ts'
 import type { Params } from '../../platform/http/request/params.ts'
-import { type Caller, checkOperator } from '../../platform/http/rights/auth.ts'
+import { checkOperator } from '../../platform/http/rights/auth.ts'
 import type { StandingRow } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
 import { addressKey } from '../../protocols/mime/address.ts'
@@ -134,8 +134,7 @@ function generalRoutes(parts: StandingRouteParts): Operation[] {
       summary: 'Who is stopped, and by which policy senders are judged',
       auth: READ,
       answers: { 200: STANDINGS },
-      async handler({ caller }) {
-        checkOperator(parts, caller)
+      async handler() {
         const rows = [...known.list()].sort((one, other) => Number(other.since_at) - Number(one.since_at))
         return { policy: general(), items: rows.map(view) }
       },
@@ -156,8 +155,7 @@ function generalRoutes(parts: StandingRouteParts): Operation[] {
         ),
       },
       answers: { 200: GENERAL_POLICY },
-      async handler({ input, caller }) {
-        checkOperator(parts, caller)
+      async handler({ input }) {
         const { new_account_daily: daily = known.general().newAccountDaily, ...given } = input()
         await writePolicy(parts, '', given, daily)
         return general()
@@ -169,12 +167,8 @@ function generalRoutes(parts: StandingRouteParts): Operation[] {
 function accountRoutes(parts: StandingRouteParts): Operation[] {
   const { store, clock, accounts, known, changes } = parts
 
-  /** @throws Forbidden for anyone but the operator; NotFound */
-  async function accountOf(caller: Caller, id: string): Promise<Account> {
-    checkOperator(parts, caller)
-    return found(id)
-  }
-  async function found(id: string): Promise<Account> {
+  /** @throws NotFound */
+  async function accountOf(id: string): Promise<Account> {
     const account = await accounts.byId(id)
     if (account === null || account.status === 'closed') throw new NotFound('Account not found')
     return account
@@ -214,8 +208,8 @@ function accountRoutes(parts: StandingRouteParts): Operation[] {
       auth: { area: 'domains', access: 'read' },
       answers: { 200: ACCOUNT_STANDING, 404: 'No such account' },
       async handler({ caller, path }) {
-        if (path.account_id === caller.accountId) return standingOf(await found(path.account_id))
-        return standingOf(await accountOf(caller, path.account_id))
+        if (path.account_id !== caller.accountId) checkOperator(caller, parts.firstAccountId)
+        return standingOf(await accountOf(path.account_id))
       },
     }),
     operation({
@@ -230,7 +224,7 @@ function accountRoutes(parts: StandingRouteParts): Operation[] {
       params: { domain: textParam('The domain; absent: the account as a whole') },
       answers: { 200: ACCOUNT_STANDING, 404: 'No such account' },
       async handler({ input, caller, path, remoteAddress, requestId }) {
-        const account = await accountOf(caller, path.account_id)
+        const account = await accountOf(path.account_id)
         await changes.release(account.id, input().domain ?? '', { caller, remoteAddress, requestId })
         return standingOf(account)
       },
@@ -245,8 +239,8 @@ function accountRoutes(parts: StandingRouteParts): Operation[] {
       auth: WRITE,
       params: POLICY_PARAMS,
       answers: { 200: ACCOUNT_POLICY, 404: 'No such account' },
-      async handler({ input, caller, path }) {
-        const { id } = await accountOf(caller, path.account_id)
+      async handler({ input, path }) {
+        const { id } = await accountOf(path.account_id)
         await writePolicy(parts, id, input(), 0)
         return policyView(id)
       },
@@ -259,8 +253,8 @@ function accountRoutes(parts: StandingRouteParts): Operation[] {
       summary: 'Return an account to the policy of all',
       auth: WRITE,
       answers: { 200: ACCOUNT_POLICY, 404: 'No such account' },
-      async handler({ caller, path }) {
-        const { id } = await accountOf(caller, path.account_id)
+      async handler({ path }) {
+        const { id } = await accountOf(path.account_id)
         await store.db.deleteFrom('standing_policies').where('account_id', '=', id).execute()
         await known.changed()
         return policyView(id)
@@ -295,9 +289,8 @@ async function writePolicy(
 function domainRoutes(parts: StandingRouteParts): Operation[] {
   const { clock, domains, changes } = parts
 
-  /** @throws Forbidden for anyone but the operator; NotFound */
-  async function domainOf(caller: Caller, name: string): Promise<Domain> {
-    checkOperator(parts, caller)
+  /** @throws NotFound */
+  async function domainOf(name: string): Promise<Domain> {
     const domain = await domains.byName(name)
     if (domain === null) throw new NotFound('Domain not found')
     return domain
@@ -318,8 +311,8 @@ function domainRoutes(parts: StandingRouteParts): Operation[] {
         until: dateParam('When it ends; absent: when it is enabled'),
       },
       answers: { 200: DOMAIN_DISABLED, 404: 'No such domain' },
-      async handler({ input, caller, path }) {
-        const { accountId, name } = await domainOf(caller, path.name)
+      async handler({ input, path }) {
+        const { accountId, name } = await domainOf(path.name)
         const { reason, note, until } = input()
         await changes.disable(accountId, name, { reason, note, until: untilOf(until, clock.now()) })
         return { name, is_disabled: true }
@@ -334,7 +327,7 @@ function domainRoutes(parts: StandingRouteParts): Operation[] {
       auth: WRITE,
       answers: { 200: DOMAIN_DISABLED, 404: 'No such domain' },
       async handler({ caller, path, remoteAddress, requestId }) {
-        const { accountId, name } = await domainOf(caller, path.name)
+        const { accountId, name } = await domainOf(path.name)
         await changes.enable(accountId, name, { caller, remoteAddress, requestId })
         return { name, is_disabled: false }
       },
@@ -374,8 +367,7 @@ function trapRoutes(parts: StandingRouteParts): Operation[] {
       summary: 'List the spam traps that senders are judged by',
       auth: READ,
       answers: { 200: TRAPS },
-      async handler({ caller }) {
-        checkOperator(parts, caller)
+      async handler() {
         const rows = await store.db.selectFrom('spam_traps').selectAll().orderBy('address').execute()
         return { items: rows.map(trapView) }
       },
@@ -393,8 +385,7 @@ function trapRoutes(parts: StandingRouteParts): Operation[] {
         note: shortText('Where it comes from'),
       },
       answers: { 200: TRAP },
-      async handler({ input, caller }) {
-        checkOperator(parts, caller)
+      async handler({ input }) {
         const row = { ...input(), created_at: Math.floor(clock.now()) }
         await store.transaction(async (tx) => {
           const { count } = await tx
@@ -420,8 +411,7 @@ function trapRoutes(parts: StandingRouteParts): Operation[] {
       summary: 'Take an address from the spam traps',
       auth: WRITE,
       answers: { 200: message('The spam trap was removed'), 404: 'No such spam trap' },
-      async handler({ caller, path }) {
-        checkOperator(parts, caller)
+      async handler({ path }) {
         const { numDeletedRows } = await store.db
           .deleteFrom('spam_traps')
           .where('address', '=', addressKey(path.address))

@@ -72,7 +72,6 @@ export function systemArea(
         ),
       check,
       clock,
-      firstAccountId: core.firstAccountId,
     }),
   }
 }

@@ -93,6 +93,8 @@ function keptDays(config: Config, kind: StoredKind): number | null {
 function limitBytes(config: Config, kind: StoredKind): number | null {
   if (kind === 'events') return config.eventRetentionBytes
   if (kind === 'messages') return config.messageRetentionBytes
+  if (kind === 'dialogues') return config.transcriptRetentionBytes
+  if (kind === 'audit') return config.auditRetentionBytes
   return kind === 'inbox' ? config.inboxRetentionBytes : null
 }
 

@@ -212,7 +212,7 @@ test('settings of channels are kept under both paths, and a webhook is tried fir
   }
   for (const path of ['/v1/alerts', '/v1/alerts/events']) {
     const { events: types } = (await service.call('GET', path)).body
-    assert.deepEqual([types.length, types[0]], [7, 'send_alert'])
+    assert.deepEqual([types.length, types[0]], [9, 'send_alert'])
   }
 })
 

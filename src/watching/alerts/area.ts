@@ -120,7 +120,7 @@ export function alertsArea(core: Core, uses: AlertsUses): AlertsArea {
         resetSigningKey: (accountId) => regenerateSigningKey(store, sealer, accountId),
       }),
       ...usageLimitRoutes(createAlertStore<LimitMetric>(store, 'limits'), parentOf, clock),
-      ...ownCheckRoutes({ checks, firstAccountId, triggered: triggeredOwn }),
+      ...ownCheckRoutes({ checks, triggered: triggeredOwn }),
     ],
     jobs: [
       ...(thresholds ? [thresholds] : []),

@@ -36,6 +36,8 @@ export const EVENT_TYPES = [
   'ip_delisted',
   'domain_listed',
   'domain_delisted',
+  'sender_stopped',
+  'sender_released',
 ] as const
 
 const NAME = text('Unique in the account', { only: { maxLength: 128 } })
@@ -252,6 +254,14 @@ const VALIDATED = named('ValidationNotice', 'A bulk validation that is complete'
   records_processed: integer('Number of those that were judged'),
   summary: object('Its result', { result: map('Number of addresses by result', integer('Number')) }),
 })
+const STOPPED_SENDER = named('SenderNotice', 'An account or a domain whose standing has changed', {
+  account_id: text('The account'),
+  domain: optional(text('The domain; absent: the account as a whole')),
+  state: oneOf('As it is now', ['good', 'warned', 'slowed', 'held']),
+  code: optional(text('Which figure is too high', { example: 'bounces' })),
+  reason: optional(text('The same in words, with the figure and its limit')),
+  until: optional(rfc3339('When it is released by itself')),
+})
 const about = <const E extends string>(events: readonly E[]) => oneOf('What is told', events)
 const TEST = optional(flag('True in a test: nothing has happened'))
 export const ALERT_POST = named('AlertPost', 'The JSON body of a notice', {
@@ -272,6 +282,11 @@ export const ALERT_POST = named('AlertPost', 'The JSON body of a notice', {
         event: about(['validation_preview']),
         test: TEST,
         preview: VALIDATED,
+      }),
+      object('The account, or a domain of it, was warned, slowed or held for what it sends, or released', {
+        event: about(['sender_stopped', 'sender_released']),
+        test: TEST,
+        sender: STOPPED_SENDER,
       }),
     ),
   ),

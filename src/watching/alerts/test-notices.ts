@@ -15,6 +15,8 @@ export function testEventData(eventType: EventType, accountId: string, nowMs: nu
   const event = { event: eventType, test: true }
   if (eventType === 'validation_job') return { ...event, job: VALIDATED }
   if (eventType === 'validation_preview') return { ...event, preview: VALIDATED }
+  if (eventType === 'sender_stopped' || eventType === 'sender_released')
+    return { ...event, sender: { account_id: accountId, domain: 'test.example', state: 'good' } }
   const hit = exampleHit(eventType, accountId, Math.floor(nowMs))
   return { ...event, alert: alertView(exampleAlert(hit), null), hit: hitView(hit, null) }
 }

@@ -19,7 +19,7 @@ import { watchedLists } from './watched-lists.ts'
 export interface BlocklistsArea extends Area {
   /** Null: no list is watched. */
   listings: Listings | null
-  /** Whom accounts are told by. */
+  /** Notices to accounts go through this. */
   notifyBy(notices: ListingNotices): void
 }
 
@@ -61,7 +61,7 @@ export function blocklistsArea(core: Core, { known, blocks }: BlocklistsUses): B
       notices = through
     },
     operations: blocklistRoutes({
-      ...{ store, accounts: core.accounts, firstAccountId, baseUrl: config.publicUrl },
+      ...{ store, accounts: core.accounts, baseUrl: config.publicUrl },
       ...{ addressLists, domainLists, domains, views: createViews(lists) },
       ips: createMonitoredIps({ store, clock, book: known.book }),
       watchedLists: () => watchedLists(store, lists, users, listings),

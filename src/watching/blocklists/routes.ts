@@ -11,7 +11,6 @@ import {
   textParam,
 } from '../../platform/http/request/inputs.ts'
 import { ID_PAGE_PARAMS, idPage, pageUrl, pivotPaging } from '../../platform/http/request/paging.ts'
-import { checkOperator } from '../../platform/http/rights/auth.ts'
 import type { BlocklistEventRow } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
 import { rootDomainOf } from '../../sending/domains/names/domain-names.ts'
@@ -40,7 +39,6 @@ import type { watchedLists } from './watched-lists.ts'
 interface RouteParts {
   store: Store
   accounts: Pick<AccountDirectory, 'childrenOf'>
-  firstAccountId: string
   baseUrl: string
   addressLists: readonly Blocklist[]
   domainLists: readonly Blocklist[]
@@ -85,8 +83,7 @@ export function blocklistRoutes(parts: RouteParts): Operation[] {
       description: 'For the first account only.',
       auth: { area: 'account', access: 'read', only: 'first' },
       answers: { 200: WATCHED_LISTS },
-      async handler({ caller }) {
-        checkOperator(parts, caller)
+      async handler() {
         return { items: await parts.watchedLists() }
       },
     }),

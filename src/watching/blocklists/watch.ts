@@ -180,7 +180,7 @@ export function createWatch(parts: WatchParts): Watch {
     }))
   }
 
-  /** Those that are told; the first account is told by the service's own checks. */
+  /** The accounts to notify; the service's own checks notify the first one. */
   async function monitorsOf({ row, change }: Changed): Promise<Monitor[]> {
     const all =
       kindOf(row) === 'ip'

@@ -178,8 +178,8 @@ function expectedOf(
 }
 
 eachIndexing('every query lists its events, forwards and backwards, page by page', async (store) => {
-  const events = mixedEvents(90)
-  for (let at = 0; at < events.length; at += 30) await write(store, events.slice(at, at + 30))
+  const events = mixedEvents(60)
+  for (let at = 0; at < events.length; at += 20) await write(store, events.slice(at, at + 20))
   const reader = readerOf(store, ['account-2'])
   for (const given of QUERIES) {
     for (const ascending of [true, false]) {

@@ -60,7 +60,7 @@ export interface CountedEvent {
 /** What another area counts of one step, with the commit that moves the position. */
 export interface StepCount {
   add(event: CountedEvent): void
-  statements(): Statement[]
+  statements(): Promise<Statement[]>
 }
 
 /** Makes the count of a step; null: nothing is counted now. */
@@ -149,7 +149,10 @@ async function count(
       if (size > limits.rows) break
     }
   })
-  return { taken, statements: [...statements, ...visits.statements(), ...(others?.statements() ?? [])] }
+  return {
+    taken,
+    statements: [...statements, ...visits.statements(), ...((await others?.statements()) ?? [])],
+  }
 }
 
 const isVisit = ({ event }: FollowedEvent) => event === 'opened' || event === 'clicked'

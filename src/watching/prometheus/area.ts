@@ -10,7 +10,6 @@ import type { Delivery } from '../../mail/deliver/contract.ts'
 import { bytesReply } from '../../platform/http/answer/reply.ts'
 import type { Answered } from '../../platform/http/exchange.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
-import { checkOperator } from '../../platform/http/rights/auth.ts'
 import type { JobReport } from '../../platform/jobs/job.ts'
 import type { ContentCheckArea } from '../../sending/content-check/area.ts'
 import type { RelayStates } from '../../sending/relays/relay-states.ts'
@@ -38,7 +37,7 @@ export function prometheusArea(
   core: Core,
   { delivery, alerts, jobs, relays, content }: PrometheusUses,
 ): PrometheusArea {
-  const { clock, firstAccountId } = core
+  const { clock } = core
   const { registry, answered, recorded } = createInstruments(core)
   const readGauges = createGauges(registry, {
     ...core,
@@ -65,17 +64,13 @@ export function prometheusArea(
 
   return {
     answered,
-    operations: [scrapeOperation(firstAccountId, registry.contentType, scrape)],
+    operations: [scrapeOperation(registry.contentType, scrape)],
     withEvents: { of: null, rows: recorded },
     stop: () => registry.clear(),
   }
 }
 
-const scrapeOperation = (
-  firstAccountId: string,
-  contentType: string,
-  scrape: () => Promise<string>,
-): Operation =>
+const scrapeOperation = (contentType: string, scrape: () => Promise<string>): Operation =>
   operation({
     method: 'GET',
     path: '/metrics',
@@ -85,8 +80,7 @@ const scrapeOperation = (
     auth: { area: 'domains', access: 'read', only: 'first' },
     rateLimit: 'none',
     answers: { 200: media('text/plain', 'Text format 0.0.4') },
-    async handler({ caller }) {
-      checkOperator({ firstAccountId }, caller)
+    async handler() {
       return bytesReply(Buffer.from(await scrape()), contentType)
     },
   })

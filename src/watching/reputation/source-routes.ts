@@ -4,7 +4,6 @@ import { message } from '../../base/shape.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
-import { checkOperator } from '../../platform/http/rights/auth.ts'
 import type { HttpClient } from '../../platform/posts/http-client.ts'
 import type { ReputationSourceRow } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
@@ -30,7 +29,6 @@ interface SourceRouteParts {
   clock: Clock
   client: Pick<HttpClient, 'send'>
   domains: Pick<DomainDirectory, 'byName'>
-  firstAccountId: string
   /** Credentials were stored. */
   changed(): void
 }
@@ -64,8 +62,7 @@ function googleRoutes(parts: SourceRouteParts): Operation[] {
       description: 'For the first account only.',
       auth: READ,
       answers: { 200: GOOGLE_SOURCE, 404: NOT_FOUND },
-      async handler({ caller }) {
-        checkOperator(parts, caller)
+      async handler() {
         return view()
       },
     }),
@@ -81,8 +78,7 @@ function googleRoutes(parts: SourceRouteParts): Operation[] {
       auth: WRITE,
       body: GOOGLE_BODY,
       answers: { 200: GOOGLE_SOURCE },
-      async handler({ document, caller }) {
-        checkOperator(parts, caller)
+      async handler({ document }) {
         const before = await sources.find('google')
         await sources.put('google', givenGoogle(document(), before?.credentials ?? null))
         parts.changed()
@@ -90,7 +86,7 @@ function googleRoutes(parts: SourceRouteParts): Operation[] {
       },
     }),
     removal(parts, 'google', 'deleteGoogleReputationSource'),
-    trial(parts, 'google', 'testGoogleReputationSource', async (signal) =>
+    trial('google', 'testGoogleReputationSource', async (signal) =>
       trials.google(parts, await sources.read('google'), signal),
     ),
   ]
@@ -114,8 +110,7 @@ function sndsRoutes(parts: SourceRouteParts): Operation[] {
       description: 'For the first account only.',
       auth: READ,
       answers: { 200: SNDS_SOURCE, 404: NOT_FOUND },
-      async handler({ caller }) {
-        checkOperator(parts, caller)
+      async handler() {
         return view()
       },
     }),
@@ -130,8 +125,7 @@ function sndsRoutes(parts: SourceRouteParts): Operation[] {
       auth: WRITE,
       body: SNDS_BODY,
       answers: { 200: SNDS_SOURCE },
-      async handler({ document, caller }) {
-        checkOperator(parts, caller)
+      async handler({ document }) {
         const before = await sources.find('snds')
         await sources.put('snds', givenSnds(document(), before?.credentials ?? null))
         parts.changed()
@@ -139,7 +133,7 @@ function sndsRoutes(parts: SourceRouteParts): Operation[] {
       },
     }),
     removal(parts, 'snds', 'deleteSndsReputationSource'),
-    trial(parts, 'snds', 'testSndsReputationSource', async (signal) =>
+    trial('snds', 'testSndsReputationSource', async (signal) =>
       trials.snds(parts, await sources.read('snds'), signal),
     ),
   ]
@@ -155,19 +149,13 @@ const removal = (parts: SourceRouteParts, name: SourceName, id: string): Operati
     description: 'For the first account only. What was read stays for its year.',
     auth: WRITE,
     answers: { 200: REMOVED, 404: NOT_FOUND },
-    async handler({ caller }) {
-      checkOperator(parts, caller)
+    async handler() {
       if (!(await parts.sources.remove(name))) throw new NotFound(NOT_FOUND)
       return { message: 'success' }
     },
   })
 
-const trial = (
-  parts: SourceRouteParts,
-  name: SourceName,
-  id: string,
-  ask: (signal: AbortSignal) => Promise<string>,
-): Operation =>
+const trial = (name: SourceName, id: string, ask: (signal: AbortSignal) => Promise<string>): Operation =>
   operation({
     method: 'POST',
     path: `${PATH}/${name}/test`,
@@ -178,8 +166,7 @@ const trial = (
     description: 'For the first account only. Nothing is stored.',
     auth: WRITE,
     answers: { 200: SOURCE_TEST, 404: NOT_FOUND },
-    async handler({ caller, signal }) {
-      checkOperator(parts, caller)
+    async handler({ signal }) {
       try {
         return { ok: true, result: await ask(signal) }
       } catch (error) {

@@ -44,7 +44,7 @@ export async function webhooksArea(core: Core): Promise<WebhooksArea> {
   })
   core.nodes.onReturned(() => posts.leasesReturned())
   posts.addKind(WEBHOOK, kind)
-  const attempts = createAttemptLog(store, clock)
+  const attempts = createAttemptLog(store, clock, config.webhookRetentionBytes)
   const webhooks = createWebhooks({ ...common, queue: posts, client, storageUrl })
   const stored = createDomainWebhooks(store, sealer, registry)
   return {

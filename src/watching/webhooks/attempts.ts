@@ -10,6 +10,7 @@ import type { IdPage } from '../../platform/http/request/paging.ts'
 import { createJob } from '../../platform/jobs/job.ts'
 import type { Attempt } from '../../platform/posts/post-attempts.ts'
 import { commitInChunks } from '../../platform/store/commits.ts'
+import { removeBeyond, type SizedTable } from '../../platform/store/kept-size.ts'
 import type { OutgoingPostRow, WebhookAttemptRow } from '../../platform/store/schema.ts'
 import { insert, type Statement, type Store } from '../../platform/store/store.ts'
 import type { WebhookType } from './types.ts'
@@ -64,7 +65,18 @@ function shown(body: Buffer): string {
   return body.subarray(0, RESPONSE_SHOWN_BYTES).toString('utf8').replaceAll('\0', '\uFFFD')
 }
 
-export function createAttemptLog(store: Store, clock: Clock, attemptsMax = ATTEMPTS_MAX) {
+const SIZED: SizedTable = {
+  ...{ name: 'webhook_attempts', key: 'id', age: 'id' },
+  ...{ texts: ['url', 'response', 'error'], rowBytes: 500 },
+}
+
+/** `bytesMax`: space that attempts may take; null: no limit but their number. */
+export function createAttemptLog(
+  store: Store,
+  clock: Clock,
+  bytesMax: number | null = null,
+  attemptsMax = ATTEMPTS_MAX,
+) {
   /** The oldest rows first, as long as all of a batch fulfil the condition. */
   const removeOldest = (condition: string, value: string | number, signal: AbortSignal | undefined) => {
     const sql = `DELETE FROM webhook_attempts WHERE ${condition} AND id IN
@@ -82,6 +94,7 @@ export function createAttemptLog(store: Store, clock: Clock, attemptsMax = ATTEM
       .offset(attemptsMax)
       .executeTakeFirst()
     if (surplus) await removeOldest('id <= ?', surplus.id, signal)
+    await removeBeyond(store, SIZED, bytesMax, signal)
   }
 
   return {

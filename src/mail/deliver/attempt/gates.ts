@@ -54,7 +54,7 @@ type Gate = (
 const GATES: readonly Gate[] = [
   ({ standings }, _lane, delivery, prepared) => {
     const until = standings.heldUntil(delivery)
-    if (until !== null) return heldFor(() => until)
+    if (until !== null) return heldFor(REASON_ACCOUNT_HELD, until)
     return prepared?.kind === 'held'
       ? { reason: REASON_ACCOUNT_HELD, concerns: 'delivery', dueAt: (end) => end }
       : null
@@ -86,8 +86,8 @@ const GATES: readonly Gate[] = [
 ]
 
 /** The service keeps it waiting, so its window does not run on. */
-const heldFor = (dueAt: () => number): Wait => ({
-  ...{ reason: REASON_ACCOUNT_HELD, concerns: 'delivery', dueAt },
+const heldFor = (reason: string, dueAt: number): Wait => ({
+  ...{ reason, concerns: 'delivery', dueAt: () => dueAt },
   extendsWindow: true,
 })
 
@@ -145,7 +145,10 @@ function bothOf(day: Allowed, address: Wait | NotTried | Allowed | null): Wait |
 function passAccount({ standings }: GateParts, delivery: ClaimedDelivery): Passed {
   const taken = standings.take(delivery)
   if (taken === undefined) return null
-  const waits = heldFor(() => standings.nextFree(delivery))
+  const waits = () => {
+    const { reason, dueAt } = standings.nextFree(delivery)
+    return heldFor(reason, dueAt)
+  }
   return allowedOr(taken, waits, 'the messages of the account cannot be read')
 }
 
@@ -158,7 +161,7 @@ function passWarmup({ allowances }: GateParts, lane: LaneInfo): Passed {
     concerns: 'site',
     dueAt: (until) => allowances.nextFree(ip, lane.site, until),
   }
-  return allowedOr(taken, waits, 'the allowance of the sending address cannot be read')
+  return allowedOr(taken, () => waits, 'the allowance of the sending address cannot be read')
 }
 
 function passRelay({ relays }: GateParts, relay: string): Passed {
@@ -169,14 +172,14 @@ function passRelay({ relays }: GateParts, relay: string): Passed {
     concerns: 'site',
     dueAt: () => relays.nextFree(relay),
   }
-  return allowedOr(taken, waits, 'the count of the relay cannot be read')
+  return allowedOr(taken, () => waits, 'the count of the relay cannot be read')
 }
 
 function allowedOr(
   taken: MaybePromise<Allowed | null>,
-  waits: Wait,
+  waits: () => Wait,
   fault: string,
 ): Promise<Wait | NotTried | Allowed> {
-  const allowed = whenKnown(taken, (found) => found ?? waits)
+  const allowed = whenKnown(taken, (found) => found ?? waits())
   return Promise.resolve(allowed).catch((error: unknown) => ({ localFault: localFaultOf(error) ?? fault }))
 }

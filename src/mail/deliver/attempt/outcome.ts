@@ -38,6 +38,9 @@ export const CODE_UNPREPARED = 690
 /** `reason` of a delivery that waits because this machine is short of something. */
 export const REASON_LOCAL_FAULT = 'local-fault'
 
+/** `reason` of a delivery that waits for the next day, since its account has used the budget of this one. */
+export const REASON_DAILY_BUDGET = 'daily-budget'
+
 /** `reason` of a delivery that waits for the allowance of an address on warm-up. */
 export const REASON_WARMUP = 'warm-up'
 

@@ -6,6 +6,7 @@
 import type { Clock } from '../../../base/time/clock.ts'
 import { DAY_MS, HOUR_MS } from '../../../base/time/durations.ts'
 import { createJob, type Job } from '../../../platform/jobs/job.ts'
+import { removeBeyond, type SizedTable } from '../../../platform/store/kept-size.ts'
 import { insert, type Statement, type Store } from '../../../platform/store/store.ts'
 import type { ClaimedDelivery } from '../claim/queue.ts'
 import type { AttemptResult } from '../contract.ts'
@@ -46,13 +47,21 @@ const OLD_TRANSCRIPTS = `DELETE FROM transcripts WHERE (delivery_id, attempt) IN
 const OLD_RESULTS = 'DELETE FROM tls_results WHERE day < ?'
 const OLD_POLICIES = 'DELETE FROM mta_sts_policies WHERE expires_at < ?'
 
-/** Removes old dialogues of attempts, TLS results and MTA-STS policies. */
-export const transcriptRetention = (store: Store, clock: Clock): Job =>
+const TRANSCRIPTS: SizedTable = {
+  ...{ name: 'transcripts', key: 'delivery_id, attempt', age: 'started_at' },
+  ...{ texts: ['lines_json', 'mx_host'], rowBytes: 250 },
+}
+
+/** Removes old dialogues of attempts, those beyond `bytesMax`, old TLS results and MTA-STS policies. */
+export const transcriptRetention = (store: Store, clock: Clock, bytesMax: number | null): Job =>
   createJob({
     name: 'transcript-retention',
     everyMs: HOUR_MS,
     scope: 'database',
-    work: (signal) => removeOld(store, clock.now(), signal),
+    async work(signal) {
+      await removeOld(store, clock.now(), signal)
+      await removeBeyond(store, TRANSCRIPTS, bytesMax, signal)
+    },
   })
 
 /** `now` in Unix milliseconds. */

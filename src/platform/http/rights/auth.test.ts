@@ -411,3 +411,35 @@ test('limited operations tell their limit; a refusal has form, headers and no ef
     'authentication comes first',
   )
 })
+
+test("what is the operator's alone is refused to others before its handler, and the refusal is recorded", async (t) => {
+  const ran: string[] = []
+  const recorded: number[] = []
+  const forOperator = operation({
+    ...common,
+    method: 'PUT',
+    path: '/v1/installation',
+    id: 'changeInstallation',
+    auth: { area: 'account', access: 'write', only: 'first' },
+    async handler({ caller }) {
+      ran.push(caller.accountId)
+      return {}
+    },
+  })
+  const audit = {
+    open:
+      async () =>
+      async ({ status }: { status: number }) =>
+        void recorded.push(status),
+  }
+  for (const firstAccountId of ['acc-1', 'acc-2', 'child']) {
+    const own = await startServer([forOperator], { firstAccountId, audit })
+    t.after(() => own[Symbol.asyncDispose]())
+    const call = (headers = {}) =>
+      own.fetch('/v1/installation', { method: 'PUT', headers: { authorization: basic('admin'), ...headers } })
+    await call()
+    await call({ 'x-service-on-behalf-of': 'child' })
+  }
+  assert.deepEqual(ran, ['acc-1'])
+  assert.deepEqual(recorded, [200, 403, 403, 403, 403, 403])
+})

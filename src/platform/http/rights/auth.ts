@@ -41,15 +41,6 @@ export interface Caller {
   parentAccountId?: string
 }
 
-/** For what is the operator's alone: callers of the first account. @throws Forbidden for anyone else */
-export function checkOperator(
-  { firstAccountId }: { firstAccountId: string },
-  { accountId, parentAccountId }: Caller,
-): void {
-  if (accountId !== firstAccountId || parentAccountId !== undefined)
-    throw new Forbidden(undefined, { why: 'only the first account may do this' })
-}
-
 /** Handed in by the accounts area. Null means "no such", without a reason. */
 export interface Authenticator {
   /** `isLocal`: it was sent through the socket in the data folder. */
@@ -154,6 +145,12 @@ export function authorize(
   }
   if (!mayAccess(caller.role, area, access))
     throw new Forbidden(undefined, { why: `the role ${caller.role} has no right to ${access} here` })
+}
+
+/** For what is the operator's alone: callers of the first account. @throws Forbidden for anyone else */
+export function checkOperator({ accountId, parentAccountId }: Caller, firstAccountId: string): void {
+  if (accountId !== firstAccountId || parentAccountId !== undefined)
+    throw new Forbidden(undefined, { why: 'only the first account may do this' })
 }
 
 /** Ignores letter case, and which of its forms an internationalised name has. */

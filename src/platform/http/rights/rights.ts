@@ -46,9 +46,9 @@ export const RIGHTS = {
 } as const satisfies Record<string, Row>
 
 /**
- * Whom an operation is for besides the role. The operation checks it, so that a refused attempt is in the audit log:
- * `parent`: accounts that are no subaccount; `first`: the first account, which is the operator's; `itself`: callers that
- * act for their own account; `machine`: the command line on the machine itself; `user`: sessions and keys of a user;
+ * Whom an operation is for besides the role, checked so late that a refused attempt is in the audit log. By the dispatch:
+ * `first`: the first account, which is the operator's. By the operation itself: `parent`: accounts that are no subaccount;
+ * `itself`: callers that act for their own account; `machine`: the command line on the machine itself; `user`: sessions and keys of a user;
  * `user-session`: sessions of a user.
  */
 export type Only = 'parent' | 'first' | 'itself' | 'machine' | 'user' | 'user-session'

@@ -83,6 +83,8 @@ export const TEXT = {
     ip_delisted: 'Address off a blocklist',
     domain_listed: 'Domain put on a blocklist',
     domain_delisted: 'Domain off a blocklist',
+    sender_stopped: 'Sending slowed or held',
+    sender_released: 'Sending released',
   } as Readonly<Record<string, string>>,
   target: 'To',
   emails: 'Email addresses',
