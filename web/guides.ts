@@ -13,7 +13,7 @@ export const GUIDES: readonly { group: string; files: readonly string[] }[] = [
     group: 'Connect and move',
     files: ['ghost', 'applications', 'clients', 'leave-mailgun', 'moving-in', 'relays'],
   },
-  { group: 'Send and receive', files: ['templates', 'webhooks', 'receiving', 'ci'] },
+  { group: 'Send and receive', files: ['templates', 'webhooks', 'receiving', 'ci', 'terraform'] },
   {
     group: 'Run',
     files: [
@@ -26,6 +26,7 @@ export const GUIDES: readonly { group: string; files: readonly string[] }[] = [
         'upgrading',
         'sizing',
         'scaling',
+        'kubernetes',
         'warm-up',
         'assistants',
       ],
