@@ -137,11 +137,12 @@ test('ten tasks of an operator without a browser', async (t) => {
     )
     assert.match(zone, /_domainkey\.shop\.example\./)
     assert.match(list, /^shop\.example +unverified/m)
-    const [, dns = '', keys = ''] = await run(
+    const [verified = '', dns = '', keys = ''] = await run(
       'domains verify shop.example',
       'domains dns shop.example',
       'domains keys shop.example',
     )
+    assert.match(verified, /^\w+ +MX +shop\.example +\S+$/m)
     assert.match(dns, /^dkim +TXT +\S+\._domainkey\.shop\.example/m)
     assert.match(keys, /shop\.example +does not sign +unknown/)
   })

@@ -91,7 +91,13 @@ function recordsTable(answer: Item): string {
     ...(answer['sending_dns_records'] as Item[]),
     ...(answer['receiving_dns_records'] as Item[]),
   ]
-  const rows = records.map((one) => [one['valid'], one['record_type'], one['name'], one['value']])
+  // An MX record has no name in the answer: it is the domain's own.
+  const rows = records.map((one) => [
+    one['valid'],
+    one['record_type'],
+    one['name'] ?? domain['name'],
+    one['value'],
+  ])
   return `${line(`${domain['name']} is ${domain['state']}.`)}\n${table(['DNS', 'TYPE', 'NAME', 'VALUE'], rows, 'No records.')}`
 }
 
