@@ -49,7 +49,10 @@ async function dieAt(t: TestContext, point: string) {
   const [row] = (await call(second, 'GET', CHANGES)).body.items
   assert.equal(row.state, 'writing')
   const refused = await call(second, 'POST', CHANGES, {})
-  assert.deepEqual([refused.status, refused.body.message], [409, 'A change of the domain, or of several others, is being written'])
+  assert.deepEqual(
+    [refused.status, refused.body.message],
+    [409, 'A change of the domain, or of several others, is being written'],
+  )
   return { zone, before, second, id: row.id as string, env, host }
 }
 
