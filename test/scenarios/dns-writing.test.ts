@@ -148,6 +148,18 @@ for (const kind of [...HTTP_KINDS, 'rfc2136'] as const)
     assert.equal((await undo(rig, written.body.id)).status, 400)
   })
 
+test('what was shown at one provider is not written at another', async (t) => {
+  const rig = await start(t)
+  const api = await startHttpProvider(t, rig, 'cloudflare')
+  const json = { kind: 'cloudflare', secret: TOKEN, api_url: api.url }
+  assert.equal((await rig.service.call('PUT', `${PROVIDER}-2`, { json })).status, 200)
+  const { digest } = (await apply(rig, { dry_run: true, provider: 'main' })).body
+  const before = rig.zone.lines()
+  assert.equal((await apply(rig, { digest, provider: 'main-2' })).status, 409)
+  assert.deepEqual(rig.zone.lines(), before)
+  assert.equal((await apply(rig, { digest, provider: 'main' })).status, 200)
+})
+
 test('MX of others is replaced only on request, and comes back', async (t) => {
   const rig = await start(t)
   const { zone } = rig

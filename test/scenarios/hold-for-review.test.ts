@@ -1,6 +1,9 @@
 /** Mail that its sender puts before a person: it waits whatever its content is, and is judged for itself. */
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
+import { REVIEWED_AT_ONCE_MAX } from '../../src/sending/content-check/holds.ts'
 import { startRspamd } from '../support/scanners.ts'
 import { eventually, startTestService, type TestService } from '../support/service.ts'
 import { createSink } from '../support/smtp-sink.ts'
@@ -55,4 +58,26 @@ test('mail that was released is not held again for its content', async (t) => {
   await sink.waitFor(1)
   assert.equal(rspamd.asked.length, 1)
   assert.deepEqual(await holds(service), [])
+})
+
+test('what one account has before a person is bounded: further mail waits unlisted', async (t) => {
+  // It removes rows of messages that are not there.
+  const service = await startTestService(t, {}, { restingJobs: ['content-check-retention'] })
+  const account = 'SELECT account_id FROM domains LIMIT 1'
+  const database = new DatabaseSync(join(service.config.dataFolder, 'sendwright.db'))
+  for (let count = 0; count < REVIEWED_AT_ONCE_MAX; count++)
+    database.exec(
+      `INSERT INTO content_holds (message_pk, digest, account_id, domain_name, reason, held_at)
+        VALUES ('m${count}', 'd${count}', (${account}), 'x.example', 'review asked for', ${count})`,
+    )
+  database.close()
+  await service.send({ to: 'a@one.example', 'o:hold-for-review': 'yes' })
+  const waits = () => service.call('GET', '/sendwright/v1/queue/deliveries?reason=content-held')
+  const [waiting] = await eventually('waits', async () => {
+    const { items } = (await waits()).body
+    return items.length > 0 && items
+  })
+  assert.equal(waiting.attempts, 0)
+  const listed = (await holds(service)).map((one) => one['message_id'])
+  assert.ok(!listed.includes(waiting.message_id), String(listed))
 })

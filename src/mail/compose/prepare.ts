@@ -7,6 +7,7 @@
 import { ServiceError } from '../../base/process/errors.ts'
 import { shortageOf } from '../../base/process/shortage.ts'
 import type { Clock } from '../../base/time/clock.ts'
+import { MINUTE_MS } from '../../base/time/durations.ts'
 import { type AccountDirectory, maySend } from '../../people/accounts/account-directory.ts'
 import type { SandboxGate } from '../../people/sandbox/gate.ts'
 import { SYSTEM_ACCOUNT_ID } from '../../platform/store/account-rows.ts'
@@ -71,7 +72,7 @@ export interface PrepareParts extends CopyParts {
   sandbox: SandboxGate
   /** Null: content is not checked. */
   contentCheck: ContentCheck | null
-  contentHolds: Pick<Holds, 'holdStatement' | 'decisionOn'>
+  contentHolds: Pick<Holds, 'holdStatement' | 'decisionOn' | 'isFull'>
 }
 
 const TEST_MODE: Outcome = { kind: 'delivered', code: CODE_TEST_MODE, message: 'test mode', enhanced: null }
@@ -211,8 +212,15 @@ async function review(
   if (decision === 'dropped') return { kind: 'decided', about, outcome: contentRefused(REVIEW), traceparent }
   if (parts.clock.now() >= delivery.expires_at)
     return { kind: 'decided', about, outcome: tooOld(delivery), traceparent }
+  if (await parts.contentHolds.isFull(record)) {
+    const dueAt = Math.ceil(Math.min(parts.clock.now() + REVIEW_AGAIN_MS, delivery.expires_at))
+    return { kind: 'waits', reason: REASON_CONTENT_HELD, dueAt, also: [] }
+  }
   return heldDelivery(parts, record, delivery, { digest: record.id, reason: REVIEW })
 }
+
+/** What is behind others of its account looks again whether it may be shown. */
+const REVIEW_AGAIN_MS = 10 * MINUTE_MS
 
 /** Why it is kept, for the person who decides. */
 const REVIEW = 'review asked for'

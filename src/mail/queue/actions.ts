@@ -5,6 +5,7 @@
  * A paused delivery is due when its window ends, so that even a forgotten one ends.
  */
 
+import { pause } from '../../base/flow/pause.ts'
 import { BadRequest } from '../../base/process/errors.ts'
 import { quotable } from '../../base/values.ts'
 import type { DeliveryRow } from '../../platform/store/schema.ts'
@@ -19,6 +20,7 @@ import type { ACTIONS, ActionResult, QueuedDelivery } from './shapes.ts'
 import type { QueueTotals } from './totals.ts'
 import {
   CHUNK,
+  type Chunk,
   type Place,
   type QueueFilter,
   type Waiting,
@@ -52,31 +54,57 @@ export async function runAction(
 ): Promise<ActionResult> {
   if (order.action === 'move' && !parts.sources.hasPool(accountId ?? parts.firstAccountId, order.pool))
     throw new BadRequest(`${quotable(order.pool)} is not a valid IP pool (value of 'pool')`)
-  if (dryRun) return runChunks(parts, accountId, order, filter, true)
-  return parts.delivery.whileIdle(async () => {
-    // The engine has just given back what it held, and then the action changes it: older counts are wrong.
-    parts.totals.forget()
-    try {
-      return await runChunks(parts, accountId, order, filter, false)
-    } finally {
-      parts.totals.forget()
-    }
-  })
-}
-
-async function runChunks(
-  parts: ActionParts,
-  accountId: string | null,
-  order: Order,
-  filter: QueueFilter,
-  dryRun: boolean,
-): Promise<ActionResult> {
-  const result = { matched: 0, changed: 0 }
-  for await (const { matching } of waitingRows(parts, accountId, filter, STATES[order.action])) {
-    result.matched += matching.length
-    if (!dryRun) result.changed += await change(parts, order, matching)
+  const chunks = waitingRows(parts, accountId, filter, STATES[order.action])
+  const result: Counts = { matched: 0, changed: 0 }
+  if (dryRun) {
+    for await (const { matching } of chunks) result.matched += matching.length
+    return result
+  }
+  const { clock, delivery, totals } = parts
+  for (let isDone = false; !isDone; ) {
+    const startedAt = clock.monotonic()
+    const endsAt = accountId === null ? Number.POSITIVE_INFINITY : startedAt + SLICE_MS
+    await delivery.whileIdle(async () => {
+      // The engine has just given back what it held, and then the action changes it: older counts are wrong.
+      totals.forget()
+      try {
+        isDone = await runChunks(parts, order, chunks, result, endsAt)
+      } finally {
+        totals.forget()
+      }
+    })
+    // As long as the mail of all has waited, it goes on.
+    if (accountId !== null) await pause(clock, clock.monotonic() - startedAt)
   }
   return result
+}
+
+/**
+ * While an action of a tenant runs, the mail of all waits: so it runs for so long at a time. Each time the engine gives back what it
+ * has begun to hold meanwhile, so that none is missed.
+ */
+const SLICE_MS = 300
+
+interface Counts {
+  matched: number
+  changed: number
+}
+
+/** Adds to `result`. Resolves whether that was all; at least one chunk is read. */
+async function runChunks(
+  parts: ActionParts,
+  order: Order,
+  chunks: AsyncGenerator<Chunk, void>,
+  result: Counts,
+  endsAt: number,
+): Promise<boolean> {
+  do {
+    const { value: chunk } = await chunks.next()
+    if (!chunk) return true
+    result.matched += chunk.matching.length
+    result.changed += await change(parts, order, chunk.matching)
+  } while (parts.clock.monotonic() < endsAt)
+  return false
 }
 
 export interface QueuePage {

@@ -1,6 +1,7 @@
 /** Deliveries and the queue over HTTP (own-operations.md sections 2 and 3). */
 
-import { BadRequest } from '../../base/process/errors.ts'
+import { createKeyedGate } from '../../base/flow/gate.ts'
+import { BadRequest, TooManyWaiting } from '../../base/process/errors.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../base/time/durations.ts'
 import { invalidFormat, isPlainObject, jsonText } from '../../base/values.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
@@ -32,8 +33,12 @@ const BASE = '/sendwright/v1'
 const TAG = 'Queue'
 const READ = { area: 'events', access: 'read' } as const
 const WRITE = { area: 'domains', access: 'write' } as const
+/** Actions of tenants hold the mail of all: one at a time. */
+const TENANT_ACTIONS = { openMax: 1, waitingMax: 50, ownOpenMax: 1, ownWaitingMax: 5 }
+const ACTIONS_RETRY_SECONDS = 5
 
 export function queueRoutes(parts: QueueRouteParts): Operation[] {
+  const turns = createKeyedGate(TENANT_ACTIONS)
   const scope = (caller: Caller) => (caller.accountId === parts.firstAccountId ? null : caller.accountId)
   return [
     operation({
@@ -144,13 +149,16 @@ export function queueRoutes(parts: QueueRouteParts): Operation[] {
       auth: WRITE,
       body: QUEUE_ACTION,
       answers: { 200: ACTION_RESULT },
-      async handler({ params, caller, log }) {
+      async handler({ params, caller, log, signal }) {
         const action = params.oneOf('action', ACTIONS)
         if (action === undefined) throw new BadRequest('Missing mandatory parameter: action')
         const filter = bodyFilter(params)
         const order = action === 'move' ? { action, pool: params.required('pool') } : { action }
         const dryRun = params.boolean('dry_run') ?? false
-        const result = await runAction(parts, scope(caller), order, filter, dryRun)
+        const accountId = scope(caller)
+        const run = () => runAction(parts, accountId, order, filter, dryRun)
+        const result = dryRun || accountId === null ? await run() : await turns.run(accountId, signal, run)
+        if (result === null) throw new TooManyWaiting(ACTIONS_RETRY_SECONDS)
         log.info({ ...order, filter, dryRun, key: caller.keyId, ...result }, 'queue action')
         return result
       },

@@ -5,7 +5,7 @@ import { seedQueue } from '../../../test/support/seed-queue.ts'
 import { eachStore } from '../../../test/support/stores.ts'
 import { systemClock } from '../../base/time/clock.ts'
 import type { Statement, Store } from '../../platform/store/store.ts'
-import { listQueue } from './actions.ts'
+import { listQueue, runAction } from './actions.ts'
 import { type Place, type QueueFilter, waitingRows } from './waiting-rows.ts'
 
 const ALL: QueueFilter = {
@@ -118,4 +118,37 @@ eachStore('the deliveries of a message are found by it', async (store) => {
   for await (const { matching } of waitingRows(parts, null, filter, WAITING))
     found.push(...matching.map(({ id }) => id))
   assert.deepEqual(found, ids)
+})
+
+eachStore('an action of a tenant lets the mail of all go on in between', async (store) => {
+  const seed = { domainId: 'd', recipientDomain: 'x.example', dueAt: systemClock.now(), count: 1_600 }
+  for (const accountId of ['a', 'b']) await seedQueue(store, { ...seed, accountId })
+  const { parts } = rig(store)
+  const did: string[] = []
+  let time = 0
+  const clock = {
+    ...systemClock,
+    // Each look takes long.
+    monotonic: () => (time += 200),
+    setTimer(ms: number, end: () => void) {
+      did.push(`mail goes on for ${ms}`)
+      setImmediate(end)
+      return { cancel() {} }
+    },
+  }
+  const delivery = {
+    async whileIdle(run: () => Promise<unknown>) {
+      did.push('idle')
+      await run()
+    },
+  }
+  const all = { ...parts, clock, delivery, totals: { forget() {} } } as never
+  const order = { action: 'pause' } as const
+  assert.deepEqual(await runAction(all, 'b', order, ALL, false), { matched: 1_600, changed: 1_600 })
+  assert.ok(did.filter((one) => one === 'idle').length > 1, String(did))
+  assert.ok(did.at(-1)?.startsWith('mail goes on for'), String(did))
+  did.length = 0
+  // The operator's mail is all mail.
+  assert.deepEqual(await runAction(all, null, order, ALL, false), { matched: 1_600, changed: 1_600 })
+  assert.deepEqual(did, ['idle'])
 })

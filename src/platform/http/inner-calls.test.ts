@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { echo, startServer } from '../../../test/support/http-server.ts'
 import { anyJson } from '../../base/shape.ts'
-import { jsonStreamReply } from './answer/reply.ts'
+import { eventStream, jsonStreamReply } from './answer/reply.ts'
 import type { InnerAnswer, InnerCall, InnerCalls } from './inner-calls.ts'
 import { operation } from './operation.ts'
 
@@ -34,6 +34,32 @@ const hanging = operation({
   },
 })
 
+let opened = 0
+const silent = operation({
+  ...COMMON,
+  ...{ method: 'GET', path: '/v1/silent', id: 'silent', auth: { area: 'events', access: 'read' } },
+  async handler({ signal }) {
+    async function* source() {
+      opened++
+      yield Buffer.from('[')
+      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+    }
+    return jsonStreamReply(source())
+  },
+})
+
+const events = operation({
+  ...COMMON,
+  ...{ method: 'GET', path: '/v1/events', id: 'events', auth: { area: 'events', access: 'read' } },
+  async handler({ signal }) {
+    async function* source() {
+      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+      yield* []
+    }
+    return eventStream(source())
+  },
+})
+
 /** A server whose operation `outer` makes the call of its body. */
 async function start(options: Parameters<typeof startServer>[1] = {}) {
   const late: { innerCall?: InnerCalls } = {}
@@ -50,7 +76,7 @@ async function start(options: Parameters<typeof startServer>[1] = {}) {
         throw error
       }),
   })
-  const test = await startServer([outer, echo, stream, hanging], options)
+  const test = await startServer([outer, echo, stream, hanging, silent, events], options)
   late.innerCall = test.server.innerCall
   const call = async (
     inner: InnerCall,
@@ -108,4 +134,23 @@ test('a call ends when its caller leaves', async () => {
   await assert.rejects(left)
   while (ended.length === 0) await new Promise((resolve) => setImmediate(resolve))
   assert.equal(ended[0]?.message, 'The caller has gone')
+})
+
+test('a call ends when its caller leaves while the answer is read', async () => {
+  const { test, call, ended } = await start()
+  await using _ = test
+  const client = new AbortController()
+  const left = call({ method: 'GET', url: '/v1/silent' }, undefined, client.signal)
+  while (opened === 0) await new Promise((resolve) => setImmediate(resolve))
+  client.abort()
+  await assert.rejects(left)
+  while (ended.length === 0) await new Promise((resolve) => setImmediate(resolve))
+  assert.equal(ended[0]?.message, 'The caller has gone')
+})
+
+test('events, which never end, are no answer of an inner call', async () => {
+  const { test, call, ended } = await start()
+  await using _ = test
+  assert.match((await call({ method: 'GET', url: '/v1/events' })).message ?? '', /sends events/)
+  assert.equal(ended.length, 1)
 })

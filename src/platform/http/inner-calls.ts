@@ -3,8 +3,9 @@
  * rights, limits, checks and the audit log are the same.
  */
 import { setMaxListeners } from 'node:events'
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
+import { BadRequest } from '../../base/process/errors.ts'
 import { type AnswerBody, type Arrival, JSON_TYPE } from './listening/arrival.ts'
 import type { Context } from './operation.ts'
 import { asBasic, type Caller } from './rights/auth.ts'
@@ -56,6 +57,9 @@ export function createInnerCalls(answer: (arrival: Arrival) => void, onBehalfOfN
   }
 }
 
+/** Of answers that never end. */
+const EVENTS_TYPE = 'text/event-stream'
+
 class InnerArrival implements Arrival {
   readonly method: string
   readonly url: string
@@ -69,6 +73,7 @@ class InnerArrival implements Arrival {
   isGone = false
   readonly #settle: (status: number, body: AnswerBody) => Promise<void>
   readonly #reject: (error: Error) => void
+  #body: AnswerBody
   readonly #answered: (() => void)[] = []
   readonly #ended: (() => void)[] = []
 
@@ -98,23 +103,30 @@ class InnerArrival implements Arrival {
     this.#reject = reject
   }
 
-  answer(status: number, _headers: object, body: AnswerBody): void {
+  answer(status: number, headers: OutgoingHttpHeaders, body: AnswerBody): void {
     this.isGone = true
+    if (body instanceof Readable && String(headers['content-type']).startsWith(EVENTS_TYPE)) {
+      body.destroy()
+      this.#end(new BadRequest('It sends events, and has no whole answer'))
+      return
+    }
+    this.#body = body
     void this.#settle(status, body).finally(() => this.#run(this.#answered, this.#ended))
   }
 
   abandon(): void {
-    this.#end('An operation gave no answer')
+    this.#end(new Error('An operation gave no answer'))
   }
 
   /** The outer caller has left. */
   leave(): void {
-    if (!this.isGone) this.#end('The caller has gone')
+    this.#end(new Error('The caller has gone'))
+    if (this.#body instanceof Readable) this.#body.destroy()
   }
 
-  #end(why: string): void {
+  #end(error: Error): void {
     this.isGone = true
-    this.#reject(new Error(why))
+    this.#reject(error)
     this.#run(this.#ended)
   }
 

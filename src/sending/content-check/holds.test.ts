@@ -7,7 +7,7 @@ import { systemClock } from '../../base/time/clock.ts'
 import { insertMany, type Statement, type Store } from '../../platform/store/store.ts'
 import { createCheckCounts } from './counts.ts'
 import { digestOf } from './digest.ts'
-import { createHolds, removeStatements } from './holds.ts'
+import { createHolds, REVIEWED_AT_ONCE_MAX, removeStatements } from './holds.ts'
 
 const heldRows = (count: number, digest: string) =>
   Array.from({ length: count }, (_, number) => ({
@@ -49,6 +49,14 @@ eachStore('a decision is one row, found without its messages, however many there
   const word = store.kind === 'sqlite' ? 'EXPLAIN QUERY PLAN' : 'EXPLAIN'
   const plan = JSON.stringify(await store.read({ sql: `${word} ${sql}`, values }))
   assert.match(plan, /content_decisions_pkey|sqlite_autoindex_content_decisions_1/, plan)
+})
+
+eachStore('an account has so many messages before a person, and those that are there stay', async (store) => {
+  const holds = createHolds(store, systemClock)
+  await store.commit(insertMany('content_holds', heldRows(REVIEWED_AT_ONCE_MAX, 'd')))
+  assert.equal(await holds.isFull({ id: 'next', accountId: 'a' }), true)
+  assert.equal(await holds.isFull({ id: 'm00000', accountId: 'a' }), false)
+  assert.equal(await holds.isFull({ id: 'next', accountId: 'b' }), false)
 })
 
 eachStore(

@@ -29,6 +29,8 @@ export type Holds = ReturnType<typeof createHolds>
 
 /** A delivery that nobody decides on ends after this time, unless the sender has set its window. */
 export const HELD_MS_MAX = 7 * DAY_MS
+/** A sender decides what waits for a review, and a person has to look at each: messages of an account that wait at a time. */
+export const REVIEWED_AT_ONCE_MAX = 200
 /** A decision is for messages of the same content that come later too. */
 const DECISION_KEPT_MS = 7 * DAY_MS
 
@@ -69,6 +71,15 @@ export function createHolds(store: Store, clock: Clock) {
         values: [digest],
       })
       return (row?.['decision'] ?? null) as Decision | null
+    },
+    /** Whether so many other messages of the account are held that this one has to wait for its review. */
+    async isFull({ id, accountId }: { id: string; accountId: string }): Promise<boolean> {
+      const [row] = await store.read({
+        sql: `SELECT count(*) AS others FROM (SELECT 1 FROM content_holds WHERE account_id = ? AND message_pk <> ?
+          LIMIT ${REVIEWED_AT_ONCE_MAX}) AS held`,
+        values: [accountId, id],
+      })
+      return Number(row?.['others']) >= REVIEWED_AT_ONCE_MAX
     },
     /** For the transaction that holds a delivery. */
     holdStatement: (

@@ -30,6 +30,9 @@ import {
 } from './plan.ts'
 import { type DnsProvider, ProviderFault, type RecordSet, setKey, type Zone } from './provider.ts'
 
+/** Of requests to providers. */
+type Limits = Parameters<KnownProviders['open']>[1]
+
 export interface ChangeParts {
   clock: Clock
   log: Logger
@@ -54,7 +57,7 @@ export interface ApplyRequest {
   digest: string | undefined
 }
 
-/** Reading and writing of one operation together. */
+/** What is asked before something is written, of all providers together; as long again to write. */
 const OPERATION_MAX_MS = MINUTE_MS
 /** Nobody writes any more: the operation has ended, or its process has died. */
 const ABANDONED_MS = 3 * MINUTE_MS
@@ -84,14 +87,16 @@ export function createChanges({ clock, log, rows, providers, wantedOf, includeHo
     }
   }
 
-  const open = (row: DnsProviderRow, signal: AbortSignal) =>
-    providers.open(row, { signal, untilMs: clock.monotonic() + OPERATION_MAX_MS })
+  const limitsOf = (signal: AbortSignal): Limits => ({
+    signal,
+    untilMs: clock.monotonic() + OPERATION_MAX_MS,
+  })
 
   /** The one that was named, else the one whose zone is the longest. @throws NotFound, BadRequest, ProviderFault */
-  async function choose(domain: Domain, name: string | undefined, signal: AbortSignal) {
+  async function choose(domain: Domain, name: string | undefined, limits: Limits) {
     if (name !== undefined) {
       const row = await providers.one(domain.accountId, name)
-      return { row, opened: open(row, signal) }
+      return { row, opened: providers.open(row, limits) }
     }
     const known = await providers.list(domain.accountId)
     if (known.length === 0)
@@ -99,7 +104,7 @@ export function createChanges({ clock, log, rows, providers, wantedOf, includeHo
     let best: { row: DnsProviderRow; opened: DnsProvider; length: number } | null = null
     let fault: unknown
     for (const row of known) {
-      const opened = open(row, signal)
+      const opened = providers.open(row, limits)
       try {
         const zone = await opened.zoneOf(domain.name)
         if (zone && zone.name.length > (best?.length ?? 0)) best = { row, opened, length: zone.name.length }
@@ -122,12 +127,12 @@ export function createChanges({ clock, log, rows, providers, wantedOf, includeHo
   }
 
   /** @throws Conflict while another change is being written */
-  async function settleAbandoned(domain: Domain, signal: AbortSignal): Promise<void> {
+  async function settleAbandoned(domain: Domain, limits: Limits): Promise<void> {
     const row = await rows.writing(domain.id)
     if (row === undefined) return
     if (clock.now() - Number(row.updated_at) < ABANDONED_MS) throw inProgress()
     const provider = await providers.one(domain.accountId, row.provider).catch(() => null)
-    const opened = provider && open(provider, signal)
+    const opened = provider && providers.open(provider, limits)
     await rows.end(
       row,
       'failed',
@@ -147,7 +152,7 @@ export function createChanges({ clock, log, rows, providers, wantedOf, includeHo
     if (row === null) throw inProgress()
     failPoint('dns-before-write')
     // What has begun goes on although the caller has left.
-    const writer = open(provider, AbortSignal.timeout(OPERATION_MAX_MS))
+    const writer = providers.open(provider, limitsOf(AbortSignal.timeout(OPERATION_MAX_MS)))
     const facts = { domain: domain.name, provider: provider.name, sets: plan.changes.length }
     try {
       for (const changes of Map.groupBy(plan.changes, ({ zone }) => zone.name).values()) {
@@ -161,7 +166,7 @@ export function createChanges({ clock, log, rows, providers, wantedOf, includeHo
     } catch (error) {
       if (!(error instanceof ProviderFault)) throw error
       log.warn({ ...facts, reason: error.message }, 'DNS records were not all written')
-      const again = open(provider, AbortSignal.timeout(OPERATION_MAX_MS))
+      const again = providers.open(provider, limitsOf(AbortSignal.timeout(OPERATION_MAX_MS)))
       return rows.end(row, 'failed', await lookedAt(again, plan.changes), error.message)
     }
     log.info(facts, undoes === null ? 'DNS records written' : 'DNS records taken back')
@@ -174,8 +179,9 @@ export function createChanges({ clock, log, rows, providers, wantedOf, includeHo
     apply: (domain: Domain, request: ApplyRequest, signal: AbortSignal): Promise<Outcome> =>
       alone(domain, async () => {
         if (domain.type === 'sandbox') throw new BadRequest('The sandbox domain has no records')
-        await settleAbandoned(domain, signal)
-        const chosen = await choose(domain, request.provider, signal)
+        const limits = limitsOf(signal)
+        await settleAbandoned(domain, limits)
+        const chosen = await choose(domain, request.provider, limits)
         const wanted = await wantedOf(domain)
         const standing = await read(chosen.opened, namesOf(wanted))
         const written = await rows.written(domain.id)
@@ -185,7 +191,7 @@ export function createChanges({ clock, log, rows, providers, wantedOf, includeHo
           replace: new Set(request.replace),
         })
         const outcome = { provider: chosen.row.name, undoes: null, plan, row: null }
-        if (request.digest !== undefined && request.digest !== digestOf(plan.changes))
+        if (request.digest !== undefined && request.digest !== digestOf(chosen.row.name, plan.changes))
           throw new Conflict('DNS has changed since this was shown: look at it again')
         if (request.isDryRun || plan.changes.length === 0) return outcome
         return { ...outcome, row: await write(domain, chosen.row, null, plan, standing.sets) }
@@ -196,13 +202,14 @@ export function createChanges({ clock, log, rows, providers, wantedOf, includeHo
       // Whether there is one does not depend on what else is done.
       await found(domain, id)
       return alone(domain, async () => {
-        await settleAbandoned(domain, signal)
+        const limits = limitsOf(signal)
+        await settleAbandoned(domain, limits)
         const row = await found(domain, id)
         if (row.undoes !== null || row.state === 'undone')
           throw new BadRequest('There is nothing to take back: it was undone, or is an undo itself')
         const provider = await providers.one(domain.accountId, row.provider)
         const changes = changesIn(row)
-        const standing = await read(open(provider, signal), namesOf(changes))
+        const standing = await read(providers.open(provider, limits), namesOf(changes))
         const plan = planUndo(changes, standing)
         const outcome = { provider: provider.name, undoes: id, plan, row: null }
         if (isDryRun || plan.changes.length === 0) return outcome

@@ -237,12 +237,15 @@ export const isWritten = ({ add, remove }: SetChange, values: readonly string[])
   add.every((value) => values.includes(value)) &&
   !remove.some((value) => values.includes(value) && !add.includes(value))
 
-/** Names exactly these changes, so that what is written is what was shown. */
-export function digestOf(changes: readonly StoredChange[]): string {
+/** Names exactly these changes at that provider, so that what is written is what was shown. */
+export function digestOf(provider: string, changes: readonly StoredChange[]): string {
   const facts = changes.map(({ zone, name, type, ttlSeconds, remove, add }) => [
     ...[zone.id, zone.name, name, type, ttlSeconds, remove, add],
   ])
-  return createHash('sha256').update(JSON.stringify(facts)).digest('hex').slice(0, DIGEST_CHARS)
+  return createHash('sha256')
+    .update(JSON.stringify([provider, facts]))
+    .digest('hex')
+    .slice(0, DIGEST_CHARS)
 }
 
 const DIGEST_CHARS = 32

@@ -178,7 +178,7 @@ function outcomeView(domain: string, { provider, undoes, plan, row }: Outcome): 
   return {
     ...{ id: row?.id ?? null, domain, provider, undoes },
     state: row?.state ?? (plan.changes.length === 0 ? 'unchanged' : 'planned'),
-    digest: digestOf(plan.changes),
+    digest: digestOf(provider, plan.changes),
     entries: plan.entries.map((entry) => entryView(entry, stored.get(setKey(entry)))),
     error: row?.error ?? null,
     created_at: row && new Date(Number(row.created_at)).toISOString(),
@@ -189,7 +189,7 @@ function storedView(domain: string, row: DnsChangeRow): ChangeView {
   const changes = changesIn(row)
   return {
     ...{ id: row.id, domain, provider: row.provider, undoes: row.undoes, state: row.state },
-    digest: digestOf(changes),
+    digest: digestOf(row.provider, changes),
     entries: changes.map((change) => entryView({ ...change, ...nameOf(change), reason: '' }, change)),
     error: row.error,
     created_at: new Date(Number(row.created_at)).toISOString(),

@@ -1,7 +1,7 @@
 /** What no task covers: the operations of the API by their description, and calls of those that read. */
 import { map, optional, text } from '../../base/shape.ts'
 import { isPlainObject } from '../../base/values.ts'
-import { type Item, Refused, type Tool, tool } from './tool.ts'
+import { type Item, pathPart, Refused, type Tool, tool } from './tool.ts'
 
 const FOUND_MAX = 30
 /** They return secrets, or links that need no key. */
@@ -67,7 +67,7 @@ export function operationTools(describe: () => Item): Tool[] {
         const target = operation.path.replace(/\{([^}]+)\}/g, (_, name: string) => {
           const value = Object.hasOwn(path, name) ? path[name] : undefined
           if (!value) throw new Refused(`The part "${name}" of the path is missing`, 400)
-          return encodeURIComponent(value)
+          return pathPart(value)
         })
         return api.read(target, query)
       },

@@ -39,6 +39,8 @@ export const OWN: ReadonlySet<string> = new Set([
 
 /** Names of members as the service writes them. */
 const NAME = /^[\w$@:./{}<>[\]-]{1,100}$/
+/** Beyond ASCII are many characters that look like blanks, or like letters. */
+const PROSE = /[^!-~]/
 /** `Sat, 31 Jan 2026 12:00:00 GMT`: the only text with blanks that is no prose. */
 const DATE = /^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} [\d:]{8} [A-Z+\d]{3,5}$/
 
@@ -84,6 +86,6 @@ const authorOf = (name: string): Author => (FOREIGN.has(name) ? 'foreign' : OWN.
 function textData(text: string, { textMax }: Bounds, author: Author): unknown {
   const more = text.length - textMax
   const shown = (more > 0 ? `${text.slice(0, textMax)} [${more} more characters]` : text).toWellFormed()
-  const isForeign = author === 'foreign' || (author === null && /\s/.test(text) && !DATE.test(text))
+  const isForeign = author === 'foreign' || (author === null && PROSE.test(text) && !DATE.test(text))
   return isForeign && text !== '' ? { untrusted: shown } : shown
 }

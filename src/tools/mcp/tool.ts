@@ -79,7 +79,10 @@ export function checkArguments({ input }: Tool, given: unknown): void {
 
 /** A path whose values are each one part: `` at`/v4/domains/${name}` ``. */
 export const at = (parts: TemplateStringsArray, ...values: readonly string[]): string =>
-  String.raw({ raw: parts }, ...values.map(encodeURIComponent))
+  String.raw({ raw: parts }, ...values.map(pathPart))
+
+/** Half of a character is as good as none, but no encoding takes it. */
+export const pathPart = (value: string): string => encodeURIComponent(value.toWellFormed())
 
 export const itemsOf = (answer: Item): readonly Item[] => (answer['items'] ?? []) as readonly Item[]
 
