@@ -38,7 +38,7 @@ test('before the first start doctor runs the checks itself, and leaves no files'
   assert.equal(code, 0, out)
   assert.match(out, /not running; looked from here/)
   assert.match(out, /ok +database +There is no database yet/)
-  assert.match(out, /ok +outbound-port-25 +Not needed: mail is captured/)
+  assert.match(out, /skipped +outbound-port-25 +Not needed: mail is captured/)
   assert.deepEqual(readdirSync(folder), [])
 })
 

@@ -23,7 +23,7 @@ import { type CheckResult, PROBE_DOMAINS, runChecks } from '../tools/system/chec
 import { createClient, NotReached } from './local/client.ts'
 import { CommandError, parseFlags } from './usage.ts'
 
-const SIGNS = { ok: 'ok     ', warning: 'warning', failed: 'FAILED ' } as const
+const SIGNS = { ok: 'ok     ', warning: 'warning', failed: 'FAILED ', skipped: 'skipped' } as const
 const DATABASE_MAX_MS = 5_000
 /** Within the time that a check may take. */
 const INTEGRITY_MAX_MS = 12_000

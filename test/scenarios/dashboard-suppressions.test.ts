@@ -3,7 +3,15 @@ import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, before, type TestContext, test } from 'node:test'
-import { type Dashboard, LOOKS, PHONE, press, startDashboard, typeText } from '../support/dashboard.ts'
+import {
+  type Dashboard,
+  LOOKS,
+  PHONE,
+  press,
+  startDashboard,
+  typeText,
+  windowHasFocus,
+} from '../support/dashboard.ts'
 import { type GmailServer, startGmailServer } from '../support/gmail-server.ts'
 import { ownAddress } from '../support/service.ts'
 import { temporaryFolder } from '../support/stores.ts'
@@ -156,6 +164,8 @@ test('inbox placement: a list of seeds, a test of it, where its copies lie, and 
   await page.getByText('Seed lists', { exact: true }).tap()
   await page.getByRole('button', { name: 'New seed list' }).first().tap()
   const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Name').waitFor()
+  await windowHasFocus(page)
   await dialog.getByLabel('Name').fill('Both')
   await dialog.getByLabel('Providers').fill('gmail.example,locked.example')
   await dialog.getByRole('button', { name: 'Create' }).tap()
@@ -163,6 +173,8 @@ test('inbox placement: a list of seeds, a test of it, where its copies lie, and 
   await dashboard.sound(page)
   await page.getByText('Tests', { exact: true }).tap()
   await page.getByRole('button', { name: 'Run a test' }).first().tap()
+  await dialog.getByLabel('From').waitFor()
+  await windowHasFocus(page)
   await dialog.getByLabel('From').fill('a@foreign.example')
   await dialog.getByLabel('Subject').fill('Spring')
   await dialog.getByLabel('Content (HTML)').fill('<p>Hello</p>')

@@ -7,7 +7,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, type TestContext, test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { type Dashboard, startDashboard } from '../support/dashboard.ts'
+import { type Dashboard, startDashboard, windowHasFocus } from '../support/dashboard.ts'
 import { FILLED_ENV, REFUSING, setFaults } from '../support/fill-account.ts'
 import { createReceiver, type Receiver } from '../support/http-receiver.ts'
 import { eventually } from '../support/service.ts'
@@ -70,6 +70,8 @@ function task(name: string, run: (hand: Hand) => Promise<void>): void {
       click: press,
       async fill(label, text) {
         fields += 1
+        await field(label).waitFor()
+        await windowHasFocus(page)
         await field(label).fill(text)
       },
       async choose(label, option) {

@@ -208,6 +208,16 @@ export async function typeText(page: Page, text: string): Promise<void> {
   await page.keyboard.type(text)
 }
 
+/**
+ * Resolves once an open window has given the focus to its first field, which takes it from one that is filled meanwhile: the
+ * text would go to the wrong one.
+ */
+export async function windowHasFocus(page: Page): Promise<void> {
+  await page.waitForFunction(
+    "[...document.querySelectorAll('[role=dialog]')].at(-1)?.contains(document.activeElement) ?? true",
+  )
+}
+
 /** Presses keys one after another, as a keyboard user does. */
 export async function press(page: Page, ...keys: readonly string[]): Promise<void> {
   for (const key of keys) await page.keyboard.press(key)

@@ -2396,7 +2396,7 @@ export interface System {
 /** What a check of the machine found */
 export interface SystemCheck {
   /** Which check */ name: string
-  /** Whether something is wrong */ state: 'ok' | 'warning' | 'failed'
+  /** Whether something is wrong; `skipped`: nothing was asked */ state: 'ok' | 'warning' | 'failed' | 'skipped'
   /** For a person: what was found and, if something is wrong, what to do */ sentence: string
   /** When it was made */ checked_at: string
 }

@@ -5,7 +5,7 @@ import { gatherAnswers, readFlags, type Surroundings } from './answers.ts'
 
 const parts: Surroundings = {
   portState: async () => 'free',
-  outgoingPort: async () => ({ state: 'ok', sentence: 'open' }),
+  outgoingPort: async () => ({ sentence: 'open' }),
   relayFault: async () => null,
 }
 const HOST = ['--yes', '--host', 'mail.own.example']

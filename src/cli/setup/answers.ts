@@ -111,7 +111,7 @@ export type PortState = 'free' | 'taken' | 'forbidden'
 export interface Surroundings {
   portState(port: number): Promise<PortState>
   /** Whether other mail servers can be reached, as a sentence. */
-  outgoingPort(): Promise<{ state: 'ok' | 'warning' | 'failed'; sentence: string }>
+  outgoingPort(): Promise<{ sentence: string }>
   /** Logs in to a relay. Null: that worked; else why not. */
   relayFault(delivery: string): Promise<string | null>
 }

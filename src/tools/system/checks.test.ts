@@ -308,10 +308,10 @@ test('return paths that point elsewhere are a warning with the record to add, un
       /of a\.example, b\.example, and 4 more leads here.* 10 mxa\.sender\.example, or/,
     ],
     [lost, 'smtp://127.0.0.1:2599', 'warning', /mailfrom_host/],
-    [lost, 'capture', 'ok', /^Not needed/],
+    [lost, 'capture', 'skipped', /^Not needed/],
     [none, 'direct', 'ok', /find the way/],
     [{ ...none, domains: 0 }, 'direct', 'ok', /no verified domain/],
-    [null, 'direct', 'ok', /only a running service/],
+    [null, 'direct', 'skipped', /only a running service/],
   ]
   for (const [found, delivery, state, says] of cases) {
     const parts = { probeDomains: [], ...(found && { lostReturnPaths: async () => found }) }
@@ -332,7 +332,7 @@ test('what receivers refuse because of this host is a warning that says what to 
   const cases: [found: (typeof refusal)[] | null, state: string, says: RegExp][] = [
     [[refusal], 'warning', /generic-ptr, 3 times \(newest: "450 cannot.*\): The sending IP has no .* Mend/],
     [[], 'ok', /No receiver refused/],
-    [null, 'ok', /known to a running service only/],
+    [null, 'skipped', /known to a running service only/],
   ]
   for (const [found, state, says] of cases) {
     const parts = { probeDomains: [], recentRefusals: async () => found }
@@ -384,7 +384,7 @@ test('the relays are listed, and one that is closed or gets no access token is a
     const { state, sentence } = (await checksIn(t, internet, {}, parts))('relays')
     return `${state}: ${sentence}`
   }
-  assert.match(await say(null), /^ok: .* running service only/)
+  assert.match(await say(null), /^skipped: .* running service only/)
   assert.equal(await say([]), 'ok: There are no relays.')
   assert.equal(await say([relay('ses')]), 'ok: ses is open.')
   const closed = { state: { word: 'blocked', why: '535 no', since: '2026-11-27T12:00:00.000Z' } }

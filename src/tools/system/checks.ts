@@ -97,6 +97,8 @@ const CLOCK_STEP_MIN_MS = 5_000
 const MEGABYTE = 1024 * 1024
 
 const ok = (sentence: string) => ({ state: 'ok', sentence }) as const
+/** Nothing was asked: it does not concern this machine, or cannot be seen from here. */
+const skipped = (sentence: string) => ({ state: 'skipped', sentence }) as const
 const warning = (sentence: string) => ({ state: 'warning', sentence }) as const
 const failed = (sentence: string) => ({ state: 'failed', sentence }) as const
 type Finding = Pick<CheckResult, 'state' | 'sentence'>
@@ -157,9 +159,10 @@ async function bounded(check: Promise<Finding>): Promise<Finding> {
 
 /** Why a check against other hosts is not needed, or null. */
 function notNeeded({ config: { delivery } }: CheckParts): Finding | null {
-  if (delivery.kind === 'capture') return ok('Not needed: mail is captured and does not leave this machine.')
+  if (delivery.kind === 'capture')
+    return skipped('Not needed: mail is captured and does not leave this machine.')
   if (delivery.kind === 'relay')
-    return ok(`Not needed: all mail goes through ${delivery.host}:${delivery.port}.`)
+    return skipped(`Not needed: all mail goes through ${delivery.host}:${delivery.port}.`)
   return null
 }
 
@@ -214,7 +217,7 @@ async function checkClock({ clockStepMs, now }: CheckParts): Promise<Finding> {
 
 async function checkOpenFiles({ openFiles }: CheckParts): Promise<Finding> {
   const found = await openFiles?.()
-  if (!found) return ok('Not looked at: only a running service on Linux knows its open files.')
+  if (!found) return skipped('Not looked at: only a running service on Linux knows its open files.')
   const { limit, open, needed } = found
   const fault = openFilesFault(limit, needed)
   const now = `${open} of ${limit} files are open.`
@@ -229,7 +232,9 @@ async function checkOpenFiles({ openFiles }: CheckParts): Promise<Finding> {
 async function checkResolver(parts: CheckParts): Promise<Finding> {
   const { resolver, probeDomains, config } = parts
   if (config.delivery.kind === 'capture') {
-    return ok('Not asked: in capture mode nothing leaves this machine, and domains may send without DNS.')
+    return skipped(
+      'Not asked: in capture mode nothing leaves this machine, and domains may send without DNS.',
+    )
   }
   const name = probeDomains[0] ?? 'example.com'
   const answer = await resolver.query(name, 'MX', { fresh: true })
@@ -291,7 +296,7 @@ async function checkOrderedCertificates({ config, ownCertificates, now }: CheckP
 
 async function checkTrackingCertificates({ trackingCertificates }: CheckParts): Promise<Finding> {
   const found = await trackingCertificates?.()
-  if (!found) return ok('Not looked at: only a running service knows its tracking hosts.')
+  if (!found) return skipped('Not looked at: only a running service knows its tracking hosts.')
   if (found.count === 0) return ok('No tracking host has a certificate that failed or ends soon.')
   const more = found.count - found.faults.length
   const rest = more > 0 ? ` ${more} more are in such a state.` : ''
@@ -304,7 +309,7 @@ async function checkTrackingCertificates({ trackingCertificates }: CheckParts): 
 async function checkOwn(parts: CheckParts): Promise<Finding> {
   const { config, resolver, hostAddresses } = parts
   if (config.delivery.kind === 'capture')
-    return ok('Not needed: mail is captured, and domains send without DNS.')
+    return skipped('Not needed: mail is captured, and domains send without DNS.')
   if (publicHost(config) === null)
     return warning(
       `The public address ${config.publicUrl} has no name that others know, so the records of sending domains lead nowhere. Set SENDWRIGHT_PUBLIC_URL; "sendwright setup" does.`,
@@ -319,9 +324,9 @@ async function checkOwn(parts: CheckParts): Promise<Finding> {
 
 /** Without it late bounces are lost silently: the mail counts as delivered, and the address is never suppressed. */
 async function checkReturnPaths({ config, lostReturnPaths }: CheckParts): Promise<Finding> {
-  if (config.delivery.kind === 'capture') return ok('Not needed: captured mail does not bounce.')
+  if (config.delivery.kind === 'capture') return skipped('Not needed: captured mail does not bounce.')
   const found = await lostReturnPaths?.()
-  if (!found) return ok('Not looked at: only a running service knows its domains.')
+  if (!found) return skipped('Not looked at: only a running service knows its domains.')
   if (found.domains === 0) return ok('There is no verified domain yet.')
   if (found.count === 0) return ok('Bounces that come after delivery find the way to this service.')
   const more = found.count > found.hosts.length ? `, and ${found.count - found.hosts.length} more` : ''
@@ -553,7 +558,7 @@ async function blocklistFinding(resolver: Resolver, list: Blocklist, ip: string)
 /** What receivers report themselves; a warning, since only some of them do. */
 async function checkRefusals({ recentRefusals }: CheckParts): Promise<Finding> {
   const refusals = await recentRefusals()
-  if (refusals === null) return ok('What receivers refuse is known to a running service only.')
+  if (refusals === null) return skipped('What receivers refuse is known to a running service only.')
   if (refusals.length === 0)
     return ok(`No receiver refused this host or its domains in the last ${REFUSALS_HOURS} hours.`)
   const each = refusals.map(
@@ -567,7 +572,7 @@ async function checkRefusals({ recentRefusals }: CheckParts): Promise<Finding> {
 
 /** A warning, as its mail goes to the next choice of a rule. */
 async function checkRelays({ relays }: CheckParts): Promise<Finding> {
-  if (relays === undefined) return ok('The state of relays is known to a running service only.')
+  if (relays === undefined) return skipped('The state of relays is known to a running service only.')
   const all = await relays()
   if (all.length === 0) return ok('There are no relays.')
   const sentences = all.map(({ name, state, pause, login }) => {

@@ -105,7 +105,12 @@ export const SYSTEM = named('System', 'The installation', {
 
 export const CHECK = named('SystemCheck', 'What a check of the machine found', {
   name: text('Which check', { example: 'reverse-names' }),
-  state: oneOf('Whether something is wrong', ['ok', 'warning', 'failed']),
+  state: oneOf('Whether something is wrong; `skipped`: nothing was asked', [
+    'ok',
+    'warning',
+    'failed',
+    'skipped',
+  ]),
   sentence: text('For a person: what was found and, if something is wrong, what to do'),
   checked_at: rfc3339('When it was made'),
 })

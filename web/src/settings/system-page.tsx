@@ -18,7 +18,7 @@ import { TEXT as SHARED, spanWords, SYSTEM_TEXT as TEXT } from './text.ts'
 import './settings.css'
 
 const LOOK = { variant: 'light', tt: 'none', fw: 550 } as const
-const COLORS = { ok: 'teal', warning: 'orange', failed: 'red' } as const
+const COLORS = { ok: 'teal', warning: 'orange', failed: 'red', skipped: 'gray' } as const
 
 /** All parts are shown at once when they are loaded, so that none moves another. */
 export function SystemPage() {

@@ -134,7 +134,7 @@ export const SYSTEM_TEXT = {
   running: 'running since',
   checks: 'Checks',
   again: 'Check again',
-  states: { ok: 'In order', warning: 'Warning', failed: 'Failed' } satisfies Record<
+  states: { ok: 'In order', warning: 'Warning', failed: 'Failed', skipped: 'Not checked' } satisfies Record<
     SystemCheck['state'],
     string
   >,
