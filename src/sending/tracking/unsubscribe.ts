@@ -271,7 +271,7 @@ function tagTrail(
   const subject = { account_id: accountId, address_key: key, list_id: null, list_address: null }
   return [
     ...tags.map((topic) => trailRow({ ...subject, domain_name: name, topic }, action, cause)),
-    ...trimmed(accountId, [key]),
+    trimmed(accountId, key),
   ]
 }
 
