@@ -76,19 +76,17 @@ export function createPreferencePages(parts: PreferenceParts): PreferencePages {
   return {
     of: topicsOf,
     async change(from, choice, visitor) {
-      const known = await topicsOf(from)
-      if (known === null) return
       const all: Unsubscription = { ...from, scope: 'domain', tags: [], listSid: null }
-      if (choice === 'unsubscribe-all') await unsubscriber.unsubscribe(all, visitor, SOURCE)
-      else if (choice === 'resubscribe-all') await unsubscriber.resubscribe(all, visitor, SOURCE)
-      else if (known.all.isOn) {
-        const [shown, on] = [new Set(choice.shown), new Set(choice.on)]
-        for (const topic of known.topics) {
-          const isWanted = on.has(topic.id)
-          if (topic.isFixed || !shown.has(topic.id) || isWanted === topic.isOn) continue
-          if (isWanted) await unsubscriber.resubscribe(topic.from, visitor, SOURCE)
-          else await unsubscriber.unsubscribe(topic.from, visitor, SOURCE)
-        }
+      if (choice === 'unsubscribe-all') return void (await unsubscriber.unsubscribe(all, visitor, SOURCE))
+      if (choice === 'resubscribe-all') return void (await unsubscriber.resubscribe(all, visitor, SOURCE))
+      const known = await topicsOf(from)
+      if (known === null || !known.all.isOn) return
+      const [shown, on] = [new Set(choice.shown), new Set(choice.on)]
+      for (const topic of known.topics) {
+        const isWanted = on.has(topic.id)
+        if (topic.isFixed || !shown.has(topic.id) || isWanted === topic.isOn) continue
+        if (isWanted) await unsubscriber.resubscribe(topic.from, visitor, SOURCE)
+        else await unsubscriber.unsubscribe(topic.from, visitor, SOURCE)
       }
     },
   }

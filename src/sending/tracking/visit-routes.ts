@@ -84,6 +84,9 @@ export function visitRoutes(parts: VisitRoutesParts): Operation[] {
     return html(context, PAGES[name](await subjectOf(from), languageOf(context)))
   }
 
+  const stateReply = async (context: Visited, from: Unsubscription) =>
+    pageReply(context, from, (await unsubscriber.isUnsubscribed(from)) ? 'done' : 'ask')
+
   /** The page of topics; null where the domain has none, or nothing to choose from. */
   async function topicsReply(
     context: Visited,
@@ -158,7 +161,7 @@ export function visitRoutes(parts: VisitRoutesParts): Operation[] {
         const from = tokens.readUnsubscribe(context.path.token)
         if (from === null) return badToken(context)
         const topics = await topicsReply(context, from, false)
-        return topics ?? pageReply(context, from, (await unsubscriber.isUnsubscribed(from)) ? 'done' : 'ask')
+        return topics ?? stateReply(context, from)
       },
     }),
     operation({
@@ -194,9 +197,10 @@ export function visitRoutes(parts: VisitRoutesParts): Operation[] {
         if (!oneClick && action === 'resubscribe') return resubscribe(context, from)
         const choice = oneClick ? null : choiceOf(action, context.params)
         if (choice !== null) {
-          if (!resubscribes.take(context.path.token)) return tooMany(context)
+          // Leaving everything is never refused.
+          if (choice !== 'unsubscribe-all' && !resubscribes.take(context.path.token)) return tooMany(context)
           await preferences.change(from, choice, visits.visitorOf(callerOf(context)))
-          return (await topicsReply(context, from, true)) ?? pageReply(context, from, 'ask')
+          return (await topicsReply(context, from, true)) ?? stateReply(context, from)
         }
         if (!oneClick && action !== 'unsubscribe') {
           return textReply('Nothing to do.\n', { status: 400, headers: headersOf(context) })
