@@ -1963,6 +1963,21 @@ export interface ReputationSourceTest {
   /** What it has answered, or why it could not be read */ result: string
 }
 
+/** How long data of a kind is kept */
+export interface Retention {
+  /** Kind of data */ kind: string
+  /** The kind in plain words */ title: string
+  /** Personal data in it; null: none */ personal: string | null
+  /** Tables of the database that hold it */ tables: string[]
+  /** Days that it is kept, a fraction where message_ttl is not of whole days; 0: no longer than until it is finished; null: until somebody removes it */ days: number | null
+  /** Since when the days count */ since: string
+  /** Who says so */ source: 'fixed' | 'service' | 'account' | 'domain' | 'message_ttl'
+  /** Setting of the operator; null: none */ setting: string | null
+  /** What this account, or this domain, has set; null: nothing */ own_days: number | null
+  /** The least that may be set; null: it cannot be set */ min_days: number | null
+  /** The most that may be set; null: it cannot be set */ max_days: number | null
+}
+
 /** Automatic sender security of a domain */
 export interface RotationDomain {
   /** Identifier of the domain */ id: string
@@ -2867,6 +2882,7 @@ export interface Answers {
   'GET /sendwright/v1/domains/{}/key-rotation': KeyRotation
   'GET /sendwright/v1/domains/{}/mta-sts': HostedPolicy
   'GET /sendwright/v1/domains/{}/reports': DomainReportPage
+  'GET /sendwright/v1/domains/{}/retention': { items: Retention[] }
   'GET /sendwright/v1/domains/{}/sender-rules': SenderRules
   'GET /sendwright/v1/domains/{}/suppression-policy': SuppressionPolicy
   'GET /sendwright/v1/inbox': CapturedMailPage
@@ -2883,6 +2899,7 @@ export interface Answers {
   'GET /sendwright/v1/relays/{}': Relay
   'GET /sendwright/v1/reputation-sources/google': GoogleReputationSource
   'GET /sendwright/v1/reputation-sources/snds': SndsReputationSource
+  'GET /sendwright/v1/retention': { items: Retention[] }
   'GET /sendwright/v1/scheduled': ScheduledPage
   'GET /sendwright/v1/session': CallerIdentity
   'GET /sendwright/v1/sessions': { total_count: number; items: BrowserSession[] }
@@ -3168,6 +3185,7 @@ export interface Answers {
   'PUT /sendwright/v1/accounts/{}/shared-ips': { account_id: string; allowed: boolean }
   'PUT /sendwright/v1/accounts/{}/standing/policy': AccountStandingPolicy
   'PUT /sendwright/v1/dns-providers/{}': DnsProvider
+  'PUT /sendwright/v1/domains/{}/retention': { items: Retention[] }
   'PUT /sendwright/v1/domains/{}/suppression-policy': SuppressionPolicy
   'PUT /sendwright/v1/inbox/faults': InboxFault[]
   'PUT /sendwright/v1/ips/{}': InstalledIpAddress
@@ -3178,6 +3196,7 @@ export interface Answers {
   'PUT /sendwright/v1/relays/{}/pause': Relay
   'PUT /sendwright/v1/reputation-sources/google': GoogleReputationSource
   'PUT /sendwright/v1/reputation-sources/snds': SndsReputationSource
+  'PUT /sendwright/v1/retention': { items: Retention[] }
   'PUT /sendwright/v1/shaping/{}/limits': SiteOrder
   'PUT /sendwright/v1/shaping/{}/pause': SiteOrder
   'PUT /sendwright/v1/sns/topics/{}': SnsTopic

@@ -339,6 +339,7 @@ export const TAGS: Readonly<Record<string, string>> = {
   'Rate limits': 'How many calls and messages a second are taken.',
   Relays: 'Servers that take mail for others, and the rules that choose them.',
   Reputation: 'What Gmail and Microsoft say of domains and addresses.',
+  Retention: 'What is kept, and for how long.',
   Routes: 'What happens to received mail.',
   Sandbox: 'Who receives mail of a sandbox domain.',
   Standing: 'Accounts and domains that are stopped for what they send, daily budgets and spam traps.',
