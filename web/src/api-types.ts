@@ -1895,6 +1895,32 @@ export interface QueuedDeliveryPage {
   paging: Paging
 }
 
+/** What the lists of an account say of an address */
+export interface Recipient {
+  /** The address, in lower case */ address: string
+  /** Suppressions and entries of the allowlist, of all domains; up to 1,000 */ suppressions: RecipientSuppression[]
+  /** Mailing lists; up to 1,000 */ lists: RecipientMembership[]
+}
+
+/** A mailing list that an address is on */
+export interface RecipientMembership {
+  /** Address of the list */ address: string
+  /** Name of the list; may be empty */ title: string
+  /** Name of the member; may be empty */ member_name: string
+  /** The member gets copies */ subscribed: boolean
+}
+
+/** A record of an address in a list of a domain */
+export interface RecipientSuppression {
+  /** Sending domain */ domain: string
+  /** The list */ kind: 'bounces' | 'complaints' | 'unsubscribes' | 'whitelists'
+  /** SMTP code of a bounce; else empty */ code: string
+  /** Error text of a bounce, reason of an entry of the allowlist; else empty */ detail: string
+  /** Tags that an unsubscribe is for; * is all mail */ tags: string[]
+  /** When it was added */ created_at: string
+  /** When it ends; null: never */ expires_at: string | null
+}
+
 /** The message was accepted, and refused before delivery */
 export interface RejectedEvent {
   /** Type of the event */ event: 'rejected'
@@ -2891,6 +2917,7 @@ export interface Answers {
   'GET /sendwright/v1/ip-warmups/{}': IpWarmupProgress
   'GET /sendwright/v1/ips': { items: InstalledIpAddress[] }
   'GET /sendwright/v1/messages/{}/deliveries': DeliveryPage
+  'GET /sendwright/v1/people/{}': Recipient
   'GET /sendwright/v1/queue/deliveries': QueuedDeliveryPage
   'GET /sendwright/v1/queue/domains': { sending: QueueDomain[]; recipient: QueueDomain[] }
   'GET /sendwright/v1/queue/lanes': { items: Lane[] }
