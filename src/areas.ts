@@ -29,6 +29,7 @@ import { reportSendingArea } from './receiving/report-sending/area.ts'
 import { routesArea } from './receiving/routes/area.ts'
 import { snsArea } from './receiving/sns/area.ts'
 import { type CertificatesArea, certificatesArea } from './sending/certificates/area.ts'
+import { consentArea } from './sending/consent/area.ts'
 import { contentCheckArea } from './sending/content-check/area.ts'
 import { dnsWritingArea } from './sending/dns-writing/area.ts'
 import { type DomainsArea, domainsArea } from './sending/domains/area.ts'
@@ -132,9 +133,8 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   const siteOverrides = await openOverrides(core)
   const relays = add(await relaysArea(core, { blocks: ips.blocks, overrides: siteOverrides }))
   const { known: tags } = add(tagsArea(core, metrics))
-  const { tracker, previewTracker, unsubscribable } = add(
-    await trackingArea(core, { ...certificates, known, lists: lists.store }),
-  )
+  const tracking = add(await trackingArea(core, { ...certificates, known, lists: lists.store }))
+  const { tracker, previewTracker, unsubscribable } = tracking
   const content = add(contentCheckArea(core))
   const { scanners } = content
   const { judge } = bounces
@@ -153,6 +153,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
     ),
   )
   relays.relays.onChange(messages.delivery.shapingChanged)
+  add(consentArea(core, { lists, tracking, sendMail: messages.sendConfirmation }))
   add(usersArea(core, accounts, messages.sendSystemMail))
   add(oidcArea(core, accounts, messages.sendSystemMail))
   add(sandboxArea(core, messages.sendSystemMail))

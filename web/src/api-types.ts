@@ -551,6 +551,20 @@ export interface ComplaintPage {
   paging: Paging
 }
 
+/** How an address came onto a list, or left it */
+export interface ConsentChange {
+  /** Address of the list, as it was; empty: it is about a topic of a domain */ list: string
+  /** Title of the list; absent: it has none, or is gone */ list_title?: string
+  /** Domain of the list or topic */ domain: string
+  /** Tag that the person left or came back to; `*`: all mail of the domain */ topic?: string
+  /** What happened */ action: 'added' | 'pending' | 'confirmed' | 'declined' | 'expired' | 'unsubscribed' | 'resubscribed' | 'removed' | 'imported'
+  /** By which way */ source: 'api' | 'dashboard' | 'form' | 'import' | 'unsubscribe_link' | 'one_click' | 'preference_page' | 'mail'
+  /** When */ at: string
+  /** Address of the person, for what the person did */ ip?: string
+  /** Browser or program of the person */ user_agent?: string
+  /** Id of the user or key, for what the account did */ by?: string
+}
+
 /** What the content check found (content-check.md) */
 export interface ContentCheckNote {
   /** What was done; `released`: it was held, and a person released it */ action: 'tag' | 'refuse' | 'released'
@@ -950,6 +964,13 @@ export interface DomainReportPage {
   /** Sums of whole days in UTC, of authenticated reports only */ totals: { dmarc?: { messages: number; passed: number; failed: number; dispositions: { none: number; quarantine: number; reject: number }; sources: DmarcSource[] }; tls?: { sessions: number; passed: number; failed: number; failures: ({ result_type: string; sessions: number })[] }; complaint?: { complaints: number; providers: ({ provider: string; complaints: number })[] } }
   /** Where reports go */ addresses: { dmarc: string; tls: string }
   /** DNS records that say so */ records: ({ name: string; type: 'TXT'; value: string })[]
+}
+
+/** What people choose from behind unsubscribe links */
+export interface DomainTopics {
+  /** Unsubscribe links lead to a page of topics, and one click leaves the topic of a mail */ active: boolean
+  /** Tags that are topics, at most 20 */ topics: Topic[]
+  /** Mailing lists of the domain that are topics */ lists: ({ address: string; title: string })[]
 }
 
 /** URLs by type; a type without URLs is absent */
@@ -1445,6 +1466,19 @@ export interface Lane {
   /** Since when the oldest is due; null: none is */ oldest_due: string | null
 }
 
+/** How people come onto a mailing list */
+export interface ListConsent {
+  /** What people call the list; empty: it is no topic of the preference page */ title: string
+  /** Language of the confirmation mail */ language: 'en' | 'de' | 'fr' | 'es' | 'it' | 'nl' | 'pl' | 'pt'
+  /** Added members are asked first, unless the call says otherwise */ confirm: boolean
+  /** Anybody may ask for a confirmation mail by the hosted form */ form: boolean
+  /** Address of the form; absent: it is off */ form_url?: string
+  /** The form as HTML for other sites; absent: it is off */ form_html?: string
+  /** Where the form leads; absent: to a page of the service */ redirect_url?: string
+  /** Stored template of the confirmation mail; absent: the built-in text */ template?: string
+  /** Days for which a member may confirm */ expire_days: number
+}
+
 /** A member of an upload was refused */
 export interface ListMemberUploadErrorEvent {
   /** Type of the event */ event: 'list_member_upload_error'
@@ -1589,6 +1623,7 @@ export interface MailingListMember {
   /** Name of the member; may be empty */ name: string
   /** Variables for posts */ vars: Record<string, unknown>
   /** The member gets copies */ subscribed: boolean
+  /** It was asked and has not confirmed yet; absent otherwise */ pending?: true
 }
 
 /** A page of members by address */
@@ -2543,6 +2578,12 @@ export interface TlsReportRow {
   /** What the receiver says of it; may be empty */ reason: string
 }
 
+/** A topic */
+export interface Topic {
+  /** Tag of messages on the topic */ tag: string
+  /** What people call it */ title: string
+}
+
 /** What is tracked for a domain */
 export interface Tracking {
   open: OpenTracking
@@ -2911,13 +2952,16 @@ export interface Answers {
   'GET /sendwright/v1/domains/{}/retention': { items: Retention[] }
   'GET /sendwright/v1/domains/{}/sender-rules': SenderRules
   'GET /sendwright/v1/domains/{}/suppression-policy': SuppressionPolicy
+  'GET /sendwright/v1/domains/{}/topics': DomainTopics
   'GET /sendwright/v1/inbox': CapturedMailPage
   'GET /sendwright/v1/inbox/faults': InboxFault[]
   'GET /sendwright/v1/inbox/{}': CapturedMessage
   'GET /sendwright/v1/ip-warmups/{}': IpWarmupProgress
   'GET /sendwright/v1/ips': { items: InstalledIpAddress[] }
+  'GET /sendwright/v1/lists/{}/consent': ListConsent
   'GET /sendwright/v1/messages/{}/deliveries': DeliveryPage
   'GET /sendwright/v1/people/{}': Recipient
+  'GET /sendwright/v1/people/{}/consent': { items: ConsentChange[] }
   'GET /sendwright/v1/queue/deliveries': QueuedDeliveryPage
   'GET /sendwright/v1/queue/domains': { sending: QueueDomain[]; recipient: QueueDomain[] }
   'GET /sendwright/v1/queue/lanes': { items: Lane[] }
@@ -3031,7 +3075,7 @@ export interface Answers {
   'GET /v3/lists/{}': { list: MailingList }
   'GET /v3/lists/{}/members': { total_count: number; items: MailingListMember[] }
   'GET /v3/lists/{}/members/pages': MailingListMemberPage
-  'GET /v3/lists/{}/members/{}': { address: string; name: string; vars: Record<string, unknown>; subscribed: boolean; member: MailingListMember }
+  'GET /v3/lists/{}/members/{}': { address: string; name: string; vars: Record<string, unknown>; subscribed: boolean; pending?: true; member: MailingListMember }
   'GET /v3/lists/{}/validate': ValidationJob
   'GET /v3/routes': RouteList
   'GET /v3/routes/match': { route: Route }
@@ -3214,8 +3258,10 @@ export interface Answers {
   'PUT /sendwright/v1/dns-providers/{}': DnsProvider
   'PUT /sendwright/v1/domains/{}/retention': { items: Retention[] }
   'PUT /sendwright/v1/domains/{}/suppression-policy': SuppressionPolicy
+  'PUT /sendwright/v1/domains/{}/topics': DomainTopics
   'PUT /sendwright/v1/inbox/faults': InboxFault[]
   'PUT /sendwright/v1/ips/{}': InstalledIpAddress
+  'PUT /sendwright/v1/lists/{}/consent': ListConsent
   'PUT /sendwright/v1/me/password': { message: string }
   'PUT /sendwright/v1/me/totp': { recovery_codes: string[] }
   'PUT /sendwright/v1/relay-rules': { items: RelayRule[] }

@@ -45,6 +45,7 @@ import { removeMail } from '../stored/on-domain-deleted.ts'
 import { createPastDeliveries } from '../stored/past-deliveries.ts'
 import { createQueueLimits, QUEUED_MESSAGES_MAX } from '../stored/queue-limits.ts'
 import { followDroppedQueues } from '../stored/scheduled.ts'
+import { type ConfirmationMail, createConfirmationMail } from './confirmation-mail.ts'
 import { startEngine } from './engine.ts'
 import { messageRoutes } from './routes.ts'
 import { scheduledRoutes } from './scheduled-routes.ts'
@@ -60,6 +61,8 @@ export interface MessagesArea extends Area {
   accept: AcceptParts
   sendSystemMail: SystemMail
   sendReport: ReportMail
+  /** Asks whether an address wants a mailing list. */
+  sendConfirmation: ConfirmationMail
   /** For mail that is received for routes. */
   received: ReceivedMailStore
   largeTexts: LargeTexts
@@ -159,6 +162,7 @@ export function messagesArea(core: Core, uses: MessagesUses, overrides: SendingO
     received: createReceivedMailStore(accept),
     sendSystemMail: createSystemMail(core, accept),
     sendReport: createReportMail(core, accept),
+    sendConfirmation: createConfirmationMail(accept),
     operations: [
       ...messageRoutes({ ...accept, limiter: core.limiter }),
       ...scheduledRoutes({ ...scheduled, domains, baseUrl: config.publicUrl }),

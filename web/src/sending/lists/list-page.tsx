@@ -19,6 +19,7 @@ import { withSearch } from '../../shared/search.ts'
 import { EmptyState, Failure } from '../../shared/states.tsx'
 import { ImportForm } from '../import/import-form.tsx'
 import type { ImportRecord } from '../import/records.ts'
+import { ConsentForm } from './consent-form.tsx'
 import { ListForm } from './list-form.tsx'
 import {
   addMember,
@@ -108,6 +109,11 @@ function Found({ list }: { list: MailingList }) {
         actions={
           <>
             {mayWrite && <DeleteList address={list.address} />}
+            {mayWrite && (
+              <Button variant="default" onClick={() => change({ open: 'consent' })}>
+                {TEXT.consent}
+              </Button>
+            )}
             {mayWrite && (
               <Button variant="default" onClick={() => change({ open: 'edit' })}>
                 {TEXT.edit}
@@ -199,6 +205,16 @@ function Found({ list }: { list: MailingList }) {
           onClose={close}
         />
       </Modal>
+      {mayWrite && form === 'consent' && (
+        <ConsentForm
+          list={list.address}
+          onClose={close}
+          onSaved={() => {
+            notify({ text: TEXT.consentSaved })
+            close()
+          }}
+        />
+      )}
       {mayWrite && form === 'edit' && (
         <ListForm
           list={list}
@@ -249,9 +265,9 @@ function columnsOf(
     { header: TEXT.name, cell: ({ name }) => <span className="breakable">{name || '–'}</span> },
     {
       header: TEXT.state,
-      cell: ({ subscribed }) => (
-        <Badge variant="light" color={subscribed ? 'teal' : 'gray'} tt="none">
-          {subscribed ? TEXT.states.yes : TEXT.states.no}
+      cell: ({ subscribed, pending }) => (
+        <Badge variant="light" color={subscribed ? 'teal' : pending ? 'yellow' : 'gray'} tt="none">
+          {TEXT.states[subscribed ? 'yes' : pending ? 'pending' : 'no']}
         </Badge>
       ),
     },
@@ -289,7 +305,8 @@ function columnsOf(
 /** Removes a member; the notice puts it back as it was. */
 function useRemoval(list: string, refresh: () => Promise<void>) {
   const restore = async (member: Member) => {
-    const answer = await addMember(list, member)
+    const subscribed = member.subscribed || member.pending === true
+    const answer = await addMember(list, { ...member, subscribed }, member.pending ? 'yes' : 'no')
     notify(
       answer.ok ? { text: TEXT.restored(member.address) } : { text: answer.failure.message, tone: 'bad' },
     )
