@@ -36,8 +36,8 @@ eachDatabase((database) =>
       ],
     )
     assert.equal(body.address, 'alice@example.org')
-    const member = { address: `news@${domain}`, title: 'News', member_name: 'Alice', subscribed: true }
-    assert.deepEqual(body.lists, [member])
+    const member = { address: `news@${domain}`, title: 'News', member_name: 'Alice' }
+    assert.deepEqual(body.lists, [{ ...member, subscribed: true, pending: false }])
 
     const unknown = await call('GET', `${PATH}nobody%40example.org`)
     assert.deepEqual(unknown.body, { address: 'nobody@example.org', suppressions: [], lists: [] })

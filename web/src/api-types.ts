@@ -1943,6 +1943,7 @@ export interface RecipientMembership {
   /** Name of the list; may be empty */ title: string
   /** Name of the member; may be empty */ member_name: string
   /** The member gets copies */ subscribed: boolean
+  /** It was asked and has not confirmed yet */ pending: boolean
 }
 
 /** A record of an address in a list of a domain */

@@ -98,14 +98,16 @@ async function listsOf(store: Store, accountId: string, key: string): Promise<Re
     .innerJoin('list_members', (join) =>
       join.onRef('list_members.list_id', '=', 'lists.id').on('list_members.address_key', '=', key),
     )
-    .select(['lists.address', 'lists.name', 'list_members.name as member_name', 'list_members.subscribed'])
+    .select(['lists.address', 'lists.name', 'list_members.name as member_name'])
+    .select(['list_members.subscribed', 'list_members.pending_id'])
     .where('lists.account_id', '=', accountId)
     .orderBy('lists.address_key')
     .limit(ROWS_MAX)
     .execute()
-  return rows.map(({ address, name, member_name, subscribed }) => ({
+  return rows.map(({ address, name, member_name, subscribed, pending_id }) => ({
     ...{ address, title: name, member_name },
     subscribed: Number(subscribed) === 1,
+    pending: pending_id !== null,
   }))
 }
 

@@ -16,6 +16,7 @@ const MEMBERSHIP = named('RecipientMembership', 'A mailing list that an address 
   title: text('Name of the list; may be empty'),
   member_name: text('Name of the member; may be empty'),
   subscribed: flag('The member gets copies'),
+  pending: flag('It was asked and has not confirmed yet'),
 })
 
 export const RECIPIENT = named('Recipient', 'What the lists of an account say of an address', {

@@ -118,6 +118,15 @@ export const KINDS_OF_DATA: readonly KindOfData[] = [
     since: '',
   },
   {
+    kind: 'consent',
+    title: 'How people came onto lists, and left them',
+    personal: 'address, IP address and browser',
+    tables: ['consent_trail'],
+    days: null,
+    setting: null,
+    since: '',
+  },
+  {
     kind: 'list_uploads',
     title: 'Results of uploads to mailing lists',
     personal: null,

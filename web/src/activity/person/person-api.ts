@@ -38,26 +38,13 @@ export const recipientQuery = (address: string) =>
   })
 
 /** How and when an address came onto a list, or left it. */
-export interface ConsentChange {
-  list: string
-  list_title?: string
-  domain?: string
-  topic?: string
-  action: string
-  source: string
-  at: string
-  ip?: string
-  user_agent?: string
-  by?: string
-}
+export type ConsentChange = Api.ConsentChange
 
 export const consentQuery = (address: string) =>
   queryOptions({
     queryKey: [PERSON_KEY, address, 'consent'],
     queryFn: async ({ signal }) =>
-      valueOrThrow(
-        await followAs<{ items: ConsentChange[] }>(`${OWN}/${encodeURIComponent(address)}/consent`, signal),
-      ).items,
+      valueOrThrow(await getJson(`${OWN}/${encodeURIComponent(address)}/consent`, signal)).items,
   })
 
 export type TaskKind = 'export' | 'erase'

@@ -52,16 +52,18 @@ export function PersonPage() {
 
 /** How often each kind of event is among the newest. */
 function Figures({ address }: { address: string }) {
-  const { data, error } = useQuery(personEventsQuery(address, undefined))
+  const { data, error, refetch } = useQuery(personEventsQuery(address, undefined))
   const counts = new Map<string, number>()
   for (const item of data?.items ?? []) counts.set(kindOf(item), (counts.get(kindOf(item)) ?? 0) + 1)
   const isAll = data?.pagination.next === undefined
-  // The events below say so.
-  if (error !== null || data?.items.length === 0) return null
   return (
-    <Panel title={TEXT.figures}>
-      {data === undefined ? (
-        <Skeleton height={64} role="status" aria-label="Loading" />
+    <Panel title={TEXT.figures} className="person-what">
+      {error !== null ? (
+        <Failure title={TEXT.figures} error={error} retry={refetch} />
+      ) : data === undefined ? (
+        <Skeleton height={72} role="status" aria-label="Loading" />
+      ) : data.items.length === 0 ? (
+        <p className="dimmed person-note">{TEXT.nothingYet}</p>
       ) : (
         <>
           <dl className="person-figures">
@@ -139,8 +141,8 @@ function Memberships({ items, address }: { items: Recipient['lists']; address: s
           <Link to="/sending/lists/$address" params={{ address: list.address }} search={{ q: address }}>
             {list.title || list.address}
           </Link>{' '}
-          <Badge variant="light" tt="none" color={list.subscribed ? 'teal' : 'gray'}>
-            {list.subscribed ? TEXT.subscribed : TEXT.unsubscribed}
+          <Badge variant="light" tt="none" color={list.subscribed && !list.pending ? 'teal' : 'gray'}>
+            {list.pending ? TEXT.pending : list.subscribed ? TEXT.subscribed : TEXT.unsubscribed}
           </Badge>
           <div className="dimmed person-note breakable">
             {[list.title && list.address, list.member_name].filter(Boolean).join(' · ')}
@@ -160,11 +162,11 @@ const CONSENT_COLUMNS: readonly Column<ConsentChange & { key: string }>[] = [
   { header: TEXT.consentColumns.when, width: '190px', cell: ({ at }) => <Time at={at} /> },
   {
     header: TEXT.consentColumns.what,
-    cell: ({ action }) => <strong>{ACTION_LABELS[action] ?? action}</strong>,
+    cell: ({ action }) => <strong>{ACTION_LABELS[action]}</strong>,
   },
   {
     header: TEXT.consentColumns.list,
-    cell: ({ list, list_title, topic, domain = '' }) => (
+    cell: ({ list, list_title, topic, domain }) => (
       <span className="breakable">
         {topic === undefined
           ? list_title || list
@@ -176,7 +178,7 @@ const CONSENT_COLUMNS: readonly Column<ConsentChange & { key: string }>[] = [
     header: TEXT.consentColumns.source,
     cell: ({ source, ip, user_agent }) => (
       <div>
-        {SOURCE_LABELS[source] ?? source}
+        {SOURCE_LABELS[source]}
         <div className="dimmed person-note breakable">{[ip, user_agent].filter(Boolean).join(' · ')}</div>
       </div>
     ),

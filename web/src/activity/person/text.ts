@@ -1,8 +1,9 @@
-import type { StoreCount } from './person-api.ts'
+import type { ConsentChange, StoreCount } from './person-api.ts'
 
 export const TEXT = {
   lead: 'What was sent to this address, what came of it, and what is stored about it.',
   figures: 'What happened',
+  nothingYet: 'Nothing that is still kept.',
   all: 'All events that are kept.',
   newest: (count: number) => `Of the newest ${count} events.`,
   events: 'Events',
@@ -13,6 +14,7 @@ export const TEXT = {
   noLists: 'On no mailing list.',
   subscribed: 'subscribed',
   unsubscribed: 'unsubscribed',
+  pending: 'not confirmed yet',
   suppressions: 'Suppressions',
   noSuppressions: 'Not suppressed for any domain.',
   noRights: 'Your role may not read suppressions.',
@@ -23,7 +25,7 @@ export const TEXT = {
   noConsent: 'Nothing is recorded.',
   consentColumns: { when: 'When', what: 'What', list: 'List or topic', source: 'How' },
   allMail: 'all mail',
-  topic: (topic: string, domain: string) => (domain === '' ? topic : `${topic}, of ${domain}`),
+  topic: (topic: string, place: string) => `${topic}, of ${place}`,
   export: 'Export',
   exportTitle: 'Everything about this address',
   exporting: 'It is collected. The window may be closed: the export goes on.',
@@ -53,7 +55,7 @@ export const SUPPRESSION_LABELS: Readonly<Record<string, string>> = {
   whitelists: 'Always allowed',
 }
 
-export const ACTION_LABELS: Readonly<Record<string, string>> = {
+export const ACTION_LABELS: Readonly<Record<ConsentChange['action'], string>> = {
   added: 'Added',
   pending: 'Asked to confirm',
   confirmed: 'Confirmed',
@@ -65,7 +67,7 @@ export const ACTION_LABELS: Readonly<Record<string, string>> = {
   imported: 'Imported',
 }
 
-export const SOURCE_LABELS: Readonly<Record<string, string>> = {
+export const SOURCE_LABELS: Readonly<Record<ConsentChange['source'], string>> = {
   api: 'by the API',
   dashboard: 'in the dashboard',
   form: 'by the form',
