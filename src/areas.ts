@@ -46,6 +46,8 @@ import { templatesArea } from './sending/templates/area.ts'
 import { trackingArea } from './sending/tracking/area.ts'
 import { placementArea } from './tools/placement/area.ts'
 import { preflightArea } from './tools/preflight/area.ts'
+import { recipientsArea } from './tools/recipients/area.ts'
+import { retentionArea } from './tools/retention/area.ts'
 import { systemArea } from './tools/system/area.ts'
 import { validationArea } from './tools/validation/area.ts'
 import { alertsArea } from './watching/alerts/area.ts'
@@ -122,7 +124,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   // Below metrics: it keeps the usage of a deleted domain before its counters are removed.
   const messageLimits = add(messageLimitsArea(core))
   const { limits } = messageLimits
-  add(rateLimitsArea(core))
+  for (const build of [rateLimitsArea, recipientsArea, retentionArea]) add(build(core))
   const shaping = await openShaping({
     ...{ file: core.config.shapingFile, dataFolder: core.config.dataFolder },
     ...{ clock: core.clock, log: core.log },

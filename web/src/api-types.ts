@@ -1930,6 +1930,33 @@ export interface QueuedDeliveryPage {
   paging: Paging
 }
 
+/** What the lists of an account say of an address */
+export interface Recipient {
+  /** The address, in lower case */ address: string
+  /** Suppressions and entries of the allowlist, of all domains; up to 1,000 */ suppressions: RecipientSuppression[]
+  /** Mailing lists; up to 1,000 */ lists: RecipientMembership[]
+}
+
+/** A mailing list that an address is on */
+export interface RecipientMembership {
+  /** Address of the list */ address: string
+  /** Name of the list; may be empty */ title: string
+  /** Name of the member; may be empty */ member_name: string
+  /** The member gets copies */ subscribed: boolean
+  /** It was asked and has not confirmed yet */ pending: boolean
+}
+
+/** A record of an address in a list of a domain */
+export interface RecipientSuppression {
+  /** Sending domain */ domain: string
+  /** The list */ kind: 'bounces' | 'complaints' | 'unsubscribes' | 'whitelists'
+  /** SMTP code of a bounce; else empty */ code: string
+  /** Error text of a bounce, reason of an entry of the allowlist; else empty */ detail: string
+  /** Tags that an unsubscribe is for; * is all mail */ tags: string[]
+  /** When it was added */ created_at: string
+  /** When it ends; null: never */ expires_at: string | null
+}
+
 /** The message was accepted, and refused before delivery */
 export interface RejectedEvent {
   /** Type of the event */ event: 'rejected'
@@ -1996,6 +2023,21 @@ export interface RenderedTemplate {
 export interface ReputationSourceTest {
   /** It could be read */ ok: boolean
   /** What it has answered, or why it could not be read */ result: string
+}
+
+/** How long data of a kind is kept */
+export interface Retention {
+  /** Kind of data */ kind: string
+  /** The kind in plain words */ title: string
+  /** Personal data in it; null: none */ personal: string | null
+  /** Tables of the database that hold it */ tables: string[]
+  /** Days that it is kept, a fraction where message_ttl is not of whole days; 0: no longer than until it is finished; null: until somebody removes it */ days: number | null
+  /** Since when the days count */ since: string
+  /** Who says so */ source: 'fixed' | 'service' | 'account' | 'domain' | 'message_ttl'
+  /** Setting of the operator; null: none */ setting: string | null
+  /** What this account, or this domain, has set; null: nothing */ own_days: number | null
+  /** The least that may be set; null: it cannot be set */ min_days: number | null
+  /** The most that may be set; null: it cannot be set */ max_days: number | null
 }
 
 /** Automatic sender security of a domain */
@@ -2908,6 +2950,7 @@ export interface Answers {
   'GET /sendwright/v1/domains/{}/key-rotation': KeyRotation
   'GET /sendwright/v1/domains/{}/mta-sts': HostedPolicy
   'GET /sendwright/v1/domains/{}/reports': DomainReportPage
+  'GET /sendwright/v1/domains/{}/retention': { items: Retention[] }
   'GET /sendwright/v1/domains/{}/sender-rules': SenderRules
   'GET /sendwright/v1/domains/{}/suppression-policy': SuppressionPolicy
   'GET /sendwright/v1/domains/{}/topics': DomainTopics
@@ -2918,6 +2961,7 @@ export interface Answers {
   'GET /sendwright/v1/ips': { items: InstalledIpAddress[] }
   'GET /sendwright/v1/lists/{}/consent': ListConsent
   'GET /sendwright/v1/messages/{}/deliveries': DeliveryPage
+  'GET /sendwright/v1/people/{}': Recipient
   'GET /sendwright/v1/people/{}/consent': { items: ConsentChange[] }
   'GET /sendwright/v1/queue/deliveries': QueuedDeliveryPage
   'GET /sendwright/v1/queue/domains': { sending: QueueDomain[]; recipient: QueueDomain[] }
@@ -2927,6 +2971,7 @@ export interface Answers {
   'GET /sendwright/v1/relays/{}': Relay
   'GET /sendwright/v1/reputation-sources/google': GoogleReputationSource
   'GET /sendwright/v1/reputation-sources/snds': SndsReputationSource
+  'GET /sendwright/v1/retention': { items: Retention[] }
   'GET /sendwright/v1/scheduled': ScheduledPage
   'GET /sendwright/v1/session': CallerIdentity
   'GET /sendwright/v1/sessions': { total_count: number; items: BrowserSession[] }
@@ -3212,6 +3257,7 @@ export interface Answers {
   'PUT /sendwright/v1/accounts/{}/shared-ips': { account_id: string; allowed: boolean }
   'PUT /sendwright/v1/accounts/{}/standing/policy': AccountStandingPolicy
   'PUT /sendwright/v1/dns-providers/{}': DnsProvider
+  'PUT /sendwright/v1/domains/{}/retention': { items: Retention[] }
   'PUT /sendwright/v1/domains/{}/suppression-policy': SuppressionPolicy
   'PUT /sendwright/v1/domains/{}/topics': DomainTopics
   'PUT /sendwright/v1/inbox/faults': InboxFault[]
@@ -3224,6 +3270,7 @@ export interface Answers {
   'PUT /sendwright/v1/relays/{}/pause': Relay
   'PUT /sendwright/v1/reputation-sources/google': GoogleReputationSource
   'PUT /sendwright/v1/reputation-sources/snds': SndsReputationSource
+  'PUT /sendwright/v1/retention': { items: Retention[] }
   'PUT /sendwright/v1/shaping/{}/limits': SiteOrder
   'PUT /sendwright/v1/shaping/{}/pause': SiteOrder
   'PUT /sendwright/v1/sns/topics/{}': SnsTopic

@@ -13,6 +13,7 @@ import type { SystemMail } from '../../people/users/mails.ts'
 import { taskJob } from '../../platform/jobs/stepped-task.ts'
 import { createPoster } from '../../platform/posts/post-attempts.ts'
 import { removeRowsInPass } from '../../platform/store/account-rows.ts'
+import { keptBounds } from '../../platform/store/kept-days.ts'
 import type { CaptureListener } from '../../receiving/inbox/capture-listener.ts'
 import type { ContentCheckArea } from '../../sending/content-check/area.ts'
 import type { SigningKeys } from '../../sending/domains/keys/signing-keys.ts'
@@ -135,9 +136,11 @@ export function messagesArea(core: Core, uses: MessagesUses, overrides: SendingO
     headerPrefixes: [headerPrefix, ...config.headerPrefixAliases],
     allowUnverified: config.delivery.kind === 'capture',
   }
+  const kept = keptBounds(config)
   const past = createPastDeliveries({ store, clock, keepDays: config.eventRetentionDays })
   const retention = createRetention({
     ...{ store, records, blobs, domains, past, clock, log },
+    bounds: kept.messages,
     bytesMax: config.messageRetentionBytes,
   })
   const archive = createArchiveSender({
@@ -168,8 +171,8 @@ export function messagesArea(core: Core, uses: MessagesUses, overrides: SendingO
       ...[
         expansions,
         archive.job,
-        retention.job,
-        transcriptRetention(store, clock, config.transcriptRetentionBytes),
+        ...retention.jobs,
+        transcriptRetention(store, clock, kept.dialogues, config.transcriptRetentionBytes),
       ],
       ...(shaping.job ? [shaping.job] : []),
       siteOverrides.job,

@@ -1040,6 +1040,18 @@ function otherCalls(): Planned[] {
       { form: { soft_bounces_to_suppress: '3' } },
     ),
     plan(
+      'setRetention',
+      'PUT /sendwright/v1/retention',
+      { action: 'retention.set', subject: '' },
+      { form: { messages: '2' } },
+    ),
+    plan(
+      'setDomainRetention',
+      `PUT /sendwright/v1/domains/${NAME}/retention`,
+      { action: 'retention.set', subject: NAME },
+      { form: { messages: '2' } },
+    ),
+    plan(
       'runQueueAction',
       'POST /sendwright/v1/queue/actions',
       { action: 'queue.act', subject: '', given: { action: 'pause', filter, dry_run: true } },

@@ -486,6 +486,9 @@ export interface ReputationSourceRow {
   updated_at: number; read_through: number | null; read_at: number | null; next_at: number; failures: number
   failing_since: number | null; failed_at: number | null; failure: string | null
 }
+export interface RetentionSettingRow {
+  account_id: string; domain_id: string; kind: string; days: number
+}
 export interface RoutePostRow {
   id: string; account_id: string; domain_id: string; message_pk: string; recipient: string; kind: string
   url_sealed: Uint8Array; created_at: number
@@ -681,12 +684,13 @@ export interface Schema {
   past_deliveries: PastDeliveryRow; past_messages: PastMessageRow; placement_seeds: PlacementSeedRow
   placement_tests: PlacementTestRow; public_keys: PublicKeyRow; recovery_codes: RecoveryCodeRow
   relay_days: RelayDayRow; relay_rules: RelayRuleRow; relay_tokens: RelayTokenRow; relays: RelayRow
-  removed_usage: RemovedUsageRow; reputation_sources: ReputationSourceRow; route_posts: RoutePostRow
-  routes: RouteRow; sandbox_mails: SandboxMailRow; sandbox_recipients: SandboxRecipientRow
-  seed_lists: SeedListRow; sender_security: SenderSecurityRow; sessions: SessionRow
-  shared_ip_exclusions: SharedIpExclusionRow; size_samples: SizeSampleRow; snds_blocks: SndsBlockRow
-  snds_days: SndsDayRow; sns_topics: SnsTopicRow; spam_traps: SpamTrapRow; standing_counts: StandingCountRow
-  standing_policies: StandingPolicyRow; standings: StandingRow; suppression_imports: SuppressionImportRow
+  removed_usage: RemovedUsageRow; reputation_sources: ReputationSourceRow
+  retention_settings: RetentionSettingRow; route_posts: RoutePostRow; routes: RouteRow
+  sandbox_mails: SandboxMailRow; sandbox_recipients: SandboxRecipientRow; seed_lists: SeedListRow
+  sender_security: SenderSecurityRow; sessions: SessionRow; shared_ip_exclusions: SharedIpExclusionRow
+  size_samples: SizeSampleRow; snds_blocks: SndsBlockRow; snds_days: SndsDayRow; sns_topics: SnsTopicRow
+  spam_traps: SpamTrapRow; standing_counts: StandingCountRow; standing_policies: StandingPolicyRow
+  standings: StandingRow; suppression_imports: SuppressionImportRow
   suppression_policies: SuppressionPolicyRow; suppressions: SuppressionRow; tags: TagRow
   template_versions: TemplateVersionRow; templates: TemplateRow; tls_reports: TlsReportRow
   tls_results: TlsResultRow; tracking_links: TrackingLinkRow; tracking_settings: TrackingSettingsRow

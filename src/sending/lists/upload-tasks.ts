@@ -19,7 +19,7 @@ import type { ListStore } from './store.ts'
 /** One transaction: about 15 ms of SQLite's only writer, so that sending continues between steps. */
 const ENTRIES_PER_STEP = 250
 /** How long the result of an upload stays in the table. */
-const FINISHED_KEPT_MS = 7 * DAY_MS
+export const FINISHED_KEPT_MS = 7 * DAY_MS
 
 const TABLE: TaskTable = {
   ...{ name: 'list_uploads', key: 'id', open: "task.state = 'running'", turn: 'updated_at' },

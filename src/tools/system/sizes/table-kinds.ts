@@ -163,6 +163,7 @@ export const TABLE_KINDS = {
     relay_tokens: 'owned',
     relays: 'owned',
     reputation_sources: 'fixed',
+    retention_settings: 'owned',
     routes: 'owned',
     sandbox_mails: 'age',
     sandbox_recipients: 'owned',

@@ -14,6 +14,7 @@ import { FilterBar } from '../../shared/filter-bar.tsx'
 import { notify } from '../../shared/notices.tsx'
 import { Page, PageHeader, Panel } from '../../shared/page.tsx'
 import { placeOf, placePath, skipLinks } from '../../shared/paging.ts'
+import { PersonLink } from '../../shared/person-link.tsx'
 import { withSearch } from '../../shared/search.ts'
 import { EmptyState, Failure } from '../../shared/states.tsx'
 import { ImportForm } from '../import/import-form.tsx'
@@ -252,7 +253,15 @@ function columnsOf(
   removal: ReturnType<typeof useRemoval>,
 ): Column<Member>[] {
   return [
-    { header: TEXT.address, cell: ({ address }) => <strong className="breakable">{address}</strong> },
+    {
+      header: TEXT.address,
+      cell: ({ address }) => (
+        <span className="recipient-cell">
+          <strong className="breakable">{address}</strong>
+          <PersonLink address={address} />
+        </span>
+      ),
+    },
     { header: TEXT.name, cell: ({ name }) => <span className="breakable">{name || '–'}</span> },
     {
       header: TEXT.state,
