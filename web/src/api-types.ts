@@ -1415,6 +1415,29 @@ export interface IpWarmupStage {
   /** Most messages of the stage in 24 hours */ limit: number
 }
 
+/** A call of an API key, without its body and secrets */
+export interface KeyRequest {
+  /** Identifier, ordered by time */ id: string
+  /** When it was answered */ created_at: string
+  /** Method */ method: string
+  /** Path; a part that could be an address is its name in braces */ path: string
+  /** Operation, as in `/openapi.json` */ operation: string
+  /** HTTP status of the answer */ status: number
+  /** The error in words, with names in braces in place of given values; null: none */ error: string | null
+  /** From the arrival of the request to its answer; milliseconds */ duration_ms: number
+  /** Declared parameters by name; null: the value is not kept, because it could be an address or a secret */ params: Record<string, unknown>
+  /** From where it came */ remote_address: string
+  /** The request, as in the log and in the answer */ request_id: string
+  /** The subaccount that the key acted for */ acted_for: string | null
+  /** The call as a command, with `$API_KEY` and names in braces for what is not kept */ curl: string
+}
+
+/** A page of calls of a key, newest first */
+export interface KeyRequestPage {
+  /** The items of this page */ items: KeyRequest[]
+  paging: Paging
+}
+
 /** How far automatic sender security is */
 export interface KeyRotation {
   /** wait_verify: on, but its records are not found yet */ state: 'disabled' | 'wait_verify' | 'enabled'
@@ -2874,6 +2897,7 @@ export interface Answers {
   'GET /sendwright/v1/inbox/{}': CapturedMessage
   'GET /sendwright/v1/ip-warmups/{}': IpWarmupProgress
   'GET /sendwright/v1/ips': { items: InstalledIpAddress[] }
+  'GET /sendwright/v1/keys/{}/requests': KeyRequestPage
   'GET /sendwright/v1/messages/{}/deliveries': DeliveryPage
   'GET /sendwright/v1/queue/deliveries': QueuedDeliveryPage
   'GET /sendwright/v1/queue/domains': { sending: QueueDomain[]; recipient: QueueDomain[] }

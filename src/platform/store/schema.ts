@@ -355,6 +355,12 @@ export interface JobRow {
   name: string; lease_owner: string; lease_until: number; next_run_at: number; last_started_at: number
   last_ended_at: number | null; last_error: string | null
 }
+export interface KeyRequestRow {
+  id: string; account_id: string; key_id: string; method: string; path: string; operation: string
+  form: 'query' | 'form' | 'multipart' | 'json'; given_json: string; status: number; message: string | null
+  duration_ms: number; remote_address: string; request_id: string; acted_for: string | null
+  created_at: number
+}
 export interface ListExpansionRow {
   id: string; account_id: string; domain_id: string; message_pk: string; list_id: string; list_address: string
   list_header_id: string; headers_json: string; exclude_json: string; position: string; copies: number
@@ -655,20 +661,21 @@ export interface Schema {
   inbox_faults: InboxFaultRow; installation: InstallationRow; ip_blocks: IpBlockRow; ip_changes: IpChangeRow
   ip_names: IpNameRow; ip_pool_delegations: IpPoolDelegationRow; ip_pool_members: IpPoolMemberRow
   ip_pools: IpPoolRow; ip_tasks: IpTaskRow; ip_warmup_providers: IpWarmupProviderRow; ip_warmups: IpWarmupRow
-  ips: IpRow; jobs: JobRow; list_expansions: ListExpansionRow; list_members: ListMemberRow
-  list_uploads: ListUploadRow; lists: ListRow; login_links: LoginLinkRow; login_places: LoginPlaceRow
-  message_limits: MessageLimitRow; messages: MessageRow; monitored_domains: MonitoredDomainRow
-  monitored_ips: MonitoredIpRow; mta_sts_policies: MtaStsPolicyRow; nodes: NodeRow
-  oidc_sign_ins: OidcSignInRow; outgoing_leases: OutgoingLeaseRow; outgoing_posts: OutgoingPostRow
-  past_deliveries: PastDeliveryRow; past_messages: PastMessageRow; placement_seeds: PlacementSeedRow
-  placement_tests: PlacementTestRow; public_keys: PublicKeyRow; recovery_codes: RecoveryCodeRow
-  relay_days: RelayDayRow; relay_rules: RelayRuleRow; relay_tokens: RelayTokenRow; relays: RelayRow
-  removed_usage: RemovedUsageRow; reputation_sources: ReputationSourceRow; route_posts: RoutePostRow
-  routes: RouteRow; sandbox_mails: SandboxMailRow; sandbox_recipients: SandboxRecipientRow
-  seed_lists: SeedListRow; sender_security: SenderSecurityRow; sessions: SessionRow
-  shared_ip_exclusions: SharedIpExclusionRow; size_samples: SizeSampleRow; snds_blocks: SndsBlockRow
-  snds_days: SndsDayRow; sns_topics: SnsTopicRow; spam_traps: SpamTrapRow; standing_counts: StandingCountRow
-  standing_policies: StandingPolicyRow; standings: StandingRow; suppression_imports: SuppressionImportRow
+  ips: IpRow; jobs: JobRow; key_requests: KeyRequestRow; list_expansions: ListExpansionRow
+  list_members: ListMemberRow; list_uploads: ListUploadRow; lists: ListRow; login_links: LoginLinkRow
+  login_places: LoginPlaceRow; message_limits: MessageLimitRow; messages: MessageRow
+  monitored_domains: MonitoredDomainRow; monitored_ips: MonitoredIpRow; mta_sts_policies: MtaStsPolicyRow
+  nodes: NodeRow; oidc_sign_ins: OidcSignInRow; outgoing_leases: OutgoingLeaseRow
+  outgoing_posts: OutgoingPostRow; past_deliveries: PastDeliveryRow; past_messages: PastMessageRow
+  placement_seeds: PlacementSeedRow; placement_tests: PlacementTestRow; public_keys: PublicKeyRow
+  recovery_codes: RecoveryCodeRow; relay_days: RelayDayRow; relay_rules: RelayRuleRow
+  relay_tokens: RelayTokenRow; relays: RelayRow; removed_usage: RemovedUsageRow
+  reputation_sources: ReputationSourceRow; route_posts: RoutePostRow; routes: RouteRow
+  sandbox_mails: SandboxMailRow; sandbox_recipients: SandboxRecipientRow; seed_lists: SeedListRow
+  sender_security: SenderSecurityRow; sessions: SessionRow; shared_ip_exclusions: SharedIpExclusionRow
+  size_samples: SizeSampleRow; snds_blocks: SndsBlockRow; snds_days: SndsDayRow; sns_topics: SnsTopicRow
+  spam_traps: SpamTrapRow; standing_counts: StandingCountRow; standing_policies: StandingPolicyRow
+  standings: StandingRow; suppression_imports: SuppressionImportRow
   suppression_policies: SuppressionPolicyRow; suppressions: SuppressionRow; tags: TagRow
   template_versions: TemplateVersionRow; templates: TemplateRow; tls_reports: TlsReportRow
   tls_results: TlsResultRow; tracking_links: TrackingLinkRow; tracking_settings: TrackingSettingsRow

@@ -6,6 +6,7 @@ import { PAGES } from './pages.ts'
 import {
   readAuditSearch,
   readEditSearch,
+  readKeyCallsSearch,
   readListSearch,
   readSubaccountSearch,
   readSubaccountsSearch,
@@ -21,6 +22,12 @@ const keysRoute = createRoute({
   path: '/settings/keys',
   validateSearch: readListSearch,
   component: lazyRouteComponent(() => import('./keys-page.tsx'), 'KeysPage'),
+})
+const keyCallsRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/settings/keys/$id',
+  validateSearch: readKeyCallsSearch,
+  component: lazyRouteComponent(() => import('./key-calls-page.tsx'), 'KeyCallsPage'),
 })
 const usersRoute = createRoute({
   getParentRoute: () => rootRoute,
@@ -104,6 +111,7 @@ export const section = defineSection({
   routes: [
     indexRoute,
     keysRoute,
+    keyCallsRoute,
     usersRoute,
     subaccountsRoute,
     subaccountRoute,
