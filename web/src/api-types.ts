@@ -1261,6 +1261,16 @@ export interface HostedPolicy {
   /** Why the last order failed; null: it did not */ certificate_error: string | null
 }
 
+/** Which mail programs show the HTML of a captured message */
+export interface HtmlCheck {
+  /** Share of programs that show what is used, over all features; 100: all show all; % */ score: number
+  /** Features of HTML, CSS and images that are used and known */ features: number
+  /** Features that some programs do not show, the worst first */ findings: ({ feature: string; url: string; uses: number; supported: number; partly: number; unsupported: number; unknown: number; partly_in: string[]; unsupported_in: string[] })[]
+  /** Programs in the table; mail programs */ clients: number
+  /** Date of the table */ data_of: string
+  /** False: the HTML is too long or too deep, and only its beginning was read */ complete: boolean
+}
+
 /** A reply on demand of the built-in inbox */
 export interface InboxFault {
   /** Address, * stands for anything; at connect only * */ recipient: string
@@ -1466,6 +1476,12 @@ export interface Lane {
   /** The provider blocks the source address; null: it does not */ blocked: { site: string; provider: string; state: 'closed' | 'probing' | 'listed'; reply: string; times: number; since: string; until: string } | null
   override: SiteOrder | null
   /** Since when the oldest is due; null: none is */ oldest_due: string | null
+}
+
+/** The links and images of a captured message, called */
+export interface LinkCheck {
+  /** Up to 50 of them */ items: ({ url: string; kind: 'link' | 'image'; state: 'ok' | 'failed' | 'not called'; status: number | null; reason: string | null; redirects: string[] })[]
+  /** Further ones, which were not called */ left_out: number
 }
 
 /** A member of an upload was refused */
@@ -2895,6 +2911,8 @@ export interface Answers {
   'GET /sendwright/v1/inbox': CapturedMailPage
   'GET /sendwright/v1/inbox/faults': InboxFault[]
   'GET /sendwright/v1/inbox/{}': CapturedMessage
+  'GET /sendwright/v1/inbox/{}/authentication': MessageChecks
+  'GET /sendwright/v1/inbox/{}/html-check': HtmlCheck
   'GET /sendwright/v1/ip-warmups/{}': IpWarmupProgress
   'GET /sendwright/v1/ips': { items: InstalledIpAddress[] }
   'GET /sendwright/v1/keys/{}/requests': KeyRequestPage
@@ -3093,6 +3111,7 @@ export interface Answers {
   'POST /sendwright/v1/domains/{}/dns-changes/{}/undo': DnsChange
   'POST /sendwright/v1/domains/{}/enable': { name: string; is_disabled: boolean }
   'POST /sendwright/v1/domains/{}/messages/check': MessageChecks
+  'POST /sendwright/v1/inbox/{}/link-check': LinkCheck
   'POST /sendwright/v1/invitations/accept': { message: string }
   'POST /sendwright/v1/ip-warmups/{}/pause': { message: string }
   'POST /sendwright/v1/ip-warmups/{}/resume': { message: string }
@@ -3194,6 +3213,7 @@ export interface Answers {
   'PUT /sendwright/v1/dns-providers/{}': DnsProvider
   'PUT /sendwright/v1/domains/{}/suppression-policy': SuppressionPolicy
   'PUT /sendwright/v1/inbox/faults': InboxFault[]
+  'PUT /sendwright/v1/inbox/{}/tags': CapturedMail
   'PUT /sendwright/v1/ips/{}': InstalledIpAddress
   'PUT /sendwright/v1/me/password': { message: string }
   'PUT /sendwright/v1/me/totp': { recovery_codes: string[] }

@@ -53,7 +53,7 @@ export const TABLE_KINDS = {
   },
   dialogues: { transcripts: 'age', tls_results: 'age' },
   tracking: { tracking_links: 'age' },
-  inbox: { inbox: 'age', inbox_faults: 'fixed' },
+  inbox: { inbox: 'age', inbox_words: 'age', inbox_faults: 'fixed' },
   audit: { audit: 'age', key_requests: 'age' },
   suppressions: {
     suppressions: 'owned',
