@@ -45,6 +45,7 @@ const WORDS: Readonly<Record<string, string>> = {
   'domain_report_totals.type': "DomainReportRow['type']",
   'domain_reports.type': "'dmarc' | 'tls' | 'complaint'",
   'domains.mta_sts': "'off' | 'testing' | 'enforce' | 'none'",
+  'key_requests.form': "'query' | 'form' | 'multipart' | 'json'",
   'list_expansions.state': "'running' | 'done'",
   'list_members.pending_source': 'ConsentSource',
   'list_uploads.format': "'json' | 'csv'",

@@ -111,7 +111,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   const { check: suppressions } = add(suppressionsArea(core))
   const webhooks = add(await webhooksArea(core))
   const certificates = add(await certificatesArea(core))
-  const { capture } = add(await inboxArea(core))
+  const { capture, inbox } = add(await inboxArea(core))
   const bounces = add(bouncesArea(core, { known, isOwnHost: domains.isMailHost }))
   add(snsArea(core, bounces))
   const standings = await openStandings({
@@ -199,7 +199,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   const trial = { accept: messages.accept, tracker: previewTracker, scanners }
   add(placementArea(core, { ...trial, usageLimits: alerts.usageLimits }))
   add(senderRulesArea(core, { ...metrics, unsubscribable }))
-  add(preflightArea(core, trial))
+  add(preflightArea(core, { ...trial, inbox }))
   add(tlsReportsArea(core, { sendMime: messages.sendReport, posts: webhooks.posts }))
   add(systemArea(core, { ...parts, bounces, certificates, alerts, relays: relays.states, scanners }))
   add(exportsArea(core, () => areas.flatMap(({ operations = [] }) => operations)))

@@ -123,6 +123,7 @@ export function createHttp(
     tracing,
     isStrict: (accountId) => whenKnown(directory.byId(accountId), (account) => account?.isStrict === true),
     audit: accounts.audit,
+    requestLog: accounts.requestLog,
     firstAccountId,
     applied: () => store.changes.applied(),
     spool,

@@ -51,7 +51,11 @@ export async function removeUnderLoad(
       await service.end('SIGTERM')
     }
     const store = await openSqlite(folder)
-    const left = await rowsNaming(store, [gone, 'gone.example.com'], ['accounts', 'audit', 'account_changes'])
+    const left = await rowsNaming(
+      store,
+      [gone, 'gone.example.com'],
+      ['accounts', 'audit', 'account_changes', 'key_requests'],
+    )
     await store.close()
     assert.deepEqual([...left.keys()], [])
   } finally {

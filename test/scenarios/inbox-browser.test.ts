@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { after, before, type TestContext, test } from 'node:test'
 import type { Browser, BrowserContext } from 'playwright-core'
 import { launchBrowser } from '../support/browser.ts'
+import { windowHasFocus } from '../support/dashboard.ts'
 import { eventually, startTestService, type TestService } from '../support/service.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -62,6 +63,54 @@ test('the one-time link opens the inbox, a sent message appears without a reload
   await page.getByText(sent.body.id.slice(1, -1)).first().waitFor()
   assert.notEqual(await page.title(), 'hacked')
   assert.deepEqual(foreign, [])
+  await context.close()
+})
+
+test('a message is checked, tagged, shown in dark colours, and worked through by keys', async () => {
+  const context = await signedIn()
+  const page = await context.newPage()
+  for (const subject of ['Older', 'Newer'])
+    await service.send({
+      subject,
+      html: '<style>@media (prefers-color-scheme: dark) { p { color: #fedcba } }</style><p style="display:flex">Hello</p><a href="http://192.168.7.7/x">link</a>',
+      'o:tracking': 'no',
+    })
+  await page.goto(service.url)
+  await page.getByText('Newer').click()
+  await page.frameLocator('iframe').getByText('Hello').waitFor()
+  const shown = async () => (await page.locator('iframe').getAttribute('srcdoc')) ?? ''
+  assert.match(await shown(), /@media \(max-width: 0\) \{ p/)
+  await page.getByRole('switch', { name: 'Dark', exact: true }).press('Space')
+  await eventually('dark colours', async () => /@media \(min-width: 0\) \{ p/.test(await shown()))
+  await page.frameLocator('iframe').getByText('Hello').waitFor()
+  await page.getByRole('tab', { name: /^Links/ }).click()
+  await page.getByRole('button', { name: 'Check links and images' }).click()
+  await page.getByText('Not called').waitFor()
+  await page.getByRole('tab', { name: 'Checks' }).click()
+  await page.getByText('% supported').waitFor()
+  await page.getByText('display:flex').click()
+  await page.locator('details[open]').getByText('Outlook (Windows)').waitFor()
+  await page.getByRole('heading', { name: 'SPF, DKIM and DMARC' }).waitFor()
+  await page.getByRole('button', { name: 'Edit tags' }).click()
+  const form = page.getByRole('dialog', { name: 'Tags of this message' })
+  await windowHasFocus(page)
+  await form.getByLabel('Tags, separated by commas').fill('checked, by hand')
+  await form.getByRole('button', { name: 'Save' }).click()
+  await form.waitFor({ state: 'detached' })
+  await page.locator('.message-tags').getByText('by hand').waitFor()
+  await page.keyboard.press('n')
+  await page.getByRole('heading', { level: 2, name: 'Older' }).waitFor()
+  await page.keyboard.press('p')
+  await page.getByRole('heading', { level: 2, name: 'Newer' }).waitFor()
+  await page.keyboard.press('d')
+  await page.getByRole('dialog', { name: 'Delete this message?' }).waitFor()
+  await page.keyboard.press('Escape')
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  await page.keyboard.press('u')
+  await page.getByText('Choose a message to read it here').waitFor()
+  await page.locator('a.inbox-row[data-unread]', { hasText: 'Newer' }).waitFor()
+  await page.keyboard.press('?')
+  await page.getByText('Mark as unread, and close').waitFor()
   await context.close()
 })
 

@@ -81,6 +81,7 @@ const GIVEN: Given = {
     ...{ token_url: NOWHERE, api_url: NOWHERE },
   }),
   replaceInboxFaults: () => ({ body: [] }),
+  replaceInboxTags: () => ({ body: { tags: [] } }),
   replaceRelay: () => RELAY,
   replaceRelayRules: () => ({ body: { items: [] } }),
   replaceSndsReputationSource: () => ({ key: 'key', api_url: NOWHERE }),

@@ -75,6 +75,29 @@ test('by touch on a phone: a sending key for one domain', async () => {
   assert.equal((await keys()).find(({ description }) => description === 'Printer')?.role, 'sending')
 })
 
+test('the calls of a key are listed with errors in words, and copied as curl', async () => {
+  const { service } = dashboard
+  const made = await service.call('POST', '/v1/keys', { form: { role: 'basic', description: 'Newsletter' } })
+  const { id, secret } = made.body.key
+  await service.call('GET', '/v4/domains?limit=3', { key: secret })
+  await service.call('DELETE', '/v1/keys/absent', { key: secret })
+  for (const look of LOOKS) {
+    const page = await dashboard.open('/settings/keys', { look })
+    await page.getByRole('link', { name: 'Newsletter' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Calls of Newsletter' }).waitFor()
+    await page.getByText('the role basic has no right to write here').waitFor()
+    await page.getByText('GET /v4/domains').waitFor()
+    await dashboard.sound(page)
+    await page.getByText('With an error', { exact: true }).click()
+    await page.getByText('GET /v4/domains').waitFor({ state: 'detached' })
+    await page.getByRole('button', { name: 'Copy as curl' }).click()
+    const copied = await page.evaluate<string>('navigator.clipboard.readText()')
+    assert.match(copied, /^curl -s --user "api:\$API_KEY" -X DELETE 'http.*\/v1\/keys\/absent'$/)
+    assert.equal(new URL(page.url()).pathname, `/settings/keys/${id}`)
+  }
+  await service.call('DELETE', `/v1/keys/${id}`)
+})
+
 test('a user is invited, gets another role with a way back, and is removed', async () => {
   const { service } = dashboard
   const user = async () => (await service.call('GET', '/v5/users')).body.users.at(-1)

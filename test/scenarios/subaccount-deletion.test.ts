@@ -17,8 +17,8 @@ import {
   startOpened,
 } from '../support/subaccounts.ts'
 
-/** What remains: the account as its parent sees it, and the record of changes. */
-const KEPT = ['accounts', 'audit']
+/** What remains: the account as its parent sees it, and the record of changes. Calls of the parent's own keys name it for some days. */
+const KEPT = ['accounts', 'audit', 'key_requests']
 /** Being worked through; it goes with the last step. */
 const NOTE = 'account_changes'
 /** Between the two passes. */
@@ -61,6 +61,9 @@ eachDatabase((database) => {
     ])
       assert.ok(before.has(table), `${table} refers to what the account has`)
     const { store } = opened.core
+    const calls = () =>
+      store.read({ sql: 'SELECT id FROM key_requests WHERE acted_for = ?', values: [gone.id] })
+    await eventually('calls for it', async () => (await calls()).length > 0)
     const withAccount = await tablesWith(store, 'account_id')
     const notFilled = withAccount.filter(
       (table) => !before.has(table) && table !== NOTE && !KEPT.includes(table) && !PASSING.has(table),
@@ -76,6 +79,7 @@ eachDatabase((database) => {
       return note?.due_at === Number(note?.changed_at) + SETTLE_MS
     })
     assert.deepEqual([...(await rows(gone.texts)).keys()], [NOTE])
+    assert.deepEqual(await calls(), [])
     const figures = 'SELECT 1 FROM figures WHERE scope NOT IN (SELECT no FROM figure_scopes)'
     assert.deepEqual(await store.read({ sql: figures, values: [] }), [])
     const usage = await store.db.selectFrom('removed_usage').selectAll().where('domain_id', '=', '').execute()

@@ -190,6 +190,7 @@ export async function startServer(
     idempotency: { run: (_call, act) => act({ statements: () => [] }), sweep: async () => {} },
     largeBodies: createByteBudget(Number.POSITIVE_INFINITY, clock),
     audit: { open: async () => async () => {} },
+    requestLog: { wants: () => false, note() {} },
     firstAccountId: 'first',
     applied: async () => {},
     tracing: undefined,

@@ -1282,6 +1282,16 @@ export interface HostedPolicy {
   /** Why the last order failed; null: it did not */ certificate_error: string | null
 }
 
+/** Which mail programs show the HTML of a captured message */
+export interface HtmlCheck {
+  /** Share of programs that show what is used, over all features; 100: all show all; % */ score: number
+  /** Features of HTML, CSS and images that are used and known */ features: number
+  /** Features that some programs do not show, the worst first */ findings: ({ feature: string; url: string; uses: number; supported: number; partly: number; unsupported: number; unknown: number; partly_in: string[]; unsupported_in: string[] })[]
+  /** Programs in the table; mail programs */ clients: number
+  /** Date of the table */ data_of: string
+  /** False: the HTML is too long or too deep, and only its beginning was read */ complete: boolean
+}
+
 /** A reply on demand of the built-in inbox */
 export interface InboxFault {
   /** Address, * stands for anything; at connect only * */ recipient: string
@@ -1436,6 +1446,29 @@ export interface IpWarmupStage {
   /** Most messages of the stage in 24 hours */ limit: number
 }
 
+/** A call of an API key, without its body and secrets */
+export interface KeyRequest {
+  /** Identifier, ordered by time */ id: string
+  /** When it was answered */ created_at: string
+  /** Method */ method: string
+  /** Path; a part that could be an address is its name in braces */ path: string
+  /** Operation, as in `/openapi.json` */ operation: string
+  /** HTTP status of the answer */ status: number
+  /** The error in words, with names in braces in place of given values; null: none */ error: string | null
+  /** From the arrival of the request to its answer; milliseconds */ duration_ms: number
+  /** Declared parameters by name; null: the value is not kept, because it could be an address or a secret */ params: Record<string, unknown>
+  /** From where it came */ remote_address: string
+  /** The request, as in the log and in the answer */ request_id: string
+  /** The subaccount that the key acted for */ acted_for: string | null
+  /** The call as a command, with `$API_KEY` and names in braces for what is not kept */ curl: string
+}
+
+/** A page of calls of a key, newest first */
+export interface KeyRequestPage {
+  /** The items of this page */ items: KeyRequest[]
+  paging: Paging
+}
+
 /** How far automatic sender security is */
 export interface KeyRotation {
   /** wait_verify: on, but its records are not found yet */ state: 'disabled' | 'wait_verify' | 'enabled'
@@ -1464,6 +1497,12 @@ export interface Lane {
   /** The provider blocks the source address; null: it does not */ blocked: { site: string; provider: string; state: 'closed' | 'probing' | 'listed'; reply: string; times: number; since: string; until: string } | null
   override: SiteOrder | null
   /** Since when the oldest is due; null: none is */ oldest_due: string | null
+}
+
+/** The links and images of a captured message, called */
+export interface LinkCheck {
+  /** Up to 50 of them */ items: ({ url: string; kind: 'link' | 'image'; state: 'ok' | 'failed' | 'not called'; status: number | null; reason: string | null; redirects: string[] })[]
+  /** Further ones, which were not called */ left_out: number
 }
 
 /** How people come onto a mailing list */
@@ -2957,8 +2996,11 @@ export interface Answers {
   'GET /sendwright/v1/inbox': CapturedMailPage
   'GET /sendwright/v1/inbox/faults': InboxFault[]
   'GET /sendwright/v1/inbox/{}': CapturedMessage
+  'GET /sendwright/v1/inbox/{}/authentication': MessageChecks
+  'GET /sendwright/v1/inbox/{}/html-check': HtmlCheck
   'GET /sendwright/v1/ip-warmups/{}': IpWarmupProgress
   'GET /sendwright/v1/ips': { items: InstalledIpAddress[] }
+  'GET /sendwright/v1/keys/{}/requests': KeyRequestPage
   'GET /sendwright/v1/lists/{}/consent': ListConsent
   'GET /sendwright/v1/messages/{}/deliveries': DeliveryPage
   'GET /sendwright/v1/people/{}': Recipient
@@ -3158,6 +3200,7 @@ export interface Answers {
   'POST /sendwright/v1/domains/{}/dns-changes/{}/undo': DnsChange
   'POST /sendwright/v1/domains/{}/enable': { name: string; is_disabled: boolean }
   'POST /sendwright/v1/domains/{}/messages/check': MessageChecks
+  'POST /sendwright/v1/inbox/{}/link-check': LinkCheck
   'POST /sendwright/v1/invitations/accept': { message: string }
   'POST /sendwright/v1/ip-warmups/{}/pause': { message: string }
   'POST /sendwright/v1/ip-warmups/{}/resume': { message: string }
@@ -3261,6 +3304,7 @@ export interface Answers {
   'PUT /sendwright/v1/domains/{}/suppression-policy': SuppressionPolicy
   'PUT /sendwright/v1/domains/{}/topics': DomainTopics
   'PUT /sendwright/v1/inbox/faults': InboxFault[]
+  'PUT /sendwright/v1/inbox/{}/tags': CapturedMail
   'PUT /sendwright/v1/ips/{}': InstalledIpAddress
   'PUT /sendwright/v1/lists/{}/consent': ListConsent
   'PUT /sendwright/v1/me/password': { message: string }

@@ -73,6 +73,8 @@ export interface InboxFilters {
   to?: string
   from?: string
   subject?: string
+  body?: string
+  tag?: string
   domain?: string
 }
 

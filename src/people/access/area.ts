@@ -14,6 +14,8 @@ import { createPublicKeys, type Keys, keyRetention, localKey, removeSendingKeys 
 import { credentialRoutes } from '../keys/credential-routes.ts'
 import { type Credentials, createCredentials } from '../keys/credentials.ts'
 import { keyRoutes } from '../keys/key-routes.ts'
+import { createRequestLog, type RequestLog } from '../keys/request-log.ts'
+import { requestRoutes } from '../keys/request-routes.ts'
 import { createFailedSignIns, type FailedSignIns } from '../sign-in/failed-sign-ins.ts'
 import { createLoginPlaces } from '../sign-in/login-places.ts'
 import {
@@ -42,6 +44,7 @@ export interface AccountsArea extends Area {
   passwordSignIn: PasswordSignIn
   credentials: Credentials
   audit: AuditLog
+  requestLog: RequestLog
   allowedCallers: AllowedCallers
   failedSignIns: FailedSignIns
   /** Failed logins by SMTP and sign-ins with a password. */
@@ -67,6 +70,7 @@ export function accountsArea(
     retentionDays: config.auditRetentionDays,
     bytesMax: config.auditRetentionBytes,
   })
+  const requestLog = createRequestLog(store, clock, config.requestLogDays)
   const failedSignIns = createFailedSignIns({ store, clock, log, firstAccountId })
   const failedAttempts = createFailedAttempts(clock, isExempt)
   const sessionOpening = createSessionOpening(sessions, audit)
@@ -94,6 +98,7 @@ export function accountsArea(
     passwordSignIn,
     credentials,
     audit,
+    requestLog,
     allowedCallers,
     failedSignIns,
     failedAttempts,
@@ -121,13 +126,14 @@ export function accountsArea(
         ...{ keys, publicKeys, userDirectory, clock },
         ownsDomain: async (accountId, name) => (await domains.byName(name))?.accountId === accountId,
       }),
+      ...requestRoutes({ requestLog, keys, baseUrl: config.publicUrl, headerPrefix: config.headerPrefix }),
       ...settingsRoutes(settings),
       ...accountFeatureRoutes(store, accounts),
       ...callerAddressRoutes({ stored: callerAddresses, allowed: allowedCallers, accounts, clock }),
       ...credentialRoutes(credentials, domains),
       ...auditRoutes(store, config.publicUrl),
     ],
-    jobs: [audit.retention, keyRetention(store, clock)],
+    jobs: [audit.retention, keyRetention(store, clock), ...requestLog.jobs],
     async domainDeleted(domain) {
       await removeKeys(domain)
       await credentials.forgetDomain(domain)
@@ -144,9 +150,16 @@ export function accountsArea(
       for (const table of ['sessions', 'login_links'] as const)
         await removeIndexedRows(core, table, ['digest'], 'account_id', accountId, signal)
       await removeIndexedRows(core, 'api_keys', ['id'], 'account_id', accountId, signal)
+      await requestLog.write()
+      for (const column of ['account_id', 'acted_for'] as const)
+        await removeIndexedRows(core, 'key_requests', ['id'], column, accountId, signal)
       for (const table of ['account_settings', 'public_keys', 'caller_addresses'] as const)
         await store.db.deleteFrom(table).where('account_id', '=', accountId).execute()
     },
-    stop: () => failedSignIns.close(),
+    async stop() {
+      await failedSignIns.close()
+      // What was noted since the last write; without a database it is lost.
+      await requestLog.write().catch(() => {})
+    },
   }
 }

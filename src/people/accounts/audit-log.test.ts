@@ -1075,6 +1075,15 @@ function otherCalls(): Planned[] {
       { action: 'inbox-faults.replace', subject: '' },
       { json: [] },
     ),
+    plan('checkInboxLinks', 'POST /sendwright/v1/inbox/none/link-check', {
+      ...{ action: 'inbox-links.check', subject: 'none', status: 404 },
+    }),
+    plan(
+      'replaceInboxTags',
+      'PUT /sendwright/v1/inbox/none/tags',
+      { action: 'inbox-tags.replace', subject: 'none', status: 404 },
+      { json: { tags: [PLANTED] } },
+    ),
     plan('deleteInbox', 'DELETE /sendwright/v1/inbox/none', {
       action: 'inbox.delete',
       subject: 'none',

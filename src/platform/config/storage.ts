@@ -66,6 +66,8 @@ export function readStorage(readers: Readers) {
     auditRetentionDays: setting('AUDIT_RETENTION_DAYS', wholeNumber(30, 3650, 'days'), () => 400),
     /** Approximate space for it; null: no limit. Rows of the last 30 days are always kept. */
     auditRetentionBytes: optional('AUDIT_RETENTION_MEGABYTES', megabytes),
+    /** Days that the last calls of each API key are kept; 0: none are noted. */
+    requestLogDays: setting('REQUEST_LOG_DAYS', wholeNumber(0, 90, 'days'), () => 7),
     /** Keeps a copy of an SQLite database before a newer program changes its schema, where there is room. */
     backupBeforeUpgrade: setting('BACKUP_BEFORE_UPGRADE', flag, () => true),
     /** Below this much free space in the data folder nothing is accepted. */

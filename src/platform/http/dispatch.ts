@@ -9,7 +9,7 @@
  * 5. read query and body (400, 413; a large one when there is memory for it, 503); a small body has arrived before
  *    all this (arrival.ts). Names that the operation does not know are put into the answer, or refused (400)
  * 6. once per Idempotency-Key: write the row of a change into the audit log (503, 507), run the handler, note its outcome
- * 7. answer (answer/reply.ts)
+ * 7. answer (answer/reply.ts), and note the call for the log of its key (rights/request-log.ts)
  *
  * Errors on the way become answers by the table in `errors.ts`. Spooled files are discarded on failure, and after
  * success unless the handler kept them.
@@ -56,6 +56,7 @@ import { Fields, Params, parseUrlencoded, readDocument } from './request/params.
 import type { FileSpool, Uploads } from './request/uploads.ts'
 import { type AuditLog, entryOf, outcomeOf } from './rights/audit.ts'
 import { type AuthenticationParts, type Caller, checkOperator, createAuthentication } from './rights/auth.ts'
+import { notedCall, type RequestLog } from './rights/request-log.ts'
 
 export interface DispatchParts extends AuthenticationParts, HandlingParts, AnsweringParts {
   limiter: Limiter
@@ -70,22 +71,33 @@ export interface DispatchParts extends AuthenticationParts, HandlingParts, Answe
   tracing: Tracing | undefined
   /** Whether the account has calls with unknown parameters refused. */
   isStrict(accountId: string): MaybePromise<boolean>
+  requestLog: RequestLog
 }
 
 export type Dispatch = (spec: Operation, exchange: Exchange) => Promise<void>
 
 export function createDispatch(parts: DispatchParts): Dispatch {
-  const { limiter, spool, origin, remote, httpsOnly, largeBodies, tracing, clock } = parts
+  const { limiter, spool, origin, remote, httpsOnly, largeBodies, tracing, clock, requestLog } = parts
   const { authenticate, isStillAllowed, onBehalfOf } = createAuthentication(parts)
   const handle = createHandling(parts)
   const { sendResult, sendError } = createAnswering(parts, isStillAllowed)
   const contextParts = { remote, onBehalfOf, closing: parts.closing }
   const ignoredName = `${parts.headerPrefix}Ignored`.toLowerCase()
 
+  /** @param read undefined: the parameters were not read */
+  function note(spec: Operation, exchange: Exchange, caller: Caller | null, read: Params | undefined): void {
+    const { presented, arrival, status } = exchange
+    if (presented === undefined || arrival.isCut || !requestLog.wants(presented, status >= 400)) return
+    const who = { presented, caller, remoteAddress: remote.address(arrival) }
+    requestLog.note(notedCall(spec, exchange, read, who))
+  }
+
   return async function dispatch(spec, exchange) {
     const { path, headers } = exchange
     let uploads: Uploads | null = null
     let memory: Release | undefined
+    let caller: Caller | null = null
+    let params: Params | undefined
     try {
       if (spec.crossSite !== true && origin.refuses(exchange.method, headers))
         throw new Forbidden(undefined, { why: 'a page of another site has sent this' })
@@ -95,7 +107,7 @@ export function createDispatch(parts: DispatchParts): Dispatch {
         redirect(exchange, `${httpsOnly}${exchange.url.startsWith('/') ? exchange.url : '/'}`)
         return
       }
-      const caller = spec.auth === 'public' ? null : await authenticate(spec.auth, spec, exchange)
+      caller = spec.auth === 'public' ? null : await authenticate(spec.auth, spec, exchange)
       if (tracing !== undefined && caller !== null) traceRequest(tracing, spec, exchange, caller, clock)
       spec.clientLimit?.take(remote.address(exchange.arrival))
       const finding = spec.beforeBody?.({ path, caller })
@@ -117,7 +129,7 @@ export function createDispatch(parts: DispatchParts): Dispatch {
         : NO_CONTENT
       uploads = body.uploads
       const query = queryOf(exchange.url)
-      const params =
+      params =
         body === NO_CONTENT && query === NO_FIELDS
           ? NO_PARAMS
           : new Params({
@@ -143,6 +155,7 @@ export function createDispatch(parts: DispatchParts): Dispatch {
       await uploads?.discardAll()
       sendError(error, spec, exchange)
     } finally {
+      note(spec, exchange, caller, params)
       memory?.()
     }
   }

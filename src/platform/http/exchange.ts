@@ -37,6 +37,13 @@ export interface Answered {
   durationMs: number
 }
 
+/** Whom a key or session belongs to; a part of `Caller`. */
+export interface Holder {
+  accountId: string
+  keyId: string
+  kind: string
+}
+
 export class Exchange {
   readonly id: string
   readonly arrival: Arrival
@@ -45,6 +52,10 @@ export class Exchange {
   /** operationId; undefined for pages and unknown paths. */
   operation: string | undefined = undefined
   status = 200
+  /** Whose credentials it has, before it acts for another account; undefined: not known, or not looked at yet. */
+  presented: Holder | undefined = undefined
+  /** The error of the answer in words; undefined: it has none. */
+  refusal: string | undefined = undefined
   /** Span of this request, once its caller is known; undefined: it is not traced. */
   span: TraceSpan | undefined = undefined
   /** By `performance.now()`. */

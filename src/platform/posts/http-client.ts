@@ -29,7 +29,7 @@ import { type Chunk, chunkSize, type LazyChunk } from '../../protocols/message/m
 export interface HttpRequest {
   url: string
   /** Default POST. */
-  method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   headers?: Readonly<Record<string, string>>
   /** A lazy one is read while it is sent, and again if a kept-alive connection turns out to be closed. */
   body?: Chunk
@@ -50,6 +50,8 @@ export type HttpOutcome =
       contentType: string
       /** The field Retry-After as sent; empty without one. */
       retryAfter: string
+      /** The field Location as sent; absent without one. */
+      location?: string
       /** At most `responseBytes`; the rest is not read. */
       body: Buffer
       durationMs: number
@@ -220,6 +222,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
         reason: response.statusMessage ?? '',
         contentType: response.headers['content-type'] ?? '',
         retryAfter: response.headers['retry-after'] ?? '',
+        ...(response.headers.location !== undefined && { location: response.headers.location }),
         body: bytes,
       }
     } finally {

@@ -321,6 +321,9 @@ export interface InboxRow {
 export interface InboxFaultRow {
   id: number; faults_json: string; updated_at: number
 }
+export interface InboxWordRow {
+  inbox_id: string; words: string
+}
 export interface InstallationRow {
   name: string; value: Uint8Array
 }
@@ -366,6 +369,12 @@ export interface IpRow {
 export interface JobRow {
   name: string; lease_owner: string; lease_until: number; next_run_at: number; last_started_at: number
   last_ended_at: number | null; last_error: string | null
+}
+export interface KeyRequestRow {
+  id: string; account_id: string; key_id: string; method: string; path: string; operation: string
+  form: 'query' | 'form' | 'multipart' | 'json'; given_json: string; status: number; message: string | null
+  duration_ms: number; remote_address: string; request_id: string; acted_for: string | null
+  created_at: number
 }
 export interface ListExpansionRow {
   id: string; account_id: string; domain_id: string; message_pk: string; list_id: string; list_address: string
@@ -673,10 +682,11 @@ export interface Schema {
   figure_places: FigurePlaceRow; figure_scopes: WithDefaults<FigureScopeRow, 'no' | 'pairs_since'>
   figures: FigureRow; forwarded_copies: ForwardedCopyRow; gmail_days: GmailDayRow
   gmail_domains: GmailDomainRow; greylist: GreylistRow; idempotency_keys: IdempotencyKeyRow; inbox: InboxRow
-  inbox_faults: InboxFaultRow; installation: InstallationRow; ip_blocks: IpBlockRow; ip_changes: IpChangeRow
-  ip_names: IpNameRow; ip_pool_delegations: IpPoolDelegationRow; ip_pool_members: IpPoolMemberRow
-  ip_pools: IpPoolRow; ip_tasks: IpTaskRow; ip_warmup_providers: IpWarmupProviderRow; ip_warmups: IpWarmupRow
-  ips: IpRow; jobs: JobRow; list_expansions: ListExpansionRow; list_members: ListMemberRow
+  inbox_faults: InboxFaultRow; inbox_words: InboxWordRow; installation: InstallationRow; ip_blocks: IpBlockRow
+  ip_changes: IpChangeRow; ip_names: IpNameRow; ip_pool_delegations: IpPoolDelegationRow
+  ip_pool_members: IpPoolMemberRow; ip_pools: IpPoolRow; ip_tasks: IpTaskRow
+  ip_warmup_providers: IpWarmupProviderRow; ip_warmups: IpWarmupRow; ips: IpRow; jobs: JobRow
+  key_requests: KeyRequestRow; list_expansions: ListExpansionRow; list_members: ListMemberRow
   list_uploads: ListUploadRow; lists: ListRow; login_links: LoginLinkRow; login_places: LoginPlaceRow
   message_limits: MessageLimitRow; messages: MessageRow; monitored_domains: MonitoredDomainRow
   monitored_ips: MonitoredIpRow; mta_sts_policies: MtaStsPolicyRow; nodes: NodeRow

@@ -1,20 +1,25 @@
 /** The inbox: captured mail, the SMTP server that takes it, and the faults that it can play. */
 import type { Area } from '../../area.ts'
+import { createGate, Turns } from '../../base/flow/gate.ts'
+import { TooManyWaiting } from '../../base/process/errors.ts'
 import type { Core } from '../../core.ts'
 import { deliveryOfReturnPath } from '../../mail/deliver/attempt/return-path.ts'
 import { createJob } from '../../platform/jobs/job.ts'
 import { SYSTEM_ACCOUNT_ID } from '../../platform/store/account-rows.ts'
 import type { Store } from '../../platform/store/store.ts'
 import { type CaptureListener, startCaptureListener } from './capture-listener.ts'
+import { checkRoutes, type LinkCalls } from './check-routes.ts'
 import { faultRoutes } from './fault-routes.ts'
 import { createFaults } from './faults.ts'
-import { createInbox, type MailOwner } from './inbox.ts'
+import { checkLinks } from './html/link-check.ts'
+import { createInbox, type Inbox, type MailOwner } from './inbox.ts'
 import { createMailReader } from './large-mail.ts'
 import { inboxRoutes } from './routes.ts'
 
 interface InboxArea extends Area {
   /** Null: mail is not captured. */
   capture: CaptureListener | null
+  inbox: Inbox
 }
 
 const RETENTION_EVERY_MS = 600_000
@@ -40,7 +45,12 @@ export async function inboxArea(core: Core): Promise<InboxArea> {
       : null
   return {
     capture,
-    operations: [...inboxRoutes(inbox, config.publicUrl), ...faultRoutes(faults)],
+    inbox,
+    operations: [
+      ...inboxRoutes(inbox, config.publicUrl),
+      ...checkRoutes(inbox, linkCalls(core)),
+      ...faultRoutes(faults),
+    ],
     jobs: [
       createJob({
         name: 'inbox-retention',
@@ -55,6 +65,36 @@ export async function inboxArea(core: Core): Promise<InboxArea> {
       await capture?.close()
       await reader.close()
     },
+  }
+}
+
+/** Checks of one account that wait while another runs, and those of all: each calls up to 50 addresses. */
+const WAITING_MAX = 2
+const CHECKS_MAX = 4
+const ALL_WAITING_MAX = 20
+
+/** Paths of links that the tracking makes (tracking.md), at whatever host. */
+const OWN_PATH = /^\/[ocu]\/[\w-]{20,}$/
+
+function linkCalls({ config, clock, httpClient }: Core): LinkCalls {
+  const turns = new Turns(WAITING_MAX)
+  const gate = createGate(CHECKS_MAX, ALL_WAITING_MAX)
+  const ownHosts = new Set(
+    [config.publicUrl, config.trackingUrl, config.storageUrl].flatMap((url) =>
+      url ? [new URL(url).hostname] : [],
+    ),
+  )
+  const isOwn = (url: URL) => ownHosts.has(url.hostname) || OWN_PATH.test(url.pathname)
+  return {
+    run: (accountId, links, signal) =>
+      turns.run(accountId, async () => {
+        if (!(await gate.enter(signal))) throw new TooManyWaiting(10)
+        try {
+          return await checkLinks({ client: httpClient, clock, isOwn }, links, signal)
+        } finally {
+          gate.leave()
+        }
+      }),
   }
 }
 

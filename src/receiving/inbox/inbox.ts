@@ -1,9 +1,9 @@
 /** Captured mail: stored as it arrived, listed newest first, parsed when it is read. */
 
 import { EventEmitter, on } from 'node:events'
-import type { SelectQueryBuilder } from 'kysely'
+import type { ExpressionBuilder, SelectQueryBuilder } from 'kysely'
 import { newId } from '../../base/ids.ts'
-import { NotFound } from '../../base/process/errors.ts'
+import { NotFound, Unavailable } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
 import type { IdPage } from '../../platform/http/request/paging.ts'
@@ -12,16 +12,21 @@ import type { InboxRow, Schema } from '../../platform/store/schema.ts'
 import { insert, type Store } from '../../platform/store/store.ts'
 import { type Chunk, chunkSize } from '../../protocols/message/mime-message.ts'
 import { DELIVERED_HEADER_LIMITS, readHead, splitMessage } from '../../protocols/mime/split.ts'
-import { keysNamedBy } from './authentication.ts'
+import { type Authentication, keysNamedBy } from './authentication.ts'
 import type { CapturedMail } from './capture-listener.ts'
 import type { MailReader } from './large-mail.ts'
-import { type InboxItem, itemOf, type ShownFile } from './view.ts'
+import { searchedWords } from './searched-words.ts'
+import { type InboxItem, itemOf, type ShownFile, type ShownTexts } from './view.ts'
 
 interface InboxFilter {
   to?: string | undefined
   from?: string | undefined
   subject?: string | undefined
   domain?: string | undefined
+  /** A whole tag. */
+  tag?: string | undefined
+  /** Part of the text. */
+  body?: string | undefined
   q?: string | undefined
 }
 
@@ -40,6 +45,15 @@ export interface Inbox {
   /** One attachment, counted from 0. @throws NotFound */
   file(viewer: InboxViewer, id: string, n: number): Promise<ShownFile>
   raw(viewer: InboxViewer, id: string): Promise<Chunk>
+  /** What authentication is about: sending domain, From, and `d=` of the first signature (null: none). @throws NotFound */
+  origin(
+    viewer: InboxViewer,
+    id: string,
+  ): Promise<{ domainName: string; from: string; signer: string | null }>
+  /** The texts of a message, for checks. @throws NotFound */
+  texts(viewer: InboxViewer, id: string): Promise<ShownTexts>
+  /** Replaces its tags. @throws NotFound */
+  setTags(viewer: InboxViewer, id: string, tags: readonly string[]): Promise<InboxItem>
   remove(viewer: InboxViewer, id: string): Promise<void>
   /** Removes what the filter finds, without one all; but not what arrives meanwhile. */
   clear(accountId: string, filter: InboxFilter): Promise<void>
@@ -115,8 +129,22 @@ export function createInbox(parts: InboxParts): Inbox {
         : { raw: null, raw_blob: await blobs.keep(raw) }),
       restricted: owner.restricted ? 1 : 0,
     }
-    await store.commit([insert('inbox', row)])
+    const words = await wordsIn(raw)
+    await store.commit([
+      insert('inbox', row),
+      ...(words === '' ? [] : [insert('inbox_words', { inbox_id: row.id, words })]),
+    ])
     arrived.emit(row.account_id, itemOf(row), owner.restricted)
+  }
+
+  /** A message that cannot be read, or not soon, is kept all the same. */
+  async function wordsIn(raw: Chunk): Promise<string> {
+    try {
+      return searchedWords(await reader.texts({ size_bytes: chunkSize(raw) }, () => bytesOf(raw)))
+    } catch (error) {
+      if (error instanceof Unavailable) return ''
+      throw error
+    }
   }
 
   async function row({ accountId, seesRestricted }: InboxViewer, id: string): Promise<InboxRow> {
@@ -179,6 +207,22 @@ export function createInbox(parts: InboxParts): Inbox {
       return file
     },
     raw: async (viewer, id) => rawOf(await row(viewer, id)),
+    async origin(viewer, id) {
+      const { domain_name, from_header, authentication_json } = await row(viewer, id)
+      const { dkim } = JSON.parse(authentication_json) as Authentication
+      const signer = dkim.find(({ domain }) => domain !== '')?.domain ?? null
+      return { domainName: domain_name, from: from_header, signer }
+    },
+    async texts(viewer, id) {
+      const { about, read } = await shown(viewer, id)
+      return reader.texts(about, read)
+    },
+    async setTags(viewer, id, tags) {
+      const found = await row(viewer, id)
+      const tags_json = JSON.stringify([...new Set(tags)])
+      await store.db.updateTable('inbox').set({ tags_json }).where('id', '=', found.id).execute()
+      return itemOf({ ...found, tags_json })
+    },
     async remove(viewer, id) {
       const found = await row(viewer, id)
       await store.db.deleteFrom('inbox').where('id', '=', found.id).execute()
@@ -222,10 +266,10 @@ const LISTED = [
 function filtered<Row>(
   rows: SelectQueryBuilder<Schema, 'inbox', Row>,
   accountId: string,
-  { to, from, subject, domain, q }: InboxFilter,
+  { to, from, subject, domain, tag, body, q }: InboxFilter,
 ): SelectQueryBuilder<Schema, 'inbox', Row> {
   let query = rows.where('account_id', '=', accountId)
-  const contains = (column: 'to_header' | 'from_header' | 'subject' | 'envelope_to_json', text: string) =>
+  const contains = (column: 'from_header' | 'subject' | 'tags_json', text: string) =>
     query.where((where) => where.eb(where.fn('lower', [column]), 'like', pattern(text)))
   if (to) {
     query = query.where((where) =>
@@ -237,6 +281,8 @@ function filtered<Row>(
   }
   if (from) query = contains('from_header', from)
   if (subject) query = contains('subject', subject)
+  if (tag) query = contains('tags_json', JSON.stringify(tag))
+  if (body) query = query.where((where) => hasWords(where, body))
   if (domain) query = query.where('domain_name', '=', domain.toLowerCase())
   if (q) {
     const columns = [
@@ -248,11 +294,23 @@ function filtered<Row>(
       'tags_json',
     ] as const
     query = query.where((where) =>
-      where.or(columns.map((column) => where.eb(where.fn('lower', [column]), 'like', pattern(q)))),
+      where.or([
+        ...columns.map((column) => where.eb(where.fn('lower', [column]), 'like', pattern(q))),
+        hasWords(where, q),
+      ]),
     )
   }
   return query
 }
+
+const hasWords = (where: ExpressionBuilder<Schema, 'inbox'>, text: string) =>
+  where.exists(
+    where
+      .selectFrom('inbox_words')
+      .select('inbox_id')
+      .whereRef('inbox_id', '=', 'inbox.id')
+      .where('words', 'like', pattern(text)),
+  )
 
 /** A LIKE pattern that finds `text` anywhere; its own `%` and `_` stand for themselves under neither database's
  *  default escape, so they are widened to `_`, which can only find more. */

@@ -7,7 +7,7 @@ import type { Chunk } from '../../protocols/message/mime-message.ts'
 import { type Authentication, type PublicKeys, unverified, verifyOwnSignatures } from './authentication.ts'
 import type { ReadingFunctions } from './reading-thread.ts'
 import type { CAPTURED_WHOLE } from './shapes.ts'
-import { fileOf, type ShownFile, type ShownRow, viewOf } from './view.ts'
+import { fileOf, type ShownFile, type ShownRow, type ShownTexts, textsOf, viewOf } from './view.ts'
 
 export interface MailReader {
   /** As `verifyOwnSignatures`. */
@@ -16,6 +16,8 @@ export interface MailReader {
   view(row: ShownRow, read: () => Promise<Buffer>): Promise<Of<typeof CAPTURED_WHOLE> | Uint8Array>
   /** As `fileOf`. */
   file(row: ShownRow, read: () => Promise<Buffer>, n: number): Promise<ShownFile | null>
+  /** As `textsOf`. */
+  texts(row: Pick<ShownRow, 'size_bytes'>, read: () => Promise<Buffer>): Promise<ShownTexts>
   close(): Promise<void>
 }
 
@@ -24,7 +26,7 @@ const READ_HERE_MAX_BYTES = 256 * 1024
 
 export function createMailReader(): MailReader {
   const thread = createSideThread<ReadingFunctions>(join(import.meta.dirname, 'reading-thread.ts'))
-  const isSmall = ({ size_bytes }: ShownRow) => size_bytes <= READ_HERE_MAX_BYTES
+  const isSmall = ({ size_bytes }: Pick<ShownRow, 'size_bytes'>) => size_bytes <= READ_HERE_MAX_BYTES
   return {
     verify(raw, keys) {
       const file = raw instanceof Uint8Array ? undefined : raw.file?.()
@@ -46,6 +48,14 @@ export function createMailReader(): MailReader {
         : thread.call(
             'file',
             async () => [await read(), n],
+            ([raw]) => ownMemory(raw),
+          ),
+    texts: async (row, read) =>
+      isSmall(row)
+        ? textsOf(await read())
+        : thread.call(
+            'texts',
+            async () => [await read()],
             ([raw]) => ownMemory(raw),
           ),
     close: () => thread.close(),

@@ -10,16 +10,18 @@ import { inPieces } from '../../protocols/message/mime-message.ts'
 import type { Inbox, InboxViewer } from './inbox.ts'
 import { CAPTURED_FILE, CAPTURED_PAGE, CAPTURED_RAW, CAPTURED_STREAM, CAPTURED_WHOLE } from './shapes.ts'
 
-const PATH = '/sendwright/v1/inbox'
-const TAG = 'Captured mail'
-const READ = { area: 'messages:stored', access: 'read' } as const
-const WRITE = { area: 'domains', access: 'write' } as const
+export const PATH = '/sendwright/v1/inbox'
+export const TAG = 'Captured mail'
+export const READ = { area: 'messages:stored', access: 'read' } as const
+export const WRITE = { area: 'domains', access: 'write' } as const
 
 const FILTER_PARAMS = {
   to: textParam('Part of a recipient'),
   from: textParam('Part of the From header'),
   subject: textParam('Part of the subject'),
-  q: textParam('Part of any of these, of a tag or of the Message-Id'),
+  body: textParam('Part of the text, or of the name of a file'),
+  tag: textParam('A tag'),
+  q: textParam('Part of any of these, or of the Message-Id'),
   domain: textParam('Sending domain'),
 }
 
@@ -136,7 +138,7 @@ export function inboxRoutes(inbox: Inbox, baseUrl: string): Operation[] {
 }
 
 /** A caller who may change users and keys could sign in as one of them anyway. */
-const viewerOf = ({ accountId, role }: Caller): InboxViewer => ({
+export const viewerOf = ({ accountId, role }: Caller): InboxViewer => ({
   accountId,
   seesRestricted: mayAccess(role, 'keys', 'write'),
 })

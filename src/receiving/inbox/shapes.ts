@@ -1,5 +1,6 @@
 /** Answers of the operations on captured mail, and the faults that they take (own-operations.md section 1). */
 import {
+  flag,
   integer,
   list,
   media,
@@ -63,6 +64,62 @@ export const CAPTURED_WHOLE = named('CapturedMessage', 'A captured message, pars
     }),
   ),
   authentication: AUTHENTICATION,
+})
+
+const PROGRAMS = { unit: 'mail programs' } as const
+export const HTML_CHECK = named('HtmlCheck', 'Which mail programs show the HTML of a captured message', {
+  score: integer('Share of programs that show what is used, over all features; 100: all show all', {
+    unit: '%',
+  }),
+  features: integer('Features of HTML, CSS and images that are used and known'),
+  findings: list(
+    'Features that some programs do not show, the worst first',
+    object('One of them', {
+      feature: text('The feature', { example: 'display:flex' }),
+      url: text('What caniemail.com says about it'),
+      uses: integer('How often it is used'),
+      supported: integer('Show it', PROGRAMS),
+      partly: integer('Show it partly', PROGRAMS),
+      unsupported: integer('Do not show it', PROGRAMS),
+      unknown: integer('Were not tested', PROGRAMS),
+      partly_in: list('Those that show it partly', text('Mail program', { example: 'Gmail (iOS)' })),
+      unsupported_in: list('Those that do not show it', text('Mail program')),
+    }),
+  ),
+  clients: integer('Programs in the table', PROGRAMS),
+  data_of: text('Date of the table', { example: '2026-01-31' }),
+  complete: flag('False: the HTML is too long or too deep, and only its beginning was read'),
+})
+
+export const LINK_CHECK = named('LinkCheck', 'The links and images of a captured message, called', {
+  items: list(
+    'Up to 50 of them',
+    object('One of them', {
+      url: text('Address in the message'),
+      kind: oneOf('Where it stands', ['link', 'image']),
+      state: oneOf('`not called`: it is not allowed to, or the time was over', [
+        'ok',
+        'failed',
+        'not called',
+      ]),
+      status: nullable(integer('HTTP status of the last answer; null: there was none')),
+      reason: nullable(text('Why it is not ok; null: it is')),
+      redirects: list('Where it led, in order', text('Address')),
+    }),
+  ),
+  left_out: integer('Further ones, which were not called'),
+})
+
+export const TAGS_MAX = 20
+export const TAG_CHARS_MAX = 128
+export const GIVEN_TAGS = object('Tags', {
+  tags: list(
+    'All tags that the message is to have',
+    text('Tag', { only: { minLength: 1, maxLength: TAG_CHARS_MAX } }),
+    {
+      only: { maxItems: TAGS_MAX },
+    },
+  ),
 })
 
 export const CAPTURED_PAGE = pageOf('CapturedMailPage', 'A page of captured mail, newest first', CAPTURED)

@@ -89,3 +89,24 @@ async function parsedMail(raw: Uint8Array): Promise<Shown> {
   )
   return { headers, text: null, html: null, amp: null, attachments: [] }
 }
+
+/** Texts of a message, each cut. */
+export interface ShownTexts {
+  /** '' without one. */
+  html: string
+  text: string
+  fileNames: readonly string[]
+}
+
+/** Of each text; a check reads no more. */
+const TEXT_CHARS_MAX = 512 * 1024 + 1
+const FILE_NAMES_MAX = 100
+
+export async function textsOf(raw: Uint8Array): Promise<ShownTexts> {
+  const { html, text, attachments } = await parsedMail(raw)
+  return {
+    html: html?.slice(0, TEXT_CHARS_MAX) ?? '',
+    text: text?.slice(0, TEXT_CHARS_MAX) ?? '',
+    fileNames: attachments.slice(0, FILE_NAMES_MAX).map(({ filename }) => filename),
+  }
+}

@@ -20,13 +20,15 @@ import type { Caller } from '../../platform/http/rights/auth.ts'
 import { shareOrganization } from '../../protocols/dns/dmarc.ts'
 import { messageSize } from '../../protocols/message/mime-message.ts'
 import { AddressSyntaxError, bareAddress, parseAddressList } from '../../protocols/mime/address.ts'
+import type { Inbox } from '../../receiving/inbox/inbox.ts'
+import { viewerOf } from '../../receiving/inbox/routes.ts'
 import { createOutgoingScorer } from '../../receiving/routes/spam/outgoing-score.ts'
 import type { Scanners } from '../../sending/content-check/scanners.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
 import { rootDomainOf } from '../../sending/domains/names/domain-names.ts'
 import { returnPathHost } from '../../sending/domains/names/name-owner.ts'
 import { dmarcRecordsAt, findBimi, readAuthentication } from '../../watching/sender-rules/area.ts'
-import { type AuthenticationFacts, type ContentFacts, judgeMessage } from './checks.ts'
+import { type AuthenticationFacts, type ContentFacts, judgeAuthentication, judgeMessage } from './checks.ts'
 import { noLinks, placeholdersIn, readHtml, readPlain } from './read-texts.ts'
 import { MESSAGE_CHECK } from './shapes.ts'
 
@@ -35,6 +37,7 @@ interface PreflightUses {
   /** Stores nothing. */
   tracker: Tracker
   scanners: Scanners
+  inbox: Pick<Inbox, 'origin'>
 }
 
 /** An account's checks that wait while one runs: each may hold 25 MB and wait for a scorer. */
@@ -53,7 +56,7 @@ const PARAMS = {
   message: fileParam('A MIME message in place of the parts'),
 }
 
-export function preflightArea(core: Core, { accept, tracker, scanners }: PreflightUses): Area {
+export function preflightArea(core: Core, { accept, tracker, scanners, inbox }: PreflightUses): Area {
   const parts = { ...accept, tracker }
   const score = createOutgoingScorer(scanners, core.config.hostname)
   const turns = new Turns(WAITING_MAX)
@@ -75,9 +78,9 @@ export function preflightArea(core: Core, { accept, tracker, scanners }: Preflig
     })
     return turns.run(caller.accountId, async () => {
       const { refusal, copy } = await previewMessage(parts, draft, domain, now)
-      const authors = copy ? authorsOf(copy) : []
+      const authors = copy ? authorsOf(headerText(copy.sent.headers, 'from')) : []
       const [authentication, content, spam] = await Promise.all([
-        authenticationOf(core, domain, draft, authors),
+        authenticationOf(core, domain, draft.options.dkim ? domain.dkimAuthority : null, authors),
         copy && contentOf(parts, copy),
         copy && score ? score(domain, firstOf(draft), copy.sent.message) : undefined,
       ])
@@ -105,6 +108,23 @@ export function preflightArea(core: Core, { accept, tracker, scanners }: Preflig
         params: PARAMS,
         handler: (context) => check(context, context.path.domain_name),
       }),
+      operation({
+        method: 'GET',
+        path: '/sendwright/v1/inbox/{id}/authentication',
+        id: 'checkInboxAuthentication',
+        tag: 'Captured mail',
+        summary: 'What SPF, DKIM and DMARC would say of a captured message, and why',
+        auth: { area: 'messages:stored', access: 'read' },
+        rateLimit: 'domains',
+        answers: { 200: MESSAGE_CHECK, 404: 'Message not found, or its domain' },
+        async handler({ path, caller }) {
+          const { domainName, from, signer } = await inbox.origin(viewerOf(caller), path.id)
+          const domain = await core.domains.byName(domainName)
+          if (!domain || domain.accountId !== caller.accountId)
+            throw new NotFound(`Domain not found: ${domainName}`)
+          return judgeAuthentication(await authenticationOf(core, domain, signer, authorsOf(from)))
+        },
+      }),
     ],
   }
 }
@@ -112,9 +132,9 @@ export function preflightArea(core: Core, { accept, tracker, scanners }: Preflig
 const firstOf = ({ recipients: [first] }: Draft) => (first ? bareAddress(first) : '')
 
 /** Each domain in From once, in lower case; none if the field cannot be read. */
-function authorsOf({ sent }: PreviewedCopy): string[] {
+function authorsOf(from: string): string[] {
   try {
-    const authors = parseAddressList(headerText(sent.headers, 'from'))
+    const authors = parseAddressList(from)
     return [...new Set(authors.map(({ domain }) => domain.toLowerCase()))]
   } catch (error) {
     if (!(error instanceof AddressSyntaxError)) throw error
@@ -125,14 +145,13 @@ function authorsOf({ sent }: PreviewedCopy): string[] {
 async function authenticationOf(
   core: Core,
   domain: Domain,
-  { options }: Draft,
+  signer: string | null,
   authors: readonly string[],
 ): Promise<AuthenticationFacts> {
   const [author] = authors
   // Only below the sender's own name: a check must not be a way to look up any name.
   const isOwn = author !== undefined && rootDomainOf(author) === rootDomainOf(domain.name)
   const returnPath = await returnPathHost(core.domains, domain)
-  const signer = options.dkim ? domain.dkimAuthority : null
   const isRelated = (name: string | null) =>
     isOwn && name !== null && shareOrganization(author, name, dmarcRecordsAt(core))
   const [known, isReturnPathRelated, isSignerRelated, bimi] = await Promise.all([

@@ -71,6 +71,14 @@ export function judgeMessage({ refusal, authentication, content, spam }: Message
     ...(content === null ? [] : contentChecks(content)),
     ...(spam === undefined ? [] : [spamCheck(spam)]),
   ]
+  return withState(checks)
+}
+
+/** Those of SPF, DKIM, DMARC and BIMI alone. */
+export const judgeAuthentication = (facts: AuthenticationFacts): Checks =>
+  withState(authenticationChecks(facts))
+
+function withState(checks: Check[]): Checks {
   const isAny = (state: State) => checks.some((check) => check.state === state)
   return { state: isAny('failed') ? 'failed' : isAny('warning') ? 'warning' : 'ok', checks }
 }

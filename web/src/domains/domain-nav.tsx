@@ -12,6 +12,9 @@ export function DomainNav({ name, isSandbox }: { name: string; isSandbox: boolea
       <Link to="/domains/$name" params={{ name }} activeOptions={exact}>
         {TEXT.records}
       </Link>
+      <Link to="/domains/$name/health" params={{ name }} activeOptions={exact}>
+        {TEXT.health}
+      </Link>
       <Link to="/domains/$name/settings" params={{ name }} activeOptions={exact}>
         {TEXT.settings}
       </Link>

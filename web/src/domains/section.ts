@@ -21,6 +21,11 @@ const receiversRoute = createRoute({
   validateSearch: readReceiversSearch,
   component: lazyRouteComponent(() => import('./receivers-page.tsx'), 'ReceiversPage'),
 })
+const healthRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/domains/$name/health',
+  component: lazyRouteComponent(() => import('./health-page.tsx'), 'DomainHealthPage'),
+})
 const optionsRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: '/domains/$name/settings',
@@ -58,5 +63,5 @@ export const section = defineSection({
     /^[^\s@]+\.[^\s@]+$/.test(text)
       ? [{ label: `Domains named like ${text}`, href: `/domains?q=${encodeURIComponent(text)}` }]
       : [],
-  routes: [listRoute, domainRoute, optionsRoute, keysRoute, loginsRoute, receiversRoute],
+  routes: [listRoute, domainRoute, healthRoute, optionsRoute, keysRoute, loginsRoute, receiversRoute],
 })

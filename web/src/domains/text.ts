@@ -131,6 +131,7 @@ export const WRITING_TEXT = {
 export const NAV_TEXT = {
   label: 'Pages of this domain',
   records: 'DNS records',
+  health: 'Health',
   settings: 'Settings',
   keys: 'DKIM keys',
   logins: 'SMTP logins',

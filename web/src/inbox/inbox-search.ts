@@ -5,6 +5,7 @@ export const MESSAGE_TABS = [
   'text',
   'amp',
   'links',
+  'checks',
   'headers',
   'source',
   'attachments',
@@ -18,7 +19,7 @@ export interface InboxSearch extends InboxFilters {
   tab?: MessageTab
 }
 
-export const FILTER_FIELDS = ['to', 'from', 'subject', 'domain'] as const
+export const FILTER_FIELDS = ['to', 'from', 'subject', 'body', 'tag', 'domain'] as const
 
 /** Reads the query string; anything unknown or empty is dropped. */
 export function readInboxSearch(search: Record<string, unknown>): InboxSearch {

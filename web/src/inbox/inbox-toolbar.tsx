@@ -57,6 +57,8 @@ export function InboxToolbar({ live }: { live: LiveState }) {
           <FilterInput field="to" label="To" placeholder="To" />
           <FilterInput field="from" label="From" placeholder="From" />
           <FilterInput field="subject" label="Subject" placeholder="Subject" />
+          <FilterInput field="body" label="Text" placeholder="Text or file" />
+          <FilterInput field="tag" label="Tag" placeholder="Tag" />
           <FilterInput field="domain" label="Domain" placeholder="Domain" choices={DOMAIN_CHOICES} />
           <DomainChoices />
         </div>

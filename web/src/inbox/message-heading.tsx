@@ -11,6 +11,8 @@ import { Mailboxes } from '../shared/mailboxes.tsx'
 import { inboxQuery } from './inbox-queries.ts'
 import { filtersOf } from './inbox-search.ts'
 import { removeFromList } from './list-keeper.ts'
+import { useMessageKeys } from './message-keys.ts'
+import { MessageTags } from './message-tags.tsx'
 import { itemsOf } from './pages.ts'
 
 const route = getRouteApi('/captured/inbox/$id')
@@ -52,17 +54,9 @@ export function MessageHeading({ message }: { message: CapturedMessage }) {
         <Fact name="Signature">
           <Signatures results={message.authentication.dkim} />
         </Fact>
-        {message.tags.length > 0 && (
-          <Fact name="Tags">
-            <span className="message-tags">
-              {message.tags.map((tag) => (
-                <bdi className="tag" key={tag}>
-                  {tag}
-                </bdi>
-              ))}
-            </span>
-          </Fact>
-        )}
+        <Fact name="Tags">
+          <MessageTags message={message} />
+        </Fact>
       </dl>
     </header>
   )
@@ -135,6 +129,7 @@ function DeleteButton({ id }: { id: string }) {
       queries.removeQueries({ queryKey: messageQuery(id).queryKey })
     },
   })
+  useMessageKeys(id, () => setAsking(true))
   return (
     <>
       <ActionIcon

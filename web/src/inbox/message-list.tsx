@@ -99,7 +99,11 @@ function useArrowKeys(rows: React.RefObject<HTMLUListElement | null>) {
     const onKey = (event: KeyboardEvent) => {
       const step = STEPS[event.key]
       if (step === undefined || event.ctrlKey || event.metaKey || event.altKey) return
-      if (event.target instanceof Element && event.target.closest(OWN_ARROWS) !== null) return
+      if (
+        event.target instanceof Element &&
+        event.target.closest(event.key.length === 1 ? OWN_LETTERS : OWN_ARROWS)
+      )
+        return
       const links = [...(rows.current?.querySelectorAll<HTMLElement>('a.inbox-row') ?? [])]
       if (!links[0]?.checkVisibility()) return // none, or on a narrow screen a message covers them
       const active = document.activeElement
@@ -115,6 +119,8 @@ function useArrowKeys(rows: React.RefObject<HTMLUListElement | null>) {
 }
 
 const STEPS: Record<string, number> = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 }
+/** Elements that letters are typed into. */
+const OWN_LETTERS = 'input, textarea, select, [contenteditable], [role=dialog]'
 /** Elements that use the arrow keys themselves, to move or to scroll. */
 const OWN_ARROWS = 'input, textarea, select, [contenteditable], [role=tab], [role=dialog], .message'
 

@@ -6,7 +6,6 @@ import { formatBytes } from '../format.ts'
 import { Icon } from '../icons.tsx'
 import { valueOrThrow } from '../queries.ts'
 import { downloadLink } from '../shared/download.ts'
-import type { MessageLink } from '../shared/safe-html.ts'
 
 /** Enough for every header and the start of the parts; the rest can be downloaded. */
 const SOURCE_SHOWN_MAX_BYTES = 256 * 1024
@@ -94,26 +93,6 @@ export function AttachmentList(props: { messageId: string; attachments: readonly
           </li>
         )
       })}
-    </ul>
-  )
-}
-
-/** Links open from here, not from the frame, with their real address visible. */
-export function LinkList({ links }: { links: readonly MessageLink[] }) {
-  return (
-    <ul className="part-list">
-      {links.map(({ url, text }, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: the same link may stand in a message many times
-        <li key={index}>
-          <Icon name="link" size={18} />
-          <span className="part-text">
-            {text && <bdi>{text}</bdi>}
-            <a className="part-url" href={url} target="_blank" rel="noopener noreferrer nofollow">
-              {url}
-            </a>
-          </span>
-        </li>
-      ))}
     </ul>
   )
 }

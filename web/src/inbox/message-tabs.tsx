@@ -6,8 +6,10 @@ import { bareId } from '../shared/inline-images.ts'
 import { MailHtml } from '../shared/mail-html.tsx'
 import { readHtml } from '../shared/safe-html.ts'
 import { MESSAGE_TABS, type MessageTab } from './inbox-search.ts'
+import { LinkList } from './link-list.tsx'
+import { MessageChecks } from './message-checks.tsx'
 import { MessageEvents } from './message-events.tsx'
-import { AttachmentList, HeaderTable, LinkList, PlainText, RawSource } from './message-parts.tsx'
+import { AttachmentList, HeaderTable, PlainText, RawSource } from './message-parts.tsx'
 
 const route = getRouteApi('/captured/inbox/$id')
 
@@ -72,9 +74,10 @@ function useTabs(message: CapturedMessage): Partial<Record<MessageTab, Tab>> {
       content.links.length > 0 && {
         links: {
           label: counted('Links', content.links.length),
-          show: () => <LinkList links={content.links} />,
+          show: () => <LinkList key={message.id} id={message.id} links={content.links} />,
         },
       }),
+    checks: { label: 'Checks', show: () => <MessageChecks message={message} /> },
     headers: { label: 'Headers', show: () => <HeaderTable headers={message.headers} /> },
     source: { label: 'Source', show: () => <RawSource id={message.id} /> },
     ...(attachments.length > 0 && {

@@ -19,7 +19,16 @@ function load(): ReadonlySet<string> {
 
 function markRead(id: string) {
   if (marks.has(id)) return
-  marks = new Set([...marks, id].slice(-MARKS_MAX))
+  store(new Set([...marks, id].slice(-MARKS_MAX)))
+}
+
+export function markUnread(id: string) {
+  if (!marks.has(id)) return
+  store(new Set([...marks].filter((each) => each !== id)))
+}
+
+function store(changed: ReadonlySet<string>) {
+  marks = changed
   try {
     localStorage.setItem(STORAGE_KEY, JSON.stringify([...marks]))
   } catch {

@@ -10,11 +10,18 @@ const route = createRoute({
   component: lazyRouteComponent(() => import('./overview-page.tsx'), 'OverviewPage'),
 })
 
+const healthRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/overview/health',
+  component: lazyRouteComponent(() => import('./health-page.tsx'), 'HealthPage'),
+})
+
 export const section = defineSection({
   label: 'Overview',
   icon: 'home',
   to: '/overview',
   letter: 'o',
   need: { area: 'events' },
-  routes: [route],
+  pages: [{ label: 'Health', to: '/overview/health', need: { area: 'domains' } }],
+  routes: [route, healthRoute],
 })

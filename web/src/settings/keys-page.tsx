@@ -48,7 +48,9 @@ export function KeysPage() {
       header: TEXT.key,
       cell: ({ id, description }) => (
         <div>
-          <strong className="breakable">{description || TEXT.unnamed}</strong>
+          <Link to="/settings/keys/$id" params={{ id }} className="row-link breakable" title={TEXT.calls}>
+            <strong>{description || TEXT.unnamed}</strong>
+          </Link>
           <div className="dimmed settings-small">{id}</div>
         </div>
       ),

@@ -6,6 +6,7 @@ import { PAGES } from './pages.ts'
 import {
   readAuditSearch,
   readEditSearch,
+  readKeyCallsSearch,
   readListSearch,
   readRetentionSearch,
   readSubaccountSearch,
@@ -22,6 +23,12 @@ const keysRoute = createRoute({
   path: '/settings/keys',
   validateSearch: readListSearch,
   component: lazyRouteComponent(() => import('./keys-page.tsx'), 'KeysPage'),
+})
+const keyCallsRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/settings/keys/$id',
+  validateSearch: readKeyCallsSearch,
+  component: lazyRouteComponent(() => import('./key-calls-page.tsx'), 'KeyCallsPage'),
 })
 const usersRoute = createRoute({
   getParentRoute: () => rootRoute,
@@ -111,6 +118,7 @@ export const section = defineSection({
   routes: [
     indexRoute,
     keysRoute,
+    keyCallsRoute,
     usersRoute,
     subaccountsRoute,
     subaccountRoute,

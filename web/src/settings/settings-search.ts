@@ -59,3 +59,15 @@ export const readEditSearch = (search: Record<string, unknown>): EditSearch => (
   ...searchTexts(search, ['edit']),
   ...readListSearch(search),
 })
+
+/** Search parameters of the calls of a key. */
+export interface KeyCallsSearch {
+  /** Only those answered with an error. */
+  failed?: 'yes'
+  at?: string
+}
+
+export const readKeyCallsSearch = ({ failed, ...search }: Record<string, unknown>): KeyCallsSearch => ({
+  ...(failed === 'yes' && { failed }),
+  ...searchTexts(search, ['at']),
+})

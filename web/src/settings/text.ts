@@ -63,8 +63,31 @@ export const KEY_TEXT = {
     `Programs that use ${name} are refused within seconds. A deleted key cannot be brought back.`,
   removed: 'Key deleted',
   unnamed: 'without a description',
+  calls: 'The last calls of this key',
   none: 'No API key',
   noneWhy: 'Create one for each program, so that one of them can be replaced without the others.',
+} as const
+
+export const KEY_CALLS_TEXT = {
+  back: 'API keys',
+  title: (name: string) => `Calls of ${name}`,
+  lead: 'What programs have called with this key lately. Of a busy key it is a sample; bodies and secrets are not kept.',
+  which: 'Which calls',
+  choices: [
+    ['no', 'All'],
+    ['yes', 'With an error'],
+  ] as const,
+  time: 'When',
+  call: 'Call',
+  actedFor: (account: string) => `for the subaccount ${account}`,
+  status: 'Status',
+  took: 'Took',
+  ms: (ms: number) => `${ms} ms`,
+  from: 'From',
+  asCurl: 'as curl',
+  none: 'No calls yet',
+  noneFailed: 'No calls with an error',
+  noneWhy: 'Calls are kept for some days, and are listed seconds after they were made.',
 } as const
 
 export const USER_TEXT = {

@@ -1,4 +1,4 @@
-import { Button, SegmentedControl } from '@mantine/core'
+import { Button, SegmentedControl, Switch } from '@mantine/core'
 import { useMemo, useState } from 'react'
 import { countOf } from '../format.ts'
 import { Icon } from '../icons.tsx'
@@ -8,6 +8,7 @@ import './mail-html.css'
 
 const WIDTHS = [
   { value: 'full', label: 'Full width' },
+  { value: 'desk', label: 'Desk' },
   { value: 'phone', label: 'Phone' },
 ]
 
@@ -15,10 +16,11 @@ const WIDTHS = [
 export function MailHtml({ files, content }: { files: readonly InlinePart[]; content: HtmlContent }) {
   const [remoteShown, setRemoteShown] = useState(false)
   const [width, setWidth] = useState('full')
+  const [isDark, setDark] = useState(false)
   const images = useInlineImages(files, content.contentIds)
   const srcDoc = useMemo(
-    () => images && frameDocument(content, images, remoteShown),
-    [content, images, remoteShown],
+    () => images && frameDocument(content, images, remoteShown, isDark ? 'dark' : 'light'),
+    [content, images, remoteShown, isDark],
   )
   return (
     <div className="preview">
@@ -38,6 +40,13 @@ export function MailHtml({ files, content }: { files: readonly InlinePart[]; con
           </div>
         )}
         <span className="grow" />
+        <Switch
+          size="xs"
+          label="Dark"
+          title="As programs in dark colours show it, by the message's own rules for them"
+          checked={isDark}
+          onChange={(event) => setDark(event.currentTarget.checked)}
+        />
         <SegmentedControl
           className="preview-widths"
           size="xs"
@@ -53,6 +62,7 @@ export function MailHtml({ files, content }: { files: readonly InlinePart[]; con
           key={String(remoteShown)}
           className="preview-frame"
           data-width={width}
+          data-dark={isDark || undefined}
           title="The message as HTML"
           sandbox=""
           referrerPolicy="no-referrer"

@@ -95,7 +95,7 @@ function Findings({ result: { state, checks }, isOld }: { result: CheckResult; i
   )
 }
 
-const CheckList = ({ checks }: { checks: readonly Check[] }) =>
+export const CheckList = ({ checks }: { checks: readonly Check[] }) =>
   checks.length > 0 && (
     <ul className="check-list">
       {checks.map(({ name, state, sentence }) => (

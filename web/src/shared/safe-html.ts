@@ -59,6 +59,7 @@ export function frameDocument(
   content: HtmlContent,
   inlineImages: ReadonlyMap<string, string>,
   remoteImages: boolean,
+  colors: 'light' | 'dark' = 'light',
 ): string {
   const document = content.document.cloneNode(true) as Document
   const resolve = (reference: string) => {
@@ -67,16 +68,22 @@ export function frameDocument(
   }
   for (const element of document.querySelectorAll('*')) inlineAttributes(element, resolve)
   for (const style of document.querySelectorAll('style'))
-    style.textContent = inlineCss(style.textContent, resolve).replaceAll(IMPORT, '')
+    style.textContent = inColors(inlineCss(style.textContent, resolve).replaceAll(IMPORT, ''), colors)
   for (const link of document.querySelectorAll('a, area')) link.setAttribute('target', '_blank')
   document.head.prepend(
     meta(document, 'http-equiv', 'Content-Security-Policy', framePolicy(remoteImages)),
     meta(document, 'name', 'referrer', 'no-referrer'),
-    meta(document, 'name', 'color-scheme', 'light'),
+    meta(document, 'name', 'color-scheme', colors),
   )
   // No doctype is added to a message without one: mail in quirks mode should look that way here too.
   return (document.doctype ? '<!doctype html>' : '') + document.documentElement.outerHTML
 }
+
+/** Rules for a colour scheme hold by the one that is shown, whatever the reader's own is. */
+const inColors = (css: string, colors: 'light' | 'dark') =>
+  css.replace(/\(\s*prefers-color-scheme\s*:\s*(light|dark)\s*\)/gi, (_, scheme: string) =>
+    scheme.toLowerCase() === colors ? '(min-width: 0)' : '(max-width: 0)',
+  )
 
 const framePolicy = (remoteImages: boolean) =>
   `default-src 'none'; style-src 'unsafe-inline'; img-src data:${remoteImages ? ' https: http:' : ''}; ` +

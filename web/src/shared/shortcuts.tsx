@@ -8,11 +8,12 @@ import { useEffect, useSyncExternalStore } from 'react'
 import type { Section } from '../section.ts'
 import { SHORTCUT_TEXT as TEXT } from './text.ts'
 
-const SEQUENCE_MS = 1_500 // from `g` to the letter
+export const SEQUENCE_MS = 1_500 // from `g` to the letter
 const SWITCH_NAME = 'sendwright-single-keys'
 
 const switchListeners = new Set<() => void>()
-const isOn = () => window.localStorage.getItem(SWITCH_NAME) !== 'off'
+/** Whether shortcuts of a single key are on. */
+export const isOn = () => window.localStorage.getItem(SWITCH_NAME) !== 'off'
 function setOn(on: boolean) {
   window.localStorage.setItem(SWITCH_NAME, on ? 'on' : 'off')
   for (const listener of switchListeners) listener()
@@ -23,7 +24,7 @@ const useSingleKeys = () =>
     return () => switchListeners.delete(listener)
   }, isOn)
 
-const isTyping = (target: EventTarget | null) =>
+export const isTyping = (target: EventTarget | null) =>
   target instanceof HTMLElement &&
   (target.isContentEditable || ['INPUT', 'TEXTAREA', 'SELECT'].includes(target.tagName))
 
@@ -110,6 +111,14 @@ function HelpSheet({ sections }: { sections: readonly Section[] }) {
         <KeyRow keys={['?']} label={TEXT.help} />
         <KeyRow keys={['Esc']} label={TEXT.close} />
       </KeyList>
+      {sections.some(({ mode }) => mode === 'capture') && (
+        <KeyList title={TEXT.inbox}>
+          <KeyRow keys={['n']} label={TEXT.nextMessage} />
+          <KeyRow keys={['p']} label={TEXT.previousMessage} />
+          <KeyRow keys={['u']} label={TEXT.unread} />
+          <KeyRow keys={['d']} label={TEXT.deleteMessage} />
+        </KeyList>
+      )}
       {sections.length > 0 && (
         <KeyList title={TEXT.goTo}>
           {sections.map(({ label, letter }) => (

@@ -12,6 +12,7 @@ import { ServiceError } from '../../../base/process/errors.ts'
 import type { FaultLog } from '../../../base/process/fault-log.ts'
 import type { Media, Nothing } from '../../../base/shape.ts'
 import type { Clock } from '../../../base/time/clock.ts'
+import { isPlainObject } from '../../../base/values.ts'
 import { type Chunk, chunkSize, inPieces } from '../../../protocols/message/mime-message.ts'
 import type { Exchange } from '../exchange.ts'
 import { JSON_TYPE } from '../listening/arrival.ts'
@@ -384,6 +385,7 @@ export function createAnswering(
       exchange.setHeaders(result.headers)
       const { content } = result
       if (answers.hasSubscribers) publish(spec, result.status, content)
+      if (result.status >= 400) exchange.refusal = messageOf(content)
       if (content.kind === 'json') exchange.sendJson(content.body)
       else if (content.kind === 'none') exchange.send(undefined)
       else if (content.kind === 'fixed') sendFixed(content.answer, exchange)
@@ -408,6 +410,7 @@ export function createAnswering(
         faults.log(exchange.log, error, facts, 'request failed')
       }
       exchange.status = answer.status
+      exchange.refusal = wordsOf(error)
       exchange.setHeaders(answer.headers)
       if (error instanceof ServiceError && error.why !== undefined)
         exchange.setHeader(refusedName, asciiOf(error.why))
@@ -424,6 +427,20 @@ export function createAnswering(
     },
   }
 }
+
+/** The text of an error that an operation has answered itself. */
+const messageOf = (content: Content): string | undefined => {
+  const message = content.kind === 'json' && isPlainObject(content.body) ? content.body['message'] : undefined
+  return typeof message === 'string' ? message : undefined
+}
+
+/** The text of the answer, with its reason where the contract's text does not say it. */
+const wordsOf = (error: unknown): string =>
+  !(error instanceof ServiceError)
+    ? 'Internal Server Error'
+    : error.why === undefined
+      ? error.message
+      : `${error.message}: ${error.why}`
 
 /** What a caller gave may be quoted in it. */
 const asciiOf = (why: string) => why.slice(0, WHY_LENGTH_MAX).replace(/[^\x20-\x7e]/g, '?')

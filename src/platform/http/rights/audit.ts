@@ -113,8 +113,8 @@ function memberAt(body: unknown, name: string): unknown {
     )
 }
 
-/** Only documented names are kept: an unknown name could be a secret itself. */
-function givenValues(spec: Operation, call: RecordedCall, params: Params): Record<string, unknown> {
+/** Parameters of a call by name, as they may be kept. Only documented names: an unknown name could be a secret itself. */
+export function givenValues(spec: Operation, call: RecordedCall, params: Params): Record<string, unknown> {
   const documented = new Map(spec.params.map((param) => [param.name, param]))
   const kept = new Set(call.given)
   const given: Record<string, unknown> = {}

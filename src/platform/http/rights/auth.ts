@@ -266,6 +266,7 @@ export function createAuthentication(parts: AuthenticationParts): Authentication
         await failedAttempts.delay(address)
         throw new Unauthenticated(undefined, { why: whyNot(exchange.headers, spec) })
       }
+      exchange.presented = presented
       exchange.setHeader(keyIdName, presented.keyId)
       const allowed = authenticator.addressAllowed(presented, address)
       if ((isPending(allowed) ? await allowed : allowed) !== true) {

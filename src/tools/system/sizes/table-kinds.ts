@@ -53,8 +53,8 @@ export const TABLE_KINDS = {
   },
   dialogues: { transcripts: 'age', tls_results: 'age' },
   tracking: { tracking_links: 'age' },
-  inbox: { inbox: 'age', inbox_faults: 'fixed' },
-  audit: { audit: 'age' },
+  inbox: { inbox: 'age', inbox_words: 'age', inbox_faults: 'fixed' },
+  audit: { audit: 'age', key_requests: 'age' },
   suppressions: {
     suppressions: 'owned',
     unsubscribe_tags: 'owned',

@@ -1,0 +1,111 @@
+/**
+ * What the log of a key's calls keeps of a call: a function of the operation, the request and its answer alone. Of values
+ * it keeps those that the audit log would (audit.ts), and none that could be an address or a secret.
+ */
+import type { Exchange, Holder } from '../exchange.ts'
+import { acceptsFiles, type Operation, pathNames } from '../operation.ts'
+import type { Params } from '../request/params.ts'
+import { givenValues, NOT_RECORDED } from './audit.ts'
+
+export interface NotedCall {
+  /** The holder of the key, for itself. */
+  holder: Holder
+  method: string
+  /** With `{name}` in place of parts that could be an address. */
+  path: string
+  operation: string
+  /** How the parameters came. */
+  form: 'query' | 'form' | 'multipart' | 'json'
+  /** Declared parameters by name; null: the value is not kept. */
+  given: Readonly<Record<string, unknown>>
+  status: number
+  /** The error in words; null: there was none. */
+  message: string | null
+  durationMs: number
+  remoteAddress: string
+  requestId: string
+  /** The subaccount that the key acted for. */
+  actedFor: string | null
+}
+
+/** Handed in by the accounts area. */
+export interface RequestLog {
+  /** Whether another call of the key is kept now; asked for each call, so it costs next to nothing. */
+  wants(holder: Holder, isFailure: boolean): boolean
+  /** Notes it in memory. */
+  note(call: NotedCall): void
+}
+
+const MESSAGE_LENGTH_MAX = 300
+/** Values that a message is searched for. */
+const SEARCHED_MAX = 200
+/** An error text repeats no more of a value (`quotable`). */
+const QUOTED_LENGTH_MAX = 256
+/** Shorter ones say nothing. */
+const QUOTED_LENGTH_MIN = 3
+const KEPT_PART = /^[\w.-]{1,128}$/
+
+/** @param params undefined: the call was refused before they were read */
+export function notedCall(
+  spec: Operation,
+  { method, status, refusal, id, path, startedAt }: Exchange,
+  params: Params | undefined,
+  { presented, caller, remoteAddress }: { presented: Holder; caller: Holder | null; remoteAddress: string },
+): NotedCall {
+  const given = params === undefined ? {} : keptValues(spec, params)
+  const actsFor = caller !== null && caller.accountId !== presented.accountId
+  return {
+    holder: presented,
+    method,
+    path: keptPath(spec.path, path),
+    operation: spec.id,
+    form: formOf(spec, method),
+    given,
+    status,
+    message: refusal === undefined ? null : keptMessage(refusal, given, params, path),
+    durationMs: Math.round(performance.now() - startedAt),
+    remoteAddress,
+    requestId: id,
+    actedFor: actsFor ? caller.accountId : null,
+  }
+}
+
+function formOf(spec: Operation, method: string): NotedCall['form'] {
+  if (spec.body !== undefined || spec.bytesOf !== undefined) return 'json'
+  if (method === 'GET' || method === 'HEAD' || method === 'DELETE') return 'query'
+  return acceptsFiles(spec) || spec.multipartOnly === true ? 'multipart' : 'form'
+}
+
+const keptPath = (template: string, parts: Readonly<Record<string, string>>): string =>
+  pathNames(template).reduce((path, name) => {
+    const value = parts[name] ?? ''
+    return KEPT_PART.test(value) ? path.replace(`{${name}}`, value) : path
+  }, template)
+
+function keptValues(spec: Operation, params: Params): Record<string, unknown> {
+  const values = Object.entries(givenValues(spec, {}, params))
+  return Object.fromEntries(values.map(([name, value]) => [name, value === NOT_RECORDED ? null : value]))
+}
+
+/** Values that are not kept elsewhere are not kept here either, but for parts of the path that are. */
+function keptMessage(
+  message: string,
+  given: Readonly<Record<string, unknown>>,
+  params: Params | undefined,
+  path: Readonly<Record<string, string>>,
+): string {
+  const hidden = [
+    ...(params?.names() ?? []).flatMap((name) =>
+      given[name] == null ? (params?.texts(name) ?? []).map((value) => [name, value] as const) : [],
+    ),
+    ...Object.entries(path).filter(([, value]) => !KEPT_PART.test(value)),
+  ].slice(0, SEARCHED_MAX)
+  let kept = message.slice(0, 2 * MESSAGE_LENGTH_MAX)
+  for (const [name, value] of hidden) {
+    const quoted = value.slice(0, QUOTED_LENGTH_MAX)
+    if (quoted.length >= QUOTED_LENGTH_MIN) kept = kept.replaceAll(quoted, () => `{${shortName(name)}}`)
+  }
+  return kept.slice(0, MESSAGE_LENGTH_MAX).toWellFormed().replaceAll('\0', '\uFFFD')
+}
+
+const shortName = (name: string) => name.slice(0, 64)
