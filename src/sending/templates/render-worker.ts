@@ -15,6 +15,7 @@ import type {
   WorkerJob,
   WorkerResults,
 } from './render-messages.ts'
+import { usedVariables } from './variables.ts'
 
 /** Compiled templates kept. */
 const TEMPLATES_MAX = 200
@@ -66,15 +67,17 @@ function compileHeader(name: string, value: string): Program {
 async function runJob(job: WorkerJob, source: TemplateSource): Promise<RenderResult> {
   try {
     const template = compile(source)
-    if (job.kind === 'check') return { kind: 'rendered', html: '', text: null, headers: {}, missing: [] }
+    if (job.kind === 'check')
+      return { kind: 'rendered', html: '', text: null, headers: {}, missing: [], variables: [] }
     const missing = job.missing ? new Set<string>() : null
     const headers: Record<string, string> = {}
     for (const [name, value] of template.headers) {
-      headers[name] = value.run(job.variables, missing).replaceAll(HEADER_BREAKS, ' ').trim()
+      headers[name] = value.run(job.variables, missing, job.marked).replaceAll(HEADER_BREAKS, ' ').trim()
     }
-    const html = template.html.run(job.variables, missing)
+    const html = template.html.run(job.variables, missing, job.marked)
     const text = job.text ? await textOf(html) : null
-    return { kind: 'rendered', html, text, headers, missing: [...(missing ?? [])] }
+    const variables = missing ? usedVariables([...Object.values(source.headers), source.content]) : []
+    return { kind: 'rendered', html, text, headers, missing: [...(missing ?? [])], variables }
   } catch (error) {
     if (error instanceof TemplateFault) return { kind: 'failed', cause: 'syntax', detail: error.message }
     if (error instanceof LimitReached) return { kind: 'failed', cause: error.limit, detail: '' }
