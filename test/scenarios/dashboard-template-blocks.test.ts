@@ -40,6 +40,7 @@ test('a template is made of blocks and sent as a test, without a word of HTML', 
   await palette.getByRole('button', { name: 'Picture' }).click()
   await page.getByLabel('Picture (address)').fill('{{photo}}')
   await page.getByLabel('Description for those who do not see it').fill('Our shop')
+  await page.getByRole('group', { name: 'Picture' }).getByLabel('Width').fill('320')
   await palette.getByRole('button', { name: 'Product row' }).click()
   await palette.getByRole('button', { name: 'Footer' }).click()
   await page.getByText('Colours and font').click()
@@ -76,6 +77,7 @@ test('a template is made of blocks and sent as a test, without a word of HTML', 
     /<mj-text font-size="22px" font-weight="600">Good morning, <strong>\{\{name\}\}<\/strong><\/mj-text>/,
   )
   assert.match(mjml, /<mj-all font-family="Georgia, Times, serif" \/>|<mj-text color="#334455" \/>/)
+  assert.match(mjml, /<mj-image src="\{\{photo\}\}" alt="Our shop" width="320px" \/>/)
   assert.match(template, /%unsubscribe_url%/)
   assert.deepEqual([sample.name, sample.products[0].name], ['Ada', 'Tea'])
 })

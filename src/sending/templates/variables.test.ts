@@ -48,6 +48,13 @@ test('used variables: of headers and content, without repetition, and no more th
   assert.equal(named(Array.from({ length: 300 }, (_, n) => `{{n${n}}}`).join('')).length, 200)
 })
 
+test('used variables: paths that are too long are left out, with all that is below them', () => {
+  const deep = (levels: number) => `${'{{#each a}}'.repeat(levels)}{{b}}${'{{/each}}'.repeat(levels)}`
+  assert.equal(named(deep(10)).length, 11)
+  assert.equal(named(deep(100)).length, 16)
+  assert.deepEqual(named(`{{#with ${'x'.repeat(501)}}}{{y}}{{/with}}{{z}}`), ['z text'])
+})
+
 test('used variables of what cannot be read: the fault', () => {
   assert.throws(() => usedVariables(['{{#if a}}']), TemplateFault)
 })

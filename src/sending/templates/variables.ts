@@ -15,6 +15,9 @@ export interface UsedVariable {
 
 /** More would not be read. */
 const VARIABLES_MAX = 200
+/** Longer paths are left out: each use of a name in a deep block repeats the whole of it. */
+const PATH_PARTS_MAX = 32
+const PATH_CHARS_MAX = 500
 const ITEM = '[]'
 
 type Path = readonly string[]
@@ -107,11 +110,14 @@ class Reader {
 /** Null: a position in a list, or what has no name. */
 function pathIn(node: hbs.AST.PathExpression, scope: Scope): Path | null {
   const { data, depth, parts, original } = node
-  if (data) return parts[0] === 'root' ? parts.slice(1) : null
+  if (data) return parts[0] === 'root' ? bounded(parts.slice(1)) : null
   const isPlain = depth === 0 && !/^(?:this\b|\.)/.test(original)
   const named = isPlain ? scope.named.get(parts[0] as string) : undefined
-  if (named !== undefined) return named && [...named, ...parts.slice(1)]
+  if (named !== undefined) return named && bounded([...named, ...parts.slice(1)])
   let at: Scope | null = scope
   for (let up = depth; at && up > 0; up--) at = at.outer
-  return at?.path ? [...at.path, ...parts] : null
+  return at?.path ? bounded([...at.path, ...parts]) : null
 }
+
+const bounded = (path: Path) =>
+  path.length <= PATH_PARTS_MAX && path.join('').length <= PATH_CHARS_MAX ? path : null

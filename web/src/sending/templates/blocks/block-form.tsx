@@ -172,27 +172,32 @@ function Attribute({ name, label, value, onChange }: AttributeProps) {
       />
     )
   const isColour = name.endsWith('color')
+  const isLength = LENGTHS.has(name)
   return (
     <TextInput
       label={label}
       size="sm"
       autoComplete="off"
       spellCheck={name === 'alt'}
-      value={value}
+      value={isLength ? value.replace(/^(\d+)px$/, '$1') : value}
       {...(PLACEHOLDERS[name] && { placeholder: PLACEHOLDERS[name] })}
       {...(isColour && { rightSection: <Swatch label={label} value={value} onChange={onChange} /> })}
-      onChange={(event) => onChange(event.currentTarget.value)}
+      onChange={({ currentTarget: { value: text } }) =>
+        onChange(isLength && /^\d+$/.test(text) ? `${text}px` : text)
+      }
     />
   )
 }
 
+/** A number alone is one of pixels. */
+const LENGTHS: ReadonlySet<string> = new Set(['width', 'height', 'font-size', 'border-width'])
 const PLACEHOLDERS: Readonly<Record<string, string>> = {
   src: 'https://…',
   href: 'https://…',
-  width: '120px',
-  height: '24px',
-  'font-size': '14px',
-  'border-width': '1px',
+  width: '120',
+  height: '24',
+  'font-size': '14',
+  'border-width': '1',
 }
 
 function Swatch({ label, value, onChange }: Omit<AttributeProps, 'name'>) {
