@@ -2,6 +2,13 @@
 import assert from 'node:assert/strict'
 import { afterEach, before, type TestContext, test } from 'node:test'
 import type { Page } from 'playwright-core'
+import { insert, readBlocks, writeBlocks } from '../../web/src/sending/templates/blocks/block-document.ts'
+import {
+  EMPTY_DOCUMENT,
+  newRow,
+  type RowName,
+  rowWith,
+} from '../../web/src/sending/templates/blocks/presets.ts'
 import { type Dashboard, PHONE, press, startDashboard, windowHasFocus } from '../support/dashboard.ts'
 import { eventually } from '../support/service.ts'
 
@@ -198,4 +205,29 @@ test('on a phone blocks are a list, and a colleague sees the sample that was sav
   assert.equal(await other.getByRole('textbox', { name: 'Words' }).isDisabled(), true)
   assert.equal(await other.getByRole('group', { name: /^Add a block/ }).count(), 0)
   await dashboard.sound(other)
+})
+
+test('all that can be added compiles without a fault, and its variables are named', async () => {
+  const empty = readBlocks(EMPTY_DOCUMENT)
+  assert.ok(empty)
+  const rows: RowName[] = ['header', 'columns2', 'columns3', 'product', 'footer']
+  const items = (['text', 'button', 'image', 'divider', 'spacer'] as const).map(rowWith)
+  const doc = [...rows.map(newRow), ...items].reduce((made, each) => insert(made, [0], each), empty)
+  const { body } = await dashboard.service.call('POST', '/sendwright/v1/templates/render', {
+    json: { engine: 'mjml', content: writeBlocks(doc), mark_missing: true },
+  })
+  assert.deepEqual(body.errors, [])
+  const paths = body.variables.map(({ path }: { path: string[] }) => path.join('.'))
+  assert.deepEqual(paths.sort(), [
+    ...[
+      'address',
+      'company',
+      'link',
+      'products',
+      'products.[].link',
+      'products.[].name',
+      'products.[].picture',
+    ],
+    'products.[].price',
+  ])
 })

@@ -353,6 +353,10 @@ function TypedField({
   onDone,
 }: DoneProps & { options: readonly string[] }) {
   const [typed, setTyped] = useState<string>()
+  const done = () => {
+    setTyped(undefined)
+    if (typed !== undefined && typed !== value) onDone(typed.trim())
+  }
   const list = `${label}-options`
   return (
     <>
@@ -366,9 +370,11 @@ function TypedField({
         data-own-undo
         value={typed ?? value}
         onChange={(event) => setTyped(event.currentTarget.value)}
-        onBlur={() => {
-          setTyped(undefined)
-          if (typed !== undefined && typed !== value) onDone(typed.trim())
+        onBlur={done}
+        onKeyDown={(event) => {
+          if (event.key !== 'Enter') return
+          event.preventDefault() // the form around would be saved without it
+          done()
         }}
       />
       <datalist id={list}>
