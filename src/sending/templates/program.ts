@@ -78,9 +78,13 @@ type Ast = hbs.AST.Node
 
 /** Compiles one text. `escaped`: `{{x}}` is written HTML-escaped; off for header fields.
  *  @throws TemplateFault */
-export function compileProgram(source: string, { escaped }: { escaped: boolean }): Program {
+export const compileProgram = (source: string, { escaped }: { escaped: boolean }): Program =>
+  compileParsed(parseTemplate(source), { escaped })
+
+/** The same of a text that is parsed: parsing takes most of the time. @throws TemplateFault */
+export function compileParsed(parsed: hbs.AST.Program, { escaped }: { escaped: boolean }): Program {
   const compiler = new Compiler(escaped)
-  const body = compiler.program(parseTemplate(source), 1)
+  const body = compiler.program(parsed, 1)
   return {
     parts: compiler.parts,
     run(variables, missing, marked = false) {

@@ -111,8 +111,7 @@ for (const [level, rootOf] of Object.entries(scopes)) {
       await ok('PUT', '/sampled/versions/two', { sample: '{}' })
       assert.equal(await sampleOf('sampled', 'two'), undefined)
       const put = (sample: string) => ['PUT', '/sampled/versions/two', { sample }] as const
-      for (const sample of ['[]', '"x"', '{', '{"a": "\\u0000"}'])
-        await fails(400, 'Invalid parameter: sample', ...put(sample))
+      for (const sample of ['[]', '"x"', '{']) await fails(400, 'Invalid parameter: sample', ...put(sample))
       const large = JSON.stringify({ a: 'é'.repeat(32 * 1024) })
       await fails(400, 'sample is too large, max size is 64KB', ...put(large))
       await ok('DELETE', '/sampled')

@@ -1,8 +1,8 @@
 /**
- * The variables that a template uses, read from its text: those of branches that no rendering has entered too. Positions of a
+ * The variables that a template uses, read from its parsed texts: those of branches that no rendering has entered too. Positions of a
  * list (`@index`) and `this` of the outermost level are none.
  */
-import { parseTemplate, pathOf } from './program.ts'
+import { pathOf } from './program.ts'
 
 /** What a place needs: a list for `each`, anything for `if`, else a text. */
 export type VariableKind = 'text' | 'list' | 'condition'
@@ -29,11 +29,11 @@ interface Scope {
   readonly named: ReadonlyMap<string, Path | null>
 }
 
-/** In the order of their first use. A text is more than a list, and a list more than a condition. @throws TemplateFault */
-export function usedVariables(sources: readonly string[]): UsedVariable[] {
+/** In the order of their first use. A text is more than a list, and a list more than a condition. */
+export function usedVariables(programs: readonly hbs.AST.Program[]): UsedVariable[] {
   const reader = new Reader()
   const root: Scope = { path: [], outer: null, named: new Map() }
-  for (const source of sources) reader.program(parseTemplate(source), root)
+  for (const program of programs) reader.program(program, root)
   return [...reader.found.values()]
 }
 
