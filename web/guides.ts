@@ -13,7 +13,10 @@ export const GUIDES: readonly { group: string; files: readonly string[] }[] = [
     group: 'Connect and move',
     files: ['ghost', 'applications', 'clients', 'leave-mailgun', 'moving-in', 'relays'],
   },
-  { group: 'Send and receive', files: ['templates', 'webhooks', 'receiving', 'ci', 'terraform'] },
+  {
+    group: 'Send and receive',
+    files: ['write-a-template', 'templates', 'webhooks', 'receiving', 'ci', 'terraform'],
+  },
   {
     group: 'Run',
     files: [

@@ -92,6 +92,32 @@ async function fillPeople(call: Caller): Promise<void> {
   await call.post('/v2/ip_whitelist', { address: '192.0.2.0/24', description: 'Office' })
 }
 
+const SPRING_OFFER = `<mjml>
+  <mj-body background-color="#f4f5f6">
+    <mj-section background-color="#ffffff">
+      <mj-column>
+        <mj-text line-height="1.6"><h1>Spring is here</h1><p>Dear {{name}}, the first teas of the year have <strong>arrived</strong>.</p></mj-text>
+      </mj-column>
+    </mj-section>
+    <mj-raw>{{#each products}}</mj-raw>
+    <mj-section background-color="#ffffff" css-class="product">
+      <mj-column width="70%">
+        <mj-text line-height="1.6"><strong>{{name}}</strong><br>{{price}}</mj-text>
+      </mj-column>
+      <mj-column width="30%">
+        <mj-button href="https://www.shop.example.com/" background-color="#0f766e">View</mj-button>
+      </mj-column>
+    </mj-section>
+    <mj-raw>{{/each}}</mj-raw>
+    <mj-section css-class="footer">
+      <mj-column>
+        <mj-text align="center" font-size="12px" color="#666666">Example Shop<br><a href="%unsubscribe_url%">Unsubscribe</a></mj-text>
+      </mj-column>
+    </mj-section>
+  </mj-body>
+</mjml>
+`
+
 async function fillTemplates(call: Caller): Promise<void> {
   const content = (title: string, text: string) =>
     `<h1 style="font-family: sans-serif">${title}</h1>\n<p>Dear {{name}},</p>\n<p>${text}</p>\n<p><a href="https://www.shop.example.com/orders/{{order}}">See your order</a></p>`
@@ -106,6 +132,17 @@ async function fillTemplates(call: Caller): Promise<void> {
     const template = content(title, text)
     await call.post(`/v3/${SHOP}/templates`, { name, description, template, headers, tag: 'first' })
   }
+  await call.post(`/v3/${SHOP}/templates`, {
+    name: 'spring-offer',
+    description: 'Three teas for regular customers',
+    mjml: SPRING_OFFER,
+    headers: JSON.stringify({ From: `Example Shop <news@${SHOP}>`, Subject: 'Spring teas for {{name}}' }),
+    sample: JSON.stringify({
+      name: 'Ada',
+      products: [{ name: 'First Flush', price: '€ 14' }, { name: 'White Peony' }],
+    }),
+    tag: 'first',
+  })
   const second = content('On its way', 'your order {{order}} arrives tomorrow.')
   const path = `/v3/${SHOP}/templates/order-shipped/versions`
   const headers = JSON.stringify({

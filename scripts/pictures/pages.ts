@@ -21,6 +21,8 @@ const press = (name: string) => async (page: Page) => {
   await untilQuiet(page)
 }
 
+const rendered = (page: Page) => page.getByTitle('The template as it is sent').waitFor()
+
 export const PAGES: readonly PicturedPage[] = [
   // Before all others, which sign in.
   { name: 'audit-log', path: '/settings/audit' },
@@ -37,7 +39,15 @@ export const PAGES: readonly PicturedPage[] = [
   { name: 'statistics', path: '/statistics' },
   { name: 'compose', path: '/sending/compose' },
   { name: 'templates', path: '/sending/templates?domain=shop.example.com' },
-  { name: 'template', path: '/sending/templates/order-shipped?domain=shop.example.com' },
+  { name: 'template', path: '/sending/templates/order-shipped?domain=shop.example.com', open: rendered },
+  {
+    name: 'template-blocks',
+    path: '/sending/templates/spring-offer?domain=shop.example.com',
+    open: async (page) => {
+      await rendered(page)
+      await press('Text: Spring is here')(page)
+    },
+  },
   { name: 'suppressions', path: '/sending/suppressions?domain=shop.example.com' },
   { name: 'lists', path: '/sending/lists' },
   { name: 'list', path: '/sending/lists/recipes%40news.example.com' },

@@ -122,8 +122,9 @@ async function plantThings(
   const query = () => `${hook}/?q=${encodeURIComponent(next())}`
   await form('/v4/domains', { name: 'planted.example' })
   const [template, comment] = [`<h1>{{name}}</h1>${next()}`, next()]
+  const sample = JSON.stringify({ name: next(), [next()]: next() })
   for (const path of [`/v3/${domain}/templates`, '/v4/templates'])
-    await form(path, { name: 'planted', description: next(), template, comment, tag: 'one' })
+    await form(path, { name: 'planted', description: next(), template, comment, tag: 'one', sample })
   await form('/v3/lists', { address: `planted@${domain}`, name: next(), description: next() })
   const member = { address: 'member@example.org', name: next(), vars: JSON.stringify({ [next()]: next() }) }
   await form(`/v3/lists/planted@${domain}/members`, member)

@@ -55,6 +55,7 @@ export async function fillSource(call: FillCall, size: SourceSize): Promise<Fill
       template: `<b>{{name}} ${n}</b>`,
       active: 'yes',
       headers: '{"Subject":"Hi {{name}}"}',
+      sample: '{"name":"Ada"}',
     }
     await call('POST', `${path}/${name}/versions`, { form: second })
   }
@@ -191,12 +192,13 @@ export async function contentsOf(
       const { versions } = (await get(`${path}/versions?limit=100`))['template'] as {
         versions: { tag: string }[]
       }
-      const { tag, template: content, headers } = version
+      const { tag, template: content, headers, sample } = version
       contents[`template ${domain}/${name}`] = [
         description,
         tag,
         content,
         headers,
+        sample,
         versions.map((one) => one.tag),
       ]
     }

@@ -2055,6 +2055,7 @@ export interface RenderedTemplate {
   /** HTML part; empty after an error */ html: string
   /** Text part, made from the HTML */ text: string
   /** Variables that had no value */ missing: string[]
+  /** Variables that content and headers use; names of blocks count, whatever is shown */ variables: ({ path: string[]; kind: 'text' | 'list' | 'condition' })[]
   /** What is wrong; empty: nothing */ errors: string[]
 }
 
@@ -2568,6 +2569,7 @@ export interface TemplateVersion {
   /** Always null */ parsedhandlebar: null
   /** Content: HTML with Handlebars */ template: string
   /** From, Subject and Reply-To, as far as given */ headers?: Record<string, string>
+  /** Variables for previews, as far as given */ sample?: Record<string, unknown>
 }
 
 /** A copied version */

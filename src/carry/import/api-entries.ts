@@ -1,4 +1,5 @@
 /** Entries from the JSON of the HTTP API, and from the lines of an export, which have the same members. */
+import { isPlainObject } from '../../base/values.ts'
 import { FIRST_SETTINGS } from '../../sending/domains/fields.ts'
 import {
   type Entry,
@@ -114,7 +115,7 @@ export function templateEntry(value: unknown): Entry {
 /** @throws Unreadable */
 export function versionOf(value: unknown): TemplateVersion {
   const given = objectOf(value)
-  const headers = given['headers'] ?? {}
+  const { headers = {}, sample } = given
   const texts = Object.entries(objectOf(headers)).filter(
     ([, text]) => typeof text === 'string' && text !== '',
   )
@@ -125,6 +126,7 @@ export function versionOf(value: unknown): TemplateVersion {
     comment: textOf(given['comment']),
     active: given['active'] === true,
     headers: Object.fromEntries(texts) as Record<string, string>,
+    ...(isPlainObject(sample) && { sample }),
   }
 }
 

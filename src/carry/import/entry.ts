@@ -55,6 +55,8 @@ export interface TemplateVersion {
   comment: string
   active: boolean
   headers: Record<string, string>
+  /** For previews; absent: none. */
+  sample?: Record<string, unknown>
 }
 
 export interface TemplateEntry {

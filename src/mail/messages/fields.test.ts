@@ -42,6 +42,7 @@ const templates: Required<Pick<SendingOverrides, 'templates' | 'renderer'>> = {
       text: text ? 'made from the template' : null,
       headers,
       missing: [],
+      variables: [],
     }),
   },
 }

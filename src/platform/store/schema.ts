@@ -579,7 +579,7 @@ export interface TagRow {
 }
 export interface TemplateVersionRow {
   id: string; template_id: string; tag: string; content: string; mjml: string; headers_json: string
-  comment: string; active: Flag; created_at: number
+  comment: string; active: Flag; created_at: number; sample_json: string
 }
 export interface TemplateRow {
   id: string; account_id: string; scope: string; domain_id: string | null; name: string; description: string

@@ -6,7 +6,7 @@ test('the render operation', async (t) => {
   const service = await startTestService(t)
   const { domain } = service
   const render = (json: unknown) => service.call('POST', '/sendwright/v1/templates/render', { json })
-  const nothing = { subject: null, headers: {}, html: '', text: '', missing: [], errors: [] }
+  const nothing = { subject: null, headers: {}, html: '', text: '', missing: [], variables: [], errors: [] }
 
   await t.test('gives the parts of a stored template, and names what was missing', async () => {
     const form = {
@@ -22,9 +22,33 @@ test('the render operation', async (t) => {
       html: '<p>Hi A &amp; B, </p><a href="https://example.com/7">Look</a>',
       text: 'Hi A & B,\n\nLook (https://example.com/7)',
       missing: ['nothing'],
+      variables: ['id', 'name', 'nothing'].map((name) => ({ path: [name], kind: 'text' })),
       errors: [],
     })
   })
+
+  await t.test(
+    'marks what was missing on request, and names what the template uses wherever it is',
+    async () => {
+      const answer = await render({
+        content: '{{#each lines}}{{title}}: {{price}};{{/each}}{{#if vip}}{{gift}}{{/if}}',
+        headers: { Subject: 'For {{name}}' },
+        variables: { lines: [{ title: 'Tea' }] },
+        mark_missing: true,
+      })
+      assert.equal(answer.body.html, 'Tea: {{price}};')
+      assert.equal(answer.body.subject, 'For {{name}}')
+      assert.deepEqual(answer.body.missing, ['name', 'price'])
+      assert.deepEqual(answer.body.variables, [
+        { path: ['name'], kind: 'text' },
+        { path: ['lines'], kind: 'list' },
+        { path: ['lines', '[]', 'title'], kind: 'text' },
+        { path: ['lines', '[]', 'price'], kind: 'text' },
+        { path: ['vip'], kind: 'condition' },
+        { path: ['gift'], kind: 'text' },
+      ])
+    },
+  )
 
   await t.test('renders the requested version, and templates of the account', async () => {
     await service.call('POST', '/v4/templates', { form: { name: 'acc', template: 'one' } })

@@ -52,6 +52,7 @@ async function preview(parts: PreviewParts, params: Params, accountId: string): 
     variables,
     text: true,
     missing: true,
+    marked: params.boolean('mark_missing') ?? false,
   })
   if (result.kind === 'failed') return failed(describeFailure(result))
   const fill = (text: string) => substitute(text, recipient)
@@ -67,6 +68,7 @@ async function preview(parts: PreviewParts, params: Params, accountId: string): 
     html: fill(result.html),
     text: fill(result.text ?? ''),
     missing: result.missing,
+    variables: result.variables,
     errors: [],
   }
 }
@@ -77,6 +79,7 @@ const failed = (error: string) => ({
   html: '',
   text: '',
   missing: [],
+  variables: [],
   errors: [error],
 })
 

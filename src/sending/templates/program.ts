@@ -45,8 +45,8 @@ export class LimitReached extends Error {
 export interface Program {
   /** How much was compiled: each part takes about 500 bytes. */
   parts: number
-  /** @throws LimitReached */
-  run(variables: unknown, missing: Set<string> | null): string
+  /** `marked`: writes `{{name}}` for what is missing, for a preview. @throws LimitReached */
+  run(variables: unknown, missing: Set<string> | null, marked?: boolean): string
 }
 
 /** The position of an `each` block in its list; `outer` is that of the enclosing block. */
@@ -78,13 +78,17 @@ type Ast = hbs.AST.Node
 
 /** Compiles one text. `escaped`: `{{x}}` is written HTML-escaped; off for header fields.
  *  @throws TemplateFault */
-export function compileProgram(source: string, { escaped }: { escaped: boolean }): Program {
+export const compileProgram = (source: string, { escaped }: { escaped: boolean }): Program =>
+  compileParsed(parseTemplate(source), { escaped })
+
+/** The same of a text that is parsed: parsing takes most of the time. @throws TemplateFault */
+export function compileParsed(parsed: hbs.AST.Program, { escaped }: { escaped: boolean }): Program {
   const compiler = new Compiler(escaped)
-  const body = compiler.program(parse(source), 1)
+  const body = compiler.program(parsed, 1)
   return {
     parts: compiler.parts,
-    run(variables, missing) {
-      const run = new Run(variables, missing)
+    run(variables, missing, marked = false) {
+      const run = new Run(variables, missing, marked)
       body(run, { context: variables, outer: null, loop: null, named: null })
       return run.result()
     },
@@ -92,7 +96,7 @@ export function compileProgram(source: string, { escaped }: { escaped: boolean }
 }
 
 /** @throws TemplateFault */
-function parse(source: string): hbs.AST.Program {
+export function parseTemplate(source: string): hbs.AST.Program {
   if (levelsOf(source) > DEPTH_MAX) throw tooDeep(null)
   try {
     return Handlebars.parse(source)
@@ -126,6 +130,10 @@ function faultOfParser(error: Error & { lineNumber?: number }): TemplateFault {
 
 const unexpected = (token: string) =>
   token === 'EOF' ? 'the template ends inside a block or expression' : `unexpected ${token}`
+
+/** As written: what `each` or `with` enters. */
+const lastPath = ({ params }: hbs.AST.BlockStatement) =>
+  String((params[0] as { original?: unknown }).original)
 
 const tooDeep = (line: number | null) => new TemplateFault(line, `nested over ${DEPTH_MAX} levels`)
 
@@ -181,8 +189,10 @@ class Compiler {
       throw fault(node, `"${path.original}" is a block: write {{#${path.original} ...}}`)
     }
     const value = this.pathValue(path, true)
-    if (!this.escaped || !node.escaped) return (run, scope) => run.write(run.textOf(value(run, scope)))
-    return (run, scope) => run.writeEscaped(run.textOf(value(run, scope)))
+    const hole = `{{${path.original}}}`
+    if (!this.escaped || !node.escaped)
+      return (run, scope) => run.write(run.textOf(run.marked(value(run, scope), hole)))
+    return (run, scope) => run.writeEscaped(run.textOf(run.marked(value(run, scope), hole)))
   }
 
   private block(node: hbs.AST.BlockStatement, depth: number): Part {
@@ -204,7 +214,17 @@ class Compiler {
     // `{{else if}}` nests each branch in the one before it; these are levels of the parser, not of the text.
     const chained = (node.inverse as { chained?: boolean } | undefined)?.chained === true
     const inverse = this.program(node.inverse, chained ? depth : depth + 1)
-    return blockPart(name, values as [Value, ...Value[]], main, inverse, names.length > 0)
+    const part = blockPart(name, values as [Value, ...Value[]], main, inverse, names.length > 0)
+    return listed ? this.markedBlock(part, values[0] as Value, `{{#${name} ${lastPath(node)}}}`) : part
+  }
+
+  /** In its place the hole is written, if it is to be marked and what is entered is missing. */
+  private markedBlock(part: Part, value: Value, hole: string): Part {
+    return (run, scope) => {
+      if (!run.isMarked || value(run, scope) !== undefined) part(run, scope)
+      else if (this.escaped) run.writeEscaped(hole)
+      else run.write(hole)
+    }
   }
 
   private naming<T>(names: readonly string[], compile: () => T): T {
@@ -350,7 +370,7 @@ function isEmpty(value: unknown): boolean {
 }
 
 /** A literal in the place of a name is one: `{{"a b"}}`, `{{12}}`. */
-function pathOf(node: Ast): hbs.AST.PathExpression {
+export function pathOf(node: Ast): hbs.AST.PathExpression {
   if (node.type === 'PathExpression') return node as hbs.AST.PathExpression
   const original = String((node as { original?: unknown }).original)
   return { type: 'PathExpression', data: false, depth: 0, parts: [original], original, loc: node.loc }
@@ -393,6 +413,7 @@ function ownProperty(value: unknown, name: string): unknown {
 class Run {
   readonly root: unknown
   private readonly missing: Set<string> | null
+  readonly isMarked: boolean
   private readonly joined: string[] = []
   private pieces: string[] = []
   private length = 0
@@ -400,9 +421,10 @@ class Run {
   /** Set at the first check: most renderings end before it. */
   private stopAtCpuMs = 0
 
-  constructor(root: unknown, missing: Set<string> | null) {
+  constructor(root: unknown, missing: Set<string> | null, isMarked: boolean) {
     this.root = root
     this.missing = missing
+    this.isMarked = isMarked
   }
 
   /** Counts one step of work. @throws LimitReached when the time is used up */
@@ -438,6 +460,11 @@ class Run {
     if (value === null || value === undefined) return ''
     if (typeof value !== 'object') return String(value)
     return Array.isArray(value) ? this.listText(value, 1) : '[object Object]'
+  }
+
+  /** The value, or the hole that a missing one leaves in a marked preview. */
+  marked(value: unknown, hole: string): unknown {
+    return value === undefined && this.isMarked ? hole : value
   }
 
   missed(name: string): void {

@@ -1,5 +1,6 @@
 /** What the service (render.ts) and its threads (render-worker.ts) exchange. */
 import type { RenderLimit } from './program.ts'
+import type { UsedVariable } from './variables.ts'
 
 /** What is rendered. Equal keys mean equal contents: compiled templates are remembered by key. */
 export interface TemplateSource {
@@ -17,6 +18,8 @@ export interface Rendered {
   /** Rendered without escaping; without line ends and other control characters. */
   headers: Record<string, string>
   missing: string[]
+  /** Of content and headers; empty unless missing names are requested. */
+  variables: UsedVariable[]
 }
 
 /** `syntax` only for content that was not checked when it was stored; `detail`: the reason, with the line. */
@@ -30,7 +33,7 @@ export type RenderResult = Rendered | RenderFailure
 
 export type WorkerJob =
   | { kind: 'check'; template: number }
-  | { kind: 'render'; template: number; variables: unknown; text: boolean; missing: boolean }
+  | { kind: 'render'; template: number; variables: unknown; text: boolean; missing: boolean; marked: boolean }
 
 export interface WorkerBatch {
   batch: number

@@ -7,7 +7,7 @@
  * is made from HTML].
  */
 import { parentPort, workerData } from 'node:worker_threads'
-import { compileProgram, LimitReached, type Program, TemplateFault } from './program.ts'
+import { compileParsed, LimitReached, type Program, parseTemplate, TemplateFault } from './program.ts'
 import type {
   RenderResult,
   TemplateSource,
@@ -15,6 +15,7 @@ import type {
   WorkerJob,
   WorkerResults,
 } from './render-messages.ts'
+import { type UsedVariable, usedVariables } from './variables.ts'
 
 /** Compiled templates kept. */
 const TEMPLATES_MAX = 200
@@ -28,6 +29,7 @@ const HEADER_BREAKS = /[\p{Cc}\u2028\u2029]+/gu
 interface CompiledTemplate {
   html: Program
   headers: readonly (readonly [name: string, value: Program])[]
+  variables: UsedVariable[]
   parts: number
 }
 
@@ -39,12 +41,18 @@ let htmlToText: ((html: string) => string) | null = null
 function compile({ key, content, headers }: TemplateSource): CompiledTemplate {
   const known = compiled.get(key)
   if (known) return known
-  const html = compileProgram(content, { escaped: true })
+  const parsed = parseTemplate(content)
+  const html = compileParsed(parsed, { escaped: true })
+  const parsedHeaders: hbs.AST.Program[] = []
   const compiledHeaders = Object.entries(headers).map(
-    ([name, value]) => [name, compileHeader(name, value)] as const,
+    ([name, value]) => [name, compileHeader(name, value, parsedHeaders)] as const,
   )
-  const parts = compiledHeaders.reduce((sum, [, program]) => sum + program.parts, html.parts)
-  const template = { html, headers: compiledHeaders, parts }
+  const variables = usedVariables([...parsedHeaders, parsed])
+  const parts = compiledHeaders.reduce(
+    (sum, [, program]) => sum + program.parts,
+    html.parts + variables.length,
+  )
+  const template = { html, headers: compiledHeaders, variables, parts }
   compiled.set(key, template)
   compiledParts += parts
   for (const [oldest, { parts: given }] of compiled) {
@@ -55,9 +63,12 @@ function compile({ key, content, headers }: TemplateSource): CompiledTemplate {
   return template
 }
 
-function compileHeader(name: string, value: string): Program {
+/** Adds its parsed text to `parsedHeaders`. */
+function compileHeader(name: string, value: string, parsedHeaders: hbs.AST.Program[]): Program {
   try {
-    return compileProgram(value, { escaped: false })
+    const parsed = parseTemplate(value)
+    parsedHeaders.push(parsed)
+    return compileParsed(parsed, { escaped: false })
   } catch (error) {
     throw error instanceof TemplateFault ? new TemplateFault(null, `header ${name}: ${error.message}`) : error
   }
@@ -66,15 +77,17 @@ function compileHeader(name: string, value: string): Program {
 async function runJob(job: WorkerJob, source: TemplateSource): Promise<RenderResult> {
   try {
     const template = compile(source)
-    if (job.kind === 'check') return { kind: 'rendered', html: '', text: null, headers: {}, missing: [] }
+    if (job.kind === 'check')
+      return { kind: 'rendered', html: '', text: null, headers: {}, missing: [], variables: [] }
     const missing = job.missing ? new Set<string>() : null
     const headers: Record<string, string> = {}
     for (const [name, value] of template.headers) {
-      headers[name] = value.run(job.variables, missing).replaceAll(HEADER_BREAKS, ' ').trim()
+      headers[name] = value.run(job.variables, missing, job.marked).replaceAll(HEADER_BREAKS, ' ').trim()
     }
-    const html = template.html.run(job.variables, missing)
+    const html = template.html.run(job.variables, missing, job.marked)
     const text = job.text ? await textOf(html) : null
-    return { kind: 'rendered', html, text, headers, missing: [...(missing ?? [])] }
+    const variables = missing ? template.variables : []
+    return { kind: 'rendered', html, text, headers, missing: [...(missing ?? [])], variables }
   } catch (error) {
     if (error instanceof TemplateFault) return { kind: 'failed', cause: 'syntax', detail: error.message }
     if (error instanceof LimitReached) return { kind: 'failed', cause: error.limit, detail: '' }

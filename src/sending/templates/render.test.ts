@@ -39,6 +39,7 @@ test('renders html escaped, and header fields unescaped in one line', async (t) 
     text: null,
     headers: { Subject: 'For A & B', From: 'x@example.com Bcc: y@example.com z' },
     missing: ['city'],
+    variables: ['name', 'from', 'city'].map((name) => ({ path: [name], kind: 'text' })),
   })
 })
 

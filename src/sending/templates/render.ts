@@ -29,6 +29,8 @@ export interface RenderRequest {
   text?: boolean
   /** Also list the names that were written out and are not in the variables. Default no. */
   missing?: boolean
+  /** Also write where they were, as `{{name}}`. Default no. */
+  marked?: boolean
 }
 
 export interface Renderer {
@@ -60,7 +62,9 @@ const OUT_OF_MEMORY = 'ERR_WORKER_OUT_OF_MEMORY'
 
 interface RenderJob extends WaitingJob {
   template: TemplateSource
-  work: { kind: 'check' } | { kind: 'render'; variables: unknown; text: boolean; missing: boolean }
+  work:
+    | { kind: 'check' }
+    | { kind: 'render'; variables: unknown; text: boolean; missing: boolean; marked: boolean }
   resolve(result: RenderResult): void
   reject(error: Error): void
 }
@@ -202,8 +206,8 @@ export function createRenderer({ workersMax = sizesFor('normal').templateThreads
   }
 
   return {
-    render: ({ accountId, template, variables, text = false, missing = false }) =>
-      submit({ accountId, template, work: { kind: 'render', variables, text, missing } }),
+    render: ({ accountId, template, variables, text = false, missing = false, marked = false }) =>
+      submit({ accountId, template, work: { kind: 'render', variables, text, missing, marked } }),
     async check(accountId, template) {
       const result = await submit({ accountId, template, work: { kind: 'check' } })
       return result.kind === 'failed' ? describeFailure(result) : null

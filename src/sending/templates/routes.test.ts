@@ -96,6 +96,27 @@ for (const [level, rootOf] of Object.entries(scopes)) {
       await ok('DELETE', `/${id}`)
     })
 
+    test('samples for previews belong to the version: stored, replaced, copied, cleared', async () => {
+      const sampleOf = async (name: string, tag: string) =>
+        (await ok('GET', `/${name}/versions/${tag}`)).template.version.sample
+      const { template } = await make('sampled', { sample: '{"name": "Ada", "lines": [{"n": 1}]}' })
+      assert.deepEqual(template.version.sample, { name: 'Ada', lines: [{ n: 1 }] })
+      await ok('POST', '/sampled/versions', { tag: 'two', template: 'y', sample: '{"a": {"__b": null}}' })
+      assert.deepEqual(await sampleOf('sampled', 'two'), { a: { __b: null } })
+      await ok('PUT', '/sampled/versions/two', { sample: '{"a": "é"}' })
+      assert.deepEqual(await sampleOf('sampled', 'two'), { a: 'é' })
+      await ok('PUT', '/sampled/versions/two', { comment: 'new' })
+      await ok('PUT', '/sampled/versions/two/copy/three')
+      assert.deepEqual(await sampleOf('sampled', 'three'), { a: 'é' })
+      await ok('PUT', '/sampled/versions/two', { sample: '{}' })
+      assert.equal(await sampleOf('sampled', 'two'), undefined)
+      const put = (sample: string) => ['PUT', '/sampled/versions/two', { sample }] as const
+      for (const sample of ['[]', '"x"', '{']) await fails(400, 'Invalid parameter: sample', ...put(sample))
+      const large = JSON.stringify({ a: 'é'.repeat(32 * 1024) })
+      await fails(400, 'sample is too large, max size is 64KB', ...put(large))
+      await ok('DELETE', '/sampled')
+    })
+
     test('a template without content has no versions, and its first one is active in any case', async () => {
       const { template } = await ok('POST', '', {
         name: 'bare',
@@ -425,7 +446,7 @@ test('templates of the account and of a domain are apart', async () => {
 describe('copying an account template', () => {
   const copy = (json: unknown) => get().call('PUT', '/v4/templates/origin/copy', { json })
   before(async () => {
-    const form = { name: 'origin', description: 'd', template: 'A', tag: 'a' }
+    const form = { name: 'origin', description: 'd', template: 'A', tag: 'a', sample: '{"name": "Ada"}' }
     await get().call('POST', '/v4/templates', { form })
     await get().call('POST', '/v4/templates/origin/versions', {
       form: { tag: 'b', template: 'B', active: 'yes' },
@@ -459,6 +480,8 @@ describe('copying an account template', () => {
   test('of some versions makes the newest of them active', async () => {
     const account_id = get().service.first.accountId
     const answer = await copy({ requests: [{ account_id, name: 'only a' }], source_versions: ['A'] })
+    const ofCopy = await get().call('GET', '/v4/templates/only%20a/versions/a')
+    assert.deepEqual(ofCopy.body.template.version.sample, { name: 'Ada' })
     assert.deepEqual(answer.body.failed_copies, [])
     const { body } = await get().call('GET', '/v4/templates/only%20a?active=yes')
     assert.equal(body.template.version.tag, 'a')

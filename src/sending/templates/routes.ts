@@ -42,6 +42,7 @@ import {
 } from './shapes.ts'
 import {
   NOTE_LENGTH_MAX,
+  readSample,
   readTemplateHeaders,
   storedName,
   type Template,
@@ -101,6 +102,11 @@ const CONTENT = {
     { type: 'json' },
   ),
 }
+const SAMPLE = wordParam(
+  'Object of variables for previews, at most 64 KB of JSON; no mail is rendered with it',
+  (text) => readSample(text),
+  { type: 'json' },
+)
 const ENGINE = textParam('Of the content', { values: ['handlebars', 'mjml'], default: 'handlebars' })
 const ACTIVE = flagParam('yes makes this version the active one', { default: false })
 
@@ -163,13 +169,14 @@ function templateOperations(parts: TemplateRouteParts): Operation[] {
         comment: COMMENT,
         ...CONTENT,
         engine: ENGINE,
+        sample: SAMPLE,
       },
       answers: { 200: TEMPLATE_STORED },
       async handler({ input, scope }) {
-        const { name, description, createdBy, tag, comment, ...given } = input()
+        const { name, description, createdBy, tag, comment, sample = {}, ...given } = input()
         const fields = { name, description, createdBy }
         const hasContent = given.template !== undefined || given.mjml !== undefined
-        const first = hasContent ? { tag, comment, given } : null
+        const first = hasContent ? { tag, comment, sample, given } : null
         const { template, version } = await templates.create(scope, fields, first)
         return { message: 'template has been stored', template: withVersion(template, version) }
       },
@@ -276,11 +283,12 @@ function versionOperations(parts: TemplateRouteParts): Operation[] {
         comment: COMMENT,
         headers: CONTENT.headers,
         engine: ENGINE,
+        sample: SAMPLE,
       },
       answers: { 200: TEMPLATE_STORED },
       async handler({ input, path, scope }) {
-        const { tag, active, comment, ...given } = input()
-        const fields = { tag, comment, active, given }
+        const { tag, active, comment, sample = {}, ...given } = input()
+        const fields = { tag, comment, active, sample, given }
         const { template, version } = await templates.addVersion(scope, path.name, fields)
         const message = 'new version of the template has been stored'
         return { message, template: withVersion(template, version) }
@@ -309,14 +317,15 @@ function versionOperations(parts: TemplateRouteParts): Operation[] {
         active: flagParam('yes makes this version the active one'),
         ...CONTENT,
         engine: ENGINE,
+        sample: SAMPLE,
       },
       answers: { 200: VERSION_DONE },
       async handler({ input, path, scope }) {
-        const { comment, active, engine: _, ...given } = input()
-        if ([comment, active, ...Object.values(given)].every((value) => value === undefined)) {
+        const { comment, active, sample, engine: _, ...given } = input()
+        if ([comment, active, sample, ...Object.values(given)].every((value) => value === undefined)) {
           throw nothingGiven()
         }
-        const fields = { comment, active: active ?? false, given: { ...given, engine: undefined } }
+        const fields = { comment, active: active ?? false, sample, given: { ...given, engine: undefined } }
         const { name } = await templates.changeVersion(scope, path.name, path.tag, fields)
         return {
           message: 'version has been updated',
@@ -524,9 +533,14 @@ const summaryView = ({ id, tag, mjml, comment, active, createdAt }: VersionSumma
 })
 
 function versionView(version: Version): Of<typeof VERSION> {
-  const { headers, content } = version
-  const hasHeaders = Object.keys(headers).length > 0
-  return { ...summaryView(version), template: content, ...(hasHeaders && { headers }) }
+  const { headers, content, sample } = version
+  const [hasHeaders, hasSample] = [headers, sample].map((map) => Object.keys(map).length > 0)
+  return {
+    ...summaryView(version),
+    template: content,
+    ...(hasHeaders && { headers }),
+    ...(hasSample && { sample }),
+  }
 }
 
 const copyView = ({ id, tag, content, comment, createdAt }: Version) => ({

@@ -19,7 +19,7 @@ import {
   updateVersion,
   type VersionChange,
 } from './store.ts'
-import type { Template, TemplateScope, Version, VersionContent, VersionSummary } from './template.ts'
+import type { Sample, Template, TemplateScope, Version, VersionContent, VersionSummary } from './template.ts'
 import {
   checkNewName,
   checkVersionCount,
@@ -42,7 +42,7 @@ export interface TemplateService extends Pick<TemplateChoice, 'choose'> {
   create(
     scope: TemplateScope,
     fields: { name: string; description: string; createdBy: string },
-    version: { tag: string; comment: string; given: GivenContent } | null,
+    version: { tag: string; comment: string; sample: Sample; given: GivenContent } | null,
   ): Promise<{ template: Template; version: Version | null }>
   describe(scope: TemplateScope, nameOrId: string, description: string): Promise<Template>
   rename(scope: TemplateScope, nameOrId: string, newName: string): Promise<string>
@@ -64,13 +64,18 @@ export interface TemplateService extends Pick<TemplateChoice, 'choose'> {
   addVersion(
     scope: TemplateScope,
     nameOrId: string,
-    fields: { tag: string; comment: string; active: boolean; given: GivenContent },
+    fields: { tag: string; comment: string; active: boolean; sample: Sample; given: GivenContent },
   ): Promise<{ template: Template; version: Version }>
   changeVersion(
     scope: TemplateScope,
     nameOrId: string,
     tag: string,
-    fields: { comment: string | undefined; active: boolean; given: GivenContent },
+    fields: {
+      comment: string | undefined
+      active: boolean
+      sample: Sample | undefined
+      given: GivenContent
+    },
   ): Promise<Template>
   removeVersion(scope: TemplateScope, nameOrId: string, tag: string): Promise<Template>
   copyVersion(
@@ -134,8 +139,8 @@ function templateChanges({
         const createdAt = now()
         const template = await insertTemplate(tx, scope, { ...fields, createdAt })
         if (!first || !content) return { template, version: null }
-        const { tag, comment } = first
-        const version = { tag, comment, ...content, active: true, createdAt }
+        const { tag, comment, sample } = first
+        const version = { tag, comment, sample, ...content, active: true, createdAt }
         return { template, version: await insertVersion(tx, template.id, version) }
       })
     },
@@ -180,7 +185,7 @@ function versionChanges({
   change,
 }: Changes): Pick<TemplateService, 'addVersion' | 'changeVersion' | 'removeVersion' | 'copyVersion'> {
   return {
-    async addVersion(scope, nameOrId, { tag, comment, active, given }) {
+    async addVersion(scope, nameOrId, { tag, comment, active, sample, given }) {
       await findOrThrow(store.db, scope, nameOrId)
       const content = await prepare(scope.accountId, given)
       return change(scope.accountId, async (tx) => {
@@ -188,12 +193,13 @@ function versionChanges({
         const others = await listVersions(tx, template.id)
         if (others.some((other) => other.tag === tag)) throw new BadRequest(`version ${tag} already exists`)
         checkVersionCount(others)
-        const fields = { tag, comment, ...content, active: active || others.length === 0, createdAt: now() }
+        const isActive = active || others.length === 0
+        const fields = { tag, comment, sample, ...content, active: isActive, createdAt: now() }
         return { template, version: await insertVersion(tx, template.id, fields) }
       })
     },
 
-    async changeVersion(scope, nameOrId, tag, { comment, active, given }) {
+    async changeVersion(scope, nameOrId, tag, { comment, active, sample, given }) {
       await findVersionOrThrow(store.db, scope, nameOrId, tag)
       const hasContent = given.template !== undefined || given.mjml !== undefined
       const prepared =
@@ -203,6 +209,7 @@ function versionChanges({
         const update: VersionChange = {
           ...(prepared && hasContent && { content: prepared.content, mjml: prepared.mjml }),
           ...(given.headers && { headers: given.headers }),
+          ...(sample && { sample }),
           ...(comment !== undefined && { comment }),
           ...(active && { active }),
         }
@@ -223,8 +230,8 @@ function versionChanges({
     copyVersion: (scope, nameOrId, tag, newTag, comment) =>
       change(scope.accountId, async (tx) => {
         const { template, version: source } = await findVersionOrThrow(tx, scope, nameOrId, tag)
-        const { content, mjml, headers } = source
-        const copy = { content, mjml, headers, comment: comment ?? source.comment }
+        const { content, mjml, headers, sample } = source
+        const copy = { content, mjml, headers, sample, comment: comment ?? source.comment }
         const present = await findVersion(tx, template.id, newTag)
         if (present?.id === source.id) {
           await updateVersion(tx, template.id, present.id, { comment: copy.comment })

@@ -40,6 +40,7 @@ export const VERSION = named('TemplateVersion', 'A version with its content', {
   ...VERSION_SUMMARY.fields,
   template: CONTENT,
   headers: optional(HEADERS),
+  sample: optional(map('Variables for previews, as far as given', anyJson('Any value'))),
 })
 
 export const TEMPLATE = named('Template', 'A template of a domain or of the account', {
@@ -118,6 +119,9 @@ export const RENDER_BODY = object('A template or content, and what to render it 
   engine: optional(oneOf('Of `content`', ['handlebars', 'mjml'], { default: 'handlebars' })),
   headers: optional(map('From, Subject, Reply-To of `content`', text('Value, with Handlebars'))),
   variables: optional(map('What the template is rendered with', anyJson('Any value'))),
+  mark_missing: optional(
+    flag('Writes {{name}} where a variable has no value, and {{#each name}} for a list', { default: false }),
+  ),
   recipient_variables: optional(
     map(
       'Of one recipient: replaces %recipient.key% in the variables and in the result',
@@ -131,5 +135,16 @@ export const RENDERED = named('RenderedTemplate', 'The rendered parts, or what i
   html: text('HTML part; empty after an error'),
   text: text('Text part, made from the HTML'),
   missing: list('Variables that had no value', text('Name')),
+  variables: list(
+    'Variables that content and headers use; names of blocks count, whatever is shown',
+    object('One variable', {
+      path: list('Names from the outermost; [] stands for each item of a list', text('Name')),
+      kind: oneOf('What its place needs: text, a list, or a condition (any value)', [
+        'text',
+        'list',
+        'condition',
+      ]),
+    }),
+  ),
   errors: list('What is wrong; empty: nothing', text('Error')),
 })

@@ -51,6 +51,7 @@ const add = (store: Store, scope: TemplateScope, name: string, tags: readonly st
         content,
         mjml: '',
         headers: { Subject: tag },
+        sample: { tag },
         comment: '',
         active: index === 0,
         createdAt: 100 - index,

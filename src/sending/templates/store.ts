@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Kysely, Transaction } from 'kysely'
 import type { Flag, Schema, TemplateRow, TemplateVersionRow } from '../../platform/store/schema.ts'
 import type {
+  Sample,
   Template,
   TemplateHeaders,
   TemplateScope,
@@ -120,6 +121,7 @@ export async function insertVersion(
     template_id: templateId,
     tag: version.tag,
     ...contentColumns(version),
+    sample_json: JSON.stringify(version.sample),
     comment: version.comment,
     active: flag(version.active),
     created_at: version.createdAt,
@@ -129,6 +131,7 @@ export async function insertVersion(
 }
 
 export interface VersionChange extends Partial<VersionContent> {
+  sample?: Sample
   comment?: string
   active?: true
   createdAt?: number
@@ -141,13 +144,14 @@ export async function updateVersion(
   change: VersionChange,
 ): Promise<void> {
   if (change.active) await deactivateAll(tx, templateId)
-  const { content, mjml, headers, comment, active, createdAt } = change
+  const { content, mjml, headers, sample, comment, active, createdAt } = change
   await tx
     .updateTable('template_versions')
     .set({
       ...(content !== undefined && { content }),
       ...(mjml !== undefined && { mjml }),
       ...(headers !== undefined && { headers_json: JSON.stringify(headers) }),
+      ...(sample !== undefined && { sample_json: JSON.stringify(sample) }),
       ...(comment !== undefined && { comment }),
       ...(active && { active: 1 as const }),
       ...(createdAt !== undefined && { created_at: createdAt }),
@@ -198,4 +202,5 @@ const versionOf = (row: TemplateVersionRow): Version => ({
   ...summaryOf(row),
   content: row.content,
   headers: JSON.parse(row.headers_json) as TemplateHeaders,
+  sample: JSON.parse(row.sample_json) as Sample,
 })

@@ -123,13 +123,14 @@ export function createTemplateWriter({ client, isDryRun, hasDomain }: WriterPart
 
 /** `isFurther`: of a template that has a version; the first one is active in any case. */
 function fieldsOf(version: TemplateVersion, isFurther: boolean): Record<string, string> {
-  const { tag, template, mjml, comment, active, headers } = version
+  const { tag, template, mjml, comment, active, headers, sample } = version
   return {
     tag,
     ...(mjml === '' ? { template } : { mjml }),
     ...(comment !== '' && { comment }),
     ...(isFurther && active && { active: 'yes' }),
     ...(Object.keys(headers).length > 0 && { headers: JSON.stringify(headers) }),
+    ...(sample && { sample: JSON.stringify(sample) }),
   }
 }
 

@@ -15,8 +15,8 @@ import { useMessageHref } from '../../shared/message-link.ts'
 import { Page, PageHeader, Panel } from '../../shared/page.tsx'
 import { withSearch } from '../../shared/search.ts'
 import { EmptyState } from '../../shared/states.tsx'
+import { readSample } from '../templates/sample.ts'
 import { templatesQuery } from '../templates/templates-queries.ts'
-import { readVariables } from '../templates/variables.ts'
 import { BODIES, type Body, type ComposeSearch } from './compose-search.ts'
 import { TEXT } from './text.ts'
 import './compose.css'
@@ -92,7 +92,7 @@ function ComposeForm({ domain, onSent }: { domain: string; onSent: (sent: Sent) 
   const [isTest, setTest] = useState(false)
   const { data: system } = useQuery(systemQuery)
   const isCapture = system?.mode === 'capture'
-  const variables = readVariables(fields.variables)
+  const variables = readSample(fields.variables)
   const change = (changes: { [Name in keyof ComposeSearch]?: ComposeSearch[Name] | undefined }) =>
     void navigate({ replace: true, search: (old) => withSearch(old, changes) })
   const set = (name: keyof typeof fields) => (event: { currentTarget: { value: string } }) => {

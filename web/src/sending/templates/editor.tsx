@@ -1,30 +1,35 @@
 /** Editor of a template's version: code, MJML, variables, checks while typing. */
-import { Button, Group, Modal, Stack, Switch, Text, Textarea, TextInput } from '@mantine/core'
+import { Button, Group, Modal, Skeleton, Stack, Switch, Text, TextInput } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { useBlocker, useNavigate } from '@tanstack/react-router'
-import { type FormEvent, useState } from 'react'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { getRouteApi, useBlocker, useNavigate } from '@tanstack/react-router'
+import { type FormEvent, lazy, type ReactNode, Suspense, useState } from 'react'
 import { Confirm } from '../../confirm.tsx'
 import { valueOrThrow } from '../../queries.ts'
 import { useMay } from '../../session.ts'
 import { Choice } from '../../shared/choice.tsx'
 import { notify } from '../../shared/notices.tsx'
-import { Panel } from '../../shared/page.tsx'
+import { withSearch } from '../../shared/search.ts'
 import { CodeInput } from './code-input.tsx'
-import { DraftCheck, MissingVariables, Preview } from './preview.tsx'
+import { useContentHistory } from './content-history.ts'
+import { DraftCheck, Preview } from './preview.tsx'
+import { readSample } from './sample.ts'
+import { SampleFields } from './sample-fields.tsx'
 import {
   createVersion,
   type Draft,
-  type Engine,
+  type Rendered,
   saveVersion,
   type Template,
   type TemplateHeaders,
   type VersionSummary,
 } from './templates-api.ts'
-import { TEMPLATES_KEY, VERSION_SAVING } from './templates-queries.ts'
+import { renderQuery, TEMPLATES_KEY, VERSION_SAVING } from './templates-queries.ts'
 import { readTemplateSearch } from './templates-search.ts'
 import { TEXT } from './text.ts'
-import { keepVariables, keptVariables, readVariables, withExamples } from './variables.ts'
+
+const BlockEditor = lazy(() => import('./blocks/block-editor.tsx'))
+const route = getRouteApi('/sending/templates/$name')
 
 const RENDER_PAUSE_MS = 300 // after the last key
 
@@ -36,7 +41,9 @@ interface EditorProps {
   stored: Draft
 }
 
-const isSame = (a: Draft, b: Draft) => JSON.stringify(a) === JSON.stringify(b)
+/** Whether both are stored as the same: the sample's text may be spaced in another way. */
+const isSame = (a: Draft, b: Draft) => storedForm(a) === storedForm(b)
+const storedForm = (draft: Draft) => JSON.stringify({ ...draft, sample: readSample(draft.sample) })
 
 /** What this editor belongs to; other parts of the URL may change while it is open. */
 function placeOf({ pathname, search }: { pathname: string; search: object }): string {
@@ -48,14 +55,11 @@ function placeOf({ pathname, search }: { pathname: string; search: object }): st
 export function Editor({ template, domain, version, stored }: EditorProps) {
   const mayWrite = useMay({ area: 'templates', access: 'write' })
   const [draft, setDraft] = useState(stored)
-  const [variables, setVariables] = useState(() => keptVariables(domain, template.name))
   const [naming, setNaming] = useState(version === undefined)
-  const isChanged = !isSame(draft, stored)
+  const isChanged = mayWrite && !isSame(draft, stored)
+  const isSound = 'value' in readSample(draft.sample)
+  const rendered = useRendered(draft)
   const save = useSave({ template, domain, version, stored })
-  const changeVariables = (text: string) => {
-    setVariables(text)
-    keepVariables(domain, template.name, text)
-  }
   const leaving = useBlocker({
     shouldBlockFn: ({ current, next }) => isChanged && placeOf(current) !== placeOf(next),
     enableBeforeUnload: isChanged,
@@ -63,7 +67,7 @@ export function Editor({ template, domain, version, stored }: EditorProps) {
   })
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    if (isChanged && version !== undefined && !save.isPending) save.mutate(draft)
+    if (isChanged && isSound && version !== undefined && !save.isPending) save.mutate(draft)
   }
   return (
     <div className="editor">
@@ -73,21 +77,11 @@ export function Editor({ template, domain, version, stored }: EditorProps) {
           disabled={!mayWrite}
           onChange={(headers) => setDraft({ ...draft, headers })}
         />
-        <CodeInput
-          label={TEXT.content}
-          description={TEXT.contentHint}
-          value={draft.content}
+        <Content
+          draft={draft}
+          variables={rendered.variables}
           disabled={!mayWrite}
-          onChange={(content) => setDraft({ ...draft, content })}
-          beside={
-            <Choice<Engine>
-              label={TEXT.engine}
-              size="xs"
-              options={Object.entries(TEXT.engines) as [Engine, string][]}
-              value={draft.engine}
-              onChange={(engine) => setDraft({ ...draft, engine })}
-            />
-          }
+          onChange={(change) => setDraft((old) => ({ ...old, ...change }))}
         />
         {save.error && (
           <Text size="sm" c="red" role="alert" className="breakable">
@@ -111,7 +105,7 @@ export function Editor({ template, domain, version, stored }: EditorProps) {
               variant="default"
               size="sm"
               onClick={() => setNaming(true)}
-              disabled={draft.content === ''}
+              disabled={draft.content === '' || !isSound}
             >
               {TEXT.saveNew}
             </Button>
@@ -120,7 +114,7 @@ export function Editor({ template, domain, version, stored }: EditorProps) {
                 type="submit"
                 size="sm"
                 loading={save.isPending}
-                disabled={!isChanged}
+                disabled={!isChanged || !isSound}
                 {...(version.active && { title: TEXT.saveLive })}
               >
                 {TEXT.save}
@@ -129,7 +123,15 @@ export function Editor({ template, domain, version, stored }: EditorProps) {
           </div>
         )}
       </form>
-      <LivePreview domain={domain} draft={draft} variables={variables} onVariables={changeVariables} />
+      <div className="editor-side">
+        <Preview draft={rendered.draft} variables={rendered.sample} />
+        <SampleFields
+          variables={rendered.variables}
+          text={draft.sample}
+          onChange={(sample) => setDraft({ ...draft, sample })}
+        />
+        <DraftCheck domain={domain} draft={rendered.draft} variables={rendered.sample} />
+      </div>
       <Modal
         opened={naming && mayWrite && draft.content !== ''}
         onClose={() => setNaming(false)}
@@ -218,46 +220,79 @@ function HeaderFields(props: {
   )
 }
 
-function LivePreview(props: {
-  domain: string
+type Way = keyof typeof TEXT.ways
+
+/** The content, edited as blocks or as source; what was done in one way is undone in the other. */
+function Content(props: {
   draft: Draft
-  variables: string
-  onVariables: (text: string) => void
+  variables: Rendered['variables']
+  disabled: boolean
+  onChange: (change: Partial<Draft>) => void
 }) {
-  const { domain, draft, variables, onVariables } = props
-  const [shownDraft] = useDebouncedValue(draft, RENDER_PAUSE_MS)
-  const [shownVariables] = useDebouncedValue(variables, RENDER_PAUSE_MS)
-  const read = readVariables(shownVariables)
-  const now = readVariables(variables)
-  const given = 'value' in read ? read.value : undefined
+  const { draft, variables, disabled, onChange } = props
+  const { write } = route.useSearch()
+  const navigate = useNavigate({ from: '/sending/templates/$name' })
+  const history = useContentHistory(draft.content, (content) => onChange({ content }))
+  const way: Way = draft.engine === 'handlebars' ? 'handlebars' : write === 'source' ? 'mjml' : 'blocks'
+  const choice = (
+    <Choice<Way>
+      label={TEXT.engine}
+      size="xs"
+      options={Object.entries(TEXT.ways) as [Way, string][]}
+      value={way}
+      onChange={(chosen) => {
+        onChange({ engine: chosen === 'handlebars' ? 'handlebars' : 'mjml' })
+        void navigate({
+          replace: true,
+          search: (old) => withSearch(old, { write: chosen === 'mjml' ? 'source' : undefined }),
+        })
+      }}
+    />
+  )
+  if (way === 'blocks')
+    return (
+      <Blocks beside={choice}>
+        <BlockEditor content={draft.content} history={history} variables={variables} disabled={disabled} />
+      </Blocks>
+    )
   return (
-    <div className="editor-side">
-      <Preview draft={shownDraft} variables={given} />
-      <DraftCheck domain={domain} draft={shownDraft} variables={given} />
-      <Panel title={TEXT.variables}>
-        <Textarea
-          aria-label={TEXT.variables}
-          className="code-area"
-          autosize
-          minRows={4}
-          maxRows={14}
-          spellCheck={false}
-          autoCapitalize="none"
-          value={variables}
-          onChange={(event) => onVariables(event.currentTarget.value)}
-          error={'fault' in now ? now.fault : undefined}
-        />
-        <MissingVariables
-          draft={shownDraft}
-          variables={given}
-          onAdd={(names) => {
-            if ('value' in now) onVariables(JSON.stringify(withExamples(now.value, names), null, 2))
-          }}
-        />
-      </Panel>
+    <CodeInput
+      label={TEXT.content}
+      description={TEXT.contentHint}
+      value={draft.content}
+      disabled={disabled}
+      onChange={(content) => history.change(content, 'source')}
+      beside={choice}
+    />
+  )
+}
+
+/** The editor of blocks is loaded when it is opened. */
+function Blocks({ beside, children }: { beside: ReactNode; children: ReactNode }) {
+  return (
+    <div>
+      <div className="code-input-head">
+        <span>{TEXT.content}</span>
+        <span className="grow" />
+        {beside}
+      </div>
+      <Suspense fallback={<Skeleton height={460} role="status" aria-label={TEXT.content} />}>
+        {children}
+      </Suspense>
     </div>
   )
 }
+
+/** The draft that is shown, a moment after the last key, and what it uses. */
+function useRendered(draft: Draft) {
+  const [shown] = useDebouncedValue(draft, RENDER_PAUSE_MS)
+  const read = readSample(shown.sample)
+  const sample = 'value' in read ? read.value : undefined
+  const { data } = useQuery(renderQuery(shown, sample))
+  return { draft: shown, sample, variables: data?.variables ?? NO_VARIABLES }
+}
+
+const NO_VARIABLES: Rendered['variables'] = []
 
 function NewVersion(props: {
   template: Template & { versions: VersionSummary[] }

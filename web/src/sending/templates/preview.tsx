@@ -1,4 +1,4 @@
-import { Alert, Button, Skeleton } from '@mantine/core'
+import { Alert, Skeleton } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useMemo } from 'react'
@@ -8,6 +8,8 @@ import { MessageCheck } from '../../shared/message-check.tsx'
 import { Panel } from '../../shared/page.tsx'
 import { frameDocument, readHtml } from '../../shared/safe-html.ts'
 import { Failure } from '../../shared/states.tsx'
+import { Marked, markHoles } from './holes.tsx'
+import { withoutHoles } from './sample.ts'
 import type { Draft, Rendered } from './templates-api.ts'
 import { renderQuery } from './templates-queries.ts'
 import type { PreviewKind } from './templates-search.ts'
@@ -69,12 +71,13 @@ export function DraftCheck({ domain, draft, variables }: PreviewProps & { domain
   const isReady = data !== undefined && variables !== undefined && data.errors.length === 0
   const form = () => {
     const fields = new FormData()
-    const from = data?.headers['From'] ?? `postmaster@${sender}`
+    const filled = (text: string | null | undefined) => withoutHoles(text ?? '', data?.missing ?? [])
+    const from = filled(data?.headers['From']) || `postmaster@${sender}`
     fields.append('from', from)
     fields.append('to', from)
-    fields.append('subject', data?.subject ?? '')
-    fields.append('html', data?.html ?? '')
-    fields.append('text', data?.text ?? '')
+    fields.append('subject', filled(data?.subject))
+    fields.append('html', filled(data?.html))
+    fields.append('text', filled(data?.text))
     return fields
   }
   return (
@@ -82,33 +85,14 @@ export function DraftCheck({ domain, draft, variables }: PreviewProps & { domain
   )
 }
 
-/** Names that the draft uses and the variables lack, with a button that adds examples. */
-export function MissingVariables({
-  draft,
-  variables,
-  onAdd,
-}: PreviewProps & { onAdd: (names: readonly string[]) => void }) {
-  const { data } = useQuery(renderQuery(draft, variables))
-  if (data === undefined || data.missing.length === 0) return null
-  return (
-    <div className="preview-missing" role="status">
-      <span>{TEXT.missing}:</span>
-      {data.missing.map((name) => (
-        <code key={name} className="tag">
-          {name}
-        </code>
-      ))}
-      <Button size="compact-xs" variant="light" onClick={() => onAdd(data.missing)}>
-        {TEXT.addMissing}
-      </Button>
-    </div>
-  )
-}
-
 function Picture({ rendered, show }: { rendered: Rendered; show: PreviewKind }) {
-  const { html, text, subject, headers, errors } = rendered
+  const { html, text, subject, headers, errors, missing } = rendered
   // Images of other hosts are loaded: they are the author's own.
-  const srcDoc = useMemo(() => frameDocument(readHtml(html), NO_IMAGES, true), [html])
+  const srcDoc = useMemo(() => {
+    const content = readHtml(html)
+    markHoles(content.document, missing)
+    return frameDocument(content, NO_IMAGES, true)
+  }, [html, missing])
   if (errors.length > 0)
     return (
       <Alert color="red" title={TEXT.cannotRender} role="alert" m="md">
@@ -122,13 +106,19 @@ function Picture({ rendered, show }: { rendered: Rendered; show: PreviewKind }) 
   return (
     <>
       <div className="preview-subject">
-        <strong className="breakable">{subject || TEXT.noSubject}</strong>
-        {headers['From'] && <span className="dimmed breakable">{headers['From']}</span>}
+        <strong className="breakable">
+          {subject ? <Marked text={subject} missing={missing} /> : TEXT.noSubject}
+        </strong>
+        {headers['From'] && (
+          <span className="dimmed breakable">
+            <Marked text={headers['From']} missing={missing} />
+          </span>
+        )}
       </div>
       {show === 'text' ? (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
         <section className="template-text" tabIndex={0} aria-label={TEXT.previewKinds.text}>
-          {text}
+          <Marked text={text} missing={missing} />
         </section>
       ) : (
         <div className="template-stage">

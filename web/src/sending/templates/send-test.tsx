@@ -7,7 +7,6 @@ import { useMessageHref } from '../../shared/message-link.ts'
 import { sendTest } from './templates-api.ts'
 import { VERSION_SAVING, versionQuery } from './templates-queries.ts'
 import { TEXT } from './text.ts'
-import { keptVariables } from './variables.ts'
 
 interface SendTestProps {
   template: string
@@ -49,7 +48,7 @@ function TestForm({ template, domain, tag, onClose }: SendTestProps) {
           from: needsFrom ? from.trim() || `postmaster@${sender}` : '',
           template,
           version: tag,
-          variables: keptVariables(domain, template).trim() || '{}',
+          variables: JSON.stringify(version.data?.sample ?? {}),
         }),
       ),
   })

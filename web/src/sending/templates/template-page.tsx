@@ -153,7 +153,7 @@ function Found({
   )
 }
 
-const NO_CONTENT = { engine: 'handlebars', content: '', headers: {} } as const
+const NO_CONTENT = { engine: 'handlebars', content: '', headers: {}, sample: '' } as const
 
 function OpenVersion(props: {
   template: Template & { versions: VersionSummary[] }

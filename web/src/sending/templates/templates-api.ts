@@ -1,6 +1,7 @@
 /** The operations on templates (templates.md; `{T}` is of a domain or of the account), and the fields that pages show. */
 import { getJson, sendForm, sendJson } from '../../api.ts'
 import type * as Api from '../../api-types.ts'
+import { sampleText } from './sample.ts'
 
 export type Engine = 'handlebars' | 'mjml'
 
@@ -17,6 +18,8 @@ export interface Draft {
   engine: Engine
   content: string
   headers: TemplateHeaders
+  /** JSON of the sample, as it is typed. */
+  sample: string
 }
 
 export type Rendered = Api.RenderedTemplate
@@ -31,14 +34,16 @@ const onePath = (domain: string, name: string) => `${templatesPath(domain)}/${se
 const versionPath = (domain: string, name: string, tag: string) =>
   `${onePath(domain, name)}/versions/${segment(tag)}` as const
 
-export const draftOf = ({ mjml, template, headers = {} }: Version): Draft =>
-  mjml === ''
-    ? { engine: 'handlebars', content: template, headers }
-    : { engine: 'mjml', content: mjml, headers }
+export const draftOf = ({ mjml, template, headers = {}, sample = {} }: Version): Draft => ({
+  ...(mjml === '' ? { engine: 'handlebars', content: template } : { engine: 'mjml', content: mjml }),
+  headers,
+  sample: sampleText(sample),
+})
 
-const contentFields = ({ engine, content, headers }: Draft) => ({
+const contentFields = ({ engine, content, headers, sample }: Draft) => ({
   [engine === 'mjml' ? 'mjml' : 'template']: content,
   headers: JSON.stringify(headers),
+  sample: sample.trim() || '{}',
 })
 
 export const listTemplates = (domain: string, signal?: AbortSignal) =>
@@ -87,8 +92,12 @@ export const activateVersion = (domain: string, name: string, tag: string) =>
 export const deleteVersion = (domain: string, name: string, tag: string) =>
   sendJson('DELETE', versionPath(domain, name, tag))
 
-export const renderDraft = (draft: Draft, variables: object) =>
-  sendJson('POST', '/sendwright/v1/templates/render', { ...draft, variables })
+/** What is missing is marked. */
+export const renderDraft = ({ engine, content, headers }: Omit<Draft, 'sample'>, variables: object) =>
+  sendJson('POST', '/sendwright/v1/templates/render', {
+    ...{ engine, content, headers, variables },
+    mark_missing: true,
+  })
 
 /** Sends the stored version to one address, as any program would. */
 export const sendTest = (

@@ -118,16 +118,20 @@ function NewTemplate({ domain, onClose }: { domain: string; onClose: () => void 
   const form = useForm({
     initial: { name: '', description: '', start: 'html' as Start },
     async send({ name, description, start }) {
-      const engine = start === 'mjml' ? 'mjml' : 'handlebars'
-      const draft = { engine, content: STARTS[start], headers: {} } as const
-      return valueOrThrow(await createTemplate(domain, name.trim(), description.trim(), draft)).template
+      const engine = start === 'mjml' || start === 'blocks' ? 'mjml' : 'handlebars'
+      const draft = { engine, content: STARTS[start], headers: {}, sample: '' } as const
+      const made = valueOrThrow(await createTemplate(domain, name.trim(), description.trim(), draft))
+      return { name: made.template.name, start }
     },
     changes: TEMPLATES_KEY,
-    onDone: ({ name }) =>
+    onDone: ({ name, start }) =>
       navigate({
         to: '/sending/templates/$name',
         params: { name },
-        search: domain === '' ? {} : { domain },
+        search: {
+          ...(domain !== '' && { domain }),
+          ...(start === 'mjml' && { write: 'source' as const }),
+        },
       }),
   })
   const { start } = form.values

@@ -29,10 +29,13 @@ export const versionQuery = (domain: string, name: string, tag: string) =>
   })
 
 /** The draft as it would be sent; the last result stays while the next one is made. */
-export const renderQuery = (draft: Draft, variables: object | undefined) =>
+export const renderQuery = (
+  { engine, content, headers }: Omit<Draft, 'sample'>,
+  variables: object | undefined,
+) =>
   queryOptions({
-    queryKey: ['rendered-template', draft, variables],
-    queryFn: async () => valueOrThrow(await renderDraft(draft, variables ?? {})),
+    queryKey: ['rendered-template', engine, content, headers, variables],
+    queryFn: async () => valueOrThrow(await renderDraft({ engine, content, headers }, variables ?? {})),
     placeholderData: keepPreviousData,
     enabled: variables !== undefined,
     staleTime: Number.POSITIVE_INFINITY, // depends on nothing else

@@ -23,6 +23,8 @@ export interface TemplateSearch {
   with?: string
   /** Default `desk`. */
   show?: PreviewKind
+  /** MJML is edited as source; absent: as blocks. */
+  write?: 'source'
   /** The form for a test is open. */
   test?: 'yes'
   /** The form for name and description is open. */
@@ -55,6 +57,7 @@ export function readTemplateSearch(search: Record<string, unknown>): TemplateSea
     ...(view !== undefined && { view }),
     ...(other !== undefined && { with: other }),
     ...(show !== undefined && { show }),
+    ...(search['write'] === 'source' && { write: 'source' }),
     ...(search['test'] === 'yes' && { test: 'yes' }),
     ...(search['rename'] === 'yes' && { rename: 'yes' }),
   }

@@ -10,9 +10,11 @@ export const TEXT = {
   description: 'Description',
   created: 'Created',
   startWith: 'Start with',
-  starts: { html: 'HTML', mjml: 'MJML', plain: 'Empty' },
+  starts: { html: 'HTML', blocks: 'Blocks', mjml: 'MJML', plain: 'Empty' },
   startHints: {
     html: 'One column of HTML with Handlebars expressions.',
+    blocks:
+      'Texts, buttons and pictures put together without HTML. They are MJML, which can be edited as source too.',
     mjml: 'MJML is compiled to HTML that looks right in all mail programs.',
     plain: 'Nothing but a Handlebars expression.',
   },
@@ -37,12 +39,24 @@ export const TEXT = {
   version: 'Version',
   engine: 'Format',
   engines: { handlebars: 'HTML', mjml: 'MJML' },
+  ways: { blocks: 'Blocks', mjml: 'MJML', handlebars: 'HTML' },
   content: 'Content',
   contentHint: 'Handlebars: {{name}}, {{#if x}}…{{/if}}, {{#each items}}…{{/each}}',
   subject: 'Subject',
   from: 'From',
   replyTo: 'Reply-To',
   headersHint: 'Used where a message has none of its own.',
+  sample: 'Sample data',
+  sampleWhy:
+    'Values for the preview and for tests. They are stored with the version, for everybody who works on it.',
+  noValue: 'no value',
+  yes: 'yes',
+  no: 'no',
+  items: (count: number) => `${count.toLocaleString('en')} ${count === 1 ? 'item' : 'items'}`,
+  addItem: 'Add an item',
+  addItemTo: (name: string) => `Add an item to ${name}`,
+  removeItem: 'Remove the last',
+  removeItemOf: (name: string) => `Remove the last item of ${name}`,
   variables: 'Variables for the preview (JSON)',
   notJson: (why: string) => `Not valid JSON: ${why}`,
   notObject: 'The variables must be a JSON object, such as {"name": "Ada"}.',
@@ -99,6 +113,19 @@ export const TEXT = {
   leaveAction: 'Leave',
 } as const
 
+const MJML_START = `<mjml>
+  <mj-body background-color="#f4f5f6">
+    <mj-section background-color="#ffffff" border-radius="12px" padding="24px">
+      <mj-column>
+        <mj-text font-size="22px" font-weight="600">Hello {{name}}</mj-text>
+        <mj-text line-height="1.6">{{message}}</mj-text>
+        <mj-button href="{{link}}" background-color="#0f766e" align="left">Open</mj-button>
+      </mj-column>
+    </mj-section>
+  </mj-body>
+</mjml>
+`
+
 /** What a new template begins with. */
 export const STARTS = {
   html: `<!doctype html>
@@ -112,17 +139,7 @@ export const STARTS = {
   </body>
 </html>
 `,
-  mjml: `<mjml>
-  <mj-body background-color="#f4f5f6">
-    <mj-section background-color="#ffffff" border-radius="12px" padding="24px">
-      <mj-column>
-        <mj-text font-size="22px" font-weight="600">Hello {{name}}</mj-text>
-        <mj-text line-height="1.6">{{message}}</mj-text>
-        <mj-button href="{{link}}" background-color="#0f766e" align="left">Open</mj-button>
-      </mj-column>
-    </mj-section>
-  </mj-body>
-</mjml>
-`,
+  blocks: MJML_START,
+  mjml: MJML_START,
   plain: 'Hello {{name}}\n',
 } as const
