@@ -15,8 +15,8 @@ const root = resolve(process.argv[2] ?? fileURLToPath(new URL('..', import.meta.
 const web = join(root, 'web')
 const builtPage = join(web, 'dist/index.html')
 const vite = join(root, 'node_modules/vite/bin/vite.js')
-/** Files outside web/ that change the result: versions of libraries, the guides, and this script. */
-const OUTER_SOURCES = ['docs', 'package.json', 'package-lock.json', 'scripts/build-web.mjs']
+/** Files outside web/ that change the result: versions of libraries, the guides, the changelog, and this script. */
+const OUTER_SOURCES = ['docs', 'CHANGELOG.md', 'package.json', 'package-lock.json', 'scripts/build-web.mjs']
 
 /** The latest change in milliseconds; a folder changes when a file in it is added or removed. */
 function youngest(path) {

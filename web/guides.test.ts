@@ -15,6 +15,8 @@ test('links lead to pages, to other hosts, or nowhere', () => {
     ['api/alerts.md#5-x', 'going-live', '/docs/guides/api-alerts#5-x'],
     ['../settings.md', 'api/accounts', '/docs/guides/settings'],
     ['webhooks.md', 'api/accounts', '/docs/guides/api-webhooks'],
+    ['docs/publishing.md', '../CHANGELOG', '/docs/guides/publishing'],
+    ['../CHANGELOG.md', 'install', '/docs/guides/changelog'],
     ['#there', 'install', '#there'],
     ['https://example.com/a', 'install', 'https://example.com/a'],
     ['decisions/0001-x.md', 'install', null],

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Marked, type Token, type Tokens } from 'marked'
 
-/** Files below `docs/` without `.md`, in the order of the list. */
+/** Files without `.md`, by their path from `docs/`, in the order of the list. */
 export const GUIDES: readonly { group: string; files: readonly string[] }[] = [
   { group: 'Begin', files: ['quick-start', 'how-it-works', 'install', 'going-live', 'dns', 'first-ip'] },
   {
@@ -39,6 +39,7 @@ export const GUIDES: readonly { group: string; files: readonly string[] }[] = [
   {
     group: 'Look up',
     files: [
+      '../CHANGELOG',
       'errors',
       'glossary',
       'commands',
@@ -92,11 +93,15 @@ export interface RenderedGuide {
 /** Address of a guide's page on the dashboard. */
 const dashboardPage = (slug: string) => `/docs/guides/${slug}`
 
-/** The last part of the page's path: `api/messages` has `api-messages`. */
-export const slugOf = (file: string): string => file.replaceAll('/', '-')
+/** The last part of the page's path: `api/messages` has `api-messages`, `../CHANGELOG` has `changelog`. */
+export const slugOf = (file: string): string =>
+  file
+    .replace(/^\.\.\//, '')
+    .replaceAll('/', '-')
+    .toLowerCase()
 
-/** Stands for `docs/`. */
-const HERE = 'http://docs'
+/** Stands for the folder that has `docs/`. */
+const ROOT = 'http://root'
 const SERVED = new Set(GUIDES.flatMap(({ files }) => files))
 
 const TEXT_ESCAPES: Readonly<Record<string, string>> = {
@@ -120,9 +125,10 @@ export function pageLink(href: string, file: string, pageOf = dashboardPage): st
 
 /** The guide that a link leads to; null: another file, or another host. */
 function guideAt(href: string, file: string): string | null {
-  const { origin, pathname } = new URL(href, `${HERE}/${file}.md`)
-  const target = /^\/(.+)\.md$/.exec(pathname)?.[1]
-  return origin === HERE && target !== undefined && SERVED.has(target) ? target : null
+  const { origin, pathname } = new URL(href, `${ROOT}/docs/${file}.md`)
+  const path = /^\/(.+)\.md$/.exec(pathname)?.[1]
+  const target = path?.startsWith('docs/') ? path.slice('docs/'.length) : `../${path}`
+  return origin === ROOT && SERVED.has(target) ? target : null
 }
 
 /** As GitHub makes them, so that links within the Markdown work on both. */

@@ -1,5 +1,6 @@
 /** Activity in a real browser: why a mail did not arrive, and what is done about it, by keyboard and by touch. */
 import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
 import { afterEach, before, type TestContext, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { type Dashboard, LOOKS, PHONE, press, startDashboard, typeText } from '../support/dashboard.ts'
@@ -192,4 +193,45 @@ test('an unknown message says so, and every section opens by its own address', a
     assert.equal(answer?.status(), 200, path)
     await page.getByRole('heading', { level: 1 }).first().waitFor()
   }
+})
+
+test('a search by a part is live, its columns are chosen, it is saved by name, and is a file', async () => {
+  const { service } = dashboard
+  await sent({ to: 'first@example.org', subject: 'Invoice 1' }, 2)
+  const page = await dashboard.open('/activity?q=nvoice')
+  await page.getByText('first@example.org').first().waitFor()
+  await page.locator('.live-dot[data-live]').waitFor()
+  await service.send({ to: 'second@example.org', subject: 'Invoice 2', 'o:tag': 'bills' })
+  await service.send({ to: 'third@example.org', subject: 'Receipt' })
+  await page.getByText('second@example.org').first().waitFor()
+  await eventually('delivered as well', async () => {
+    const rows = await page.getByRole('table').getByText('second@example.org').count()
+    return rows === 2 || null
+  })
+  assert.equal(await page.getByText('third@example.org').count(), 0)
+  await page.getByRole('button', { name: 'Live' }).press('Enter')
+  await page.getByRole('button', { name: 'Paused' }).waitFor()
+
+  await page.getByText('Columns', { exact: true }).first().click()
+  await page.getByRole('checkbox', { name: 'Tags' }).check()
+  await page.getByRole('checkbox', { name: 'Why' }).uncheck()
+  await dashboard.sound(page)
+  await page.getByRole('columnheader', { name: 'Tags' }).waitFor()
+  await page.getByText('Saved filters').click()
+  await page.getByRole('textbox', { name: 'Name for this filter' }).fill('Invoices')
+  await press(page, 'Enter')
+  await page.goto(`${service.url}/activity`)
+  await page.getByText('third@example.org').first().waitFor()
+  await page.getByText('bills').first().waitFor()
+  assert.equal(await page.getByRole('columnheader', { name: 'Why' }).count(), 0)
+  await page.getByText('Saved filters').click()
+  await page.getByRole('link', { name: 'Invoices' }).click()
+  await page.waitForURL('**/activity?q=nvoice')
+  await dashboard.sound(page)
+  const download = page.waitForEvent('download')
+  await page.getByRole('button', { name: 'CSV file' }).click()
+  const lines = (await readFile(await (await download).path(), 'utf8')).trim().split('\r\n')
+  assert.equal(lines.length, 1 + 4)
+  await page.getByRole('button', { name: 'Remove the saved filter Invoices' }).click()
+  await page.getByText('No filter is saved yet.').waitFor()
 })

@@ -44,7 +44,8 @@ test('what waits by lane, destination and sending domain; nothing is found with 
   for (const look of LOOKS) {
     const page = await dashboard.open('/delivery', { look })
     await page.getByRole('heading', { level: 1, name: 'Delivery' }).waitFor()
-    await page.getByText('from any address').waitFor()
+    await page.getByText('from any address').first().waitFor()
+    await page.getByText('2 messages deferred before, waiting for the next attempt').waitFor()
     await dashboard.sound(page)
     await page.getByText('Destinations').click()
     await page.getByRole('link', { name: 'shown.example' }).waitFor()
@@ -52,10 +53,36 @@ test('what waits by lane, destination and sending domain; nothing is found with 
     await dashboard.sound(page)
     await page.getByText('Sending domains').click()
     await page.getByRole('link', { name: dashboard.service.domain }).waitFor()
-    await page.getByLabel('Find a lane, provider or domain').fill('nowhere')
+    await page.getByLabel('Find a queue, provider or domain').fill('nowhere')
     await page.getByText('Nothing here has “nowhere” in its name').waitFor()
     await dashboard.sound(page)
   }
+})
+
+test('queues of one provider stand together under its name, each with why it waits', async () => {
+  await deferMail('grouped.example', 1)
+  const page = await dashboard.open('/delivery', { own: true })
+  await page.route('**/sendwright/v1/queue/lanes', async (route) => {
+    const [lane] = (await (await route.fetch()).json()).items
+    const at = (source: string, site: string, provider: string, queued: number, due: number) => ({
+      ...{ ...lane, source, site, provider, queued, due, lane: `${source} ${site}` },
+      ...{ deferred: queued - due, backed_off_until: null, blocked: null, connections: 0, paused: 0 },
+    })
+    const items = [
+      at('192.0.2.1', 'google', 'Gmail', 4, 4),
+      at('any', 'yahoo', 'Yahoo', 5, 0),
+      at('192.0.2.2', 'google', 'Gmail', 3, 0),
+    ]
+    await route.fulfill({ json: { items } })
+  })
+  await page.reload()
+  await page.getByRole('columnheader', { name: 'Gmail: 2 queues, 7 waiting' }).waitFor()
+  const rows = await page.locator('.lanes-table tbody tr').allInnerTexts()
+  const order = rows.map((text) => /Gmail: 2|192\.0\.2\.\d|any address/.exec(text)?.[0])
+  assert.deepEqual(order, ['Gmail: 2', '192.0.2.1', '192.0.2.2', 'any address'])
+  assert.match(rows[1] ?? '', /Due: waits for a connection or its rate/)
+  assert.match(rows[2] ?? '', /3 messages deferred before/)
+  await dashboard.sound(page)
 })
 
 test('by keyboard: pause the mail of a destination, with its number first, and take that back', async () => {

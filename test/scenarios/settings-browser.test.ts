@@ -1,5 +1,6 @@
 /** The pages of settings in a real browser: keys, users, audit log, system. */
 import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
 import { afterEach, before, type TestContext, test } from 'node:test'
 import { type Dashboard, LOOKS, PHONE, press, startDashboard, typeText } from '../support/dashboard.ts'
 
@@ -149,8 +150,19 @@ test('the audit log filters and pages by its URL', async () => {
     await page.waitForURL(/key_id=/)
     await page.getByLabel('What was changed, such as a domain').fill('audited.example')
     await page.waitForURL(/subject=audited\.example/)
-    await page.getByText('domain.create').waitFor()
-    await page.getByLabel('Action, such as key.create').fill('domain.delete')
+    await page.getByRole('table').getByText('domain.create').waitFor()
+    await page.getByRole('combobox', { name: 'Action' }).selectOption('unsubscribes.add')
+    await page.getByText('Nothing matches these filters').waitFor()
+    await dashboard.sound(page)
+    await page.getByRole('textbox', { name: 'What was changed, such as a domain' }).fill('')
+    await page.getByRole('table').getByText('unsubscribes.add').first().waitFor()
+    const download = page.waitForEvent('download')
+    await page.getByRole('button', { name: 'CSV file' }).press('Enter')
+    const lines = (await readFile(await (await download).path(), 'utf8')).trim().split('\r\n')
+    assert.equal(lines.length, 61)
+    assert.match(lines[1] ?? '', /^[^,]+,unsubscribes\.add,/)
+    await page.getByLabel('From').fill('2020-01-01')
+    await page.getByLabel('To', { exact: true }).fill('2020-01-02')
     await page.getByText('Nothing matches these filters').waitFor()
     await dashboard.sound(page)
   }

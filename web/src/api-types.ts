@@ -2846,6 +2846,8 @@ export interface WebhookAttempt {
   /** Id of the event */ event_id: string
   /** Type of the webhook */ event: 'accepted' | 'clicked' | 'opened' | 'unsubscribed' | 'delivered' | 'permanent_fail' | 'temporary_fail' | 'complained'
   /** Domain of the event */ domain: string
+  /** Recipient that the webhook names, masked where it masks it */ recipient?: string
+  /** Subject of the message, as in the webhook; its beginning */ subject?: string
   /** URL; its password is masked */ url: string
   /** Number of the attempt, from 1 */ attempt: number
   /** failing: another attempt follows */ status: 'ok' | 'failing' | 'given-up'
@@ -2861,6 +2863,7 @@ export interface WebhookAttempt {
 export interface WebhookAttemptPage {
   /** The items of this page */ items: WebhookAttempt[]
   paging: Paging
+  /** With `search`: the page ends here though there may be more; `next` goes on */ partial?: true
 }
 
 /** The client by its User-Agent */
@@ -2978,6 +2981,7 @@ export interface Answers {
   'GET /sendwright/v1/accounts/{}/standing': AccountStanding
   'GET /sendwright/v1/alerts': { items: ({ name: string; description: string; metric: string; comparator: '=' | '!=' | '<' | '<=' | '>' | '>='; limit: string; dimension?: string; interval_seconds: number; hits: AlertHit[] })[] }
   'GET /sendwright/v1/audit': AuditPage
+  'GET /sendwright/v1/audit/actions': { items: string[] }
   'GET /sendwright/v1/backups/{}': Backup
   'GET /sendwright/v1/blocklists': { items: WatchedList[] }
   'GET /sendwright/v1/content-holds': { items: ContentHold[] }
@@ -3028,7 +3032,7 @@ export interface Answers {
   'GET /sendwright/v1/system/checks': { items: SystemCheck[] }
   'GET /sendwright/v1/unknown-replies': { days: number; rules: string; items: UnknownReply[]; partial?: boolean }
   'GET /sendwright/v1/webhooks/attempts': WebhookAttemptPage
-  'GET /sendwright/v1/webhooks/attempts/{}': { id: string; event_id: string; event: 'accepted' | 'clicked' | 'opened' | 'unsubscribed' | 'delivered' | 'permanent_fail' | 'temporary_fail' | 'complained'; domain: string; url: string; attempt: number; status: 'ok' | 'failing' | 'given-up'; status_code?: number; error?: string; response: string; duration_ms: number; created_at: string; next_attempt_at?: string; 'event-data': WebhookEvent | null }
+  'GET /sendwright/v1/webhooks/attempts/{}': { id: string; event_id: string; event: 'accepted' | 'clicked' | 'opened' | 'unsubscribed' | 'delivered' | 'permanent_fail' | 'temporary_fail' | 'complained'; domain: string; recipient?: string; subject?: string; url: string; attempt: number; status: 'ok' | 'failing' | 'given-up'; status_code?: number; error?: string; response: string; duration_ms: number; created_at: string; next_attempt_at?: string; 'event-data': WebhookEvent | null }
   'GET /v1/alerts': { events: ('send_alert' | 'validation_job' | 'validation_preview' | 'ip_listed' | 'ip_delisted' | 'domain_listed' | 'domain_delisted' | 'sender_stopped' | 'sender_released')[] }
   'GET /v1/alerts/settings': { events: AlertSetting[]; webhooks: { signing_key: string }; slack: { token?: string; team_id?: string | null; team_name?: string | null; scope?: string | null } }
   'GET /v1/alerts/slack/channels': { items: SlackChannel[]; paging: { first: string; last: string; next: string; previous: string } }

@@ -1562,6 +1562,18 @@ test('the log is filtered by action, key, subject and time, and its pages keep t
     next.items.map(({ subject }: Row) => subject),
     [`${domain}/one`],
   )
+  const actions = (await page('/sendwright/v1/audit/actions')).items
+  assert.deepEqual(actions, [...new Set((await rowsOf(service)).map(({ action }) => action))].sort())
+  const headers = { accept: 'text/csv' }
+  const file = await service.call('GET', '/sendwright/v1/audit?limit=1&action=template.create', { headers })
+  assert.match(file.headers.get('content-type') ?? '', /^text\/csv/)
+  assert.deepEqual(
+    file.text
+      .trim()
+      .split('\r\n')
+      .map((line) => line.split(',').slice(1, 4).join()),
+    ['action,subject,status', ...made.map((subject) => `template.create,${subject},200`)],
+  )
 })
 
 /** These have their own tests below: they create and end the sessions and keys that the others use. */

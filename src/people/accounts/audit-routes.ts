@@ -4,6 +4,7 @@ import { firstIdAt } from '../../base/ids.ts'
 import { NotFound } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
+import { csvReply, prefersCsv } from '../../platform/http/answer/reply.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import {
   dateParam,
@@ -16,7 +17,7 @@ import { pageName, pageOf, pivotPaging } from '../../platform/http/request/pagin
 import type { AuditRow } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
 import { ACCOUNT_ID } from './account-directory.ts'
-import { AUDIT_ENTRY } from './shapes.ts'
+import { AUDIT_ACTIONS, AUDIT_ENTRY } from './shapes.ts'
 
 const PATH = '/sendwright/v1/audit'
 const PAGE_SIZE = 100
@@ -56,14 +57,19 @@ export function auditRoutes(store: Store, baseUrl: string): Operation[] {
       summary: 'List changes and sign-ins, newest first',
       auth: { area: 'account', access: 'read' },
       params: PARAMS,
+      alsoCsv: true,
+      description:
+        'With `Accept: text/csv` the whole list as a file, newest first, up to 100,000 changes; `limit`, `page` and `id` are not used.',
       answers: {
         200: pageOf('AuditPage', 'A page of changes, newest first', AUDIT_ENTRY),
         404: 'No such subaccount',
       },
-      async handler({ input, params, caller }) {
+      async handler({ input, params, caller, headers }) {
         const { limit, page, id: pivot, subaccount, ...filter } = input()
         const accountId =
           subaccount === undefined ? caller.accountId : await childOf(store, caller.accountId, subaccount)
+        if (prefersCsv(headers.accept))
+          return csvReply('audit.csv', CSV_HEADER, csvRows(store, accountId, filter))
         const rows = await listAudit(store, accountId, filter, { page, pivot, limit })
         const paging = pivotPaging({
           baseUrl,
@@ -77,7 +83,62 @@ export function auditRoutes(store: Store, baseUrl: string): Operation[] {
         return { items: rows.map(view), paging }
       },
     }),
+    operation({
+      method: 'GET',
+      path: `${PATH}/actions`,
+      id: 'listAuditActions',
+      tag: 'Audit log',
+      summary: 'List the actions that the audit log of the account has, by name',
+      auth: { area: 'account', access: 'read' },
+      answers: { 200: AUDIT_ACTIONS },
+      handler: async ({ caller }) => ({ items: await actionsOf(store, caller.accountId) }),
+    }),
   ]
+}
+
+const CSV_ROWS_MAX = 100_000
+const CSV_HEADER = [
+  ...['created_at', 'action', 'subject', 'status', 'user', 'user_id', 'key_id', 'remote_address'],
+  ...['request_id', 'parent_account_id', 'detail', 'id'],
+]
+
+async function* csvRows(store: Store, accountId: string, filter: InputOf<typeof FILTER>) {
+  const users = await store.db
+    .selectFrom('users')
+    .select(['id', 'email'])
+    .where('account_id', '=', accountId)
+    .execute()
+  const emails = new Map(users.map(({ id, email }) => [id, email]))
+  let pivot: string | undefined
+  for (let left = CSV_ROWS_MAX; left > 0; ) {
+    const limit = Math.min(PAGE_SIZE_MAX, left)
+    const rows = await listAudit(store, accountId, filter, { page: 'next', pivot, limit })
+    for (const row of rows)
+      yield [
+        ...[formatRfc3339(new Date(row.created_at)), row.action, row.subject, row.status],
+        ...[emails.get(row.user_id ?? '') ?? '', row.user_id, row.key_id, row.remote_address],
+        ...[row.request_id, row.parent_account_id, row.detail_json, row.id],
+      ]
+    if (rows.length < limit) return
+    left -= rows.length
+    pivot = rows.at(-1)?.id
+  }
+}
+
+/** There are fewer kinds of actions than operations. */
+const ACTIONS_MAX = 1_000
+
+/** Skips from action to action in their index, so that a million rows of one cost as much as a single row. */
+const ACTIONS = `WITH RECURSIVE found (action) AS (
+    SELECT min(action) FROM audit WHERE account_id = ?
+    UNION ALL
+    SELECT (SELECT min(a.action) FROM audit a WHERE a.account_id = ? AND a.action > found.action)
+    FROM found WHERE found.action IS NOT NULL)
+  SELECT action FROM found WHERE action IS NOT NULL LIMIT ${ACTIONS_MAX}`
+
+async function actionsOf(store: Store, accountId: string): Promise<string[]> {
+  const rows = await store.read({ sql: ACTIONS, values: [accountId, accountId] })
+  return rows.map((row) => String(row['action'])).sort()
 }
 
 /** @throws NotFound */

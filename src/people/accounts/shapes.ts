@@ -60,6 +60,10 @@ export const AUDIT_ENTRY = named('AuditEntry', 'A change or a sign-in', {
   created_at: rfc3339('When it was made'),
 })
 
+export const AUDIT_ACTIONS = object('Actions that there are', {
+  items: list('By name', text('Noun and verb', { example: 'key.create' })),
+})
+
 export const CALLER_ADDRESSES = object('Addresses that may call, oldest first; empty: every address may', {
   addresses: list(
     'Addresses and networks',

@@ -648,6 +648,7 @@ export interface WebhookAttemptRow {
   id: string; account_id: string; domain_name: string; event_id: string; event_type: string; url: string
   attempt: number; status: 'ok' | 'failing' | 'given-up'; status_code: number | null; error: string | null
   response: string; duration_ms: number; next_attempt_at: number | null; created_at: number
+  recipient: string | null; subject: string | null
 }
 export interface WebhookChangeRow {
   id: number; version: number

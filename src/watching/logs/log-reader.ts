@@ -3,15 +3,18 @@
  * events are written, is that of the event pages (`watching/events/search/walk.ts`).
  */
 
+import { pause } from '../../base/flow/pause.ts'
 import { BadRequest } from '../../base/process/errors.ts'
+import type { Clock } from '../../base/time/clock.ts'
 import type { AccountDirectory } from '../../people/accounts/account-directory.ts'
 import type { Store } from '../../platform/store/store.ts'
-import type { Gap } from '../events/search/page-request.ts'
+import type { CommitPosition, Gap } from '../events/search/page-request.ts'
 import {
   createSearches,
   inOrder,
   type Match,
   readPage,
+  settledPosition,
   type Walk,
   type WalkedPage,
 } from '../events/search/walk.ts'
@@ -48,6 +51,17 @@ const SCANNED_MAX = 1_000_000
 const ITEMS_PER_READ = 500
 /** Reads after which a search counts as long. */
 const SHORT_SEARCH_READS = 2
+
+/** A look reads the keys of all new events, of other accounts too: some milliseconds after 2,000 of them. */
+const TAIL_EVERY_MS = 2_000
+/** So many full pages one after the other are more than a person can read: the rest is left out. */
+const TAIL_PAGES_MAX = 5
+
+/** What a tail found. `skipped`: there was more, which is left out. */
+export interface LogTail {
+  items: LogItem[]
+  skipped: boolean
+}
 
 /** A file is incomplete: its transfer breaks off. */
 class SearchTooLong extends Error {}
@@ -101,6 +115,36 @@ export function createLogReader({ store, accounts, facts, retentionMs }: LogRead
     }
   }
 
+  async function* tailOf(
+    accountId: string,
+    query: LogQuery,
+    start: CommitPosition,
+    clock: Clock,
+    signal: AbortSignal,
+  ): AsyncGenerator<LogTail> {
+    let gap: Gap = { in: 'since', ...start }
+    let pages = 0
+    while (!signal.aborted) {
+      // Made anew: a domain or tag that the filter names may have come since.
+      const plan = await planOf(accountId, query)
+      const search = await searchOf(store, query, plan, start, clock.now() - retentionMs)
+      const request = { ascending: true, up: true, gap, limit: query.limit }
+      const page = await readPage(
+        store,
+        walkOf(store, facts, search, request, async () => {}),
+      )
+      gap = page.high ?? gap
+      pages = page.more ? pages + 1 : 0
+      const skipped = pages >= TAIL_PAGES_MAX
+      if (skipped) {
+        gap = { in: 'since', ...search.settled }
+        pages = 0
+      }
+      if (page.found.length > 0 || skipped) yield { items: await itemsOf(page.found), skipped }
+      await pause(clock, TAIL_EVERY_MS, signal)
+    }
+  }
+
   function totalsOf(search: Search, pause: Walk['pause']): Promise<LogTotals> {
     const { plan, lowUs, highUs } = search
     if (plan.isExact) return countExact(store, plan, lowUs, highUs)
@@ -130,6 +174,15 @@ export function createLogReader({ store, accounts, facts, retentionMs }: LogRead
       ])
       const items = await itemsOf(inOrder(page.found, query.ascending))
       return { items, totals, links: linksOf(request, search, page) }
+    },
+    /**
+     * Items that are committed from now on, a page at a time and in commit order, until `signal` aborts. A page is read when the one
+     * before was taken and `TAIL_EVERY_MS` have passed, so a slow reader holds one page.
+     * @throws BadRequest over ACCOUNTS_MAX accounts
+     */
+    async tail(accountId: string, query: LogQuery, clock: Clock, signal: AbortSignal) {
+      await planOf(accountId, query)
+      return tailOf(accountId, query, await settledPosition(store), clock, signal)
     },
     /**
      * The items of a list in order, at most `query.limit`. The generator throws SearchTooLong after SCANNED_MAX events.

@@ -43,7 +43,74 @@ async function deliver(
 
 const recipientsIn = (items: readonly Item[]) => items.map(({ recipient }) => recipient)
 
+const openStream = (service: TestService, query: string, signal: AbortSignal) =>
+  fetch(`${service.url}/sendwright/v1/events/stream${query}`, {
+    headers: { authorization: `Basic ${Buffer.from(`api:${service.key}`).toString('base64')}` },
+    signal,
+  })
+
+/** The events of a stream until `count` have come; `open`: called once it is open. */
+async function streamed(service: TestService, query: string, count: number, open: () => Promise<void>) {
+  const aborter = new AbortController()
+  const response = await openStream(service, query, aborter.signal)
+  assert.equal(response.status, 200)
+  const items: Item[] = []
+  let text = ''
+  let isOpen = false
+  for await (const chunk of (response.body as ReadableStream<Uint8Array>).pipeThrough(
+    new TextDecoderStream(),
+  )) {
+    if (!isOpen) await open()
+    isOpen = true
+    text += chunk
+    const frames = text.split('\n\n')
+    text = frames.pop() ?? ''
+    for (const frame of frames) {
+      const [, data] = /^event: events\ndata: (.*)$/s.exec(frame) ?? []
+      if (data !== undefined) items.push(...JSON.parse(data).items)
+    }
+    if (items.length >= count) break
+  }
+  aborter.abort()
+  return items
+}
+
 eachDatabase((database) => {
+  test('a stream has the events of any filter from its opening on, once each, and an account has a few', async (t) => {
+    const { service } = await start(t, database)
+    await deliver(service, ['before@example.org'], { subject: 'Rare before' })
+    const query = new URLSearchParams({ filter: JSON.stringify(filter('subject', 'contains', 'rare')) })
+    const items = await streamed(service, `?${query}`, 4, async () => {
+      await deliver(service, ['a@example.org', 'b@example.org'], { subject: 'Rare one' })
+      await deliver(service, ['c@example.org'], { subject: 'Common' })
+    })
+    assert.deepEqual(items.map(({ event, recipient }) => `${event} ${recipient}`).sort(), [
+      'accepted a@example.org',
+      'accepted b@example.org',
+      'delivered a@example.org',
+      'delivered b@example.org',
+    ])
+    const tagged = new URLSearchParams({ filter: JSON.stringify(filter('tag', '=', 'newborn')) })
+    const byTag = await streamed(service, `?events=accepted&${tagged}`, 1, () =>
+      deliver(service, ['d@example.org'], { 'o:tag': 'newborn' }),
+    )
+    assert.deepEqual(recipientsIn(byTag), ['d@example.org'])
+    const status = async (query: string, signal: AbortSignal) =>
+      (await openStream(service, query, signal)).status
+    const aborter = new AbortController()
+    assert.equal(await status('?events=nothing', aborter.signal), 400)
+    assert.equal(await status('?filter={"AND":[{"attribute":"x"}]}', aborter.signal), 400)
+    const statuses = await Promise.all(Array.from({ length: 21 }, () => status('', aborter.signal)))
+    assert.deepEqual(statuses.sort(), [...Array.from({ length: 20 }, () => 200), 429])
+    aborter.abort()
+    await eventually('the streams are closed', async () => {
+      const one = new AbortController()
+      const answer = await status('', one.signal)
+      one.abort()
+      return answer === 200
+    })
+  })
+
   test('logs follow the contract', async (t) => {
     const { service, list } = await start(t, database)
 

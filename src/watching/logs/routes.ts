@@ -1,11 +1,12 @@
 /** Logs over HTTP (metrics-logs.md section 5). */
 
-import { BadRequest } from '../../base/process/errors.ts'
+import { BadRequest, TooManyRequests } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { isPlainObject } from '../../base/values.ts'
-import { csvReply, prefersCsv, type Reply } from '../../platform/http/answer/reply.ts'
+import { csvReply, eventStream, prefersCsv, type Reply } from '../../platform/http/answer/reply.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
+import { parsedParam, textParam } from '../../platform/http/request/inputs.ts'
 import type { Params } from '../../platform/http/request/params.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
 import { CSV_HEADER, csvRow, type LogItem } from './log-item.ts'
@@ -13,15 +14,17 @@ import {
   type Given,
   LIMIT_DEFAULT,
   LIMIT_MAX,
+  LOG_EVENTS,
   type LogQuery,
   limitOf,
   objectOf,
   readLogQuery,
   tokenOf,
 } from './log-query.ts'
-import type { LogPage, LogReader } from './log-reader.ts'
+import type { LogPage, LogReader, LogTail } from './log-reader.ts'
 import { type LogPageRequest, type LogPosition, openLogPage, sealLogPage, TOKEN_MAX } from './log-token.ts'
-import { CSV, LOG_QUERY, LOGS } from './shapes.ts'
+import { METRIC_EVENT_NAMES } from './metric-events.ts'
+import { CSV, LOG_QUERY, LOG_STREAM, LOGS } from './shapes.ts'
 
 interface LogRouteParts {
   logs: LogReader
@@ -34,6 +37,8 @@ const CSV_LIMIT = { default: 100_000, max: 100_000 }
 const PAGE_LIMIT = { default: LIMIT_DEFAULT, max: LIMIT_MAX }
 
 export function logRoutes(parts: LogRouteParts): Operation[] {
+  const { logs, clock } = parts
+  const streams = createStreamLimit()
   return [
     operation({
       method: 'POST',
@@ -52,7 +57,88 @@ export function logRoutes(parts: LogRouteParts): Operation[] {
           ? file(parts, params, caller.accountId, signal)
           : page(parts, params, caller.accountId, signal),
     }),
+    operation({
+      method: 'GET',
+      path: '/sendwright/v1/events/stream',
+      id: 'streamEvents',
+      tag: 'Logs',
+      summary: 'Events of the account as they happen, as server-sent events',
+      description:
+        'One `events` event for up to 100 of them, every two seconds at most. With more than can be read, some are left out and `skipped` is true.',
+      auth: { area: 'events', access: 'read' },
+      rateLimit: 'none',
+      params: {
+        events: parsedParam('Types of events; default all', textsOf, { repeated: true, values: LOG_EVENTS }),
+        metric_events: parsedParam('The events that a metric counts', textsOf, {
+          repeated: true,
+          values: METRIC_EVENT_NAMES,
+        }),
+        filter: textParam('JSON of the filter of `POST /v1/analytics/logs`'),
+      },
+      answers: { 200: LOG_STREAM, 400: 'A bad name or filter', 429: 'Too many streams are open' },
+      async handler({ input, caller, signal }) {
+        const given: Record<string, unknown> = input()
+        const query = readLogQuery((name) => given[name], clock.now())
+        const leave = streams.enter(caller.accountId)
+        signal.addEventListener('abort', leave, { once: true })
+        if (signal.aborted) leave()
+        const found = await logs
+          .tail(
+            caller.accountId,
+            { ...query, ascending: true, highUs: null, limit: LIMIT_MAX },
+            clock,
+            signal,
+          )
+          .catch((error: unknown) => {
+            leave()
+            throw error
+          })
+        return eventStream(tailEvents(found, leave))
+      },
+    }),
   ]
+}
+
+const textsOf = (params: Params, name: string): string[] => params.texts(name)
+
+/** Ends with the stream: `leave` is called also by one that was never read. */
+async function* tailEvents(found: AsyncIterable<LogTail>, leave: () => void) {
+  try {
+    for await (const data of found) yield { event: 'events', data }
+  } finally {
+    leave()
+  }
+}
+
+/** One per open tab: some for each person of an account. */
+const STREAMS_PER_ACCOUNT = 20
+/** Each looks at the new events every two seconds; all together keep one reader busy for a tenth of the time. */
+const STREAMS_MAX = 50
+const STREAM_RETRY_SECONDS = 10
+
+/** Counts open streams. */
+function createStreamLimit() {
+  const open = new Map<string, number>()
+  let total = 0
+  return {
+    /** Returns what ends it; only the first call counts. @throws TooManyRequests */
+    enter(accountId: string): () => void {
+      const own = open.get(accountId) ?? 0
+      if (own >= STREAMS_PER_ACCOUNT || total >= STREAMS_MAX)
+        throw new TooManyRequests(STREAM_RETRY_SECONDS, 'too many event streams are open')
+      open.set(accountId, own + 1)
+      total += 1
+      let isOpen = true
+      return () => {
+        if (!isOpen) return
+        isOpen = false
+        total -= 1
+        const left = (open.get(accountId) ?? 1) - 1
+        if (left > 0) open.set(accountId, left)
+        else open.delete(accountId)
+      }
+    },
+  }
 }
 
 /** Members of a JSON document, or fields of a form. */

@@ -163,6 +163,11 @@ export const LOGS = named('LogsResult', 'A page, with tokens of the pages around
   aggregates: LOG_TOTALS,
 })
 
+export const LOG_STREAM = media(
+  'text/event-stream',
+  '`events` events; their data is `{items, skipped}`, the items as in LogsResult and in the order of their commit',
+)
+
 export const LOG_QUERY = object('What to list; every member may be left out', {
   start: word('RFC 2822, or Unix seconds; default: one day before the end'),
   end: word('RFC 2822, or Unix seconds; default: now'),

@@ -252,16 +252,21 @@ export const USAGE_METRICS: MetricSet = {
   metricOf: (name) => (name === 'processed_count' || name === 'archived_count' ? name : null),
 }
 
-/** Rule 8: rates with four decimals, rounded half up. Null: mail has no address when it is accepted. */
+/** Known from the first attempt on: mail has no sending address and no MX host yet when it is accepted (decision 234). */
+const KNOWN_AT_ATTEMPT: ReadonlySet<Dimension> = new Set(['ip', 'ip_pool', 'recipient_provider'])
+
+/**
+ * Rule 8: rates with four decimals, rounded half up. Null: accepted mail cannot be counted so. `by`: what the counts are split or
+ * filtered by.
+ */
 export function metricValue(
   metric: Metric,
   counts: Counts,
-  dimensions: readonly Dimension[],
+  by: readonly Dimension[],
 ): number | string | null {
   if (isRate(metric)) return rateText(rateOf(metric, counts))
-  const isAccepted = metric.startsWith('accepted_')
-  const byAddress = dimensions.some((name) => name === 'ip' || name === 'ip_pool')
-  return isAccepted && byAddress ? null : countOf(metric, counts)
+  const isUnknown = metric.startsWith('accepted_') && by.some((name) => KNOWN_AT_ATTEMPT.has(name))
+  return isUnknown ? null : countOf(metric, counts)
 }
 
 /** The product is rounded to what a double holds, so that 0.00005 is not a little less. */

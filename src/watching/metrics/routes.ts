@@ -95,9 +95,10 @@ async function answer(
     filter,
     metrics: metrics.map(set.metricOf).filter((metric) => metric !== null),
   })
+  const by = [...dimensions, ...filter.map(({ attribute }) => attribute)]
   const figureOf = (name: string, { counts, usage }: Values) => {
     const metric = set.metricOf(name)
-    return metric === null ? (usage?.[name] ?? 0) : metricValue(metric, counts, dimensions)
+    return metric === null ? (usage?.[name] ?? 0) : metricValue(metric, counts, by)
   }
   const metricsOf = (row: Values) => Object.fromEntries(metrics.map((name) => [name, figureOf(name, row)]))
   const nameOf = async (dimension: Dimension, value: string) =>

@@ -115,7 +115,7 @@ export const METRIC_VALUES = map(
     'A count, a rate with four decimals, or null',
     integer('Count'),
     text('Rate', { example: '0.0123' }),
-    nothingNull('Accepted mail by address: it has none then'),
+    nothingNull('Accepted mail by address or provider: neither is known then'),
   ),
 )
 

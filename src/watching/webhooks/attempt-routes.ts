@@ -12,6 +12,7 @@ import {
   wordParam,
 } from '../../platform/http/request/inputs.ts'
 import { ID_PAGE_PARAMS, idPage, pivotPaging } from '../../platform/http/request/paging.ts'
+import type { Params } from '../../platform/http/request/params.ts'
 import type { WebhookAttemptRow } from '../../platform/store/schema.ts'
 import { type DomainDirectory, ownDomain } from '../../sending/domains/names/directory.ts'
 import type { AttemptLog } from './attempts.ts'
@@ -49,24 +50,29 @@ export function attemptRoutes(parts: AttemptRouteParts): Operation[] {
         domain: textParam('Only events of this domain'),
         event: choiceParam('Only this type', WEBHOOK_TYPES),
         status: choiceParam('Only attempts with this status', STATUSES),
+        search: parsedParam(
+          'Only attempts whose recipient or subject has this part, of 2 to 200 characters',
+          partOf,
+        ),
         ...ID_PAGE_PARAMS,
       },
       answers: { 200: ATTEMPTS },
       async handler({ input, caller }) {
-        const { limit, url, domain, event, status, ...at } = input()
-        const filter = { domain, url, event, status }
+        const { limit, url, domain, event, status, search, ...at } = input()
+        const filter = { domain, url, event, status, search }
         const page = idPage(at)
-        const rows = await attempts.list(caller.accountId, filter, page, limit)
+        const { rows, stoppedAt } = await attempts.list(caller.accountId, filter, page, limit)
+        const ascending = page.kind === 'last' || page.kind === 'previous'
         const paging = pivotPaging({
           baseUrl: parts.baseUrl,
           path: LIST,
           pivotName: 'id',
-          firstItem: rows.at(0)?.id,
-          lastItem: rows.at(-1)?.id,
+          firstItem: (ascending ? stoppedAt : null) ?? rows.at(0)?.id,
+          lastItem: (ascending ? null : stoppedAt) ?? rows.at(-1)?.id,
           pivot: 'pivot' in page ? page.pivot : undefined,
           carry: { limit, ...filter },
         })
-        return { items: rows.map(view), paging }
+        return { items: rows.map(view), paging, ...(stoppedAt !== null && { partial: true as const }) }
       },
     }),
     operation({
@@ -131,6 +137,17 @@ export function attemptRoutes(parts: AttemptRouteParts): Operation[] {
   ]
 }
 
+const PART = { min: 2, max: 200 }
+
+/** @throws BadRequest */
+function partOf(params: Params, name: string): string | undefined {
+  const text = params.text(name)?.trim()
+  if (text === undefined || text === '') return undefined
+  if (text.length < PART.min || text.length > PART.max)
+    throw new BadRequest(`${name} must have ${PART.min} to ${PART.max} characters`)
+  return text
+}
+
 const RFC3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/i
 
 function timeOf(text: string, name: string): number {
@@ -146,6 +163,8 @@ const view = (row: WebhookAttemptRow) => ({
   event_id: row.event_id,
   event: row.event_type,
   domain: row.domain_name,
+  ...(row.recipient !== null && { recipient: row.recipient }),
+  ...(row.subject !== null && { subject: row.subject }),
   url: row.url,
   attempt: row.attempt,
   status: row.status,

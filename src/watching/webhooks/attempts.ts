@@ -3,6 +3,7 @@
  * removed; pending posts are in another table and not affected by that.
  */
 
+import { sql } from 'kysely'
 import { newId } from '../../base/ids.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS, MINUTE_MS } from '../../base/time/durations.ts'
@@ -20,12 +21,34 @@ interface AttemptFilter {
   url?: string | undefined
   event?: string | undefined
   status?: WebhookAttemptRow['status'] | undefined
+  /** Part of the recipient or of the subject, without regard to the case of ASCII letters. */
+  search?: string | undefined
+}
+
+/** A page of attempts, newest first. */
+interface AttemptPage {
+  rows: WebhookAttemptRow[]
+  /** The attempt at which a search for a part stopped; null: it has seen all of them, or nothing was searched. */
+  stoppedAt: string | null
+}
+
+/** What the log says of an event. */
+interface AttemptEvent {
+  id: string
+  domainName: string
+  type: WebhookType
+  /** As the webhook has it. */
+  payload: Readonly<Record<string, unknown>>
 }
 
 export type AttemptLog = ReturnType<typeof createAttemptLog>
 
 /** own-operations.md section 5. */
 const RESPONSE_SHOWN_BYTES = 1024
+const RECIPIENT_MAX = 320
+const SUBJECT_MAX = 200
+/** No index finds a part of a text: a page looks at so many attempts, some 50 ms. */
+const SEARCHED_MAX = 20_000
 /** As long as the shortest retention of events: without its event an attempt cannot be replayed. */
 export const KEEP_MS = 3 * DAY_MS
 /** Up to about 1 GB. */
@@ -37,7 +60,7 @@ const PRUNE_EVERY_MS = 10 * MINUTE_MS
 /** Inserts the row of one attempt. */
 export function attemptStatement(
   post: OutgoingPostRow,
-  event: { id: string; domainName: string; type: WebhookType },
+  event: AttemptEvent,
   { number, outcome, status, nextAttemptAt, at }: Attempt,
 ): Statement {
   const answered = outcome.kind === 'answered' ? outcome : null
@@ -56,9 +79,17 @@ export function attemptStatement(
     duration_ms: outcome.durationMs,
     next_attempt_at: nextAttemptAt === null ? null : Math.floor(nextAttemptAt),
     created_at: Math.floor(at),
+    recipient: textIn(event.payload['recipient'], RECIPIENT_MAX),
+    subject: textIn(subjectIn(event.payload), SUBJECT_MAX),
   }
   return insert('webhook_attempts', row)
 }
+
+const subjectIn = (payload: AttemptEvent['payload']): unknown =>
+  (payload['message'] as { headers?: { subject?: unknown } } | undefined)?.headers?.subject
+
+const textIn = (value: unknown, max: number): string | null =>
+  typeof value === 'string' ? value.slice(0, max).replaceAll('\0', '\uFFFD') : null
 
 /** The beginning of the response as text; PostgreSQL's text cannot hold NUL. */
 function shown(body: Buffer): string {
@@ -67,7 +98,7 @@ function shown(body: Buffer): string {
 
 const SIZED: SizedTable = {
   ...{ name: 'webhook_attempts', key: 'id', age: 'id' },
-  ...{ texts: ['url', 'response', 'error'], rowBytes: 500 },
+  ...{ texts: ['url', 'response', 'error', 'recipient', 'subject'], rowBytes: 500 },
 }
 
 /** `bytesMax`: space that attempts may take; null: no limit but their number. */
@@ -76,12 +107,53 @@ export function createAttemptLog(
   clock: Clock,
   bytesMax: number | null = null,
   attemptsMax = ATTEMPTS_MAX,
+  searchedMax = SEARCHED_MAX,
 ) {
   /** The oldest rows first, as long as all of a batch fulfil the condition. */
   const removeOldest = (condition: string, value: string | number, signal: AbortSignal | undefined) => {
-    const sql = `DELETE FROM webhook_attempts WHERE ${condition} AND id IN
+    const statement = `DELETE FROM webhook_attempts WHERE ${condition} AND id IN
       (SELECT id FROM webhook_attempts ORDER BY id LIMIT ${PRUNE_ROWS})`
-    return commitInChunks(store, { sql, values: [value] }, PRUNE_ROWS, signal)
+    return commitInChunks(store, { sql: statement, values: [value] }, PRUNE_ROWS, signal)
+  }
+
+  const asciiLower = (text: string) => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
+
+  /** Newest first. */
+  async function list(
+    accountId: string,
+    filter: AttemptFilter,
+    page: IdPage,
+    limit: number,
+  ): Promise<AttemptPage> {
+    const ascending = page.kind === 'last' || page.kind === 'previous'
+    const order = ascending ? 'asc' : 'desc'
+    let query = store.db.selectFrom('webhook_attempts').where('account_id', '=', accountId)
+    // Repeats the condition of the partial index of failures; neither database derives it from the line below.
+    if (filter.status !== undefined && filter.status !== 'ok') query = query.where('status', '<>', 'ok')
+    if (page.kind === 'next') query = query.where('id', '<', page.pivot)
+    if (page.kind === 'previous') query = query.where('id', '>', page.pivot)
+    let stop: string | undefined
+    if (filter.search !== undefined) {
+      const last = query
+        .select('id')
+        .orderBy('id', order)
+        .limit(1)
+        .offset(searchedMax - 1)
+      stop = (await last.executeTakeFirst())?.id
+      if (stop !== undefined) query = query.where('id', ascending ? '<=' : '>=', stop)
+      const find = sql.raw(store.kind === 'sqlite' ? 'instr' : 'strpos')
+      const part = asciiLower(filter.search)
+      query = query.where(
+        sql<boolean>`(${find}(lower(recipient), ${part}) > 0 OR ${find}(lower(subject), ${part}) > 0)`,
+      )
+    }
+    if (filter.domain !== undefined) query = query.where('domain_name', '=', filter.domain.toLowerCase())
+    if (filter.url !== undefined) query = query.where('url', '=', filter.url)
+    if (filter.event !== undefined) query = query.where('event_type', '=', filter.event)
+    if (filter.status !== undefined) query = query.where('status', '=', filter.status)
+    const rows = await query.selectAll().orderBy('id', order).limit(limit).execute()
+    const stoppedAt = rows.length < limit ? (stop ?? null) : null
+    return { rows: ascending ? rows.reverse() : rows, stoppedAt }
   }
 
   async function prune(signal?: AbortSignal): Promise<void> {
@@ -98,29 +170,7 @@ export function createAttemptLog(
   }
 
   return {
-    /** Newest first. */
-    async list(
-      accountId: string,
-      filter: AttemptFilter,
-      page: IdPage,
-      limit: number,
-    ): Promise<WebhookAttemptRow[]> {
-      const ascending = page.kind === 'last' || page.kind === 'previous'
-      let query = store.db.selectFrom('webhook_attempts').selectAll().where('account_id', '=', accountId)
-      if (filter.domain !== undefined) query = query.where('domain_name', '=', filter.domain.toLowerCase())
-      if (filter.url !== undefined) query = query.where('url', '=', filter.url)
-      if (filter.event !== undefined) query = query.where('event_type', '=', filter.event)
-      if (filter.status !== undefined) query = query.where('status', '=', filter.status)
-      // Repeats the condition of the partial index of failures; neither database derives it from the line above.
-      if (filter.status !== undefined && filter.status !== 'ok') query = query.where('status', '<>', 'ok')
-      if (page.kind === 'next') query = query.where('id', '<', page.pivot)
-      if (page.kind === 'previous') query = query.where('id', '>', page.pivot)
-      const rows = await query
-        .orderBy('id', ascending ? 'asc' : 'desc')
-        .limit(limit)
-        .execute()
-      return ascending ? rows.reverse() : rows
-    },
+    list,
     read: (accountId: string, id: string): Promise<WebhookAttemptRow | undefined> =>
       store.db
         .selectFrom('webhook_attempts')

@@ -143,6 +143,8 @@ const ATTEMPT = named('WebhookAttempt', 'An attempt to deliver a webhook', {
   event_id: EVENT_ID,
   event: text('Type of the webhook', { only: { enum: WEBHOOK_TYPES } }),
   domain: text('Domain of the event'),
+  recipient: optional(text('Recipient that the webhook names, masked where it masks it')),
+  subject: optional(text('Subject of the message, as in the webhook; its beginning')),
   url: MASKED_URL,
   attempt: integer('Number of the attempt, from 1'),
   status: oneOf('failing: another attempt follows', STATUSES),
@@ -153,7 +155,11 @@ const ATTEMPT = named('WebhookAttempt', 'An attempt to deliver a webhook', {
   created_at: rfc3339('When it was made'),
   next_attempt_at: optional(rfc3339('When the next one follows; absent: none does')),
 })
-export const ATTEMPTS = pageOf('WebhookAttemptPage', 'A page of attempts, newest first', ATTEMPT)
+export const ATTEMPTS = pageOf('WebhookAttemptPage', 'A page of attempts, newest first', ATTEMPT, {
+  partial: optional(
+    oneOf('With `search`: the page ends here though there may be more; `next` goes on', [true] as const),
+  ),
+})
 export const ONE_ATTEMPT = object('The attempt, with what is posted about its event', {
   ...ATTEMPT.fields,
   'event-data': nullable(EVENT_DATA),

@@ -15,7 +15,7 @@ import { createSealer } from '../../platform/store/secrets/sealing.ts'
 import type { Store } from '../../platform/store/store.ts'
 import type { EventRecord } from '../events/event.ts'
 import { createAccountWebhooks } from './account-webhooks.ts'
-import { createAttemptLog } from './attempts.ts'
+import { attemptStatement, createAttemptLog } from './attempts.ts'
 import { createDomainWebhooks, type DomainName, removeDomainWebhooks } from './domain-webhooks.ts'
 import { signToken } from './payload.ts'
 import { createRegistry } from './registry.ts'
@@ -217,7 +217,7 @@ eachStore('a parent account gets the events of its subaccounts, signed by both',
   // Each sees the attempts at its own URLs alone.
   const attempts = createAttemptLog(store, clock)
   const urls = async (accountId: string) =>
-    (await attempts.list(accountId, {}, { kind: 'first' }, 10)).map(({ url }) => url)
+    (await attempts.list(accountId, {}, { kind: 'first' }, 10)).rows.map(({ url }) => url)
   assert.deepEqual(await urls(parentId), [`${receiver.url}/parent`])
   assert.deepEqual(await urls(childId), [`${receiver.url}/shared`])
 })
@@ -286,6 +286,8 @@ eachStore('old and surplus attempts are removed; newer ones stay', async (store)
     duration_ms: 1,
     next_attempt_at: null,
     created_at: Math.floor(createdAt),
+    recipient: null,
+    subject: null,
   })
   const day = 24 * HOUR
   const ages = [10, 5, 4, 2, 1, 0, 0, 0]
@@ -303,3 +305,51 @@ eachStore('old and surplus attempts are removed; newer ones stay', async (store)
   await createAttemptLog(store, clock, null, 3).prune()
   assert.deepEqual(await left(), [0, 0, 0])
 })
+
+eachStore(
+  'a part is searched in so many attempts a page, by an index, and the next page goes on',
+  async (store) => {
+    const clock = createTestClock()
+    const post = { account_id: 'a', url: 'u' } as never
+    const outcome = {
+      kind: 'answered' as const,
+      ...{ status: 200, reason: 'OK', contentType: '', retryAfter: '' },
+      ...{ body: Buffer.from(''), durationMs: 1 },
+    } as const
+    const attempt = { number: 1, outcome, refusal: null, status: 'ok', nextAttemptAt: null } as const
+    const log = async (recipient: string, subject: string) => {
+      const payload = { recipient, message: { headers: { subject } } }
+      const event = { id: 'e', domainName: 'd', type: 'accepted', payload } as const
+      await store.commit([attemptStatement(post, event, { ...attempt, at: clock.now() })])
+      await clock.advance(10)
+    }
+    await log('Ann@Example.org', 'Your order')
+    for (let n = 0; n < 25; n += 1) await log(`p${n}@example.net`, `Ünique ${n}\0`)
+    const attempts = createAttemptLog(store, clock, null, undefined, 10)
+    const found = async (search: string, page: Parameters<typeof attempts.list>[2], limit = 5) => {
+      const { rows, stoppedAt } = await attempts.list('a', { search }, page, limit)
+      return { recipients: rows.map(({ recipient }) => recipient), stoppedAt }
+    }
+    const pages: (string | null)[][] = []
+    let stopped: string | null = null
+    do {
+      const page = await found('nn@EXAMPLE', stopped ? { kind: 'next', pivot: stopped } : { kind: 'first' })
+      pages.push(page.recipients)
+      stopped = page.stoppedAt
+    } while (stopped !== null)
+    assert.deepEqual(pages, [[], [], ['Ann@Example.org']])
+    assert.deepEqual((await found('ique 24', { kind: 'first' })).recipients, ['p24@example.net'])
+    assert.deepEqual(await found('example.net', { kind: 'first' }, 2), {
+      recipients: ['p24@example.net', 'p23@example.net'],
+      stoppedAt: null,
+    })
+    const back = await found('ORDER', { kind: 'last' })
+    assert.deepEqual(back.recipients, ['Ann@Example.org'])
+    assert.notEqual(back.stoppedAt, null)
+    const word = store.kind === 'sqlite' ? 'EXPLAIN QUERY PLAN' : 'EXPLAIN'
+    const sql =
+      "SELECT id FROM webhook_attempts WHERE account_id = 'a' AND id < 'z' ORDER BY id DESC LIMIT 1 OFFSET 9"
+    const plan = JSON.stringify(await store.read({ sql: `${word} ${sql}`, values: [] }))
+    assert.match(plan, /webhook_attempts_newest|webhook_attempts_pkey/)
+  },
+)

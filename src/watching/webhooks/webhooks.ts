@@ -62,7 +62,10 @@ export function createWebhookKind(parts: SenderParts): PostKind {
         body,
         traceparent: parts.isTracing ? await traceOfEvent(parts.store, event) : undefined,
         retryScheduleMs: once ? [] : parts.scheduleMs,
-        record: (attempt) => [attemptStatement(post, { id, domainName: event.domainName, type }, attempt)],
+        record: (attempt) => {
+          const { domainName, payload } = event
+          return [attemptStatement(post, { id, domainName, type, payload }, attempt)]
+        },
       }
     },
   }

@@ -40,8 +40,9 @@ export const condition = (
   value: string,
 ): LogFilter => ({ attribute, comparator, values: [{ value, label: '' }] })
 
-export const readLogs = (query: LogQuery, signal?: AbortSignal) =>
-  askJson('/v1/analytics/logs', query, signal)
+export const LOGS_PATH = '/v1/analytics/logs'
+
+export const readLogs = (query: LogQuery, signal?: AbortSignal) => askJson(LOGS_PATH, query, signal)
 
 export const deliveriesPath = (messageId: string, limit: number) =>
   `${OWN}/messages/${segment(messageId)}/deliveries?limit=${limit}`

@@ -1,20 +1,21 @@
 /**
- * Activity: events and mail of the last days with filters. Calls POST /v1/analytics/logs; a live view asks again while it is open.
+ * Activity: events and mail of the last days with filters. Calls POST /v1/analytics/logs, and follows GET
+ * /sendwright/v1/events/stream while it is open.
  */
 import { Button, NativeSelect } from '@mantine/core'
-import { keepPreviousData, queryOptions, useQuery } from '@tanstack/react-query'
-import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
+import { keepPreviousData, queryOptions, useQuery, useQueryClient } from '@tanstack/react-query'
+import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
+import { saveFile } from '../api.ts'
 import { Icon } from '../icons.tsx'
 import { valueOrThrow } from '../queries.ts'
-import { type Column, DataTable } from '../shared/data-table.tsx'
-import { lookOf } from '../shared/event-look.ts'
+import { DataTable } from '../shared/data-table.tsx'
 import { FilterBar, type FilterField } from '../shared/filter-bar.tsx'
+import { notify } from '../shared/notices.tsx'
 import { Page, PageHeader } from '../shared/page.tsx'
-import { PersonLink } from '../shared/person-link.tsx'
+import { withSearch } from '../shared/search.ts'
 import { EmptyState } from '../shared/states.tsx'
-import { Time } from '../shared/time.tsx'
-import { type LogItem, type LogQuery, readLogs } from './activity-api.ts'
+import { LOGS_PATH, type LogItem, type LogPage, type LogQuery, readLogs } from './activity-api.ts'
 import {
   type ActivitySearch,
   DEFAULT_SPAN,
@@ -25,20 +26,24 @@ import {
   logQueryOf,
   SPANS,
 } from './activity-search.ts'
-import { detailOf, kindOf } from './event-words.ts'
-import { MachineMark } from './machine-mark.tsx'
+import { useBrowserSetting } from './browser-setting.ts'
+import { ColumnsChoice, columnsOf, readColumns } from './columns.tsx'
+import { hasStream, useLiveEvents } from './live-events.ts'
+import { SavedFilters } from './saved-filters.tsx'
 import { FIELD_LABELS, KIND_LABELS, SPAN_LABELS, TEXT } from './text.ts'
 import './activity.css'
 
 const route = getRouteApi('/activity')
-/** The API has no stream of events; a page that is looked up in an index costs a few milliseconds. */
-const LIVE_REFRESH_MS = 5_000
+/** Where there is no stream, a page that is looked up in an index is asked for again: it costs a few milliseconds. */
+const POLL_MS = 5_000
+/** Rows that a search without an index may gather before it is made anew. */
+const LIVE_ROWS_MAX = 300
 
-const logsQuery = (query: LogQuery, isLive: boolean) =>
+const logsQuery = (query: LogQuery, isPolled: boolean) =>
   queryOptions({
     queryKey: ['activity', query],
     queryFn: async ({ signal }) => valueOrThrow(await readLogs(query, signal)),
-    refetchInterval: isLive && LIVE_REFRESH_MS,
+    refetchInterval: isPolled && POLL_MS,
     placeholderData: keepPreviousData,
   })
 
@@ -76,9 +81,29 @@ export function ActivityPage() {
   const navigate = useNavigate({ from: '/activity' })
   const [isPaused, setPaused] = useState(false)
   const query = logQueryOf(search)
-  const canBeLive = search.at === undefined && isIndexed(query)
+  const queries = useQueryClient()
+  const [columns, setColumns] = useBrowserSetting('activity-columns', readColumns)
+  const isCheap = isIndexed(query)
+  const canBeLive = search.at === undefined && (hasStream || isCheap)
   const isLive = canBeLive && !isPaused
-  const logs = useQuery(logsQuery(query, isLive))
+  const [hasSkipped, setSkipped] = useState(false)
+  const readAgain = () => {
+    setSkipped(false)
+    void queries.invalidateQueries({ queryKey: logsQuery(query, false).queryKey })
+  }
+  const stream = useLiveEvents(isLive ? query : undefined, {
+    onOpen: readAgain,
+    onEvents({ items, skipped }) {
+      // The page with its links is read anew where that is cheap; else the new rows are put on top of it.
+      if (isCheap) return readAgain()
+      const { queryKey } = logsQuery(query, false)
+      const old = queries.getQueryData<LogPage>(queryKey)
+      if (old === undefined || old.items.length > LIVE_ROWS_MAX) return readAgain()
+      setSkipped(skipped)
+      queries.setQueryData<LogPage>(queryKey, { ...old, items: withNewest(old.items, items) })
+    },
+  })
+  const logs = useQuery(logsQuery(query, isLive && isCheap && stream === 'off'))
   /** Another search begins at its first page. */
   const change = (changed: Changes) => {
     const { at: _, ...kept } = search
@@ -93,20 +118,27 @@ export function ActivityPage() {
         title={TEXT.title}
         lead={TEXT.lead}
         actions={
-          canBeLive ? (
-            <LiveButton isLive={isLive} onToggle={() => setPaused(!isPaused)} />
-          ) : (
-            <Button
-              variant="default"
-              size="sm"
-              title={TEXT.notLive}
-              leftSection={<Icon name="refresh" size={16} />}
-              loading={logs.isFetching && !logs.isPlaceholderData}
-              onClick={() => void logs.refetch()}
-            >
-              {TEXT.refresh}
-            </Button>
-          )
+          <>
+            <CsvFile query={logQueryOf(withSearch(search, { at: undefined }))} />
+            {canBeLive ? (
+              <LiveButton
+                isLive={isLive}
+                isFollowing={stream === 'live' || isCheap}
+                onToggle={() => setPaused(!isPaused)}
+              />
+            ) : (
+              <Button
+                variant="default"
+                size="sm"
+                title={TEXT.notLive}
+                leftSection={<Icon name="refresh" size={16} />}
+                loading={logs.isFetching && !logs.isPlaceholderData}
+                onClick={() => void logs.refetch()}
+              >
+                {TEXT.refresh}
+              </Button>
+            )}
+          </>
         }
       />
       <FilterBar
@@ -118,12 +150,14 @@ export function ActivityPage() {
         <SpanSelect span={search.span ?? DEFAULT_SPAN} onChange={(span) => change({ span })} />
         {search.provider && <Chip label={search.provider} onRemove={() => change({ provider: undefined })} />}
         {search.domain && <Chip label={search.domain} onRemove={() => change({ domain: undefined })} />}
+        <SavedFilters search={search} />
+        <ColumnsChoice shown={columns} onChange={setColumns} />
       </FilterBar>
       <div className="panel">
         <DataTable
           label={TEXT.events}
           className="activity-table"
-          columns={COLUMNS}
+          columns={columnsOf(columns)}
           rows={logs.data?.items}
           rowKey={({ id }) => id}
           error={logs.error}
@@ -134,18 +168,55 @@ export function ActivityPage() {
           links={links}
           onPage={(token) => void navigate({ search: { ...search, at: token } })}
         />
+        {hasSkipped && <p className="activity-part">{TEXT.skipped}</p>}
         {isPart && <p className="activity-part">{TEXT.more}</p>}
       </div>
     </Page>
   )
 }
 
-function LiveButton({ isLive, onToggle }: { isLive: boolean; onToggle: () => void }) {
+/** New rows on top, in the order of their time; each event once. */
+export function withNewest(old: readonly LogItem[], items: readonly LogItem[]): LogItem[] {
+  const known = new Set(old.map(({ id }) => id))
+  return [...items.filter(({ id }) => !known.has(id)), ...old].sort((a, b) =>
+    a['@timestamp'] < b['@timestamp'] ? 1 : a['@timestamp'] > b['@timestamp'] ? -1 : 0,
+  )
+}
+
+/** All events of the search. */
+function CsvFile({ query }: { query: LogQuery }) {
+  const [isBusy, setBusy] = useState(false)
+  const save = async () => {
+    setBusy(true)
+    const { pagination: _, ...body } = query
+    const answer = await saveFile(LOGS_PATH, 'activity.csv', {
+      method: 'POST',
+      headers: { Accept: 'text/csv', 'Content-Type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+    setBusy(false)
+    if (!answer.ok) notify({ text: answer.failure.message, tone: 'bad' })
+  }
   return (
     <Button
       variant="default"
       size="sm"
-      leftSection={<span className="live-dot" data-live={isLive || undefined} />}
+      loading={isBusy}
+      leftSection={<Icon name="download" size={16} />}
+      onClick={() => void save()}
+    >
+      {TEXT.csv}
+    </Button>
+  )
+}
+
+function LiveButton(props: { isLive: boolean; isFollowing: boolean; onToggle: () => void }) {
+  const { isLive, isFollowing, onToggle } = props
+  return (
+    <Button
+      variant="default"
+      size="sm"
+      leftSection={<span className="live-dot" data-live={(isLive && isFollowing) || undefined} />}
       aria-pressed={isLive}
       title={isLive ? TEXT.pause : TEXT.resume}
       onClick={onToggle}
@@ -194,69 +265,5 @@ function Nothing({ search, onLonger }: { search: ActivitySearch; onLonger: () =>
     <EmptyState icon="search" title={TEXT.nothing} action={longer}>
       {TEXT.nothingWhy}
     </EmptyState>
-  )
-}
-
-const COLUMNS: readonly Column<LogItem>[] = [
-  { header: TEXT.columns.event, width: '150px', cell: (item) => <EventName item={item} /> },
-  { header: TEXT.columns.recipient, width: '30%', cell: (item) => <RecipientLink item={item} /> },
-  {
-    header: TEXT.columns.subject,
-    width: '26%',
-    cell: ({ message }) => (
-      <span className="activity-subject" dir="auto">
-        {message?.headers.subject || TEXT.noSubject}
-      </span>
-    ),
-  },
-  {
-    header: TEXT.columns.detail,
-    cell: (item) => (
-      <span className="activity-detail dimmed">
-        <MachineMark bot={item['client-info']?.bot} /> {detailOf(item)}
-      </span>
-    ),
-  },
-  {
-    header: TEXT.columns.time,
-    align: 'end',
-    width: '110px',
-    cell: (item) => (
-      <span className="activity-time">
-        <Time at={item['@timestamp']} as="age" />
-      </span>
-    ),
-  },
-]
-
-function EventName({ item }: { item: LogItem }) {
-  const { icon, color } = lookOf(item)
-  return (
-    <span className="event-name" data-tone={color}>
-      <Icon name={icon} size={15} />
-      {KIND_LABELS[kindOf(item)] ?? item.event}
-    </span>
-  )
-}
-
-function RecipientLink({ item }: { item: LogItem }) {
-  const id = item.message?.headers['message-id']
-  const shown = <bdi className="breakable">{item.recipient ?? TEXT.noRecipient}</bdi>
-  return (
-    <span className="recipient-cell">
-      {id === undefined ? (
-        shown
-      ) : (
-        <Link
-          className="row-link"
-          to="/activity/$id"
-          params={{ id }}
-          search={item.recipient ? { recipient: item.recipient } : {}}
-        >
-          {shown}
-        </Link>
-      )}
-      {item.recipient && <PersonLink address={item.recipient} />}
-    </span>
   )
 }

@@ -147,6 +147,18 @@ function RowLink(props: { filter: QueueFilter; label: string; mayAct: boolean; c
   )
 }
 
+/** Lanes by provider, those with the most mail first. */
+function groupsOf(lanes: readonly Lane[]) {
+  const byQueued = (a: { queued: number }, b: { queued: number }) => b.queued - a.queued
+  return [...Map.groupBy(lanes, ({ provider }) => provider)]
+    .map(([provider, own]) => ({
+      provider,
+      lanes: own.sort((a, b) => byQueued(a, b) || (a.lane < b.lane ? -1 : 1)),
+      queued: own.reduce((sum, { queued }) => sum + queued, 0),
+    }))
+    .sort((a, b) => byQueued(a, b) || (a.provider < b.provider ? -1 : 1))
+}
+
 function Lanes(props: {
   q: string
   mayAct: boolean
@@ -155,12 +167,19 @@ function Lanes(props: {
   const { q, mayAct, onOrder } = props
   const mayOrder = useMayOrder()
   const { data, error, refetch } = useQuery(lanesQuery)
-  const found = data
-    ?.filter(({ lane, site, provider }) => includes(q, lane, siteName(site), provider))
-    .sort((a, b) => b.queued - a.queued || (a.lane < b.lane ? -1 : 1))
+  const matching = data?.filter(({ lane, site, provider }) => includes(q, lane, siteName(site), provider))
+  const groups = groupsOf(matching ?? [])
+  const found = matching && groups.flatMap(({ lanes }) => lanes)
+  /** A provider with one queue needs no heading. */
+  const groupOf = ({ provider }: Lane) => {
+    const group = groups.find((each) => each.provider === provider)
+    if (group === undefined || group.lanes.length < 2) return undefined
+    return { key: provider, heading: TEXT.group(provider, group.lanes.length, group.queued) }
+  }
   const columns: Column<Lane>[] = [
     {
       header: TEXT.lane,
+      hint: TEXT.laneHint,
       width: '24%',
       cell: ({ lane, site, source }) => (
         <div className="lane-name">
@@ -217,6 +236,7 @@ function Lanes(props: {
         columns={columns}
         rows={found?.slice(0, SHOWN_MAX)}
         rowKey={({ lane }) => lane}
+        groupOf={groupOf}
         error={error}
         retry={refetch}
         empty={<Nothing q={q} />}
@@ -259,10 +279,21 @@ function LaneStateCell({ lane }: { lane: Lane }) {
       </Badge>
     )
   return (
-    <Badge {...LOOK} color="gray">
-      {queued > 0 && paused >= queued ? TEXT.allPaused : TEXT.idle}
-    </Badge>
+    <div>
+      <Badge {...LOOK} color="gray">
+        {queued > 0 && paused >= queued ? TEXT.allPaused : TEXT.idle}
+      </Badge>
+      <div className="dimmed queue-small">{idleReason(lane)}</div>
+    </div>
   )
+}
+
+/** Why mail of a lane waits that nothing holds back. */
+function idleReason({ queued, paused, due, deferred }: Lane): string {
+  if (queued === 0) return TEXT.reasons.empty
+  if (paused >= queued) return TEXT.reasons.paused
+  if (due > 0) return TEXT.reasons.due
+  return deferred > 0 ? TEXT.reasons.deferred(deferred) : TEXT.reasons.scheduled
 }
 
 function HeldLane(props: { color: string; label: string; until: string | null; why: string | null }) {

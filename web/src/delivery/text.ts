@@ -6,13 +6,13 @@ const messages = (count: number) => countOf(count, 'message')
 
 export const TEXT = {
   title: 'Delivery',
-  lead: 'What waits to be delivered, how fast it goes now, and what holds it. A lane is the way from one of your addresses to one provider. Counts are of recipients.',
+  lead: 'What waits to be delivered, how fast it goes now, and what holds it. There is a queue for each provider and each address that you send from. Counts are of recipients.',
   act: 'Act on the queue',
   actShort: 'Act',
   actOn: (what: string) => `Act on mail of ${what}`,
-  find: 'Find a lane, provider or domain',
+  find: 'Find a queue, provider or domain',
   view: 'Show by',
-  views: { lanes: 'Lanes', destinations: 'Destinations', senders: 'Sending domains' } satisfies Record<
+  views: { lanes: 'Queues', destinations: 'Destinations', senders: 'Sending domains' } satisfies Record<
     View,
     string
   >,
@@ -20,8 +20,18 @@ export const TEXT = {
   due: 'Due now',
   deferred: 'Deferred',
   paused: 'Paused',
-  lanesHeld: 'Lanes backed off',
-  lane: 'Lane',
+  lanesHeld: 'Queues backed off',
+  lane: 'Queue',
+  laneHint: 'Mail from one of your addresses to the mail hosts of one provider; the API calls it a lane.',
+  group: (provider: string, lanes: number, queued: number) =>
+    `${provider}: ${countOf(lanes, 'queue')}, ${queued.toLocaleString('en')} waiting`,
+  reasons: {
+    empty: 'Nothing waits',
+    paused: 'Everything in it was paused',
+    due: 'Due: waits for a connection or its rate',
+    deferred: (count: number) => `${messages(count)} deferred before, waiting for the next attempt`,
+    scheduled: 'Nothing is due yet',
+  },
   recipientDomain: 'Destination',
   sendingDomain: 'Sending domain',
   connections: 'Connections',
@@ -97,7 +107,7 @@ export const ACTION_TEXT = {
   filters: {
     recipient_domain: 'Destination (domain)',
     provider: 'Provider',
-    lane: 'Lane',
+    lane: 'Queue (lane)',
     domain: 'Sending domain',
     tag: 'Tag',
     message_id: 'Message id',
@@ -129,7 +139,7 @@ export const ACTION_TEXT = {
   sentence: {
     pause: (count: number, to: string) => `Stops ${messages(count)}${to}.`,
     resume: (count: number, to: string) => `Resumes ${messages(count)}${to}.`,
-    retry: (count: number, to: string) => `Delivers ${messages(count)}${to} as soon as their lanes allow.`,
+    retry: (count: number, to: string) => `Delivers ${messages(count)}${to} as soon as their queues allow.`,
     move: (count: number, to: string) => `Moves ${messages(count)}${to}.`,
     drop: (count: number, to: string) => `Cancels ${messages(count)}${to}. This cannot be undone.`,
   } satisfies Record<QueueAction, (count: number, to: string) => string>,
@@ -164,7 +174,7 @@ export function filterWords(filter: QueueFilter): string {
   return [
     recipient_domain && ` to ${recipient_domain}`,
     provider && ` to ${provider}`,
-    lane && ` in the lane ${lane}`,
+    lane && ` in the queue ${lane}`,
     domain && ` from ${domain}`,
     tag && ` with the tag ${tag}`,
     message_id && ' of this message',

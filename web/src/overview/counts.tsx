@@ -55,9 +55,24 @@ export function Counts({ curve, onCurve }: { curve: CountId; onCurve: (id: Count
             label={`${COUNT_LABELS[shown.id]}, ${TEXT.last.toLowerCase()}`}
             points={points.map((at) => intervalName(at, 'day'))}
             series={[
-              { id: 'last', label: TEXT.last, values: last, color: shown.color, isFilled: true },
-              { id: 'before', label: TEXT.before, values: before, color: 8, isDashed: true },
+              {
+                id: 'last',
+                label: TEXT.last,
+                values: last,
+                total: sumOf(last),
+                color: shown.color,
+                isFilled: true,
+              },
+              {
+                id: 'before',
+                label: TEXT.before,
+                values: before,
+                total: sumOf(before),
+                color: 8,
+                isDashed: true,
+              },
             ]}
+            isRunning
           />
         )}
       </div>

@@ -47,6 +47,7 @@ export const section = defineSection({
     { label: 'API reference', to: '/docs' },
   ],
   commands: [
+    { label: 'What is new', words: 'changelog changes release version', href: '/docs/guides/changelog' },
     { label: 'Guides', words: 'documentation help how to manual', href: '/docs/guides' },
     {
       label: 'Code that sends a message',

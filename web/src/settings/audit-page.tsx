@@ -1,11 +1,16 @@
 /** Who changed what. Calls GET /sendwright/v1/audit; names come from /v1/keys and /v5/users. */
-import { Badge } from '@mantine/core'
+import { Badge, Button } from '@mantine/core'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { saveFile } from '../api.ts'
+import { Icon } from '../icons.tsx'
 import { useMay } from '../session.ts'
 import type { Column } from '../shared/data-table.tsx'
-import { FilterBar } from '../shared/filter-bar.tsx'
+import { DayFields } from '../shared/day-fields.tsx'
+import { FilterBar, type FilterField } from '../shared/filter-bar.tsx'
 import { ListPage } from '../shared/list-page.tsx'
+import { notify } from '../shared/notices.tsx'
 import { pageLinks, placeOf, placePath } from '../shared/paging.ts'
 import { withSearch } from '../shared/search.ts'
 import { EmptyState } from '../shared/states.tsx'
@@ -14,13 +19,14 @@ import {
   type ApiKey,
   AUDIT_PAGE_SIZE,
   type AuditEntry,
+  auditActionsQuery,
   auditPath,
   auditQuery,
   keysQuery,
   type User,
   usersQuery,
 } from './settings-api.ts'
-import { AUDIT_FILTERS, type AuditSearch } from './settings-search.ts'
+import { AUDIT_FILTERS, type AuditFilter, type AuditSearch } from './settings-search.ts'
 import { TEXT as SHARED, AUDIT_TEXT as TEXT } from './text.ts'
 import './settings.css'
 
@@ -35,11 +41,36 @@ export function AuditPage() {
   })
   const users = useQuery(usersQuery)
   const keys = useQuery({ ...keysQuery, enabled: useMay({ area: 'keys' }) })
+  const actions = useQuery(auditActionsQuery)
+  const choices: Partial<Record<AuditFilter, [string, string][]>> = {
+    action: (actions.data ?? []).map((action) => [action, action]),
+    user_id: (users.data ?? []).map(({ id, name, email }) => [id, name ? `${name} (${email})` : email]),
+    key_id: (keys.data ?? []).map(({ id, description, role }) => [
+      id,
+      `${description || TEXT.unnamed} (${role})`,
+    ]),
+  }
   // Rows wait for the names, which would move them.
   const isNamed = !users.isLoading && !keys.isLoading
   const isFiltered = Object.keys(filters).length > 0
   const go = (search: AuditSearch, replace = true) =>
     void navigate({ to: '/settings/audit', replace, search })
+  const change = (changed: { [Name in keyof AuditSearch]?: string | undefined }) =>
+    go(withSearch<AuditSearch>(filters, changed))
+  const fields: FilterField<AuditFilter>[] = AUDIT_FILTERS.map((name) => {
+    const label = TEXT.filters[name]
+    const options = choices[name]
+    if (options === undefined) return { name, kind: name === 'subject' ? 'search' : 'text', label }
+    // Also what is chosen by a link in a row, such as a deleted key.
+    const chosen = filters[name]
+    const isListed = chosen === undefined || options.some(([value]) => value === chosen)
+    return {
+      name,
+      kind: 'choice',
+      label,
+      options: isListed ? options : [...options, [chosen, former(name, chosen)]],
+    }
+  })
   const columns: Column<AuditEntry>[] = [
     { header: TEXT.when, cell: ({ created_at }) => <Time at={created_at} /> },
     { header: TEXT.action, cell: ({ action }) => <strong className="breakable">{action}</strong> },
@@ -66,17 +97,16 @@ export function AuditPage() {
       title={TEXT.title}
       lead={TEXT.lead}
       back={{ to: '/settings', label: SHARED.title }}
+      actions={<CsvFile path={auditPath(filters)} />}
       above={
         <FilterBar
-          fields={AUDIT_FILTERS.map((name) => ({
-            name,
-            kind: name === 'subject' ? 'search' : 'text',
-            label: TEXT.filters[name],
-          }))}
+          fields={fields}
           values={filters}
-          onChange={(name, value) => go(withSearch<AuditSearch>(filters, { [name]: value }))}
+          onChange={(name, value) => change({ [name]: value })}
           onClear={() => go({})}
-        />
+        >
+          <DayFields from={filters.from ?? ''} to={filters.to ?? ''} onChange={change} />
+        </FilterBar>
       }
       list={list}
       rows={isNamed ? list.data?.items : undefined}
@@ -94,6 +124,31 @@ export function AuditPage() {
         )
       }
     />
+  )
+}
+
+const former = (name: AuditFilter, id: string) =>
+  name === 'user_id' ? TEXT.formerUser(id) : name === 'key_id' && id !== LOCAL_KEY ? TEXT.formerKey(id) : id
+
+/** All changes of the filter. */
+function CsvFile({ path }: { path: string }) {
+  const [isBusy, setBusy] = useState(false)
+  const save = async () => {
+    setBusy(true)
+    const answer = await saveFile(path, 'audit.csv', { headers: { Accept: 'text/csv' } })
+    setBusy(false)
+    if (!answer.ok) notify({ text: answer.failure.message, tone: 'bad' })
+  }
+  return (
+    <Button
+      variant="default"
+      size="sm"
+      loading={isBusy}
+      leftSection={<Icon name="download" size={16} />}
+      onClick={() => void save()}
+    >
+      {TEXT.csv}
+    </Button>
   )
 }
 

@@ -4,6 +4,7 @@ import type { UserRole } from '../../../src/platform/http/rights/rights.ts'
 import { followJson, getJson, sendForm, sendJson } from '../api.ts'
 import type * as Api from '../api-types.ts'
 import { valueOrThrow } from '../queries.ts'
+import type { AuditSearch } from './settings-search.ts'
 
 const OWN = '/sendwright/v1'
 const segment = encodeURIComponent
@@ -72,8 +73,25 @@ export type AuditEntry = Api.AuditEntry
 
 export const AUDIT_PAGE_SIZE = 50 // about three screens
 
-export const auditPath = (filters: Readonly<Record<string, string>>) =>
-  `${OWN}/audit?${new URLSearchParams({ limit: String(AUDIT_PAGE_SIZE), ...filters })}`
+/** `from`, `to`: first and last day in the reader's zone. */
+export function auditPath({ from, to, ...filters }: Omit<AuditSearch, 'at'>): string {
+  const [after, before] = [dayStart(from, 0), dayStart(to, 1)]
+  const times = { ...(after !== undefined && { after }), ...(before !== undefined && { before }) }
+  return `${OWN}/audit?${new URLSearchParams({ limit: String(AUDIT_PAGE_SIZE), ...filters, ...times })}`
+}
+
+/** Start of the day so many days later, in Unix seconds; undefined for what is no day. */
+function dayStart(day: string | undefined, later: number): string | undefined {
+  const date = new Date(`${day}T00:00:00`)
+  date.setDate(date.getDate() + later)
+  const ms = date.getTime()
+  return Number.isFinite(ms) ? String(Math.floor(ms / 1000)) : undefined
+}
+
+export const auditActionsQuery = queryOptions({
+  queryKey: ['audit', 'actions'],
+  queryFn: async ({ signal }) => valueOrThrow(await getJson(`${OWN}/audit/actions`, signal)).items,
+})
 
 export const auditQuery = (path: string) =>
   queryOptions({

@@ -12,12 +12,15 @@ export const AUDIT_FILTERS = ['subject', 'action', 'user_id', 'key_id', 'remote_
 export type AuditFilter = (typeof AUDIT_FILTERS)[number]
 
 export interface AuditSearch extends Partial<Record<AuditFilter, string>> {
+  /** First and last day in the reader's zone, `2026-01-31`. */
+  from?: string
+  to?: string
   /** Query string of the page of the list (shared/paging.ts). */
   at?: string
 }
 
 export const readAuditSearch = (search: Record<string, unknown>): AuditSearch =>
-  searchTexts(search, [...AUDIT_FILTERS, 'at'])
+  searchTexts(search, [...AUDIT_FILTERS, 'from', 'to', 'at'])
 
 /** Search parameters of the page of retention. */
 export interface RetentionSearch {

@@ -126,11 +126,14 @@ export const AUDIT_TEXT = {
   lead: 'Every change of the account and every sign-in, newest first.',
   filters: {
     subject: 'What was changed, such as a domain',
-    action: 'Action, such as key.create',
-    user_id: 'User id',
-    key_id: 'Key id',
+    action: 'Action',
+    user_id: 'User',
+    key_id: 'Key',
     remote_address: 'Address',
   } satisfies Record<AuditFilter, string>,
+  csv: 'CSV file',
+  formerUser: (id: string) => `former user ${id}`,
+  formerKey: (id: string) => `deleted key or session ${id}`,
   when: 'When',
   action: 'Action',
   subject: 'Of',
@@ -147,7 +150,7 @@ export const AUDIT_TEXT = {
   byCommand: 'a command on the machine',
   bySystem: 'the machine itself',
   none: 'Nothing matches these filters',
-  noneWhy: 'Texts are compared whole: an action such as domain.create, a subject such as mail.example.com.',
+  noneWhy: 'What was changed and the address are compared whole, such as mail.example.com.',
   noneAtAll: 'Nothing has been changed yet',
 } as const
 

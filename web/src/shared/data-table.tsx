@@ -14,6 +14,8 @@ export interface Column<Row> {
   align?: 'start' | 'end'
   /** CSS width; default: as its content needs. */
   width?: string
+  /** What the heading means, on hover. */
+  hint?: string
   /** Left out on a phone. */
   wideOnly?: boolean
   /** What can be done with the row: its heading is for screen readers only. */
@@ -33,6 +35,8 @@ interface DataTableProps<Row> {
   /** Undefined while they are loaded. */
   rows: readonly Row[] | undefined
   rowKey: (row: Row) => string
+  /** Heading of the rows that follow, of one key each; undefined: the row is in no group. Rows of a group follow each other. */
+  groupOf?: (row: Row) => { key: string; heading: ReactNode } | undefined
   error?: Error | null
   retry?: () => unknown
   /** The rows shown are those of the page before; the new ones are on their way. */
@@ -56,7 +60,7 @@ const EXPECTED_ROWS = 8
  * phone each row is a card.
  */
 export function DataTable<Row>(props: DataTableProps<Row>) {
-  const { label, columns, rows, rowKey, error = null, retry, isStale, empty, links, onPage } = props
+  const { label, columns, rows, rowKey, groupOf, error = null, retry, isStale, empty, links, onPage } = props
   if (rows === undefined && error !== null)
     return <Failure title={`${label}: cannot be read`} error={error} {...(retry && { retry })} />
   if (rows?.length === 0 && !links?.previous && !links?.next)
@@ -84,7 +88,8 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
             {rows === undefined ? (
               <LoadingRows count={props.expectedRows ?? EXPECTED_ROWS} columns={columns.length} />
             ) : (
-              rows.map((row) => (
+              rows.flatMap((row, index) => [
+                ...headingBefore(rows, index, columns.length, groupOf),
                 <tr key={rowKey(row)}>
                   {columns.map(({ header, cell, align, wideOnly, isButtons }) => (
                     <td
@@ -97,8 +102,8 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
                       {cell(row)}
                     </td>
                   ))}
-                </tr>
-              ))
+                </tr>,
+              ])
             )}
           </tbody>
         </table>
@@ -108,8 +113,27 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   )
 }
 
+/** The heading of the group that begins with this row. */
+function headingBefore<Row>(
+  rows: readonly Row[],
+  index: number,
+  columns: number,
+  groupOf: DataTableProps<Row>['groupOf'],
+) {
+  const group = groupOf?.(rows[index] as Row)
+  const before = index > 0 ? groupOf?.(rows[index - 1] as Row) : undefined
+  if (group === undefined || group.key === before?.key) return []
+  return [
+    <tr key={`group ${group.key}`} className="group-row">
+      <th scope="colgroup" colSpan={columns}>
+        {group.heading}
+      </th>
+    </tr>,
+  ]
+}
+
 function HeaderCell<Row>({ column }: { column: Column<Row> }) {
-  const { header, align, width, wideOnly, isButtons, onSort, sorted } = column
+  const { header, hint, align, width, wideOnly, isButtons, onSort, sorted } = column
   return (
     <th
       scope="col"
@@ -117,6 +141,7 @@ function HeaderCell<Row>({ column }: { column: Column<Row> }) {
       data-wide-only={wideOnly || undefined}
       {...(width !== undefined && { style: { width } })}
       {...(sorted && { 'aria-sort': sorted })}
+      {...(hint !== undefined && { title: hint })}
     >
       {onSort ? (
         <button type="button" className="sort-button" onClick={onSort}>

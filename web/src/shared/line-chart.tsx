@@ -1,6 +1,7 @@
 /**
- * A small chart of counts over time: lines on an SVG that scales with the page. A marker follows the pointer, a finger or
- * the arrow keys, and what it stands on is read out; the same numbers are there as a table.
+ * A small chart of figures over time: lines on an SVG that scales with the page. The legend has the totals. A marker follows the
+ * pointer, a finger or the arrow keys, with the values of its point; the same numbers are there as a table. A last point whose
+ * period is still running is dashed, because its figures will grow.
  */
 import { useEffect, useId, useRef, useState } from 'react'
 import { LEFT, niceTop, RIGHT, ticks } from './chart-scale.ts'
@@ -11,6 +12,8 @@ export interface Series {
   label: string
   /** One value per point; null: none. */
   values: readonly (number | null)[]
+  /** Of all points together, for the legend: the sum of counts, the rate over the whole span; null: none. */
+  total: number | null
   /** Index of the colour, 1 to 8 (dashboard.css). */
   color: number
   /** Drawn in dashes, such as the span compared with. */
@@ -25,6 +28,8 @@ interface LineChartProps {
   /** Name of each point, such as a day. */
   points: readonly string[]
   series: readonly Series[]
+  /** Whether the period of the last point has not ended. */
+  isRunning?: boolean
   /** Pixels. */
   height?: number
   format?: (value: number) => string
@@ -33,10 +38,12 @@ interface LineChartProps {
 const HEIGHT = 220
 const TOP = 10
 const BOTTOM = 22
+const MARKER_GAP = 10 // between the marker and its values
 
 const plain = (value: number) => value.toLocaleString('en', { maximumFractionDigits: 2 })
 
-export function LineChart({ label, points, series, height = HEIGHT, format = plain }: LineChartProps) {
+export function LineChart(props: LineChartProps) {
+  const { label, points, series, isRunning = false, height = HEIGHT, format = plain } = props
   const [asTable, setAsTable] = useState(false)
   const [at, setAt] = useState<number | null>(null)
   const { box, width } = useWidth()
@@ -56,8 +63,10 @@ export function LineChart({ label, points, series, height = HEIGHT, format = pla
     event.preventDefault()
     setAt(Math.max(0, Math.min(last, to)))
   }
+  const nameOf = (index: number) =>
+    `${points[index] ?? ''}${isRunning && index === last ? ` (${TEXT.soFar})` : ''}`
   const readOut = (index: number) =>
-    `${points[index] ?? ''}: ${series.map(({ label: name, values }) => `${name} ${valueText(values[index], format)}`).join(', ')}`
+    `${nameOf(index)}: ${series.map(({ label: name, values }) => `${name} ${valueText(values[index], format)}`).join(', ')}`
   return (
     <figure className="chart" aria-label={label}>
       <figcaption className="chart-caption">
@@ -65,18 +74,22 @@ export function LineChart({ label, points, series, height = HEIGHT, format = pla
           {series.map((one) => (
             <li key={one.id} data-dashed={one.isDashed || undefined} data-color={one.color}>
               {one.label}
-              <strong>{valueText(one.values[shown], format)}</strong>
+              <strong>{valueText(one.total, format)}</strong>
             </li>
           ))}
         </ul>
         <span className="grow" />
-        <span className="chart-point">{points[shown]}</span>
         <button type="button" className="chart-toggle" onClick={() => setAsTable(!asTable)}>
           {asTable ? TEXT.showCurve : TEXT.showTable}
         </button>
       </figcaption>
       {asTable ? (
-        <ChartTable label={label} points={points} series={series} format={format} />
+        <ChartTable
+          label={label}
+          points={points.map((_, index) => nameOf(index))}
+          series={series}
+          format={format}
+        />
       ) : (
         <div
           className="chart-box"
@@ -93,6 +106,7 @@ export function LineChart({ label, points, series, height = HEIGHT, format = pla
           onPointerMove={(event) => setAt(nearest(event.clientX))}
           onPointerDown={(event) => setAt(nearest(event.clientX))}
           onPointerLeave={() => setAt(null)}
+          onFocus={(event) => event.currentTarget.matches(':focus-visible') && setAt(last)}
           onBlur={() => setAt(null)}
         >
           {width > 0 && last >= 0 && (
@@ -123,7 +137,7 @@ export function LineChart({ label, points, series, height = HEIGHT, format = pla
                 </text>
               ))}
               {series.map((one) => (
-                <Line key={one.id} series={one} x={x} y={y} />
+                <Line key={one.id} series={one} isRunning={isRunning} x={x} y={y} />
               ))}
               {at !== null && (
                 <>
@@ -144,14 +158,30 @@ export function LineChart({ label, points, series, height = HEIGHT, format = pla
               )}
             </svg>
           )}
+          {at !== null && last >= 0 && (
+            <div className="chart-values" aria-hidden="true" style={besideMarker(x(shown), width)}>
+              <div>{nameOf(shown)}</div>
+              {series.map(({ id, label: name, values, color, isDashed }) => (
+                <div key={id} data-color={color} data-dashed={isDashed || undefined}>
+                  {name} <strong>{valueText(values[shown], format)}</strong>
+                </div>
+              ))}
+            </div>
+          )}
         </div>
       )}
     </figure>
   )
 }
 
-function Line(props: { series: Series; x: (index: number) => number; y: (value: number) => number }) {
-  const { series, x, y } = props
+interface LineProps {
+  series: Series
+  isRunning: boolean
+  x: (index: number) => number
+  y: (value: number) => number
+}
+
+function Line({ series, isRunning, x, y }: LineProps) {
   const gradient = useId()
   const known = series.values.flatMap((value, index) =>
     value === null ? [] : [[x(index), y(value)] as const],
@@ -159,9 +189,13 @@ function Line(props: { series: Series; x: (index: number) => number; y: (value: 
   const first = known[0]
   const last = known.at(-1)
   if (first === undefined || last === undefined) return null
-  const path = known
-    .map(([left, top], index) => `${index === 0 ? 'M' : 'L'}${left.toFixed(1)} ${top.toFixed(1)}`)
-    .join('')
+  const pathOf = (part: typeof known) =>
+    part
+      .map(([left, top], index) => `${index === 0 ? 'M' : 'L'}${left.toFixed(1)} ${top.toFixed(1)}`)
+      .join('')
+  const path = pathOf(known)
+  // What is compared with has ended, and is dashed anyway.
+  const isCut = isRunning && !series.isDashed && known.length > 1 && series.values.at(-1) != null
   return (
     <g data-color={series.color} className="chart-series">
       {series.isFilled && (
@@ -177,19 +211,40 @@ function Line(props: { series: Series; x: (index: number) => number; y: (value: 
         <circle cx={first[0]} cy={first[1]} r={3.5} fill="currentColor" />
       ) : (
         <path
-          d={path}
+          d={isCut ? pathOf(known.slice(0, -1)) : path}
           fill="none"
           stroke="currentColor"
           strokeWidth="2"
           strokeLinejoin="round"
-          {...(series.isDashed && { strokeDasharray: '4 5', opacity: 0.75 })}
+          {...(series.isDashed && DASHED)}
+        />
+      )}
+      {isCut && (
+        <path
+          className="chart-running"
+          d={pathOf(known.slice(-2))}
+          fill="none"
+          stroke="currentColor"
+          strokeWidth="2"
+          {...DASHED}
         />
       )}
     </g>
   )
 }
 
-function ChartTable({ label, points, series, format }: Omit<Required<LineChartProps>, 'height'>) {
+const DASHED = { strokeDasharray: '4 5', opacity: 0.75 }
+
+/** On that side of the marker where there is more room. */
+const besideMarker = (left: number, width: number) =>
+  left > width / 2 ? { right: width - left + MARKER_GAP } : { left: left + MARKER_GAP }
+
+function ChartTable({
+  label,
+  points,
+  series,
+  format,
+}: Omit<Required<LineChartProps>, 'height' | 'isRunning'>) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, also by keyboard
     <section className="chart-table" tabIndex={0} aria-label={label}>

@@ -32,5 +32,8 @@ export const METRICS_PATH = '/v1/analytics/metrics'
 
 export const readMetrics = (query: MetricsQuery, signal?: AbortSignal) => askJson(METRICS_PATH, query, signal)
 
+/** False: by this dimension or filter it cannot be counted. */
+export const isKnown = (figures: Figures, name: string) => figures[name] !== null
+
 /** Counts are numbers, rates are decimal texts; null: not known by these dimensions. */
 export const figure = (figures: Figures, name: string): number => Number(figures[name] ?? 0)

@@ -27,7 +27,11 @@ function nextOf(ms: number, resolution: Resolution): number {
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1)
 }
 
-/** One value per interval; the API leaves out intervals without data. */
+/** Whether the interval that contains `endMs` has not ended. */
+export const isRunningAt = (endMs: number, resolution: Resolution, nowMs: number) =>
+  floorTo(endMs, resolution) === floorTo(nowMs, resolution)
+
+/** One value per interval; the API leaves out intervals without data. A figure that is not known by this filter counts as 0. */
 export function valuesAt(items: readonly MetricsItem[], metric: string, starts: readonly number[]): number[] {
   const found = new Map<number, number>()
   for (const { dimensions, metrics } of items) {

@@ -1,7 +1,8 @@
 import { Skeleton } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { LineChart, type Series } from '../shared/line-chart.tsx'
-import { intervalName, intervalsOf, valuesAt } from '../shared/spans.ts'
+import { figure, isKnown, type MetricsPage } from '../shared/metrics-api.ts'
+import { intervalName, intervalsOf, isRunningAt, valuesAt } from '../shared/spans.ts'
 import { Failure } from '../shared/states.tsx'
 import { figuresQuery } from './statistics-queries.ts'
 import {
@@ -27,15 +28,23 @@ export function Curves(props: { span: Span; search: StatisticsSearch; change: Ch
   const starts = intervalsOf(span.startMs, span.endMs, span.resolution)
   const { startMs, endMs } = spanBefore(span)
   const earlier = intervalsOf(startMs, endMs, span.resolution)
+  const isUnknown =
+    shown.includes('accepted') && now.data && !isKnown(now.data.aggregates.metrics, 'accepted_count')
   const isPercent = shown.some(isRate)
-  const scaled = (values: number[]) => (isPercent ? values.map((value) => value * 100) : values)
+  /** Values of the intervals and the one of the whole span; none for what the filter leaves unknown. */
+  const valuesOf = (page: MetricsPage | undefined, metric: string, at: readonly number[]) => {
+    if (page === undefined || !isKnown(page.aggregates.metrics, metric))
+      return { values: at.map(() => null), total: null }
+    const scale = isPercent ? 100 : 1
+    const values = valuesAt(page.items, metric, at).map((value) => value * scale)
+    return { values, total: figure(page.aggregates.metrics, metric) * scale }
+  }
   const series = SHOWN.filter(({ id }) => shown.includes(id)).flatMap(({ id, metric, color }): Series[] => {
     const label = SHOWN_LABELS[id]
-    const values = scaled(valuesAt(now.data?.items ?? [], metric, starts))
-    const line = { id, label, values, color, isFilled: shown.length === 1 }
+    const line = { id, label, color, isFilled: shown.length === 1, ...valuesOf(now.data, metric, starts) }
     if (!isCompared || before.data === undefined) return [line]
-    const old = scaled(valuesAt(before.data.items, metric, earlier))
-    return [line, { id: `${id} before`, label: TEXT.before(label), values: old, color, isDashed: true }]
+    const old = valuesOf(before.data, metric, earlier)
+    return [line, { id: `${id} before`, label: TEXT.before(label), color, isDashed: true, ...old }]
   })
   return (
     <section className="panel" aria-label={TEXT.curve}>
@@ -55,6 +64,7 @@ export function Curves(props: { span: Span; search: StatisticsSearch; change: Ch
         {now.error !== null && (
           <Failure title={TEXT.cannotRead} error={now.error} retry={() => now.refetch()} />
         )}
+        {isUnknown && <p className="dimmed curve-unknown">{TEXT.acceptedUnknown}</p>}
         {now.data === undefined ? (
           <Skeleton height={286} radius="lg" role="status" aria-label="Loading" />
         ) : (
@@ -62,6 +72,7 @@ export function Curves(props: { span: Span; search: StatisticsSearch; change: Ch
             label={TEXT.curveOf(shown.map((id) => SHOWN_LABELS[id]).join(', '))}
             points={starts.map((at) => intervalName(at, span.resolution))}
             series={series}
+            isRunning={isRunningAt(span.endMs, span.resolution, Date.now())}
             height={250}
             {...(isPercent && { format: percentOf })}
           />

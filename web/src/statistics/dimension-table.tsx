@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { Count } from '../shared/copyable.tsx'
 import { type Column, DataTable } from '../shared/data-table.tsx'
-import { type Figures, figure, type MetricsPage } from '../shared/metrics-api.ts'
+import { type Figures, figure, isKnown, type MetricsPage } from '../shared/metrics-api.ts'
 import { changeOf, intervalName } from '../shared/spans.ts'
 import { EmptyState } from '../shared/states.tsx'
 import { figuresQuery } from './statistics-queries.ts'
@@ -80,6 +80,9 @@ export function DimensionTable(props: { span: Span; search: StatisticsSearch; ch
         <span className="grow" />
         <span className="dimmed">{TEXT.utc}</span>
       </header>
+      {now.data && !isKnown(now.data.aggregates.metrics, 'accepted_count') && (
+        <p className="dimmed table-note">{TEXT.acceptedUnknown}</p>
+      )}
       <DataTable
         label={TEXT.table}
         columns={columns}
@@ -145,6 +148,14 @@ function Value({ row, by }: { row: Row; by: Dimension }) {
 /** The rate that is shown under a count. */
 const SHARES: Partial<Record<string, string>> = { delivered: 'delivered_rate', bounced: 'bounce_rate' }
 
+/** Accepted mail by what is known from its first attempt on. */
+const Unknown = () => (
+  <span className="dimmed" title={TEXT.acceptedUnknown}>
+    <span aria-hidden="true">–</span>
+    <span className="visually-hidden">{TEXT.unknown}</span>
+  </span>
+)
+
 function Cell(props: {
   figures: Figures
   before: Figures | undefined
@@ -153,7 +164,7 @@ function Cell(props: {
   share: string | undefined
 }) {
   const { figures, before, metric, isGood, share } = props
-  if (figures[metric] === null || figures[metric] === undefined) return <span className="dimmed">–</span>
+  if (!isKnown(figures, metric)) return <Unknown />
   const value = figure(figures, metric)
   const change = before && changeOf(value, figure(before, metric))
   const tone =

@@ -7,6 +7,7 @@ import { saveFile } from '../api.ts'
 import { copyText } from '../clipboard.ts'
 import { Icon } from '../icons.tsx'
 import { domainsQuery } from '../queries.ts'
+import { DayFields } from '../shared/day-fields.tsx'
 import { METRICS_PATH } from '../shared/metrics-api.ts'
 import { notify } from '../shared/notices.tsx'
 import { Page, PageHeader } from '../shared/page.tsx'
@@ -28,6 +29,7 @@ import {
   tableQuery,
 } from './statistics-search.ts'
 import { SPAN_LABELS, TEXT } from './text.ts'
+import { WeekPanel } from './week-panel.tsx'
 import './statistics.css'
 
 const route = getRouteApi('/statistics')
@@ -57,8 +59,9 @@ export function StatisticsPage() {
           </>
         }
       />
-      <Filters search={search} change={change} />
+      <Filters span={span} search={search} change={change} />
       <Curves span={span} search={search} change={change} />
+      <WeekPanel span={span} search={search} change={change} />
       <DimensionTable span={span} search={search} change={change} />
       <Classes span={span} search={search} />
     </Page>
@@ -114,16 +117,20 @@ const fileName = ({ startMs, endMs }: Span, { by = 'recipient_provider' }: Stati
 
 const OWN_SPAN = 'own'
 
-function Filters({ search, change }: { search: StatisticsSearch; change: Change }) {
+function Filters(props: { span: Span; search: StatisticsSearch; change: Change }) {
+  const { span, search, change } = props
   const { data: domains = [] } = useQuery(domainsQuery)
   const isOwn = search.from !== undefined && search.to !== undefined
   const [tag, typeTag] = useTyped(search.tag ?? '', (value) => change({ tag: value || undefined }))
   const chooseSpan = (value: string) => {
-    if (value !== OWN_SPAN) change({ span: value as SpanName, from: undefined, to: undefined })
-    else {
-      const { startMs, endMs } = spanOf(search, Date.now())
-      change({ span: undefined, from: dayOf(startMs), to: dayOf(endMs) })
-    }
+    if (value === OWN_SPAN) setDays({})
+    else change({ span: value as SpanName, from: undefined, to: undefined })
+  }
+  /** The days of the span, which become one of its own when one of them is changed. */
+  const days = { from: search.from ?? dayOf(span.startMs), to: search.to ?? dayOf(span.endMs) }
+  const setDays = (changed: { from?: string | undefined; to?: string | undefined }) => {
+    const { from, to } = { ...days, ...changed }
+    if (from !== undefined && to !== undefined) change({ span: undefined, from, to })
   }
   return (
     <search className="filter-bar statistics-filters">
@@ -137,26 +144,7 @@ function Filters({ search, change }: { search: StatisticsSearch; change: Change 
         ]}
         onChange={(event) => chooseSpan(event.currentTarget.value)}
       />
-      {isOwn && (
-        <>
-          <TextInput
-            size="sm"
-            type="date"
-            aria-label={TEXT.from}
-            value={search.from ?? ''}
-            max={search.to ?? ''}
-            onChange={(event) => event.currentTarget.value && change({ from: event.currentTarget.value })}
-          />
-          <TextInput
-            size="sm"
-            type="date"
-            aria-label={TEXT.to}
-            value={search.to ?? ''}
-            min={search.from ?? ''}
-            onChange={(event) => event.currentTarget.value && change({ to: event.currentTarget.value })}
-          />
-        </>
-      )}
+      <DayFields {...days} onChange={setDays} />
       <NativeSelect
         size="sm"
         aria-label={TEXT.domain}

@@ -14,6 +14,8 @@ export const COUNTS = [
   { id: 'complained', metric: 'complained_count', color: 5, good: false },
 ] as const
 
+export type CountId = (typeof COUNTS)[number]['id']
+
 export const RATES = [
   { id: 'delivery_rate', metric: 'delivered_rate', color: 1, good: true },
   { id: 'bounce_rate', metric: 'bounce_rate', color: 3, good: false },
@@ -29,7 +31,7 @@ export const isRate = (id: ShownId) => RATES.some((rate) => rate.id === id)
 const SHOWN_MAX = 4 // more lines cannot be told apart
 const DEFAULT_SHOWN: readonly ShownId[] = ['delivered', 'bounced', 'opened']
 
-export const SPANS = ['24h', '7d', '30d', '90d', '12m'] as const
+export const SPANS = ['24h', '7d', '14d', '30d', '90d', '12m'] as const
 export type SpanName = (typeof SPANS)[number]
 
 export const DIMENSIONS = [
@@ -78,6 +80,8 @@ export interface StatisticsSearch {
   domain?: string
   provider?: string
   tag?: string
+  /** What the picture by hour and weekday counts; without it the picture is closed. */
+  week?: CountId
   /** `<column>:<asc|desc>` of the table. */
   sort?: string
   /** Rows of the table that are skipped. */
@@ -103,6 +107,10 @@ export function readStatisticsSearch(search: Record<string, unknown>): Statistic
     ...oneOf('by', DIMENSIONS),
     ...oneOf('compare', ['yes']),
     ...oneOf('people', ['yes']),
+    ...oneOf(
+      'week',
+      COUNTS.map(({ id }) => id),
+    ),
     ...text('from', DAY),
     ...text('to', DAY),
     ...text('show'),
@@ -209,7 +217,23 @@ function rangeOf({ startMs, endMs, resolution }: Span, search: StatisticsSearch)
 export function curveQuery(span: Span, search: StatisticsSearch): MetricsQuery {
   const shown = shownOf(search.show)
   const metrics = SHOWN.filter(({ id }) => shown.includes(id)).map(({ metric }) => metric)
-  return { ...rangeOf(span, search), dimensions: ['time'], metrics }
+  return { ...rangeOf(span, search), dimensions: ['time'], metrics, include_aggregates: true }
+}
+
+const HOURS_KEPT_DAYS = 60
+
+/** Counts by the hour, of what the service still has of them in the span; undefined: nothing. */
+export function weekQuery(span: Span, search: StatisticsSearch, nowMs: number): MetricsQuery | undefined {
+  const { week } = search
+  const startMs = Math.max(span.startMs, floorTo(nowMs, 'hour') - HOURS_KEPT_DAYS * DAY_MS)
+  const count = COUNTS.find(({ id }) => id === week)
+  if (count === undefined || startMs >= span.endMs) return undefined
+  return {
+    ...rangeOf({ ...span, startMs, resolution: 'hour' }, search),
+    dimensions: ['time'],
+    metrics: [count.metric],
+    pagination: { limit: (HOURS_KEPT_DAYS + 1) * 24 },
+  }
 }
 
 /** Columns of the table. */

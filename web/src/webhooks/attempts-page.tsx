@@ -20,6 +20,7 @@ import { EVENT_WORDS, eventWords, TEXT as SHARED, ATTEMPT_TEXT as TEXT } from '.
 import {
   ATTEMPTS_PAGE_SIZE,
   type Attempt,
+  type AttemptPage,
   type AttemptStatus,
   attemptsPath,
   attemptsQuery,
@@ -46,7 +47,8 @@ export function AttemptsPage() {
     void navigate({ to: '/webhooks/attempts', replace, search })
   const here: AttemptsSearch = { ...filters, ...(at !== undefined && { at }) }
   const fields: FilterField<AttemptFilter>[] = [
-    { name: 'url', kind: 'search', label: TEXT.filters.url },
+    { name: 'search', kind: 'search', label: TEXT.filters.search },
+    { name: 'url', kind: 'text', label: TEXT.filters.url },
     {
       name: 'status',
       kind: 'choice',
@@ -73,6 +75,19 @@ export function AttemptsPage() {
         <Link to="/webhooks/attempts/$id" params={{ id }} className="row-link">
           {eventWords(event)}
         </Link>
+      ),
+    },
+    {
+      header: TEXT.recipient,
+      cell: ({ recipient, subject }) => (
+        <div>
+          <bdi className="breakable">{recipient ?? '–'}</bdi>
+          {recipient !== undefined && (
+            <div className="dimmed attempt-subject" dir="auto">
+              {subject || TEXT.noSubject}
+            </div>
+          )}
+        </div>
       ),
     },
     { header: TEXT.url, cell: ({ url }) => <span className="breakable">{url}</span> },
@@ -115,7 +130,7 @@ export function AttemptsPage() {
       rows={list.data?.items}
       rowKey={({ id }) => id}
       columns={columns}
-      links={pageLinks(list.data, at, ATTEMPTS_PAGE_SIZE)}
+      links={linksOf(list.data, at)}
       onPage={(link) => go(withSearch<AttemptsSearch>(filters, { at: placeOf(link) }), false)}
       empty={
         <EmptyState icon="hook" title={isFiltered ? TEXT.none : TEXT.noneAtAll}>
@@ -123,6 +138,7 @@ export function AttemptsPage() {
         </EmptyState>
       }
     >
+      {list.data?.partial && <p className="dimmed">{TEXT.partial}</p>}
       {mayReplay && replay === 'yes' && (
         <ReplaySpanForm
           domains={(domains.data ?? []).map(({ name }) => name)}
@@ -132,6 +148,12 @@ export function AttemptsPage() {
       )}
     </ListPage>
   )
+}
+
+/** A page of a search may be short, or empty, and yet have older ones. */
+function linksOf(page: AttemptPage | undefined, at: string | undefined) {
+  const links = pageLinks(page, at, ATTEMPTS_PAGE_SIZE)
+  return links && { ...links, ...(page?.partial && { next: page.paging.next }) }
 }
 
 const COLORS: Record<AttemptStatus, string> = { ok: 'teal', failing: 'orange', 'given-up': 'red' }

@@ -49,16 +49,20 @@ export const ATTEMPT_TEXT = {
   title: 'Attempts',
   lead: 'Each POST to a webhook of the last three days, newest first.',
   filters: {
+    search: 'Part of a recipient or subject',
     url: 'URL (whole)',
     domain: 'Domain',
     event: 'Event',
     status: 'Status',
   } satisfies Record<AttemptFilter, string>,
-  statuses: { ok: 'Taken', failing: 'Failing', 'given-up': 'Given up' } satisfies Record<
+  statuses: { ok: 'Delivered', failing: 'Failing', 'given-up': 'Given up' } satisfies Record<
     AttemptStatus,
     string
   >,
   event: 'Event',
+  recipient: 'Recipient',
+  noSubject: '(no subject)',
+  partial: 'Not all attempts have been searched yet. Next searches older ones.',
   url: 'URL',
   status: 'Status',
   answer: 'Answer',

@@ -90,6 +90,8 @@ export type AttemptStatus = (typeof STATUSES)[number]
 
 export type Attempt = Api.WebhookAttempt
 
+export type AttemptPage = Api.WebhookAttemptPage
+
 export const ATTEMPTS_PAGE_SIZE = 50 // about three screens
 const REFRESH_MS = 10_000
 

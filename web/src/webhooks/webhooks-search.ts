@@ -16,7 +16,7 @@ export function readWebhooksSearch(search: Record<string, unknown>): WebhooksSea
   }
 }
 
-export const ATTEMPT_FILTERS = ['url', 'domain', 'event', 'status'] as const
+export const ATTEMPT_FILTERS = ['search', 'url', 'domain', 'event', 'status'] as const
 export type AttemptFilter = (typeof ATTEMPT_FILTERS)[number]
 
 export interface AttemptsSearch extends Partial<Record<AttemptFilter, string>> {
