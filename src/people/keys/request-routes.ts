@@ -1,4 +1,4 @@
-/** The last calls of a key over HTTP (own-operations.md section 16). */
+/** The last calls of a key over HTTP (own-operations.md section 17). */
 import { NotFound } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'

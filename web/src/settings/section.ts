@@ -8,6 +8,7 @@ import {
   readEditSearch,
   readKeyCallsSearch,
   readListSearch,
+  readRetentionSearch,
   readSubaccountSearch,
   readSubaccountsSearch,
 } from './settings-search.ts'
@@ -70,6 +71,12 @@ const alertsRoute = createRoute({
   validateSearch: readAlertsSearch,
   component: lazyRouteComponent(() => import('./alerts/alerts-page.tsx'), 'AlertsPage'),
 })
+const retentionRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/settings/retention',
+  validateSearch: readRetentionSearch,
+  component: lazyRouteComponent(() => import('./retention/retention-page.tsx'), 'RetentionPage'),
+})
 const systemRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: '/settings/system',
@@ -119,6 +126,7 @@ export const section = defineSection({
     addressesRoute,
     alertsRoute,
     auditRoute,
+    retentionRoute,
     systemRoute,
   ],
 })
