@@ -28,6 +28,7 @@ export const PAGES: readonly PicturedPage[] = [
   { name: 'audit-log', path: '/settings/audit' },
   { name: 'sign-in', path: '/' },
   { name: 'overview', path: '/overview' },
+  { name: 'health', path: '/overview/health' },
   { name: 'inbox', path: '/', link: /^\/inbox\//, captured: true },
   { name: 'activity', path: '/activity' },
   {
@@ -66,6 +67,7 @@ export const PAGES: readonly PicturedPage[] = [
   { name: 'warm-ups', path: '/delivery/warmups' },
   { name: 'domains', path: '/domains' },
   { name: 'domain', path: DOMAIN },
+  { name: 'domain-health', path: `${DOMAIN}/health` },
   { name: 'domain-settings', path: `${DOMAIN}/settings` },
   { name: 'domain-keys', path: `${DOMAIN}/keys` },
   { name: 'domain-logins', path: `${DOMAIN}/logins` },
@@ -76,6 +78,7 @@ export const PAGES: readonly PicturedPage[] = [
   { name: 'routes', path: '/routes' },
   { name: 'settings', path: '/settings' },
   { name: 'api-keys', path: '/settings/keys' },
+  { name: 'api-key-calls', path: '/settings/keys', link: /^\/settings\/keys\// },
   { name: 'users', path: '/settings/users' },
   { name: 'subaccounts', path: '/settings/subaccounts' },
   { name: 'subaccount', path: '/settings/subaccounts', link: /^\/settings\/subaccounts\/[^?]/ },

@@ -35,6 +35,11 @@ test('the account and a domain have one list of steps, which lead to where they 
     await page.getByRole('navigation', { name: 'Pages of this domain' }).getByText('Health').click()
     await page.waitForURL(/\/domains\/shop\.example\/health$/)
     await page.getByText('Rules of receivers').waitFor()
+    await steps.filter({ hasText: 'Verify shop.example' }).waitFor()
+    const area = (name: string) => page.locator('.health-areas > div', { hasText: name }).locator('dd')
+    assert.equal(await area('SPF, DKIM and DMARC').textContent(), '1 step')
+    assert.equal(await area('Bounces').textContent(), 'Not known', 'nothing was sent')
+    assert.equal(await area('Standing of the account').textContent(), 'All right')
     await page.getByText('No mail in the last 30 days').waitFor()
     await dashboard.sound(page)
   }

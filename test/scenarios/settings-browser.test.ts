@@ -85,7 +85,7 @@ test('the calls of a key are listed with errors in words, and copied as curl', a
   for (const look of LOOKS) {
     const page = await dashboard.open('/settings/keys', { look })
     await page.getByRole('link', { name: 'Newsletter' }).click()
-    await page.getByRole('heading', { level: 1, name: 'Calls of Newsletter' }).waitFor()
+    await page.getByRole('heading', { level: 1, name: 'Calls: Newsletter' }).waitFor()
     await page.getByText('the role basic has no right to write here').waitFor()
     await page.getByText('GET /v4/domains').waitFor()
     await dashboard.sound(page)

@@ -49,13 +49,25 @@ eachDatabase((database) => {
     await call('POST', `/v3/${service.domain}/messages`, { from: 'planted', to: 'planted@', text: 'planted' })
     await call('GET', `/v3/${service.domain}/bounces/planted@example.org`)
     await call('GET', `/v3/${service.domain}/events?limit=planted`)
+    await call('POST', `/v3/${service.domain}/messages`, {
+      from: `a@${service.domain}`,
+      to: 'fine@example.org, planted@example..org, ',
+      subject: 'Hello',
+      text: 'Hello',
+    })
+    await service.call('PUT', `/sendwright/v1/domains/${service.domain}/suppression-policy`, {
+      ...{ key: secret, json: { lifetime_days: 'planted' } },
+    })
     await call('DELETE', '/v1/keys/absent')
     await service.call('GET', '/v4/domains', { key: 'planted-unknown-key' })
 
     const answer = await requests(service, id)
     assert.doesNotMatch(answer.text, /planted|Basic |authorization/i)
-    const [keys, events, bounce, refused, sent, domains] = answer.body.items as Call[]
-    assert.equal(answer.body.items.length, 6)
+    const [keys, policy, list, events, bounce, refused, sent, domains] = answer.body.items as Call[]
+    assert.equal(answer.body.items.length, 8)
+    assert.deepEqual([policy?.status, list?.status], [400, 400])
+    assert.match(list?.error ?? '', /valid address/)
+    assert.doesNotMatch(list?.error ?? '', /example/)
     assert.deepEqual(
       [domains?.method, domains?.path, domains?.status, domains?.error, domains?.params],
       ['GET', '/v4/domains', 200, null, { limit: '5', search: null }],
@@ -84,7 +96,7 @@ eachDatabase((database) => {
     const next = await callsOf(service, id, `?failed=yes&page=next&id=${failed[1]?.id}`)
     assert.deepEqual(
       next.map(({ operation }) => operation),
-      ['readBounces', 'sendMessage'],
+      ['sendMessage', 'listEvents', 'readBounces', 'sendMessage'],
     )
   })
 
@@ -146,6 +158,12 @@ eachStore('the calls of a key are bounded between writes, in number and in age',
   assert.equal(log.wants({ accountId: 'account', keyId: 'another', kind: 'user' }, true), false)
   assert.equal(log.wants({ accountId: 'other', keyId: 'another', kind: 'user' }, true), true)
   assert.equal(log.wants({ accountId: 'other', keyId: 'session', kind: 'session' }, true), false)
+
+  for (let i = 0; i < 5; i++) {
+    await log.list(key, all, { kind: 'first' })
+    fill('key', 400, 50)
+  }
+  assert.equal((await log.list(key, all, { kind: 'first' })).length, 30, 'reading begins no new time')
 
   for (let i = 0; i < 60; i++) {
     await log.write()

@@ -20,7 +20,7 @@ export interface RequestLog extends CallNotes {
     filter: { failed: boolean; limit: number },
     page: IdPage,
   ): Promise<KeyRequestRow[]>
-  /** Writes what was noted. */
+  /** Writes what was noted, and begins the next ten seconds. */
   write(): Promise<void>
   removeOld(signal?: AbortSignal): Promise<void>
   jobs: readonly Job[]
@@ -43,15 +43,22 @@ const REMOVE_ROWS = 500
 /** @param days that calls are kept; 0: none are noted */
 export function createRequestLog(store: Store, clock: Clock, days: number): RequestLog {
   let noted: KeyRequestRow[] = []
+  let notedCount = 0
   const ofKey = new Map<string, { succeeded: number; failed: number }>()
   const ofAccount = new Map<string, number>()
   const sinceTrim = new Map<string, number>()
 
   async function write(): Promise<void> {
-    const rows = noted
-    noted = []
     ofKey.clear()
     ofAccount.clear()
+    notedCount = 0
+    await flush()
+  }
+
+  /** The counts stay: whoever reads the log all the time must not be noted without end. */
+  async function flush(): Promise<void> {
+    const rows = noted
+    noted = []
     if (rows.length > 0) await store.commit([...insertMany('key_requests', rows), ...trims(rows)])
   }
 
@@ -78,7 +85,7 @@ export function createRequestLog(store: Store, clock: Clock, days: number): Requ
 
   return {
     wants({ kind, keyId, accountId }, isFailure) {
-      if (days === 0 || noted.length >= NOTED_MAX) return false
+      if (days === 0 || notedCount >= NOTED_MAX) return false
       // Sessions, the public key and the command line are no keys of the list.
       if (kind !== 'user' && kind !== 'domain' && kind !== 'web') return false
       const counts = ofKey.get(keyId)
@@ -96,11 +103,12 @@ export function createRequestLog(store: Store, clock: Clock, days: number): Requ
       else counts.succeeded++
       ofKey.set(keyId, counts)
       ofAccount.set(accountId, (ofAccount.get(accountId) ?? 0) + 1)
+      notedCount++
       noted.push(rowOf(call, clock.now()))
     },
     async list({ id, accountId }, { failed, limit }, page) {
       // The job reports a failure; what is stored can be read all the same.
-      await write().catch(() => {})
+      await flush().catch(() => {})
       const isAscending = page.kind === 'last' || page.kind === 'previous'
       let rows = store.db
         .selectFrom('key_requests')

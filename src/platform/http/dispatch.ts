@@ -155,8 +155,8 @@ export function createDispatch(parts: DispatchParts): Dispatch {
       await uploads?.discardAll()
       sendError(error, spec, exchange)
     } finally {
-      note(spec, exchange, caller, params)
       memory?.()
+      note(spec, exchange, caller, params)
     }
   }
 }

@@ -5,12 +5,13 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { getJson } from '../api.ts'
+import type { SenderRuleFinding, SenderRules } from '../api-types.ts'
 import { valueOrThrow } from '../queries.ts'
 import { useMay, useSession } from '../session.ts'
 import { HEALTH_KEY, listedQuery, type Part, Parts, rateParts } from '../shared/health/parts.tsx'
 import {
+  domainSteps,
   listingSteps,
-  rateSteps,
   reportSteps,
   ruleSteps,
   type Step,
@@ -20,6 +21,7 @@ import { AREA_TEXT, TEXT } from '../shared/health/text.ts'
 import { standingQuery } from '../shared/standing-api.ts'
 import { DomainFrame } from './domain-frame.tsx'
 import { DOMAINS_KEY } from './domain-queries.ts'
+import type { DomainDetails } from './domains-api.ts'
 import { readReports, readRules, reportsPath } from './receivers-api.ts'
 
 const scoreQuery = (name: string) =>
@@ -50,12 +52,14 @@ export function DomainHealthPage() {
   const { name } = route.useParams()
   return (
     <DomainFrame name={name} title={TEXT.title} lead={() => TEXT.leadOf(name)}>
-      {(domain) => <DomainHealth name={name} isSandbox={domain.type === 'sandbox'} />}
+      {(domain) => <DomainHealth domain={domain} />}
     </DomainFrame>
   )
 }
 
-function DomainHealth({ name, isSandbox }: { name: string; isSandbox: boolean }) {
+function DomainHealth({ domain }: { domain: DomainDetails }) {
+  const { name } = domain
+  const isSandbox = domain.type === 'sandbox'
   const { account } = useSession()
   const mayEvents = useMay({ area: 'events' })
   const score = useQuery({ ...scoreQuery(name), enabled: mayEvents })
@@ -63,10 +67,9 @@ function DomainHealth({ name, isSandbox }: { name: string; isSandbox: boolean })
   const reports = useQuery({ ...reportsQuery(name), enabled: !isSandbox })
   const listed = useQuery(listedQuery)
   const standing = useQuery(standingQuery(account.id))
-  const rates =
-    score.data === undefined ? undefined : score.data === null ? [] : rateSteps(score.data.rates, name)
   const found = rules.data && ruleSteps(rules.data, name)
-  const isRecord = ({ id }: Step) => /^rule (?:spf|dkim|dmarc)$/.test(id)
+  const isRecord = ({ id }: Step) => RECORDS.some((rule) => id === `rule ${rule}`)
+  const health = listed.data?.find((one) => one.domain === name)
   const parts: Part[] = [
     ...(isSandbox
       ? []
@@ -74,21 +77,35 @@ function DomainHealth({ name, isSandbox }: { name: string; isSandbox: boolean })
           {
             name: AREA_TEXT.authentication,
             query: rules,
+            isKnown: isJudged(rules.data, RECORDS),
             steps: found && [
+              ...domainSteps([domain], []),
               ...found.filter(isRecord),
               ...(reports.data ? reportSteps(reports.data, name) : []),
             ],
           },
-          { name: AREA_TEXT.rules, query: rules, steps: found?.filter((step) => !isRecord(step)) },
+          {
+            name: AREA_TEXT.rules,
+            query: rules,
+            isKnown: isJudged(rules.data, OTHER_RULES),
+            steps: found?.filter((step) => !isRecord(step)),
+          },
         ]),
-    ...(mayEvents ? rateParts(score, rates) : []),
+    ...(mayEvents ? rateParts(score, score.data, name) : []),
     {
       name: AREA_TEXT.blocklists,
       query: listed,
-      steps:
-        listed.data && listingSteps(name, listed.data.find(({ domain }) => domain === name)?.listed ?? []),
+      isKnown: health !== undefined && health.state !== 'unknown',
+      steps: listed.data && listingSteps(name, health?.listed ?? []),
     },
     { name: AREA_TEXT.standing, query: standing, steps: standing.data && standingSteps(standing.data, name) },
   ]
   return <Parts score={mayEvents ? score : undefined} parts={parts} />
 }
+
+const RECORDS = ['spf', 'dkim', 'dmarc'] as const
+const OTHER_RULES = ['one-click-unsubscribe', 'reply-address', 'spam-rate', 'list-hygiene'] as const
+
+/** Whether something is known about each of these rules. */
+const isJudged = (judged: SenderRules | undefined, names: readonly SenderRuleFinding['rule'][]) =>
+  judged?.rules.every(({ rule, passed }) => passed !== null || !names.includes(rule)) === true

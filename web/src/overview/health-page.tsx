@@ -10,7 +10,7 @@ import { domainsQuery, valueOrThrow } from '../queries.ts'
 import { useMay, useSession } from '../session.ts'
 import { type Column, DataTable } from '../shared/data-table.tsx'
 import { HEALTH_KEY, listedQuery, type Part, Parts, rateParts } from '../shared/health/parts.tsx'
-import { domainSteps, rateSteps, standingSteps } from '../shared/health/steps.ts'
+import { domainSteps, standingSteps } from '../shared/health/steps.ts'
 import { AREA_TEXT, TEXT } from '../shared/health/text.ts'
 import { Page, PageHeader, Panel } from '../shared/page.tsx'
 import { standingQuery } from '../shared/standing-api.ts'
@@ -44,14 +44,14 @@ export function HealthPage() {
   const listed = useQuery(listedQuery)
   const standing = useQuery(standingQuery(account.id))
   const unverified = domains.data && domainSteps(domains.data, [])
-  const rates = total.data && rateSteps(total.data.rates)
   const parts: Part[] = [
     { name: AREA_TEXT.authentication, query: domains, steps: unverified },
-    ...(mayEvents ? rateParts(total, rates) : []),
+    ...(mayEvents ? rateParts(total, total.data) : []),
     {
       name: AREA_TEXT.blocklists,
       query: listed,
       steps: listed.data && domainSteps([], listed.data),
+      isKnown: listed.data?.some(({ state }) => state !== 'unknown') === true,
     },
     { name: AREA_TEXT.standing, query: standing, steps: standing.data && standingSteps(standing.data) },
   ]

@@ -70,7 +70,7 @@ export const KEY_TEXT = {
 
 export const KEY_CALLS_TEXT = {
   back: 'API keys',
-  title: (name: string) => `Calls of ${name}`,
+  title: (name: string) => `Calls: ${name}`,
   lead: 'What programs have called with this key lately. Of a busy key it is a sample; bodies and secrets are not kept.',
   which: 'Which calls',
   choices: [

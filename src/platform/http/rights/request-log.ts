@@ -3,7 +3,7 @@
  * it keeps those that the audit log would (audit.ts), and none that could be an address or a secret.
  */
 import type { Exchange, Holder } from '../exchange.ts'
-import { acceptsFiles, type Operation, pathNames } from '../operation.ts'
+import { acceptsFiles, isDeclaredName, type Operation, pathNames } from '../operation.ts'
 import type { Params } from '../request/params.ts'
 import { givenValues, NOT_RECORDED } from './audit.ts'
 
@@ -36,6 +36,8 @@ export interface RequestLog {
   note(call: NotedCall): void
 }
 
+/** Of one parameter. */
+const VALUES_MAX = 5
 const MESSAGE_LENGTH_MAX = 300
 /** Values that a message is searched for. */
 const SEARCHED_MAX = 200
@@ -62,7 +64,7 @@ export function notedCall(
     form: formOf(spec, method),
     given,
     status,
-    message: refusal === undefined ? null : keptMessage(refusal, given, params, path),
+    message: refusal === undefined ? null : keptMessage(refusal, spec, given, params, path),
     durationMs: Math.round(performance.now() - startedAt),
     remoteAddress,
     requestId: id,
@@ -83,13 +85,20 @@ const keptPath = (template: string, parts: Readonly<Record<string, string>>): st
   }, template)
 
 function keptValues(spec: Operation, params: Params): Record<string, unknown> {
+  const kept = (value: unknown) =>
+    value === NOT_RECORDED ? null : Array.isArray(value) ? value.slice(0, VALUES_MAX) : value
   const values = Object.entries(givenValues(spec, {}, params))
-  return Object.fromEntries(values.map(([name, value]) => [name, value === NOT_RECORDED ? null : value]))
+  return Object.fromEntries(values.map(([name, value]) => [name, kept(value)]))
 }
 
-/** Values that are not kept elsewhere are not kept here either, but for parts of the path that are. */
+/** A text in quotes, and what looks like an address: a part of a value, or one from within a document. */
+const QUOTED = /"([^"]{1,600})"|(?<=^|[\s(])'([^']{1,600})'(?=$|[\s.,:;)])/g
+const ADDRESS = /[^\s"'<>(){}:,]{1,600}@[^\s"'<>(){}:,]{1,600}/g
+
+/** Values that are not kept elsewhere are not kept here either: they become the names of their parameters, or `{...}`. */
 function keptMessage(
   message: string,
+  spec: Operation,
   given: Readonly<Record<string, unknown>>,
   params: Params | undefined,
   path: Readonly<Record<string, string>>,
@@ -105,6 +114,13 @@ function keptMessage(
     const quoted = value.slice(0, QUOTED_LENGTH_MAX)
     if (quoted.length >= QUOTED_LENGTH_MIN) kept = kept.replaceAll(quoted, () => `{${shortName(name)}}`)
   }
+  kept = kept
+    .replace(QUOTED, (whole, one?: string, other?: string) => {
+      const text = one ?? other ?? ''
+      const isKept = isDeclaredName(spec, text) || /^\{.*\}$/.test(text) || Object.values(path).includes(text)
+      return isKept ? whole : '{...}'
+    })
+    .replace(ADDRESS, '{...}')
   return kept.slice(0, MESSAGE_LENGTH_MAX).toWellFormed().replaceAll('\0', '\uFFFD')
 }
 

@@ -8,7 +8,7 @@ import type { HealthScore } from '../../api-types.ts'
 import { valueOrThrow } from '../../queries.ts'
 import { Panel } from '../page.tsx'
 import { EmptyState } from '../states.tsx'
-import { inOrder, type Level, type Step } from './steps.ts'
+import { inOrder, type Level, rateSteps, type Step } from './steps.ts'
 import { AREA_TEXT, TEXT } from './text.ts'
 import './health.css'
 
@@ -26,14 +26,28 @@ export interface Part {
   name: string
   query: Pick<UseQueryResult, 'isPending' | 'error'>
   steps: readonly Step[] | undefined
+  /** False: without a step it cannot be said that all is right. Default true. */
+  isKnown?: boolean
 }
 
 const isComplaint = ({ id }: Step) => id === 'complaint_rate'
 /** Bounces and complaints, of one score. */
-export const rateParts = (query: Part['query'], steps: readonly Step[] | undefined): Part[] => [
-  { name: AREA_TEXT.bounces, query, steps: steps?.filter((step) => !isComplaint(step)) },
-  { name: AREA_TEXT.complaints, query, steps: steps?.filter(isComplaint) },
-]
+export const rateParts = (
+  query: Part['query'],
+  score: HealthScore | null | undefined,
+  domain?: string,
+): Part[] => {
+  const steps = score === undefined ? undefined : rateSteps((score ?? NOTHING_SENT).rates, domain)
+  const isKnown = score != null && score.counters.delivered > 0
+  return [
+    { name: AREA_TEXT.bounces, query, isKnown, steps: steps?.filter((step) => !isComplaint(step)) },
+    { name: AREA_TEXT.complaints, query, isKnown, steps: steps?.filter(isComplaint) },
+  ]
+}
+
+const NOTHING_SENT = {
+  rates: { bounce_rate: 0, complaint_rate: 0, trap_rate: 0, full_mailbox_rate: 0, bad_failure_rate: 0 },
+}
 
 /** The score, the steps of all parts in their order, and what was looked at. Shown together, so that nothing jumps. */
 export function Parts(props: {
@@ -89,9 +103,9 @@ export function Parts(props: {
   )
 }
 
-function AreaState({ part: { steps } }: { part: Part }): ReactNode {
+function AreaState({ part: { steps, isKnown = true } }: { part: Part }): ReactNode {
   const [color, label] =
-    steps === undefined
+    steps === undefined || (steps.length === 0 && !isKnown)
       ? ['gray', AREA_TEXT.unknown]
       : steps.length === 0
         ? ['teal', AREA_TEXT.fine]

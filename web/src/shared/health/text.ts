@@ -12,7 +12,7 @@ export const TEXT = {
   of100: 'of 100',
   next: 'What to do next',
   nothing: 'Nothing to do',
-  nothingWhy: 'Authentication, bounces, complaints, blocklists and the rules of receivers are all right.',
+  nothingWhy: 'Nothing that was looked at needs a change.',
   partly: 'Not everything could be asked:',
   levels: { now: 'Now', soon: 'Soon', better: 'Better' },
   open: 'Open',
