@@ -19,6 +19,10 @@ import type { Generated } from 'kysely'
 export type Flag = 0 | 1
 export type DeliveryState =
   | 'scheduled' | 'queued' | 'sending' | 'delivered' | 'bounced' | 'expired' | 'suppressed' | 'rejected' | 'cancelled'
+export type ConsentAction =
+  | 'added' | 'pending' | 'confirmed' | 'declined' | 'expired' | 'unsubscribed' | 'resubscribed' | 'removed' | 'imported'
+export type ConsentSource =
+  | 'api' | 'dashboard' | 'form' | 'import' | 'unsubscribe_link' | 'one_click' | 'preference_page' | 'mail'
 export type SuppressionKind = 'bounces' | 'complaints' | 'unsubscribes' | 'whitelists'
 
 /** A row of which inserts may leave out the named columns. */
@@ -33,6 +37,8 @@ const WORDS: Readonly<Record<string, string>> = {
   'blocklist_events.kind': "'ip' | 'domain'",
   'blocklist_states.kind': "'ipv4' | 'ipv6' | 'domain'",
   'classified_failures.severity': "'PERMANENT' | 'TEMPORARY'",
+  'consent_trail.action': 'ConsentAction',
+  'consent_trail.source': 'ConsentSource',
   'counted_bounces.severity': "'hard' | 'soft'",
   'deliveries.state': 'DeliveryState',
   'delivery_reports.kind': "'bounce' | 'complaint'",
@@ -40,6 +46,7 @@ const WORDS: Readonly<Record<string, string>> = {
   'domain_reports.type': "'dmarc' | 'tls' | 'complaint'",
   'domains.mta_sts': "'off' | 'testing' | 'enforce' | 'none'",
   'list_expansions.state': "'running' | 'done'",
+  'list_members.pending_source': 'ConsentSource',
   'list_uploads.format': "'json' | 'csv'",
   'list_uploads.state': "'running' | 'done'",
   'past_deliveries.state': 'DeliveryState',

@@ -29,6 +29,7 @@ import { reportSendingArea } from './receiving/report-sending/area.ts'
 import { routesArea } from './receiving/routes/area.ts'
 import { snsArea } from './receiving/sns/area.ts'
 import { type CertificatesArea, certificatesArea } from './sending/certificates/area.ts'
+import { consentArea } from './sending/consent/area.ts'
 import { contentCheckArea } from './sending/content-check/area.ts'
 import { dnsWritingArea } from './sending/dns-writing/area.ts'
 import { type DomainsArea, domainsArea } from './sending/domains/area.ts'
@@ -45,6 +46,8 @@ import { templatesArea } from './sending/templates/area.ts'
 import { trackingArea } from './sending/tracking/area.ts'
 import { placementArea } from './tools/placement/area.ts'
 import { preflightArea } from './tools/preflight/area.ts'
+import { recipientsArea } from './tools/recipients/area.ts'
+import { retentionArea } from './tools/retention/area.ts'
 import { systemArea } from './tools/system/area.ts'
 import { validationArea } from './tools/validation/area.ts'
 import { alertsArea } from './watching/alerts/area.ts'
@@ -121,7 +124,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   // Below metrics: it keeps the usage of a deleted domain before its counters are removed.
   const messageLimits = add(messageLimitsArea(core))
   const { limits } = messageLimits
-  add(rateLimitsArea(core))
+  for (const build of [rateLimitsArea, recipientsArea, retentionArea]) add(build(core))
   const shaping = await openShaping({
     ...{ file: core.config.shapingFile, dataFolder: core.config.dataFolder },
     ...{ clock: core.clock, log: core.log },
@@ -130,9 +133,8 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   const siteOverrides = await openOverrides(core)
   const relays = add(await relaysArea(core, { blocks: ips.blocks, overrides: siteOverrides }))
   const { known: tags } = add(tagsArea(core, metrics))
-  const { tracker, previewTracker, unsubscribable } = add(
-    await trackingArea(core, { ...certificates, known, lists: lists.store }),
-  )
+  const tracking = add(await trackingArea(core, { ...certificates, known, lists: lists.store }))
+  const { tracker, previewTracker, unsubscribable } = tracking
   const content = add(contentCheckArea(core))
   const { scanners } = content
   const { judge } = bounces
@@ -151,6 +153,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
     ),
   )
   relays.relays.onChange(messages.delivery.shapingChanged)
+  add(consentArea(core, { lists, tracking, sendMail: messages.sendConfirmation }))
   add(usersArea(core, accounts, messages.sendSystemMail))
   add(oidcArea(core, accounts, messages.sendSystemMail))
   add(sandboxArea(core, messages.sendSystemMail))

@@ -30,7 +30,7 @@ const ANSWER_MAX_MS = 600
 /** First parts of the paths of the dashboard's pages (web/src/sections.ts): any path below them is its page. */
 const PAGES = [
   ...['/overview', '/activity', '/statistics', '/sending', '/domains', '/webhooks', '/routes', '/delivery'],
-  ...['/settings', '/inbox', '/docs'],
+  ...['/settings', '/inbox', '/docs', '/people'],
 ]
 
 /** Shared by all services of a process, which keep what they have read of it. */

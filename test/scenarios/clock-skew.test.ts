@@ -199,7 +199,7 @@ const UPLOAD: ListUploadRow = {
     entries_json: '[]',
   },
   ...{ done: 0, upserted_count: 0, failed_count: 0, state: 'running', lease_owner: null, lease_until: 0 },
-  ...{ created_at: 0, updated_at: 0 },
+  ...{ created_at: 0, updated_at: 0, is_confirmed: 0, called_by: null },
 }
 
 async function imports(store: Store, t: TestContext, slow: number, fast: number): Promise<void> {

@@ -77,6 +77,60 @@ test('on a phone: members are imported with progress, paged, searched for, and t
   assert.equal((await service.call('GET', `/v3/lists/${address}`)).status, 404)
 })
 
+test('on a phone: a list asks first and opens its form; who has not confirmed is found, and stays pending when edited', async () => {
+  const { service } = dashboard
+  const address = `asking@${service.domain}`
+  await service.call('POST', '/v3/lists', { form: { address } })
+  const page = await dashboard.open(`/sending/lists/${address}`, { look: PHONE })
+  await page.getByRole('button', { name: 'Consent' }).tap()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Title for people').fill('Weekly letter')
+  await dialog.getByLabel('Ask new members first').check()
+  await dialog.getByLabel('Open the form').check()
+  await dialog.getByLabel('Language of the mail').selectOption('de')
+  await dashboard.sound(page)
+  await dialog.getByRole('button', { name: 'Save' }).tap()
+  await page.getByText('Consent settings saved').waitFor()
+  const { body } = await service.call('GET', `/sendwright/v1/lists/${address}/consent`)
+  assert.deepEqual([body.title, body.confirm, body.form, body.language], ['Weekly letter', true, true, 'de'])
+  await page.getByRole('button', { name: 'Consent' }).tap()
+  await page.getByRole('dialog').getByText(body.form_url, { exact: true }).waitFor()
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).tap()
+  await page.getByRole('button', { name: 'Add a member' }).first().tap()
+  await page.getByRole('dialog').getByLabel('Address').fill('waiting@example.com')
+  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).tap()
+  await page.getByRole('cell', { name: 'Not confirmed yet' }).waitFor()
+  const added = { address: 'bob@example.com', confirm: 'no' }
+  await service.call('POST', `/v3/lists/${address}/members`, { form: added })
+  await page.getByRole('button', { name: 'Edit waiting@example.com' }).tap()
+  await page.getByRole('dialog').getByLabel('Name').fill('Wanda')
+  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).tap()
+  await page.getByRole('cell', { name: 'Wanda' }).waitFor()
+  await page.getByLabel('State').selectOption('pending')
+  await page.getByText('bob@example.com').waitFor({ state: 'detached' })
+  await page.getByRole('cell', { name: 'Wanda' }).waitFor()
+  await dashboard.sound(page)
+  await page.getByLabel('State').selectOption('yes')
+  await page.getByText('bob@example.com').waitFor()
+})
+
+test('on a phone: topics of a domain are switched on and named', async () => {
+  const { service } = dashboard
+  const page = await dashboard.open(`/domains/${service.domain}/settings`, { look: PHONE })
+  await page.getByRole('button', { name: 'Change the topics' }).tap()
+  await page.getByLabel('One topic a line').fill('offers = Special offers\n\ntips = Tips')
+  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).tap()
+  await page.getByText('Special offers, Tips').waitFor()
+  await page.getByRole('switch', { name: 'Page of topics' }).press('Space')
+  await page.locator('[aria-label="Page of topics"]:checked').waitFor()
+  await dashboard.sound(page)
+  const { body } = await service.call('GET', `/sendwright/v1/domains/${service.domain}/topics`)
+  assert.deepEqual(body.topics, [
+    { tag: 'offers', title: 'Special offers' },
+    { tag: 'tips', title: 'Tips' },
+  ])
+})
+
 const HOUR_MS = 3_600_000
 const schedule = async (subject: string, inMs: number) => {
   const time = new Date(Date.now() + inMs).toUTCString()

@@ -140,6 +140,7 @@ async function fillSuppressions(
   }
   const policy = `/sendwright/v1/domains/${domain}/suppression-policy`
   await form('PUT', policy, { soft_bounces_to_suppress: '3' })
+  await form('PUT', `/sendwright/v1/domains/${domain}/retention`, { messages: '2' })
 }
 
 async function fillSettings(

@@ -1,7 +1,7 @@
 /** A mailing list in a fresh database, for tests below the HTTP interface. */
 
 import { insert, type Store } from '../../src/platform/store/store.ts'
-import type { List } from '../../src/sending/lists/list.ts'
+import { type List, NEW_LIST } from '../../src/sending/lists/list.ts'
 import { createListStore, type ListStore } from '../../src/sending/lists/store.ts'
 
 /** The time at which everything in it was created. */
@@ -31,6 +31,7 @@ export async function createTestList(store: Store): Promise<{ lists: ListStore; 
     reply_preference: 'list',
     header_id: 'devs.mg.example.com',
     header_key: 'devs.mg.example.com',
+    ...NEW_LIST,
     members_count: 0,
     version: 0,
     created_at: LIST_TIME,

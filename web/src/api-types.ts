@@ -551,6 +551,20 @@ export interface ComplaintPage {
   paging: Paging
 }
 
+/** How an address came onto a list, or left it */
+export interface ConsentChange {
+  /** Address of the list, as it was; empty: it is about a topic of a domain */ list: string
+  /** Title of the list; absent: it has none, or is gone */ list_title?: string
+  /** Domain of the list or topic */ domain: string
+  /** Tag that the person left or came back to; `*`: all mail of the domain */ topic?: string
+  /** What happened */ action: 'added' | 'pending' | 'confirmed' | 'declined' | 'expired' | 'unsubscribed' | 'resubscribed' | 'removed' | 'imported'
+  /** By which way */ source: 'api' | 'dashboard' | 'form' | 'import' | 'unsubscribe_link' | 'one_click' | 'preference_page' | 'mail'
+  /** When */ at: string
+  /** Address of the person, for what the person did */ ip?: string
+  /** Browser or program of the person */ user_agent?: string
+  /** Id of the user or key, for what the account did */ by?: string
+}
+
 /** What the content check found (content-check.md) */
 export interface ContentCheckNote {
   /** What was done; `released`: it was held, and a person released it */ action: 'tag' | 'refuse' | 'released'
@@ -950,6 +964,13 @@ export interface DomainReportPage {
   /** Sums of whole days in UTC, of authenticated reports only */ totals: { dmarc?: { messages: number; passed: number; failed: number; dispositions: { none: number; quarantine: number; reject: number }; sources: DmarcSource[] }; tls?: { sessions: number; passed: number; failed: number; failures: ({ result_type: string; sessions: number })[] }; complaint?: { complaints: number; providers: ({ provider: string; complaints: number })[] } }
   /** Where reports go */ addresses: { dmarc: string; tls: string }
   /** DNS records that say so */ records: ({ name: string; type: 'TXT'; value: string })[]
+}
+
+/** What people choose from behind unsubscribe links */
+export interface DomainTopics {
+  /** Unsubscribe links lead to a page of topics, and one click leaves the topic of a mail */ active: boolean
+  /** Tags that are topics, at most 20 */ topics: Topic[]
+  /** Mailing lists of the domain that are topics */ lists: ({ address: string; title: string })[]
 }
 
 /** URLs by type; a type without URLs is absent */
@@ -1445,6 +1466,19 @@ export interface Lane {
   /** Since when the oldest is due; null: none is */ oldest_due: string | null
 }
 
+/** How people come onto a mailing list */
+export interface ListConsent {
+  /** What people call the list; empty: it is no topic of the preference page */ title: string
+  /** Language of the confirmation mail */ language: 'en' | 'de' | 'fr' | 'es' | 'it' | 'nl' | 'pl' | 'pt'
+  /** Added members are asked first, unless the call says otherwise */ confirm: boolean
+  /** Anybody may ask for a confirmation mail by the hosted form */ form: boolean
+  /** Address of the form; absent: it is off */ form_url?: string
+  /** The form as HTML for other sites; absent: it is off */ form_html?: string
+  /** Where the form leads; absent: to a page of the service */ redirect_url?: string
+  /** Stored template of the confirmation mail; absent: the built-in text */ template?: string
+  /** Days for which a member may confirm */ expire_days: number
+}
+
 /** A member of an upload was refused */
 export interface ListMemberUploadErrorEvent {
   /** Type of the event */ event: 'list_member_upload_error'
@@ -1589,6 +1623,7 @@ export interface MailingListMember {
   /** Name of the member; may be empty */ name: string
   /** Variables for posts */ vars: Record<string, unknown>
   /** The member gets copies */ subscribed: boolean
+  /** It was asked and has not confirmed yet; absent otherwise */ pending?: true
 }
 
 /** A page of members by address */
@@ -1895,6 +1930,33 @@ export interface QueuedDeliveryPage {
   paging: Paging
 }
 
+/** What the lists of an account say of an address */
+export interface Recipient {
+  /** The address, in lower case */ address: string
+  /** Suppressions and entries of the allowlist, of all domains; up to 1,000 */ suppressions: RecipientSuppression[]
+  /** Mailing lists; up to 1,000 */ lists: RecipientMembership[]
+}
+
+/** A mailing list that an address is on */
+export interface RecipientMembership {
+  /** Address of the list */ address: string
+  /** Name of the list; may be empty */ title: string
+  /** Name of the member; may be empty */ member_name: string
+  /** The member gets copies */ subscribed: boolean
+  /** It was asked and has not confirmed yet */ pending: boolean
+}
+
+/** A record of an address in a list of a domain */
+export interface RecipientSuppression {
+  /** Sending domain */ domain: string
+  /** The list */ kind: 'bounces' | 'complaints' | 'unsubscribes' | 'whitelists'
+  /** SMTP code of a bounce; else empty */ code: string
+  /** Error text of a bounce, reason of an entry of the allowlist; else empty */ detail: string
+  /** Tags that an unsubscribe is for; * is all mail */ tags: string[]
+  /** When it was added */ created_at: string
+  /** When it ends; null: never */ expires_at: string | null
+}
+
 /** The message was accepted, and refused before delivery */
 export interface RejectedEvent {
   /** Type of the event */ event: 'rejected'
@@ -1962,6 +2024,21 @@ export interface RenderedTemplate {
 export interface ReputationSourceTest {
   /** It could be read */ ok: boolean
   /** What it has answered, or why it could not be read */ result: string
+}
+
+/** How long data of a kind is kept */
+export interface Retention {
+  /** Kind of data */ kind: string
+  /** The kind in plain words */ title: string
+  /** Personal data in it; null: none */ personal: string | null
+  /** Tables of the database that hold it */ tables: string[]
+  /** Days that it is kept, a fraction where message_ttl is not of whole days; 0: no longer than until it is finished; null: until somebody removes it */ days: number | null
+  /** Since when the days count */ since: string
+  /** Who says so */ source: 'fixed' | 'service' | 'account' | 'domain' | 'message_ttl'
+  /** Setting of the operator; null: none */ setting: string | null
+  /** What this account, or this domain, has set; null: nothing */ own_days: number | null
+  /** The least that may be set; null: it cannot be set */ min_days: number | null
+  /** The most that may be set; null: it cannot be set */ max_days: number | null
 }
 
 /** Automatic sender security of a domain */
@@ -2504,6 +2581,12 @@ export interface TlsReportRow {
   /** What the receiver says of it; may be empty */ reason: string
 }
 
+/** A topic */
+export interface Topic {
+  /** Tag of messages on the topic */ tag: string
+  /** What people call it */ title: string
+}
+
 /** What is tracked for a domain */
 export interface Tracking {
   open: OpenTracking
@@ -2869,14 +2952,19 @@ export interface Answers {
   'GET /sendwright/v1/domains/{}/key-rotation': KeyRotation
   'GET /sendwright/v1/domains/{}/mta-sts': HostedPolicy
   'GET /sendwright/v1/domains/{}/reports': DomainReportPage
+  'GET /sendwright/v1/domains/{}/retention': { items: Retention[] }
   'GET /sendwright/v1/domains/{}/sender-rules': SenderRules
   'GET /sendwright/v1/domains/{}/suppression-policy': SuppressionPolicy
+  'GET /sendwright/v1/domains/{}/topics': DomainTopics
   'GET /sendwright/v1/inbox': CapturedMailPage
   'GET /sendwright/v1/inbox/faults': InboxFault[]
   'GET /sendwright/v1/inbox/{}': CapturedMessage
   'GET /sendwright/v1/ip-warmups/{}': IpWarmupProgress
   'GET /sendwright/v1/ips': { items: InstalledIpAddress[] }
+  'GET /sendwright/v1/lists/{}/consent': ListConsent
   'GET /sendwright/v1/messages/{}/deliveries': DeliveryPage
+  'GET /sendwright/v1/people/{}': Recipient
+  'GET /sendwright/v1/people/{}/consent': { items: ConsentChange[] }
   'GET /sendwright/v1/queue/deliveries': QueuedDeliveryPage
   'GET /sendwright/v1/queue/domains': { sending: QueueDomain[]; recipient: QueueDomain[] }
   'GET /sendwright/v1/queue/lanes': { items: Lane[] }
@@ -2885,6 +2973,7 @@ export interface Answers {
   'GET /sendwright/v1/relays/{}': Relay
   'GET /sendwright/v1/reputation-sources/google': GoogleReputationSource
   'GET /sendwright/v1/reputation-sources/snds': SndsReputationSource
+  'GET /sendwright/v1/retention': { items: Retention[] }
   'GET /sendwright/v1/scheduled': ScheduledPage
   'GET /sendwright/v1/session': CallerIdentity
   'GET /sendwright/v1/sessions': { total_count: number; items: BrowserSession[] }
@@ -2989,7 +3078,7 @@ export interface Answers {
   'GET /v3/lists/{}': { list: MailingList }
   'GET /v3/lists/{}/members': { total_count: number; items: MailingListMember[] }
   'GET /v3/lists/{}/members/pages': MailingListMemberPage
-  'GET /v3/lists/{}/members/{}': { address: string; name: string; vars: Record<string, unknown>; subscribed: boolean; member: MailingListMember }
+  'GET /v3/lists/{}/members/{}': { address: string; name: string; vars: Record<string, unknown>; subscribed: boolean; pending?: true; member: MailingListMember }
   'GET /v3/lists/{}/validate': ValidationJob
   'GET /v3/routes': RouteList
   'GET /v3/routes/match': { route: Route }
@@ -3170,9 +3259,12 @@ export interface Answers {
   'PUT /sendwright/v1/accounts/{}/shared-ips': { account_id: string; allowed: boolean }
   'PUT /sendwright/v1/accounts/{}/standing/policy': AccountStandingPolicy
   'PUT /sendwright/v1/dns-providers/{}': DnsProvider
+  'PUT /sendwright/v1/domains/{}/retention': { items: Retention[] }
   'PUT /sendwright/v1/domains/{}/suppression-policy': SuppressionPolicy
+  'PUT /sendwright/v1/domains/{}/topics': DomainTopics
   'PUT /sendwright/v1/inbox/faults': InboxFault[]
   'PUT /sendwright/v1/ips/{}': InstalledIpAddress
+  'PUT /sendwright/v1/lists/{}/consent': ListConsent
   'PUT /sendwright/v1/me/password': { message: string }
   'PUT /sendwright/v1/me/totp': { recovery_codes: string[] }
   'PUT /sendwright/v1/relay-rules': { items: RelayRule[] }
@@ -3180,6 +3272,7 @@ export interface Answers {
   'PUT /sendwright/v1/relays/{}/pause': Relay
   'PUT /sendwright/v1/reputation-sources/google': GoogleReputationSource
   'PUT /sendwright/v1/reputation-sources/snds': SndsReputationSource
+  'PUT /sendwright/v1/retention': { items: Retention[] }
   'PUT /sendwright/v1/shaping/{}/limits': SiteOrder
   'PUT /sendwright/v1/shaping/{}/pause': SiteOrder
   'PUT /sendwright/v1/sns/topics/{}': SnsTopic

@@ -13,6 +13,7 @@ import type { SystemMail } from '../../people/users/mails.ts'
 import { taskJob } from '../../platform/jobs/stepped-task.ts'
 import { createPoster } from '../../platform/posts/post-attempts.ts'
 import { removeRowsInPass } from '../../platform/store/account-rows.ts'
+import { keptBounds } from '../../platform/store/kept-days.ts'
 import type { CaptureListener } from '../../receiving/inbox/capture-listener.ts'
 import type { ContentCheckArea } from '../../sending/content-check/area.ts'
 import type { SigningKeys } from '../../sending/domains/keys/signing-keys.ts'
@@ -44,6 +45,7 @@ import { removeMail } from '../stored/on-domain-deleted.ts'
 import { createPastDeliveries } from '../stored/past-deliveries.ts'
 import { createQueueLimits, QUEUED_MESSAGES_MAX } from '../stored/queue-limits.ts'
 import { followDroppedQueues } from '../stored/scheduled.ts'
+import { type ConfirmationMail, createConfirmationMail } from './confirmation-mail.ts'
 import { startEngine } from './engine.ts'
 import { messageRoutes } from './routes.ts'
 import { scheduledRoutes } from './scheduled-routes.ts'
@@ -59,6 +61,8 @@ export interface MessagesArea extends Area {
   accept: AcceptParts
   sendSystemMail: SystemMail
   sendReport: ReportMail
+  /** Asks whether an address wants a mailing list. */
+  sendConfirmation: ConfirmationMail
   /** For mail that is received for routes. */
   received: ReceivedMailStore
   largeTexts: LargeTexts
@@ -132,9 +136,11 @@ export function messagesArea(core: Core, uses: MessagesUses, overrides: SendingO
     headerPrefixes: [headerPrefix, ...config.headerPrefixAliases],
     allowUnverified: config.delivery.kind === 'capture',
   }
+  const kept = keptBounds(config)
   const past = createPastDeliveries({ store, clock, keepDays: config.eventRetentionDays })
   const retention = createRetention({
     ...{ store, records, blobs, domains, past, clock, log },
+    bounds: kept.messages,
     bytesMax: config.messageRetentionBytes,
   })
   const archive = createArchiveSender({
@@ -156,6 +162,7 @@ export function messagesArea(core: Core, uses: MessagesUses, overrides: SendingO
     received: createReceivedMailStore(accept),
     sendSystemMail: createSystemMail(core, accept),
     sendReport: createReportMail(core, accept),
+    sendConfirmation: createConfirmationMail(accept),
     operations: [
       ...messageRoutes({ ...accept, limiter: core.limiter }),
       ...scheduledRoutes({ ...scheduled, domains, baseUrl: config.publicUrl }),
@@ -164,8 +171,8 @@ export function messagesArea(core: Core, uses: MessagesUses, overrides: SendingO
       ...[
         expansions,
         archive.job,
-        retention.job,
-        transcriptRetention(store, clock, config.transcriptRetentionBytes),
+        ...retention.jobs,
+        transcriptRetention(store, clock, kept.dialogues, config.transcriptRetentionBytes),
       ],
       ...(shaping.job ? [shaping.job] : []),
       siteOverrides.job,

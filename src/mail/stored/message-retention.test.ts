@@ -42,6 +42,7 @@ test('where there is no room even for removing rows, blobs go first and make som
     records: { forget() {} },
     past: { moveAll: async () => {}, sweep: async () => {} },
     clock,
+    bounds: { preset: 3, min: 0, max: 7 },
     bytesMax: null,
     log: pino({ level: 'silent' }),
   } as unknown as RetentionParts

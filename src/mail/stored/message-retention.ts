@@ -1,24 +1,45 @@
 /**
- * Removing stored messages: a message is kept for its domain's message_ttl, counted from the last recipient's
- * final state (messages.md rule 49), and never while anything of it is still to be sent, archived, expanded or posted.
- * If messages take more space than allowed, the oldest that are finished go before their time.
+ * Removing stored messages: a message is kept for as long as its domain, its account or the service says (retention.md),
+ * counted from the last recipient's final state (messages.md rule 49), and never while anything of it is still to be
+ * sent, archived, expanded or posted. If messages take more space than allowed, the oldest that are finished go before
+ * their time.
+ *
+ * Messages of domains that keep none are found by the events that end a delivery. Whatever those miss, such as mail without
+ * recipients, the pass over all messages removes.
  */
 
 import { sql } from 'kysely'
 import type { Logger } from 'pino'
+import { pause } from '../../base/flow/pause.ts'
 import type { Clock } from '../../base/time/clock.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
-import type { MessageRow } from '../../platform/store/schema.ts'
+import {
+  domainsKeepingNone,
+  type KeptBounds,
+  type KeptDays,
+  readKeptDays,
+} from '../../platform/store/kept-days.ts'
 import { type Store, StoreFull } from '../../platform/store/store.ts'
 import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
 import type { MessageRecords } from '../record/record.ts'
+import {
+  endedMessages,
+  isFinished,
+  isInUse,
+  progressOf,
+  REMOVED_COLUMNS,
+  type RemovedRow,
+} from './finished-messages.ts'
 import type { PastDeliveries, RemovedSummary } from './past-deliveries.ts'
 
 export interface Retention {
   /** Removes what is over time; resolves how many messages. */
   sweep(signal?: AbortSignal): Promise<number>
-  job: Job
+  /** Removes finished messages of domains that keep none; resolves how many. */
+  sweepFinished(signal?: AbortSignal): Promise<number>
+  jobs: Job[]
 }
 
 export interface RetentionParts {
@@ -30,12 +51,20 @@ export interface RetentionParts {
   past: PastDeliveries
   clock: Clock
   log: Logger
+  /** What accounts may set. */
+  bounds: KeptBounds
   /** Approximate space that messages may take; null: no limit. */
   bytesMax: number | null
 }
 
-const DEFAULT_TTL_MS = 3 * 86_400_000
-const EVERY_MS = 600_000
+const EVERY_MS = 10 * MINUTE_MS
+const FINISHED_EVERY_MS = MINUTE_MS
+/** A process that has not looked yet looks so far back; the pass over all messages removes what ended before. */
+const LOOK_BACK_MS = HOUR_MS
+/** An event may be committed after events with a later time. */
+const OVERLAP_MS = 2 * MINUTE_MS
+/** Between portions of removals, so that other writes come in between. */
+const PAUSE_MS = 20
 /** Messages checked in one step; other work runs between steps. */
 const STEP = 500
 /** Approximate, with index entries: 1,000 bytes for a message without its content, 800 for each delivery. */
@@ -47,11 +76,28 @@ export function createRetention(parts: RetentionParts): Retention {
 
   async function sweep(signal?: AbortSignal): Promise<number> {
     await parts.past.sweep()
+    const kept = await readKeptDays(store, 'messages', parts.bounds)
     let aged = 0
-    // Each message is kept for an hour at least.
+    // Nothing younger can be over, but what `sweepFinished` removes.
     for await (const row of oldestFirst(clock.now() - TTL_MIN_MS, signal))
-      if (await isOver(row)) aged += await remove(row)
+      if (await isOver(row, kept)) aged += await remove(row)
     return aged + (parts.bytesMax === null ? 0 : await sweepBeyond(parts.bytesMax, signal))
+  }
+
+  /** Events before it have been looked at; Unix milliseconds. */
+  let lookedUpTo = 0
+
+  async function sweepFinished(signal?: AbortSignal): Promise<number> {
+    const now = clock.now()
+    const from = Math.max(lookedUpTo - OVERLAP_MS, now - LOOK_BACK_MS)
+    let removed = 0
+    for (const domain of await domainsKeepingNone(store))
+      for await (const rows of endedMessages(store, domain, from * 1000, signal)) {
+        for (const row of rows) if (await isFinished(store, row.id)) removed += await remove(row)
+        await pause(clock, PAUSE_MS, signal)
+      }
+    if (!signal?.aborted) lookedUpTo = now
+    return removed
   }
 
   /** Removes finished messages, oldest first, until the rest takes at most `bytesMax`. */
@@ -61,7 +107,7 @@ export function createRetention(parts: RetentionParts): Retention {
     let removed = 0
     if (total > bytesMax)
       for await (const row of oldestFirst(Number.POSITIVE_INFINITY, signal)) {
-        if (!(await isFinished(row.id))) continue
+        if (!(await isFinished(store, row.id))) continue
         total -= await bytesOf(row)
         removed += await remove(row)
         if (total <= bytesMax) break
@@ -96,7 +142,7 @@ export function createRetention(parts: RetentionParts): Retention {
   function candidates(position: { created_at: number; id: string }, before: number): Promise<Candidate[]> {
     return store.db
       .selectFrom('messages')
-      .select(['id', 'domain_id', 'domain_name', 'message_id', 'summary_json', 'created_at', 'blobs_json'])
+      .select(REMOVED_COLUMNS)
       .select(parts.bytesMax === null ? sql<number>`0`.as('row_bytes') : ROW_BYTES.as('row_bytes'))
       .where('created_at', '<', Math.floor(before))
       .where((eb) =>
@@ -111,58 +157,13 @@ export function createRetention(parts: RetentionParts): Retention {
       .execute()
   }
 
-  async function isOver(row: Candidate): Promise<boolean> {
+  async function isOver(row: Candidate, kept: KeptDays): Promise<boolean> {
     const domain = await parts.domains.byId(row.domain_id)
-    const ttlMs = domain?.messageTtlSeconds ? domain.messageTtlSeconds * 1000 : DEFAULT_TTL_MS
-    if (row.created_at > clock.now() - ttlMs) return false
-    const { last, open } = await progressOf(row.id)
-    return !open && (last ?? row.created_at) <= clock.now() - ttlMs && !(await isInUse(row.id))
-  }
-
-  const isFinished = async (id: string): Promise<boolean> =>
-    !(await progressOf(id)).open && !(await isInUse(id))
-
-  /** `open`: something is still to be sent. `last`: when the last delivery changed, null without any. */
-  async function progressOf(id: string): Promise<{ last: number | null; open: boolean }> {
-    const state = await store.db
-      .selectFrom('deliveries')
-      .select((eb) => [
-        eb.fn.max('updated_at').as('last'),
-        eb.fn
-          .sum<number>(
-            eb.case().when('state', 'in', ['scheduled', 'queued', 'sending']).then(1).else(0).end(),
-          )
-          .as('open'),
-      ])
-      .where('message_pk', '=', id)
-      .executeTakeFirst()
-    const last = state?.last ?? null
-    return { last: last === null ? null : Number(last), open: Number(state?.open ?? 0) > 0 }
-  }
-
-  /** It is still to be archived, expanded or posted. */
-  async function isInUse(id: string): Promise<boolean> {
-    const archiving = await store.db
-      .selectFrom('archive_outbox')
-      .innerJoin('deliveries', 'deliveries.id', 'archive_outbox.delivery_id')
-      .select('archive_outbox.id')
-      .where('deliveries.message_pk', '=', id)
-      .limit(1)
-      .executeTakeFirst()
-    const expanding = await store.db
-      .selectFrom('list_expansions')
-      .select('id')
-      .where('message_pk', '=', id)
-      .where('state', '=', 'running')
-      .limit(1)
-      .executeTakeFirst()
-    const posting = await store.db
-      .selectFrom('route_posts')
-      .select('id')
-      .where('message_pk', '=', id)
-      .limit(1)
-      .executeTakeFirst()
-    return archiving !== undefined || expanding !== undefined || posting !== undefined
+    const days = kept.of(row.account_id, row.domain_id)
+    const keptMs = keptDaysOfMessages(days, domain?.messageTtlSeconds ?? 0, parts.bounds.preset) * DAY_MS
+    if (row.created_at > clock.now() - keptMs) return false
+    const { last, open } = await progressOf(store, row.id)
+    return !open && (last ?? row.created_at) <= clock.now() - keptMs && !(await isInUse(store, row.id))
   }
 
   /**
@@ -197,20 +198,34 @@ export function createRetention(parts: RetentionParts): Retention {
 
   return {
     sweep,
-    job: createJob({
-      name: 'message-retention',
-      everyMs: EVERY_MS,
-      scope: 'database',
-      work: async (signal) => void (await sweep(signal)),
-    }),
+    sweepFinished,
+    jobs: [
+      createJob({
+        name: 'message-retention',
+        everyMs: EVERY_MS,
+        scope: 'database',
+        work: async (signal) => void (await sweep(signal)),
+      }),
+      createJob({
+        name: 'finished-messages',
+        everyMs: FINISHED_EVERY_MS,
+        scope: 'database',
+        work: async (signal) => void (await sweepFinished(signal)),
+      }),
+    ],
   }
 }
 
-type Candidate = RemovedRow & Pick<MessageRow, 'domain_id'> & { row_bytes: number }
+/**
+ * Days, a fraction where `message_ttl` is not of whole days. `set`: by the domain or its account; undefined: by neither.
+ * A `message_ttl` (seconds, 0: none) shortens what was set, since administrators decide about that, and holds alone otherwise.
+ */
+export function keptDaysOfMessages(set: number | undefined, ttlSeconds: number, preset: number): number {
+  const ttlDays = ttlSeconds > 0 ? ttlSeconds / 86_400 : undefined
+  if (set === undefined) return ttlDays ?? preset
+  return Math.min(set, ttlDays ?? set)
+}
 
-type RemovedRow = Pick<
-  MessageRow,
-  'id' | 'domain_name' | 'message_id' | 'summary_json' | 'created_at' | 'blobs_json'
->
+type Candidate = RemovedRow & { row_bytes: number }
 
-const TTL_MIN_MS = 3_600_000
+const TTL_MIN_MS = HOUR_MS

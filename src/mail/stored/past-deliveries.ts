@@ -15,7 +15,7 @@ import { DELIVERY_COLUMNS } from './known-deliveries.ts'
 /** Rows of one transaction: about 10 ms of work on either database. */
 const CHUNK = 500
 /** Late complaints and bounces arrive within weeks; events of a delivery are kept as long as it is known. */
-const KEEP_DAYS_MIN = 60
+export const KEEP_DAYS_MIN = 60
 
 export type RemovedSummary = ShownHeaders & Pick<MessageSummary, 'messageIdTemplate' | 'sharedVariables'>
 

@@ -50,6 +50,8 @@ const NOT_RECORDED = {
   readMetrics: 'reads only',
   readUsageMetrics: 'reads only',
   listLogs: 'reads only',
+  confirmMember: 'what people do is in the consent trail',
+  joinList: 'what people do is in the consent trail',
   listAccountTags: 'reads only',
   validateAddressOfForm: 'reads only',
 }
@@ -149,6 +151,12 @@ function domainCalls(): Planned[] {
         given: { active: 'yes', text_footer: HIDDEN },
       },
       { form: { active: 'yes', text_footer: PLANTED } },
+    ),
+    plan(
+      'updateTopics',
+      `PUT /sendwright/v1/domains/${NAME}/topics`,
+      { action: 'topics.update', subject: NAME, given: { active: 'no', topics: '[]' } },
+      { form: { active: 'no', topics: '[]' } },
     ),
     plan(
       'requestTrackingCertificate',
@@ -901,6 +909,12 @@ function listCalls(): Planned[] {
       { form: { description: PLANTED } },
     ),
     plan(
+      'updateListConsent',
+      `PUT /sendwright/v1/lists/${list}/consent`,
+      { action: 'list-consent.update', subject: list, given: { title: 'News', confirm: 'no' } },
+      { form: { title: 'News', confirm: 'no' } },
+    ),
+    plan(
       'addMember',
       `POST ${path}/members`,
       {
@@ -1024,6 +1038,18 @@ function otherCalls(): Planned[] {
       `PUT /sendwright/v1/domains/${NAME}/suppression-policy`,
       { action: 'suppression-policy.set', subject: NAME },
       { form: { soft_bounces_to_suppress: '3' } },
+    ),
+    plan(
+      'setRetention',
+      'PUT /sendwright/v1/retention',
+      { action: 'retention.set', subject: '' },
+      { form: { messages: '2' } },
+    ),
+    plan(
+      'setDomainRetention',
+      `PUT /sendwright/v1/domains/${NAME}/retention`,
+      { action: 'retention.set', subject: NAME },
+      { form: { messages: '2' } },
     ),
     plan(
       'runQueueAction',

@@ -49,11 +49,15 @@ export function readStorage(readers: Readers) {
     eventRetentionDays: setting('EVENT_RETENTION_DAYS', wholeNumber(3, 3650, 'days'), () => 30),
     /** Approximate space for events; null: no limit. Events of the last 3 days are always kept. */
     eventRetentionBytes: optional('EVENT_RETENTION_MEGABYTES', megabytes),
+    /** Days that messages are kept after their last recipient is finished, where neither domain nor account says otherwise. */
+    messageRetentionDays: setting('MESSAGE_RETENTION_DAYS', wholeNumber(1, 365, 'days'), () => 3),
     /** Approximate space for stored messages; null: no limit. Finished ones are removed before their time, oldest first. */
     messageRetentionBytes: optional('MESSAGE_RETENTION_MEGABYTES', megabytes),
     /** Captured mail: days that it is kept, and the space that it may take. */
     inboxRetentionDays: setting('INBOX_RETENTION_DAYS', wholeNumber(1, 3650, 'days'), () => 30),
     inboxRetentionBytes: setting('INBOX_RETENTION_MEGABYTES', megabytes, () => 1_000_000_000),
+    /** Days that dialogues of attempts are kept. */
+    transcriptRetentionDays: setting('TRANSCRIPT_RETENTION_DAYS', wholeNumber(1, 365, 'days'), () => 14),
     /** Approximate space for dialogues of attempts, attempts of webhooks, and reports about domains; null: no limit. */
     transcriptRetentionBytes: optional('TRANSCRIPT_RETENTION_MEGABYTES', megabytes),
     webhookRetentionBytes: optional('WEBHOOK_RETENTION_MEGABYTES', megabytes),

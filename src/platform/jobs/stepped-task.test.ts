@@ -22,6 +22,7 @@ const LEASED = { lease_owner: null, lease_until: 0, created_at: NOW }
 const UPLOAD: Omit<ListUploadRow, 'id' | 'list_id'> = {
   ...{ account_id: 'a', format: 'json', is_upsert: 0, subscribed: 1, entries_json: '[]', done: 0 },
   ...{ upserted_count: 0, failed_count: 0, state: 'running', ...LEASED, updated_at: NOW },
+  ...{ is_confirmed: 0, called_by: null },
 }
 const IMPORT: Omit<SuppressionImportRow, 'id'> = {
   ...{ account_id: 'a', domain_id: 'd', kind: 'bounces', blob: 'b', rows_done: 0, rows_bad: 0 },

@@ -5,6 +5,10 @@ import type { Generated } from 'kysely'
 export type Flag = 0 | 1
 export type DeliveryState =
   | 'scheduled' | 'queued' | 'sending' | 'delivered' | 'bounced' | 'expired' | 'suppressed' | 'rejected' | 'cancelled'
+export type ConsentAction =
+  | 'added' | 'pending' | 'confirmed' | 'declined' | 'expired' | 'unsubscribed' | 'resubscribed' | 'removed' | 'imported'
+export type ConsentSource =
+  | 'api' | 'dashboard' | 'form' | 'import' | 'unsubscribe_link' | 'one_click' | 'preference_page' | 'mail'
 export type SuppressionKind = 'bounces' | 'complaints' | 'unsubscribes' | 'whitelists'
 
 /** A row of which inserts may leave out the named columns. */
@@ -106,6 +110,14 @@ export interface ClassifiedFailureRow {
   id: number; account_id: string; domain_name: string; recipient_domain: string; provider: string
   sending_ip: string | null; tags_json: string | null; rule_id: string; entity: string; category: string
   severity: 'PERMANENT' | 'TEMPORARY'; critical: Flag; sample: string; failed_at: number
+}
+export interface ConfirmationMailRow {
+  address_key: string; list_id: string; mailed_at: number
+}
+export interface ConsentTrailRow {
+  account_id: string; address_key: string; id: string; list_id: string | null; list_address: string | null
+  domain_name: string; topic: string | null; action: ConsentAction; source: ConsentSource; ip: string | null
+  user_agent: string | null; called_by: string | null; at: number; expires_at: number | null
 }
 export interface ContentCheckRow {
   account_id: string; hour: number; domain_name: string; checked: number; bad: number
@@ -363,17 +375,21 @@ export interface ListExpansionRow {
 }
 export interface ListMemberRow {
   list_id: string; address_key: string; address: string; name: string; vars_json: string; subscribed: Flag
-  by_link: Flag
+  by_link: Flag; pending_id: string | null; pending_until: number | null; pending_mail_at: number | null
+  pending_source: ConsentSource | null; is_rejoining: Flag
 }
 export interface ListUploadRow {
   id: string; account_id: string; list_id: string; format: 'json' | 'csv'; is_upsert: Flag; subscribed: Flag
   entries_json: string; done: number; upserted_count: number; failed_count: number; state: 'running' | 'done'
-  lease_owner: string | null; lease_until: number; created_at: number; updated_at: number
+  lease_owner: string | null; lease_until: number; created_at: number; updated_at: number; is_confirmed: Flag
+  called_by: string | null
 }
 export interface ListRow {
   id: string; account_id: string; domain_name: string; address: string; address_key: string; name: string
   description: string; access_level: string; reply_preference: string; header_id: string; header_key: string
-  members_count: number; version: number; created_at: number
+  members_count: number; version: number; created_at: number; title: string; language: string; is_opt_in: Flag
+  is_form_open: Flag; form_redirect: string | null; confirm_days: number; confirm_template: string | null
+  mails_day: number; mails_count: number
 }
 export interface LoginLinkRow {
   digest: string; account_id: string; key_id: string | null; created_at: number; expires_at: number
@@ -469,6 +485,9 @@ export interface ReputationSourceRow {
   name: string; settings_json: string; secrets_sealed: Uint8Array; revision: number; created_at: number
   updated_at: number; read_through: number | null; read_at: number | null; next_at: number; failures: number
   failing_since: number | null; failed_at: number | null; failure: string | null
+}
+export interface RetentionSettingRow {
+  account_id: string; domain_id: string; kind: string; days: number
 }
 export interface RoutePostRow {
   id: string; account_id: string; domain_id: string; message_pk: string; recipient: string; kind: string
@@ -570,6 +589,7 @@ export interface TrackingLinkRow {
 export interface TrackingSettingsRow {
   domain_id: string; account_id: string; opens: Flag; opens_at_top: Flag; clicks: string; unsubscribe: Flag
   html_footer: string | null; text_footer: string | null; unsubscribe_on_bulk: Flag
+  preferences_json: string | null
 }
 export interface TranscriptRow {
   delivery_id: string; attempt: number; account_id: string; started_at: number; mx_host: string
@@ -634,17 +654,18 @@ export interface Schema {
   archive_outbox: ArchiveOutboxRow; audit: AuditRow; blocklist_checks: BlocklistCheckRow
   blocklist_events: BlocklistEventRow; blocklist_states: BlocklistStateRow; blocklist_users: BlocklistUserRow
   caller_addresses: CallerAddressRow; certificates: CertificateRow
-  classified_failures: WithDefaults<ClassifiedFailureRow, 'id'>; content_checks: ContentCheckRow
-  content_decisions: ContentDecisionRow; content_holds: ContentHoldRow; counted_bounces: CountedBounceRow
-  counted_visits: CountedVisitRow; credentials: CredentialRow; deliveries: DeliveryRow
-  delivery_overrides: DeliveryOverrideRow; delivery_reports: DeliveryReportRow
-  disabled_queues: DisabledQueueRow; dkim_keys: DkimKeyRow; dmarc_policies: DmarcPolicyRow
-  dmarc_reports: DmarcReportRow; dmarc_results: DmarcResultRow; dns_changes: DnsChangeRow
-  dns_providers: DnsProviderRow; domain_deletions: DomainDeletionRow; domain_dns: DomainDnsRow
-  domain_ips: DomainIpRow; domain_report_totals: DomainReportTotalRow; domain_reports: DomainReportRow
-  domain_webhooks: DomainWebhookRow; domains: DomainRow; dynamic_pool_domains: DynamicPoolDomainRow
-  dynamic_pool_history: DynamicPoolHistoryRow; dynamic_pool_members: DynamicPoolMemberRow
-  dynamic_pool_tasks: DynamicPoolTaskRow; dynamic_pools: DynamicPoolRow; event_followers: EventFollowerRow
+  classified_failures: WithDefaults<ClassifiedFailureRow, 'id'>; confirmation_mails: ConfirmationMailRow
+  consent_trail: ConsentTrailRow; content_checks: ContentCheckRow; content_decisions: ContentDecisionRow
+  content_holds: ContentHoldRow; counted_bounces: CountedBounceRow; counted_visits: CountedVisitRow
+  credentials: CredentialRow; deliveries: DeliveryRow; delivery_overrides: DeliveryOverrideRow
+  delivery_reports: DeliveryReportRow; disabled_queues: DisabledQueueRow; dkim_keys: DkimKeyRow
+  dmarc_policies: DmarcPolicyRow; dmarc_reports: DmarcReportRow; dmarc_results: DmarcResultRow
+  dns_changes: DnsChangeRow; dns_providers: DnsProviderRow; domain_deletions: DomainDeletionRow
+  domain_dns: DomainDnsRow; domain_ips: DomainIpRow; domain_report_totals: DomainReportTotalRow
+  domain_reports: DomainReportRow; domain_webhooks: DomainWebhookRow; domains: DomainRow
+  dynamic_pool_domains: DynamicPoolDomainRow; dynamic_pool_history: DynamicPoolHistoryRow
+  dynamic_pool_members: DynamicPoolMemberRow; dynamic_pool_tasks: DynamicPoolTaskRow
+  dynamic_pools: DynamicPoolRow; event_followers: EventFollowerRow
   event_index: WithDefaults<EventIndexRow, 'seq' | 'segment'>; event_index_place: EventIndexPlaceRow
   event_keys: WithDefaults<EventKeyRow, 'seq'>; event_segments: WithDefaults<EventSegmentRow, 'segment'>
   event_tag_keys: EventTagKeyRow; event_tags: EventTagRow; events: WithDefaults<EventRow, 'seq' | 'tx'>
@@ -663,12 +684,13 @@ export interface Schema {
   past_deliveries: PastDeliveryRow; past_messages: PastMessageRow; placement_seeds: PlacementSeedRow
   placement_tests: PlacementTestRow; public_keys: PublicKeyRow; recovery_codes: RecoveryCodeRow
   relay_days: RelayDayRow; relay_rules: RelayRuleRow; relay_tokens: RelayTokenRow; relays: RelayRow
-  removed_usage: RemovedUsageRow; reputation_sources: ReputationSourceRow; route_posts: RoutePostRow
-  routes: RouteRow; sandbox_mails: SandboxMailRow; sandbox_recipients: SandboxRecipientRow
-  seed_lists: SeedListRow; sender_security: SenderSecurityRow; sessions: SessionRow
-  shared_ip_exclusions: SharedIpExclusionRow; size_samples: SizeSampleRow; snds_blocks: SndsBlockRow
-  snds_days: SndsDayRow; sns_topics: SnsTopicRow; spam_traps: SpamTrapRow; standing_counts: StandingCountRow
-  standing_policies: StandingPolicyRow; standings: StandingRow; suppression_imports: SuppressionImportRow
+  removed_usage: RemovedUsageRow; reputation_sources: ReputationSourceRow
+  retention_settings: RetentionSettingRow; route_posts: RoutePostRow; routes: RouteRow
+  sandbox_mails: SandboxMailRow; sandbox_recipients: SandboxRecipientRow; seed_lists: SeedListRow
+  sender_security: SenderSecurityRow; sessions: SessionRow; shared_ip_exclusions: SharedIpExclusionRow
+  size_samples: SizeSampleRow; snds_blocks: SndsBlockRow; snds_days: SndsDayRow; sns_topics: SnsTopicRow
+  spam_traps: SpamTrapRow; standing_counts: StandingCountRow; standing_policies: StandingPolicyRow
+  standings: StandingRow; suppression_imports: SuppressionImportRow
   suppression_policies: SuppressionPolicyRow; suppressions: SuppressionRow; tags: TagRow
   template_versions: TemplateVersionRow; templates: TemplateRow; tls_reports: TlsReportRow
   tls_results: TlsResultRow; tracking_links: TrackingLinkRow; tracking_settings: TrackingSettingsRow

@@ -10,7 +10,7 @@ import { postedReportRoute } from './posted.ts'
 import { reportRoutes } from './routes.ts'
 import { complaintStatements, removeOldReports, removeReportsBeyond, removeReportsOf } from './store.ts'
 
-const KEPT_MS = 366 * DAY_MS
+export const KEPT_MS = 366 * DAY_MS
 
 export function domainReportsArea(core: Core): Area {
   const { config, store, clock, domains } = core

@@ -12,6 +12,8 @@ export async function removeListsOf(
 ): Promise<void> {
   await removeRowsInPass(parts, 'list_expansions', 'id', accountId, signal)
   await removeRowsInPass(parts, 'list_uploads', 'id', accountId, signal)
+  const trail = ['account_id', 'address_key', 'id'] as const
+  await removeIndexedRows(parts, 'consent_trail', trail, 'account_id', accountId, signal)
   for (;;) {
     const some = await lists.page(accountId, { page: 'first', pivot: null, limit: LISTS })
     for (const list of some) {

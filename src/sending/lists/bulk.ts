@@ -8,6 +8,7 @@ import { BadRequest } from '../../base/process/errors.ts'
 import { isPlainObject } from '../../base/values.ts'
 import type { ListMemberRow } from '../../platform/store/schema.ts'
 import type { EventRecord } from '../../watching/events/event.ts'
+import { asksForMail, type Cause, mailsLeft, standingOf } from './consent.ts'
 import { type List, memberOfRow, parseOrNull, readAddress, readVars } from './list.ts'
 import { memberUploadErrorEvent, memberUploadedEvent, type UploadFacts } from './list-events.ts'
 
@@ -23,6 +24,7 @@ const FAULTS_DESCRIBED_MAX = 20
 const COLUMNS = ['address', 'name', 'vars', 'subscribed'] as const
 /** Columns of a file without a header row. */
 const COLUMNS_WITHOUT_HEADER = ['address', 'name', 'vars']
+const TOO_MANY_MAILS = 'Too many confirmation mails for one day'
 const TOO_MANY = `Too many members, max is ${ENTRIES_MAX} per request`
 
 /** One parsed entry; absent fields leave those of an existing member unchanged. */
@@ -183,7 +185,10 @@ export function planEntries(
   entries: readonly Entry[],
   facts: UploadFacts,
   nowMs: number,
+  mailedAt: ReadonlyMap<string, number> = new Map(),
 ): EntriesPlan {
+  const cause = causeOf(facts, nowMs)
+  let mails = mailsLeft(list, nowMs)
   const written = new Map<string, ListMemberRow>()
   const plan: EntriesPlan = { write: [], added: 0, upserted: 0, failed: 0, events: [] }
   for (const entry of entries) {
@@ -194,8 +199,13 @@ export function planEntries(
     }
     const before = written.get(entry.key) ?? present.get(entry.key)
     if (before && !facts.isUpsert) continue
+    const row = mergedRow(list, entry, before, facts, cause, mailedAt.get(entry.key))
+    if (asksForMail(before, row) && mails-- <= 0) {
+      plan.failed++
+      plan.events.push(memberUploadErrorEvent(list, facts, entry.address, TOO_MANY_MAILS, nowMs))
+      continue
+    }
     if (!before) plan.added++
-    const row = mergedRow(list.id, entry, before, facts.subscribed)
     written.set(entry.key, row)
     plan.upserted++
     plan.events.push(memberUploadedEvent(list, facts, memberOfRow(row), nowMs))
@@ -204,20 +214,26 @@ export function planEntries(
   return plan
 }
 
+/** Who uploads, for the consent trail. */
+export const causeOf = ({ calledBy }: UploadFacts, at: number): Cause => ({ source: 'import', at, calledBy })
+
 /** The existing row with the entry's fields; `subscribed` is always set (rules 11 and 12). */
 function mergedRow(
-  listId: string,
+  list: List,
   entry: GoodEntry,
   before: ListMemberRow | undefined,
-  subscribed: boolean,
+  facts: UploadFacts,
+  cause: Cause,
+  mailedAt: number | undefined,
 ): ListMemberRow {
+  const wanted = { subscribed: entry.subscribed ?? facts.subscribed, confirm: facts.isConfirmed }
   return {
-    list_id: listId,
+    list_id: list.id,
     address_key: entry.key,
     address: entry.address,
     name: entry.name ?? before?.name ?? '',
     vars_json: entry.vars ? JSON.stringify(entry.vars) : (before?.vars_json ?? '{}'),
-    subscribed: (entry.subscribed ?? subscribed) ? 1 : 0,
+    ...standingOf(list, before, wanted, cause, mailedAt),
     by_link: 0,
   }
 }

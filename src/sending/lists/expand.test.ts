@@ -19,10 +19,13 @@ const list: List = {
   accessLevel: 'members',
   replyPreference: 'list',
   headerId: 'devs.mg.example.com',
+  ...{ title: '', language: 'en', isOptIn: false, isFormOpen: false, formRedirect: null },
+  ...{ confirmDays: 7, confirmTemplate: null, mailsDay: 0, mailsCount: 0 },
   membersCount: 0,
   version: 0,
   createdAt: 0,
 }
+const BY_CALL = { source: 'api', at: 0 } as const
 const nothing = { authorIsSubscribed: false, cameThroughList: false }
 const inbound: InboundPost = {
   way: 'inbound',
@@ -185,8 +188,8 @@ eachStore('a post is decided by who is subscribed now, and by every list of the 
   const domains = { byName: async () => domain, byId: async () => domain, changed: () => {} }
   const rules = createLists({ lists, domains, clock: createTestClock() })
   const open = await rules.update(readonly, { accessLevel: 'members' })
-  await rules.addMember(open, { address: 'Ann@example.org' }, false)
-  await rules.addMember(open, { address: 'bob@example.org', subscribed: false }, false)
+  await rules.addMember(open, { address: 'Ann@example.org' }, false, BY_CALL)
+  await rules.addMember(open, { address: 'bob@example.org', subscribed: false }, false, BY_CALL)
   const from = (address: string, headers: [string, string][] = []) =>
     decidePost(lists, open, { ...inbound, author: parseMailbox(address), headers })
   assert.equal((await from('ann@EXAMPLE.org')).kind, 'allowed')

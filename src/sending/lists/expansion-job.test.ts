@@ -6,6 +6,7 @@ import { newId } from '../../base/ids.ts'
 import { LEASE_MS } from '../../platform/jobs/stepped-task.ts'
 import type { DeliveryRow } from '../../platform/store/schema.ts'
 import { insert, StaleWrite, type Store } from '../../platform/store/store.ts'
+import { NOT_PENDING } from './consent.ts'
 import { listHeaders } from './expand.ts'
 import {
   cancelExpansions,
@@ -47,8 +48,12 @@ async function setUp(store: Store, count: number): Promise<{ lists: ListStore; l
     vars_json: JSON.stringify({ n }),
     subscribed: n % 10 === 9 ? (0 as const) : (1 as const),
     by_link: 0 as const,
+    ...NOT_PENDING,
   }))
-  await lists.changeMembers('list-id', [], () => ({ change: { write, added: count }, result: true }))
+  await lists.changeMembers('list-id', [], () => ({
+    change: { write, added: count, cause: { source: 'api', at: LIST_TIME } },
+    result: true,
+  }))
   return { lists, list: (await lists.byId('list-id')) as List }
 }
 

@@ -14,6 +14,10 @@ export interface UploadFacts {
   format: 'json' | 'csv'
   subscribed: boolean
   isUpsert: boolean
+  /** Members are asked before they are subscribed. */
+  isConfirmed: boolean
+  /** Id of the user or key; undefined: not known. */
+  calledBy: string | undefined
 }
 
 const uploadOf = (list: List, { taskId }: UploadFacts): ListUpload => ({

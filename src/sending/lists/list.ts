@@ -1,6 +1,7 @@
 /** Mailing lists and their members as the service uses them. */
 
 import { ForeignJsonError, parseForeignJson } from '../../base/foreign-json.ts'
+import { type Language, languageOf } from '../../base/languages.ts'
 import { BadRequest } from '../../base/process/errors.ts'
 import { isPlainObject } from '../../base/values.ts'
 import type { ListMemberRow, ListRow } from '../../platform/store/schema.ts'
@@ -30,6 +31,18 @@ export interface List {
   replyPreference: ReplyPreference
   /** Value of List-Id without angle brackets. */
   headerId: string
+  /** Shown to people; empty: the list is no topic. */
+  title: string
+  language: Language
+  /** Added members are asked first. */
+  isOptIn: boolean
+  isFormOpen: boolean
+  formRedirect: string | null
+  confirmDays: number
+  confirmTemplate: string | null
+  /** Confirmation mails asked for on the day `mailsDay` (days since 1970, UTC). */
+  mailsDay: number
+  mailsCount: number
   membersCount: number
   version: number
   createdAt: number
@@ -40,6 +53,8 @@ export interface Member {
   name: string
   vars: Record<string, unknown>
   subscribed: boolean
+  /** Only where it is: it has not confirmed yet. */
+  pending?: true
 }
 
 /** Variables of one member, as JSON. Bounds the memory of a chunk of members during an expansion. */
@@ -131,6 +146,15 @@ export function listOfRow(row: ListRow): List {
     accessLevel: row.access_level as AccessLevel,
     replyPreference: row.reply_preference as ReplyPreference,
     headerId: row.header_id,
+    title: row.title,
+    language: languageOf(row.language) ?? 'en',
+    isOptIn: row.is_opt_in === 1,
+    isFormOpen: row.is_form_open === 1,
+    formRedirect: row.form_redirect,
+    confirmDays: Number(row.confirm_days),
+    confirmTemplate: row.confirm_template,
+    mailsDay: Number(row.mails_day),
+    mailsCount: Number(row.mails_count),
     membersCount: Number(row.members_count),
     version: Number(row.version),
     createdAt: Number(row.created_at),
@@ -143,5 +167,23 @@ export function memberOfRow(row: ListMemberRow): Member {
     name: row.name,
     vars: JSON.parse(row.vars_json) as Record<string, unknown>,
     subscribed: row.subscribed === 1,
+    ...(row.pending_id !== null && { pending: true as const }),
   }
+}
+
+/** Consent columns of a new list. */
+export const NEW_LIST: Pick<
+  ListRow,
+  | 'title'
+  | 'language'
+  | 'is_opt_in'
+  | 'is_form_open'
+  | 'form_redirect'
+  | 'confirm_days'
+  | 'confirm_template'
+  | 'mails_day'
+  | 'mails_count'
+> = {
+  ...{ title: '', language: 'en', is_opt_in: 0, is_form_open: 0, form_redirect: null },
+  ...{ confirm_days: 7, confirm_template: null, mails_day: 0, mails_count: 0 },
 }

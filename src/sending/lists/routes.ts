@@ -18,6 +18,7 @@ import {
 } from '../../platform/http/request/inputs.ts'
 import { pageName, pivotPaging } from '../../platform/http/request/paging.ts'
 import type { Params } from '../../platform/http/request/params.ts'
+import type { Caller } from '../../platform/http/rights/auth.ts'
 import { type Chunk, chunkSize, readChunks } from '../../protocols/message/mime-message.ts'
 import {
   CSV_BYTES_MAX,
@@ -26,6 +27,7 @@ import {
   readJsonEntries,
   SYNCHRONOUS_ENTRIES_MAX,
 } from './bulk.ts'
+import type { Cause } from './consent.ts'
 import {
   ACCESS_LEVELS,
   type AccessLevel,
@@ -60,6 +62,8 @@ export interface ListRouteParts {
   uploads: UploadTasks
   /** A background upload was stored. */
   wakeUploads(): void
+  /** A member may wait for its confirmation mail. */
+  wakeMails(): void
   clock: Clock
   /** The public address, without a final slash. */
   baseUrl: string
@@ -91,6 +95,7 @@ const LIST_PARAMS = {
   reply_reference: wordParam('The same as reply_preference, which some clients send', replyPreference),
 }
 const ADDRESS_FILTER = wordParam('Only the one of this address', keyOf)
+const PENDING_FILTER = flagParam('Only members that have, or have not, yet to confirm')
 const SUBSCRIBED_FILTER = flagParam('Only members that are, or are not, subscribed')
 const PAGE_PARAMS = {
   limit: LIMIT,
@@ -101,6 +106,7 @@ const MEMBER_PARAMS = {
   name: textParam('Name of the member'),
   vars: parsedParam('Object of variables for posts', givenVars, { type: 'json' }),
   subscribed: flagParam('Gets copies; default true for new members'),
+  confirm: flagParam('Ask it before it is subscribed; default: the setting of the list'),
 }
 const UPSERT = flagParam('Update members that exist', { default: false })
 
@@ -211,7 +217,7 @@ function listOperations({ lists, store, baseUrl }: ListRouteParts): Operation[] 
   ]
 }
 
-function memberOperations({ lists, store, baseUrl }: ListRouteParts): Operation[] {
+function memberOperations({ lists, store, wakeMails, clock, baseUrl }: ListRouteParts): Operation[] {
   return [
     operation({
       ...COMMON,
@@ -220,12 +226,15 @@ function memberOperations({ lists, store, baseUrl }: ListRouteParts): Operation[
       id: 'listMembers',
       summary: 'List members',
       auth: READ,
-      params: { address: ADDRESS_FILTER, subscribed: SUBSCRIBED_FILTER, limit: LIMIT, skip: skipParam() },
+      params: {
+        ...{ address: ADDRESS_FILTER, subscribed: SUBSCRIBED_FILTER, pending: PENDING_FILTER },
+        ...{ limit: LIMIT, skip: skipParam() },
+      },
       answers: { 200: MEMBERS },
       async handler({ input, path, caller }) {
         const list = await lists.own(caller.accountId, path.list)
-        const { address: key, subscribed, limit, skip } = input()
-        const found = await store.findMembers(list.id, { key, subscribed }, limit, skip)
+        const { address: key, subscribed, pending, limit, skip } = input()
+        const found = await store.findMembers(list.id, { key, subscribed, pending }, limit, skip)
         return { total_count: found.total, items: found.items }
       },
     }),
@@ -236,15 +245,15 @@ function memberOperations({ lists, store, baseUrl }: ListRouteParts): Operation[
       id: 'pageMembers',
       summary: 'List members page by page',
       auth: READ,
-      params: { subscribed: SUBSCRIBED_FILTER, ...PAGE_PARAMS },
+      params: { subscribed: SUBSCRIBED_FILTER, pending: PENDING_FILTER, ...PAGE_PARAMS },
       answers: { 200: MEMBER_PAGE },
       async handler({ input, path, caller }) {
         const list = await lists.own(caller.accountId, path.list)
-        const { subscribed, ...page } = input()
+        const { subscribed, pending, ...page } = input()
         const query = pageQuery(page)
-        const items = await store.pageMembers(list.id, { subscribed }, query)
+        const items = await store.pageMembers(list.id, { subscribed, pending }, query)
         const pagesPath = `/v3/lists/${encodeURIComponent(list.address)}/members/pages`
-        const carry = { subscribed: subscribed === undefined ? undefined : subscribed ? 'yes' : 'no' }
+        const carry = { subscribed: wordOf(subscribed), pending: wordOf(pending) }
         return { paging: pagingOf(baseUrl, pagesPath, query, items, carry), items }
       },
     }),
@@ -261,7 +270,8 @@ function memberOperations({ lists, store, baseUrl }: ListRouteParts): Operation[
       async handler({ input, path, caller }) {
         const list = await lists.own(caller.accountId, path.list)
         const { upsert, ...fields } = input()
-        const member = await lists.addMember(list, fields, upsert)
+        const member = await lists.addMember(list, fields, upsert, changedBy(caller, clock))
+        wakeMails()
         return { member, message: 'Mailing list member has been created' }
       },
     }),
@@ -291,7 +301,9 @@ function memberOperations({ lists, store, baseUrl }: ListRouteParts): Operation[
       answers: { 200: MEMBER_CHANGED },
       async handler({ input, path, caller }) {
         const list = await lists.own(caller.accountId, path.list)
-        const member = await lists.updateMember(list, path.member, path.list, input())
+        const cause = changedBy(caller, clock)
+        const member = await lists.updateMember(list, path.member, path.list, input(), cause)
+        wakeMails()
         return { member, message: 'Mailing list member has been updated' }
       },
     }),
@@ -305,14 +317,14 @@ function memberOperations({ lists, store, baseUrl }: ListRouteParts): Operation[
       answers: { 200: MEMBER_REMOVED },
       async handler({ path, caller }) {
         const list = await lists.own(caller.accountId, path.list)
-        const { address } = await lists.removeMember(list, path.member, path.list)
+        const { address } = await lists.removeMember(list, path.member, path.list, changedBy(caller, clock))
         return { member: { address }, message: 'Mailing list member has been deleted' }
       },
     }),
   ]
 }
 
-function bulkOperations({ lists, uploads, wakeUploads, clock }: ListRouteParts): Operation[] {
+function bulkOperations({ lists, uploads, wakeUploads, wakeMails, clock }: ListRouteParts): Operation[] {
   async function upload(list: List, entries: readonly Entry[], facts: UploadFacts): Promise<Upload> {
     const response = (now: List, message: string) => ({
       list: listView(now),
@@ -320,7 +332,9 @@ function bulkOperations({ lists, uploads, wakeUploads, clock }: ListRouteParts):
       message,
     })
     if (facts.format === 'json' && entries.length <= SYNCHRONOUS_ENTRIES_MAX) {
-      return response((await uploads.apply(list, entries, facts)) ?? list, 'Mailing list has been updated')
+      const updated = (await uploads.apply(list, entries, facts)) ?? list
+      wakeMails()
+      return response(updated, 'Mailing list has been updated')
     }
     await uploads.add(list, entries, facts)
     wakeUploads()
@@ -341,16 +355,16 @@ function bulkOperations({ lists, uploads, wakeUploads, clock }: ListRouteParts):
           { type: 'json', required: true },
         ),
         upsert: UPSERT,
+        confirm: MEMBER_PARAMS.confirm,
       },
       answers: { 200: UPLOAD },
       async handler({ input, path, caller }) {
         const list = await lists.own(caller.accountId, path.list, 'quoted')
-        const { members, upsert: isUpsert } = input()
+        const { members, upsert: isUpsert, confirm } = input()
         return upload(list, members, {
           taskId: newTaskId(clock.now()),
-          isUpsert,
-          format: 'json',
-          subscribed: true,
+          ...{ isUpsert, format: 'json', subscribed: true },
+          ...{ isConfirmed: confirm ?? list.isOptIn, calledBy: callerId(caller) },
         })
       },
     }),
@@ -366,6 +380,7 @@ function bulkOperations({ lists, uploads, wakeUploads, clock }: ListRouteParts):
       params: {
         subscribed: flagParam('For rows without this column', { default: true }),
         upsert: UPSERT,
+        confirm: MEMBER_PARAMS.confirm,
         members: parsedParam('CSV, UTF-8, with or without header row', csvFile, {
           type: 'file',
           required: true,
@@ -374,13 +389,27 @@ function bulkOperations({ lists, uploads, wakeUploads, clock }: ListRouteParts):
       answers: { 200: UPLOAD },
       async handler({ input, path, caller }) {
         const list = await lists.own(caller.accountId, path.list, 'quoted')
-        const { members, subscribed, upsert: isUpsert } = input()
-        const facts = { taskId: newTaskId(clock.now()), isUpsert, format: 'csv', subscribed } as const
+        const { members, subscribed, upsert: isUpsert, confirm } = input()
+        const facts = {
+          taskId: newTaskId(clock.now()),
+          format: 'csv' as const,
+          ...{ isUpsert, subscribed },
+          ...{ isConfirmed: confirm ?? list.isOptIn, calledBy: callerId(caller) },
+        }
         return upload(list, await readCsvEntries(readChunks([members])), facts)
       },
     }),
   ]
 }
+
+const callerId = ({ userId, keyId }: Caller) => userId ?? keyId
+
+/** Who changes a member by a call, for the consent trail. */
+const changedBy = (caller: Caller, clock: Clock): Cause => ({
+  source: caller.kind === 'session' ? 'dashboard' : 'api',
+  at: clock.now(),
+  calledBy: callerId(caller),
+})
 
 function listView(list: List): Of<typeof LIST> {
   return {
@@ -433,6 +462,8 @@ function givenVars(params: Params, name: string): Record<string, unknown> | unde
   const vars = params.value(name)
   return isAbsent(vars) ? undefined : readVars(vars)
 }
+
+const wordOf = (flag: boolean | undefined) => (flag === undefined ? undefined : flag ? 'yes' : 'no')
 
 const pageQuery = ({ limit, page, address }: InputOf<typeof PAGE_PARAMS>) => ({
   page,

@@ -1,17 +1,21 @@
 /** The rules of lists and their members (mailing-lists.md rules 1 to 9, 27). */
 
 import { newId } from '../../base/ids.ts'
-import { BadRequest, NotFound } from '../../base/process/errors.ts'
+import type { Language } from '../../base/languages.ts'
+import { BadRequest, NotFound, TooManyRequests } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
+import { DAY_MS, SECOND_MS } from '../../base/time/durations.ts'
 import type { ListMemberRow, ListRow } from '../../platform/store/schema.ts'
 import type { Statement } from '../../platform/store/store.ts'
 import type { DomainDirectory } from '../domains/names/directory.ts'
+import { asksForMail, type Cause, mailsLeft, standingOf } from './consent.ts'
 import {
   type AccessLevel,
   defaultHeaderId,
   type List,
   type Member,
   memberOfRow,
+  NEW_LIST,
   type ReadAddress,
   type ReplyPreference,
   readAddress,
@@ -27,6 +31,14 @@ export interface ListFields {
   accessLevel?: AccessLevel | undefined
   replyPreference?: ReplyPreference | undefined
   headerId?: string | undefined
+  title?: string | undefined
+  language?: Language | undefined
+  isOptIn?: boolean | undefined
+  isFormOpen?: boolean | undefined
+  /** Null: none. */
+  formRedirect?: string | null | undefined
+  confirmDays?: number | undefined
+  confirmTemplate?: string | null | undefined
 }
 
 interface MemberFields {
@@ -34,6 +46,8 @@ interface MemberFields {
   name?: string | undefined
   vars?: Record<string, unknown> | undefined
   subscribed?: boolean | undefined
+  /** It is asked before it is subscribed; undefined: as the list's setting says. */
+  confirm?: boolean | undefined
 }
 
 export interface Lists {
@@ -44,9 +58,21 @@ export interface Lists {
   remove(list: List): Promise<void>
   /** @throws NotFound; `listName` and `memberName` are quoted as the caller wrote them */
   member(list: List, memberName: string, listName: string): Promise<Member>
-  addMember(list: List, fields: MemberFields & { address: string }, upsert: boolean): Promise<Member>
-  updateMember(list: List, memberName: string, listName: string, fields: MemberFields): Promise<Member>
-  removeMember(list: List, memberName: string, listName: string): Promise<Member>
+  /** @throws TooManyRequests when it must confirm, and the list has asked for all mails of the day; so do changes */
+  addMember(
+    list: List,
+    fields: MemberFields & { address: string },
+    upsert: boolean,
+    cause: Cause,
+  ): Promise<Member>
+  updateMember(
+    list: List,
+    memberName: string,
+    listName: string,
+    fields: MemberFields,
+    cause: Cause,
+  ): Promise<Member>
+  removeMember(list: List, memberName: string, listName: string, cause: Cause): Promise<Member>
 }
 
 const INVALID_ADDRESS = 'address parameter is not a valid address. please check documentation'
@@ -62,11 +88,11 @@ export function createLists(parts: { lists: ListStore; domains: DomainDirectory;
     return address
   }
 
-  async function removeOne(list: List, memberName: string, listName: string): Promise<Member> {
+  async function removeOne(list: List, memberName: string, listName: string, cause: Cause): Promise<Member> {
     const key = keyOf(memberName)
     const removed = await lists.changeMembers(list.id, [key], (_list, present) => {
       const row = present.get(key)
-      const change = row ? { write: [], remove: [key], added: -1 } : null
+      const change = row ? { write: [], remove: [key], added: -1, cause } : null
       return { change, result: row ? memberOfRow(row) : null }
     })
     if (!removed) throw unknownMember(memberName, listName)
@@ -94,6 +120,7 @@ export function createLists(parts: { lists: ListStore; domains: DomainDirectory;
         reply_preference: fields.replyPreference ?? 'list',
         header_id: headerId,
         header_key: headerId.toLowerCase(),
+        ...NEW_LIST,
         members_count: 0,
         version: 0,
         created_at: Math.floor(clock.now()),
@@ -113,34 +140,45 @@ export function createLists(parts: { lists: ListStore; domains: DomainDirectory;
       if (!member) throw unknownMember(memberName, listName)
       return member
     },
-    async addMember(list, fields, upsert) {
+    async addMember(list, fields, upsert, cause) {
       const address = addressOf(fields.address)
-      const added = await lists.changeMembers(list.id, [address.key], (_list, present) => {
-        const before = present.get(address.key)
-        if (before && !upsert) return { change: null, result: null }
-        const row = mergedMember(list.id, address, before, fields)
-        return { change: { write: [row], added: before ? 0 : 1 }, result: memberOfRow(row) }
-      })
+      const added = await lists.changeMembers<Member | 'over' | null>(
+        list.id,
+        [address.key],
+        (now, present, mailedAt) => {
+          const before = present.get(address.key)
+          if (before && !upsert) return { change: null, result: null }
+          const row = mergedMember(now, address, before, fields, cause, mailedAt)
+          if (isOver(now, before, row, cause)) return { change: null, result: 'over' }
+          return { change: { write: [row], added: before ? 0 : 1, cause }, result: memberOfRow(row) }
+        },
+        { mails: fields.confirm ?? list.isOptIn },
+      )
       if (added === undefined) throw unknownList(list.address, 'plain')
       if (added === null) throw alreadyMember(address.address)
+      if (added === 'over') throw tooManyMails(cause)
       return added
     },
-    async updateMember(list, memberName, listName, fields) {
+    async updateMember(list, memberName, listName, fields, cause) {
       const key = keyOf(memberName)
       const moved = fields.address === undefined ? null : addressOf(fields.address)
-      const updated = await lists.changeMembers<Member | 'exists' | null>(
+      const updated = await lists.changeMembers<Member | 'exists' | 'over' | null>(
         list.id,
         moved ? [key, moved.key] : [key],
-        (_list, present) => {
+        (now, present, mailedAt) => {
           const before = present.get(key)
           if (!before) return { change: null, result: null }
-          if (moved && moved.key !== key && present.has(moved.key)) return { change: null, result: 'exists' }
-          const row = mergedMember(list.id, moved, before, fields)
-          const remove = row.address_key === key ? [] : [key]
-          return { change: { write: [row], remove, added: 0 }, result: memberOfRow(row) }
+          const isMoved = moved !== null && moved.key !== key
+          if (isMoved && present.has(moved.key)) return { change: null, result: 'exists' }
+          const row = mergedMember(now, moved, before, fields, cause, mailedAt)
+          if (isOver(now, isMoved ? undefined : before, row, cause)) return { change: null, result: 'over' }
+          const remove = isMoved ? [key] : []
+          return { change: { write: [row], remove, added: 0, cause }, result: memberOfRow(row) }
         },
+        { mails: moved !== null || (fields.confirm ?? list.isOptIn) },
       )
       if (updated === 'exists') throw alreadyMember(moved?.address ?? '')
+      if (updated === 'over') throw tooManyMails(cause)
       if (!updated) throw unknownMember(memberName, listName)
       return updated
     },
@@ -159,6 +197,7 @@ export async function unsubscribeMember(
   lists: ListStore,
   listId: string,
   address: string,
+  cause: Cause,
   also: (list: List, member: Member) => readonly Statement[] = () => [],
 ): Promise<Subscription> {
   const key = keyOf(address)
@@ -167,7 +206,10 @@ export async function unsubscribeMember(
     if (!before) return { change: null, result: 'unknown' }
     if (before.subscribed === 0) return { change: null, result: 'unchanged' }
     const row: ListMemberRow = { ...before, subscribed: 0 }
-    return { change: { write: [row], added: 0, also: also(list, memberOfRow(row)) }, result: 'changed' }
+    return {
+      change: { write: [row], added: 0, also: also(list, memberOfRow(row)), cause },
+      result: 'changed',
+    }
   })
   return result ?? 'unknown'
 }
@@ -193,6 +235,13 @@ function changedColumns(list: List, given: ListFields, address: ReadAddress | nu
     ...(given.description !== undefined && { description: given.description }),
     ...(given.accessLevel && { access_level: given.accessLevel }),
     ...(given.replyPreference && { reply_preference: given.replyPreference }),
+    ...(given.title !== undefined && { title: given.title }),
+    ...(given.language && { language: given.language }),
+    ...(given.isOptIn !== undefined && { is_opt_in: given.isOptIn ? 1 : 0 }),
+    ...(given.isFormOpen !== undefined && { is_form_open: given.isFormOpen ? 1 : 0 }),
+    ...(given.formRedirect !== undefined && { form_redirect: given.formRedirect }),
+    ...(given.confirmDays !== undefined && { confirm_days: given.confirmDays }),
+    ...(given.confirmTemplate !== undefined && { confirm_template: given.confirmTemplate }),
   }
 }
 
@@ -202,23 +251,40 @@ function addressOf(text: string): ReadAddress {
   return address
 }
 
-/** The existing row with the given fields; a null `address` keeps the old one. */
+/**
+ * The existing row with the given fields; a null `address` keeps the old one. A new address has not agreed to anything, so
+ * a member that moves there in a list that asks, or before it has confirmed, is asked again.
+ */
 function mergedMember(
-  listId: string,
+  list: List,
   address: ReadAddress | null,
   before: ListMemberRow | undefined,
   fields: MemberFields,
+  cause: Cause,
+  mailedAt: ReadonlyMap<string, number>,
 ): ListMemberRow {
+  const key = address?.key ?? before?.address_key ?? ''
+  const isMoved = before !== undefined && before.address_key !== key
+  const wasPending = before !== undefined && before.pending_id !== null
+  const confirm = fields.confirm ?? (list.isOptIn || (isMoved && wasPending && fields.subscribed !== true))
+  const isKept = before !== undefined && fields.confirm !== true && !isMoved
+  const kept = isKept ? undefined : before === undefined || wasPending || before.subscribed === 1
+  const subscribed = fields.subscribed ?? (fields.confirm === true ? true : kept)
   return {
-    list_id: listId,
-    address_key: address?.key ?? before?.address_key ?? '',
+    list_id: list.id,
+    address_key: key,
     address: address?.address ?? before?.address ?? '',
     name: fields.name ?? (before?.name || address?.name || ''),
     vars_json: fields.vars ? JSON.stringify(fields.vars) : (before?.vars_json ?? '{}'),
-    subscribed: fields.subscribed === undefined ? (before?.subscribed ?? 1) : fields.subscribed ? 1 : 0,
+    ...standingOf(list, isMoved ? undefined : before, { subscribed, confirm }, cause, mailedAt.get(key)),
     by_link: 0,
   }
 }
+
+const isOver = (list: List, before: ListMemberRow | undefined, row: ListMemberRow, { at }: Cause) =>
+  asksForMail(before, row) && mailsLeft(list, at) === 0
+
+const tooManyMails = ({ at }: Cause) => new TooManyRequests((DAY_MS - (at % DAY_MS)) / SECOND_MS)
 
 async function reread(lists: ListStore, id: string, name: string): Promise<List> {
   const list = await lists.byId(id)

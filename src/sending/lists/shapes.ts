@@ -1,6 +1,7 @@
 /** Answers of the operations on mailing lists and their members (mailing-lists.md). */
 import {
   anyJson,
+  constant,
   flag,
   integer,
   list,
@@ -10,6 +11,7 @@ import {
   type Of,
   object,
   oneOf,
+  optional,
   text,
 } from '../../base/shape.ts'
 import { pageOf } from '../../platform/http/request/paging.ts'
@@ -33,6 +35,7 @@ const MEMBER = named('MailingListMember', 'A member of a mailing list', {
   name: text('Name of the member; may be empty'),
   vars: map('Variables for posts', anyJson('Any value'), { example: { age: 26 } }),
   subscribed: flag('The member gets copies'),
+  pending: optional(constant('It was asked and has not confirmed yet; absent otherwise', true)),
 })
 
 export const LIST_ANSWER = object('The list', { list: LIST })

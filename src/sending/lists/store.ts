@@ -3,7 +3,10 @@
 import type { ListMemberRow, ListRow } from '../../platform/store/schema.ts'
 import { insert, joinInserts, StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
 import { addressKey } from '../../protocols/mime/address.ts'
+import { asksForMail, type Cause, dayOf } from './consent.ts'
+import { type ConsentStore, consentQueries } from './consent-store.ts'
 import { type List, listOfRow, type Member, memberOfRow } from './list.ts'
+import { memberTrail } from './trail.ts'
 
 /** A page by pivot. `pivot` is an address key; null is before the first and after the last item. */
 interface PivotQuery {
@@ -15,6 +18,7 @@ interface PivotQuery {
 interface MemberFilter {
   key?: string | undefined
   subscribed?: boolean | undefined
+  pending?: boolean | undefined
 }
 
 /** What a change writes besides the list itself. */
@@ -26,9 +30,11 @@ interface MemberChange {
   added: number
   /** Events and other rows of the same transaction. */
   also?: readonly Statement[]
+  /** For the consent trail. */
+  cause: Cause
 }
 
-export interface ListStore {
+export interface ListStore extends ConsentStore {
   byKey(key: string): Promise<List | null>
   byId(id: string): Promise<List | null>
   /** Whether any of these List-Id values, in lower case, belongs to a list of this service. */
@@ -47,7 +53,8 @@ export interface ListStore {
   subscribedAfter(listId: string, after: string, limit: number): Promise<ListMemberRow[]>
   /**
    * Changes members of one list. `decide` gets the list and those rows of `keys` that exist, and is called again if
-   * the list changed concurrently; null changes nothing. Resolves to undefined if the list is gone.
+   * the list changed concurrently; null changes nothing. Resolves to undefined if the list is gone. `mails`: also read when the
+   * list last asked them to confirm.
    */
   changeMembers<T>(
     listId: string,
@@ -55,7 +62,9 @@ export interface ListStore {
     decide: (
       list: List,
       present: ReadonlyMap<string, ListMemberRow>,
+      mailedAt: ReadonlyMap<string, number>,
     ) => { change: MemberChange | null; result: T },
+    options?: { mails: boolean },
   ): Promise<T | undefined>
 }
 
@@ -74,9 +83,12 @@ const ROWS_PER_INSERT = 100
 /** Keys per query, below SQLite's limit of 32,766 values. */
 const KEYS_PER_QUERY = 1_000
 
+const NO_MAILS: ReadonlyMap<string, number> = new Map()
+
 /** `changed` is called with the account whose lists, or their addresses, have changed. */
 export function createListStore(store: Store, changed: (accountId: string) => void = () => {}): ListStore {
   const { db } = store
+  const consent = consentQueries(db, (id) => byId(id))
   const serialised = createKeyedQueue()
 
   const byKey = async (key: string) => {
@@ -105,12 +117,7 @@ export function createListStore(store: Store, changed: (accountId: string) => vo
     return present
   }
 
-  const membersOf = (listId: string, filter: MemberFilter) => {
-    let query = db.selectFrom('list_members').where('list_id', '=', listId)
-    if (filter.key !== undefined) query = query.where('address_key', '=', filter.key)
-    if (filter.subscribed !== undefined) query = query.where('subscribed', '=', filter.subscribed ? 1 : 0)
-    return query
-  }
+  const membersOf = (listId: string, filter: MemberFilter) => filteredMembers(db, listId, filter)
 
   return {
     byKey,
@@ -199,6 +206,7 @@ export function createListStore(store: Store, changed: (accountId: string) => vo
         .execute()
       return (backward ? found.reverse() : found).map(memberOfRow)
     },
+    ...consent,
     subscribedAfter: (listId, after, limit) =>
       membersOf(listId, { subscribed: true })
         .selectAll()
@@ -206,15 +214,17 @@ export function createListStore(store: Store, changed: (accountId: string) => vo
         .orderBy('address_key')
         .limit(limit)
         .execute(),
-    changeMembers: (listId, keys, decide) =>
+    changeMembers: (listId, keys, decide, { mails } = { mails: false }) =>
       serialised(listId, async () => {
         for (let tries = 1; ; tries++) {
           const list = await byId(listId)
           if (!list) return undefined
-          const { change, result } = decide(list, await presentMembers(listId, keys))
+          const present = await presentMembers(listId, keys)
+          const mailedAt = mails ? await consent.mailedAt(listId, keys) : NO_MAILS
+          const { change, result } = decide(list, present, mailedAt)
           if (change === null) return result
           try {
-            await store.commit(changeStatements(list, change))
+            await store.commit(changeStatements(list, present, change))
             return result
           } catch (error) {
             if (!(error instanceof StaleWrite) || tries === TRIES_MAX) throw error
@@ -222,6 +232,14 @@ export function createListStore(store: Store, changed: (accountId: string) => vo
         }
       }),
   }
+}
+
+function filteredMembers(db: Store['db'], listId: string, filter: MemberFilter) {
+  let query = db.selectFrom('list_members').where('list_id', '=', listId)
+  if (filter.key !== undefined) query = query.where('address_key', '=', filter.key)
+  if (filter.subscribed !== undefined) query = query.where('subscribed', '=', filter.subscribed ? 1 : 0)
+  if (filter.pending !== undefined) query = query.where('pending_id', filter.pending ? 'is not' : 'is', null)
+  return query
 }
 
 /** The list is gone, and no post to it is still being expanded. */
@@ -250,8 +268,13 @@ async function succeeds(writing: Promise<unknown>, isFree: () => Promise<boolean
   }
 }
 
-function changeStatements(list: List, change: MemberChange): Statement[] {
-  const { write, remove = [], added, also = [] } = change
+function changeStatements(
+  list: List,
+  present: ReadonlyMap<string, ListMemberRow>,
+  change: MemberChange,
+): Statement[] {
+  const { write, remove = [], added, also = [], cause } = change
+  const asked = write.filter((row) => asksForMail(present.get(row.address_key), row))
   const statements: Statement[] = [
     {
       sql: 'UPDATE lists SET version = version + 1, members_count = members_count + ? WHERE id = ? AND version = ?',
@@ -268,23 +291,47 @@ function changeStatements(list: List, change: MemberChange): Statement[] {
   for (let from = 0; from < write.length; from += ROWS_PER_INSERT) {
     statements.push(writeMembers(write.slice(from, from + ROWS_PER_INSERT)))
   }
-  return [...statements, ...joinInserts(also)]
+  const changed = [
+    ...remove.map((key) => [key, present.get(key), undefined] as const),
+    ...write.map((row) => [row.address_key, present.get(row.address_key), row] as const),
+  ]
+  const trail = memberTrail(list, changed, cause)
+  return [...statements, ...mailStatements(list, asked, cause.at), ...joinInserts([...also, ...trail])]
 }
+
+/** Counts the mails of members that are asked; the version of the list, written before, decides between two changes. */
+function mailStatements(list: List, asked: readonly ListMemberRow[], at: number): Statement[] {
+  if (asked.length === 0) return []
+  const day = dayOf(at)
+  const count = (list.mailsDay === day ? list.mailsCount : 0) + asked.length
+  const statements: Statement[] = [
+    { sql: 'UPDATE lists SET mails_day = ?, mails_count = ? WHERE id = ?', values: [day, count, list.id] },
+  ]
+  for (let from = 0; from < asked.length; from += ROWS_PER_INSERT) {
+    const rows = asked.slice(from, from + ROWS_PER_INSERT)
+    statements.push({
+      sql: `INSERT INTO confirmation_mails (address_key, list_id, mailed_at)
+        VALUES ${rows.map(() => '(?, ?, ?)').join(', ')}
+        ON CONFLICT (address_key, list_id) DO UPDATE SET mailed_at = excluded.mailed_at`,
+      values: rows.flatMap((row) => [row.address_key, list.id, row.pending_mail_at]),
+    })
+  }
+  return statements
+}
+
+const MEMBER_COLUMNS = [
+  ...['list_id', 'address_key', 'address', 'name', 'vars_json', 'subscribed'],
+  ...['pending_id', 'pending_until', 'pending_mail_at', 'pending_source', 'is_rejoining', 'by_link'],
+] as const satisfies readonly (keyof ListMemberRow)[]
+const MEMBER_ROW = `(${MEMBER_COLUMNS.map(() => '?').join(', ')})`
+const MEMBER_CHANGES = MEMBER_COLUMNS.slice(2).map((column) => `${column} = excluded.${column}`)
 
 function writeMembers(rows: readonly ListMemberRow[]): Statement {
   return {
-    sql: `INSERT INTO list_members (list_id, address_key, address, name, vars_json, subscribed)
-      VALUES ${rows.map(() => '(?, ?, ?, ?, ?, ?)').join(', ')}
-      ON CONFLICT (list_id, address_key) DO UPDATE SET address = excluded.address, name = excluded.name,
-        vars_json = excluded.vars_json, subscribed = excluded.subscribed, by_link = 0`,
-    values: rows.flatMap((row) => [
-      row.list_id,
-      row.address_key,
-      row.address,
-      row.name,
-      row.vars_json,
-      row.subscribed,
-    ]),
+    sql: `INSERT INTO list_members (${MEMBER_COLUMNS.join(', ')})
+      VALUES ${rows.map(() => MEMBER_ROW).join(', ')}
+      ON CONFLICT (list_id, address_key) DO UPDATE SET ${MEMBER_CHANGES.join(', ')}`,
+    values: rows.flatMap((row) => MEMBER_COLUMNS.map((column) => row[column])),
   }
 }
 

@@ -15,11 +15,13 @@ import { createUploadTasks, newTaskId } from './upload-tasks.ts'
 const entries = (count: number, more: object = {}): Entry[] =>
   readJsonEntries(Array.from({ length: count }, (_, n) => ({ address: `m${n}@example.org`, ...more })))
 
+const CLICK = { source: 'unsubscribe_link', at: LIST_TIME } as const
+
 const facts = (more: object = {}) => ({
   taskId: newTaskId(LIST_TIME),
   format: 'json' as const,
   subscribed: true,
-  isUpsert: false,
+  ...{ isUpsert: false, isConfirmed: false, calledBy: undefined },
   ...more,
 })
 
@@ -130,13 +132,13 @@ eachStore('the list link unsubscribes once, with its event in the same transacti
       listUploadedEvent(list, facts({ taskId: 'click' }), { upserted: 0, failed: 0 }, LIST_TIME),
     ),
   ]
-  const unsubscribe = () => unsubscribeMember(lists, list.id, 'M0@example.org', event)
+  const unsubscribe = () => unsubscribeMember(lists, list.id, 'M0@example.org', CLICK, event)
   assert.equal(await unsubscribe(), 'changed')
   assert.equal(await unsubscribe(), 'unchanged')
   assert.equal((await eventCounts(store))['list_uploaded'], 2, 'one of the upload, one of the click')
   assert.equal((await lists.member(list.id, 'm0@example.org'))?.subscribed, false)
   assert.deepEqual(await lists.subscribedAfter(list.id, '', 10), [])
   assert.equal((await lists.byId(list.id))?.membersCount, 1, 'an unsubscribed member stays in the list')
-  assert.equal(await unsubscribeMember(lists, list.id, 'nobody@example.org'), 'unknown')
-  assert.equal(await unsubscribeMember(lists, 'no-list', 'm0@example.org'), 'unknown')
+  assert.equal(await unsubscribeMember(lists, list.id, 'nobody@example.org', CLICK), 'unknown')
+  assert.equal(await unsubscribeMember(lists, 'no-list', 'm0@example.org', CLICK), 'unknown')
 })

@@ -11,7 +11,7 @@ import {
 import type { ListUploadRow } from '../../platform/store/schema.ts'
 import { insert, type Statement } from '../../platform/store/store.ts'
 import type { EventRecorder } from '../../watching/events/event.ts'
-import { type EntriesPlan, type Entry, planEntries } from './bulk.ts'
+import { causeOf, type EntriesPlan, type Entry, planEntries } from './bulk.ts'
 import type { List } from './list.ts'
 import { listUploadedEvent, type UploadFacts } from './list-events.ts'
 import type { ListStore } from './store.ts'
@@ -19,7 +19,7 @@ import type { ListStore } from './store.ts'
 /** One transaction: about 15 ms of SQLite's only writer, so that sending continues between steps. */
 const ENTRIES_PER_STEP = 250
 /** How long the result of an upload stays in the table. */
-const FINISHED_KEPT_MS = 7 * DAY_MS
+export const FINISHED_KEPT_MS = 7 * DAY_MS
 
 const TABLE: TaskTable = {
   ...{ name: 'list_uploads', key: 'id', open: "task.state = 'running'", turn: 'updated_at' },
@@ -56,6 +56,8 @@ export function createUploadTasks(
       format: task.format,
       subscribed: task.subscribed === 1,
       isUpsert: task.is_upsert === 1,
+      isConfirmed: task.is_confirmed === 1,
+      calledBy: task.called_by ?? undefined,
     }
     const done = task.done + batch.length
     const ended = done >= entries.length ? ENDED : {}
@@ -88,6 +90,8 @@ export function createUploadTasks(
         list_id: list.id,
         format: facts.format,
         is_upsert: facts.isUpsert ? 1 : 0,
+        is_confirmed: facts.isConfirmed ? 1 : 0,
+        called_by: facts.calledBy ?? null,
         subscribed: facts.subscribed ? 1 : 0,
         entries_json: JSON.stringify(entries),
         done: 0,
@@ -114,12 +118,18 @@ function change(
   recorder: EventRecorder,
   also: (list: List, plan: EntriesPlan, now: number) => Statement[],
 ): Promise<true | undefined> {
-  const keys = new Set(entries.flatMap((entry) => ('key' in entry ? [entry.key] : [])))
-  return lists.changeMembers(listId, [...keys], (list, present) => {
-    const plan = planEntries(list, present, entries, facts, now)
-    const statements = [...recorder.statements(plan.events), ...also(list, plan, now)]
-    return { change: { write: plan.write, added: plan.added, also: statements }, result: true }
-  })
+  const keys = [...new Set(entries.flatMap((entry) => ('key' in entry ? [entry.key] : [])))]
+  const cause = causeOf(facts, now)
+  return lists.changeMembers(
+    listId,
+    keys,
+    (list, present, mailedAt) => {
+      const plan = planEntries(list, present, entries, facts, now, mailedAt)
+      const statements = [...recorder.statements(plan.events), ...also(list, plan, now)]
+      return { change: { write: plan.write, added: plan.added, also: statements, cause }, result: true }
+    },
+    { mails: facts.isConfirmed },
+  )
 }
 
 const dropFinished = (now: number): Statement => ({

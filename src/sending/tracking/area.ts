@@ -10,10 +10,11 @@ import type { Domain } from '../domains/domain.ts'
 import type { ListStore } from '../lists/store.ts'
 import { NO_GEO, openGeo } from './geo.ts'
 import { createStoredLinks, linkIdOf } from './links/links.ts'
-import { createTokens } from './links/tokens.ts'
+import { createTokens, type Tokens } from './links/tokens.ts'
+import { createPreferencePages } from './preferences.ts'
 import { trackingSettingsRoutes } from './settings-routes.ts'
 import { baseUrl, createTracker } from './tracker.ts'
-import { createTrackingDirectory } from './tracking-settings.ts'
+import { createTrackingDirectory, topicTags } from './tracking-settings.ts'
 import { createUnsubscriber } from './unsubscribe.ts'
 import { unsubscribeAddresses } from './unsubscribe-addresses.ts'
 import { visitRoutes } from './visit-routes.ts'
@@ -25,6 +26,9 @@ export interface TrackingArea extends Area {
   previewTracker: Tracker
   /** Which mail of the domain gets fields for unsubscribing with one click of its own accord. */
   unsubscribable(domain: Domain): Promise<Unsubscribable>
+  tokens: Tokens
+  /** Scheme and host for links in mail of the domain; null: there is none. */
+  linkBase(domain: Domain): Promise<string | null>
 }
 
 type Unsubscribable = 'all mail' | 'bulk mail' | 'none'
@@ -68,12 +72,15 @@ export async function trackingArea(
       const base = unsubscribeOnBulk ? await baseUrl(trackerParts, domain) : null
       return base?.startsWith('https:') ? 'bulk mail' : 'none'
     },
+    tokens,
+    linkBase: (domain) => baseUrl(trackerParts, domain),
     operations: [
-      ...trackingSettingsRoutes({ domains, tracking: settings }),
+      ...trackingSettingsRoutes({ domains, tracking: settings, lists }),
       ...visitRoutes({
         tokens,
         visits,
         unsubscriber,
+        preferences: createPreferencePages({ settings, domains, lists, unsubscriber }),
         urlOf: links.urlOf,
         async senderOf({ scope, listSid, domainId }) {
           if (scope === 'list' && listSid !== null) return (await lists.byId(listSid))?.address ?? null
@@ -93,7 +100,11 @@ export async function trackingArea(
     addresses: unsubscribeAddresses({
       readToken: tokens.readUnsubscribeAddress,
       deliveries: known,
-      unsubscribe: (from) => unsubscriber.unsubscribe(from, null),
+      async unsubscribe(from) {
+        const { preferences } = await settings.get(from.domainId)
+        const tags = topicTags(preferences, from.tags)
+        return unsubscriber.unsubscribe({ ...from, tags }, null, 'mail')
+      },
       log,
     }),
     domainDeleted: ({ id }) => settings.remove(id),

@@ -1,15 +1,33 @@
 /** Tracking settings over HTTP (tracking.md K1-K4). */
 import { BadRequest } from '../../base/process/errors.ts'
-import { invalidChoice } from '../../base/values.ts'
+import { invalidChoice, isPlainObject } from '../../base/values.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import { flagParam, parsedParam } from '../../platform/http/request/inputs.ts'
 import type { Params } from '../../platform/http/request/params.ts'
+import { cleanTags } from '../../watching/tags/clean-tags.ts'
+import type { Domain } from '../domains/domain.ts'
 import { type DomainDirectory, ownDomain } from '../domains/names/directory.ts'
-import { CLICK_CHANGED, OPEN_CHANGED, TRACKING, UNSUBSCRIBE_CHANGED, UPDATED } from './shapes.ts'
-import type { TrackingDirectory, TrackingSettings } from './tracking-settings.ts'
+import { parseOrNull } from '../lists/list.ts'
+import type { ListStore } from '../lists/store.ts'
+import { ALL_MAIL } from '../suppressions/given-records.ts'
+import {
+  CLICK_CHANGED,
+  DOMAIN_TOPICS,
+  OPEN_CHANGED,
+  TRACKING,
+  UNSUBSCRIBE_CHANGED,
+  UPDATED,
+} from './shapes.ts'
+import type { Topic, TrackingDirectory, TrackingSettings } from './tracking-settings.ts'
 
 const FOOTER_BYTES_MAX = 10 * 1024
 const PATH = '/v3/domains/{name}/tracking'
+const TOPICS_PATH = '/sendwright/v1/domains/{name}/topics'
+/** What the page of topics sends must fit into a body of 4 KB. */
+const TOPICS_MAX = 20
+const TITLE_LENGTH_MAX = 100
+/** Lists on the page, which shows those of the person. */
+const LISTS_SHOWN_MAX = 1_000
 const READ = { area: 'domains', access: 'read' } as const
 const WRITE = { area: 'domains', access: 'write' } as const
 const COMMON = { tag: 'Tracking', rateLimit: 'domains' } as const
@@ -33,8 +51,14 @@ const unsubscribeView = (settings: TrackingSettings) => ({
 export function trackingSettingsRoutes(parts: {
   domains: DomainDirectory
   tracking: TrackingDirectory
+  lists: Pick<ListStore, 'titled'>
 }): Operation[] {
-  const { domains, tracking } = parts
+  const { domains, tracking, lists } = parts
+  const topicsView = async (domain: Domain, { preferences }: TrackingSettings) => ({
+    active: preferences.isActive,
+    topics: preferences.topics,
+    lists: await lists.titled(domain.accountId, domain.name, LISTS_SHOWN_MAX),
+  })
   return [
     operation({
       ...COMMON,
@@ -117,7 +141,64 @@ export function trackingSettingsRoutes(parts: {
         return { message: UPDATED, unsubscribe: unsubscribeView(settings) }
       },
     }),
+    operation({
+      ...COMMON,
+      method: 'GET',
+      path: TOPICS_PATH,
+      id: 'readTopics',
+      summary: 'Read the topics that people choose from behind unsubscribe links',
+      auth: READ,
+      answers: { 200: DOMAIN_TOPICS },
+      async handler({ path, caller }) {
+        const domain = await ownDomain(domains, caller, path.name)
+        return topicsView(domain, await tracking.get(domain.id))
+      },
+    }),
+    operation({
+      ...COMMON,
+      method: 'PUT',
+      path: TOPICS_PATH,
+      id: 'updateTopics',
+      audit: { given: ['topics'] },
+      summary: 'Set the topics of a domain, and whether unsubscribe links lead to them',
+      auth: WRITE,
+      params: {
+        active: switchParam('Unsubscribe links lead to a page of topics'),
+        topics: parsedParam('All tags that are topics, each with a title', topicsOf, { type: 'json' }),
+      },
+      answers: { 200: DOMAIN_TOPICS },
+      async handler({ input, path, caller }) {
+        const domain = await ownDomain(domains, caller, path.name)
+        const { active, topics } = input()
+        const { preferences } = await tracking.get(domain.id)
+        const changed = { isActive: active ?? preferences.isActive, topics: topics ?? preferences.topics }
+        return topicsView(domain, await tracking.change(domain, { preferences: changed }))
+      },
+    }),
   ]
+}
+
+/** @throws BadRequest for anything but an array of up to 20 topics with different tags */
+function topicsOf(params: Params, name: string): Topic[] | undefined {
+  const given = params.value(name)
+  if (given === undefined) return undefined
+  const items = typeof given === 'string' ? parseOrNull(given) : given
+  if (!Array.isArray(items)) throw new BadRequest(`Parameter '${name}' is not a valid JSON array`)
+  if (items.length > TOPICS_MAX) throw new BadRequest(`A domain has at most ${TOPICS_MAX} topics`)
+  const topics = items.map(topicOf)
+  if (new Set(topics.map(({ tag }) => tag.toLowerCase())).size < topics.length)
+    throw new BadRequest('Two topics have the same tag')
+  return topics
+}
+
+function topicOf(item: unknown): Topic {
+  const { tag, title } = isPlainObject(item) ? item : {}
+  const [clean] = typeof tag === 'string' ? cleanTags([tag]) : []
+  const text = typeof title === 'string' ? title.trim().toWellFormed() : ''
+  const isTitle = text !== '' && text.length <= TITLE_LENGTH_MAX && !/[\u0000-\u001f\u007f]/.test(text)
+  if (clean === undefined || clean === ALL_MAIL || !isTitle)
+    throw new BadRequest(`A topic needs a tag, and a title of at most ${TITLE_LENGTH_MAX} characters`)
+  return { tag: clean, title: text }
 }
 
 /** Other words are refused as those of a list. */

@@ -1,5 +1,5 @@
 /** Answers of the operations on tracking (tracking.md). */
-import { flag, message, named, object, optional, text } from '../../base/shape.ts'
+import { flag, list, message, named, object, optional, text } from '../../base/shape.ts'
 import { FIELD_SHAPES } from '../domains/fields.ts'
 
 const OPEN_TRACKING = named('OpenTracking', 'How opens are tracked', {
@@ -24,6 +24,21 @@ export const TRACKING = object('The settings', {
     unsubscribe: UNSUBSCRIBE_TRACKING,
     web_scheme: FIELD_SHAPES.web_scheme,
   }),
+})
+
+export const DOMAIN_TOPICS = named('DomainTopics', 'What people choose from behind unsubscribe links', {
+  active: flag('Unsubscribe links lead to a page of topics, and one click leaves the topic of a mail'),
+  topics: list(
+    'Tags that are topics, at most 20',
+    named('Topic', 'A topic', {
+      tag: text('Tag of messages on the topic'),
+      title: text('What people call it'),
+    }),
+  ),
+  lists: list(
+    'Mailing lists of the domain that are topics',
+    object('A list', { address: text('Address of the list'), title: text('What people call it') }),
+  ),
 })
 
 const CHANGED = 'The settings as they are now'

@@ -13,7 +13,13 @@ import type { Domain } from '../domains/domain.ts'
 import type { StoredLinks } from './links/links.ts'
 import { rewriteParts } from './links/rewrite.ts'
 import { type Tokens, UNSUBSCRIBE_PREFIX, type Unsubscription } from './links/tokens.ts'
-import type { TrackingDirectory, TrackingSettings } from './tracking-settings.ts'
+import {
+  isOnTopic,
+  type Preferences,
+  type TrackingDirectory,
+  type TrackingSettings,
+  topicTags,
+} from './tracking-settings.ts'
 
 export interface TrackerParts {
   settings: Pick<TrackingDirectory, 'get'>
@@ -93,10 +99,10 @@ function trackingOf(
   copy: TrackedCopy,
   { settings, base, textsStay, addsOneClick }: CopyPlan,
 ): Tracking {
-  const { opens, opensAtTop, clicks, unsubscribe } = settings
+  const { opens, opensAtTop, clicks, unsubscribe, preferences } = settings
   const { tokens } = parts
   const variable = variablesOf(copy, {
-    url: (scope) => `${base}/u/${tokens.unsubscribe(unsubscription(copy, scope))}`,
+    url: (scope) => `${base}/u/${tokens.unsubscribe(unsubscription(copy, scope, preferences))}`,
     address: (scope) => unsubscribeAddress(tokens, copy, scope),
   })
   const fillFooter = (footer: string) =>
@@ -119,10 +125,7 @@ function trackingOf(
       if (copy.options.listUnsubscribe === false) return []
       const isAsked = unsubscribe || bodyUsesVariable
       if (!isAsked && !addsOneClick) return []
-      const names =
-        copy.listSid === null
-          ? (['unsubscribe_url', 'unsubscribe_email'] as const)
-          : (['mailing_list_unsubscribe_url', 'mailing_list_unsubscribe_address'] as const)
+      const names = fieldVariables(copy, preferences)
       const url = variable(names[0])
       return [
         // Mail of a domain that asked for nothing may lead to another server than this one.
@@ -131,6 +134,15 @@ function trackingOf(
       ]
     },
   }
+}
+
+/** The variables of List-Unsubscribe: one click leaves the list, the topic where the mail is on one, or all mail. */
+function fieldVariables(copy: TrackedCopy, preferences: Preferences) {
+  if (copy.listSid !== null)
+    return ['mailing_list_unsubscribe_url', 'mailing_list_unsubscribe_address'] as const
+  return isOnTopic(preferences, copy.tags)
+    ? (['tag_unsubscribe_url', 'tag_unsubscribe_email'] as const)
+    : (['unsubscribe_url', 'unsubscribe_email'] as const)
 }
 
 /** Without a host for links the message stays as it is; its unsubscribe variables still work, by mail. */
@@ -183,13 +195,13 @@ function variablesOf(
 }
 
 /** Only what the scope needs, because tags make a link long. */
-function unsubscription(copy: TrackedCopy, scope: Scope): Unsubscription {
+function unsubscription(copy: TrackedCopy, scope: Scope, preferences: Preferences): Unsubscription {
   return {
     scope,
     accountId: copy.accountId,
     domainId: copy.domain.id,
     recipient: copy.recipient,
-    tags: scope === 'tags' ? copy.tags : [],
+    tags: scope === 'tags' ? topicTags(preferences, copy.tags) : [],
     listSid: scope === 'list' ? copy.listSid : null,
     deliveryId: copy.deliveryId,
   }

@@ -17,7 +17,32 @@ export interface TrackingSettings {
   unsubscribeOnBulk: boolean
   htmlFooter: string
   textFooter: string
+  preferences: Preferences
 }
+
+/** The page of topics behind the unsubscribe links of a domain. */
+export interface Preferences {
+  isActive: boolean
+  /** Tags, besides the lists that have a title. */
+  topics: readonly Topic[]
+}
+
+export interface Topic {
+  tag: string
+  title: string
+}
+
+/** The topics among tags of a message; all of them if none is a topic, or the domain has no page of topics. */
+export function topicTags({ isActive, topics }: Preferences, tags: readonly string[]): readonly string[] {
+  if (!isActive) return tags
+  const keys = new Set(topics.map(({ tag }) => tag.toLowerCase()))
+  const known = tags.filter((tag) => keys.has(tag.toLowerCase()))
+  return known.length > 0 ? known : tags
+}
+
+/** Whether one of the tags is a topic, so that one click unsubscribes from that and not from all mail. */
+export const isOnTopic = ({ isActive, topics }: Preferences, tags: readonly string[]): boolean =>
+  isActive && topics.some(({ tag }) => tags.some((other) => other.toLowerCase() === tag.toLowerCase()))
 
 export const DEFAULT_TRACKING: TrackingSettings = {
   opens: false,
@@ -27,6 +52,7 @@ export const DEFAULT_TRACKING: TrackingSettings = {
   unsubscribeOnBulk: true,
   htmlFooter: '\n<br>\n<p><a href="%unsubscribe_url%">unsubscribe</a></p>\n',
   textFooter: '\n\nTo unsubscribe click: <%unsubscribe_url%>\n\n',
+  preferences: { isActive: false, topics: [] },
 }
 
 export interface TrackingDirectory {
@@ -87,6 +113,10 @@ function settingsOf(row: TrackingSettingsRow | undefined): TrackingSettings {
     unsubscribeOnBulk: row.unsubscribe_on_bulk === 1,
     htmlFooter: row.html_footer ?? DEFAULT_TRACKING.htmlFooter,
     textFooter: row.text_footer ?? DEFAULT_TRACKING.textFooter,
+    preferences:
+      row.preferences_json === null
+        ? DEFAULT_TRACKING.preferences
+        : (JSON.parse(row.preferences_json) as Preferences),
   }
 }
 
@@ -102,5 +132,6 @@ function columnsOf(settings: TrackingSettings): Omit<TrackingSettingsRow, 'domai
     unsubscribe_on_bulk: flag(settings.unsubscribeOnBulk),
     html_footer: ownText(settings.htmlFooter, DEFAULT_TRACKING.htmlFooter),
     text_footer: ownText(settings.textFooter, DEFAULT_TRACKING.textFooter),
+    preferences_json: JSON.stringify(settings.preferences),
   }
 }

@@ -5,6 +5,7 @@
  * not learn it.
  */
 import { escapeHtml, postButton, smallPage } from '../../platform/http/answer/pages.ts'
+import { ENGLISH, fill, type PageLanguage, type PageTexts } from './page-texts.ts'
 
 /** What a link unsubscribes from, as a page describes it. */
 export interface Subject {
@@ -15,43 +16,113 @@ export interface Subject {
   sender: string | null
 }
 
-const askPage = (subject: Subject) =>
-  smallPage('Unsubscribe', [
-    `<p>Stop ${mailPhrase(subject)} to <strong>${masked(subject)}</strong>?</p>`,
-    postButton('Unsubscribe', { action: 'unsubscribe' }),
-    '<p class="soft">Nothing changes until you press the button.</p>',
-  ])
+type Page = (subject: Subject, language?: PageLanguage) => string
 
-const donePage = (subject: Subject) =>
-  smallPage('You are unsubscribed', [
-    `<p><strong>${masked(subject)}</strong> gets no more ${shortPhrase(subject)}.</p>`,
-    postButton('Undo: subscribe again', { action: 'resubscribe', quiet: true }),
-    '<p class="soft">Mail that is already on its way may still arrive.</p>',
-  ])
+const askPage: Page = (subject, { lang, texts } = ENGLISH) =>
+  smallPage(
+    texts.unsubscribe,
+    [
+      `<p>${sentence(texts.ask, subject, texts, true)}</p>`,
+      postButton(texts.unsubscribe, { action: 'unsubscribe' }),
+      `<p class="soft">${texts.untouched}</p>`,
+    ],
+    lang,
+  )
 
-const undonePage = (subject: Subject) =>
-  smallPage('You are subscribed again', [
-    `<p><strong>${masked(subject)}</strong> gets ${shortPhrase(subject)} again.</p>`,
-    postButton('Unsubscribe', { action: 'unsubscribe', quiet: true }),
-  ])
+const donePage: Page = (subject, { lang, texts } = ENGLISH) =>
+  smallPage(
+    texts.unsubscribed,
+    [
+      `<p>${sentence(texts.noMore, subject, texts)}</p>`,
+      postButton(texts.undo, { action: 'resubscribe', quiet: true }),
+      `<p class="soft">${texts.onItsWay}</p>`,
+    ],
+    lang,
+  )
+
+const undonePage: Page = (subject, { lang, texts } = ENGLISH) =>
+  smallPage(
+    texts.subscribedAgain,
+    [
+      `<p>${sentence(texts.again, subject, texts)}</p>`,
+      postButton(texts.unsubscribe, { action: 'unsubscribe', quiet: true }),
+    ],
+    lang,
+  )
 
 /** The sender, not this link, unsubscribed the address. */
-const keptPage = (subject: Subject) =>
-  smallPage('Still unsubscribed', [
-    `<p><strong>${masked(subject)}</strong> was not unsubscribed with this link, so it cannot be undone here.
-Ask the sender to be added again.</p>`,
-  ])
+const keptPage: Page = (subject, { lang, texts } = ENGLISH) =>
+  smallPage(texts.stillUnsubscribed, [`<p>${sentence(texts.kept, subject, texts)}</p>`], lang)
 
 export const PAGES = { ask: askPage, done: donePage, undone: undonePage, kept: keptPage } as const
 
-function mailPhrase({ scope, sender }: Subject): string {
-  if (scope === 'list')
-    return `mail of the mailing list${sender ? ` <strong>${escapeHtml(sender)}</strong>` : ''}`
-  const from = sender ? ` from <strong>${escapeHtml(sender)}</strong>` : ' from this sender'
-  return scope === 'tags' ? `mail of this kind${from}` : `all mail${from}`
+/** A topic as the preference page shows it. */
+export interface ShownTopic {
+  /** Value of its checkbox. */
+  id: string
+  title: string
+  isOn: boolean
+  /** The sender, not the person, switched it off: only the sender can switch it on. */
+  isFixed: boolean
 }
 
-const shortPhrase = (subject: Subject) => mailPhrase(subject).replace(/^all mail/, 'mail')
+/** What the person gets, with a checkbox for each topic; `isSaved`: a choice was just stored. */
+export function preferencePage(
+  subject: Subject,
+  choice: {
+    topics: readonly ShownTopic[]
+    /** Whether any mail of the sender is sent. */
+    all: Pick<ShownTopic, 'isOn' | 'isFixed'>
+    isSaved: boolean
+  },
+  { lang, texts }: PageLanguage,
+): string {
+  const { topics, all, isSaved } = choice
+  const status = isSaved ? [`<p role="status">${texts.saved}</p>`] : []
+  const note = `<p class="soft">${texts.untouched}</p>`
+  const parts = !all.isOn
+    ? [
+        `<p>${sentence(texts.allIsOff, subject, texts)}</p>`,
+        ...(all.isFixed
+          ? [`<p>${sentence(texts.kept, subject, texts)}</p>`]
+          : [postButton(texts.undo, { action: 'resubscribe-all', quiet: true }), note]),
+      ]
+    : [
+        `<p>${sentence(texts.preferencesOf, subject, texts)}</p>`,
+        `<form method="post"><input type="hidden" name="action" value="preferences">
+<fieldset><legend>${texts.topics}</legend>
+${topics.map((topic) => topicField(topic, texts)).join('\n')}
+</fieldset>
+<button type="submit">${texts.save}</button></form>`,
+        postButton(texts.allOff, { action: 'unsubscribe-all', quiet: true }),
+        note,
+      ]
+  return smallPage(texts.preferences, [...status, ...parts], lang)
+}
+
+/** `shown` names the topics that the person saw: one that came later keeps its state. */
+function topicField({ id, title, isOn, isFixed }: ShownTopic, texts: PageTexts): string {
+  const box = `<input type="checkbox" name="on" value="${id}"${isOn ? ' checked' : ''}${isFixed ? ' disabled' : ''}>`
+  const note = isFixed ? ` <span class="soft">(${texts.fixed})</span>` : ''
+  return `<label>${box} <span><bdi>${escapeHtml(title)}</bdi>${note}</span></label>${
+    isFixed ? '' : `<input type="hidden" name="shown" value="${id}">`
+  }`
+}
+
+/** `all`: the mail is named as all of it. */
+function sentence(text: string, subject: Subject, texts: PageTexts, all = false): string {
+  const from = subject.sender ? `<strong>${escapeHtml(subject.sender)}</strong>` : texts.thisSender
+  return fill(text, {
+    who: `<strong>${masked(subject)}</strong>`,
+    from,
+    what: whatOf(subject, from, texts, all),
+  })
+}
+
+function whatOf({ scope, sender }: Subject, from: string, texts: PageTexts, all: boolean): string {
+  if (scope === 'list') return sender ? fill(texts.listMail, { from }) : texts.anyListMail
+  return fill(scope === 'tags' ? texts.mailOfKind : all ? texts.allMail : texts.mail, { from })
+}
 
 /** `a***@example.org`: its owner recognises it, a stranger does not learn it. */
 export function maskAddress(address: string): string {

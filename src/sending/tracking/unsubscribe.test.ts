@@ -8,6 +8,7 @@ import { eachStore } from '../../../test/support/stores.ts'
 import { createKnownDeliveries } from '../../mail/stored/known-deliveries.ts'
 import type { Store } from '../../platform/store/store.ts'
 import { createEventRecorder, type EventRecord } from '../../watching/events/event.ts'
+import { NOT_PENDING } from '../lists/consent.ts'
 import { createListStore } from '../lists/store.ts'
 import { addUnsubscribe } from '../suppressions/automatic.ts'
 import { findRecord } from '../suppressions/service.ts'
@@ -78,8 +79,8 @@ eachStore('the domain link adds * and writes one event', async (store) => {
   const rig = rigOf(store)
   const from = await link(store)
   assert.equal(await rig.isUnsubscribed(from), false)
-  assert.equal(await rig.unsubscribe(from, VISITOR), true)
-  assert.equal(await rig.unsubscribe(from, VISITOR), false)
+  assert.equal(await rig.unsubscribe(from, VISITOR, 'unsubscribe_link'), true)
+  assert.equal(await rig.unsubscribe(from, VISITOR, 'unsubscribe_link'), false)
   assert.equal(await rig.isUnsubscribed(from), true)
   assert.deepEqual(await rig.tags(), ['*'])
   const events = await rig.events()
@@ -112,7 +113,9 @@ eachStore('of many concurrent requests one changes the record and writes the eve
   const from = await link(store)
   const other = rigOf(store)
   const results = await Promise.all(
-    Array.from({ length: 12 }, (_, at) => (at % 2 ? rig : other).unsubscribe(from, VISITOR)),
+    Array.from({ length: 12 }, (_, at) =>
+      (at % 2 ? rig : other).unsubscribe(from, VISITOR, 'unsubscribe_link'),
+    ),
   )
   assert.equal(results.filter(Boolean).length, 1)
   assert.equal((await rig.events()).length, 1)
@@ -123,12 +126,12 @@ eachStore('the tag link enters the tags of the message, and is undone to what wa
   const from = await link(store, { scope: 'tags' })
   await store.commit(addUnsubscribe(OWNER, ALICE, ['news', 'other'], 'event-0', SENT_AT))
   assert.equal(await rig.isUnsubscribed(from), false)
-  assert.equal(await rig.unsubscribe(from, null), true)
+  assert.equal(await rig.unsubscribe(from, null, 'mail'), true)
   assert.deepEqual(await rig.tags(), ['news', 'other', 'weekly'])
   const [event] = await rig.events()
   assert.deepEqual(event?.['tags'], ['News', 'weekly'])
-  assert.equal(await rig.resubscribe(from), true)
-  assert.equal(await rig.resubscribe(from), false)
+  assert.equal(await rig.resubscribe(from, VISITOR, 'unsubscribe_link'), true)
+  assert.equal(await rig.resubscribe(from, VISITOR, 'unsubscribe_link'), false)
   assert.deepEqual(await rig.tags(), ['news', 'other'])
   assert.equal((await rig.events()).length, 1)
 })
@@ -136,9 +139,9 @@ eachStore('the tag link enters the tags of the message, and is undone to what wa
 eachStore('tags that differ in letter case are one, and * among them is all mail', async (store) => {
   const rig = rigOf(store)
   const from = await link(store, { scope: 'tags', tags: ['news', 'NEWS'] })
-  assert.equal(await rig.unsubscribe(from, VISITOR), true)
+  assert.equal(await rig.unsubscribe(from, VISITOR, 'unsubscribe_link'), true)
   assert.equal((await rig.tags())?.length, 1)
-  assert.equal(await rig.unsubscribe({ ...from, tags: ['x', '*'] }, VISITOR), true)
+  assert.equal(await rig.unsubscribe({ ...from, tags: ['x', '*'] }, VISITOR, 'unsubscribe_link'), true)
   assert.deepEqual(await rig.tags(), ['*'])
 })
 
@@ -147,14 +150,14 @@ eachStore('undoing the domain link brings back the tags that * replaced', async 
   const from = await link(store)
   const tagLink = { ...from, scope: 'tags' as const, tags: ['weekly'] }
   await store.commit(addUnsubscribe(OWNER, ALICE, ['other'], 'event-0', SENT_AT))
-  await rig.unsubscribe(tagLink, VISITOR)
-  await rig.unsubscribe(from, VISITOR)
+  await rig.unsubscribe(tagLink, VISITOR, 'unsubscribe_link')
+  await rig.unsubscribe(from, VISITOR, 'unsubscribe_link')
   assert.deepEqual(await rig.tags(), ['*'])
   // The tags' link does not affect what the domain's link covers.
-  assert.equal(await rig.resubscribe(tagLink), false)
-  assert.equal(await rig.resubscribe(from), true)
+  assert.equal(await rig.resubscribe(tagLink, VISITOR, 'unsubscribe_link'), false)
+  assert.equal(await rig.resubscribe(from, VISITOR, 'unsubscribe_link'), true)
   assert.deepEqual(await rig.tags(), ['other', 'weekly'])
-  assert.equal(await rig.resubscribe(tagLink), true)
+  assert.equal(await rig.resubscribe(tagLink, VISITOR, 'unsubscribe_link'), true)
   assert.deepEqual(await rig.tags(), ['other'])
 })
 
@@ -162,8 +165,8 @@ eachStore('what the sender entered is not undone by a link', async (store) => {
   const rig = rigOf(store)
   const from = await link(store)
   await store.commit(addUnsubscribe(OWNER, ALICE, [], 'event-0', SENT_AT))
-  assert.equal(await rig.unsubscribe(from, VISITOR), false)
-  assert.equal(await rig.resubscribe(from), false)
+  assert.equal(await rig.unsubscribe(from, VISITOR, 'unsubscribe_link'), false)
+  assert.equal(await rig.resubscribe(from, VISITOR, 'unsubscribe_link'), false)
   assert.deepEqual(await rig.tags(), ['*'])
   assert.equal((await rig.events()).length, 0)
 })
@@ -172,8 +175,8 @@ eachStore('undone and done again is a new change', async (store) => {
   const rig = rigOf(store)
   const from = await link(store)
   for (let round = 0; round < 2; round++) {
-    assert.equal(await rig.unsubscribe(from, VISITOR), true)
-    assert.equal(await rig.resubscribe(from), true)
+    assert.equal(await rig.unsubscribe(from, VISITOR, 'unsubscribe_link'), true)
+    assert.equal(await rig.resubscribe(from, VISITOR, 'unsubscribe_link'), true)
     assert.equal(await rig.tags(), null)
   }
   assert.equal((await rig.events()).length, 2)
@@ -182,7 +185,7 @@ eachStore('undone and done again is a new change', async (store) => {
 eachStore('without message and delivery it still unsubscribes, without an event', async (store) => {
   const rig = rigOf(store)
   const from = await link(store, { deliveryId: '0123456789ABCDEFGHIJKL' })
-  assert.equal(await rig.unsubscribe(from, VISITOR), true)
+  assert.equal(await rig.unsubscribe(from, VISITOR, 'unsubscribe_link'), true)
   assert.deepEqual(await rig.tags(), ['*'])
   assert.equal((await rig.events()).length, 0)
 })
@@ -190,8 +193,8 @@ eachStore('without message and delivery it still unsubscribes, without an event'
 eachStore('a link of a deleted or foreign domain changes nothing', async (store) => {
   const rig = rigOf(store)
   const from = await link(store)
-  assert.equal(await rig.unsubscribe({ ...from, domainId: 'gone' }, VISITOR), false)
-  assert.equal(await rig.unsubscribe({ ...from, accountId: 'other' }, VISITOR), false)
+  assert.equal(await rig.unsubscribe({ ...from, domainId: 'gone' }, VISITOR, 'unsubscribe_link'), false)
+  assert.equal(await rig.unsubscribe({ ...from, accountId: 'other' }, VISITOR, 'unsubscribe_link'), false)
   assert.deepEqual(await store.db.selectFrom('suppressions').selectAll().execute(), [])
 })
 
@@ -206,10 +209,11 @@ eachStore('the list link sets the member and its undoing follows only a link', a
     vars_json: '{}',
     subscribed: 1,
     by_link: 0,
+    ...NOT_PENDING,
   } as const
   const write = (subscribed: 0 | 1) =>
     lists.changeMembers('list-id', [ALICE], () => ({
-      change: { write: [{ ...member, subscribed }], added: 0 },
+      change: { write: [{ ...member, subscribed }], added: 0, cause: { source: 'api', at: SENT_AT } },
       result: null,
     }))
   await write(1)
@@ -218,8 +222,8 @@ eachStore('the list link sets the member and its undoing follows only a link', a
   const { deliveryIds } = await storeSent(store, [{ recipient: ALICE, list: copy, variables: {} }])
   const from = await link(store, { scope: 'list', listSid: 'list-id', deliveryId: deliveryIds[0] ?? '' })
   assert.equal(await rig.isUnsubscribed(from), false)
-  assert.equal(await rig.unsubscribe(from, VISITOR), true)
-  assert.equal(await rig.unsubscribe(from, VISITOR), false)
+  assert.equal(await rig.unsubscribe(from, VISITOR, 'unsubscribe_link'), true)
+  assert.equal(await rig.unsubscribe(from, VISITOR, 'unsubscribe_link'), false)
   assert.equal(await rig.isUnsubscribed(from), true)
   const events = await rig.events()
   assert.equal(events.length, 1)
@@ -228,11 +232,11 @@ eachStore('the list link sets the member and its undoing follows only a link', a
     'list-id': list.listId,
     sid: list.sid,
   })
-  assert.equal(await rig.resubscribe(from), true)
+  assert.equal(await rig.resubscribe(from, VISITOR, 'unsubscribe_link'), true)
   assert.equal((await lists.member('list-id', ALICE))?.subscribed, true)
   await write(0)
-  assert.equal(await rig.resubscribe(from), false)
-  await rig.unsubscribe(from, VISITOR)
+  assert.equal(await rig.resubscribe(from, VISITOR, 'unsubscribe_link'), false)
+  await rig.unsubscribe(from, VISITOR, 'unsubscribe_link')
   assert.equal((await lists.member('list-id', ALICE))?.subscribed, false)
   assert.equal(await rig.tags(), null)
 })

@@ -11,14 +11,17 @@
 import { newId } from '../../base/ids.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import type { KnownDeliveries, KnownDelivery } from '../../mail/stored/known-deliveries.ts'
-import type { UnsubscribeTagRow } from '../../platform/store/schema.ts'
+import type { ConsentSource, UnsubscribeTagRow } from '../../platform/store/schema.ts'
 import { StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
 import { addressKey } from '../../protocols/mime/address.ts'
 import type { EventRecorder } from '../../watching/events/event.ts'
 import { unsubscribedEvent, type Visit } from '../../watching/events/later-events.ts'
+import type { Domain } from '../domains/domain.ts'
 import type { DomainDirectory } from '../domains/names/directory.ts'
+import type { Cause } from '../lists/consent.ts'
 import { unsubscribeMember } from '../lists/service.ts'
 import { keyOf, type ListStore } from '../lists/store.ts'
+import { trailRow, trimmed } from '../lists/trail.ts'
 import { addUnsubscribe } from '../suppressions/automatic.ts'
 import { ALL_MAIL } from '../suppressions/given-records.ts'
 import { removeTagStatements } from '../suppressions/store.ts'
@@ -30,11 +33,20 @@ import type { Unsubscription } from './links/tokens.ts'
 export type Visitor = Pick<Visit, 'ip' | 'client' | 'geolocation'>
 
 export interface Unsubscriber {
-  /** Resolves to whether this changed anything. `visitor` null: requested by mail. */
-  unsubscribe(from: Unsubscription, visitor: Visitor | null): Promise<boolean>
+  /** Resolves to whether this changed anything. `visitor` null: requested by mail. `source`: for the consent trail. */
+  unsubscribe(from: Unsubscription, visitor: Visitor | null, source: ConsentSource): Promise<boolean>
   /** Undoes what such a link added; resolves to whether there was anything. */
-  resubscribe(from: Unsubscription): Promise<boolean>
+  resubscribe(from: Unsubscription, visitor: Visitor, source: ConsentSource): Promise<boolean>
   isUnsubscribed(from: Unsubscription): Promise<boolean>
+  /** What of these tags, or of all mail (`*`), the recipient of the domain's mail gets. */
+  tagStates(from: Unsubscription, tags: readonly string[]): Promise<TagState[]>
+}
+
+interface TagState {
+  tag: string
+  isOn: boolean
+  /** Off, and not by a link: a link cannot switch it on. */
+  isFixed: boolean
 }
 
 interface UnsubscriberParts {
@@ -54,9 +66,15 @@ const UNKNOWN_VISITOR: Visitor = { ip: '', client: UNKNOWN_CLIENT, geolocation: 
 export function createUnsubscriber(parts: UnsubscriberParts): Unsubscriber {
   const { store, domains, lists, known, clock } = parts
 
-  async function ownDomain({ domainId, accountId }: Unsubscription): Promise<boolean> {
-    return (await domains.byId(domainId))?.accountId === accountId
+  async function ownDomain({ domainId, accountId }: Unsubscription): Promise<Domain | null> {
+    const domain = await domains.byId(domainId)
+    return domain?.accountId === accountId ? domain : null
   }
+
+  const causeOf = (visitor: Visitor | null, source: ConsentSource): Cause => ({
+    ...{ source, at: clock.now() },
+    ...(visitor !== null && { ip: visitor.ip, userAgent: visitor.client['user-agent'] }),
+  })
 
   /** The event of a change and its webhook rows; none when the message is no longer known. */
   function eventOf(
@@ -75,8 +93,13 @@ export function createUnsubscriber(parts: UnsubscriberParts): Unsubscriber {
     return { id: event.id, statements: parts.recorder.statements([event]) }
   }
 
-  async function addTags(from: Unsubscription, visitor: Visitor | null): Promise<boolean> {
-    if (!(await ownDomain(from))) return false
+  async function addTags(
+    from: Unsubscription,
+    visitor: Visitor | null,
+    source: ConsentSource,
+  ): Promise<boolean> {
+    const domain = await ownDomain(from)
+    if (domain === null) return false
     const delivery = await known.find(from.deliveryId)
     const tags = tagsOf(from)
     return retried(async () => {
@@ -87,42 +110,57 @@ export function createUnsubscriber(parts: UnsubscriberParts): Unsubscriber {
       await store.commit([
         ...addStatements(from, present, missing, event.id, clock.now()),
         ...event.statements,
+        ...tagTrail(domain, from, missing, 'unsubscribed', causeOf(visitor, source)),
       ])
       return true
     })
   }
 
-  async function setMember(from: Unsubscription & { listSid: string }, visitor: Visitor | null) {
+  async function setMember(
+    from: Unsubscription & { listSid: string },
+    visitor: Visitor | null,
+    source: ConsentSource,
+  ): Promise<boolean> {
     const delivery = await known.find(from.deliveryId)
     const key = keyOf(from.recipient)
-    const changed = await unsubscribeMember(lists, from.listSid, from.recipient, () => [
-      markByLink(from.listSid, key),
-      ...eventOf(from, delivery, visitor, null).statements,
-    ])
+    const changed = await unsubscribeMember(
+      lists,
+      from.listSid,
+      from.recipient,
+      causeOf(visitor, source),
+      () => [markByLink(from.listSid, key), ...eventOf(from, delivery, visitor, null).statements],
+    )
     return changed === 'changed'
   }
 
-  async function unsetMember(from: Unsubscription & { listSid: string }): Promise<boolean> {
+  async function unsetMember(from: Unsubscription & { listSid: string }, cause: Cause): Promise<boolean> {
     const key = keyOf(from.recipient)
     const changed = await lists.changeMembers(from.listSid, [key], (list, present) => {
       const member = present.get(key)
       const ours = list.accountId === from.accountId && member?.subscribed === 0 && member.by_link === 1
       if (!ours) return { change: null, result: false }
-      return { change: { write: [{ ...member, subscribed: 1 }], added: 0 }, result: true }
+      return { change: { write: [{ ...member, subscribed: 1, by_link: 0 }], added: 0, cause }, result: true }
     })
     return changed ?? false
   }
 
   return {
-    unsubscribe: (from, visitor) => (isOfList(from) ? setMember(from, visitor) : addTags(from, visitor)),
-    async resubscribe(from) {
-      if (isOfList(from)) return unsetMember(from)
+    unsubscribe: (from, visitor, source) =>
+      isOfList(from) ? setMember(from, visitor, source) : addTags(from, visitor, source),
+    async resubscribe(from, visitor, source) {
+      const cause = causeOf(visitor, source)
+      if (isOfList(from)) return unsetMember(from, cause)
+      const domain = await ownDomain(from)
       return retried(async () => {
         const present = await tagRows(store, from)
         const keys = new Set(tagsOf(from).map((tag) => tag.toLowerCase()))
         const added = present.filter((row) => keys.has(row.tag_key) && row.undo_json !== null)
         if (added.length === 0) return false
-        await store.commit(added.flatMap((row) => undoStatements(from, row)))
+        const tags = added.map(({ tag }) => tag)
+        await store.commit([
+          ...added.flatMap((row) => undoStatements(from, row)),
+          ...(domain === null ? [] : tagTrail(domain, from, tags, 'resubscribed', cause)),
+        ])
         return true
       })
     },
@@ -133,6 +171,13 @@ export function createUnsubscriber(parts: UnsubscriberParts): Unsubscriber {
       }
       const present = await tagRows(store, from)
       return tagsOf(from).every((tag) => covers(present, tag))
+    },
+    async tagStates(from, tags) {
+      const present = await tagRows(store, from)
+      return tags.map((tag) => {
+        const off = present.filter(({ tag_key }) => tag_key === ALL_MAIL || tag_key === tag.toLowerCase())
+        return { tag, isOn: off.length === 0, isFixed: off.some(({ undo_json }) => undo_json === null) }
+      })
     },
   }
 }
@@ -212,6 +257,22 @@ function undoStatements(from: Unsubscription, row: UnsubscribeTagRow): Statement
   const [lock, ...rest] = removeTagStatements(from.domainId, address, row.tag_key)
   if (lock === undefined) throw new Error('The removal of a tag locks its record first')
   return [lock, ...restored, ...rest]
+}
+
+/** Rows of the consent trail for tags of a domain; `*` is all its mail. */
+function tagTrail(
+  { name, accountId }: Domain,
+  { recipient }: Unsubscription,
+  tags: readonly string[],
+  action: 'unsubscribed' | 'resubscribed',
+  cause: Cause,
+): Statement[] {
+  const key = addressKey(recipient)
+  const subject = { account_id: accountId, address_key: key, list_id: null, list_address: null }
+  return [
+    ...tags.map((topic) => trailRow({ ...subject, domain_name: name, topic }, action, cause)),
+    trimmed(accountId, key),
+  ]
 }
 
 const markByLink = (listId: string, key: string): Statement => ({

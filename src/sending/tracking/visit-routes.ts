@@ -16,14 +16,17 @@ import { otherParam } from '../../platform/http/request/inputs.ts'
 import { createMinuteCounts } from './counts.ts'
 import { locationOf } from './links/target.ts'
 import type { ClickTarget, Tokens, Unsubscription } from './links/tokens.ts'
+import { pageLanguage } from './page-texts.ts'
+import type { Choice, PreferencePages } from './preferences.ts'
 import type { Unsubscriber } from './unsubscribe.ts'
-import { PAGES, type Subject } from './unsubscribe-pages.ts'
+import { PAGES, preferencePage, type Subject } from './unsubscribe-pages.ts'
 import type { Caller, Visits } from './visits.ts'
 
 interface VisitRoutesParts {
   tokens: Tokens
   visits: Visits
   unsubscriber: Unsubscriber
+  preferences: PreferencePages
   /** The URL of a stored link; null: unknown. */
   urlOf(linkId: string): Promise<string | null>
   /** Name of the domain or address of the list that a page names; null: it no longer exists. */
@@ -57,29 +60,53 @@ const COMMON = {
 type Visited = Context<'token', null>
 
 export function visitRoutes(parts: VisitRoutesParts): Operation[] {
-  const { tokens, visits, unsubscriber } = parts
+  const { tokens, visits, unsubscriber, preferences } = parts
   const resubscribes = createMinuteCounts(parts.clock, RESUBSCRIBES_PER_TOKEN_PER_MINUTE, COUNTED_MAX)
 
   async function urlOf(target: ClickTarget): Promise<string | null> {
     return 'url' in target ? target.url : parts.urlOf(target.linkId)
   }
 
-  async function pageReply(context: Visited, from: Unsubscription, name: keyof typeof PAGES): Promise<Reply> {
-    const subject: Subject = {
+  async function subjectOf(from: Unsubscription): Promise<Subject> {
+    return {
       recipient: from.recipient,
       scope: from.scope === 'tags' && from.tags.length === 0 ? 'domain' : from.scope,
       sender: await parts.senderOf(from),
     }
+  }
+
+  function html(context: Visited, page: string): Reply {
     const headers = { ...headersOf(context), 'content-security-policy': PAGE_POLICY }
-    return htmlReply(PAGES[name](subject), { headers })
+    return htmlReply(page, { headers: { ...headers, vary: 'Accept-Language' } })
+  }
+
+  async function pageReply(context: Visited, from: Unsubscription, name: keyof typeof PAGES): Promise<Reply> {
+    return html(context, PAGES[name](await subjectOf(from), languageOf(context)))
+  }
+
+  const stateReply = async (context: Visited, from: Unsubscription) =>
+    pageReply(context, from, (await unsubscriber.isUnsubscribed(from)) ? 'done' : 'ask')
+
+  /** The page of topics; null where the domain has none, or nothing to choose from. */
+  async function topicsReply(
+    context: Visited,
+    from: Unsubscription,
+    isSaved: boolean,
+  ): Promise<Reply | null> {
+    const choice = await preferences.of(from)
+    if (choice === null) return null
+    const subject = await subjectOf({ ...from, scope: 'domain' })
+    return html(context, preferencePage(subject, { ...choice, isSaved }, languageOf(context)))
+  }
+
+  const tooMany = (context: Visited) => {
+    const headers = { ...headersOf(context), 'retry-after': '60' }
+    return textReply('Too many changes. Try again in a minute.\n', { status: 429, headers })
   }
 
   async function resubscribe(context: Visited, from: Unsubscription): Promise<Reply> {
-    if (!resubscribes.take(context.path.token)) {
-      const headers = { ...headersOf(context), 'retry-after': '60' }
-      return textReply('Too many changes. Try again in a minute.\n', { status: 429, headers })
-    }
-    await unsubscriber.resubscribe(from)
+    if (!resubscribes.take(context.path.token)) return tooMany(context)
+    await unsubscriber.resubscribe(from, visits.visitorOf(callerOf(context)), 'unsubscribe_link')
     return pageReply(context, from, (await unsubscriber.isUnsubscribed(from)) ? 'kept' : 'undone')
   }
 
@@ -133,7 +160,8 @@ export function visitRoutes(parts: VisitRoutesParts): Operation[] {
       handler: async (context) => {
         const from = tokens.readUnsubscribe(context.path.token)
         if (from === null) return badToken(context)
-        return pageReply(context, from, (await unsubscriber.isUnsubscribed(from)) ? 'done' : 'ask')
+        const topics = await topicsReply(context, from, false)
+        return topics ?? stateReply(context, from)
       },
     }),
     operation({
@@ -149,8 +177,10 @@ export function visitRoutes(parts: VisitRoutesParts): Operation[] {
           values: ['One-Click'],
         }),
         action: otherParam('Sent by the page; answered with a page', {
-          values: ['unsubscribe', 'resubscribe'],
+          values: ['unsubscribe', 'resubscribe', 'preferences', 'unsubscribe-all', 'resubscribe-all'],
         }),
+        shown: otherParam('Topics that the page of topics showed', { repeated: true }),
+        on: otherParam('Those of them that the person wants', { repeated: true }),
       },
       bodyLimit: BODY_LIMIT,
       answers: {
@@ -165,10 +195,18 @@ export function visitRoutes(parts: VisitRoutesParts): Operation[] {
         const oneClick = context.params.bodyText('List-Unsubscribe') === 'One-Click'
         const action = context.params.bodyText('action')
         if (!oneClick && action === 'resubscribe') return resubscribe(context, from)
+        const choice = oneClick ? null : choiceOf(action, context.params)
+        if (choice !== null) {
+          // Leaving everything is never refused.
+          if (choice !== 'unsubscribe-all' && !resubscribes.take(context.path.token)) return tooMany(context)
+          await preferences.change(from, choice, visits.visitorOf(callerOf(context)))
+          return (await topicsReply(context, from, true)) ?? stateReply(context, from)
+        }
         if (!oneClick && action !== 'unsubscribe') {
           return textReply('Nothing to do.\n', { status: 400, headers: headersOf(context) })
         }
-        await unsubscriber.unsubscribe(from, visits.visitorOf(callerOf(context)))
+        const visitor = visits.visitorOf(callerOf(context))
+        await unsubscriber.unsubscribe(from, visitor, oneClick ? 'one_click' : 'unsubscribe_link')
         return oneClick
           ? new Reply({ kind: 'none' }, { status: 200, headers: headersOf(context) })
           : pageReply(context, from, 'done')
@@ -187,6 +225,14 @@ const BAD_TOKEN = media('text/plain', 'A bad token')
 function headersOf({ isSecure }: Visited): Record<string, string> {
   return isSecure ? { ...COMMON, 'strict-transport-security': HSTS } : COMMON
 }
+
+/** What the page of topics sent; null: another page sent it. */
+function choiceOf(action: string | undefined, params: Visited['params']): Choice | null {
+  if (action === 'unsubscribe-all' || action === 'resubscribe-all') return action
+  return action === 'preferences' ? { shown: params.texts('shown'), on: params.texts('on') } : null
+}
+
+const languageOf = ({ headers }: Visited) => pageLanguage(headers['accept-language'])
 
 const badToken = (context: Visited) =>
   textReply('This link is not valid. It may have been cut off: try to copy it as a whole.\n', {

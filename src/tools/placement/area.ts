@@ -19,7 +19,7 @@ import { loadSeeds } from './seeds.ts'
 import { removeTests } from './store.ts'
 import type { TestParts } from './tests.ts'
 
-const KEPT_MS = 90 * DAY_MS
+export const KEPT_MS = 90 * DAY_MS
 const REMOVE_EVERY_MS = 3_600_000
 
 interface PlacementUses {

@@ -3,6 +3,7 @@ import type { Area } from '../../area.ts'
 import { DAY_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import type { Core } from '../../core.ts'
 import { createJob } from '../../platform/jobs/job.ts'
+import { keptBounds } from '../../platform/store/kept-days.ts'
 import type { EventFollower } from './follower.ts'
 import { createEventRetention, removeEventsOf } from './kept/event-retention.ts'
 import { createEventPartitions } from './kept/partitions.ts'
@@ -25,6 +26,7 @@ export async function eventsArea(core: Core, followers: readonly EventFollower[]
     clock,
     log,
     days: config.eventRetentionDays,
+    bounds: keptBounds(config).events,
     bytesMax: config.eventRetentionBytes,
     followers,
     partitions,

@@ -27,7 +27,7 @@ export type AttemptLog = ReturnType<typeof createAttemptLog>
 /** own-operations.md section 5. */
 const RESPONSE_SHOWN_BYTES = 1024
 /** As long as the shortest retention of events: without its event an attempt cannot be replayed. */
-const KEEP_MS = 3 * DAY_MS
+export const KEEP_MS = 3 * DAY_MS
 /** Up to about 1 GB. */
 const ATTEMPTS_MAX = 1_000_000
 /** Rows removed per statement, so that the writer is blocked only briefly. */

@@ -11,6 +11,7 @@ import { type Column, DataTable } from '../shared/data-table.tsx'
 import { lookOf } from '../shared/event-look.ts'
 import { FilterBar, type FilterField } from '../shared/filter-bar.tsx'
 import { Page, PageHeader } from '../shared/page.tsx'
+import { PersonLink } from '../shared/person-link.tsx'
 import { EmptyState } from '../shared/states.tsx'
 import { Time } from '../shared/time.tsx'
 import { type LogItem, type LogQuery, readLogs } from './activity-api.ts'
@@ -21,10 +22,10 @@ import {
   isIndexed,
   isVisit,
   KINDS,
-  type Kind,
   logQueryOf,
   SPANS,
 } from './activity-search.ts'
+import { detailOf, kindOf } from './event-words.ts'
 import { MachineMark } from './machine-mark.tsx'
 import { FIELD_LABELS, KIND_LABELS, SPAN_LABELS, TEXT } from './text.ts'
 import './activity.css'
@@ -241,34 +242,21 @@ function EventName({ item }: { item: LogItem }) {
 function RecipientLink({ item }: { item: LogItem }) {
   const id = item.message?.headers['message-id']
   const shown = <bdi className="breakable">{item.recipient ?? TEXT.noRecipient}</bdi>
-  if (id === undefined) return shown
   return (
-    <Link
-      className="row-link"
-      to="/activity/$id"
-      params={{ id }}
-      search={item.recipient ? { recipient: item.recipient } : {}}
-    >
-      {shown}
-    </Link>
+    <span className="recipient-cell">
+      {id === undefined ? (
+        shown
+      ) : (
+        <Link
+          className="row-link"
+          to="/activity/$id"
+          params={{ id }}
+          search={item.recipient ? { recipient: item.recipient } : {}}
+        >
+          {shown}
+        </Link>
+      )}
+      {item.recipient && <PersonLink address={item.recipient} />}
+    </span>
   )
-}
-
-/** The word that filters and rows have for it. */
-function kindOf({ event, severity, reason }: LogItem): Kind {
-  if (event !== 'failed') return event as Kind
-  if (severity === 'temporary') return 'deferred'
-  return reason?.startsWith('suppress-') ? 'suppressed' : 'bounced'
-}
-
-/** The fact of an event that one looks for first. */
-function detailOf(item: LogItem): string {
-  const status = item['delivery-status']
-  if (item.event === 'failed' && status)
-    return `${status.code} ${status.message || status.description}`.trim()
-  if (item.event === 'delivered') return status?.['mx-host'] ? `to ${status['mx-host']}` : ''
-  if (item.event === 'clicked') return item.url ?? ''
-  if (item.event === 'opened')
-    return [item['client-info']?.['client-name'], item.geolocation?.country].filter(Boolean).join(' · ')
-  return item.tags.join(', ')
 }

@@ -1,7 +1,7 @@
 /** One recipient of a message: where it is, why, what happened, and the SMTP dialogues. */
 import { Badge, Button, Skeleton, Timeline } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { useNavigate } from '@tanstack/react-router'
+import { Link, useNavigate } from '@tanstack/react-router'
 import { useId, useState } from 'react'
 import { Icon } from '../icons.tsx'
 import { DialogueLines } from '../shared/dialogue-lines.tsx'
@@ -57,12 +57,21 @@ function RecipientDetails(props: { messageId: string; delivery: DeliveryView; co
     <>
       <Why delivery={delivery} color={color} failed={lastFailure(timeline.data)} />
       <Facts delivery={delivery} />
+      <PersonHint address={delivery.recipient} />
       <h3>{TEXT.timeline}</h3>
       <Events timeline={timeline} />
       {delivery.attempts > 0 && <Dialogues delivery={delivery} />}
     </>
   )
 }
+
+const PersonHint = ({ address }: { address: string }) => (
+  <p>
+    <Link to="/people/$address" params={{ address }} search={{}}>
+      {TEXT.person}
+    </Link>
+  </p>
+)
 
 /** A message that is no longer stored: its events alone. */
 export function LoggedRecipient({ id, recipient }: { id: string; recipient: string }) {
@@ -71,6 +80,7 @@ export function LoggedRecipient({ id, recipient }: { id: string; recipient: stri
   return (
     <article className="panel panel-body" aria-label={recipient}>
       <bdi className="recipient-address">{recipient}</bdi>
+      <PersonHint address={recipient} />
       {failed && <Meaning failed={failed} />}
       <Events timeline={timeline} />
     </article>

@@ -1,6 +1,7 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
 import { rootRoute } from '../root-route.ts'
 import { section as defineSection } from '../section.ts'
+import { searchTexts } from '../shared/search-texts.ts'
 import { readActivitySearch } from './activity-search.ts'
 import { readMessageSearch } from './message-search.ts'
 
@@ -17,11 +18,19 @@ const messageRoute = createRoute({
   component: lazyRouteComponent(() => import('./message-page.tsx'), 'MessagePage'),
 })
 
+const personRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/people/$address',
+  validateSearch: (search: Record<string, unknown>): { at?: string } => searchTexts(search, ['at']),
+  component: lazyRouteComponent(() => import('./person/person-page.tsx'), 'PersonPage'),
+})
+
 export const section = defineSection({
   label: 'Activity',
   icon: 'list',
   to: '/activity',
   letter: 'a',
+  alsoAt: '/people',
   need: { area: 'events' },
   commands: [
     { label: 'Bounced mail', words: 'failed errors', href: '/activity?event=bounced' },
@@ -30,7 +39,10 @@ export const section = defineSection({
     { label: 'Who clicked', words: 'clicks links', href: '/activity?event=clicked' },
   ],
   find: (text) => [
+    ...(text.includes('@')
+      ? [{ label: `Person ${text}`, words: text, href: `/people/${encodeURIComponent(text.trim())}` }]
+      : []),
     { label: `Mail of “${text}”`, words: text, href: `/activity?span=30d&q=${encodeURIComponent(text)}` },
   ],
-  routes: [listRoute, messageRoute],
+  routes: [listRoute, messageRoute, personRoute],
 })

@@ -114,6 +114,7 @@ export const MESSAGE_TEXT = {
   attempts: 'Attempts',
   timeline: 'What happened',
   noEvents: 'Its events are older than what is kept.',
+  person: 'All about this address',
   dialogue: 'SMTP dialogue',
   noDialogue:
     'No dialogue was kept. SENDWRIGHT_TRANSCRIPTS decides which are: those of failures, all, or none.',

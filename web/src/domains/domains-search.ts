@@ -14,7 +14,7 @@ export function readDomainsSearch({ q, add }: Record<string, unknown>): DomainsS
 }
 
 /** Windows of the page of a domain's settings. */
-export const OPTION_FORMS = ['footers', 'host', 'messages'] as const
+export const OPTION_FORMS = ['footers', 'host', 'messages', 'topics'] as const
 
 export interface OptionsSearch {
   /** The window that is open. */

@@ -175,6 +175,20 @@ export const OPTIONS_TEXT = {
   textFooter: 'Text footer',
   footerHelp: '%unsubscribe_url% becomes the link of the recipient. Empty: no footer.',
   footersSaved: 'Footers saved',
+  // Topics
+  topics: 'Topics',
+  topicsUnreadable: 'The topics cannot be read',
+  topicsPage: 'Page of topics',
+  topicsPageWhy:
+    'Unsubscribe links lead to a page where people choose topics; one click leaves the topic of the mail.',
+  topicTags: 'Tags',
+  topicLists: 'Lists',
+  topicsNone: 'None',
+  topicListsWhy: 'Lists with a title for people, set by the button Consent of a list.',
+  topicsChange: 'Change the topics',
+  topicsLabel: 'One topic a line',
+  topicsHelp: 'A tag and its title, as in: offers = Special offers',
+  topicsSaved: 'Topics saved',
   // MTA-STS
   policy: 'MTA-STS policy',
   policyUnreadable: 'The MTA-STS policy cannot be read',

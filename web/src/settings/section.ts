@@ -7,6 +7,7 @@ import {
   readAuditSearch,
   readEditSearch,
   readListSearch,
+  readRetentionSearch,
   readSubaccountSearch,
   readSubaccountsSearch,
 } from './settings-search.ts'
@@ -63,6 +64,12 @@ const alertsRoute = createRoute({
   validateSearch: readAlertsSearch,
   component: lazyRouteComponent(() => import('./alerts/alerts-page.tsx'), 'AlertsPage'),
 })
+const retentionRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/settings/retention',
+  validateSearch: readRetentionSearch,
+  component: lazyRouteComponent(() => import('./retention/retention-page.tsx'), 'RetentionPage'),
+})
 const systemRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: '/settings/system',
@@ -111,6 +118,7 @@ export const section = defineSection({
     addressesRoute,
     alertsRoute,
     auditRoute,
+    retentionRoute,
     systemRoute,
   ],
 })

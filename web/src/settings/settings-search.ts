@@ -19,6 +19,15 @@ export interface AuditSearch extends Partial<Record<AuditFilter, string>> {
 export const readAuditSearch = (search: Record<string, unknown>): AuditSearch =>
   searchTexts(search, [...AUDIT_FILTERS, 'at'])
 
+/** Search parameters of the page of retention. */
+export interface RetentionSearch {
+  /** Without it: of the account. */
+  domain?: string
+}
+
+export const readRetentionSearch = (search: Record<string, unknown>): RetentionSearch =>
+  searchTexts(search, ['domain'])
+
 /** Search parameters of the page of subaccounts. */
 export interface SubaccountsSearch extends ListSearch {
   /** Part of a name. */

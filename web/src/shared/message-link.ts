@@ -11,8 +11,8 @@ export function useMessageHref(): (messageId: string) => string {
     }).href
 }
 
-/** Gives the address of the page about all mail of an address. */
-export function useHistoryHref(): (address: string) => string {
+/** Gives the address of the page about a person. */
+export function usePersonHref(): (address: string) => string {
   const router = useRouter()
-  return (address) => router.buildLocation({ to: '/activity', search: { q: address, span: '30d' } }).href
+  return (address) => router.buildLocation({ to: '/people/$address', params: { address }, search: {} }).href
 }

@@ -9,6 +9,7 @@ export const TEXT = {
   next: 'Next',
   first: 'First page',
   pages: 'Pages',
+  personOf: (address: string) => `All about ${address}`,
   undo: 'Undo',
   dismiss: 'Dismiss',
   cancel: 'Cancel',

@@ -1,6 +1,6 @@
 /**
  * Pages for people who follow a link in a mail, generated here as a whole: no script, no cookie, no external resources,
- * readable on a phone, in light and dark. In English.
+ * readable on a phone, in light and dark.
  */
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
@@ -9,8 +9,8 @@ import { gzipSync } from 'node:zlib'
 import { sharedBytes } from '../../../base/flow/shared-bytes.ts'
 import { type FixedAnswer, fixedAnswer } from './reply.ts'
 
-const STYLE = `:root{color-scheme:light dark;--ink:#1c1f23;--soft:#565d66;--page:#f4f5f7;--card:#fff;--line:#d9dde2;--main:#1d4ed8;--on:#fff}
-@media (prefers-color-scheme:dark){:root{--ink:#eceef1;--soft:#a9b1bb;--page:#16181c;--card:#212429;--line:#3a3f47;--main:#9db8ff;--on:#10131a}}
+const STYLE = `:root{color-scheme:light dark;--ink:#1c1f23;--soft:#565d66;--page:#f4f5f7;--card:#fff;--line:#d9dde2;--main:#1d4ed8;--on:#fff;--bad:#b42318}
+@media (prefers-color-scheme:dark){:root{--ink:#eceef1;--soft:#a9b1bb;--page:#16181c;--card:#212429;--line:#3a3f47;--main:#9db8ff;--on:#10131a;--bad:#ff9d94}}
 *{box-sizing:border-box}
 body{margin:0;min-height:100vh;display:grid;place-items:center;padding:1.25rem;background:var(--page);color:var(--ink);font:1.0625rem/1.55 system-ui,sans-serif}
 main{width:100%;max-width:30rem;padding:1.75rem;background:var(--card);border:1px solid var(--line);border-radius:.75rem;overflow-wrap:anywhere}
@@ -21,18 +21,33 @@ p:last-child{margin:0}
 button{width:100%;min-height:3rem;padding:.625rem 1rem;border:2px solid var(--main);border-radius:.5rem;background:var(--main);color:var(--on);font:inherit;font-weight:600;cursor:pointer}
 button.quiet{background:transparent;color:var(--main)}
 button:focus-visible{outline:3px solid var(--main);outline-offset:3px}
-form{margin:0 0 1.25rem}`
+form{margin:0 0 1.25rem}
+form:last-child{margin:0}
+fieldset{margin:0 0 1.25rem;padding:.25rem 1rem;border:1px solid var(--line);border-radius:.5rem}
+fieldset label{display:flex;gap:.75rem;align-items:center;min-height:2.75rem}
+input[type=checkbox]{flex:none;width:1.25rem;height:1.25rem;accent-color:var(--main)}
+.field{display:block;margin:0 0 1.25rem}
+.field span{display:block;margin:0 0 .375rem;font-weight:600}
+input[type=email]{width:100%;min-height:3rem;padding:.625rem .75rem;border:2px solid var(--line);border-radius:.5rem;background:transparent;color:inherit;font:inherit}
+input:focus-visible{outline:3px solid var(--main);outline-offset:2px}
+.fault{color:var(--bad);font-weight:600}`
 
 const styleHash = createHash('sha256').update(STYLE).digest('base64')
 
-/** No script, no external resource, no framing; the one form posts to the page's own origin. */
-export const PAGE_POLICY = [
-  "default-src 'none'",
-  `style-src 'sha256-${styleHash}'`,
-  "form-action 'self'",
-  "frame-ancestors 'none'",
-  "base-uri 'none'",
-].join('; ')
+/**
+ * No script, no external resource, no framing; forms post to the page's own origin. `leadsTo`: the origin that the answer to
+ * a form may redirect to, since browsers apply `form-action` to that too.
+ */
+export const pagePolicy = (leadsTo: string | null = null): string =>
+  [
+    "default-src 'none'",
+    `style-src 'sha256-${styleHash}'`,
+    `form-action 'self'${leadsTo === null ? '' : ` ${leadsTo}`}`,
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+  ].join('; ')
+
+export const PAGE_POLICY = pagePolicy()
 
 /**
  * A form with one button. Without an action attribute it posts to the address of the page itself.
@@ -43,10 +58,10 @@ export const postButton = (label: string, { action, quiet = false }: { action: s
     quiet ? ' class="quiet"' : ''
   }>${label}</button></form>`
 
-/** A page with a heading; `parts` are HTML. */
-export function smallPage(title: string, parts: readonly string[]): string {
+/** A page with a heading; `title` and `parts` are HTML. `lang`: of all its texts. */
+export function smallPage(title: string, parts: readonly string[], lang = 'en'): string {
   return `<!doctype html>
-<html lang="en">
+<html lang="${lang}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">

@@ -19,7 +19,7 @@ export interface StoredLinks {
 }
 
 /** A link works for at least a year after sending (tracking.md rule 9), plus a month's margin. */
-const KEPT_MS = 400 * DAY_MS
+export const KEPT_MS = 400 * DAY_MS
 /** Ids that this process knows to be stored: about 5 MB. Evicting one costs a statement. */
 const REMEMBERED_MAX = 20_000
 const ID_BYTES = 16

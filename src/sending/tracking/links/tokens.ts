@@ -6,6 +6,7 @@
  *     click                 kind, delivery, url or id of a stored one, MAC
  *     unsubscribe           kind, tag, encrypted: who unsubscribes from what
  *     unsubscribe address   scope, delivery, MAC; in base 32, since local parts may lose their letter case
+ *     confirm               kind, id of the pending member, MAC
  *
  * A MAC is HMAC-SHA-256 cut to 128 bits over the kind and all that follows, so that no kind can pose as another.
  * The encryption is a synthetic-IV construction as in RFC 5297, with HMAC and AES-CTR: the tag over the plaintext
@@ -50,6 +51,9 @@ export interface Tokens {
    * (RFC 5321 section 4.5.3.1.1); names a delivery and a scope.
    */
   unsubscribeAddress(deliveryId: string, scope: Unsubscription['scope']): string
+  /** For the link of a confirmation mail; names a pending member of a list. */
+  confirm(pendingId: string): string
+  readConfirm(token: string): string | null
   readUnsubscribeAddress(token: string): { deliveryId: string; scope: Unsubscription['scope'] } | null
 }
 
@@ -57,7 +61,14 @@ export interface Tokens {
 export const UNSUBSCRIBE_PREFIX = 'unsub+'
 
 /** First byte of a token, or of what its MAC covers. A new format gets a new number. */
-const KIND = { open: 1, clickUrl: 2, clickLink: 3, unsubscribe: 4, unsubscribeAddress: 5 } as const
+const KIND = {
+  open: 1,
+  clickUrl: 2,
+  clickLink: 3,
+  unsubscribe: 4,
+  unsubscribeAddress: 5,
+  confirm: 6,
+} as const
 
 const ID_BYTES = 16
 const MAC_BYTES = 16
@@ -109,6 +120,11 @@ export function createTokens(sealer: Pick<Sealer, 'key'>): Tokens {
       const { kind, deliveryId, data } = read
       if (kind === KIND.clickUrl) return { deliveryId, target: { url: data.toString() } }
       return kind === KIND.clickLink ? { deliveryId, target: { linkId: bytesToId(data) } } : null
+    },
+    confirm: (pendingId) => authenticated(KIND.confirm, pendingId, ''),
+    readConfirm(token) {
+      const read = authentic(token)
+      return read?.kind === KIND.confirm && read.data.length === 0 ? read.deliveryId : null
     },
     unsubscribe: (unsubscription) => toText(sealDeterministic(sealing, writeUnsubscription(unsubscription))),
     readUnsubscribe(token) {

@@ -82,7 +82,13 @@ export const TABLE_KINDS = {
     dmarc_results: 'age',
     dmarc_reports: 'age',
   },
-  lists: { lists: 'owned', list_members: 'owned', list_uploads: 'age' },
+  lists: {
+    lists: 'owned',
+    list_members: 'owned',
+    list_uploads: 'age',
+    confirmation_mails: 'age',
+    consent_trail: 'owned',
+  },
   templates: { templates: 'owned', template_versions: 'owned' },
   settings: {
     exports: 'age',
@@ -157,6 +163,7 @@ export const TABLE_KINDS = {
     relay_tokens: 'owned',
     relays: 'owned',
     reputation_sources: 'fixed',
+    retention_settings: 'owned',
     routes: 'owned',
     sandbox_mails: 'age',
     sandbox_recipients: 'owned',

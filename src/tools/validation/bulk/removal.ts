@@ -8,7 +8,7 @@ import { removeAddresses } from './job-store.ts'
 type RemovalParts = RowParts & { blobs: BlobStore }
 
 /** validation.md section 3 rule 9. */
-const KEPT_MS = 30 * DAY_MS
+export const KEPT_MS = 30 * DAY_MS
 const JOBS_AT_A_TIME = 100
 
 /** Ends early when `signal` aborts; the next run continues. */

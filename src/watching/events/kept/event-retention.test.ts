@@ -4,11 +4,12 @@ import { test } from 'node:test'
 import pino from 'pino'
 import { createTestClock } from '../../../../test/support/clock.ts'
 import { deliveredAt, eventStatement, idsOf, NOW_MS, request } from '../../../../test/support/events.ts'
+import { addDomain } from '../../../../test/support/figures.ts'
 import { eventually } from '../../../../test/support/service.ts'
 import { eachStore } from '../../../../test/support/stores.ts'
 import { DAY_MS } from '../../../base/time/durations.ts'
 import { ConfigError, readConfig } from '../../../platform/config/config.ts'
-import type { Store } from '../../../platform/store/store.ts'
+import { insert, type Store } from '../../../platform/store/store.ts'
 import { indexEvents } from '../search/indexing.ts'
 import { createEventReader } from '../search/query.ts'
 import { settledPosition } from '../search/walk.ts'
@@ -78,6 +79,57 @@ eachStore(
     assert.equal(await retention(store, now, 30, Math.ceil(perRow * 460)).run(), 40)
     assert.equal(await retention(store, now, 30, Math.ceil(perRow)).run(), 160)
     assert.equal(await count(store, 'events'), 300)
+  },
+)
+
+eachStore(
+  'events of domains and accounts with a shorter time go earlier, those of others stay',
+  async (store) => {
+    const written = (accountId: string, domainName: string) =>
+      [0, 10, 20].map((day) => deliveredAt(day * DAY_MS, 'alice@example.org', {}, { accountId, domainName }))
+    // Of more than one batch; the domain 'gone' was deleted.
+    const many = Array.from({ length: 1_200 }, (_, at) =>
+      deliveredAt(at, 'alice@example.org', {}, { accountId: 'a', domainName: 'short.example' }),
+    )
+    const events = [
+      ...many,
+      ...written('a', 'short.example'),
+      ...written('a', 'long.example'),
+      ...written('a', 'gone.example'),
+      ...written('b', 'other.example'),
+    ]
+    for (let from = 0; from < events.length; from += 500)
+      await store.commit(events.slice(from, from + 500).map(eventStatement))
+    await indexEvents(store)
+    const now = NOW_MS + 21 * DAY_MS
+    const left = async () => {
+      const rows = await store.db
+        .selectFrom('events')
+        .select(['domain_name', 'timestamp_us'])
+        .orderBy('seq')
+        .execute()
+      return rows.map((row) => `${row.domain_name} ${(Number(row.timestamp_us) / 1000 - NOW_MS) / DAY_MS}`)
+    }
+    assert.equal(await retention(store, now, 30).run(), 0, 'nobody has set anything')
+
+    for (const id of ['short', 'long']) await addDomain(store, `${id}.example`, 'a')
+    const setting = (domain_id: string, days: number) =>
+      insert('retention_settings', { account_id: 'a', domain_id, kind: 'events', days })
+    await store.commit([setting('', 15), setting('id-short.example', 1), setting('id-long.example', 300)])
+    assert.equal(await retention(store, now, 30).run(), 1_203)
+    const others = ['other.example 0', 'other.example 10', 'other.example 20']
+    const long = ['long.example 0', 'long.example 10', 'long.example 20']
+    const gone = ['gone.example 10', 'gone.example 20']
+    assert.deepEqual(
+      await left(),
+      ['short.example 20', ...long, ...gone, ...others],
+      'three days are the least',
+    )
+
+    // The gaps do not count as space.
+    const rows = await store.db.selectFrom('events').select('payload_json').execute()
+    const perRow = rows.reduce((sum, row) => sum + Buffer.byteLength(row.payload_json), 0) / rows.length + 400
+    assert.equal(await retention(store, now, 30, Math.ceil(perRow * 9.5)).run(), 0)
   },
 )
 

@@ -6,6 +6,8 @@
  * and page tokens hold such numbers. Events that a follower has not processed stay too, however old they are. One
  * process at a time runs this.
  *
+ * Where an account or a domain keeps its events for a shorter time, theirs are deleted by the index of their domain.
+ *
  * Where events are in partitions by time (partitions.ts), a partition is dropped when all of it is too old. Until then its
  * rows stay, although no list shows them: only what is older by a whole partition is deleted row by row.
  */
@@ -16,13 +18,16 @@ import type { Clock } from '../../../base/time/clock.ts'
 import { DAY_MS, MINUTE_MS } from '../../../base/time/durations.ts'
 import { createJob } from '../../../platform/jobs/job.ts'
 import { inPortions, PORTION, type RowParts } from '../../../platform/store/account-rows.ts'
+import {
+  EVENT_DAYS_MIN,
+  type KeptBounds,
+  type KeptDays,
+  readKeptDays,
+} from '../../../platform/store/kept-days.ts'
 import type { Statement, Store } from '../../../platform/store/store.ts'
 import { type EventFollower, followedPosition, isProcessed } from '../follower.ts'
 import type { CommitPosition } from '../search/page-request.ts'
 import type { EventPartitions } from './partitions.ts'
-
-/** Kept by every installation, however little space is allowed (events.md rule 15). */
-const RETENTION_DAYS_MIN = 3
 
 /** About 10 ms of work on either database. */
 const BATCH_ROWS = 500
@@ -39,6 +44,8 @@ interface RetentionParts {
   clock: Clock
   log: Logger
   days: number
+  /** What accounts may set; default: `days` and less. */
+  bounds?: KeptBounds
   /** Approximate space that events may take; null: no limit. */
   bytesMax: number | null
   /** They must have processed an event before it is deleted; default: none. */
@@ -49,6 +56,7 @@ interface RetentionParts {
 
 export function createEventRetention(parts: RetentionParts) {
   const { store, clock, log, followers = [], partitions } = parts
+  const bounds = parts.bounds ?? { preset: parts.days, min: EVENT_DAYS_MIN, max: parts.days }
   const processedUpTo = async () => (followers.length > 0 ? followedPosition(store) : null)
 
   /** Deletes up to `rowsMax` of the oldest rows before `cutoffUs`, in batches. */
@@ -69,15 +77,55 @@ export function createEventRetention(parts: RetentionParts) {
     await partitions?.drop(before(parts.days), await processedUpTo(), false, signal)
     const agedUs = before(parts.days) - ((await partitions?.keptLongerUs()) ?? 0)
     const aged = await deleteBefore(agedUs, Number.POSITIVE_INFINITY, signal)
-    const excess = parts.bytesMax === null ? 0 : await rowsBeyond(store, parts.bytesMax)
-    const pressed = await deleteBefore(before(RETENTION_DAYS_MIN), excess, signal)
+    const kept = await readKeptDays(store, 'events', bounds)
+    const shortened = await deleteShortened(kept, signal)
+    // Those deletions leave gaps.
+    const hasGaps = kept.accounts.size > 0
+    const excess = parts.bytesMax === null ? 0 : await rowsBeyond(store, parts.bytesMax, hasGaps)
+    const pressed = await deleteBefore(before(EVENT_DAYS_MIN), excess, signal)
     if (pressed < excess && !signal?.aborted) {
       log.warn({ rows: excess - pressed }, 'events take more space than allowed, but are younger than 3 days')
     }
     // The space of what was deleted in them is free only now.
-    await partitions?.drop(before(RETENTION_DAYS_MIN), await processedUpTo(), true, signal)
-    if (aged + pressed > 0) log.info({ aged, pressed }, 'events beyond retention deleted')
-    return aged + pressed
+    await partitions?.drop(before(EVENT_DAYS_MIN), await processedUpTo(), true, signal)
+    if (aged + shortened + pressed > 0)
+      log.info({ aged, shortened, pressed }, 'events beyond retention deleted')
+    return aged + shortened + pressed
+  }
+
+  /** Deletes what domains and accounts do not want to keep so long. */
+  async function deleteShortened(kept: KeptDays, signal?: AbortSignal): Promise<number> {
+    let deleted = 0
+    for (const accountId of kept.accounts) {
+      const ids = await domainIdsOf(store, accountId)
+      for (let name = await nextDomain(store, accountId, null); name !== null && !signal?.aborted; ) {
+        const days = kept.of(accountId, ids.get(name) ?? null)
+        if (days !== undefined && days < parts.days)
+          deleted += await deleteOfDomain(accountId, name, (clock.now() - days * DAY_MS) * 1000, signal)
+        name = await nextDomain(store, accountId, name)
+      }
+    }
+    return deleted
+  }
+
+  async function deleteOfDomain(
+    accountId: string,
+    name: string,
+    cutoffUs: number,
+    signal?: AbortSignal,
+  ): Promise<number> {
+    let deleted = 0
+    while (!signal?.aborted) {
+      const batch = await deleteDomainBatch(
+        store,
+        [accountId, name, Math.floor(cutoffUs)],
+        await processedUpTo(),
+      )
+      deleted += batch
+      if (batch < BATCH_ROWS) break
+      await pause(clock, PAUSE_MS, signal)
+    }
+    return deleted
   }
 
   return {
@@ -117,10 +165,57 @@ async function deleteBatch(
   const old = rows
     .slice(0, Math.min(size, rows.length - 1))
     .filter((row) => row.timestamp_us < cutoffUs && (processed === null || isProcessed(row, processed)))
-  if (old.length === 0) return 0
-  const remove = store.statement(removal(store, old))
-  await store.commit(store.kind === 'sqlite' ? [remove, REMOVE_SEGMENTS] : [remove])
+  await removeRows(store, old)
   return old.length
+}
+
+async function removeRows(
+  store: Store,
+  rows: readonly { seq: number; timestamp_us: number }[],
+): Promise<void> {
+  if (rows.length === 0) return
+  const remove = store.statement(removal(store, rows))
+  await store.commit(store.kind === 'sqlite' ? [remove, REMOVE_SEGMENTS] : [remove])
+}
+
+/** SQLite's index of events; what it does not have yet is seconds old. On PostgreSQL the events themselves are indexed. */
+const INDEXED = { sqlite: 'event_index', postgres: 'events' } as const
+const COMMIT = { sqlite: '0 AS tx', postgres: 'tx' } as const
+
+/** The oldest rows of a domain before a time, up to `processed`, and never the newest of all; resolves to their number. */
+async function deleteDomainBatch(
+  store: Store,
+  values: readonly [accountId: string, name: string, cutoffUs: number],
+  processed: CommitPosition | null,
+): Promise<number> {
+  const newest = store.kind === 'sqlite' ? ` AND seq < ${NEWEST}` : ''
+  const sql = `SELECT ${COMMIT[store.kind]}, seq, timestamp_us FROM ${INDEXED[store.kind]}
+    WHERE account_id = ? AND domain_name = ? AND timestamp_us < ?${newest} ORDER BY timestamp_us LIMIT ${BATCH_ROWS}`
+  const rows = (await store.read({ sql, values })).map((row) => ({
+    tx: Number(row['tx']),
+    seq: Number(row['seq']),
+    timestamp_us: Number(row['timestamp_us']),
+  }))
+  const old = rows.filter((row) => processed === null || isProcessed(row, processed))
+  await removeRows(store, old)
+  return old.length
+}
+
+/** The next name of the account's events in alphabetical order: of deleted domains too. Null: there is none. */
+async function nextDomain(store: Store, accountId: string, after: string | null): Promise<string | null> {
+  const sql = `SELECT domain_name FROM ${INDEXED[store.kind]} WHERE account_id = ?${after === null ? '' : ' AND domain_name > ?'}
+    ORDER BY domain_name LIMIT 1`
+  const [row] = await store.read({ sql, values: after === null ? [accountId] : [accountId, after] })
+  return (row?.['domain_name'] ?? null) as string | null
+}
+
+async function domainIdsOf(store: Store, accountId: string): Promise<Map<string, string>> {
+  const rows = await store.db
+    .selectFrom('domains')
+    .select(['id', 'name'])
+    .where('account_id', '=', accountId)
+    .execute()
+  return new Map(rows.map(({ id, name }) => [name, id]))
 }
 
 function removal(store: Store, rows: readonly { seq: number; timestamp_us: number }[]) {
@@ -132,8 +227,11 @@ function removal(store: Store, rows: readonly { seq: number; timestamp_us: numbe
   return query.where('timestamp_us', '>=', Math.min(...times)).where('timestamp_us', '<=', Math.max(...times))
 }
 
-/** How many of the oldest rows exceed the allowed space, estimated from the size of the newest ones. */
-async function rowsBeyond(store: Store, bytesMax: number): Promise<number> {
+/**
+ * How many of the oldest rows exceed the allowed space, estimated from the size of the newest ones. `hasGaps`: the rows are
+ * counted, since their numbers say too much.
+ */
+async function rowsBeyond(store: Store, bytesMax: number, hasGaps: boolean): Promise<number> {
   const ends = await store.db
     .selectFrom('events')
     .select((eb) => [eb.fn.min('seq').as('low'), eb.fn.max('seq').as('high')])
@@ -147,8 +245,13 @@ async function rowsBeyond(store: Store, bytesMax: number): Promise<number> {
     .execute()
   const bytes = sample.reduce((sum, row) => sum + Buffer.byteLength(row.payload_json), 0)
   const perRow = bytes / Math.max(1, sample.length) + ROW_OVERHEAD_BYTES
-  const count = Number(ends.high) - Number(ends.low) + 1
+  const count = hasGaps ? await countRows(store) : Number(ends.high) - Number(ends.low) + 1
   return Math.max(0, count - Math.floor(bytesMax / perRow))
+}
+
+async function countRows(store: Store): Promise<number> {
+  const [row] = await store.read({ sql: `SELECT count(*) AS count FROM ${INDEXED[store.kind]}`, values: [] })
+  return Number(row?.['count'])
 }
 
 /** Rows per statement of the repair. */

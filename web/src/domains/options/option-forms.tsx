@@ -6,7 +6,7 @@ import { EXACT, useForm } from '../../shared/use-form.ts'
 import { DOMAINS_KEY } from '../domain-queries.ts'
 import type { DomainDetails } from '../domains-api.ts'
 import { OPTIONS_TEXT as TEXT } from '../text.ts'
-import { setTracking, type Tracking, updateDomain } from './options-api.ts'
+import { type DomainTopics, setTopics, setTracking, type Tracking, updateDomain } from './options-api.ts'
 
 const SECONDS_PER_HOUR = 3600
 
@@ -34,6 +34,40 @@ export function FootersForm(props: { name: string; footers: Tracking['unsubscrib
     </FormWindow>
   )
 }
+
+/** Lines of `tag = title`. */
+export function TopicsForm(props: { name: string; topics: DomainTopics['topics']; onClose: () => void }) {
+  const { name, topics, onClose } = props
+  const form = useForm({
+    initial: { lines: topics.map(({ tag, title }) => `${tag} = ${title}`).join('\n') },
+    send: ({ lines }) => setTopics(name, { topics: JSON.stringify(topicsOf(lines)) }),
+    changes: DOMAINS_KEY,
+    onDone() {
+      notify({ text: TEXT.topicsSaved })
+      onClose()
+    },
+  })
+  return (
+    <FormWindow title={TEXT.topics} submit={TEXT.save} isComplete {...form.window} onClose={onClose}>
+      <Textarea
+        label={TEXT.topicsLabel}
+        description={TEXT.topicsHelp}
+        rows={6}
+        {...form.field('lines')}
+        data-autofocus
+      />
+    </FormWindow>
+  )
+}
+
+const topicsOf = (lines: string) =>
+  lines
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .map((line) => {
+      const [tag = '', ...title] = line.split('=')
+      return { tag: tag.trim(), title: title.join('=').trim() }
+    })
 
 export function HostForm({ domain, onClose }: { domain: DomainDetails; onClose: () => void }) {
   const form = useForm({

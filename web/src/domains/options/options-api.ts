@@ -28,6 +28,19 @@ export const setConnection = async (name: string, fields: Fields) =>
 export const updateDomain = async (name: string, fields: Fields) =>
   valueOrThrow(await sendForm('PUT', `/v4/domains/${segment(name)}`, fields))
 
+const topicsPath = (name: string) => `/sendwright/v1/domains/${segment(name)}/topics` as const
+
+export type DomainTopics = Api.DomainTopics
+
+export const topicsQuery = (name: string) =>
+  queryOptions({
+    queryKey: [DOMAINS_KEY, 'topics', name],
+    queryFn: async ({ signal }) => valueOrThrow(await getJson(topicsPath(name), signal)),
+  })
+
+export const setTopics = async (name: string, fields: Fields) =>
+  valueOrThrow(await sendForm('PUT', topicsPath(name), fields))
+
 const certificatePath = (host: string) => `/v2/x509/${segment(host)}` as const
 const ORDER_REFRESH_MS = 5_000 // an order takes some seconds
 

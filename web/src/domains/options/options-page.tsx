@@ -11,8 +11,16 @@ import { DomainFrame } from '../domain-frame.tsx'
 import type { DomainDetails } from '../domains-api.ts'
 import type { OptionsSearch } from '../domains-search.ts'
 import { OPTIONS_TEXT as TEXT } from '../text.ts'
-import { FootersForm, HostForm, MessagesForm } from './option-forms.tsx'
-import { policyQuery, setConnection, setTracking, trackingQuery, updateDomain } from './options-api.ts'
+import { FootersForm, HostForm, MessagesForm, TopicsForm } from './option-forms.tsx'
+import {
+  policyQuery,
+  setConnection,
+  setTopics,
+  setTracking,
+  topicsQuery,
+  trackingQuery,
+  updateDomain,
+} from './options-api.ts'
 import { ChoiceRow, ShownRow, SwitchRow, useMayChange } from './rows.tsx'
 import { TrackingHost } from './tracking-host.tsx'
 
@@ -53,6 +61,12 @@ function Options({ domain }: { domain: DomainDetails }) {
         name={name}
         footersButton={button('footers', TEXT.footersChange)}
         isEditing={mayChange && edit === 'footers'}
+        onClose={close}
+      />
+      <Topics
+        name={name}
+        button={button('topics', TEXT.topicsChange)}
+        isEditing={mayChange && edit === 'topics'}
         onClose={close}
       />
       <TrackingHost domain={domain} button={button('host', TEXT.hostChange)} />
@@ -113,6 +127,32 @@ function TrackingPanel(props: {
       />
       <ShownRow label={TEXT.footers} why={TEXT.footerHelp} value={footersButton} />
       {isEditing && <FootersForm name={name} footers={unsubscribe} onClose={onClose} />}
+    </Panel>
+  )
+}
+
+function Topics(props: { name: string; button: React.ReactNode; isEditing: boolean; onClose: () => void }) {
+  const { name, button, isEditing, onClose } = props
+  const { data, error, refetch } = useQuery(topicsQuery(name))
+  if (data === undefined)
+    return error ? (
+      <Failure title={TEXT.topicsUnreadable} error={error} retry={refetch} />
+    ) : (
+      <Skeleton height={180} role="status" aria-label={TEXT.topics} />
+    )
+  const titles = (items: readonly { title: string }[]) =>
+    items.map(({ title }) => title).join(', ') || TEXT.topicsNone
+  return (
+    <Panel title={TEXT.topics} beside={button} flush>
+      <SwitchRow
+        label={TEXT.topicsPage}
+        why={TEXT.topicsPageWhy}
+        value={data.active}
+        save={(value) => setTopics(name, { active: value ? 'yes' : 'no' })}
+      />
+      <ShownRow label={TEXT.topicTags} value={titles(data.topics)} />
+      <ShownRow label={TEXT.topicLists} why={TEXT.topicListsWhy} value={titles(data.lists)} />
+      {isEditing && <TopicsForm name={name} topics={data.topics} onClose={onClose} />}
     </Panel>
   )
 }

@@ -14,10 +14,12 @@ import { FilterBar } from '../../shared/filter-bar.tsx'
 import { notify } from '../../shared/notices.tsx'
 import { Page, PageHeader, Panel } from '../../shared/page.tsx'
 import { placeOf, placePath, skipLinks } from '../../shared/paging.ts'
+import { PersonLink } from '../../shared/person-link.tsx'
 import { withSearch } from '../../shared/search.ts'
 import { EmptyState, Failure } from '../../shared/states.tsx'
 import { ImportForm } from '../import/import-form.tsx'
 import type { ImportRecord } from '../import/records.ts'
+import { ConsentForm } from './consent-form.tsx'
 import { ListForm } from './list-form.tsx'
 import {
   addMember,
@@ -107,6 +109,11 @@ function Found({ list }: { list: MailingList }) {
         actions={
           <>
             {mayWrite && <DeleteList address={list.address} />}
+            {mayWrite && (
+              <Button variant="default" onClick={() => change({ open: 'consent' })}>
+                {TEXT.consent}
+              </Button>
+            )}
             {mayWrite && (
               <Button variant="default" onClick={() => change({ open: 'edit' })}>
                 {TEXT.edit}
@@ -198,6 +205,16 @@ function Found({ list }: { list: MailingList }) {
           onClose={close}
         />
       </Modal>
+      {mayWrite && form === 'consent' && (
+        <ConsentForm
+          list={list.address}
+          onClose={close}
+          onSaved={() => {
+            notify({ text: TEXT.consentSaved })
+            close()
+          }}
+        />
+      )}
       {mayWrite && form === 'edit' && (
         <ListForm
           list={list}
@@ -236,13 +253,21 @@ function columnsOf(
   removal: ReturnType<typeof useRemoval>,
 ): Column<Member>[] {
   return [
-    { header: TEXT.address, cell: ({ address }) => <strong className="breakable">{address}</strong> },
+    {
+      header: TEXT.address,
+      cell: ({ address }) => (
+        <span className="recipient-cell">
+          <strong className="breakable">{address}</strong>
+          <PersonLink address={address} />
+        </span>
+      ),
+    },
     { header: TEXT.name, cell: ({ name }) => <span className="breakable">{name || '–'}</span> },
     {
       header: TEXT.state,
-      cell: ({ subscribed }) => (
-        <Badge variant="light" color={subscribed ? 'teal' : 'gray'} tt="none">
-          {subscribed ? TEXT.states.yes : TEXT.states.no}
+      cell: ({ subscribed, pending }) => (
+        <Badge variant="light" color={subscribed ? 'teal' : pending ? 'yellow' : 'gray'} tt="none">
+          {TEXT.states[subscribed ? 'yes' : pending ? 'pending' : 'no']}
         </Badge>
       ),
     },
@@ -280,7 +305,8 @@ function columnsOf(
 /** Removes a member; the notice puts it back as it was. */
 function useRemoval(list: string, refresh: () => Promise<void>) {
   const restore = async (member: Member) => {
-    const answer = await addMember(list, member)
+    const subscribed = member.subscribed || member.pending === true
+    const answer = await addMember(list, { ...member, subscribed }, member.pending ? 'yes' : 'no')
     notify(
       answer.ok ? { text: TEXT.restored(member.address) } : { text: answer.failure.message, tone: 'bad' },
     )

@@ -10,6 +10,19 @@ export type MailingList = Api.MailingList
 
 export type Member = Api.MailingListMember
 
+export type ListConsent = Api.ListConsent
+
+export const LANGUAGES: readonly (readonly [ListConsent['language'], string])[] = [
+  ['en', 'English'],
+  ['de', 'Deutsch'],
+  ['fr', 'Français'],
+  ['es', 'Español'],
+  ['it', 'Italiano'],
+  ['nl', 'Nederlands'],
+  ['pl', 'Polski'],
+  ['pt', 'Português'],
+]
+
 /** Prefix of every query about lists. */
 export const LISTS_KEY = 'mailing-lists'
 
@@ -28,7 +41,8 @@ export const listsPath = (q: string, skip: number) => {
 export const membersPath = (list: string, filter: { q: string; subscribed: string }) => {
   const query = new URLSearchParams({ limit: String(PAGE_SIZE) })
   if (filter.q !== '') query.set('address', filter.q)
-  if (filter.subscribed !== '') query.set('subscribed', filter.subscribed)
+  if (filter.subscribed !== '') query.set('pending', filter.subscribed === 'pending' ? 'yes' : 'no')
+  if (filter.subscribed === 'yes' || filter.subscribed === 'no') query.set('subscribed', filter.subscribed)
   return `${listPath(list)}/members?${query}`
 }
 
@@ -44,17 +58,26 @@ export const createList = (fields: Readonly<Record<string, string>>) => sendForm
 export const updateList = (list: string, fields: Readonly<Record<string, string>>) =>
   sendForm('PUT', listPath(list), fields)
 
+const consentPath = (list: string) => `/sendwright/v1/lists/${segment(list)}/consent` as const
+
+export const readConsent = (list: string, signal?: AbortSignal) => getJson(consentPath(list), signal)
+
+export const updateConsent = (list: string, fields: Readonly<Record<string, string>>) =>
+  sendForm('PUT', consentPath(list), fields)
+
 export const deleteList = (list: string) => sendJson('DELETE', listPath(list))
 
-const memberFields = ({ address, name, vars, subscribed }: Member) => ({
+/** A member that waits for its confirmation goes on waiting, unless it is subscribed here. */
+const memberFields = ({ address, name, vars, subscribed, pending }: Member) => ({
   address,
   name,
   vars: JSON.stringify(vars),
-  subscribed: subscribed ? 'yes' : 'no',
+  ...(!(pending && !subscribed) && { subscribed: subscribed ? 'yes' : 'no' }),
 })
 
-export const addMember = (list: string, member: Member) =>
-  sendForm('POST', `${listPath(list)}/members`, memberFields(member))
+/** `confirm`: it is asked first; undefined: as the list's setting says. */
+export const addMember = (list: string, member: Member, confirm?: 'yes' | 'no') =>
+  sendForm('POST', `${listPath(list)}/members`, { ...memberFields(member), ...(confirm && { confirm }) })
 
 /** `address`: the one that the member has now. */
 export const updateMember = (list: string, address: string, member: Member) =>

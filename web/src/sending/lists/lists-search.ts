@@ -13,9 +13,9 @@ export interface ListsSearch {
 export interface ListSearch {
   /** Whole address of a member. */
   q?: string
-  subscribed?: 'yes' | 'no'
+  subscribed?: 'yes' | 'no' | 'pending'
   at?: string
-  open?: 'add' | 'import' | 'edit'
+  open?: 'add' | 'import' | 'edit' | 'consent'
 }
 
 export function readListsSearch(search: Record<string, unknown>): ListsSearch {
@@ -32,8 +32,8 @@ export function readListSearch(search: Record<string, unknown>): ListSearch {
   const { subscribed, open } = search
   return {
     ...(q !== undefined && { q }),
-    ...((subscribed === 'yes' || subscribed === 'no') && { subscribed }),
+    ...((subscribed === 'yes' || subscribed === 'no' || subscribed === 'pending') && { subscribed }),
     ...(at !== undefined && { at }),
-    ...((open === 'add' || open === 'import' || open === 'edit') && { open }),
+    ...((open === 'add' || open === 'import' || open === 'edit' || open === 'consent') && { open }),
   }
 }

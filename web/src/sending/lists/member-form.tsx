@@ -31,10 +31,15 @@ export function MemberForm(props: {
       name: member?.name ?? '',
       vars: JSON.stringify(member?.vars ?? {}, null, 2),
       subscribed: member?.subscribed ?? true,
+      asks: false,
     },
-    async send({ address, name, vars, subscribed }) {
-      const given = { address: address.trim(), name: name.trim(), vars: readObject(vars) ?? {}, subscribed }
-      valueOrThrow(await (member ? updateMember(list, member.address, given) : addMember(list, given)))
+    async send({ address, name, vars, subscribed, asks }) {
+      const fields = { address: address.trim(), name: name.trim(), vars: readObject(vars) ?? {}, subscribed }
+      const given: Member = { ...fields, ...(member?.pending && { pending: true }) }
+      const confirm = asks && subscribed ? 'yes' : undefined
+      valueOrThrow(
+        await (member ? updateMember(list, member.address, given) : addMember(list, given, confirm)),
+      )
       return given
     },
     changes: LISTS_KEY,
@@ -73,6 +78,13 @@ export function MemberForm(props: {
         checked={form.values.subscribed}
         onChange={(event) => form.set({ subscribed: event.currentTarget.checked })}
       />
+      {member === undefined && form.values.subscribed && (
+        <Switch
+          label={TEXT.askFirst}
+          checked={form.values.asks}
+          onChange={(event) => form.set({ asks: event.currentTarget.checked })}
+        />
+      )}
     </FormWindow>
   )
 }

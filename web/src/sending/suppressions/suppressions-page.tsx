@@ -13,7 +13,7 @@ import { Choice } from '../../shared/choice.tsx'
 import { BUTTONS, type Column, DataTable } from '../../shared/data-table.tsx'
 import { DomainChoice, useChosenDomain } from '../../shared/domain-choice.tsx'
 import { FilterBar } from '../../shared/filter-bar.tsx'
-import { useHistoryHref } from '../../shared/message-link.ts'
+import { usePersonHref } from '../../shared/message-link.ts'
 import { notify } from '../../shared/notices.tsx'
 import { Page, PageHeader, Panel } from '../../shared/page.tsx'
 import { placeOf } from '../../shared/paging.ts'
@@ -185,7 +185,7 @@ function pageLinks(
 }
 
 function useColumns(domain: string, kind: Kind, mayWrite: boolean): Column<Suppression>[] {
-  const historyHref = useHistoryHref()
+  const personHref = usePersonHref()
   const removal = useRemoval(domain, kind)
   const columns: Column<Suppression>[] = [
     {
@@ -216,7 +216,7 @@ function useColumns(domain: string, kind: Kind, mayWrite: boolean): Column<Suppr
     ...BUTTONS,
     cell: (item) => {
       const value = subjectOf(item)
-      const history = item.type === 'domain' ? undefined : historyHref(value)
+      const history = item.type === 'domain' ? undefined : personHref(value)
       return (
         <span className="row-buttons">
           {history !== undefined && (
