@@ -342,3 +342,22 @@ test('without a host the message stays as it is, and its variables work by mail'
   assert.deepEqual(tracking?.headers(true), [])
   assert.match(tracking?.variable('unsubscribe_url') ?? '', /^mailto:unsub\+[a-z2-7]+@example\.com$/)
 })
+
+test('one click leaves the topics of a mail, and only where the domain has a page of topics', async () => {
+  const topics = [{ tag: 'News', title: 'News' }]
+  for (const [isActive, tags, listSid, scope, left] of [
+    [true, ['news', 'other'], null, 'tags', ['news']],
+    [true, ['other'], null, 'domain', []],
+    [true, ['news'], 'list', 'list', []],
+    [false, ['news', 'other'], null, 'domain', []],
+  ] as const) {
+    const { tracker } = setUp({ unsubscribe: true, preferences: { isActive, topics } })
+    const tracking = await tracker.trackingOf(copyOf({ tags, listSid }))
+    const field = new Map(tracking?.headers(false)).get('List-Unsubscribe') ?? ''
+    const token = /\/u\/([\w-]+)>/.exec(field)?.[1] ?? ''
+    const read = tokens.readUnsubscribe(token)
+    assert.deepEqual([read?.scope, read?.tags], [scope, left])
+    const address = /unsub\+([a-z2-7]+)@/.exec(field)?.[1] ?? ''
+    assert.equal(tokens.readUnsubscribeAddress(address)?.scope, scope)
+  }
+})
