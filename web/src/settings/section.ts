@@ -69,6 +69,12 @@ const systemRoute = createRoute({
   component: lazyRouteComponent(() => import('./system-page.tsx'), 'SystemPage'),
 })
 
+const profileRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/settings/profile',
+  component: lazyRouteComponent(() => import('./profile/profile-page.tsx'), 'ProfilePage'),
+})
+
 export const section = defineSection({
   label: 'Settings',
   icon: 'settings',
@@ -76,6 +82,11 @@ export const section = defineSection({
   letter: ',',
   pages: PAGES,
   commands: [
+    {
+      label: 'Your profile',
+      words: 'password second factor passkey sessions time zone language',
+      href: '/settings/profile',
+    },
     {
       label: 'Create an API key',
       words: 'new token secret',
@@ -112,5 +123,6 @@ export const section = defineSection({
     alertsRoute,
     auditRoute,
     systemRoute,
+    profileRoute,
   ],
 })
