@@ -282,7 +282,8 @@ test('without a session the login screen shows; a key starts one, signing out en
   await key.fill(API_KEY)
   await key.press('Enter')
   await page.getByText('Confirm your address').waitFor()
-  await page.getByLabel('Sign out').click()
+  await page.getByRole('button', { name: /^Your account/ }).click()
+  await page.getByRole('button', { name: 'Sign out' }).click()
   await page.getByText('sendwright login-link').waitFor()
 })
 

@@ -60,7 +60,11 @@ async function signInAs(page: Page, login: string): Promise<void> {
   await page.getByRole('button', { name: 'Continue' }).click()
 }
 
-const isIn = (page: Page) => page.getByLabel('Sign out').waitFor()
+async function leave(page: Page): Promise<void> {
+  await page.getByRole('button', { name: /^Your account/ }).click()
+  await page.getByRole('button', { name: 'Sign out' }).click()
+}
+const isIn = (page: Page) => page.getByRole('button', { name: /^Your account/ }).waitFor()
 const refusal = async (page: Page, text: string) => {
   await page.getByRole('heading', { name: 'You are not signed in' }).waitFor()
   await page.getByText(text).waitFor()
@@ -82,7 +86,7 @@ test('an invited person signs in with the provider, out, and in again', async ()
   assert.equal(page.url(), `${service.url}/`)
   const ann = await userOf('ann@example.org')
   assert.deepEqual([ann?.role, ann?.auth.method], ['support', 'oidc'], "the provider's role")
-  await page.getByLabel('Sign out').click()
+  await leave(page)
   await page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor()
   // The provider still knows the person.
   await page.getByRole('button', { name: BUTTON }).click()

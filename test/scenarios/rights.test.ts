@@ -171,10 +171,14 @@ const OWN_STATUS: Record<string, readonly [number, string]> = {
   updateKeyRotation: [400, 'there is no DNS zone for keys'],
   rotateKey: [400, 'as above'],
   changeOwnPassword: [400, 'the password is wrong: a right one would end the session'],
-  beginTotp: [400, 'as above'],
-  confirmTotp: [400, 'as above'],
-  removeTotp: [400, 'as above'],
-  renewRecoveryCodes: [400, 'as above'],
+  confirmTotp: [400, 'the code is wrong'],
+  renewRecoveryCodes: [400, 'there is no second factor'],
+  beginPasskey: [400, 'the public URL allows no passkeys'],
+  addPasskey: [400, 'as above'],
+  renamePasskey: [404, 'as above'],
+  removePasskey: [404, 'as above'],
+  proveOwnUser: [400, 'neither password nor passkey is given'],
+  endOwnSession: [404, 'it belongs to no user'],
 }
 
 /** The operator's, who reaches every account. */

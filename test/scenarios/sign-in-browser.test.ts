@@ -48,7 +48,11 @@ async function enter(page: Page, email: string, password = PASSWORD): Promise<vo
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
 }
 
-const isIn = (page: Page) => page.getByLabel('Sign out').waitFor()
+async function leave(page: Page): Promise<void> {
+  await page.getByRole('button', { name: /^Your account/ }).click()
+  await page.getByRole('button', { name: 'Sign out' }).click()
+}
+const isIn = (page: Page) => page.getByRole('button', { name: /^Your account/ }).waitFor()
 const isOut = (page: Page) => page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor()
 const heading = (page: Page, name: string) => page.getByRole('heading', { name }).waitFor()
 
@@ -68,7 +72,7 @@ test('an invited person chooses a password, is signed in, and signs in again wit
   await page.keyboard.press('Enter')
   await isIn(page)
   assert.ok(!urls.join().includes(token))
-  await page.getByLabel('Sign out').click()
+  await leave(page)
   await isOut(page)
   await enter(page, 'ann@example.org', 'wrong password')
   await page.getByText('The address or the password is wrong.').waitFor()
@@ -103,7 +107,7 @@ test('a code of the app is requested after the password; a recovery code works t
   await field.fill(code())
   await page.keyboard.press('Enter')
   await isIn(page)
-  await page.getByLabel('Sign out').click()
+  await leave(page)
   await enter(page, 'bob@example.org')
   await field.fill(code())
   await page.keyboard.press('Enter')

@@ -134,6 +134,11 @@ const passingRows = (known: Record<string, unknown>): Record<string, object> => 
   account_rate_limits: { account_id: known['accountId'], name: 'sending', count: 100_000 },
   user_identities: { issuer: 'https://id.example.com', subject: 's', user_id: known['id'], linked_at: 1 },
   oidc_sign_ins: { digest: 'digest', expires_at: LATER },
+  met_challenges: { digest: 'digest', expires_at: LATER },
+  passkeys: {
+    ...{ id: 'passkey', user_id: known['id'], credential_id: 'AQID', public_key: Buffer.of(1, 0, 255) },
+    ...{ counter: 1, transports: 'internal', name: 'Phone', created_at: 1 },
+  },
   shared_ip_exclusions: { account_id: 'none' },
   ip_tasks: {
     ...{ id: 'task', account_id: 'none', kind: 'none', params_json: '{}', position: '', created_at: 1 },

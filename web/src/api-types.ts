@@ -393,6 +393,7 @@ export interface CallerIdentity {
   /** Role that decides about the rights */ role: 'admin' | 'developer' | 'support' | 'basic' | 'sending' | 'billing'
   /** By area of the rights table */ rights: { domains: 'RW' | 'R' | 'W' | '-'; 'messages:send': 'RW' | 'R' | 'W' | '-'; 'messages:stored': 'RW' | 'R' | 'W' | '-'; events: 'RW' | 'R' | 'W' | '-'; suppressions: 'RW' | 'R' | 'W' | '-'; allowlist: 'RW' | 'R' | 'W' | '-'; routes: 'RW' | 'R' | 'W' | '-'; templates: 'RW' | 'R' | 'W' | '-'; lists: 'RW' | 'R' | 'W' | '-'; ips: 'RW' | 'R' | 'W' | '-'; subaccounts: 'RW' | 'R' | 'W' | '-'; validation: 'RW' | 'R' | 'W' | '-'; alerts: 'RW' | 'R' | 'W' | '-'; sandbox: 'RW' | 'R' | 'W' | '-'; account: 'RW' | 'R' | 'W' | '-'; 'message-limits': 'RW' | 'R' | 'W' | '-'; keys: 'RW' | 'R' | 'W' | '-'; 'own-user': 'RW' | 'R' | 'W' | '-' }
   /** The user that the session or key belongs to */ user_id: string | null
+  /** The same; null: there is none */ user: { name: string; email: string; language: string | null; time_zone: string | null } | null
   /** The account that the call is for */ account: { id: string; name: string; parent_id: string | null; is_first: boolean; strict_parameters: boolean }
   /** The account itself, or the parent that acts on behalf of it */ acting_account_id: string
 }
@@ -1841,6 +1842,21 @@ export interface OwnAlert {
   /** What to do */ advice: string
 }
 
+/** The own user */
+export interface OwnProfile {
+  /** Identifier */ id: string
+  /** Mail address, which the user signs in with */ email: string
+  /** Shown in lists */ name: string
+  /** Rights */ role: 'basic' | 'billing' | 'support' | 'developer' | 'admin'
+  /** With a password, or with the OpenID Connect provider */ sign_in: 'password' | 'oidc'
+  /** When it was set; null: there is none */ password_updated_at: string | null
+  /** Since when; null: no authenticator app */ totp_created_at: string | null
+  /** How many there are */ passkeys: number
+  /** Those that were not used yet */ recovery_codes_left: number
+  /** Of dates; null: English */ language: string | null
+  /** Of dates; null: as the browser has it */ time_zone: string | null
+}
+
 /** What is wrong with a record of the service */
 export interface OwnRecordFault {
   /** What to publish; the first is enough */ records: ({ purpose: 'host' | 'mx-target' | 'tracking-target' | 'spf-include'; name: string; type: 'A' | 'AAAA' | 'CNAME' | 'TXT'; value: string | null })[]
@@ -1855,6 +1871,35 @@ export interface Paging {
   /** Address of the first page */ first: string
   /** Address of the next page */ next: string
   /** Address of the last page */ last: string
+}
+
+/** A passkey of a user */
+export interface Passkey {
+  /** Identifier */ id: string
+  /** As its owner calls it */ name: string
+  /** When it was added */ created_at: string
+  /** When it was last used; null: never */ last_used_at: string | null
+}
+
+/** What the browser makes a passkey with */
+export interface PasskeyCreation {
+  /** Whom it is for */ rp: { id: string; name: string }
+  /** Whose it is */ user: { id: string; name: string; displayName: string }
+  /** To be signed, valid once within five minutes */ challenge: string
+  /** Kinds of keys */ pubKeyCredParams: ({ type: 'public-key'; alg: number })[]
+  /** For how long the browser may ask */ timeout: number
+  /** Nobody asks for the make */ attestation: 'none'
+  /** Those that the user has */ excludeCredentials: ({ type: 'public-key'; id: string; transports: string[] })[]
+  /** What it should be able to do */ authenticatorSelection: { residentKey: 'preferred'; userVerification: 'preferred' }
+}
+
+/** What the browser asks a passkey for */
+export interface PasskeyRequest {
+  /** To be signed, valid once within five minutes */ challenge: string
+  /** Host that the passkey belongs to */ rpId: string
+  /** For how long the browser may ask */ timeout: number
+  /** Whether a PIN, finger or face is needed */ userVerification: 'required' | 'preferred'
+  /** Those that may sign; empty: any of the host */ allowCredentials: ({ type: 'public-key'; id: string; transports: string[] })[]
 }
 
 /** A periodic job */
@@ -2751,11 +2796,11 @@ export interface User {
   /** Address from which the invitation was accepted; empty before */ opened_ip: string
   /** The first admin who accepted an invitation, who stays an admin */ is_master: boolean
   /** Always empty */ metadata: Record<string, never>
-  /** Signs in with an authenticator app besides the password */ tfa_enabled: boolean
+  /** Signs in with an authenticator app or passkey besides the password */ tfa_enabled: boolean
   /** The same as tfa_enabled */ tfa_active: boolean
   /** Since when, UTC; null: no authenticator app */ tfa_created_at: string | null
   /** When it was set, UTC: `2022-12-20T16:52:01.892000`; null: there is none */ password_updated_at: string | null
-  /** The same for all users */ preferences: { time_zone: string; time_format: string; programming_language: string }
+  /** How the user reads */ preferences: { time_zone: string; time_format: string; programming_language: string }
   /** How the user signs in */ auth: { method: 'password' | 'oidc' }
   /** Always null */ github_user_id: null
   /** Always null */ salesforce_user_id: null
@@ -2901,7 +2946,9 @@ export interface Answers {
   'DELETE /sendwright/v1/inbox': { message: string }
   'DELETE /sendwright/v1/inbox/{}': { message: string }
   'DELETE /sendwright/v1/ips/{}/blocks/{}': { message: string }
+  'DELETE /sendwright/v1/me/passkeys/{}': { message: string }
   'DELETE /sendwright/v1/me/sessions': { message: string }
+  'DELETE /sendwright/v1/me/sessions/{}': { message: string }
   'DELETE /sendwright/v1/me/totp': { message: string }
   'DELETE /sendwright/v1/relays/{}': { message: string }
   'DELETE /sendwright/v1/relays/{}/pause': Relay
@@ -3006,8 +3053,9 @@ export interface Answers {
   'GET /sendwright/v1/inbox/{}/html-check': HtmlCheck
   'GET /sendwright/v1/ip-warmups/{}': IpWarmupProgress
   'GET /sendwright/v1/ips': { items: InstalledIpAddress[] }
-  'GET /sendwright/v1/keys/{}/requests': KeyRequestPage
-  'GET /sendwright/v1/lists/{}/consent': ListConsent
+  'GET /sendwright/v1/me': OwnProfile
+  'GET /sendwright/v1/me/passkeys': { origin: string | null; items: Passkey[] }
+  'GET /sendwright/v1/me/sessions': { total_count: number; items: BrowserSession[] }
   'GET /sendwright/v1/messages/{}/deliveries': DeliveryPage
   'GET /sendwright/v1/people/{}': Recipient
   'GET /sendwright/v1/people/{}/consent': { items: ConsentChange[] }
@@ -3024,7 +3072,7 @@ export interface Answers {
   'GET /sendwright/v1/session': CallerIdentity
   'GET /sendwright/v1/sessions': { total_count: number; items: BrowserSession[] }
   'GET /sendwright/v1/shaping': Shaping
-  'GET /sendwright/v1/sign-in-methods': { password: boolean; oidc: { label: string } | null }
+  'GET /sendwright/v1/sign-in-methods': { password: boolean; oidc: { label: string } | null; passkey: { origin: string } | null }
   'GET /sendwright/v1/sns/topics': { items: SnsTopic[] }
   'GET /sendwright/v1/spam-traps': { items: SpamTrap[] }
   'GET /sendwright/v1/standing': { policy: StandingPolicy; items: Standing[] }
@@ -3211,10 +3259,15 @@ export interface Answers {
   'POST /sendwright/v1/ip-warmups/{}/pause': { message: string }
   'POST /sendwright/v1/ip-warmups/{}/resume': { message: string }
   'POST /sendwright/v1/login-links': { url: string }
+  'POST /sendwright/v1/me/passkeys': { passkey: Passkey; recovery_codes: string[] | null }
+  'POST /sendwright/v1/me/passkeys/options': PasskeyCreation
+  'POST /sendwright/v1/me/proof': { message: string }
+  'POST /sendwright/v1/me/proof/options': { passkey: PasskeyRequest | null }
   'POST /sendwright/v1/me/recovery-codes': { recovery_codes: string[] }
   'POST /sendwright/v1/me/totp': { secret: string; otpauth_url: string }
   'POST /sendwright/v1/messages/check': MessageChecks
   'POST /sendwright/v1/oidc/sign-ins': { url: string }
+  'POST /sendwright/v1/passkeys/sign-ins': PasskeyRequest
   'POST /sendwright/v1/password-resets': { message: string }
   'POST /sendwright/v1/password-resets/redeem': { message: string }
   'POST /sendwright/v1/queue/actions': { matched: number; changed: number }
@@ -3312,7 +3365,8 @@ export interface Answers {
   'PUT /sendwright/v1/inbox/faults': InboxFault[]
   'PUT /sendwright/v1/inbox/{}/tags': CapturedMail
   'PUT /sendwright/v1/ips/{}': InstalledIpAddress
-  'PUT /sendwright/v1/lists/{}/consent': ListConsent
+  'PUT /sendwright/v1/me': OwnProfile
+  'PUT /sendwright/v1/me/passkeys/{}': Passkey
   'PUT /sendwright/v1/me/password': { message: string }
   'PUT /sendwright/v1/me/totp': { recovery_codes: string[] }
   'PUT /sendwright/v1/relay-rules': { items: RelayRule[] }

@@ -64,6 +64,10 @@ export interface ApiFailure {
   retrySeconds?: number
   /** After a sign-in: the password is right, but a code of the authenticator app is needed. */
   codeNeeded?: boolean
+  /** With `codeNeeded`: what a passkey would have to sign in place of the code. */
+  passkey?: Api.PasskeyRequest
+  /** The user has to show who they are, and may then do the same again. */
+  proofNeeded?: boolean
 }
 
 export type Answer<T> = { ok: true; value: T } | { ok: false; failure: ApiFailure }
@@ -122,9 +126,13 @@ export const listDomains = (signal?: AbortSignal) => getJson('/v4/domains?limit=
 
 export const signIn = (key: string) => sendJson('POST', `${OWN}/session`, { key })
 
-/** `code` empty: none. */
-export const signInUser = (email: string, password: string, code: string) =>
-  sendJson('POST', `${OWN}/session`, { email, password, code })
+/** `code` empty: none. `passkey`: in its place, what the browser returned. */
+export const signInUser = (email: string, password: string, code: string, passkey?: string) =>
+  sendJson('POST', `${OWN}/session`, { email, password, code, ...(passkey && { passkey }) })
+
+export const beginPasskeySignIn = () => sendJson('POST', `${OWN}/passkeys/sign-ins`)
+
+export const signInWithPasskey = (passkey: string) => sendJson('POST', `${OWN}/session`, { passkey })
 
 export type SignInMethods = Api.Answers['GET /sendwright/v1/sign-in-methods']
 
@@ -338,7 +346,7 @@ async function refusal(response: Response): Promise<ApiFailure> {
         status,
         message: sentence,
         ...wait,
-        ...(isCodeNeeded(body) && { codeNeeded: true }),
+        ...needsOf(body),
       }
   } catch {
     // Not JSON, for example a proxy's page: only its status can be shown.
@@ -354,8 +362,17 @@ function sentenceOf(body: object): string | undefined {
   return undefined
 }
 
-const isCodeNeeded = (body: unknown) =>
-  typeof body === 'object' && body !== null && 'tfa_required' in body && body.tfa_required === true
+function needsOf(body: unknown): Pick<ApiFailure, 'codeNeeded' | 'passkey' | 'proofNeeded'> {
+  const { tfa_required, passkey, proof_required } = body as {
+    tfa_required?: true
+    passkey?: Api.PasskeyRequest
+    proof_required?: true
+  }
+  return {
+    ...(tfa_required === true && { codeNeeded: true, ...(passkey && { passkey }) }),
+    ...(proof_required === true && { proofNeeded: true }),
+  }
+}
 
 const noAnswer = (cause: unknown): { ok: false; failure: ApiFailure } => ({
   ok: false,

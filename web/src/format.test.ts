@@ -1,6 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { displayName, formatBytes, shortAge, timeUntil } from './format.ts'
+import {
+  displayName,
+  formatBytes,
+  localInput,
+  localInputMs,
+  shortAge,
+  shortDateTime,
+  startOfDay,
+  timeUntil,
+  writeDates,
+} from './format.ts'
 
 test('sizes read in decimal units and never as "1000 kB"', () => {
   const expected = { 0: '0 B', 999: '999 B', 1000: '1.0 kB', 9949: '9.9 kB', 9999: '10 kB', 999499: '999 kB' }
@@ -48,4 +58,23 @@ test('a mailbox shows its name, or its address if it has none', () => {
     ['', ''],
   ])
     assert.equal(displayName(mailbox ?? ''), shown)
+})
+
+test('dates follow the language and the time zone that were chosen', () => {
+  const at = Date.UTC(2026, 0, 31, 20, 30)
+  writeDates({ language: 'de', time_zone: 'Asia/Tokyo' })
+  assert.equal(shortDateTime(at), '01.02.2026, 05:30')
+  assert.equal(localInput(at), '2026-02-01T05:30')
+  assert.equal(localInputMs('2026-02-01T05:30'), at)
+  assert.equal(startOfDay(at), Date.UTC(2026, 0, 31, 15))
+  assert.equal(startOfDay(at, -1), Date.UTC(2026, 0, 30, 15))
+  // The day on which the clock goes forward has 23 hours.
+  writeDates({ language: null, time_zone: 'Europe/Berlin' })
+  const noon = Date.UTC(2026, 2, 29, 10)
+  assert.equal(startOfDay(noon, 1) - startOfDay(noon), 23 * 3_600_000)
+  assert.equal(localInputMs(localInput(noon)), noon)
+  assert.ok(Number.isNaN(localInputMs('')))
+  writeDates({ language: 'en', time_zone: 'Mars/Olympus' })
+  assert.match(shortDateTime(at), /2026/, 'a browser that does not know the zone writes as before')
+  writeDates({ language: null, time_zone: null })
 })

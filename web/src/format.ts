@@ -2,11 +2,71 @@ const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 
-const dayAndMonth = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short' })
-const dayMonthYear = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', year: 'numeric' })
-const exact = new Intl.DateTimeFormat('en', { dateStyle: 'full', timeStyle: 'long' })
-const dateAndTime = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'short' })
-const timeOfDay = new Intl.DateTimeFormat('en', { timeStyle: 'medium' })
+/** How one reads dates; null: in English, in the browser's time zone. */
+interface DateStyle {
+  language: string | null
+  time_zone: string | null
+}
+
+function formatters({ language, time_zone }: DateStyle) {
+  const zone = time_zone === null ? {} : { timeZone: time_zone }
+  const format = (options: Intl.DateTimeFormatOptions) =>
+    new Intl.DateTimeFormat(language ?? 'en', { ...options, ...zone })
+  return {
+    dayAndMonth: format({ day: 'numeric', month: 'short' }),
+    dayMonthYear: format({ day: 'numeric', month: 'short', year: 'numeric' }),
+    exact: format({ dateStyle: 'full', timeStyle: 'long' }),
+    dateAndTime: format({ dateStyle: 'medium', timeStyle: 'short' }),
+    timeOfDay: format({ timeStyle: 'medium' }),
+    /** Of the zone's clock, for arithmetic. */
+    clock: new Intl.DateTimeFormat('en-US', {
+      ...{ year: 'numeric', month: 'numeric', day: 'numeric', hour: 'numeric', minute: 'numeric' },
+      ...{ second: 'numeric', hourCycle: 'h23', era: 'short' },
+      ...zone,
+    }),
+  }
+}
+
+let style: DateStyle = { language: null, time_zone: null }
+let by = formatters(style)
+
+/** From now on all dates are written so. What is shown already stays as it is. A browser that does not know one of both writes as before. */
+export function writeDates({ language, time_zone }: DateStyle): void {
+  if (language === style.language && time_zone === style.time_zone) return
+  style = { language, time_zone }
+  try {
+    by = formatters(style)
+  } catch {
+    by = formatters({ language: null, time_zone: null })
+  }
+}
+
+/** What is to be added to UTC for the clock of the reader's zone at that time, in milliseconds. */
+function zoneOffsetMs(ms: number): number {
+  const parts = Object.fromEntries(by.clock.formatToParts(ms).map(({ type, value }) => [type, Number(value)]))
+  const { year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0 } = parts
+  return Date.UTC(year, month - 1, day, hour, minute, second) - Math.floor(ms / 1000) * 1000
+}
+
+const asUtc = (ms: number) => new Date(ms + zoneOffsetMs(ms))
+
+/** As an input of type datetime-local has it, in the reader's zone: `2026-12-24T18:00`. */
+export const localInput = (ms: number): string => asUtc(ms).toISOString().slice(0, 16)
+
+/** The time that such an input names, in Unix milliseconds; NaN for an empty one. */
+export function localInputMs(text: string): number {
+  const utcMs = Date.parse(`${text}Z`)
+  if (Number.isNaN(utcMs)) return utcMs
+  // The second step is for times near a change of the clock.
+  return utcMs - zoneOffsetMs(utcMs - zoneOffsetMs(utcMs))
+}
+
+/** The beginning of the reader's day, `days` after the one of `ms`; a day may have 23 or 25 hours. */
+export function startOfDay(ms: number, days = 0): number {
+  const there = asUtc(ms)
+  const midnight = Date.UTC(there.getUTCFullYear(), there.getUTCMonth(), there.getUTCDate() + days)
+  return localInputMs(new Date(midnight).toISOString().slice(0, 16))
+}
 
 /** "now", "5 min", "3 h", "2 d", then the date; a clock that runs ahead of ours counts as now. */
 export function shortAge(thenMs: number, nowMs: number): string {
@@ -15,8 +75,8 @@ export function shortAge(thenMs: number, nowMs: number): string {
   if (age < HOUR_MS) return `${Math.floor(age / MINUTE_MS)} min`
   if (age < DAY_MS) return `${Math.floor(age / HOUR_MS)} h`
   if (age < 7 * DAY_MS) return `${Math.floor(age / DAY_MS)} d`
-  const sameYear = new Date(thenMs).getFullYear() === new Date(nowMs).getFullYear()
-  return (sameYear ? dayAndMonth : dayMonthYear).format(thenMs)
+  const sameYear = asUtc(thenMs).getUTCFullYear() === asUtc(nowMs).getUTCFullYear()
+  return (sameYear ? by.dayAndMonth : by.dayMonthYear).format(thenMs)
 }
 
 /**
@@ -32,13 +92,14 @@ export function timeUntil(thenMs: number, nowMs: number): string {
   return shortDate(thenMs)
 }
 
-export const exactTime = (ms: number) => (Number.isFinite(ms) ? exact.format(ms) : 'unknown time')
+export const exactTime = (ms: number) => (Number.isFinite(ms) ? by.exact.format(ms) : 'unknown time')
 
-export const shortDate = (ms: number) => (Number.isFinite(ms) ? dayMonthYear.format(ms) : 'unknown date')
+export const shortDate = (ms: number) => (Number.isFinite(ms) ? by.dayMonthYear.format(ms) : 'unknown date')
 
-export const shortDateTime = (ms: number) => (Number.isFinite(ms) ? dateAndTime.format(ms) : 'unknown time')
+export const shortDateTime = (ms: number) =>
+  Number.isFinite(ms) ? by.dateAndTime.format(ms) : 'unknown time'
 
-export const clockTime = (ms: number) => (Number.isFinite(ms) ? timeOfDay.format(ms) : '')
+export const clockTime = (ms: number) => (Number.isFinite(ms) ? by.timeOfDay.format(ms) : '')
 
 /** Decimal units: "812 B", "4.2 kB", "1.3 MB". */
 export function formatBytes(bytes: number): string {

@@ -20,6 +20,8 @@ export class RefusedRequest extends Error {
   readonly status: number
   readonly retrySeconds: number | undefined
   readonly codeNeeded: boolean
+  readonly passkey: ApiFailure['passkey']
+  readonly proofNeeded: boolean
 
   constructor(failure: ApiFailure) {
     super(failure.message)
@@ -27,6 +29,8 @@ export class RefusedRequest extends Error {
     this.status = failure.status
     this.retrySeconds = failure.retrySeconds
     this.codeNeeded = failure.codeNeeded === true
+    this.passkey = failure.passkey
+    this.proofNeeded = failure.proofNeeded === true
   }
 }
 

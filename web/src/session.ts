@@ -3,6 +3,7 @@ import { queryOptions, useQuery } from '@tanstack/react-query'
 import type { Access, RightsArea } from '../../src/platform/http/rights/rights.ts'
 import { getJson } from './api.ts'
 import type * as Api from './api-types.ts'
+import { writeDates } from './format.ts'
 import { valueOrThrow } from './queries.ts'
 
 export type Session = Api.CallerIdentity
@@ -16,9 +17,16 @@ export interface Need {
   only?: 'parent' | 'first'
 }
 
+/** Keys, and links of the operator, belong to nobody who could have chosen. */
+const NO_CHOICE = { language: null, time_zone: null }
+
 export const sessionQuery = queryOptions({
   queryKey: ['session'],
-  queryFn: async ({ signal }) => valueOrThrow(await getJson('/sendwright/v1/session', signal)),
+  queryFn: async ({ signal }) => {
+    const session = valueOrThrow(await getJson('/sendwright/v1/session', signal))
+    writeDates(session.user ?? NO_CHOICE)
+    return session
+  },
 })
 
 export function may(session: Session, need: Need | undefined): boolean {

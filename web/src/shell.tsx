@@ -2,7 +2,7 @@
 import { ActionIcon, Badge, Drawer, useComputedColorScheme, useMantineColorScheme } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link, Outlet, useLocation } from '@tanstack/react-router'
-import { useCallback, useEffect, useMemo, useState } from 'react'
+import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import { signOut } from './api.ts'
 import { Brand } from './brand.tsx'
 import { Icon } from './icons.tsx'
@@ -12,9 +12,11 @@ import { sectionsFor } from './sections.ts'
 import { may, sessionQuery, useSession } from './session.ts'
 import { AccountSwitch, ActingStrip } from './shared/account-switch.tsx'
 import { Notices } from './shared/notices.tsx'
-import { Palette } from './shared/palette.tsx'
 import { ShortcutHelp, useShortcuts } from './shared/shortcuts.tsx'
 import { SHELL_TEXT as TEXT } from './shared/text.ts'
+
+/** Loaded when it is opened first; it stays, so that the focus returns when it closes. */
+const Palette = lazy(async () => ({ default: (await import('./shared/palette.tsx')).Palette }))
 
 /** The frame of all pages. */
 export function Shell() {
@@ -63,6 +65,8 @@ function SessionShell() {
   const openPalette = useCallback(() => setOver('palette'), [])
   const openHelp = useCallback(() => setOver('help'), [])
   const close = useCallback(() => setOver(null), [])
+  const hasPalette = useRef(false)
+  if (over === 'palette') hasPalette.current = true
   useShortcuts(sections, openPalette, openHelp)
   const { pathname } = useLocation()
   // biome-ignore lint/correctness/useExhaustiveDependencies: the menu closes when another page opens
@@ -95,22 +99,26 @@ function SessionShell() {
         <AccountSwitch />
         <ModeBadge />
         <HelpButton onClick={openHelp} />
-        <ColorSchemeButton />
-        <SignOutButton />
+        <AccountMenu />
       </header>
       <ActingStrip />
       <div className="shell-body">
         <nav className="shell-side" aria-label={TEXT.sections}>
           <SectionLinks sections={sections} />
         </nav>
-        <Outlet />
+        {/* Another language or time zone writes all dates anew. */}
+        <Outlet key={`${session.user?.language} ${session.user?.time_zone}`} />
       </div>
       <Drawer opened={over === 'menu'} onClose={close} size="min(80vw, 300px)" title={<Brand />}>
         <nav aria-label={TEXT.sections}>
           <SectionLinks sections={sections} />
         </nav>
       </Drawer>
-      <Palette opened={over === 'palette'} onClose={close} sections={sections} />
+      {hasPalette.current && (
+        <Suspense>
+          <Palette opened={over === 'palette'} onClose={close} sections={sections} />
+        </Suspense>
+      )}
       <ShortcutHelp opened={over === 'help'} onClose={close} sections={sections} />
       <Notices />
     </div>
@@ -212,8 +220,8 @@ function ColorSchemeButton() {
       variant="subtle"
       color="gray"
       size="lg"
-      aria-label={`Use ${other} colours`}
-      title={`Use ${other} colours`}
+      aria-label={TEXT.colours(other)}
+      title={TEXT.colours(other)}
       onClick={() => setColorScheme(other)}
     >
       <Icon name={shown === 'dark' ? 'sun' : 'moon'} />
@@ -221,22 +229,71 @@ function ColorSchemeButton() {
   )
 }
 
+/** Id of the menu, which its button opens by the browser's own means. */
+const ACCOUNT_MENU = 'account-menu'
+
+/** Who is signed in, and what concerns only them. */
+function AccountMenu() {
+  const { user, account, kind, role } = useSession()
+  const { pathname } = useLocation()
+  const name = user === null ? TEXT.noUser : user.name || user.email
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the menu closes when another page opens
+  useEffect(() => document.getElementById(ACCOUNT_MENU)?.hidePopover(), [pathname])
+  return (
+    <>
+      <button
+        type="button"
+        className="account-button"
+        aria-label={TEXT.accountMenu(name)}
+        title={name}
+        popoverTarget={ACCOUNT_MENU}
+      >
+        <Icon name={user === null ? 'key' : 'users'} size={17} />
+        <span className="account-name ellipsis">{name}</span>
+      </button>
+      <div id={ACCOUNT_MENU} popover="auto" className="account-menu">
+        <p className="account-menu-who">
+          <strong className="breakable">{name}</strong>
+          {user !== null && user.name !== '' && <span className="breakable">{user.email}</span>}
+          <span className="breakable">
+            {account.name === '' ? TEXT.role(role) : `${account.name}, ${TEXT.role(role)}`}
+          </span>
+        </p>
+        {user !== null && kind === 'session' && (
+          <Link to={'/settings/profile' as '/'} className="account-menu-item">
+            <Icon name="users" size={16} />
+            {TEXT.profile}
+          </Link>
+        )}
+        <ColorSchemeItem />
+        <SignOutItem />
+      </div>
+    </>
+  )
+}
+
+function ColorSchemeItem() {
+  const { setColorScheme } = useMantineColorScheme()
+  const shown = useComputedColorScheme('light')
+  const other = shown === 'dark' ? 'light' : 'dark'
+  return (
+    <button type="button" className="account-menu-item" onClick={() => setColorScheme(other)}>
+      <Icon name={shown === 'dark' ? 'sun' : 'moon'} size={16} />
+      {TEXT.colours(other)}
+    </button>
+  )
+}
+
 /** Reloads the page, which drops all data of the session: the next one may belong to another account. */
-function SignOutButton() {
+function SignOutItem() {
   const leave = async () => {
     const answer = await signOut()
     window.location.assign((answer.ok && answer.value.logout_redirect_url) || '/')
   }
   return (
-    <ActionIcon
-      variant="subtle"
-      color="gray"
-      size="lg"
-      aria-label={TEXT.signOut}
-      title={TEXT.signOut}
-      onClick={() => void leave()}
-    >
-      <Icon name="signOut" />
-    </ActionIcon>
+    <button type="button" className="account-menu-item" onClick={() => void leave()}>
+      <Icon name="signOut" size={16} />
+      {TEXT.signOut}
+    </button>
   )
 }

@@ -19,6 +19,7 @@ const SESSION: Session = {
   role: 'admin',
   rights: rightsOf('admin'),
   user_id: null,
+  user: null,
   account: { id: ACCOUNT_ID, name: 'Default', parent_id: null, is_first: true, strict_parameters: false },
   acting_account_id: ACCOUNT_ID,
 }

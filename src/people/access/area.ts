@@ -18,6 +18,8 @@ import { createRequestLog, type RequestLog } from '../keys/request-log.ts'
 import { requestRoutes } from '../keys/request-routes.ts'
 import { createFailedSignIns, type FailedSignIns } from '../sign-in/failed-sign-ins.ts'
 import { createLoginPlaces } from '../sign-in/login-places.ts'
+import { createChallenges } from '../sign-in/passkeys/challenges.ts'
+import { createPasskeys, type Passkeys } from '../sign-in/passkeys/passkeys.ts'
 import {
   createPasswordGuard,
   createPasswordSignIn,
@@ -41,6 +43,7 @@ export interface AccountsArea extends Area {
   sessionOpening: SessionOpening
   userDirectory: UserDirectory
   secondFactor: SecondFactor
+  passkeys: Passkeys
   passwordSignIn: PasswordSignIn
   credentials: Credentials
   audit: AuditLog
@@ -77,13 +80,12 @@ export function accountsArea(
   const userDirectory = createUserDirectory(store)
   const secondFactor = createSecondFactor(store, sealer, clock)
   const guard = createPasswordGuard(failedAttempts, createLoginPlaces(store, clock, 'user_places'))
+  const passkeys = createPasskeys({
+    ...{ store, clock, secondFactor, userDirectory, publicUrl: config.publicUrl },
+    challenges: createChallenges(sealer, clock),
+  })
   const passwordSignIn = createPasswordSignIn({
-    store,
-    clock,
-    userDirectory,
-    secondFactor,
-    guard,
-    failedSignIns,
+    ...{ store, clock, userDirectory, secondFactor, passkeys, guard, failedAttempts, failedSignIns },
   })
   const removeKeys = removeSendingKeys(store)
   const publicKeys = createPublicKeys(store, sealer, clock)
@@ -95,6 +97,7 @@ export function accountsArea(
     sessionOpening,
     userDirectory,
     secondFactor,
+    passkeys,
     passwordSignIn,
     credentials,
     audit,
@@ -112,7 +115,9 @@ export function accountsArea(
         keys,
         sessions,
         sessionOpening,
+        passkeys,
         passwordSignIn,
+        userDirectory,
         settings,
         allowedCallers,
         failedAttempts,

@@ -1,7 +1,7 @@
 /** Browser sign-in and login links (accounts.md section 9, own-operations.md section 7). */
 import type { IncomingHttpHeaders } from 'node:http'
 import { BadRequest, Forbidden, Unauthenticated } from '../../base/process/errors.ts'
-import { flag, media, message, nothing, object, optional, text } from '../../base/shape.ts'
+import { described, flag, media, message, nothing, object, optional, text } from '../../base/shape.ts'
 import { htmlReply, jsonReply } from '../../platform/http/answer/reply.ts'
 import type { FailedAttempts } from '../../platform/http/limits/failed-attempts.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
@@ -10,8 +10,11 @@ import { type Caller, cookieValue, SESSION_COOKIE } from '../../platform/http/ri
 import type { AccountDirectory } from '../accounts/account-directory.ts'
 import type { AuditLog } from '../accounts/audit-log.ts'
 import type { AccountSettings } from '../accounts/settings.ts'
+import type { UserDirectory } from '../accounts/user-directory.ts'
 import { type Keys, LOCAL_KEY_ID } from '../keys/api-keys.ts'
 import type { FailedSignIns } from '../sign-in/failed-sign-ins.ts'
+import type { Passkeys } from '../sign-in/passkeys/passkeys.ts'
+import { passkeyResponse, REQUEST_OPTIONS } from '../sign-in/passkeys/shapes.ts'
 import type { GivenProof, PasswordSignIn } from '../sign-in/password-sign-in.ts'
 import { secretParam } from '../sign-in/proof-params.ts'
 import { type SessionOpening, type SignInContext, sessionCookie } from '../sign-in/session-opening.ts'
@@ -22,7 +25,8 @@ import { type AllowedCallers, isBoundToAddresses } from './authenticator.ts'
 const TAG = 'Account'
 const NOT_SIGNED_IN = object('Not signed in', {
   message: text('What is wrong'),
-  tfa_required: optional(flag('The password is right and a code is needed; absent otherwise')),
+  tfa_required: optional(flag('The password is right and a code or passkey is needed; absent otherwise')),
+  passkey: optional(described('Present if the user has passkeys: one of them will do', REQUEST_OPTIONS)),
 })
 const SIGNED_OUT = object('Signed out', {
   message: text('What was done'),
@@ -36,6 +40,8 @@ interface AccountRouteParts {
   sessions: Sessions
   sessionOpening: SessionOpening
   passwordSignIn: PasswordSignIn
+  passkeys: Pick<Passkeys, 'beginSignIn'>
+  userDirectory: Pick<UserDirectory, 'byId'>
   settings: Pick<AccountSettings, 'logoutRedirectUrl'>
   allowedCallers: AllowedCallers
   failedAttempts: FailedAttempts
@@ -45,7 +51,21 @@ interface AccountRouteParts {
 }
 
 export function accountRoutes(parts: AccountRouteParts): Operation[] {
-  return [...signInRoutes(parts), ...sessionRoutes(parts)]
+  return [...signInRoutes(parts), passkeyRoute(parts.passkeys), ...sessionRoutes(parts)]
+}
+
+function passkeyRoute(passkeys: Pick<Passkeys, 'beginSignIn'>): Operation {
+  return operation({
+    method: 'POST',
+    path: '/sendwright/v1/passkeys/sign-ins',
+    id: 'beginPasskeySignIn',
+    audit: { exempt: 'changes nothing' },
+    tag: TAG,
+    summary: 'Begin to sign in with a passkey; what the browser returns goes to POST /session',
+    auth: 'public',
+    answers: { 200: REQUEST_OPTIONS, 400: 'The public URL allows no passkeys' },
+    handler: async () => passkeys.beginSignIn(),
+  })
 }
 
 function signInRoutes(parts: AccountRouteParts): Operation[] {
@@ -93,6 +113,7 @@ function signInRoutes(parts: AccountRouteParts): Operation[] {
         email: secretParam('Of a user'),
         password: secretParam('Of the user'),
         code: secretParam('If the response has tfa_required: of the authenticator app, or a recovery code'),
+        passkey: passkeyResponse('AuthenticationResponseJSON of the browser: alone, or in place of the code'),
         key: textParam('An API key that is not a sending key, instead of a user'),
       },
       answers: {
@@ -101,14 +122,15 @@ function signInRoutes(parts: AccountRouteParts): Operation[] {
         429: 'Too many attempts',
       },
       async handler(context) {
-        const { isSecure } = context
-        const { email, password, code, key } = context.input()
+        const { email, password, code, passkey, key } = context.input()
         const opened =
-          email === undefined
-            ? await signIn(key ?? missing('key'), context)
-            : await signInUser(email, { password: password ?? missing('password'), code }, context)
-        const headers = { 'set-cookie': sessionCookie(opened.secret, isSecure, opened.lifetimeMs) }
-        return jsonReply({ message: 'Signed in' }, { headers })
+          email !== undefined
+            ? await signInUser(email, { password: password ?? missing('password'), code, passkey }, context)
+            : passkey !== undefined
+              ? await signInByPasskey(passkey, context)
+              : await signIn(key ?? missing('key'), context)
+        const cookie = sessionCookie(opened.secret, context.isSecure, opened.lifetimeMs)
+        return jsonReply({ message: 'Signed in' }, { headers: { 'set-cookie': cookie } })
       },
     }),
     operation({
@@ -181,6 +203,14 @@ function signInRoutes(parts: AccountRouteParts): Operation[] {
     if (opened) return opened
     failedSignIns.note({ remoteAddress, way: 'session' })
     throw notSignedIn()
+  }
+
+  /** @throws as PasswordSignIn.authenticateByPasskey */
+  async function signInByPasskey(response: string, context: SignInContext) {
+    const user = await passwordSignIn.authenticateByPasskey(response, context.remoteAddress)
+    const opened = await sessionOpening.openForUser(user, 'passkey', context)
+    if (!opened) throw notSignedIn()
+    return opened
   }
 
   /** The session of a user. @throws as PasswordSignIn.authenticate */

@@ -35,6 +35,9 @@ const rowsOf = async (service: TestService, query = ''): Promise<Row[]> =>
 /** Each operation that is not recorded, and why. Add to this list only with an equally good reason. */
 const NOT_RECORDED = {
   beginOidcSignIn: 'changes nothing',
+  beginPasskey: 'changes nothing',
+  beginPasskeySignIn: 'changes nothing',
+  beginProof: 'changes nothing',
   sendMessage: 'each message is an event',
   sendMimeMessage: 'each message is an event',
   resendMessage: 'each message is an event',
@@ -608,13 +611,19 @@ function standingCalls(): Planned[] {
 }
 
 function userCalls(): Planned[] {
-  const own = (id: string, request: string, action: string, form: Record<string, string> = {}) =>
+  const own = (
+    id: string,
+    request: string,
+    action: string,
+    form: Record<string, string> = {},
+    subject = '',
+  ) =>
     plan(
       id,
       request.replace(' ', ' /sendwright/v1/me/'),
       {
         action,
-        subject: '',
+        subject,
         status: 403,
         given: Object.fromEntries(Object.keys(form).map((name) => [name, HIDDEN])),
       },
@@ -655,6 +664,22 @@ function userCalls(): Planned[] {
     own('confirmTotp', 'PUT totp', 'own-totp.confirm', proof),
     own('removeTotp', 'DELETE totp', 'own-totp.remove', proof),
     own('renewRecoveryCodes', 'POST recovery-codes', 'own-recovery-codes.renew', proof),
+    own('proveOwnUser', 'POST proof', 'own-user.prove', { ...proof, passkey: PLANTED }),
+    own('addPasskey', 'POST passkeys', 'own-passkey.add', { passkey: PLANTED }),
+    own('renamePasskey', 'PUT passkeys/abc', 'own-passkey.rename', {}, 'abc'),
+    own('removePasskey', 'DELETE passkeys/abc', 'own-passkey.remove', proof, 'abc'),
+    own('endOwnSession', 'DELETE sessions/abc', 'own-session.end', {}, 'abc'),
+    plan(
+      'changeOwnProfile',
+      'PUT /sendwright/v1/me',
+      {
+        action: 'own-profile.change',
+        subject: '',
+        status: 403,
+        given: { name: HIDDEN, language: 'de', time_zone: 'Europe/Berlin' },
+      },
+      { json: { name: PLANTED, language: 'de', time_zone: 'Europe/Berlin' } },
+    ),
     plan(
       'updateAccount',
       'PUT /v5/accounts',

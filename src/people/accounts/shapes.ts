@@ -36,6 +36,14 @@ export const CALLER = named('CallerIdentity', 'Who calls', {
   role: oneOf('Role that decides about the rights', ROLES),
   rights: object('By area of the rights table', RIGHT_FIELDS),
   user_id: nullable(text('The user that the session or key belongs to')),
+  user: nullable(
+    object('The same; null: there is none', {
+      name: text('Name; empty if it has none', { example: 'Ann' }),
+      email: text('Mail address', { example: 'ann@example.com' }),
+      language: nullable(text('Of dates; null: English', { example: 'en-GB' })),
+      time_zone: nullable(text('Of dates; null: as the browser has it', { example: 'Europe/Berlin' })),
+    }),
+  ),
   account: object('The account that the call is for', {
     id: text('Identifier', { example: '507f1f77bcf86cd799439011' }),
     name: text('Name; empty if it has none'),

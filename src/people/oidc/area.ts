@@ -15,7 +15,13 @@ export function oidcArea(core: Core, accounts: AccountsArea, sendMail: SystemMai
   const { oidc, publicUrl } = config
   const { userDirectory, failedAttempts, sessionOpening, failedSignIns } = accounts
   const attempts = createAttempts(sealer, clock)
-  const routes = { attempts, sessionOpening, failedSignIns, publicUrl }
+  const routes = {
+    attempts,
+    sessionOpening,
+    failedSignIns,
+    publicUrl,
+    passkeyOrigin: accounts.passkeys.origin,
+  }
   if (oidc === null) return { operations: oidcRoutes({ ...routes, signIn: null }) }
   const { fetch, close } = createProviderFetch({ issuer: oidc.issuer, httpClient, clock })
   const signIn = createOidcSignIn({

@@ -5,9 +5,10 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
+import { createAuthenticator } from '../../../test/support/authenticator.ts'
 import { createTestClock } from '../../../test/support/clock.ts'
 import { ownAddress, startTestService, type TestService } from '../../../test/support/service.ts'
-import { cookieOf } from '../../../test/support/users.ts'
+import { as, cookieOf, post } from '../../../test/support/users.ts'
 
 const CLIENT_ID = 'sendwright'
 const KEYS = generateKeyPairSync('rsa', { modulusLength: 2048 })
@@ -172,6 +173,33 @@ test('a provider that is down, huge or leads elsewhere is told to the person, an
 test('without a provider there is no such sign-in', async (t) => {
   const service = await startTestService(t)
   const methods = await service.call('GET', '/sendwright/v1/sign-in-methods', { key: null })
-  assert.deepEqual(methods.body, { password: true, oidc: null })
+  assert.deepEqual(methods.body, { password: true, oidc: null, passkey: null })
   assert.equal((await begin(service)).status, 404)
+})
+
+test('a passkey of a user of the provider ends when the provider has not been asked for two weeks', async (t) => {
+  const origin = 'https://mail.example.com'
+  const rig = await start(t, { SENDWRIGHT_PUBLIC_URL: origin })
+  const { service, clock } = rig
+  const cookie = cookieOf(await signIn(rig, signed))
+  const key = createAuthenticator(origin)
+  const me = (method: string, path: string, json: object = {}) =>
+    as(service, cookie, method, `/sendwright/v1/me/${path}`, json)
+  const passkey = key.create((await me('POST', 'passkeys/options')).body)
+  const added = await me('POST', 'passkeys', { name: 'Laptop', passkey })
+  assert.deepEqual([added.status, added.body.recovery_codes], [200, null], added.text)
+  const enter = async () => {
+    const options = (await post(service, 'passkeys/sign-ins', {})).body
+    return (await post(service, 'session', { passkey: key.sign(options) })).status
+  }
+  assert.equal(await enter(), 200)
+  clock.leap(10 * 60_000 + 1)
+  const proof = await me('POST', 'proof', { current_password: 'correct horse battery' })
+  assert.deepEqual([proof.status, proof.body.proof_required], [400, undefined])
+  const options = (await me('POST', 'proof/options')).body.passkey
+  assert.equal((await me('POST', 'proof', { passkey: key.sign(options) })).status, 200)
+  clock.leap(14 * 24 * 60 * 60_000)
+  assert.equal(await enter(), 401)
+  assert.equal((await signIn(rig, signed)).status, 302)
+  assert.equal(await enter(), 200)
 })

@@ -2,7 +2,7 @@
  * Which user somebody is whom the provider has authenticated (accounts.md section 7 rule 6).
  *
  * 1. A user is known by issuer and subject once it is linked.
- * 2. Else the verified address decides: its user is linked. A password, authenticator app and the sessions end.
+ * 2. Else the verified address decides: its user is linked. A password, authenticator app, passkeys and the sessions end.
  * 3. Else a user is created, if the operator allows that.
  *
  * Each is one unit with the mark that this sign-in was completed, so it works once.
@@ -13,6 +13,7 @@ import type { UserRole } from '../../platform/http/rights/rights.ts'
 import { insert, StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
 import { auditStatement } from '../accounts/audit-log.ts'
 import { emailOf, type User, type UserDirectory } from '../accounts/user-directory.ts'
+import { removePasskeys } from '../sign-in/second-factor.ts'
 import { providerLinkedMail, type SystemMail } from '../users/mails.ts'
 import {
   becomeMaster,
@@ -81,6 +82,7 @@ export function createLinking(parts: LinkingParts): Linking {
       role,
       auth_method: 'oidc',
       last_sign_in_at: nowMs(),
+      provider_sign_in_at: nowMs(),
       session_epoch: user.session_epoch + Number(isFirst),
     }
     return { after, update: enteringUpdate(user, after) }
@@ -121,6 +123,7 @@ export function createLinking(parts: LinkingParts): Linking {
         values: [openedIp ?? visitor.remoteAddress, user.id],
       },
       { sql: 'DELETE FROM recovery_codes WHERE user_id = ?', values: [user.id] },
+      ...removePasskeys(user.id),
       // From the provider that the operator used before.
       {
         sql: 'DELETE FROM user_identities WHERE user_id = ? AND issuer <> ?',
@@ -157,6 +160,7 @@ export function createLinking(parts: LinkingParts): Linking {
       auth_method: 'oidc',
       opened_ip: visitor.remoteAddress,
       last_sign_in_at: now,
+      provider_sign_in_at: now,
     }
     await store.commit([
       ...completion,
@@ -195,11 +199,11 @@ export function createLinking(parts: LinkingParts): Linking {
 
 /** Changes the row of `user` to `after`; fails the unit if it was changed meanwhile. */
 const enteringUpdate = (user: User, after: User): Statement => ({
-  sql: `UPDATE users SET role = ?, auth_method = 'oidc', last_sign_in_at = ?, session_epoch = ?, password_hash = NULL,
-    password_updated_at = NULL, totp_sealed = NULL, totp_pending_sealed = NULL, totp_created_at = NULL
+  sql: `UPDATE users SET role = ?, auth_method = 'oidc', last_sign_in_at = ?, provider_sign_in_at = ?, session_epoch = ?,
+    password_hash = NULL, password_updated_at = NULL, totp_sealed = NULL, totp_pending_sealed = NULL, totp_created_at = NULL
     WHERE id = ? AND is_disabled = 0 AND session_epoch = ? AND auth_method = ? AND role = ? AND is_master = ?`,
   values: [
-    ...[after.role, after.last_sign_in_at, after.session_epoch, user.id],
+    ...[after.role, after.last_sign_in_at, after.provider_sign_in_at, after.session_epoch, user.id],
     ...[user.session_epoch, user.auth_method, user.role, user.is_master],
   ],
   expectRows: 1,

@@ -33,6 +33,8 @@ interface OidcRouteParts {
   sessionOpening: SessionOpening
   failedSignIns: Pick<FailedSignIns, 'note'>
   publicUrl: string
+  /** Null: passkeys do not work here. */
+  passkeyOrigin: string | null
 }
 
 export function oidcRoutes({
@@ -41,6 +43,7 @@ export function oidcRoutes({
   sessionOpening,
   failedSignIns,
   publicUrl,
+  passkeyOrigin,
 }: OidcRouteParts): Operation[] {
   const provided = () => {
     if (signIn === null) throw new NotFound('No OpenID Connect provider is configured')
@@ -72,9 +75,18 @@ export function oidcRoutes({
         200: object('Ways to sign in', {
           password: flag('Always true'),
           oidc: nullable(object('The OpenID Connect provider; null: none', { label: text('Of its button') })),
+          passkey: nullable(
+            object('Passkeys; null: the public URL allows none', {
+              origin: text('Of the pages where they work', { example: 'https://mail.example.com' }),
+            }),
+          ),
         }),
       },
-      handler: async () => ({ password: true, oidc: signIn === null ? null : { label: signIn.label } }),
+      handler: async () => ({
+        password: true,
+        oidc: signIn === null ? null : { label: signIn.label },
+        passkey: passkeyOrigin === null ? null : { origin: passkeyOrigin },
+      }),
     }),
     operation({
       method: 'POST',

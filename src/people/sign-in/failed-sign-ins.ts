@@ -14,7 +14,7 @@ import { DAY_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import type { Statement, Store } from '../../platform/store/store.ts'
 import { auditStatement } from '../accounts/audit-log.ts'
 
-type SignInWay = 'api' | 'session' | 'link' | 'smtp' | 'password' | 'oidc'
+type SignInWay = 'api' | 'session' | 'link' | 'smtp' | 'password' | 'passkey' | 'oidc'
 
 interface FailedSignIn {
   remoteAddress: string

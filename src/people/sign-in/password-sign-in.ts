@@ -18,12 +18,15 @@ import { emailOf, type User, type UserDirectory } from '../accounts/user-directo
 import { verifyChosen } from './chosen-password.ts'
 import type { FailedSignIns } from './failed-sign-ins.ts'
 import type { LoginPlaces } from './login-places.ts'
-import type { SecondFactor } from './second-factor.ts'
+import type { Passkeys } from './passkeys/passkeys.ts'
+import { hasSecondFactor, type SecondFactor } from './second-factor.ts'
 
 export interface GivenProof {
   password: string
   /** Code of the authenticator app, or a recovery code. */
   code: string | undefined
+  /** In place of the code: what the browser returned for a passkey. */
+  passkey?: string | undefined
 }
 
 export interface PasswordSignIn {
@@ -34,6 +37,8 @@ export interface PasswordSignIn {
    * @throws BadRequest for a wrong password or code; as above
    */
   prove(user: User, proof: GivenProof, address: string): Promise<void>
+  /** The user who has signed in with a passkey alone. @throws Unauthenticated, TooManyRequests */
+  authenticateByPasskey(response: string, address: string): Promise<User>
 }
 
 interface PasswordSignInParts {
@@ -41,19 +46,27 @@ interface PasswordSignInParts {
   clock: Clock
   userDirectory: Pick<UserDirectory, 'byEmail'>
   secondFactor: Pick<SecondFactor, 'check'>
+  passkeys: Pick<Passkeys, 'check' | 'signIn' | 'beginFor'>
   guard: GuessingGuard
+  failedAttempts: Pick<FailedAttempts, 'wrongKey' | 'delay'>
   failedSignIns: Pick<FailedSignIns, 'note'>
 }
 
 type Verdict = 'right' | 'wrong-password' | 'wrong-code' | 'code-missing'
 
 export function createPasswordSignIn(parts: PasswordSignInParts): PasswordSignIn {
-  const { store, clock, userDirectory, secondFactor, guard, failedSignIns } = parts
+  const { store, clock, userDirectory, secondFactor, passkeys, guard, failedAttempts, failedSignIns } = parts
 
-  async function judge(user: User | null, { password, code }: GivenProof, address: string): Promise<Verdict> {
+  async function judge(
+    user: User | null,
+    { password, code, passkey }: GivenProof,
+    address: string,
+  ): Promise<Verdict> {
     const hash = user === null || user.is_disabled === 1 ? null : user.password_hash
     if (!(await verifyChosen(password, hash)) || user === null) return 'wrong-password'
-    if (user.totp_sealed === null) return 'right'
+    if (!hasSecondFactor(user)) return 'right'
+    if (passkey !== undefined)
+      return (await passkeys.check(user, passkey, 'second-factor')) ? 'right' : 'wrong-code'
     if (code === undefined) return 'code-missing'
     const isKnown = await guard.isKnownPlace(address, user.email)
     return (await secondFactor.check(user, code, isKnown)) ? 'right' : 'wrong-code'
@@ -101,7 +114,10 @@ export function createPasswordSignIn(parts: PasswordSignInParts): PasswordSignIn
         throw new Unauthenticated('The address or the password is wrong')
       if (verdict !== 'right') {
         const text = verdict === 'wrong-code' ? 'The code is wrong, or was used before' : 'A code is needed'
-        throw new Unauthenticated(text, { extra: { tfa_required: true } })
+        const options = await passkeys.beginFor(user, 'second-factor')
+        throw new Unauthenticated(text, {
+          extra: { tfa_required: true, ...(options !== null && { passkey: options }) },
+        })
       }
       await noteSuccess(user, address)
       return user
@@ -111,6 +127,18 @@ export function createPasswordSignIn(parts: PasswordSignInParts): PasswordSignIn
       if (verdict === 'wrong-password') throw new BadRequest('The password is wrong')
       if (verdict === 'wrong-code') throw new BadRequest('The code is wrong, or was used before')
       if (verdict === 'code-missing') throw new BadRequest('Missing mandatory parameter: code')
+    },
+    async authenticateByPasskey(response, address) {
+      const user = await passkeys.signIn(response)
+      if (user !== null) {
+        await noteSuccess(user, address)
+        return user
+      }
+      // Too long to be guessed, like a key: a right one is always accepted.
+      failedSignIns.note({ remoteAddress: address, way: 'passkey' })
+      failedAttempts.wrongKey(address)
+      await failedAttempts.delay(address)
+      throw new Unauthenticated('The passkey was not accepted')
     },
   }
 }

@@ -1,5 +1,6 @@
 /**
- * The second factor of a user: codes of an authenticator app (totp.ts), and recovery codes in case it is lost.
+ * The second factor of a user: codes of an authenticator app (totp.ts) or passkeys (passkeys/passkeys.ts), and recovery
+ * codes in case it is lost.
  *
  * A code of the app is valid once. Wrong ones are counted in the database, per user: an attacker who knows the password
  * has a limited number of attempts, from however many addresses. Recovery codes have 80 bits and are always checked, so
@@ -21,12 +22,23 @@ export interface SecondFactor {
   begin(user: User): Promise<{ secret: string; otpauth_url: string }>
   /** Activates the secret; resolves to recovery codes. @throws BadRequest for a wrong code, or nothing to confirm */
   confirm(user: User, code: string): Promise<string[]>
-  /** New recovery codes, which void the older ones. @throws BadRequest without an app */
+  /** New recovery codes, which void the older ones. @throws BadRequest without a second factor */
   renewCodes(user: User): Promise<string[]>
+  codesLeft(userId: string): Promise<number>
+  /** Removes the app, and the recovery codes unless there are passkeys. */
   remove(userId: string): Promise<void>
+  /** Removes everything: app, passkeys and recovery codes. */
+  reset(userId: string): Promise<void>
+  /** Recovery codes for the first passkey, and the statements that store them; null: the user has some, or no password. */
+  firstCodes(user: User): { codes: string[]; statements: Statement[] } | null
+  /** Voids the recovery codes of a user who has no second factor any more. */
+  voidedCodes(userId: string): Statement
   /** Uses up a code of either kind. @throws TooManyRequests when the code was not checked */
   check(user: User, code: string, isKnownPlace: boolean): Promise<boolean>
 }
+
+/** Whether a code or passkey is asked for after the password. */
+export const hasSecondFactor = ({ totp_sealed, passkeys }: User) => totp_sealed !== null || passkeys > 0
 
 const ISSUER = 'Sendwright'
 const PURPOSE = 'totp'
@@ -135,16 +147,26 @@ export function createSecondFactor(store: Store, sealer: Sealer, clock: Clock): 
       return codes
     },
     async renewCodes(user) {
-      if (user.totp_sealed === null) throw new BadRequest('There is no authenticator app in use')
+      if (!hasSecondFactor(user)) throw new BadRequest('There is no authenticator app or passkey in use')
       const { codes, statements } = newCodes(user.id)
       await store.commit(statements)
       return codes
     },
-    async remove(userId) {
-      const sql =
-        'UPDATE users SET totp_sealed = NULL, totp_pending_sealed = NULL, totp_created_at = NULL WHERE id = ?'
-      await store.commit([{ sql, values: [userId] }, voidCodes(userId)])
+    async codesLeft(userId) {
+      const codes = store.db.selectFrom('recovery_codes').where('user_id', '=', userId)
+      const { count } = await codes
+        .select((of) => of.fn.countAll<number>().as('count'))
+        .executeTakeFirstOrThrow()
+      return Number(count)
     },
+    async remove(userId) {
+      await store.commit([removeApp(userId), voidUnused(userId)])
+    },
+    async reset(userId) {
+      await store.commit([removeApp(userId), ...removePasskeys(userId), voidCodes(userId)])
+    },
+    firstCodes: (user) => (user.password_hash === null || hasSecondFactor(user) ? null : newCodes(user.id)),
+    voidedCodes: voidUnused,
     async check(user, given, isKnownPlace) {
       const code = plainCode(given)
       if (/^\d{6}$/.test(code)) return checkApp(user, code, isKnownPlace)
@@ -161,3 +183,19 @@ const voidCodes = (userId: string): Statement => ({
   sql: 'DELETE FROM recovery_codes WHERE user_id = ?',
   values: [userId],
 })
+
+const voidUnused = (userId: string): Statement => ({
+  sql: `DELETE FROM recovery_codes WHERE user_id = ? AND NOT EXISTS
+    (SELECT 1 FROM users WHERE id = ? AND (totp_sealed IS NOT NULL OR passkeys > 0))`,
+  values: [userId, userId],
+})
+
+const removeApp = (userId: string): Statement => ({
+  sql: 'UPDATE users SET totp_sealed = NULL, totp_pending_sealed = NULL, totp_created_at = NULL WHERE id = ?',
+  values: [userId],
+})
+
+export const removePasskeys = (userId: string): Statement[] => [
+  { sql: 'DELETE FROM passkeys WHERE user_id = ?', values: [userId] },
+  { sql: 'UPDATE users SET passkeys = 0 WHERE id = ?', values: [userId] },
+]

@@ -11,24 +11,25 @@ export type SignInContext = Pick<
   'remoteAddress' | 'requestId' | 'headers' | 'isSecure'
 >
 
+/** How a user has shown who they are. */
+type Proof = 'password' | 'passkey' | 'invitation' | 'oidc'
+
 export interface SessionOpening {
   /** The new session, returned only once the sign-in is in the audit log. Null: no right to sign in. */
   open(
     source: SessionSource,
-    by: 'link' | 'key' | 'password' | 'invitation' | 'oidc',
+    by: 'link' | 'key' | Proof,
     context: SignInContext,
   ): Promise<OpenedSession | null>
   /** For an authenticated user. Ends the session that the browser had before. */
-  openForUser(
-    user: User,
-    by: 'password' | 'invitation' | 'oidc',
-    context: SignInContext,
-  ): Promise<OpenedSession | null>
+  openForUser(user: User, by: Proof, context: SignInContext): Promise<OpenedSession | null>
 }
 
 export function createSessionOpening(sessions: Sessions, audit: Pick<AuditLog, 'record'>): SessionOpening {
   const open: SessionOpening['open'] = async (source, by, { remoteAddress, requestId, headers }) => {
-    const opened = await sessions.open(source, { remoteAddress, userAgent: headers['user-agent'] ?? '' })
+    const isProof = by !== 'link' && by !== 'key'
+    const userAgent = headers['user-agent'] ?? ''
+    const opened = await sessions.open(source, { remoteAddress, userAgent, isProof })
     if (!opened) return null
     const { id, role, secret } = opened
     const keyId = by === 'key' ? (source.keyId ?? id) : id

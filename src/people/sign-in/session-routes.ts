@@ -8,6 +8,7 @@ import { rightsOf } from '../../platform/http/rights/rights.ts'
 import type { SessionRow } from '../../platform/store/schema.ts'
 import type { AccountDirectory } from '../accounts/account-directory.ts'
 import { CALLER, SESSION } from '../accounts/shapes.ts'
+import type { UserDirectory } from '../accounts/user-directory.ts'
 import type { Sessions } from './sessions.ts'
 
 const PATH = '/sendwright/v1/sessions'
@@ -16,10 +17,16 @@ const TAG = 'Account'
 interface SessionRouteParts {
   sessions: Sessions
   accounts: Pick<AccountDirectory, 'byId'>
+  userDirectory: Pick<UserDirectory, 'byId'>
   firstAccountId: string
 }
 
-export function sessionRoutes({ sessions, accounts, firstAccountId }: SessionRouteParts): Operation[] {
+export function sessionRoutes({
+  sessions,
+  accounts,
+  userDirectory,
+  firstAccountId,
+}: SessionRouteParts): Operation[] {
   return [
     operation({
       method: 'GET',
@@ -33,11 +40,18 @@ export function sessionRoutes({ sessions, accounts, firstAccountId }: SessionRou
       async handler({ caller }) {
         const { accountId, role, kind, userId, parentAccountId } = caller
         const account = await accounts.byId(accountId)
+        const user = userId === undefined ? null : await userDirectory.byId(userId)
         return {
           kind,
           role,
           rights: rightsOf(role),
           user_id: userId ?? null,
+          user: user && {
+            name: user.name,
+            email: user.email,
+            language: user.language,
+            time_zone: user.time_zone,
+          },
           account: {
             id: accountId,
             name: account?.name ?? '',
@@ -100,7 +114,8 @@ export function sessionRoutes({ sessions, accounts, firstAccountId }: SessionRou
 
 const ownSession = (caller: Caller) => (caller.kind === 'session' ? caller.keyId : null)
 
-function sessionView(row: SessionRow, caller: Caller): Of<typeof SESSION> {
+/** `caller`: who lists them. */
+export function sessionView(row: SessionRow, caller: Caller): Of<typeof SESSION> {
   return {
     id: row.id,
     key_id: row.key_id,

@@ -40,6 +40,8 @@ interface Session extends SessionSource {
 interface Browser {
   remoteAddress: string
   userAgent: string
+  /** The user has just shown a password or passkey, or comes from the provider. */
+  isProof?: boolean
 }
 
 export interface OpenedSession {
@@ -62,11 +64,18 @@ export interface Sessions {
   close(secret: string): Promise<void>
   /** Sessions of an account, newest first, without expired ones. */
   list(accountId: string): Promise<SessionRow[]>
-  /** @throws NotFound */
-  end(accountId: string, id: string): Promise<void>
-  /** Ends all of an account except `exceptId`. Resolves to how many there were. */
-  endAll(accountId: string, exceptId: string | null): Promise<number>
+  /** `userId`: only one of this user. @throws NotFound */
+  end(accountId: string, id: string, userId?: string): Promise<void>
+  /** Ends all of an account, or of a user of it, except `exceptId`. Resolves to how many there were. */
+  endAll(accountId: string, exceptId: string | null, userId?: string): Promise<number>
+  /** Whether its user has shown in it who they are within PROOF_MS. */
+  isProved(id: string): Promise<boolean>
+  /** The user has just shown it. */
+  noteProof(id: string): Promise<void>
 }
+
+/** So long nobody else sits down at an unattended browser, and a second change needs no second password. */
+export const PROOF_MS = 10 * MINUTE_MS
 
 const LINK_LIFETIME_MS = 30 * MINUTE_MS
 /** Unless the account has set another. */
@@ -127,7 +136,7 @@ export function createSessions(store: Store, sealer: Sealer, clock: Clock): Sess
       if (!row || row.expires_at <= clock.now()) return null
       return sourceOfRow(row)
     },
-    async open(source, { remoteAddress, userAgent }) {
+    async open(source, { remoteAddress, userAgent, isProof = false }) {
       const secret = randomBytes(TOKEN_BYTES).toString('base64url')
       const id = `session-${randomHex(12)}`
       const now = nowMs()
@@ -151,6 +160,7 @@ export function createSessions(store: Store, sealer: Sealer, clock: Clock): Sess
           created_at: now,
           last_used_at: now,
           expires_at: now + lifetimeMs,
+          proved_at: isProof ? now : null,
         }
         await tx.insertInto('sessions').values(row).execute()
         return { secret, id, role, lifetimeMs }
@@ -201,19 +211,21 @@ export function createSessions(store: Store, sealer: Sealer, clock: Clock): Sess
       const now = nowMs()
       return rows.filter((row) => !isOver(row, timesOf(row.user_id !== null, settings), now))
     },
-    async end(accountId, id) {
-      const ended = await store.db
-        .deleteFrom('sessions')
-        .where('account_id', '=', accountId)
+    async end(accountId, id, userId) {
+      const ended = await ofOwner(store, accountId, userId)
         .where('id', '=', id)
         .returning('id')
         .executeTakeFirst()
       if (!ended) throw new NotFound('Session not found')
     },
-    async endAll(accountId, exceptId) {
-      let all = store.db.deleteFrom('sessions').where('account_id', '=', accountId)
+    async endAll(accountId, exceptId, userId) {
+      let all = ofOwner(store, accountId, userId)
       if (exceptId !== null) all = all.where('id', '!=', exceptId)
       return (await all.returning('id').execute()).length
+    },
+    isProved: (id) => isProved(store, id, nowMs()),
+    async noteProof(id) {
+      await store.db.updateTable('sessions').set({ proved_at: nowMs() }).where('id', '=', id).execute()
     },
   }
 
@@ -222,6 +234,17 @@ export function createSessions(store: Store, sealer: Sealer, clock: Clock): Sess
     const update = store.db.updateTable('sessions').set({ last_used_at: now }).where('id', '=', id)
     await update.execute().catch(() => {})
   }
+}
+
+/** Deletes sessions of an account, or of a user of it. */
+function ofOwner({ db }: Store, accountId: string, userId: string | undefined) {
+  const all = db.deleteFrom('sessions').where('account_id', '=', accountId)
+  return userId === undefined ? all : all.where('user_id', '=', userId)
+}
+
+async function isProved({ db }: Store, id: string, now: number): Promise<boolean> {
+  const row = await db.selectFrom('sessions').select('proved_at').where('id', '=', id).executeTakeFirst()
+  return (row?.proved_at ?? 0) > now - PROOF_MS
 }
 
 const userColumns = ({ user }: SessionSource) => ({

@@ -8,7 +8,10 @@ import type { Core } from '../../core.ts'
 import { removeIndexedRows } from '../../platform/store/account-rows.ts'
 import type { AccountsArea } from '../access/area.ts'
 import type { SystemMail } from './mails.ts'
+import { ownPasskeyRoutes, proofRoutes } from './own-passkey-routes.ts'
+import { ownProfileRoutes } from './own-profile-routes.ts'
 import { ownUserRoutes } from './own-routes.ts'
+import { createOwnUsers } from './own-user.ts'
 import { publicUserRoutes } from './public-routes.ts'
 import { createResetRequests } from './reset-requests.ts'
 import { userRoutes } from './routes.ts'
@@ -19,6 +22,7 @@ export function usersArea(core: Core, accounts: AccountsArea, sendMail: SystemMa
   const { store, sealer, clock, log } = core
   const { publicUrl } = core.config
   const { userDirectory, secondFactor, failedAttempts } = accounts
+  const ownUsers = createOwnUsers(accounts)
   const tokens = createUserTokens(store, sealer, clock)
   const users = createUsers({ store, clock, userDirectory, tokens, sendMail, publicUrl })
   const resets = createResetRequests({
@@ -28,7 +32,10 @@ export function usersArea(core: Core, accounts: AccountsArea, sendMail: SystemMa
   return {
     operations: [
       ...userRoutes({ userDirectory, users, secondFactor }),
-      ...ownUserRoutes({ ...accounts, users }),
+      ...ownUserRoutes({ ...accounts, users, ownUsers }),
+      ...ownProfileRoutes({ ...accounts, users, ownUsers }),
+      ...ownPasskeyRoutes({ ...accounts, users, ownUsers }),
+      ...proofRoutes({ ...accounts, ownUsers }),
       ...publicUserRoutes({ ...accounts, users, resets }),
     ],
     // With their links, recovery codes and sessions.

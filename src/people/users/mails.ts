@@ -72,3 +72,27 @@ If it was not you, tell an administrator now:
 ${url}
 `,
 })
+
+const CHANGES = {
+  passkeyAdded: 'A passkey was added. It can be used to sign in.',
+  passkeyRemoved: 'A passkey was removed.',
+  appAdded: 'An authenticator app was added. From now on a code is asked for after the password.',
+  appRemoved: 'The authenticator app was removed.',
+  codesRenewed: 'New recovery codes were made. The older ones are void.',
+  secondFactorReset:
+    'An administrator has removed the authenticator app, all passkeys and the recovery codes.',
+} as const
+
+export type SignInChange = keyof typeof CHANGES
+
+/** Sent after each change of a second factor or passkey, so that the owner learns of a change by somebody else. */
+export const signInChangedMail = (to: string, url: string, change: SignInChange) => ({
+  to,
+  subject: 'Your Sendwright sign-in was changed',
+  text: `${CHANGES[change]}
+
+If you did not expect this, change your password now, look at your profile and tell an administrator:
+
+${url}
+`,
+})

@@ -1,40 +1,30 @@
 /**
- * Changes that users make to their own data (own-operations.md section 7). They need a session of the user and the
- * password again: an unattended browser must not be enough.
+ * Changes that users make to how they sign in (own-operations.md section 7). They need a session of the user, and proof
+ * (own-user.ts). The owner is told by mail.
  */
-import { BadRequest, Forbidden } from '../../base/process/errors.ts'
+import { Forbidden } from '../../base/process/errors.ts'
 import { message } from '../../base/shape.ts'
 import { jsonReply } from '../../platform/http/answer/reply.ts'
-import { type Context, type Operation, operation } from '../../platform/http/operation.ts'
-import type { InputOf } from '../../platform/http/request/inputs.ts'
-import type { Caller } from '../../platform/http/rights/auth.ts'
-import type { User, UserDirectory } from '../accounts/user-directory.ts'
-import type { PasswordSignIn } from '../sign-in/password-sign-in.ts'
+import { type Operation, operation } from '../../platform/http/operation.ts'
+import { flagParam } from '../../platform/http/request/inputs.ts'
 import { NEW_PASSWORD, secretParam } from '../sign-in/proof-params.ts'
 import type { SecondFactor } from '../sign-in/second-factor.ts'
 import { type SessionOpening, sessionCookie } from '../sign-in/session-opening.ts'
+import type { Sessions } from '../sign-in/sessions.ts'
+import { ERRORS, OWN, type OwnUsers, PATH, PROOF, PROOF_ERRORS, TAG } from './own-user.ts'
 import { RECOVERY_CODES, TOTP_SECRET } from './shapes.ts'
 import type { Users } from './users.ts'
 
-const TAG = 'Users'
-const PATH = '/sendwright/v1/me'
-const OWN = { area: 'own-user', access: 'write', only: 'user-session' } as const
-const ERRORS = { 404: 'The user belongs to another account' } as const
-const PROOF = {
-  current_password: secretParam('The current password', { required: true }),
-  code: secretParam('Of the authenticator app, or a recovery code; required if the user has an app'),
-}
-
 interface OwnRouteParts {
-  userDirectory: UserDirectory
   users: Users
   secondFactor: SecondFactor
-  passwordSignIn: PasswordSignIn
+  sessions: Pick<Sessions, 'endAll'>
   sessionOpening: SessionOpening
+  ownUsers: OwnUsers
 }
 
 export function ownUserRoutes(parts: OwnRouteParts): Operation[] {
-  const { userDirectory, users, secondFactor, passwordSignIn, sessionOpening } = parts
+  const { users, secondFactor, sessions, sessionOpening, ownUsers } = parts
   return [
     operation({
       method: 'PUT',
@@ -45,9 +35,9 @@ export function ownUserRoutes(parts: OwnRouteParts): Operation[] {
       summary: 'Change the own password; all other sessions of the user end',
       auth: OWN,
       params: { ...PROOF, password: { ...NEW_PASSWORD, description: 'The new one: 12 to 256 characters' } },
-      answers: { 200: message('Password changed', 'Changed; the cookie is a new one'), ...ERRORS },
+      answers: { 200: message('Password changed', 'Changed; the cookie is a new one'), ...PROOF_ERRORS },
       async handler(context) {
-        const user = await provenUser(context)
+        const user = await ownUsers.provenWithPassword(context)
         const changed = await users.changePassword(user, context.input().password)
         const opened = await sessionOpening.openForUser(changed, 'password', context)
         if (!opened) throw new Forbidden(undefined, { why: 'the user was removed or disabled meanwhile' })
@@ -63,9 +53,15 @@ export function ownUserRoutes(parts: OwnRouteParts): Operation[] {
       tag: TAG,
       summary: 'End all sessions of the user, including this one',
       auth: OWN,
+      params: { keep_current: flagParam('This one goes on, and so do links', { default: false }) },
       answers: { 200: message('Signed out everywhere'), ...ERRORS },
       async handler(context) {
-        await users.signOutEverywhere((await ownUser(context.caller)).id)
+        const { id, account_id } = await ownUsers.read(context.caller)
+        if (context.input().keep_current) {
+          await sessions.endAll(account_id, context.caller.keyId, id)
+          return { message: 'All other sessions have been ended' }
+        }
+        await users.signOutEverywhere(id)
         const cookie = sessionCookie('', context.isSecure, 0)
         return jsonReply({ message: 'Signed out everywhere' }, { headers: { 'set-cookie': cookie } })
       },
@@ -79,8 +75,8 @@ export function ownUserRoutes(parts: OwnRouteParts): Operation[] {
       summary: 'Get a secret for an authenticator app',
       auth: OWN,
       params: PROOF,
-      answers: { 200: TOTP_SECRET, ...ERRORS },
-      handler: async (context) => secondFactor.begin(await provenUser(context)),
+      answers: { 200: TOTP_SECRET, ...PROOF_ERRORS },
+      handler: async (context) => secondFactor.begin(await ownUsers.provenWithPassword(context)),
     }),
     operation({
       method: 'PUT',
@@ -91,11 +87,18 @@ export function ownUserRoutes(parts: OwnRouteParts): Operation[] {
       summary: 'Activate the authenticator app with one of its codes',
       auth: OWN,
       params: { ...PROOF, code: secretParam('Of the authenticator app', { required: true }) },
-      answers: { 200: RECOVERY_CODES, ...ERRORS },
+      answers: { 200: RECOVERY_CODES, ...PROOF_ERRORS },
       async handler(context) {
-        // Codes of an unconfirmed secret could be guessed too; wrong passwords are counted.
-        const user = await provenUser(context)
-        return { recovery_codes: await secondFactor.confirm(user, context.input().code) }
+        // Codes of an unconfirmed secret could be guessed too; wrong passwords are counted. The code is none of a second
+        // factor in force, and cannot go with the password of a user who has passkeys.
+        const user = await ownUsers.provenWithPassword({
+          caller: context.caller,
+          remoteAddress: context.remoteAddress,
+          input: () => ({ ...context.input(), code: undefined }),
+        })
+        const codes = await secondFactor.confirm(user, context.input().code)
+        await users.notify(user, 'appAdded')
+        return { recovery_codes: codes }
       },
     }),
     operation({
@@ -107,9 +110,11 @@ export function ownUserRoutes(parts: OwnRouteParts): Operation[] {
       summary: 'Remove the authenticator app',
       auth: OWN,
       params: PROOF,
-      answers: { 200: message('The authenticator app has been removed'), ...ERRORS },
+      answers: { 200: message('The authenticator app has been removed'), ...PROOF_ERRORS },
       async handler(context) {
-        await secondFactor.remove((await provenUser(context)).id)
+        const user = await ownUsers.provenWithPassword(context)
+        await secondFactor.remove(user.id)
+        await users.notify(user, 'appRemoved')
         return { message: 'The authenticator app has been removed' }
       },
     }),
@@ -122,31 +127,13 @@ export function ownUserRoutes(parts: OwnRouteParts): Operation[] {
       summary: 'Create new recovery codes; the older ones become void',
       auth: OWN,
       params: PROOF,
-      answers: { 200: RECOVERY_CODES, ...ERRORS },
+      answers: { 200: RECOVERY_CODES, ...PROOF_ERRORS },
       async handler(context) {
-        return { recovery_codes: await secondFactor.renewCodes(await provenUser(context)) }
+        const user = await ownUsers.provenWithPassword(context)
+        const codes = await secondFactor.renewCodes(user)
+        await users.notify(user, 'codesRenewed')
+        return { recovery_codes: codes }
       },
     }),
   ]
-
-  /** @throws Forbidden unless the caller is a session of a user */
-  async function ownUser({ kind, accountId, userId }: Caller): Promise<User> {
-    if (kind !== 'session' || userId === undefined) throw new Forbidden('Incompatible key for this endpoint')
-    return userDirectory.read(accountId, userId)
-  }
-
-  /** @throws BadRequest for a user without a password, without the right password and, where there is an app, the right code */
-  async function provenUser({ caller, remoteAddress, input }: ProofContext): Promise<User> {
-    const user = await ownUser(caller)
-    if (user.auth_method === 'oidc')
-      throw new BadRequest('You have no password here: you sign in with single sign-on')
-    const { current_password: password, code } = input()
-    await passwordSignIn.prove(user, { password, code }, remoteAddress)
-    return user
-  }
 }
-
-type ProofContext = Pick<
-  Context<never, Caller, unknown, InputOf<typeof PROOF>>,
-  'caller' | 'remoteAddress' | 'input'
->

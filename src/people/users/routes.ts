@@ -13,7 +13,7 @@ import { USER_ROLES, type UserRole } from '../../platform/http/rights/rights.ts'
 import { SUCCESS } from '../accounts/shapes.ts'
 import { isActive, type User, type UserDirectory } from '../accounts/user-directory.ts'
 import { requireLocalKey } from '../keys/api-keys.ts'
-import type { SecondFactor } from '../sign-in/second-factor.ts'
+import { hasSecondFactor, type SecondFactor } from '../sign-in/second-factor.ts'
 import { USER } from './shapes.ts'
 import type { Users } from './users.ts'
 
@@ -160,7 +160,7 @@ export function userRoutes({ userDirectory, users, secondFactor }: UserRoutePart
         return { success: true }
       },
     }),
-    totpRoute(userDirectory, secondFactor),
+    secondFactorRoute(userDirectory, users, secondFactor),
   ]
 }
 
@@ -187,19 +187,24 @@ function adminRoute(users: Users): Operation {
   })
 }
 
-function totpRoute(userDirectory: UserDirectory, secondFactor: SecondFactor): Operation {
+function secondFactorRoute(
+  userDirectory: UserDirectory,
+  users: Users,
+  secondFactor: SecondFactor,
+): Operation {
   return operation({
     method: 'DELETE',
     path: `${OWN_PATH}/totp`,
     id: 'removeUserTotp',
     audit: { action: 'user.remove-totp' },
     tag: TAG,
-    summary: 'Remove the authenticator app of a user who has lost it',
+    summary: 'Remove authenticator app, passkeys and recovery codes of a user who has lost them',
     auth: WRITE,
     answers: { 200: USER },
     async handler({ path, caller }) {
       const user = await userDirectory.read(caller.accountId, path.user_id)
-      await secondFactor.remove(user.id)
+      await secondFactor.reset(user.id)
+      await users.notify(user, 'secondFactorReset')
       return userView(await userDirectory.read(caller.accountId, path.user_id))
     },
   })
@@ -229,11 +234,11 @@ function userView(user: User): UserView {
     opened_ip: user.opened_ip ?? '',
     is_master: user.is_master === 1,
     metadata: {},
-    tfa_enabled: user.totp_sealed !== null,
-    tfa_active: user.totp_sealed !== null,
+    tfa_enabled: hasSecondFactor(user),
+    tfa_active: hasSecondFactor(user),
     tfa_created_at: timestamp(user.totp_created_at),
     password_updated_at: timestamp(user.password_updated_at),
-    preferences: { time_zone: 'UTC', time_format: '24h', programming_language: 'curl' },
+    preferences: { time_zone: user.time_zone ?? 'UTC', time_format: '24h', programming_language: 'curl' },
     auth: { method: user.auth_method === 'oidc' ? 'oidc' : 'password' },
     github_user_id: null,
     salesforce_user_id: null,

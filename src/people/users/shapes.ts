@@ -1,5 +1,16 @@
 /** A user, and the answers about its second factor (accounts.md section 7, own-operations.md section 7). */
-import { flag, list, named, nothingNull, nullable, object, oneOf, text } from '../../base/shape.ts'
+import {
+  flag,
+  integer,
+  list,
+  named,
+  nothingNull,
+  nullable,
+  object,
+  oneOf,
+  rfc3339,
+  text,
+} from '../../base/shape.ts'
 import { USER_ROLES } from '../../platform/http/rights/rights.ts'
 
 const LOCAL_TIME = { example: '2022-12-20T16:52:01.892000' }
@@ -26,14 +37,14 @@ export const USER = named('User', 'A user of an account', {
   opened_ip: text('Address from which the invitation was accepted; empty before'),
   is_master: flag('The first admin who accepted an invitation, who stays an admin'),
   metadata: object('Always empty', {}),
-  tfa_enabled: flag('Signs in with an authenticator app besides the password'),
+  tfa_enabled: flag('Signs in with an authenticator app or passkey besides the password'),
   tfa_active: flag('The same as tfa_enabled'),
   tfa_created_at: nullable(text('Since when, UTC; null: no authenticator app', LOCAL_TIME)),
   password_updated_at: nullable(
     text('When it was set, UTC: `2022-12-20T16:52:01.892000`; null: there is none', LOCAL_TIME),
   ),
-  preferences: object('The same for all users', {
-    time_zone: text('Always UTC'),
+  preferences: object('How the user reads', {
+    time_zone: text('UTC if the user has chosen none'),
     time_format: text('Always 24h'),
     programming_language: text('Always curl'),
   }),
@@ -55,4 +66,18 @@ export const RECOVERY_CODES = object('Recovery codes, shown once', {
 export const TOTP_SECRET = object('A secret for an authenticator app', {
   secret: text('In base32, to be typed'),
   otpauth_url: text('The same, to be read by the app', { only: { format: 'uri' } }),
+})
+
+export const PROFILE = named('OwnProfile', 'The own user', {
+  id: text('Identifier', { example: '507f1f77bcf86cd799439011' }),
+  email: EMAIL,
+  name: NAME,
+  role: oneOf('Rights', USER_ROLES),
+  sign_in: oneOf('With a password, or with the OpenID Connect provider', ['password', 'oidc']),
+  password_updated_at: nullable(rfc3339('When it was set; null: there is none')),
+  totp_created_at: nullable(rfc3339('Since when; null: no authenticator app')),
+  passkeys: integer('How many there are'),
+  recovery_codes_left: integer('Those that were not used yet'),
+  language: nullable(text('Of dates; null: English', { example: 'en-GB' })),
+  time_zone: nullable(text('Of dates; null: as the browser has it', { example: 'Europe/Berlin' })),
 })

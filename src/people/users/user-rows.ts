@@ -3,6 +3,7 @@ import { randomHex } from '../../base/ids.ts'
 import type { UserRole } from '../../platform/http/rights/rights.ts'
 import { insert, type Statement } from '../../platform/store/store.ts'
 import type { User } from '../accounts/user-directory.ts'
+import { removePasskeys } from '../sign-in/second-factor.ts'
 
 /** More than any team; a list of all of them is still one page. */
 export const USERS_PER_ACCOUNT_MAX = 1_000
@@ -24,6 +25,10 @@ const BLANK = {
   opened_ip: null,
   last_sign_in_at: null,
   auth_method: 'password',
+  passkeys: 0,
+  provider_sign_in_at: null,
+  language: null,
+  time_zone: null,
 } as const
 
 /** An id, and everything else as for somebody who has never signed in. */
@@ -63,7 +68,7 @@ export const disableKeys = (userId: string, reason: string): Statement => ({
   values: [reason, userId],
 })
 
-/** The user is invited again, as it were: without a password, and without the provider. Ends no open session row itself. */
+/** The user is invited again, as it were: without a password, passkeys and the provider. Ends no open session row itself. */
 export const leaveProvider = (userId: string): Statement[] => [
   {
     sql: `UPDATE users SET auth_method = 'password', session_epoch = session_epoch + 1
@@ -72,4 +77,5 @@ export const leaveProvider = (userId: string): Statement[] => [
     expectRows: 1,
   },
   { sql: 'DELETE FROM user_identities WHERE user_id = ?', values: [userId] },
+  ...removePasskeys(userId),
 ]

@@ -14,7 +14,14 @@ import { StaleWrite, type Statement, type Store } from '../../platform/store/sto
 import { type Actor, auditStatement } from '../accounts/audit-log.ts'
 import { emailOf, isActive, type User, type UserDirectory } from '../accounts/user-directory.ts'
 import { checkChosen, hashChosen } from '../sign-in/chosen-password.ts'
-import { invitationMail, passwordAllowedMail, passwordChangedMail, type SystemMail } from './mails.ts'
+import {
+  invitationMail,
+  passwordAllowedMail,
+  passwordChangedMail,
+  type SignInChange,
+  type SystemMail,
+  signInChangedMail,
+} from './mails.ts'
 import {
   becomeMaster,
   disableKeys,
@@ -40,6 +47,13 @@ interface UserChanges {
   isDisabled?: boolean | undefined
 }
 
+/** Undefined: as it is. Empty text: as the browser has it. */
+interface ProfileChanges {
+  name: string | undefined
+  language: string | undefined
+  timeZone: string | undefined
+}
+
 export interface Users {
   /** @throws BadRequest for an invalid or used address, Forbidden over the limit of users, and as sending does */
   invite(accountId: string, user: NewUser): Promise<User>
@@ -58,6 +72,10 @@ export interface Users {
   resetPassword(token: string, password: string, actor: Visitor): Promise<User>
   /** For a caller who has proved to be `user`. Ends all sessions and links of the user. @throws BadRequest */
   changePassword(user: User, password: string): Promise<User>
+  /** @throws BadRequest */
+  changeProfile(user: User, changes: ProfileChanges): Promise<User>
+  /** Tells the user by mail what was changed. Ignores errors: it is changed already. */
+  notify(user: Pick<User, 'email'>, change: SignInChange): Promise<void>
   /** Ends all sessions of the user. */
   signOutEverywhere(userId: string): Promise<void>
   /**
@@ -162,14 +180,12 @@ export function createUsers({ store, clock, userDirectory, tokens, sendMail, pub
         auditStatement({ caller, ...visitor }, change, now),
       ])
       .catch(whenStale(() => new NotFound(LINK_VOID)))
-    if (!isFirst) await notify(user)
+    if (!isFirst) await tell(passwordChangedMail(user.email, publicUrl))
     return (await byId(user.id)) ?? user
   }
 
-  /** Ignores errors: the password is changed already. */
-  async function notify({ email }: User): Promise<void> {
-    await sendMail(passwordChangedMail(email, publicUrl), []).catch(() => {})
-  }
+  /** Ignores errors: the change is made already. */
+  const tell = (mail: Parameters<SystemMail>[0]) => sendMail(mail, []).catch(() => {})
 
   return {
     invite,
@@ -193,10 +209,7 @@ export function createUsers({ store, clock, userDirectory, tokens, sendMail, pub
       if (name === undefined && role === undefined && isDisabled === undefined)
         throw new BadRequest('Either `name`, `role` or `is_disabled` must be provided to update the user.')
       if (name !== undefined) checkName(name)
-      const ends =
-        isDisabled === true
-          ? [raiseEpoch(user.id), ...ending(user.id), disableKeys(user.id, 'user disabled')]
-          : []
+      const ends = isDisabled === true ? disabling(user.id) : []
       await store.commit([updateOf(user.id, changes), ...ends]).catch(masterStays)
       return read(accountId, id)
     },
@@ -224,12 +237,13 @@ export function createUsers({ store, clock, userDirectory, tokens, sendMail, pub
           ...ending(user.id),
         ])
         .catch(whenStale(() => new Forbidden(undefined, { why: 'the password was changed meanwhile' })))
-      await notify(user)
+      await tell(passwordChangedMail(user.email, publicUrl))
       return (await byId(user.id)) ?? user
     },
-    async signOutEverywhere(userId) {
-      await store.commit([raiseEpoch(userId), ...ending(userId, false)])
-    },
+    changeProfile: (user, changes) => changeProfile(store, user, changes),
+    notify: ({ email }, change) => tell(signInChangedMail(email, publicUrl, change)),
+    signOutEverywhere: (userId) =>
+      store.commit([raiseEpoch(userId), ...ending(userId, false)]).then(() => {}),
     async allowPassword(accountId, id) {
       const user = await read(accountId, id)
       if (user.auth_method !== 'oidc') throw new BadRequest('The user signs in with a password already')
@@ -239,6 +253,24 @@ export function createUsers({ store, clock, userDirectory, tokens, sendMail, pub
     },
   }
 }
+
+async function changeProfile(
+  store: Store,
+  user: User,
+  { name, language, timeZone }: ProfileChanges,
+): Promise<User> {
+  if (name !== undefined) checkName(name)
+  const set = (given: string | undefined, old: string | null) => (given === undefined ? old : given || null)
+  const after = {
+    name: name ?? user.name,
+    language: set(language, user.language),
+    time_zone: set(timeZone, user.time_zone),
+  }
+  await store.db.updateTable('users').set(after).where('id', '=', user.id).execute()
+  return { ...user, ...after }
+}
+
+const disabling = (id: string) => [raiseEpoch(id), ...ending(id), disableKeys(id, 'user disabled')]
 
 /** Affects no row where the change is not for the master user. */
 function updateOf(id: string, { name, role, isDisabled }: UserChanges): Statement {

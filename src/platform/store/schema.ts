@@ -416,6 +416,9 @@ export interface MessageRow {
   summary_json: string; options_json: string; content_kind: string; content: Uint8Array | null
   content_blob: string | null; blobs_json: string; created_at: number
 }
+export interface MetChallengeRow {
+  digest: string; expires_at: number
+}
 export interface MonitoredDomainRow {
   account_id: string; name: string; is_removed: Flag; txt_record: string; verified_at: number | null
   next_look_at: number | null; looked_until: number | null; created_at: number
@@ -439,6 +442,10 @@ export interface OutgoingLeaseRow {
 export interface OutgoingPostRow {
   id: string; kind: string; account_id: string; lane: string; url: string; subject: string; attempts: number
   due_at: number; created_at: number
+}
+export interface PasskeyRow {
+  id: string; user_id: string; credential_id: string; public_key: Uint8Array; counter: number
+  transports: string; name: string; created_at: number; last_used_at: number | null
 }
 export interface PastDeliveryRow {
   id: string; account_id: string; domain_id: string; message_pk: string; recipient: string
@@ -526,7 +533,7 @@ export interface SenderSecurityRow {
 export interface SessionRow {
   id: string; digest: string; account_id: string; key_id: string | null; remote_address: string
   user_agent: string; created_at: number; last_used_at: number; expires_at: number; user_id: string | null
-  user_epoch: number | null
+  user_epoch: number | null; proved_at: number | null
 }
 export interface SharedIpExclusionRow {
   account_id: string
@@ -629,7 +636,8 @@ export interface UserRow {
   is_disabled: Flag; password_hash: string | null; password_updated_at: number | null; session_epoch: number
   totp_sealed: Uint8Array | null; totp_pending_sealed: Uint8Array | null; totp_created_at: number | null
   totp_step: number; totp_failures: number; totp_failures_since: number; opened_ip: string | null
-  last_sign_in_at: number | null; created_at: number; auth_method: string
+  last_sign_in_at: number | null; created_at: number; auth_method: string; passkeys: number
+  provider_sign_in_at: number | null; language: string | null; time_zone: string | null
 }
 export interface ValidationAddressRow {
   job_id: string; no: number; hash: string; address: string; result_json: string | null
@@ -689,19 +697,19 @@ export interface Schema {
   ip_warmup_providers: IpWarmupProviderRow; ip_warmups: IpWarmupRow; ips: IpRow; jobs: JobRow
   key_requests: KeyRequestRow; list_expansions: ListExpansionRow; list_members: ListMemberRow
   list_uploads: ListUploadRow; lists: ListRow; login_links: LoginLinkRow; login_places: LoginPlaceRow
-  message_limits: MessageLimitRow; messages: MessageRow; monitored_domains: MonitoredDomainRow
-  monitored_ips: MonitoredIpRow; mta_sts_policies: MtaStsPolicyRow; nodes: NodeRow
-  oidc_sign_ins: OidcSignInRow; outgoing_leases: OutgoingLeaseRow; outgoing_posts: OutgoingPostRow
-  past_deliveries: PastDeliveryRow; past_messages: PastMessageRow; placement_seeds: PlacementSeedRow
-  placement_tests: PlacementTestRow; public_keys: PublicKeyRow; recovery_codes: RecoveryCodeRow
-  relay_days: RelayDayRow; relay_rules: RelayRuleRow; relay_tokens: RelayTokenRow; relays: RelayRow
-  removed_usage: RemovedUsageRow; reputation_sources: ReputationSourceRow
-  retention_settings: RetentionSettingRow; route_posts: RoutePostRow; routes: RouteRow
-  sandbox_mails: SandboxMailRow; sandbox_recipients: SandboxRecipientRow; seed_lists: SeedListRow
-  sender_security: SenderSecurityRow; sessions: SessionRow; shared_ip_exclusions: SharedIpExclusionRow
-  size_samples: SizeSampleRow; snds_blocks: SndsBlockRow; snds_days: SndsDayRow; sns_topics: SnsTopicRow
-  spam_traps: SpamTrapRow; standing_counts: StandingCountRow; standing_policies: StandingPolicyRow
-  standings: StandingRow; suppression_imports: SuppressionImportRow
+  message_limits: MessageLimitRow; messages: MessageRow; met_challenges: MetChallengeRow
+  monitored_domains: MonitoredDomainRow; monitored_ips: MonitoredIpRow; mta_sts_policies: MtaStsPolicyRow
+  nodes: NodeRow; oidc_sign_ins: OidcSignInRow; outgoing_leases: OutgoingLeaseRow
+  outgoing_posts: OutgoingPostRow; passkeys: PasskeyRow; past_deliveries: PastDeliveryRow
+  past_messages: PastMessageRow; placement_seeds: PlacementSeedRow; placement_tests: PlacementTestRow
+  public_keys: PublicKeyRow; recovery_codes: RecoveryCodeRow; relay_days: RelayDayRow
+  relay_rules: RelayRuleRow; relay_tokens: RelayTokenRow; relays: RelayRow; removed_usage: RemovedUsageRow
+  reputation_sources: ReputationSourceRow; retention_settings: RetentionSettingRow; route_posts: RoutePostRow
+  routes: RouteRow; sandbox_mails: SandboxMailRow; sandbox_recipients: SandboxRecipientRow
+  seed_lists: SeedListRow; sender_security: SenderSecurityRow; sessions: SessionRow
+  shared_ip_exclusions: SharedIpExclusionRow; size_samples: SizeSampleRow; snds_blocks: SndsBlockRow
+  snds_days: SndsDayRow; sns_topics: SnsTopicRow; spam_traps: SpamTrapRow; standing_counts: StandingCountRow
+  standing_policies: StandingPolicyRow; standings: StandingRow; suppression_imports: SuppressionImportRow
   suppression_policies: SuppressionPolicyRow; suppressions: SuppressionRow; tags: TagRow
   template_versions: TemplateVersionRow; templates: TemplateRow; tls_reports: TlsReportRow
   tls_results: TlsResultRow; tracking_links: TrackingLinkRow; tracking_settings: TrackingSettingsRow

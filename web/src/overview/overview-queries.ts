@@ -1,4 +1,5 @@
 import { queryOptions } from '@tanstack/react-query'
+import { startOfDay } from '../format.ts'
 import { valueOrThrow } from '../queries.ts'
 import { readMetrics } from '../shared/metrics-api.ts'
 import { shapingQuery } from '../shared/orders-api.ts'
@@ -46,10 +47,8 @@ export const daysQuery = queryOptions({
 export const todayQuery = queryOptions({
   queryKey: [KEY, 'today'],
   queryFn: async ({ signal }) => {
-    const midnight = new Date()
-    midnight.setHours(0, 0, 0, 0)
     const query = {
-      start: seconds(midnight.getTime()),
+      start: seconds(startOfDay(Date.now())),
       end: seconds(Date.now()),
       resolution: 'hour',
       metrics: METRICS,

@@ -83,6 +83,12 @@ const systemRoute = createRoute({
   component: lazyRouteComponent(() => import('./system-page.tsx'), 'SystemPage'),
 })
 
+const profileRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/settings/profile',
+  component: lazyRouteComponent(() => import('./profile/profile-page.tsx'), 'ProfilePage'),
+})
+
 export const section = defineSection({
   label: 'Settings',
   icon: 'settings',
@@ -90,6 +96,11 @@ export const section = defineSection({
   letter: ',',
   pages: PAGES,
   commands: [
+    {
+      label: 'Your profile',
+      words: 'password second factor passkey sessions time zone language',
+      href: '/settings/profile',
+    },
     {
       label: 'Create an API key',
       words: 'new token secret',
@@ -128,5 +139,6 @@ export const section = defineSection({
     auditRoute,
     retentionRoute,
     systemRoute,
+    profileRoute,
   ],
 })

@@ -66,6 +66,9 @@ export const inviteAgain = async (id: string) =>
 export const setRole = async (id: string, role: UserRole) =>
   valueOrThrow(await sendForm('PUT', `/v5/users/${segment(id)}`, { role }))
 
+export const resetSecondFactor = async (id: string) =>
+  valueOrThrow(await sendJson('DELETE', `${OWN}/users/${segment(id)}/totp`))
+
 export const removeUser = async (id: string) =>
   valueOrThrow(await sendJson('DELETE', `/v5/users/${segment(id)}`))
 

@@ -108,6 +108,12 @@ export const USER_TEXT = {
   state: 'State',
   states: { invited: 'Invited', active: 'Active', disabled: 'Disabled', master: 'Owner' },
   secondFactor: 'Second factor',
+  reset: 'Reset second factor',
+  resetOf: (email: string) => `Reset second factor of ${email}`,
+  resetTitle: 'Remove the second factor?',
+  resetWhy: (email: string) =>
+    `For somebody who has lost it: authenticator app, passkeys and recovery codes of ${email} are removed. The password alone signs in until a new one is set up.`,
+  resetDone: (email: string) => `${email} has no second factor now`,
   yes: 'yes',
   no: 'no',
   remove: 'Remove',

@@ -16,6 +16,7 @@ import {
   inviteAgain,
   inviteUser,
   removeUser,
+  resetSecondFactor,
   setRole,
   USERS_KEY,
   type User,
@@ -130,10 +131,19 @@ function RoleChoice({ user: { id, email, role } }: { user: User }) {
   )
 }
 
-function UserButtons({ user: { id, email, activated, is_master } }: { user: User }) {
-  if (is_master) return null
+function UserButtons({ user: { id, email, activated, is_master, tfa_active } }: { user: User }) {
   return (
     <Group gap="xs" justify="flex-end">
+      {tfa_active && (
+        <ActionButton
+          label={TEXT.reset}
+          name={TEXT.resetOf(email)}
+          run={() => resetSecondFactor(id)}
+          done={TEXT.resetDone(email)}
+          changes={USERS_KEY}
+          ask={{ title: TEXT.resetTitle, consequence: TEXT.resetWhy(email) }}
+        />
+      )}
       {!activated && (
         <ActionButton
           label={TEXT.again}
@@ -143,14 +153,16 @@ function UserButtons({ user: { id, email, activated, is_master } }: { user: User
           changes={USERS_KEY}
         />
       )}
-      <ActionButton
-        label={TEXT.remove}
-        name={TEXT.removeOf(email)}
-        run={() => removeUser(id)}
-        done={TEXT.removed(email)}
-        changes={USERS_KEY}
-        ask={{ title: TEXT.removeTitle, consequence: TEXT.removeWhy(email), mustType: email }}
-      />
+      {!is_master && (
+        <ActionButton
+          label={TEXT.remove}
+          name={TEXT.removeOf(email)}
+          run={() => removeUser(id)}
+          done={TEXT.removed(email)}
+          changes={USERS_KEY}
+          ask={{ title: TEXT.removeTitle, consequence: TEXT.removeWhy(email), mustType: email }}
+        />
+      )}
     </Group>
   )
 }

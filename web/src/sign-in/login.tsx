@@ -3,6 +3,7 @@ import { useState } from 'react'
 import { Brand } from '../brand.tsx'
 import { ForgotPassword } from './forgot-password.tsx'
 import { KeyForm } from './key-form.tsx'
+import { PasskeyButton } from './passkey-button.tsx'
 import { PasswordForm } from './password-form.tsx'
 import { ProviderButton } from './provider-button.tsx'
 import { TEXT } from './text.ts'
@@ -20,6 +21,7 @@ export function Login() {
         </Title>
         <ProviderButton />
         <PasswordForm email={email} onEmail={setEmail} onForgot={() => setForgot(true)} />
+        <PasskeyButton />
         <div className="login-form">
           <Text c="dimmed" size="sm">
             {TEXT.linkBefore} <Code>sendwright</Code> {TEXT.linkAfter}

@@ -2,7 +2,9 @@ import { Alert, Button, PasswordInput, TextInput } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { signInUser } from '../api.ts'
+import type * as Api from '../api-types.ts'
 import { RefusedRequest, valueOrThrow } from '../queries.ts'
+import { askPasskey, hasPasskeys } from './passkey-client.ts'
 import { TEXT } from './text.ts'
 
 interface PasswordFormProps {
@@ -17,8 +19,15 @@ export function PasswordForm({ email, onEmail, onForgot }: PasswordFormProps) {
   const [password, setPassword] = useState('')
   const [code, setCode] = useState('')
   const login = useMutation({
-    mutationFn: async () => valueOrThrow(await signInUser(email.trim(), password, code.trim())),
+    mutationFn: async (passkey: string | undefined) =>
+      valueOrThrow(await signInUser(email.trim(), password, code.trim(), passkey)),
     onSuccess: () => queries.resetQueries(),
+  })
+  // Each refusal brings another challenge, valid once.
+  const passkey = login.error instanceof RefusedRequest ? login.error.passkey : undefined
+  const usePasskey = useMutation({
+    mutationFn: async (options: Api.PasskeyRequest) => askPasskey(options),
+    onSuccess: (response) => login.mutate(response),
   })
   const asksForCode = login.error instanceof RefusedRequest && login.error.codeNeeded
   // Shown until another address is entered, also while the code is being checked.
@@ -31,7 +40,7 @@ export function PasswordForm({ email, onEmail, onForgot }: PasswordFormProps) {
       className="sign-in-form"
       onSubmit={(event) => {
         event.preventDefault()
-        login.mutate()
+        login.mutate(undefined)
       }}
     >
       <TextInput
@@ -68,6 +77,22 @@ export function PasswordForm({ email, onEmail, onForgot }: PasswordFormProps) {
           value={code}
           onChange={(event) => setCode(event.currentTarget.value)}
         />
+      )}
+      {needsCode && passkey !== undefined && hasPasskeys() && (
+        <Button
+          mt="sm"
+          fullWidth
+          variant="default"
+          loading={usePasskey.isPending}
+          onClick={() => usePasskey.mutate(passkey)}
+        >
+          {TEXT.passkeyInstead}
+        </Button>
+      )}
+      {usePasskey.error && (
+        <Alert color="red" mt="sm" role="alert">
+          {usePasskey.error.message}
+        </Alert>
       )}
       {login.error && !isQuestion && (
         <Alert color="red" mt="sm" role="alert">

@@ -7,6 +7,7 @@ export const TEXT = {
   password: 'Password',
   code: 'Code',
   codeWhy: 'Of your authenticator app, or one of your recovery codes.',
+  passkeyInstead: 'Use a passkey instead',
   forgot: 'Forgot your password?',
   tooMany: (minutes: number) => `Too many wrong passwords from your network. Try again in ${minutes} min.`,
   provider: (name: string) => `Sign in with ${name}`,
@@ -25,4 +26,12 @@ export const TEXT = {
   newPasswordWhy: 'At least 12 characters. A few words that do not belong together are easy to keep in mind.',
   set: 'Set the password',
   toSignIn: 'To the sign-in page',
+} as const
+
+/** About passkeys, before and in a session. */
+export const PASSKEY_TEXT = {
+  signIn: 'Sign in with a passkey',
+  alreadyThere: 'This device has a passkey of yours already.',
+  wrongHost: 'Passkeys work only under the public address of this service.',
+  cancelled: 'No passkey was used: the browser asked in vain, or you have cancelled it.',
 } as const

@@ -2,6 +2,7 @@
 import { Badge, Button, NativeSelect, Text, TextInput } from '@mantine/core'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
+import { localInputMs } from '../format.ts'
 import { Icon } from '../icons.tsx'
 import { domainsQuery } from '../queries.ts'
 import { useMay } from '../session.ts'
@@ -179,7 +180,11 @@ function ReplaySpanForm(props: {
       ...replayTimes('day', new Date()),
     },
     send: ({ span: _, from, to, ...filter }) =>
-      replaySpan({ ...filter, from: new Date(from).toISOString(), to: new Date(to).toISOString() }),
+      replaySpan({
+        ...filter,
+        from: new Date(localInputMs(from)).toISOString(),
+        to: new Date(localInputMs(to)).toISOString(),
+      }),
     changes: WEBHOOKS_KEY,
     onDone({ events, queued }) {
       notify({ text: TEXT.spanDone(events, queued) })

@@ -1,3 +1,5 @@
+import { localInput, startOfDay } from '../format.ts'
+
 /** Spans that the form of a replay offers; `own`: as typed. */
 export const REPLAY_SPANS = ['hour', 'day', 'today', 'yesterday', 'own'] as const
 export type ReplaySpanName = (typeof REPLAY_SPANS)[number]
@@ -11,18 +13,9 @@ export function replayTimes(span: Exclude<ReplaySpanName, 'own'>, now: Date): { 
   const times = {
     hour: [new Date(now.getTime() - HOUR_MS), soon],
     day: [new Date(now.getTime() - 24 * HOUR_MS), soon],
-    today: [midnight(now, 0), soon],
-    yesterday: [midnight(now, -1), midnight(now, 0)],
+    today: [new Date(startOfDay(now.getTime())), soon],
+    yesterday: [new Date(startOfDay(now.getTime(), -1)), new Date(startOfDay(now.getTime()))],
   } as const
   const [from, to] = times[span]
-  return { from: localTime(from), to: localTime(to) }
-}
-
-/** The beginning of the day; days of the calendar may have 23 or 25 hours. */
-const midnight = (now: Date, days: number) =>
-  new Date(now.getFullYear(), now.getMonth(), now.getDate() + days)
-
-function localTime(time: Date): string {
-  const zoneMs = time.getTimezoneOffset() * MINUTE_MS
-  return new Date(time.getTime() - zoneMs).toISOString().slice(0, 16)
+  return { from: localInput(from.getTime()), to: localInput(to.getTime()) }
 }

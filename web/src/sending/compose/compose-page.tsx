@@ -4,7 +4,7 @@ import { useMutation, useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useRef, useState } from 'react'
 import { sendFiles } from '../../api.ts'
-import { formatBytes } from '../../format.ts'
+import { formatBytes, localInputMs } from '../../format.ts'
 import { Icon } from '../../icons.tsx'
 import { domainsQuery, systemQuery, valueOrThrow } from '../../queries.ts'
 import { Choice } from '../../shared/choice.tsx'
@@ -281,7 +281,7 @@ function messageForm(given: GivenMessage): FormData {
     form.append(given.body, given[given.body])
   }
   add('o:tag', given.tag)
-  const deliverAt = Date.parse(given.deliverAt)
+  const deliverAt = localInputMs(given.deliverAt)
   if (Number.isFinite(deliverAt)) form.append('o:deliverytime', String(Math.round(deliverAt / 1000)))
   if (given.isTest) form.append('o:testmode', 'yes')
   for (const file of given.files) form.append('attachment', file)

@@ -4,7 +4,7 @@ import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tansta
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { Confirm } from '../../confirm.tsx'
-import { countOf, displayName, shortDateTime } from '../../format.ts'
+import { countOf, displayName, localInput, localInputMs, shortDateTime } from '../../format.ts'
 import { valueOrThrow } from '../../queries.ts'
 import { useMay } from '../../session.ts'
 import { BUTTONS, type Column, DataTable } from '../../shared/data-table.tsx'
@@ -179,15 +179,9 @@ const columnsOf = (
     : []),
 ]
 
-/** As an input of type datetime-local has it, in the reader's zone. */
-function localTime(ms: number): string {
-  const shifted = new Date(ms - new Date(ms).getTimezoneOffset() * 60_000)
-  return shifted.toISOString().slice(0, 16)
-}
-
 function MoveForm({ item, onClose }: { item: ScheduledItem; onClose: () => void }) {
   const before = Date.parse(item.deliverytime)
-  const [time, setTime] = useState(() => localTime(before))
+  const [time, setTime] = useState(() => localInput(before))
   const queries = useQueryClient()
   const refresh = () => queries.invalidateQueries({ queryKey: [KEY] })
   const moving = useMutation({
@@ -209,7 +203,7 @@ function MoveForm({ item, onClose }: { item: ScheduledItem; onClose: () => void 
     [TEXT.hour, () => Date.now() + HOUR_MS],
     [TEXT.tomorrow, () => before + 24 * HOUR_MS],
   ] as const
-  const chosen = Date.parse(time)
+  const chosen = localInputMs(time)
   return (
     <form
       onSubmit={(event) => {
@@ -233,7 +227,7 @@ function MoveForm({ item, onClose }: { item: ScheduledItem; onClose: () => void 
         />
         <Group gap="xs">
           {offers.map(([label, at]) => (
-            <Button key={label} size="compact-sm" variant="light" onClick={() => setTime(localTime(at()))}>
+            <Button key={label} size="compact-sm" variant="light" onClick={() => setTime(localInput(at()))}>
               {label}
             </Button>
           ))}
