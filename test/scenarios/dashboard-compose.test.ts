@@ -1,7 +1,7 @@
 /** The page that sends a message, in a real browser: from parts by keyboard, from a template by touch. */
 import assert from 'node:assert/strict'
 import { afterEach, before, type TestContext, test } from 'node:test'
-import { type Dashboard, PHONE, press, startDashboard, typeText } from '../support/dashboard.ts'
+import { chooseOption, type Dashboard, PHONE, press, startDashboard, typeText } from '../support/dashboard.ts'
 
 let dashboard: Dashboard
 before(async (t) => {
@@ -66,7 +66,7 @@ test('on a phone: a template with variables, whose choice is in the URL; a fault
   await service.call('POST', '/v4/templates', { form })
   const page = await dashboard.open('/sending/compose?to=ann@example.com', { look: PHONE })
   await page.getByText('Template', { exact: true }).tap()
-  await page.getByLabel('Template', { exact: true }).last().selectOption('hello')
+  await chooseOption(page.getByRole('combobox', { name: 'Template' }), 'hello')
   await page.getByLabel('Variables (JSON)').fill('[')
   await page.getByText('Not valid JSON', { exact: false }).waitFor()
   assert.equal(await page.getByRole('button', { name: 'Send' }).isEnabled(), false)

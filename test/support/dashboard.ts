@@ -14,7 +14,7 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import axe from 'axe-core'
-import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
+import type { BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { launchBrowser } from './browser.ts'
 import { builtDashboard } from './built-dashboard.ts'
 import { startTestService, type TestService } from './service.ts'
@@ -216,6 +216,14 @@ export async function windowHasFocus(page: Page): Promise<void> {
   await page.waitForFunction(
     "[...document.querySelectorAll('[role=dialog]')].at(-1)?.contains(document.activeElement) ?? true",
   )
+}
+
+/** Chooses in a field that finds options by a part of their names, as it is typed. */
+export async function chooseOption(field: Locator, name: string): Promise<void> {
+  const input = field.and(field.page().getByRole('combobox')) // its list has the same label
+  await input.click()
+  await input.fill(name)
+  await field.page().getByRole('option', { name }).first().click()
 }
 
 /** Presses keys one after another, as a keyboard user does. */

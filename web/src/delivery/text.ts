@@ -121,7 +121,6 @@ export const ACTION_TEXT = {
     ['3d', '3 days'],
   ] as const,
   pool: 'To the pool',
-  choosePool: 'Choose a pool',
   sharedPool: 'Shared addresses',
   needsFilter: 'Say which mail: one field at least.',
   needsPool: 'Choose the pool.',

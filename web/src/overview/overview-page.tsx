@@ -4,7 +4,6 @@
 import { Skeleton } from '@mantine/core'
 import { useQueries, useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
-import { domainsQuery } from '../queries.ts'
 import { useMay } from '../session.ts'
 import { Page, PageHeader } from '../shared/page.tsx'
 import { Counts } from './counts.tsx'
@@ -16,9 +15,9 @@ import {
   attemptsQuery,
   blockedDomainsQuery,
   daysQuery,
-  firstOwnDomain,
   lanesQuery,
   ordersQuery,
+  ownDomainsQuery,
   READS_ORDERS,
 } from './overview-queries.ts'
 import { Providers } from './providers.tsx'
@@ -53,9 +52,9 @@ export function OverviewPage() {
  * they would push each other down while somebody reads.
  */
 function useReady(): boolean {
-  const domains = useQuery(domainsQuery)
+  const domains = useQuery(ownDomainsQuery)
   const webhook = useQuery({
-    ...anyWebhookQuery(firstOwnDomain(domains.data ?? [])),
+    ...anyWebhookQuery(domains.data?.newest),
     enabled: domains.data !== undefined,
   })
   const mayReadAlerts = useMay({ area: 'alerts' })

@@ -1,18 +1,18 @@
 /** Metrics over time and by dimension. Calls POST /v1/analytics/metrics. */
 import { Button, NativeSelect, Switch, TextInput } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
 import { saveFile } from '../api.ts'
 import { copyText } from '../clipboard.ts'
 import { Icon } from '../icons.tsx'
-import { domainsQuery } from '../queries.ts'
+import { TAG_OPTIONS } from '../shared/choices.ts'
+import { Chooser } from '../shared/chooser.tsx'
+import { DomainChoice } from '../shared/domain-choice.tsx'
 import { METRICS_PATH } from '../shared/metrics-api.ts'
 import { notify } from '../shared/notices.tsx'
 import { Page, PageHeader } from '../shared/page.tsx'
 import { floorTo } from '../shared/spans.ts'
 import { useNow } from '../use-now.ts'
-import { useTyped } from '../use-typed.ts'
 import { Classes } from './classes.tsx'
 import { Curves } from './curves.tsx'
 import { DimensionTable } from './dimension-table.tsx'
@@ -115,9 +115,7 @@ const fileName = ({ startMs, endMs }: Span, { by = 'recipient_provider' }: Stati
 const OWN_SPAN = 'own'
 
 function Filters({ search, change }: { search: StatisticsSearch; change: Change }) {
-  const { data: domains = [] } = useQuery(domainsQuery)
   const isOwn = search.from !== undefined && search.to !== undefined
-  const [tag, typeTag] = useTyped(search.tag ?? '', (value) => change({ tag: value || undefined }))
   const chooseSpan = (value: string) => {
     if (value !== OWN_SPAN) change({ span: value as SpanName, from: undefined, to: undefined })
     else {
@@ -157,15 +155,11 @@ function Filters({ search, change }: { search: StatisticsSearch; change: Change 
           />
         </>
       )}
-      <NativeSelect
-        size="sm"
-        aria-label={TEXT.domain}
+      <DomainChoice
+        label={TEXT.domain}
+        none={TEXT.allDomains}
         value={search.domain ?? ''}
-        data={[
-          { value: '', label: TEXT.allDomains },
-          ...domains.map(({ name }) => ({ value: name, label: name })),
-        ]}
-        onChange={(event) => change({ domain: event.currentTarget.value || undefined })}
+        onChange={(domain) => change({ domain: domain || undefined })}
       />
       <NativeSelect
         size="sm"
@@ -174,14 +168,14 @@ function Filters({ search, change }: { search: StatisticsSearch; change: Change 
         data={[{ value: '', label: TEXT.allProviders }, ...PROVIDERS]}
         onChange={(event) => change({ provider: event.currentTarget.value || undefined })}
       />
-      <TextInput
-        size="sm"
-        className="filter-text"
-        aria-label={TEXT.tag}
-        placeholder={TEXT.tag}
-        data-search
-        value={tag}
-        onChange={(event) => typeTag(event.currentTarget.value)}
+      <Chooser
+        label={TEXT.tag}
+        none={TEXT.allTags}
+        options={TAG_OPTIONS}
+        free
+        isSearch
+        value={search.tag ?? ''}
+        onChange={(tag) => change({ tag: tag || undefined })}
       />
       <Switch
         className="statistics-switch"

@@ -12,6 +12,7 @@ export const TEXT = {
   from: 'From',
   to: 'To',
   domain: 'Domain',
+  allTags: 'All tags',
   allDomains: 'All domains',
   provider: 'Provider',
   allProviders: 'All providers',

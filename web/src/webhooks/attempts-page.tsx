@@ -3,9 +3,10 @@ import { Badge, Button, NativeSelect, Text, TextInput } from '@mantine/core'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { Icon } from '../icons.tsx'
-import { domainsQuery } from '../queries.ts'
 import { useMay } from '../session.ts'
+import { domainOptions } from '../shared/choices.ts'
 import type { Column } from '../shared/data-table.tsx'
+import { DomainChoice } from '../shared/domain-choice.tsx'
 import { FilterBar, type FilterField } from '../shared/filter-bar.tsx'
 import { FormWindow } from '../shared/form-window.tsx'
 import { ListPage } from '../shared/list-page.tsx'
@@ -41,7 +42,6 @@ export function AttemptsPage() {
     ...attemptsQuery(placePath(attemptsPath(filters), at)),
     placeholderData: keepPreviousData,
   })
-  const domains = useQuery(domainsQuery)
   const go = (search: AttemptsSearch, replace = true) =>
     void navigate({ to: '/webhooks/attempts', replace, search })
   const here: AttemptsSearch = { ...filters, ...(at !== undefined && { at }) }
@@ -61,9 +61,10 @@ export function AttemptsPage() {
     },
     {
       name: 'domain',
-      kind: 'choice',
+      kind: 'chooser',
       label: TEXT.filters.domain,
-      options: (domains.data ?? []).map(({ name }) => [name, name] as const),
+      any: TEXT.anyDomain,
+      options: domainOptions(),
     },
   ]
   const columns: Column<Attempt>[] = [
@@ -123,13 +124,7 @@ export function AttemptsPage() {
         </EmptyState>
       }
     >
-      {mayReplay && replay === 'yes' && (
-        <ReplaySpanForm
-          domains={(domains.data ?? []).map(({ name }) => name)}
-          initial={filters}
-          onClose={() => go(here)}
-        />
-      )}
+      {mayReplay && replay === 'yes' && <ReplaySpanForm initial={filters} onClose={() => go(here)} />}
     </ListPage>
   )
 }
@@ -142,12 +137,8 @@ export const StatusBadge = ({ status }: { status: AttemptStatus }) => (
   </Badge>
 )
 
-function ReplaySpanForm(props: {
-  domains: readonly string[]
-  initial: Partial<Record<AttemptFilter, string>>
-  onClose: () => void
-}) {
-  const { domains, initial, onClose } = props
+function ReplaySpanForm(props: { initial: Partial<Record<AttemptFilter, string>>; onClose: () => void }) {
+  const { initial, onClose } = props
   const form = useForm({
     initial: {
       domain: initial.domain ?? '',
@@ -196,13 +187,11 @@ function ReplaySpanForm(props: {
         value={to}
         onChange={(event) => form.set({ span: 'own', to: event.currentTarget.value })}
       />
-      <NativeSelect
+      <DomainChoice
         label={TEXT.domain}
-        data={[
-          { value: '', label: TEXT.anyDomain },
-          ...domains.map((name) => ({ value: name, label: name })),
-        ]}
-        {...form.field('domain')}
+        none={TEXT.anyDomain}
+        value={form.values.domain}
+        onChange={(domain) => form.set({ domain })}
       />
       <NativeSelect
         label={TEXT.event}

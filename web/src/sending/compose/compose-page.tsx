@@ -1,15 +1,17 @@
 /** A form that sends one message. Calls POST /v3/:domain/messages. */
-import { Alert, Button, Group, NativeSelect, Stack, Switch, Text, Textarea, TextInput } from '@mantine/core'
+import { Alert, Button, Group, Stack, Switch, Text, Textarea, TextInput } from '@mantine/core'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useRef, useState } from 'react'
 import { sendFiles } from '../../api.ts'
 import { formatBytes } from '../../format.ts'
 import { Icon } from '../../icons.tsx'
-import { domainsQuery, systemQuery, valueOrThrow } from '../../queries.ts'
+import { systemQuery, valueOrThrow } from '../../queries.ts'
 import { Choice } from '../../shared/choice.tsx'
+import { same, TAG_OPTIONS } from '../../shared/choices.ts'
+import { Chooser } from '../../shared/chooser.tsx'
 import { Copyable } from '../../shared/copyable.tsx'
-import { DomainChoice, useChosenDomain } from '../../shared/domain-choice.tsx'
+import { DomainChoice, useChosenDomain, useFirstDomain } from '../../shared/domain-choice.tsx'
 import { MessageCheck } from '../../shared/message-check.tsx'
 import { useMessageHref } from '../../shared/message-link.ts'
 import { Page, PageHeader, Panel } from '../../shared/page.tsx'
@@ -29,13 +31,13 @@ interface Sent {
 
 export function ComposePage() {
   const search = route.useSearch()
-  const domains = useQuery(domainsQuery)
+  const first = useFirstDomain()
   const domain = useChosenDomain(search.domain)
   const [sent, setSent] = useState<Sent>()
   return (
     <Page>
       <PageHeader title={TEXT.title} lead={TEXT.lead} />
-      {domains.data?.length === 0 ? (
+      {first.data === null ? (
         <Panel>
           <EmptyState icon="globe" title={TEXT.noDomain}>
             {TEXT.noDomainWhy}
@@ -129,6 +131,7 @@ function ComposeForm({ domain, onSent }: { domain: string; onSent: (sent: Sent) 
         <div className="compose-pair">
           <DomainChoice
             label={TEXT.domain}
+            toSend
             value={domain}
             onChange={(chosen) => change({ domain: chosen })}
           />
@@ -205,7 +208,15 @@ function ComposeForm({ domain, onSent }: { domain: string; onSent: (sent: Sent) 
         )}
         <Attachments files={files} onChange={setFiles} />
         <div className="compose-pair">
-          <TextInput label={TEXT.tag} autoComplete="off" value={fields.tag} onChange={set('tag')} />
+          <Chooser
+            label={TEXT.tag}
+            showLabel
+            options={TAG_OPTIONS}
+            free
+            none=""
+            value={fields.tag}
+            onChange={(tag) => setFields((old) => ({ ...old, tag }))}
+          />
           <TextInput
             type="datetime-local"
             label={TEXT.deliverAt}
@@ -297,16 +308,16 @@ function TemplateChoice(props: { domain: string; value: string; onChange: (name:
   const sharedNames = (shared.data ?? []).map(({ name }) => name).filter((name) => !ownNames.includes(name))
   const isEmpty = own.data?.length === 0 && shared.data?.length === 0
   return (
-    <NativeSelect
+    <Chooser
       label={TEXT.template}
-      value={value}
+      showLabel
       {...(isEmpty && { description: TEXT.noTemplates })}
-      data={[
-        { value: '', label: TEXT.chooseTemplate },
-        ...ownNames.map((name) => ({ value: name, label: name })),
-        ...sharedNames.map((name) => ({ value: name, label: TEXT.ofAccount(name) })),
+      options={[
+        ...ownNames.map(same),
+        ...sharedNames.map((name) => ({ ...same(name), note: TEXT.ofAccount })),
       ]}
-      onChange={(event) => onChange(event.currentTarget.value)}
+      value={value}
+      onChange={onChange}
     />
   )
 }
