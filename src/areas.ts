@@ -32,6 +32,7 @@ import { type CertificatesArea, certificatesArea } from './sending/certificates/
 import { contentCheckArea } from './sending/content-check/area.ts'
 import { dnsWritingArea } from './sending/dns-writing/area.ts'
 import { type DomainsArea, domainsArea } from './sending/domains/area.ts'
+import type { Domain } from './sending/domains/domain.ts'
 import { dynamicPoolsArea } from './sending/dynamic-pools/area.ts'
 import { ipsArea } from './sending/ips/area.ts'
 import { addressesForDomains, openAddresses } from './sending/ips/known-addresses.ts'
@@ -88,6 +89,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
     areas.push(area)
     return area
   }
+  const removals = removalsBy(areas)
   const known = createKnownDeliveries({ ...core, storageUrl: core.config.storageUrl })
 
   const accounts = add(accountsArea(core, parts.keys, parts.isExempt))
@@ -96,9 +98,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
     await domainsArea(core, {
       addresses: addressesForDomains(addresses),
       postmasterLogin: accounts.credentials.systemWrite,
-      async removeAll(domain) {
-        for (const area of areas.toReversed()) await area.domainDeleted?.(domain)
-      },
+      removeAll: removals.ofDomain,
     }),
   )
   const { signingKeys } = domains
@@ -160,12 +160,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
       addAccount: webhooks.addAccount,
       wakeDelivery: messages.delivery.wake,
       removeDomains: domains.removeAllOf,
-      async removeAll(accountId, signal) {
-        for (const area of areas.toReversed()) {
-          signal.throwIfAborted()
-          await area.accountDeleted?.(accountId, signal)
-        }
-      },
+      removeAll: removals.ofAccount,
     }),
   )
   add(queueApiArea(core, messages, content.holds))
@@ -205,18 +200,26 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   add(tlsReportsArea(core, { sendMime: messages.sendReport, posts: webhooks.posts }))
   add(systemArea(core, { ...parts, bounces, certificates, alerts, relays: relays.states, scanners }))
   add(exportsArea(core, () => areas.flatMap(({ operations = [] }) => operations)))
+  const { delivery } = messages
   const prometheus = add(
-    prometheusArea(core, {
-      ...{ delivery: messages.delivery, alerts, jobs: parts.jobs, relays: relays.states, content },
-    }),
+    prometheusArea(core, { delivery, alerts, jobs: parts.jobs, relays: relays.states, content }),
   )
   for (const build of parts.further) add(await build(core))
   // Last: it keeps events for the followers of all.
-  add(
-    await eventsArea(
-      core,
-      areas.flatMap(({ follower }) => follower ?? []),
-    ),
-  )
+  const followers = areas.flatMap(({ follower }) => follower ?? [])
+  add(await eventsArea(core, followers))
   return { accounts, certificates, domains, messages, prometheus }
 }
+
+/** Removes what is held of a domain or an account by all areas, in reverse order. */
+const removalsBy = (areas: readonly Area[]) => ({
+  async ofDomain(domain: Domain): Promise<void> {
+    for (const area of areas.toReversed()) await area.domainDeleted?.(domain)
+  },
+  async ofAccount(accountId: string, signal: AbortSignal): Promise<void> {
+    for (const area of areas.toReversed()) {
+      signal.throwIfAborted()
+      await area.accountDeleted?.(accountId, signal)
+    }
+  },
+})
