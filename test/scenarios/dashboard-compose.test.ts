@@ -60,6 +60,22 @@ test('by keyboard: a message with text and a file is sent, and its page is one l
   )
 })
 
+test('what is written is not lost by a slip: leaving the page and closing the tab ask first', async () => {
+  const page = await dashboard.open('/sending/compose')
+  await page.getByLabel('Subject').fill('Half a letter')
+  await press(page, 'Escape')
+  await page.getByRole('link', { name: 'Domains' }).first().click()
+  const asked = page.getByRole('dialog', { name: 'Leave without saving?' })
+  await asked.getByRole('button', { name: 'Cancel' }).click()
+  assert.equal(await page.getByLabel('Subject').inputValue(), 'Half a letter')
+  const [closing] = await Promise.all([page.waitForEvent('dialog'), page.close({ runBeforeUnload: true })])
+  assert.equal(closing.type(), 'beforeunload')
+  await closing.dismiss()
+  await page.getByRole('link', { name: 'Domains' }).first().click()
+  await asked.getByRole('button', { name: 'Leave' }).click()
+  await page.getByRole('heading', { level: 1, name: 'Domains' }).waitFor()
+})
+
 test('on a phone: a template with variables, whose choice is in the URL; a fault is told at its place', async () => {
   const { service } = dashboard
   const form = { name: 'hello', template: '<p>Dear {{name}}</p>', headers: '{"Subject": "For {{name}}"}' }

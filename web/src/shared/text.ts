@@ -57,6 +57,11 @@ export const TEXT = {
   },
 } as const
 
+export const LEAVE_TEXT = {
+  title: 'Leave without saving?',
+  leave: 'Leave',
+} as const
+
 export const CHOOSER_TEXT = {
   placeholder: 'Type to find',
   nothing: 'Nothing has this name.',

@@ -12,6 +12,7 @@ import { same, TAG_OPTIONS } from '../../shared/choices.ts'
 import { Chooser } from '../../shared/chooser.tsx'
 import { Copyable } from '../../shared/copyable.tsx'
 import { DomainChoice, useChosenDomain, useFirstDomain } from '../../shared/domain-choice.tsx'
+import { LeaveGuard } from '../../shared/leave-guard.tsx'
 import { MessageCheck } from '../../shared/message-check.tsx'
 import { useMessageHref } from '../../shared/message-link.ts'
 import { Page, PageHeader, Panel } from '../../shared/page.tsx'
@@ -48,7 +49,7 @@ export function ComposePage() {
           {sent && <SentNotice sent={sent} onAnother={() => setSent(undefined)} />}
           {/* Kept while the notice shows, so that another can differ in one word only. */}
           <div hidden={sent !== undefined}>
-            <ComposeForm domain={domain} onSent={setSent} />
+            <ComposeForm domain={domain} isSent={sent !== undefined} onSent={setSent} />
           </div>
         </>
       )}
@@ -76,10 +77,11 @@ function SentNotice({ sent: { id }, onAnother }: { sent: Sent; onAnother: () => 
   )
 }
 
-function ComposeForm({ domain, onSent }: { domain: string; onSent: (sent: Sent) => void }) {
+function ComposeForm(props: { domain: string; isSent: boolean; onSent: (sent: Sent) => void }) {
+  const { domain, isSent, onSent } = props
   const { body = 'text', template = '', to: firstTo = '', subject: firstSubject = '' } = route.useSearch()
   const navigate = useNavigate({ from: '/sending/compose' })
-  const [fields, setFields] = useState({
+  const empty = {
     from: '',
     to: firstTo,
     cc: '',
@@ -89,7 +91,8 @@ function ComposeForm({ domain, onSent }: { domain: string; onSent: (sent: Sent) 
     variables: '{}',
     tag: '',
     deliverAt: '',
-  })
+  }
+  const [fields, setFields] = useState(empty)
   const [files, setFiles] = useState<readonly File[]>([])
   const [isTest, setTest] = useState(false)
   const { data: system } = useQuery(systemQuery)
@@ -110,9 +113,11 @@ function ComposeForm({ domain, onSent }: { domain: string; onSent: (sent: Sent) 
     onSuccess: onSent,
   })
   const hasBody = body === 'template' ? template !== '' && 'value' in variables : fields[body] !== ''
+  const isWritten = files.length > 0 || JSON.stringify(fields) !== JSON.stringify(empty)
   const isComplete = domain !== '' && fields.to.trim() !== '' && hasBody
   return (
     <>
+      <LeaveGuard isUnsaved={isWritten && !isSent} lost={TEXT.lost} />
       <form
         className="panel compose"
         aria-label={TEXT.title}

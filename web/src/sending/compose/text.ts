@@ -26,6 +26,7 @@ export const TEXT = {
   deliverAt: 'Deliver at',
   deliverAtHint: 'Empty: now.',
   send: 'Send',
+  lost: 'The message that you have written is lost.',
   sent: 'Accepted',
   sentWhy: 'The service has stored the message and delivers it.',
   messageId: 'message id',
