@@ -52,7 +52,7 @@ test('what waits by lane, destination and sending domain; nothing is found with 
     await dashboard.sound(page)
     await page.getByText('Sending domains').click()
     await page.getByRole('link', { name: dashboard.service.domain }).waitFor()
-    await page.getByLabel('Find a lane, provider or domain').fill('nowhere')
+    await page.getByLabel('Find a queue, provider or domain').fill('nowhere')
     await page.getByText('Nothing here has “nowhere” in its name').waitFor()
     await dashboard.sound(page)
   }

@@ -161,6 +161,7 @@ function Lanes(props: {
   const columns: Column<Lane>[] = [
     {
       header: TEXT.lane,
+      means: TEXT.means.lane,
       width: '24%',
       cell: ({ lane, site, source }) => (
         <div className="lane-name">
@@ -173,9 +174,10 @@ function Lanes(props: {
     },
     { header: TEXT.state, cell: (lane) => <LaneStateCell lane={lane} />, width: '26%' },
     { header: TEXT.waiting, align: 'end', cell: ({ queued }) => <Count value={queued} /> },
-    { header: TEXT.due, align: 'end', cell: ({ due }) => <Count value={due} /> },
+    { header: TEXT.due, means: TEXT.means.due, align: 'end', cell: ({ due }) => <Count value={due} /> },
     {
       header: TEXT.deferred,
+      means: TEXT.means.deferred,
       align: 'end',
       wideOnly: true,
       cell: ({ deferred }) => <Count value={deferred} />,
@@ -186,7 +188,7 @@ function Lanes(props: {
       align: 'end',
       cell: ({ connections, limits }) => TEXT.connectionsOf(connections, limits.connections),
     },
-    { header: TEXT.rate, cell: ({ limits }) => rateWords(limits) },
+    { header: TEXT.rate, means: TEXT.means.rate, cell: ({ limits }) => rateWords(limits) },
     {
       header: TEXT.oldestDue,
       wideOnly: true,

@@ -6,13 +6,13 @@ const messages = (count: number) => countOf(count, 'message')
 
 export const TEXT = {
   title: 'Delivery',
-  lead: 'What waits to be delivered, how fast it goes now, and what holds it. A lane is the way from one of your addresses to one provider. Counts are of recipients.',
+  lead: 'What waits to be delivered, how fast it goes now, and what holds it. Each of your addresses has a queue for each provider. Counts are of recipients.',
   act: 'Act on the queue',
   actShort: 'Act',
   actOn: (what: string) => `Act on mail of ${what}`,
-  find: 'Find a lane, provider or domain',
+  find: 'Find a queue, provider or domain',
   view: 'Show by',
-  views: { lanes: 'Lanes', destinations: 'Destinations', senders: 'Sending domains' } satisfies Record<
+  views: { lanes: 'Queues', destinations: 'Destinations', senders: 'Sending domains' } satisfies Record<
     View,
     string
   >,
@@ -20,8 +20,14 @@ export const TEXT = {
   due: 'Due now',
   deferred: 'Deferred',
   paused: 'Paused',
-  lanesHeld: 'Lanes backed off',
-  lane: 'Lane',
+  means: {
+    lane: 'Mail from one of your addresses to one provider. It has limits and a pace of its own, and backs off when the provider asks for it.',
+    due: 'Recipients whose next attempt is due: they leave as fast as the queue allows.',
+    deferred: 'Recipients whose server said “not now”. They are tried again by themselves.',
+    rate: 'The most connections at a time, and the most messages in a while.',
+  },
+  lanesHeld: 'Queues backed off',
+  lane: 'Queue',
   recipientDomain: 'Destination',
   sendingDomain: 'Sending domain',
   connections: 'Connections',
@@ -97,7 +103,7 @@ export const ACTION_TEXT = {
   filters: {
     recipient_domain: 'Destination (domain)',
     provider: 'Provider',
-    lane: 'Lane',
+    lane: 'Queue',
     domain: 'Sending domain',
     tag: 'Tag',
     message_id: 'Message id',
@@ -128,7 +134,7 @@ export const ACTION_TEXT = {
   sentence: {
     pause: (count: number, to: string) => `Stops ${messages(count)}${to}.`,
     resume: (count: number, to: string) => `Resumes ${messages(count)}${to}.`,
-    retry: (count: number, to: string) => `Delivers ${messages(count)}${to} as soon as their lanes allow.`,
+    retry: (count: number, to: string) => `Delivers ${messages(count)}${to} as soon as their queues allow.`,
     move: (count: number, to: string) => `Moves ${messages(count)}${to}.`,
     drop: (count: number, to: string) => `Cancels ${messages(count)}${to}. This cannot be undone.`,
   } satisfies Record<QueueAction, (count: number, to: string) => string>,
@@ -163,7 +169,7 @@ export function filterWords(filter: QueueFilter): string {
   return [
     recipient_domain && ` to ${recipient_domain}`,
     provider && ` to ${provider}`,
-    lane && ` in the lane ${lane}`,
+    lane && ` in the queue ${lane}`,
     domain && ` from ${domain}`,
     tag && ` with the tag ${tag}`,
     message_id && ' of this message',

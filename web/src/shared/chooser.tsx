@@ -1,8 +1,9 @@
 import { TextInput } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query'
-import { type ReactNode, useEffect, useId, useLayoutEffect, useRef, useState } from 'react'
+import { type ReactNode, useEffect, useId, useRef, useState } from 'react'
 import { Icon } from '../icons.tsx'
+import { useAnchored } from './anchored.ts'
 import './chooser.css'
 import { CHOOSER_TEXT as TEXT } from './text.ts'
 
@@ -47,7 +48,6 @@ interface ChooserProps {
 
 const TYPING_PAUSE_MS = 200
 const HEIGHT_PX = 280 // seven options and a half, so that the list looks as if it went on
-const GAP_PX = 4
 const NO_OPTIONS: readonly Option[] = []
 
 /**
@@ -204,7 +204,6 @@ function useOptions(
   }
 }
 
-/** Above everything, so that no window cuts it off; below its field, or above it where there is more room. */
 function OptionList(props: {
   id: string
   label: string
@@ -214,29 +213,7 @@ function OptionList(props: {
 }) {
   const { id, label, field, onEnd, children } = props
   const list = useRef<HTMLDivElement>(null)
-  useLayoutEffect(() => {
-    const place = () => {
-      const box = field.current?.getBoundingClientRect()
-      const style = list.current?.style
-      if (!box || !style) return
-      const below = window.innerHeight - box.bottom - 2 * GAP_PX
-      const isBelow = below >= Math.min(HEIGHT_PX, box.top)
-      style.left = `${box.left}px`
-      style.minWidth = `${box.width}px`
-      style.maxWidth = `${window.innerWidth - box.left - GAP_PX}px`
-      style.maxHeight = `${Math.min(HEIGHT_PX, isBelow ? below : box.top - 2 * GAP_PX)}px`
-      style.top = isBelow ? `${box.bottom + GAP_PX}px` : 'auto'
-      style.bottom = isBelow ? 'auto' : `${window.innerHeight - box.top + GAP_PX}px`
-    }
-    list.current?.showPopover()
-    place()
-    window.addEventListener('resize', place)
-    window.addEventListener('scroll', place, true)
-    return () => {
-      window.removeEventListener('resize', place)
-      window.removeEventListener('scroll', place, true)
-    }
-  }, [field])
+  useAnchored(field, list, HEIGHT_PX)
   return (
     <div
       ref={list}

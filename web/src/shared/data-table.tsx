@@ -4,11 +4,14 @@ import type { ReactNode } from 'react'
 import { Icon } from '../icons.tsx'
 import type { PageLinks } from './paging.ts'
 import { Failure } from './states.tsx'
+import { Term } from './term.tsx'
 import { TEXT } from './text.ts'
 
 export interface Column<Row> {
   /** Heading of the column, and its label on a phone. */
   header: string
+  /** What the heading means; shown on hover and focus. */
+  means?: string
   cell: (row: Row) => ReactNode
   /** Default `start`; numbers: `end`. */
   align?: 'start' | 'end'
@@ -109,7 +112,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
 }
 
 function HeaderCell<Row>({ column }: { column: Column<Row> }) {
-  const { header, align, width, wideOnly, isButtons, onSort, sorted } = column
+  const { header, means, align, width, wideOnly, isButtons, onSort, sorted } = column
   return (
     <th
       scope="col"
@@ -125,6 +128,8 @@ function HeaderCell<Row>({ column }: { column: Column<Row> }) {
         </button>
       ) : isButtons ? (
         <span className="visually-hidden">{header}</span>
+      ) : means !== undefined ? (
+        <Term word={header} means={means} />
       ) : (
         header
       )}

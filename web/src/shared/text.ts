@@ -22,6 +22,7 @@ export const TEXT = {
   showCurve: 'Show as curve',
   chartHelp: 'Left and right arrow keys move along the curve',
   change: 'Change',
+  time: 'Time',
   total: 'Total',
   domain: 'Domain',
   sendsNot: {

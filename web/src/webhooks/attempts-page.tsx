@@ -77,7 +77,7 @@ export function AttemptsPage() {
       ),
     },
     { header: TEXT.url, cell: ({ url }) => <span className="breakable">{url}</span> },
-    { header: TEXT.status, cell: ({ status }) => <StatusBadge status={status} /> },
+    { header: TEXT.status, means: TEXT.statusMeans, cell: ({ status }) => <StatusBadge status={status} /> },
     {
       header: TEXT.answer,
       cell: ({ status_code, error }) => <span className="breakable">{error ?? status_code}</span>,

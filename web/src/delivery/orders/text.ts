@@ -54,7 +54,7 @@ export const TEXT = {
   limitsOf: (name: string) => `Change the limits of ${name}`,
   limitsTitle: (name: string) => `Limits of ${name}`,
   limitsWhy:
-    'For each of your addresses, at once, also over a restart. A lane that has slowed down after a reply still recovers by itself.',
+    'For each of your addresses, at once, also over a restart. A queue that has slowed down after a reply still recovers by itself.',
   connectionsLabel: 'Connections at a time',
   asShaped: (value: string) => `Empty: as set, ${value}`,
   rateLabel: 'Messages',
