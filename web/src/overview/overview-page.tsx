@@ -4,6 +4,7 @@
 import { Skeleton } from '@mantine/core'
 import { useQueries, useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
+import { useRef } from 'react'
 import { useMay } from '../session.ts'
 import { Page, PageHeader } from '../shared/page.tsx'
 import { Counts } from './counts.tsx'
@@ -65,10 +66,13 @@ function useReady(): boolean {
   })
   const mayReadOrders = useMay(READS_ORDERS)
   const orders = useQuery({ ...ordersQuery, enabled: mayReadOrders })
-  return (
+  const isReady =
     others &&
     (!mayReadAlerts || !alerts.isPending) &&
     (domains.error !== null || !webhook.isPending) &&
     (!mayReadOrders || !orders.isPending)
-  )
+  // The parts ask again for what has failed as they appear: without this, they would go away again, for ever.
+  const wasReady = useRef(false)
+  if (isReady) wasReady.current = true
+  return wasReady.current
 }

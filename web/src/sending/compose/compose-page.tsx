@@ -17,7 +17,7 @@ import { MessageCheck } from '../../shared/message-check.tsx'
 import { useMessageHref } from '../../shared/message-link.ts'
 import { Page, PageHeader, Panel } from '../../shared/page.tsx'
 import { withSearch } from '../../shared/search.ts'
-import { EmptyState } from '../../shared/states.tsx'
+import { EmptyState, Failure } from '../../shared/states.tsx'
 import { templatesQuery } from '../templates/templates-queries.ts'
 import { readVariables } from '../templates/variables.ts'
 import { BODIES, type Body, type ComposeSearch } from './compose-search.ts'
@@ -38,6 +38,7 @@ export function ComposePage() {
   return (
     <Page>
       <PageHeader title={TEXT.title} lead={TEXT.lead} />
+      {first.error && <Failure title={TEXT.noDomains} error={first.error} retry={first.refetch} />}
       {first.data === null ? (
         <Panel>
           <EmptyState icon="globe" title={TEXT.noDomain}>
@@ -129,6 +130,7 @@ function ComposeForm(props: { domain: string; isSent: boolean; onSent: (sent: Se
         <Alert
           color={isCapture ? 'petrol' : 'orange'}
           variant="light"
+          role="note"
           icon={<Icon name={isCapture ? 'shield' : 'send'} />}
         >
           {isCapture ? TEXT.capture : TEXT.live}

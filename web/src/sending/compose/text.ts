@@ -32,6 +32,7 @@ export const TEXT = {
   messageId: 'message id',
   open: 'Open the message',
   another: 'Send another',
+  noDomains: 'The domains cannot be read',
   noDomain: 'No domain yet',
   noDomainWhy: 'Mail is sent from a domain. Add one first.',
 } as const

@@ -19,7 +19,7 @@ import { Page, PageHeader, Panel } from '../../shared/page.tsx'
 import { placeOf } from '../../shared/paging.ts'
 import { saveText } from '../../shared/save-text.ts'
 import { withSearch } from '../../shared/search.ts'
-import { EmptyState } from '../../shared/states.tsx'
+import { EmptyState, Failure } from '../../shared/states.tsx'
 import { Time } from '../../shared/time.tsx'
 import { csvLine } from '../import/csv.ts'
 import { ImportForm } from '../import/import-form.tsx'
@@ -82,6 +82,7 @@ export function SuppressionsPage() {
   return (
     <Page wide>
       <PageHeader title={TEXT.title} lead={TEXT.lead} actions={actions} />
+      {first.error && <Failure title={TEXT.noDomains} error={first.error} retry={first.refetch} />}
       {first.data === null ? (
         <Panel>
           <EmptyState icon="globe" title={TEXT.noDomain}>
