@@ -1,7 +1,7 @@
 /** The page that sends a message, in a real browser: from parts by keyboard, from a template by touch. */
 import assert from 'node:assert/strict'
 import { afterEach, before, type TestContext, test } from 'node:test'
-import { type Dashboard, PHONE, press, startDashboard, typeText } from '../support/dashboard.ts'
+import { chooseOption, type Dashboard, PHONE, press, startDashboard, typeText } from '../support/dashboard.ts'
 
 let dashboard: Dashboard
 before(async (t) => {
@@ -60,13 +60,29 @@ test('by keyboard: a message with text and a file is sent, and its page is one l
   )
 })
 
+test('what is written is not lost by a slip: leaving the page and closing the tab ask first', async () => {
+  const page = await dashboard.open('/sending/compose')
+  await page.getByLabel('Subject').fill('Half a letter')
+  await press(page, 'Escape')
+  await page.getByRole('link', { name: 'Domains' }).first().click()
+  const asked = page.getByRole('dialog', { name: 'Leave without saving?' })
+  await asked.getByRole('button', { name: 'Cancel' }).click()
+  assert.equal(await page.getByLabel('Subject').inputValue(), 'Half a letter')
+  const [closing] = await Promise.all([page.waitForEvent('dialog'), page.close({ runBeforeUnload: true })])
+  assert.equal(closing.type(), 'beforeunload')
+  await closing.dismiss()
+  await page.getByRole('link', { name: 'Domains' }).first().click()
+  await asked.getByRole('button', { name: 'Leave' }).click()
+  await page.getByRole('heading', { level: 1, name: 'Domains' }).waitFor()
+})
+
 test('on a phone: a template with variables, whose choice is in the URL; a fault is told at its place', async () => {
   const { service } = dashboard
   const form = { name: 'hello', template: '<p>Dear {{name}}</p>', headers: '{"Subject": "For {{name}}"}' }
   await service.call('POST', '/v4/templates', { form })
   const page = await dashboard.open('/sending/compose?to=ann@example.com', { look: PHONE })
   await page.getByText('Template', { exact: true }).tap()
-  await page.getByLabel('Template', { exact: true }).last().selectOption('hello')
+  await chooseOption(page.getByRole('combobox', { name: 'Template' }), 'hello')
   await page.getByLabel('Variables (JSON)').fill('[')
   await page.getByText('Not valid JSON', { exact: false }).waitFor()
   assert.equal(await page.getByRole('button', { name: 'Send' }).isEnabled(), false)

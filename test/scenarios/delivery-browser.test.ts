@@ -1,7 +1,7 @@
 /** The page of the queue in a real browser: what waits, and actions that count first. */
 import assert from 'node:assert/strict'
 import { afterEach, before, type TestContext, test } from 'node:test'
-import { type Dashboard, LOOKS, PHONE, press, startDashboard } from '../support/dashboard.ts'
+import { chooseOption, type Dashboard, LOOKS, PHONE, press, startDashboard } from '../support/dashboard.ts'
 import { startRspamd } from '../support/scanners.ts'
 import { eventually } from '../support/service.ts'
 import { createSink, type Sink } from '../support/smtp-sink.ts'
@@ -124,7 +124,7 @@ test('retry and move: what is refused says why, and what is retried arrives', as
   const page = await dashboard.open('/delivery?act=move&recipient_domain=later.example')
   const dialog = page.getByRole('dialog', { name: 'Act on the queue' })
   await dialog.getByText('Choose the pool.').waitFor()
-  await dialog.getByLabel('To the pool').selectOption('shared')
+  await chooseOption(dialog.getByLabel('To the pool'), 'Shared')
   await dialog.getByText('shared is not a valid IP pool').waitFor()
   sink.clearRules()
   await dialog.getByRole('radio', { name: /^Retry now/ }).check()

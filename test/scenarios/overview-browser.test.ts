@@ -29,7 +29,7 @@ test('the first steps tick themselves off, by keyboard alone from the first to t
   await page.getByRole('heading', { level: 1, name: 'mail.first.example' }).waitFor()
   await press(page, 'g', 'o')
   await steps.getByText('1 of 4 done').waitFor()
-  const hand = page.getByRole('region', { name: 'Needs a hand' })
+  const hand = page.getByRole('region', { name: 'Needs attention' })
   await hand.getByText('DNS records of mail.first.example are missing or wrong').waitFor()
   await hand.getByRole('link', { name: 'Show the records: mail.first.example' }).waitFor()
 
@@ -80,7 +80,7 @@ test('a webhook that fails is mended by touch, and the provider that refuses is 
     return body.providers[0]?.permanent_failed >= 25
   })
   const page = await dashboard.open('/overview', { look: PHONE })
-  const hand = page.getByRole('region', { name: 'Needs a hand' })
+  const hand = page.getByRole('region', { name: 'Needs attention' })
   await hand.getByText(`${hook.url}/broken did not take 25 events`).waitFor()
   await hand.getByText('It last answered: 500').waitFor()
   const providers = page.getByRole('region', { name: 'Providers, last 7 days' })
@@ -119,7 +119,7 @@ test('a reader sees figures and no first steps', async () => {
   const { body } = await dashboard.service.call('POST', '/v1/keys', { form: { role: 'basic' } })
   const page = await dashboard.open('/overview', { key: body.key.secret })
   await page.getByRole('group', { name: 'Last 30 days' }).waitFor()
-  await page.getByRole('region', { name: 'Needs a hand' }).waitFor()
+  await page.getByRole('region', { name: 'Needs attention' }).waitFor()
   assert.equal(await page.getByRole('region', { name: 'Getting started' }).count(), 0)
   assert.equal(await page.getByRole('button', { name: /^Resume/ }).count(), 0)
   await dashboard.sound(page)

@@ -36,7 +36,7 @@ test('by keyboard: a route is added; a wrong expression is refused with the reas
   )
   await press(page, '/')
   await typeText(page, 'support@example.com')
-  await page.getByText('Taken by: Support').waitFor()
+  await page.getByText('Matched by: Support').waitFor()
   assert.match(page.url(), /address=support/)
   await page.getByLabel('Address of a recipient').fill('sales@example.com')
   await page.getByText('No route takes mail to this address').waitFor()
@@ -77,7 +77,7 @@ test('a reader tests addresses and changes nothing', async () => {
       look,
       key: body.key.secret,
     })
-    await page.getByText('Taken by: Support').waitFor()
+    await page.getByText('Matched by: Support').waitFor()
     assert.equal(await page.getByRole('dialog').count(), 0)
     assert.equal(await page.getByRole('button', { name: /Add|Delete/ }).count(), 0)
     await dashboard.sound(page)

@@ -73,7 +73,7 @@ test('by keyboard alone: another dimension, another curve, a tag, and the same v
 
 test('on a phone by touch: compare, without machines, the classes of replies, and the file', async () => {
   const page = await dashboard.open('/statistics?by=domain&span=7d', { look: PHONE })
-  await page.getByRole('switch', { name: 'Compare with the span before' }).tap()
+  await page.getByRole('switch', { name: 'Compare with the period before' }).tap()
   await page.getByRole('switch', { name: 'Without machines' }).tap()
   await page.waitForURL(/compare=yes&people=yes|people=yes&compare=yes/)
   const curve = page.getByRole('slider')
@@ -106,13 +106,13 @@ test('on a phone by touch: compare, without machines, the classes of replies, an
 
 test('a span of its own, copied numbers, and a span without mail says what to do', async () => {
   const page = await dashboard.open('/statistics')
-  await page.getByRole('combobox', { name: 'Time span' }).selectOption('own')
+  await page.getByRole('combobox', { name: 'Period' }).selectOption('own')
   await page.getByLabel('From').fill('2020-01-01')
   await page.getByLabel('To', { exact: true }).fill('2020-02-01')
-  await page.getByText('No mail in this span').waitFor()
-  await page.getByText('Nothing failed in this span.').waitFor()
+  await page.getByText('No mail in this period').waitFor()
+  await page.getByText('Nothing failed in this period.').waitFor()
   await dashboard.sound(page)
-  await page.getByRole('combobox', { name: 'Time span' }).selectOption('24h')
+  await page.getByRole('combobox', { name: 'Period' }).selectOption('24h')
   await page.getByRole('button', { name: '6', exact: true }).first().click()
   await page.getByText('Copied 6').waitFor()
   assert.equal(await page.evaluate('navigator.clipboard.readText()'), '6')

@@ -14,7 +14,7 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import axe from 'axe-core'
-import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
+import type { BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { launchBrowser } from './browser.ts'
 import { builtDashboard } from './built-dashboard.ts'
 import { eventually, startTestService, type TestService } from './service.ts'
@@ -46,8 +46,13 @@ export interface Dashboard {
   signedIn(options?: OpenOptions): Promise<BrowserContext>
   /** Opens a page with a session, watched. */
   open(path: string, options?: OpenOptions): Promise<Page>
-  /** Asserts that nothing forbidden has happened on the page so far, and that axe-core finds no violation. */
-  sound(page: Page): Promise<void>
+  /**
+   * Asserts that nothing forbidden has happened on the page so far, and that axe-core finds no violation; `withPractices`: nor of
+   * what it calls best practices.
+   */
+  sound(page: Page, withPractices?: boolean): Promise<void>
+  /** The part of `sound` without axe-core: nothing forbidden has happened, nothing jumped, and nothing is too wide. */
+  steady(page: Page, shiftMax?: number): Promise<void>
   /**
    * After a test: empties the pages that it opened, with what they have stored, for the next test to open. A new page costs twice
    * as much: the browser starts a process for it.
@@ -71,6 +76,12 @@ export async function startDashboard(
   const empty = new Map<BrowserContextOptions, Page[]>()
   const opened: { page: Page; look: BrowserContextOptions }[] = []
 
+  async function steady(page: Page, shiftMax = SHIFT_MAX): Promise<void> {
+    assert.deepEqual(faults.get(page)?.splice(0), [])
+    const shift = await page.evaluate<number>('globalThis.layoutShift ?? 0')
+    assert.ok(shift <= shiftMax, `the page has jumped while it was loaded: ${shift.toFixed(3)}`)
+    assert.deepEqual(await page.evaluate<string[]>(TOO_WIDE), [], 'scrolled sideways')
+  }
   async function signIn(context: BrowserContext, key = service.key): Promise<void> {
     const answer = await context.request.post(`${service.url}/sendwright/v1/session`, { data: { key } })
     assert.equal(answer.status(), 200, await answer.text())
@@ -111,13 +122,11 @@ export async function startDashboard(
         empty.set(look, [...(empty.get(look) ?? []), page])
       }
     },
-    async sound(page) {
-      assert.deepEqual(faults.get(page), [])
-      assert.deepEqual(await violations(page), [])
-      const shift = await page.evaluate<number>('globalThis.layoutShift ?? 0')
-      assert.ok(shift <= SHIFT_MAX, `the page has jumped while it was loaded: ${shift.toFixed(3)}`)
-      assert.deepEqual(await page.evaluate<string[]>(TOO_WIDE), [], 'scrolled sideways')
+    async sound(page, withPractices = false) {
+      await steady(page)
+      assert.deepEqual(await violations(page, withPractices ? [...RULES, 'best-practice'] : RULES), [])
     },
+    steady,
   }
 }
 
@@ -127,7 +136,10 @@ function watch(page: Page, origins: readonly string[], operations: readonly RegE
   page.on('pageerror', (error) => faults.push(`exception: ${error.message}`))
   page.on('console', (message) => {
     // Responses with an error status are noted by the browser; pages show them.
-    const isRefusal = /^Failed to load resource: the server responded with a status/.test(message.text())
+    const isRefusal =
+      /^Failed to load resource: (?:the server responded with a status|net::ERR_INTERNET_DISCONNECTED)/.test(
+        message.text(),
+      )
     // The policy of the frame that shows somebody's mail holds its images back.
     const isHeldBack = message.text().includes('directive: "img-src data:". The action has been blocked')
     if (message.type() === 'error' && !isRefusal && !isHeldBack) faults.push(`console: ${message.text()}`)
@@ -189,11 +201,11 @@ const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
 const NODES_SHOWN_MAX = 5
 
 /** What axe-core finds, one line each. Frames are left out: what is in them is somebody else's mail. */
-async function violations(page: Page): Promise<string[]> {
+async function violations(page: Page, rules: readonly string[]): Promise<string[]> {
   // By the browser's protocol, which a Content-Security-Policy does not concern; once for each document.
   if (await page.evaluate<boolean>('globalThis.axe === undefined')) await page.evaluate(axe.source)
   // Without the nodes that break no rule: to name them takes most of the time.
-  const options = JSON.stringify({ runOnly: RULES, iframes: false, resultTypes: ['violations'] })
+  const options = JSON.stringify({ runOnly: rules, iframes: false, resultTypes: ['violations'] })
   const found = await page.evaluate<axe.Result[]>(
     `axe.run(document, ${options}).then(({ violations }) => violations)`,
   )
@@ -219,6 +231,14 @@ export async function windowHasFocus(page: Page): Promise<void> {
   const isFocused =
     "[...document.querySelectorAll('[role=dialog]')].at(-1)?.contains(document.activeElement) ?? true"
   await eventually('the window has the focus', () => page.evaluate<boolean>(isFocused))
+}
+
+/** Chooses in a field that finds options by a part of their names, as it is typed. */
+export async function chooseOption(field: Locator, name: string): Promise<void> {
+  const input = field.and(field.page().getByRole('combobox')) // its list has the same label
+  await input.click()
+  await input.fill(name)
+  await field.page().getByRole('option', { name }).first().click()
 }
 
 /** Presses keys one after another, as a keyboard user does. */

@@ -3053,6 +3053,8 @@ export interface Answers {
   'GET /sendwright/v1/inbox/{}/html-check': HtmlCheck
   'GET /sendwright/v1/ip-warmups/{}': IpWarmupProgress
   'GET /sendwright/v1/ips': { items: InstalledIpAddress[] }
+  'GET /sendwright/v1/keys/{}/requests': KeyRequestPage
+  'GET /sendwright/v1/lists/{}/consent': ListConsent
   'GET /sendwright/v1/me': OwnProfile
   'GET /sendwright/v1/me/passkeys': { origin: string | null; items: Passkey[] }
   'GET /sendwright/v1/me/sessions': { total_count: number; items: BrowserSession[] }
@@ -3365,6 +3367,7 @@ export interface Answers {
   'PUT /sendwright/v1/inbox/faults': InboxFault[]
   'PUT /sendwright/v1/inbox/{}/tags': CapturedMail
   'PUT /sendwright/v1/ips/{}': InstalledIpAddress
+  'PUT /sendwright/v1/lists/{}/consent': ListConsent
   'PUT /sendwright/v1/me': OwnProfile
   'PUT /sendwright/v1/me/passkeys/{}': Passkey
   'PUT /sendwright/v1/me/password': { message: string }

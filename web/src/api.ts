@@ -122,8 +122,6 @@ export const deleteAllMessages = () => sendJson('DELETE', `${OWN}/inbox`)
 
 export const readSystem = (signal?: AbortSignal) => getJson(`${OWN}/system`, signal)
 
-export const listDomains = (signal?: AbortSignal) => getJson('/v4/domains?limit=100', signal)
-
 export const signIn = (key: string) => sendJson('POST', `${OWN}/session`, { key })
 
 /** `code` empty: none. `passkey`: in its place, what the browser returned. */

@@ -2,7 +2,6 @@ import { QueryCache, QueryClient, queryOptions } from '@tanstack/react-query'
 import {
   type Answer,
   type ApiFailure,
-  listDomains,
   listEvents,
   readMessage,
   readSignInMethods,
@@ -54,11 +53,6 @@ export const signInMethodsQuery = queryOptions({
   queryFn: async () => valueOrThrow(await readSignInMethods()),
   staleTime: Number.POSITIVE_INFINITY, // set at the start of the service
   meta: { needsNoSession: true },
-})
-
-export const domainsQuery = queryOptions({
-  queryKey: ['domains'],
-  queryFn: async ({ signal }) => valueOrThrow(await listDomains(signal)).items,
 })
 
 export const messageQuery = (id: string) =>

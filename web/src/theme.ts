@@ -32,7 +32,11 @@ const dark: MantineColorsTuple = [
 const SANS = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Noto Sans", Arial, sans-serif'
 const MONO = 'ui-monospace, "SF Mono", Menlo, Consolas, "Liberation Mono", "DejaVu Sans Mono", monospace'
 
-const CLOSE = { 'aria-label': 'Close' }
+const WINDOW = {
+  closeButtonProps: { 'aria-label': 'Close' },
+  // Outside of the page's own parts, the library's <header> would be another banner of the page.
+  attributes: { header: { role: 'none' } },
+}
 
 export const theme = createTheme({
   colors: { petrol, dark },
@@ -45,7 +49,7 @@ export const theme = createTheme({
   cursorType: 'pointer',
   respectReducedMotion: true,
   components: {
-    Modal: { defaultProps: { closeButtonProps: CLOSE } },
-    Drawer: { defaultProps: { closeButtonProps: CLOSE } },
+    Modal: { defaultProps: WINDOW },
+    Drawer: { defaultProps: WINDOW },
   },
 })

@@ -58,7 +58,7 @@ function RecipientDetails(props: { messageId: string; delivery: DeliveryView; co
       <Why delivery={delivery} color={color} failed={lastFailure(timeline.data)} />
       <Facts delivery={delivery} />
       <PersonHint address={delivery.recipient} />
-      <h3>{TEXT.timeline}</h3>
+      <h2>{TEXT.timeline}</h2>
       <Events timeline={timeline} />
       {delivery.attempts > 0 && <Dialogues delivery={delivery} />}
     </>

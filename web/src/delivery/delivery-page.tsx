@@ -179,7 +179,7 @@ function Lanes(props: {
   const columns: Column<Lane>[] = [
     {
       header: TEXT.lane,
-      hint: TEXT.laneHint,
+      means: TEXT.means.lane,
       width: '24%',
       cell: ({ lane, site, source }) => (
         <div className="lane-name">
@@ -192,9 +192,10 @@ function Lanes(props: {
     },
     { header: TEXT.state, cell: (lane) => <LaneStateCell lane={lane} />, width: '26%' },
     { header: TEXT.waiting, align: 'end', cell: ({ queued }) => <Count value={queued} /> },
-    { header: TEXT.due, align: 'end', cell: ({ due }) => <Count value={due} /> },
+    { header: TEXT.due, means: TEXT.means.due, align: 'end', cell: ({ due }) => <Count value={due} /> },
     {
       header: TEXT.deferred,
+      means: TEXT.means.deferred,
       align: 'end',
       wideOnly: true,
       cell: ({ deferred }) => <Count value={deferred} />,
@@ -205,7 +206,7 @@ function Lanes(props: {
       align: 'end',
       cell: ({ connections, limits }) => TEXT.connectionsOf(connections, limits.connections),
     },
-    { header: TEXT.rate, cell: ({ limits }) => rateWords(limits) },
+    { header: TEXT.rate, means: TEXT.means.rate, cell: ({ limits }) => rateWords(limits) },
     {
       header: TEXT.oldestDue,
       wideOnly: true,

@@ -2,6 +2,7 @@ import { Button, Group, Modal, NativeSelect, Text, TextInput } from '@mantine/co
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useMay } from '../session.ts'
+import { Chooser } from '../shared/chooser.tsx'
 import { notify } from '../shared/notices.tsx'
 import { Failure } from '../shared/states.tsx'
 import { useTyped } from '../use-typed.ts'
@@ -161,15 +162,15 @@ function PoolChoice({ value, onChange }: { value: string | undefined; onChange: 
   const pools = useQuery({ ...poolsQuery, enabled: mayRead })
   return (
     <>
-      <NativeSelect
+      <Chooser
         label={TEXT.pool}
+        showLabel
         value={value ?? ''}
-        data={[
-          { value: '', label: TEXT.choosePool },
+        options={[
           { value: 'shared', label: TEXT.sharedPool },
           ...(pools.data ?? []).map(({ pool_id, name }) => ({ value: pool_id, label: name })),
         ]}
-        onChange={(event) => onChange(event.currentTarget.value)}
+        onChange={onChange}
       />
       {pools.error && <Failure title={TEXT.pool} error={pools.error} retry={pools.refetch} />}
     </>

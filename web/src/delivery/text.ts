@@ -6,7 +6,7 @@ const messages = (count: number) => countOf(count, 'message')
 
 export const TEXT = {
   title: 'Delivery',
-  lead: 'What waits to be delivered, how fast it goes now, and what holds it. There is a queue for each provider and each address that you send from. Counts are of recipients.',
+  lead: 'What waits to be delivered, how fast it goes now, and what holds it. Each of your addresses has a queue for each provider. Counts are of recipients.',
   act: 'Act on the queue',
   actShort: 'Act',
   actOn: (what: string) => `Act on mail of ${what}`,
@@ -20,9 +20,14 @@ export const TEXT = {
   due: 'Due now',
   deferred: 'Deferred',
   paused: 'Paused',
+  means: {
+    lane: 'Mail from one of your addresses to one provider. It has limits and a pace of its own, and backs off when the provider asks for it.',
+    due: 'Recipients whose next attempt is due: they leave as fast as the queue allows.',
+    deferred: 'Recipients whose server said “not now”. They are tried again by themselves.',
+    rate: 'The most connections at a time, and the most messages in a while.',
+  },
   lanesHeld: 'Queues backed off',
   lane: 'Queue',
-  laneHint: 'Mail from one of your addresses to the mail hosts of one provider; the API calls it a lane.',
   group: (provider: string, lanes: number, queued: number) =>
     `${provider}: ${countOf(lanes, 'queue')}, ${queued.toLocaleString('en')} waiting`,
   reasons: {
@@ -107,7 +112,7 @@ export const ACTION_TEXT = {
   filters: {
     recipient_domain: 'Destination (domain)',
     provider: 'Provider',
-    lane: 'Queue (lane)',
+    lane: 'Queue',
     domain: 'Sending domain',
     tag: 'Tag',
     message_id: 'Message id',
@@ -131,7 +136,6 @@ export const ACTION_TEXT = {
     ['3d', '3 days'],
   ] as const,
   pool: 'To the pool',
-  choosePool: 'Choose a pool',
   sharedPool: 'Shared addresses',
   needsFilter: 'Say which mail: one field at least.',
   needsPool: 'Choose the pool.',

@@ -12,7 +12,7 @@ import {
   undoDns,
 } from './domains-api.ts'
 
-/** Prefix of every query about domains, also of `domainsQuery`, so that one call invalidates them all after a change. */
+/** Prefix of every query about domains, also of other folders', so that one call invalidates them all after a change. */
 export const DOMAINS_KEY = 'domains'
 
 /** Polling interval of the stored results while a domain waits; the service queries DNS far less often. */

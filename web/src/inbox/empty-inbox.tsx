@@ -1,14 +1,11 @@
 import { Code, Text } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
-import type { Domain } from '../api.ts'
 import { CopyButton } from '../copy-button.tsx'
 import { Icon } from '../icons.tsx'
-import { domainsQuery } from '../queries.ts'
+import { useChosenDomain } from '../shared/domain-choice.tsx'
 
 /** A command for a first message, with this page's address and a domain that may send. */
 export function EmptyInbox() {
-  const { data: domains = [] } = useQuery(domainsQuery)
-  const example = sendExample(window.location.origin, sendingDomain(domains))
+  const example = sendExample(window.location.origin, useChosenDomain(undefined) || 'YOUR_DOMAIN')
   return (
     <div className="notice notice-start">
       <span className="notice-icon">
@@ -32,9 +29,6 @@ export function EmptyInbox() {
     </div>
   )
 }
-
-const sendingDomain = (domains: readonly Domain[]) =>
-  domains.find((domain) => domain.state === 'active' && !domain.is_disabled)?.name ?? 'YOUR_DOMAIN'
 
 const sendExample = (origin: string, domain: string) =>
   [

@@ -1,19 +1,19 @@
 import { ActionIcon, CloseButton, TextInput } from '@mantine/core'
 import { useHotkeys } from '@mantine/hooks'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useRef, useState } from 'react'
 import { deleteAllMessages, type InboxFilters } from '../api.ts'
 import { Confirm } from '../confirm.tsx'
 import { Icon } from '../icons.tsx'
-import { domainsQuery, valueOrThrow } from '../queries.ts'
+import { valueOrThrow } from '../queries.ts'
+import { DomainChoice } from '../shared/domain-choice.tsx'
 import { useTyped } from '../use-typed.ts'
 import { INBOX_KEY } from './inbox-queries.ts'
 import { FILTER_FIELDS, readInboxSearch, withFilter } from './inbox-search.ts'
 import type { LiveState } from './live-inbox.ts'
 
 const route = getRouteApi('/captured')
-const DOMAIN_CHOICES = 'inbox-domain-choices'
 
 const LIVE_WORDS: Record<LiveState, { label: string; title: string }> = {
   connecting: { label: 'Connecting', title: 'Connecting to the stream of arrivals' },
@@ -59,8 +59,7 @@ export function InboxToolbar({ live }: { live: LiveState }) {
           <FilterInput field="subject" label="Subject" placeholder="Subject" />
           <FilterInput field="body" label="Text" placeholder="Text or file" />
           <FilterInput field="tag" label="Tag" placeholder="Tag" />
-          <FilterInput field="domain" label="Domain" placeholder="Domain" choices={DOMAIN_CHOICES} />
-          <DomainChoices />
+          <DomainFilter />
         </div>
       )}
     </div>
@@ -72,7 +71,6 @@ function FilterInput(props: {
   field: keyof InboxFilters
   label: string
   placeholder: string
-  choices?: string
   inputRef?: React.Ref<HTMLInputElement>
 }) {
   const { field } = props
@@ -94,7 +92,6 @@ function FilterInput(props: {
       value={typed}
       onChange={(event) => change(event.currentTarget.value)}
       {...(props.inputRef && { ref: props.inputRef })}
-      {...(props.choices && { list: props.choices })}
       leftSection={field === 'q' ? <Icon name="search" size={16} /> : undefined}
       rightSection={
         typed !== '' && (
@@ -105,14 +102,21 @@ function FilterInput(props: {
   )
 }
 
-function DomainChoices() {
-  const { data: domains = [] } = useQuery(domainsQuery)
+function DomainFilter() {
+  const { domain = '' } = route.useSearch()
+  const navigate = useNavigate()
   return (
-    <datalist id={DOMAIN_CHOICES}>
-      {domains.map(({ name }) => (
-        <option key={name} value={name} />
-      ))}
-    </datalist>
+    <DomainChoice
+      none="All domains"
+      value={domain}
+      onChange={(value) =>
+        void navigate({
+          to: '.',
+          replace: true,
+          search: (search) => withFilter(readInboxSearch(search), 'domain', value),
+        })
+      }
+    />
   )
 }
 

@@ -5,10 +5,9 @@ import { Link, useRouter } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
 import { CopyButton } from '../copy-button.tsx'
 import { Icon } from '../icons.tsx'
-import { domainsQuery } from '../queries.ts'
 import { useMay } from '../session.ts'
 import { figure } from '../shared/metrics-api.ts'
-import { anyWebhookQuery, daysQuery, firstOwnDomain } from './overview-queries.ts'
+import { anyWebhookQuery, daysQuery, ownDomainsQuery } from './overview-queries.ts'
 import { TEXT } from './text.ts'
 
 const HIDDEN_NAME = 'sendwright-first-steps'
@@ -18,24 +17,20 @@ export function FirstSteps() {
   const mayChange = useMay({ area: 'domains', access: 'write' })
   const [isHidden, setHidden] = useState(() => window.localStorage.getItem(HIDDEN_NAME) === 'hidden')
   const isAsked = mayChange && !isHidden
-  const domains = useQuery({ ...domainsQuery, enabled: isAsked })
+  const domains = useQuery({ ...ownDomainsQuery, enabled: isAsked })
   const days = useQuery({ ...daysQuery, enabled: isAsked })
-  const own = domains.data?.filter(({ type }) => type !== 'sandbox') ?? []
-  const first = firstOwnDomain(own)
+  const first = domains.data?.newest
   const webhook = useQuery({ ...anyWebhookQuery(first), enabled: isAsked && domains.data !== undefined })
   if (!isAsked || domains.data === undefined || days.data === undefined || webhook.data === undefined)
     return null
-  const active = own.find(({ state }) => state === 'active')
   const hasSent = days.data.items.some(({ metrics }) => figure(metrics, 'accepted_count') > 0)
-  const done = [own.length > 0, active !== undefined, hasSent, webhook.data]
+  const done = [first !== undefined, domains.data.active !== undefined, hasSent, webhook.data]
   const count = done.filter(Boolean).length
   if (count === STEPS) return null
   const hide = () => {
     window.localStorage.setItem(HIDDEN_NAME, 'hidden')
     setHidden(true)
   }
-  const sendingDomain =
-    (active ?? domains.data.find(({ state }) => state === 'active'))?.name ?? 'YOUR_DOMAIN'
   return (
     <section className="panel first-steps" aria-label={TEXT.start}>
       <header className="panel-header">
@@ -61,7 +56,10 @@ export function FirstSteps() {
           )}
         </Step>
         <Step {...TEXT.steps.mail} isDone={done[2] === true}>
-          <Command text={sendCommand(sendingDomain)} what="the command that sends a mail" />
+          <Command
+            text={sendCommand(domains.data.sending ?? 'YOUR_DOMAIN')}
+            what="the command that sends a mail"
+          />
         </Step>
         <Step {...TEXT.steps.webhook} isDone={done[3] === true}>
           <WebhookStep />

@@ -6,7 +6,7 @@ import { queryOptions, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { getJson } from '../api.ts'
 import type { HealthScore } from '../api-types.ts'
-import { domainsQuery, valueOrThrow } from '../queries.ts'
+import { valueOrThrow } from '../queries.ts'
 import { useMay, useSession } from '../session.ts'
 import { type Column, DataTable } from '../shared/data-table.tsx'
 import { HEALTH_KEY, listedQuery, type Part, Parts, rateParts } from '../shared/health/parts.tsx'
@@ -35,12 +35,18 @@ const byDomainQuery = queryOptions({
     ).items,
 })
 
+const unverifiedQuery = queryOptions({
+  queryKey: [HEALTH_KEY, 'unverified'],
+  queryFn: async ({ signal }) =>
+    valueOrThrow(await getJson(`/v4/domains?state=unverified&limit=${DOMAINS_MAX}`, signal)).items,
+})
+
 export function HealthPage() {
   const { account } = useSession()
   const mayEvents = useMay({ area: 'events' })
   const total = useQuery({ ...totalQuery, enabled: mayEvents })
   const byDomain = useQuery({ ...byDomainQuery, enabled: mayEvents })
-  const domains = useQuery(domainsQuery)
+  const domains = useQuery(unverifiedQuery)
   const listed = useQuery(listedQuery)
   const standing = useQuery(standingQuery(account.id))
   const unverified = domains.data && domainSteps(domains.data, [])

@@ -13,8 +13,14 @@ export type Lane = Api.Lane
 const OWN = '/sendwright/v1'
 const ATTEMPTS_READ = 100 // the newest of some endpoints at least
 
-export const listDomainsIn = (state: 'unverified' | 'disabled', limit: number, signal?: AbortSignal) =>
-  getJson(`/v4/domains?state=${state}&limit=${limit}`, signal)
+/** One of two is not the sandbox, of which there is one. */
+export const listNewestDomains = (signal?: AbortSignal) => getJson('/v4/domains?limit=2', signal)
+
+export const listDomainsIn = (
+  state: 'active' | 'unverified' | 'disabled',
+  limit: number,
+  signal?: AbortSignal,
+) => getJson(`/v4/domains?state=${state}&limit=${limit}`, signal)
 
 export const readSystemAlerts = (signal?: AbortSignal) => getJson(`${OWN}/system`, signal)
 

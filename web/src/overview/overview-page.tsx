@@ -4,7 +4,7 @@
 import { Skeleton } from '@mantine/core'
 import { useQueries, useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
-import { domainsQuery } from '../queries.ts'
+import { useRef } from 'react'
 import { useMay } from '../session.ts'
 import { Page, PageHeader } from '../shared/page.tsx'
 import { Counts } from './counts.tsx'
@@ -16,9 +16,9 @@ import {
   attemptsQuery,
   blockedDomainsQuery,
   daysQuery,
-  firstOwnDomain,
   lanesQuery,
   ordersQuery,
+  ownDomainsQuery,
   READS_ORDERS,
 } from './overview-queries.ts'
 import { Providers } from './providers.tsx'
@@ -53,9 +53,9 @@ export function OverviewPage() {
  * they would push each other down while somebody reads.
  */
 function useReady(): boolean {
-  const domains = useQuery(domainsQuery)
+  const domains = useQuery(ownDomainsQuery)
   const webhook = useQuery({
-    ...anyWebhookQuery(firstOwnDomain(domains.data ?? [])),
+    ...anyWebhookQuery(domains.data?.newest),
     enabled: domains.data !== undefined,
   })
   const mayReadAlerts = useMay({ area: 'alerts' })
@@ -66,10 +66,13 @@ function useReady(): boolean {
   })
   const mayReadOrders = useMay(READS_ORDERS)
   const orders = useQuery({ ...ordersQuery, enabled: mayReadOrders })
-  return (
+  const isReady =
     others &&
     (!mayReadAlerts || !alerts.isPending) &&
     (domains.error !== null || !webhook.isPending) &&
     (!mayReadOrders || !orders.isPending)
-  )
+  // The parts ask again for what has failed as they appear: without this, they would go away again, for ever.
+  const wasReady = useRef(false)
+  if (isReady) wasReady.current = true
+  return wasReady.current
 }

@@ -7,6 +7,7 @@ import { readReasons } from '../shared/reasons-api.ts'
 import { DAY_MS, floorTo } from '../shared/spans.ts'
 import {
   listDomainsIn,
+  listNewestDomains,
   readAccountWebhooks,
   readAttempts,
   readDomainWebhooks,
@@ -105,9 +106,19 @@ export const READS_ORDERS = { area: 'account', only: 'first' } as const
 
 export const ordersQuery = { ...shapingQuery, refetchInterval: HAND_REFRESH_MS }
 
-/** The newest domain that is not the sandbox, which is there from the start. */
-export const firstOwnDomain = (domains: readonly { name: string; type: string }[]) =>
-  domains.find(({ type }) => type !== 'sandbox')?.name
+/**
+ * `newest`, `active`: the newest domain, and the newest that is verified, without the sandbox, which is there from the start;
+ * `sending`: the newest that is verified. Each undefined if there is none.
+ */
+export const ownDomainsQuery = queryOptions({
+  queryKey: ['domains', 'own'],
+  queryFn: async ({ signal }) => {
+    const pages = await Promise.all([listNewestDomains(signal), listDomainsIn('active', 2, signal)])
+    const [newest = [], active = []] = pages.map((page) => valueOrThrow(page).items)
+    const ownOf = (domains: typeof newest) => domains.find(({ type }) => type !== 'sandbox')?.name
+    return { newest: ownOf(newest), active: ownOf(active), sending: active[0]?.name }
+  },
+})
 
 /** Whether the account or the domain has a webhook. */
 export const anyWebhookQuery = (domain: string | undefined) =>

@@ -90,12 +90,14 @@ const COLUMNS: readonly Column<ProviderFigures>[] = [
   { header: TEXT.delivered, align: 'end', cell: ({ delivered }) => delivered.toLocaleString('en') },
   {
     header: TEXT.deferred,
+    means: TEXT.deferredMeans,
     align: 'end',
     wideOnly: true,
     cell: ({ temporary_failed }) => temporary_failed.toLocaleString('en'),
   },
   {
     header: TEXT.failedColumn,
+    means: TEXT.failedMeans,
     align: 'end',
     width: '260px',
     cell: (one) => (

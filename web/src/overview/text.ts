@@ -26,7 +26,9 @@ export const TEXT = {
   failedColumn: 'Refused',
   deferred: 'Deferred',
 
-  hand: 'Needs a hand',
+  hand: 'Needs attention',
+  deferredMeans: 'The provider said “not now”: the mail is tried again by itself.',
+  failedMeans: 'Given up: the provider refused it for good, or for too long.',
   allWell: 'Nothing needs a hand now.',
   records: (name: string) => `DNS records of ${name} are missing or wrong`,
   disabled: (name: string) => `${name} is disabled and cannot send`,

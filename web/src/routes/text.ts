@@ -44,7 +44,7 @@ export const TEXT = {
   testerWhy: 'Mail to an address, without headers: match_header() is false here.',
   address: 'Address of a recipient',
   addressPlaceholder: 'support@example.com',
-  takes: (name: string) => `Taken by: ${name}`,
+  takes: (name: string) => `Matched by: ${name}`,
   first: 'It is the first one that is true; later ones are tried as well unless it stops.',
   takesNone: 'No route takes mail to this address, unless its headers decide.',
 } as const

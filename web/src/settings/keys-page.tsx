@@ -4,11 +4,11 @@ import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { Icon } from '../icons.tsx'
-import { domainsQuery } from '../queries.ts'
 import { useMay } from '../session.ts'
 import { ActionButton } from '../shared/action-button.tsx'
 import { Copyable } from '../shared/copyable.tsx'
 import { BUTTONS, type Column } from '../shared/data-table.tsx'
+import { DomainChoice } from '../shared/domain-choice.tsx'
 import { FormWindow } from '../shared/form-window.tsx'
 import { ListPage } from '../shared/list-page.tsx'
 import { EmptyState } from '../shared/states.tsx'
@@ -132,7 +132,6 @@ export function KeysPage() {
 }
 
 function CreateKey({ onClose, onCreated }: { onClose: () => void; onCreated: (secret: string) => void }) {
-  const domains = useQuery(domainsQuery)
   const form = useForm<NewKey, Awaited<ReturnType<typeof createKey>>>({
     initial: { role: 'developer', description: '', domain: '', expiration: '' },
     send: createKey,
@@ -167,11 +166,7 @@ function CreateKey({ onClose, onCreated }: { onClose: () => void; onCreated: (se
         }}
       />
       {key.role === 'sending' && (
-        <NativeSelect
-          label={TEXT.domain}
-          data={['', ...(domains.data ?? []).map(({ name }) => name)]}
-          {...form.field('domain')}
-        />
+        <DomainChoice label={TEXT.domain} value={key.domain} onChange={(domain) => form.set({ domain })} />
       )}
       <NativeSelect
         label={TEXT.ends}

@@ -4,18 +4,19 @@ import type { ReactNode } from 'react'
 import { Icon } from '../icons.tsx'
 import type { PageLinks } from './paging.ts'
 import { Failure } from './states.tsx'
+import { Term } from './term.tsx'
 import { TEXT } from './text.ts'
 
 export interface Column<Row> {
   /** Heading of the column, and its label on a phone. */
   header: string
+  /** What the heading means; shown on hover and focus. */
+  means?: string
   cell: (row: Row) => ReactNode
   /** Default `start`; numbers: `end`. */
   align?: 'start' | 'end'
   /** CSS width; default: as its content needs. */
   width?: string
-  /** What the heading means, on hover. */
-  hint?: string
   /** Left out on a phone. */
   wideOnly?: boolean
   /** What can be done with the row: its heading is for screen readers only. */
@@ -133,7 +134,7 @@ function headingBefore<Row>(
 }
 
 function HeaderCell<Row>({ column }: { column: Column<Row> }) {
-  const { header, hint, align, width, wideOnly, isButtons, onSort, sorted } = column
+  const { header, means, align, width, wideOnly, isButtons, onSort, sorted } = column
   return (
     <th
       scope="col"
@@ -141,7 +142,6 @@ function HeaderCell<Row>({ column }: { column: Column<Row> }) {
       data-wide-only={wideOnly || undefined}
       {...(width !== undefined && { style: { width } })}
       {...(sorted && { 'aria-sort': sorted })}
-      {...(hint !== undefined && { title: hint })}
     >
       {onSort ? (
         <button type="button" className="sort-button" onClick={onSort}>
@@ -150,6 +150,8 @@ function HeaderCell<Row>({ column }: { column: Column<Row> }) {
         </button>
       ) : isButtons ? (
         <span className="visually-hidden">{header}</span>
+      ) : means !== undefined ? (
+        <Term word={header} means={means} />
       ) : (
         header
       )}

@@ -3,6 +3,7 @@ import { Button, CloseButton, NativeSelect, TextInput } from '@mantine/core'
 import type { ReactNode } from 'react'
 import { Icon } from '../icons.tsx'
 import { useTyped } from '../use-typed.ts'
+import { Chooser, type Option, type OptionSource } from './chooser.tsx'
 import { TEXT } from './text.ts'
 
 export type FilterField<Name extends string = string> =
@@ -15,6 +16,15 @@ export type FilterField<Name extends string = string> =
       options: readonly (readonly [value: string, label: string])[]
       /** Label of the empty value. */
       any?: string
+    }
+  | {
+      name: Name
+      /** One of many, found by a part of its name. */
+      kind: 'chooser'
+      label: string
+      options: readonly Option[] | OptionSource
+      any: string
+      free?: boolean
     }
 
 interface FilterBarProps<Name extends string> {
@@ -36,7 +46,17 @@ export function FilterBar<Name extends string>(props: FilterBarProps<Name>) {
   return (
     <search className="filter-bar">
       {fields.map((field) =>
-        field.kind === 'choice' ? (
+        field.kind === 'chooser' ? (
+          <Chooser
+            key={field.name}
+            label={field.label}
+            none={field.any}
+            options={field.options}
+            free={field.free ?? false}
+            value={values[field.name] ?? ''}
+            onChange={(value) => onChange(field.name, value || undefined)}
+          />
+        ) : field.kind === 'choice' ? (
           <NativeSelect
             key={field.name}
             size="sm"

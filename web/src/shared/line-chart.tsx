@@ -251,7 +251,7 @@ function ChartTable({
       <table className="data-table">
         <thead>
           <tr>
-            <th scope="col" />
+            <th scope="col">{TEXT.time}</th>
             {series.map(({ id, label: name }) => (
               <th key={id} scope="col" data-align="end">
                 {name}

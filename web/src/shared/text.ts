@@ -26,8 +26,14 @@ export const TEXT = {
   toDay: 'To',
   chartHelp: 'Left and right arrow keys move along the curve',
   change: 'Change',
+  time: 'Time',
   total: 'Total',
   domain: 'Domain',
+  sendsNot: {
+    disabled: 'Disabled: it sends no mail',
+    unverified: 'Its DNS records are not verified: it sends no mail yet',
+    sandbox: 'A sandbox: it sends to allowed recipients only',
+  },
   checks: {
     title: 'Checks before sending',
     lead: 'Authentication, one-click unsubscribing, links, size and more. Nothing is sent.',
@@ -54,6 +60,17 @@ export const TEXT = {
       spam: 'Spam score',
     } as Readonly<Record<string, string>>,
   },
+} as const
+
+export const LEAVE_TEXT = {
+  title: 'Leave without saving?',
+  leave: 'Leave',
+} as const
+
+export const CHOOSER_TEXT = {
+  placeholder: 'Type to find',
+  nothing: 'Nothing has this name.',
+  found: (count: number, more: boolean) => `${count}${more ? ' or more' : ''} found`,
 } as const
 
 /** About stopping the mail to a provider. */

@@ -1,19 +1,19 @@
 /** Metrics over time and by dimension. Calls POST /v1/analytics/metrics. */
-import { Button, NativeSelect, Switch, TextInput } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
+import { Button, NativeSelect, Switch } from '@mantine/core'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
 import { saveFile } from '../api.ts'
 import { copyText } from '../clipboard.ts'
 import { Icon } from '../icons.tsx'
-import { domainsQuery } from '../queries.ts'
+import { TAG_OPTIONS } from '../shared/choices.ts'
+import { Chooser } from '../shared/chooser.tsx'
 import { DayFields } from '../shared/day-fields.tsx'
+import { DomainChoice } from '../shared/domain-choice.tsx'
 import { METRICS_PATH } from '../shared/metrics-api.ts'
 import { notify } from '../shared/notices.tsx'
 import { Page, PageHeader } from '../shared/page.tsx'
 import { floorTo } from '../shared/spans.ts'
 import { useNow } from '../use-now.ts'
-import { useTyped } from '../use-typed.ts'
 import { Classes } from './classes.tsx'
 import { Curves } from './curves.tsx'
 import { DimensionTable } from './dimension-table.tsx'
@@ -117,11 +117,8 @@ const fileName = ({ startMs, endMs }: Span, { by = 'recipient_provider' }: Stati
 
 const OWN_SPAN = 'own'
 
-function Filters(props: { span: Span; search: StatisticsSearch; change: Change }) {
-  const { span, search, change } = props
-  const { data: domains = [] } = useQuery(domainsQuery)
+function Filters({ span, search, change }: { span: Span; search: StatisticsSearch; change: Change }) {
   const isOwn = search.from !== undefined && search.to !== undefined
-  const [tag, typeTag] = useTyped(search.tag ?? '', (value) => change({ tag: value || undefined }))
   const chooseSpan = (value: string) => {
     if (value === OWN_SPAN) setDays({})
     else change({ span: value as SpanName, from: undefined, to: undefined })
@@ -145,15 +142,11 @@ function Filters(props: { span: Span; search: StatisticsSearch; change: Change }
         onChange={(event) => chooseSpan(event.currentTarget.value)}
       />
       <DayFields {...days} onChange={setDays} />
-      <NativeSelect
-        size="sm"
-        aria-label={TEXT.domain}
+      <DomainChoice
+        label={TEXT.domain}
+        none={TEXT.allDomains}
         value={search.domain ?? ''}
-        data={[
-          { value: '', label: TEXT.allDomains },
-          ...domains.map(({ name }) => ({ value: name, label: name })),
-        ]}
-        onChange={(event) => change({ domain: event.currentTarget.value || undefined })}
+        onChange={(domain) => change({ domain: domain || undefined })}
       />
       <NativeSelect
         size="sm"
@@ -162,14 +155,14 @@ function Filters(props: { span: Span; search: StatisticsSearch; change: Change }
         data={[{ value: '', label: TEXT.allProviders }, ...PROVIDERS]}
         onChange={(event) => change({ provider: event.currentTarget.value || undefined })}
       />
-      <TextInput
-        size="sm"
-        className="filter-text"
-        aria-label={TEXT.tag}
-        placeholder={TEXT.tag}
-        data-search
-        value={tag}
-        onChange={(event) => typeTag(event.currentTarget.value)}
+      <Chooser
+        label={TEXT.tag}
+        none={TEXT.allTags}
+        options={TAG_OPTIONS}
+        free
+        isSearch
+        value={search.tag ?? ''}
+        onChange={(tag) => change({ tag: tag || undefined })}
       />
       <Switch
         className="statistics-switch"

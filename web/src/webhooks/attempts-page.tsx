@@ -4,9 +4,10 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { localInputMs } from '../format.ts'
 import { Icon } from '../icons.tsx'
-import { domainsQuery } from '../queries.ts'
 import { useMay } from '../session.ts'
+import { domainOptions } from '../shared/choices.ts'
 import type { Column } from '../shared/data-table.tsx'
+import { DomainChoice } from '../shared/domain-choice.tsx'
 import { FilterBar, type FilterField } from '../shared/filter-bar.tsx'
 import { FormWindow } from '../shared/form-window.tsx'
 import { ListPage } from '../shared/list-page.tsx'
@@ -43,7 +44,6 @@ export function AttemptsPage() {
     ...attemptsQuery(placePath(attemptsPath(filters), at)),
     placeholderData: keepPreviousData,
   })
-  const domains = useQuery(domainsQuery)
   const go = (search: AttemptsSearch, replace = true) =>
     void navigate({ to: '/webhooks/attempts', replace, search })
   const here: AttemptsSearch = { ...filters, ...(at !== undefined && { at }) }
@@ -64,9 +64,10 @@ export function AttemptsPage() {
     },
     {
       name: 'domain',
-      kind: 'choice',
+      kind: 'chooser',
       label: TEXT.filters.domain,
-      options: (domains.data ?? []).map(({ name }) => [name, name] as const),
+      any: TEXT.anyDomain,
+      options: domainOptions(),
     },
   ]
   const columns: Column<Attempt>[] = [
@@ -92,7 +93,7 @@ export function AttemptsPage() {
       ),
     },
     { header: TEXT.url, cell: ({ url }) => <span className="breakable">{url}</span> },
-    { header: TEXT.status, cell: ({ status }) => <StatusBadge status={status} /> },
+    { header: TEXT.status, means: TEXT.statusMeans, cell: ({ status }) => <StatusBadge status={status} /> },
     {
       header: TEXT.answer,
       cell: ({ status_code, error }) => <span className="breakable">{error ?? status_code}</span>,
@@ -140,13 +141,7 @@ export function AttemptsPage() {
       }
     >
       {list.data?.partial && <p className="dimmed">{TEXT.partial}</p>}
-      {mayReplay && replay === 'yes' && (
-        <ReplaySpanForm
-          domains={(domains.data ?? []).map(({ name }) => name)}
-          initial={filters}
-          onClose={() => go(here)}
-        />
-      )}
+      {mayReplay && replay === 'yes' && <ReplaySpanForm initial={filters} onClose={() => go(here)} />}
     </ListPage>
   )
 }
@@ -165,12 +160,8 @@ export const StatusBadge = ({ status }: { status: AttemptStatus }) => (
   </Badge>
 )
 
-function ReplaySpanForm(props: {
-  domains: readonly string[]
-  initial: Partial<Record<AttemptFilter, string>>
-  onClose: () => void
-}) {
-  const { domains, initial, onClose } = props
+function ReplaySpanForm(props: { initial: Partial<Record<AttemptFilter, string>>; onClose: () => void }) {
+  const { initial, onClose } = props
   const form = useForm({
     initial: {
       domain: initial.domain ?? '',
@@ -223,13 +214,11 @@ function ReplaySpanForm(props: {
         value={to}
         onChange={(event) => form.set({ span: 'own', to: event.currentTarget.value })}
       />
-      <NativeSelect
+      <DomainChoice
         label={TEXT.domain}
-        data={[
-          { value: '', label: TEXT.anyDomain },
-          ...domains.map((name) => ({ value: name, label: name })),
-        ]}
-        {...form.field('domain')}
+        none={TEXT.anyDomain}
+        value={form.values.domain}
+        onChange={(domain) => form.set({ domain })}
       />
       <NativeSelect
         label={TEXT.event}

@@ -55,7 +55,9 @@ export const ATTEMPT_TEXT = {
     event: 'Event',
     status: 'Status',
   } satisfies Record<AttemptFilter, string>,
-  statuses: { ok: 'Delivered', failing: 'Failing', 'given-up': 'Given up' } satisfies Record<
+  statusMeans:
+    'Accepted: your endpoint answered 200. Failing: it did not, and is tried again. Given up: the last of the attempts failed too.',
+  statuses: { ok: 'Accepted', failing: 'Failing', 'given-up': 'Given up' } satisfies Record<
     AttemptStatus,
     string
   >,
@@ -86,9 +88,9 @@ export const ATTEMPT_TEXT = {
   noResponse: 'The answer had no text.',
   replay: 'Replay',
   replayed: 'Queued again',
-  replaySpan: 'Replay a span',
+  replaySpan: 'Replay a period',
   replayWhy: 'Posts the events of this time again, with their old ids, to the webhooks registered now.',
-  span: 'Time span',
+  span: 'Period',
   spans: {
     hour: 'Last hour',
     day: 'Last 24 hours',

@@ -4,8 +4,8 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { Icon } from '../icons.tsx'
-import { domainsQuery } from '../queries.ts'
 import { useMay } from '../session.ts'
+import { domainOptions } from '../shared/choices.ts'
 import { BUTTONS, type Column, DataTable } from '../shared/data-table.tsx'
 import { FilterBar } from '../shared/filter-bar.tsx'
 import { FormWindow } from '../shared/form-window.tsx'
@@ -33,7 +33,6 @@ export function WebhooksPage() {
   const navigate = useNavigate()
   const mayChange = useMay({ area: 'domains', access: 'write' })
   const list = useQuery(webhooksQuery(domain))
-  const domains = useQuery(domainsQuery)
   const of = domain === undefined ? {} : { domain }
   const go = (search: WebhooksSearch) => void navigate({ to: '/webhooks', replace: true, search })
   const edited = list.data?.find(({ url }) => url === edit)
@@ -85,10 +84,10 @@ export function WebhooksPage() {
         fields={[
           {
             name: 'domain',
-            kind: 'choice',
+            kind: 'chooser',
             label: TEXT.whose,
             any: TEXT.account,
-            options: (domains.data ?? []).map(({ name }) => [name, name] as const),
+            options: domainOptions(),
           },
         ]}
         values={of}

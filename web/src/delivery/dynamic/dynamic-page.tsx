@@ -10,6 +10,7 @@ import { Icon } from '../../icons.tsx'
 import { useMay } from '../../session.ts'
 import { ActionButton, Refusal } from '../../shared/action-button.tsx'
 import { Choice } from '../../shared/choice.tsx'
+import { domainOptions } from '../../shared/choices.ts'
 import { Count } from '../../shared/copyable.tsx'
 import { BUTTONS, type Column } from '../../shared/data-table.tsx'
 import { FilterBar } from '../../shared/filter-bar.tsx'
@@ -357,7 +358,15 @@ function History(props: { frame: Frame; search: DynamicSearch; change: Change })
       {...header}
       above={
         <FilterBar
-          fields={[{ name: 'domain', kind: 'search', label: TEXT.findDomain }]}
+          fields={[
+            {
+              name: 'domain',
+              kind: 'chooser',
+              label: TEXT.domain,
+              any: TEXT.allDomains,
+              options: domainOptions(),
+            },
+          ]}
           values={{ domain }}
           onChange={(_, value) => change({ domain: value, at: undefined })}
           onClear={() => change({ domain: undefined, at: undefined })}

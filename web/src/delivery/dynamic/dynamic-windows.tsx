@@ -1,5 +1,7 @@
 import { NativeSelect, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
+import { same } from '../../shared/choices.ts'
+import { Chooser } from '../../shared/chooser.tsx'
 import { FormWindow } from '../../shared/form-window.tsx'
 import { notify } from '../../shared/notices.tsx'
 import { useForm } from '../../shared/use-form.ts'
@@ -36,14 +38,13 @@ export function EnrollForm({ onClose }: { onClose: () => void }) {
       onClose={onClose}
     >
       <Text size="sm">{TEXT.enrollWhy}</Text>
-      <NativeSelect
+      <Chooser
         label={TEXT.domain}
-        data={[
-          { value: '', label: TEXT.chooseDomain },
-          ...(domains.data ?? []).map(({ name }) => ({ value: name, label: name })),
-        ]}
-        {...form.field('domain')}
-        data-autofocus
+        showLabel
+        options={(domains.data ?? []).map(({ name }) => same(name))}
+        value={form.values.domain}
+        onChange={(domain) => form.set({ domain })}
+        autoFocus
       />
     </FormWindow>
   )
@@ -70,17 +71,19 @@ export function LeaveForm({ domain, onClose }: { domain: string; onClose: () => 
       onClose={onClose}
     >
       <Text size="sm">{TEXT.leaveWhy}</Text>
-      <NativeSelect
+      <Chooser
         label={TEXT.replacement}
-        data={[
+        showLabel
+        options={[
           { value: 'shared', label: TEXT.replacementShared },
-          ...(free.data ?? []).map((ip) => ({ value: ip, label: ip })),
+          ...(free.data ?? []).map(same),
           ...(pools.data ?? [])
             .filter(({ ips }) => ips.length > 0)
             .map(({ pool_id, name }) => ({ value: `pool:${pool_id}`, label: TEXT.replacementPool(name) })),
         ]}
-        {...form.field('replacement')}
-        data-autofocus
+        value={form.values.replacement}
+        onChange={(replacement) => form.set({ replacement })}
+        autoFocus
       />
     </FormWindow>
   )

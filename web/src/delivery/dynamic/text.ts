@@ -31,7 +31,6 @@ export const TEXT = {
     'All domains of the account except sandboxes and disabled ones. It runs in the background, and lets no domain keep addresses of its own.',
   started: 'Started',
   domain: 'Domain',
-  chooseDomain: 'Choose a domain',
   bounces: 'Bounces',
   complaints: 'Complaints',
   processed: 'Messages',
@@ -74,7 +73,7 @@ export const TEXT = {
   by: 'By',
   bySystem: 'the checks',
   outside: 'outside',
-  findDomain: 'Whole name of a domain',
+  allDomains: 'All domains',
 } as const
 
 /** 0.0123 as "1.23 %". */

@@ -2,14 +2,14 @@
  * One sending address: checks, blocks by provider, warm-up, pools and domains that use it. Calls GET /sendwright/v1/ips/:ip
  * and changes /v3/ips, /v3/domains/:domain/ips and /v3/ip_pools.
  */
-import { Button, NativeSelect, Skeleton } from '@mantine/core'
+import { Button, Skeleton } from '@mantine/core'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { Icon } from '../../icons.tsx'
-import { domainsQuery } from '../../queries.ts'
 import { useMay } from '../../session.ts'
 import { ActionButton } from '../../shared/action-button.tsx'
 import { BUTTONS, type Column, DataTable } from '../../shared/data-table.tsx'
+import { DomainChoice } from '../../shared/domain-choice.tsx'
 import { FilterBar } from '../../shared/filter-bar.tsx'
 import { FormWindow } from '../../shared/form-window.tsx'
 import { notify } from '../../shared/notices.tsx'
@@ -302,7 +302,6 @@ function Domains({ ip: { ip, dedicated, domains_count } }: { ip: Ip }) {
 }
 
 function AssignForm({ ip, onClose }: { ip: string; onClose: () => void }) {
-  const domains = useQuery(domainsQuery)
   const form = useForm({
     initial: { domain: '' },
     send: ({ domain }) => assignToDomain(ip, domain),
@@ -320,11 +319,11 @@ function AssignForm({ ip, onClose }: { ip: string; onClose: () => void }) {
       {...form.window}
       onClose={onClose}
     >
-      <NativeSelect
+      <DomainChoice
         label={TEXT.domain}
-        data={['', ...(domains.data ?? []).map(({ name }) => name)]}
-        {...form.field('domain')}
-        data-autofocus
+        value={form.values.domain}
+        onChange={(domain) => form.set({ domain })}
+        autoFocus
       />
     </FormWindow>
   )

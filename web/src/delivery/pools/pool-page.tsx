@@ -2,13 +2,14 @@
  * One IP pool: its addresses, the domains and subaccounts that use it. Calls /v3/ip_pools and, for delegation,
  * /v5/accounts/subaccounts/ip_pools.
  */
-import { Badge, Button, NativeSelect, Skeleton, Text, TextInput } from '@mantine/core'
+import { Badge, Button, Skeleton, Text, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
-import { domainsQuery } from '../../queries.ts'
 import { useMay } from '../../session.ts'
 import { ActionButton } from '../../shared/action-button.tsx'
+import { domainOptions, SUBACCOUNT_OPTIONS, same } from '../../shared/choices.ts'
+import { Chooser, type Option, type OptionSource } from '../../shared/chooser.tsx'
 import { BUTTONS, DataTable } from '../../shared/data-table.tsx'
 import { FormWindow } from '../../shared/form-window.tsx'
 import { notify } from '../../shared/notices.tsx'
@@ -265,18 +266,18 @@ function ChooseForm(props: {
   label: string
   submit: string
   why?: string
-  options: readonly (readonly [value: string, label: string])[]
+  options: readonly Option[] | OptionSource
   send: (value: string) => Promise<unknown>
   done: (label: string) => string
   onClose: () => void
 }) {
   const { title, label, submit, why, options, send, done, onClose } = props
   const form = useForm({
-    initial: { value: '' },
+    initial: { value: '', label: '' },
     send: ({ value }) => send(value),
     changes: IPS_KEY,
-    onDone(_, { value }) {
-      notify({ text: done(options.find(([each]) => each === value)?.[1] ?? value) })
+    onDone(_, { label: chosen }) {
+      notify({ text: done(chosen) })
       onClose()
     },
   })
@@ -289,20 +290,17 @@ function ChooseForm(props: {
       onClose={onClose}
     >
       {why !== undefined && <Text size="sm">{why}</Text>}
-      <NativeSelect
+      <Chooser
         label={label}
-        data={[
-          { value: '', label: TEXT.choose },
-          ...options.map(([value, words]) => ({ value, label: words })),
-        ]}
-        {...form.field('value')}
-        data-autofocus
+        showLabel
+        options={options}
+        value={form.values.value}
+        onChange={(value, chosen) => form.set({ value, label: chosen })}
+        autoFocus
       />
     </FormWindow>
   )
 }
-
-const same = (name: string) => [name, name] as const
 
 function AddIpForm({ pool, onClose }: FormProps) {
   const free = useQuery(freeIpsQuery)
@@ -321,14 +319,14 @@ function AddIpForm({ pool, onClose }: FormProps) {
 }
 
 function LinkForm({ pool, onClose }: FormProps) {
-  const domains = useQuery(domainsQuery)
-  const others = (domains.data ?? []).filter(({ name }) => pool.linked_domains?.includes(name) !== true)
   return (
     <ChooseForm
       title={TEXT.link}
       label={TEXT.domain}
       submit={TEXT.linkSubmit}
-      options={others.map(({ name }) => same(name))}
+      options={domainOptions(pool.pool_id, ({ name }) =>
+        pool.linked_domains?.includes(name) ? TEXT.isLinked : undefined,
+      )}
       send={(domain) => editPool(pool.pool_id, { link_domain: domain })}
       done={TEXT.domainLinked}
       onClose={onClose}
@@ -337,14 +335,13 @@ function LinkForm({ pool, onClose }: FormProps) {
 }
 
 function DelegateForm({ pool, onClose }: FormProps) {
-  const names = useQuery(subaccountNamesQuery)
   return (
     <ChooseForm
       title={TEXT.delegateTitle}
       label={TEXT.subaccount}
       submit={TEXT.delegate}
       why={TEXT.delegateWhy}
-      options={(names.data ?? []).map(({ id, name }) => [id, name] as const)}
+      options={SUBACCOUNT_OPTIONS}
       send={(id) => delegatePool(pool.pool_id, id)}
       done={TEXT.delegated}
       onClose={onClose}
@@ -376,17 +373,19 @@ function DeleteForm({ pool: { pool_id, name, ips }, onClose }: FormProps) {
       onClose={onClose}
     >
       <Text size="sm">{TEXT.deleteWhy}</Text>
-      <NativeSelect
+      <Chooser
         label={TEXT.replacement}
-        data={[
-          ...(ips.length === 0 ? [{ value: '', label: TEXT.replacementNone }] : []),
+        showLabel
+        {...(ips.length === 0 && { none: TEXT.replacementNone })}
+        options={[
           { value: 'shared', label: TEXT.replacementShared },
           ...others.map((each) => ({
             value: `pool:${each.pool_id}`,
             label: TEXT.replacementPool(each.name),
           })),
         ]}
-        {...form.field('replacement')}
+        value={form.values.replacement}
+        onChange={(replacement) => form.set({ replacement })}
       />
       <TextInput
         label={

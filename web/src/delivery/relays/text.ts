@@ -103,7 +103,7 @@ export const TOPICS = {
 export const FORM = {
   preset: 'Provider',
   name: 'Name',
-  nameHelp: 'Part of the names of its lanes; it stays.',
+  nameHelp: 'Part of the names of its queues; it stays.',
   host: 'Host',
   port: 'Port',
   tls: 'TLS',

@@ -1,20 +1,23 @@
 /** A form that sends one message. Calls POST /v3/:domain/messages. */
-import { Alert, Button, Group, NativeSelect, Stack, Switch, Text, Textarea, TextInput } from '@mantine/core'
+import { Alert, Button, Group, Stack, Switch, Text, Textarea, TextInput } from '@mantine/core'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useRef, useState } from 'react'
 import { sendFiles } from '../../api.ts'
 import { formatBytes, localInputMs } from '../../format.ts'
 import { Icon } from '../../icons.tsx'
-import { domainsQuery, systemQuery, valueOrThrow } from '../../queries.ts'
+import { systemQuery, valueOrThrow } from '../../queries.ts'
 import { Choice } from '../../shared/choice.tsx'
+import { same, TAG_OPTIONS } from '../../shared/choices.ts'
+import { Chooser } from '../../shared/chooser.tsx'
 import { Copyable } from '../../shared/copyable.tsx'
-import { DomainChoice, useChosenDomain } from '../../shared/domain-choice.tsx'
+import { DomainChoice, useChosenDomain, useFirstDomain } from '../../shared/domain-choice.tsx'
+import { LeaveGuard } from '../../shared/leave-guard.tsx'
 import { MessageCheck } from '../../shared/message-check.tsx'
 import { useMessageHref } from '../../shared/message-link.ts'
 import { Page, PageHeader, Panel } from '../../shared/page.tsx'
 import { withSearch } from '../../shared/search.ts'
-import { EmptyState } from '../../shared/states.tsx'
+import { EmptyState, Failure } from '../../shared/states.tsx'
 import { readSample } from '../templates/sample.ts'
 import { templatesQuery } from '../templates/templates-queries.ts'
 import { BODIES, type Body, type ComposeSearch } from './compose-search.ts'
@@ -29,13 +32,14 @@ interface Sent {
 
 export function ComposePage() {
   const search = route.useSearch()
-  const domains = useQuery(domainsQuery)
+  const first = useFirstDomain()
   const domain = useChosenDomain(search.domain)
   const [sent, setSent] = useState<Sent>()
   return (
     <Page>
       <PageHeader title={TEXT.title} lead={TEXT.lead} />
-      {domains.data?.length === 0 ? (
+      {first.error && <Failure title={TEXT.noDomains} error={first.error} retry={first.refetch} />}
+      {first.data === null ? (
         <Panel>
           <EmptyState icon="globe" title={TEXT.noDomain}>
             {TEXT.noDomainWhy}
@@ -46,7 +50,7 @@ export function ComposePage() {
           {sent && <SentNotice sent={sent} onAnother={() => setSent(undefined)} />}
           {/* Kept while the notice shows, so that another can differ in one word only. */}
           <div hidden={sent !== undefined}>
-            <ComposeForm domain={domain} onSent={setSent} />
+            <ComposeForm domain={domain} isSent={sent !== undefined} onSent={setSent} />
           </div>
         </>
       )}
@@ -74,10 +78,11 @@ function SentNotice({ sent: { id }, onAnother }: { sent: Sent; onAnother: () => 
   )
 }
 
-function ComposeForm({ domain, onSent }: { domain: string; onSent: (sent: Sent) => void }) {
+function ComposeForm(props: { domain: string; isSent: boolean; onSent: (sent: Sent) => void }) {
+  const { domain, isSent, onSent } = props
   const { body = 'text', template = '', to: firstTo = '', subject: firstSubject = '' } = route.useSearch()
   const navigate = useNavigate({ from: '/sending/compose' })
-  const [fields, setFields] = useState({
+  const empty = {
     from: '',
     to: firstTo,
     cc: '',
@@ -87,7 +92,8 @@ function ComposeForm({ domain, onSent }: { domain: string; onSent: (sent: Sent) 
     variables: '{}',
     tag: '',
     deliverAt: '',
-  })
+  }
+  const [fields, setFields] = useState(empty)
   const [files, setFiles] = useState<readonly File[]>([])
   const [isTest, setTest] = useState(false)
   const { data: system } = useQuery(systemQuery)
@@ -108,9 +114,11 @@ function ComposeForm({ domain, onSent }: { domain: string; onSent: (sent: Sent) 
     onSuccess: onSent,
   })
   const hasBody = body === 'template' ? template !== '' && 'value' in variables : fields[body] !== ''
+  const isWritten = files.length > 0 || JSON.stringify(fields) !== JSON.stringify(empty)
   const isComplete = domain !== '' && fields.to.trim() !== '' && hasBody
   return (
     <>
+      <LeaveGuard isUnsaved={isWritten && !isSent} lost={TEXT.lost} />
       <form
         className="panel compose"
         aria-label={TEXT.title}
@@ -122,6 +130,7 @@ function ComposeForm({ domain, onSent }: { domain: string; onSent: (sent: Sent) 
         <Alert
           color={isCapture ? 'petrol' : 'orange'}
           variant="light"
+          role="note"
           icon={<Icon name={isCapture ? 'shield' : 'send'} />}
         >
           {isCapture ? TEXT.capture : TEXT.live}
@@ -129,6 +138,7 @@ function ComposeForm({ domain, onSent }: { domain: string; onSent: (sent: Sent) 
         <div className="compose-pair">
           <DomainChoice
             label={TEXT.domain}
+            toSend
             value={domain}
             onChange={(chosen) => change({ domain: chosen })}
           />
@@ -205,7 +215,15 @@ function ComposeForm({ domain, onSent }: { domain: string; onSent: (sent: Sent) 
         )}
         <Attachments files={files} onChange={setFiles} />
         <div className="compose-pair">
-          <TextInput label={TEXT.tag} autoComplete="off" value={fields.tag} onChange={set('tag')} />
+          <Chooser
+            label={TEXT.tag}
+            showLabel
+            options={TAG_OPTIONS}
+            free
+            none=""
+            value={fields.tag}
+            onChange={(tag) => setFields((old) => ({ ...old, tag }))}
+          />
           <TextInput
             type="datetime-local"
             label={TEXT.deliverAt}
@@ -297,16 +315,16 @@ function TemplateChoice(props: { domain: string; value: string; onChange: (name:
   const sharedNames = (shared.data ?? []).map(({ name }) => name).filter((name) => !ownNames.includes(name))
   const isEmpty = own.data?.length === 0 && shared.data?.length === 0
   return (
-    <NativeSelect
+    <Chooser
       label={TEXT.template}
-      value={value}
+      showLabel
       {...(isEmpty && { description: TEXT.noTemplates })}
-      data={[
-        { value: '', label: TEXT.chooseTemplate },
-        ...ownNames.map((name) => ({ value: name, label: name })),
-        ...sharedNames.map((name) => ({ value: name, label: TEXT.ofAccount(name) })),
+      options={[
+        ...ownNames.map(same),
+        ...sharedNames.map((name) => ({ ...same(name), note: TEXT.ofAccount })),
       ]}
-      onChange={(event) => onChange(event.currentTarget.value)}
+      value={value}
+      onChange={onChange}
     />
   )
 }

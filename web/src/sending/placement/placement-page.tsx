@@ -1,5 +1,5 @@
 /** Placement tests and seed lists. Calls /v4/inbox/tests, /v4/inbox/results and /v4/inbox/seedlists. */
-import { Badge, Button, NativeSelect, Skeleton, Textarea, TextInput } from '@mantine/core'
+import { Badge, Button, Skeleton, Textarea, TextInput } from '@mantine/core'
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
@@ -8,6 +8,7 @@ import { Icon } from '../../icons.tsx'
 import { valueOrThrow } from '../../queries.ts'
 import { useMay } from '../../session.ts'
 import { Choice } from '../../shared/choice.tsx'
+import { Chooser } from '../../shared/chooser.tsx'
 import { BUTTONS, type Column, DataTable } from '../../shared/data-table.tsx'
 import { useChosenDomain } from '../../shared/domain-choice.tsx'
 import { FormWindow } from '../../shared/form-window.tsx'
@@ -204,16 +205,15 @@ function TestWindow({ onClose }: { onClose: () => void }) {
         value={fields.html}
         onChange={set('html')}
       />
-      <NativeSelect
+      <Chooser
         label={TEXT.seedList}
+        showLabel
         value={fields.seedList}
-        data={[
-          { value: '', label: TEXT.allSeeds },
-          ...(lists.data ?? [])
-            .filter(({ is_auto_generated }) => !is_auto_generated)
-            .map(({ kid, name, target_email }) => ({ value: kid, label: name || target_email })),
-        ]}
-        onChange={set('seedList')}
+        none={TEXT.allSeeds}
+        options={(lists.data ?? [])
+          .filter(({ is_auto_generated }) => !is_auto_generated)
+          .map(({ kid, name, target_email }) => ({ value: kid, label: name || target_email }))}
+        onChange={(seedList) => setFields((old) => ({ ...old, seedList }))}
       />
     </FormWindow>
   )

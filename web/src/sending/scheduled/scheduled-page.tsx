@@ -7,6 +7,7 @@ import { Confirm } from '../../confirm.tsx'
 import { countOf, displayName, localInput, localInputMs, shortDateTime } from '../../format.ts'
 import { valueOrThrow } from '../../queries.ts'
 import { useMay } from '../../session.ts'
+import { TAG_OPTIONS } from '../../shared/choices.ts'
 import { BUTTONS, type Column, DataTable } from '../../shared/data-table.tsx'
 import { DomainChoice } from '../../shared/domain-choice.tsx'
 import { FilterBar } from '../../shared/filter-bar.tsx'
@@ -55,7 +56,14 @@ export function ScheduledPage() {
       <FilterBar
         fields={[
           { name: 'recipient', kind: 'search', label: TEXT.recipient },
-          { name: 'tag', kind: 'text', label: TEXT.tag },
+          {
+            name: 'tag',
+            kind: 'chooser',
+            label: TEXT.tag,
+            any: TEXT.anyTag,
+            options: TAG_OPTIONS,
+            free: true,
+          },
         ]}
         values={{ recipient, tag }}
         onChange={(name, value) => change({ [name]: value })}

@@ -4,6 +4,7 @@ export const TEXT = {
   lead: 'Mail that waits for its delivery time. Until then its time can be changed, or it can be cancelled.',
   recipient: 'Recipient address',
   tag: 'Tag',
+  anyTag: 'Any tag',
   anyDomain: 'All domains',
   subject: 'Subject',
   noSubject: '(no subject)',

@@ -7,11 +7,11 @@ import { pathOfLink } from '../../api.ts'
 import { Confirm } from '../../confirm.tsx'
 import { countOf } from '../../format.ts'
 import { Icon } from '../../icons.tsx'
-import { domainsQuery, valueOrThrow } from '../../queries.ts'
+import { valueOrThrow } from '../../queries.ts'
 import { useMay } from '../../session.ts'
 import { Choice } from '../../shared/choice.tsx'
 import { BUTTONS, type Column, DataTable } from '../../shared/data-table.tsx'
-import { DomainChoice, useChosenDomain } from '../../shared/domain-choice.tsx'
+import { DomainChoice, useChosenDomain, useFirstDomain } from '../../shared/domain-choice.tsx'
 import { FilterBar } from '../../shared/filter-bar.tsx'
 import { usePersonHref } from '../../shared/message-link.ts'
 import { notify } from '../../shared/notices.tsx'
@@ -19,7 +19,7 @@ import { Page, PageHeader, Panel } from '../../shared/page.tsx'
 import { placeOf } from '../../shared/paging.ts'
 import { saveText } from '../../shared/save-text.ts'
 import { withSearch } from '../../shared/search.ts'
-import { EmptyState } from '../../shared/states.tsx'
+import { EmptyState, Failure } from '../../shared/states.tsx'
 import { Time } from '../../shared/time.tsx'
 import { csvLine } from '../import/csv.ts'
 import { ImportForm } from '../import/import-form.tsx'
@@ -50,7 +50,7 @@ export function SuppressionsPage() {
   const search = route.useSearch()
   const { q = '', at, open: form } = search
   const navigate = useNavigate({ from: '/sending/suppressions' })
-  const domains = useQuery(domainsQuery)
+  const first = useFirstDomain()
   const domain = useChosenDomain(search.domain)
   const allowed = useKinds()
   const kind = allowed.find((each) => each === search.kind) ?? allowed[0] ?? 'whitelists'
@@ -82,7 +82,8 @@ export function SuppressionsPage() {
   return (
     <Page wide>
       <PageHeader title={TEXT.title} lead={TEXT.lead} actions={actions} />
-      {domains.data?.length === 0 ? (
+      {first.error && <Failure title={TEXT.noDomains} error={first.error} retry={first.refetch} />}
+      {first.data === null ? (
         <Panel>
           <EmptyState icon="globe" title={TEXT.noDomain}>
             {TEXT.noDomainWhy}

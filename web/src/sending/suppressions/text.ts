@@ -62,6 +62,7 @@ export const TEXT = {
   } satisfies Record<Kind, string>,
   noneFound: (q: string) => `No address on this list begins with “${q}”.`,
   addedNow: (address: string) => `${address} added`,
+  noDomains: 'The domains cannot be read',
   noDomain: 'No domain yet',
   noDomainWhy: 'Lists belong to a sending domain. Add one first.',
   examples: {

@@ -83,7 +83,7 @@ function TestForm({ template, domain, tag, onClose }: SendTestProps) {
           onChange={(event) => setTo(event.currentTarget.value)}
           data-autofocus
         />
-        {domain === '' && <DomainChoice label={TEXT.domain} value={sender} onChange={setChosen} />}
+        {domain === '' && <DomainChoice label={TEXT.domain} toSend value={sender} onChange={setChosen} />}
         {needsFrom && (
           <TextInput
             label={TEXT.from}

@@ -1,5 +1,5 @@
 /** How a subaccount stands: what is stopped and why, with its release, and the figures that it is judged by. */
-import { Alert, Group, Text } from '@mantine/core'
+import { Alert, Group, Skeleton, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { ActionButton } from '../../shared/action-button.tsx'
 import { Panel } from '../../shared/page.tsx'
@@ -11,7 +11,12 @@ import { STANDING_TEXT as TEXT } from './text.ts'
 export function StandingPanel({ accountId }: { accountId: string }) {
   const { data, error, refetch } = useQuery(standingQuery(accountId))
   if (error && !data) return <Failure title={TEXT.title} error={error} retry={refetch} />
-  if (!data) return null
+  if (!data)
+    return (
+      <Panel title={TEXT.title}>
+        <Skeleton height={42} />
+      </Panel>
+    )
   const { figures, policy, stopped, daily_budget: budget } = data
   return (
     <Panel title={TEXT.title}>
