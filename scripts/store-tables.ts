@@ -53,6 +53,7 @@ const WORDS: Readonly<Record<string, string>> = {
   'past_deliveries.state': 'DeliveryState',
   'dns_providers.kind': "'rfc2136' | 'cloudflare' | 'route53' | 'desec' | 'hetzner'",
   'dns_changes.state': "'writing' | 'done' | 'failed' | 'undone'",
+  'event_sinks.kind': "'http' | 's3' | 'syslog' | 'stdout' | 'nats' | 'amqp' | 'kafka'",
   'relays.tls': "'starttls' | 'implicit' | 'none'",
   'relays.mechanism': "'auto' | 'plain' | 'login' | 'cram-md5' | 'xoauth2' | 'oauthbearer'",
   'placement_seeds.state': "'pending' | 'delivered' | 'missing'",

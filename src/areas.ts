@@ -52,6 +52,7 @@ import { systemArea } from './tools/system/area.ts'
 import { validationArea } from './tools/validation/area.ts'
 import { alertsArea } from './watching/alerts/area.ts'
 import { blocklistsArea } from './watching/blocklists/area.ts'
+import { eventSinksArea } from './watching/event-sinks/area.ts'
 import { eventsArea } from './watching/events/area.ts'
 import { healthScoreArea } from './watching/health-score/area.ts'
 import { logsArea } from './watching/logs/area.ts'
@@ -176,12 +177,13 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   add(backupArea(core, parts.secret))
   const { findings: reputation } = add(reputationArea(core, addresses))
   const blocklists = add(blocklistsArea(core, { known: addresses, blocks: ips.blocks }))
+  const { known: sinks } = add(eventSinksArea(core))
   const alerts = add(
     alertsArea(core, {
       ...{ webhooks, certificates, bounces, figures: parts.figures ?? metrics.figures },
       userDirectory: accounts.userDirectory,
       delivery: messages.delivery,
-      ...{ blocks: ips.blocks, relays, content, standings, reputation, blocklists },
+      ...{ blocks: ips.blocks, relays, content, standings, reputation, blocklists, sinks },
       sendMail: messages.sendSystemMail,
     }),
   )
@@ -205,7 +207,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   add(exportsArea(core, () => areas.flatMap(({ operations = [] }) => operations)))
   const { delivery } = messages
   const prometheus = add(
-    prometheusArea(core, { delivery, alerts, jobs: parts.jobs, relays: relays.states, content }),
+    prometheusArea(core, { delivery, alerts, jobs: parts.jobs, relays: relays.states, content, sinks }),
   )
   for (const build of parts.further) add(await build(core))
   // Last: it keeps events for the followers of all.

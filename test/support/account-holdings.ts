@@ -164,6 +164,7 @@ export async function plantHoldings(
       alert: `alert-${word}`,
       limit: `limit-${word}`,
       relay: `relay-${word}`,
+      event_sink: `sink-${word}`,
       dns_provider: `dns-${word}`,
       dns_change: word,
       setting: setting.id,

@@ -318,6 +318,7 @@ export const TAGS: Readonly<Record<string, string>> = {
   'Captured mail': 'Mail that was recorded instead of being delivered.',
   Credentials: 'Logins for sending by SMTP.',
   DNS: 'Records of domains, written at their DNS providers.',
+  'Event sinks': 'Events sent to brokers, warehouses and log collectors.',
   'Domain keys': 'Keys that sign mail (DKIM).',
   DMARC: 'What receivers report about mail in the name of domains.',
   Domains: 'Sending domains, their DNS records and settings.',

@@ -29,6 +29,7 @@ export const TABLE_KINDS = {
     event_segments: 'age',
     event_index_place: 'fixed',
     event_followers: 'fixed',
+    event_sinks: 'owned',
   },
   metrics: {
     figures: 'age',
