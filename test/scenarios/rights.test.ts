@@ -356,7 +356,7 @@ function rankOf({ id, method, path, rights }: Guarded): number {
 
 /** What they read changes by itself. */
 const VOLATILE =
-  /^(listAudit|readAvailableIps|listSessions|readSystem|readPrometheusMetrics|runChecks|explainDomainDns|streamInbox|readTrackingCertificate|previewDomainBand|listValidationJobs|readValidationJob)$/
+  /^(listAudit|listAuditActions|readAvailableIps|listSessions|readSystem|readPrometheusMetrics|runChecks|explainDomainDns|streamInbox|readTrackingCertificate|previewDomainBand|listValidationJobs|readValidationJob)$/
 
 /** Everything that the account's admin reads. */
 async function stateOf(
