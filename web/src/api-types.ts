@@ -2153,6 +2153,17 @@ export interface Shaping {
   /** What is ordered over them */ overrides: SiteOrder[]
 }
 
+/** A link that shows one figure */
+export interface SharedFigure {
+  /** Id of the link */ id: string
+  /** Heading of its page */ title: string
+  /** Key or session that made it */ key_id: string
+  /** User of that key or session */ user_id: string | null
+  /** What is counted, as it was given */ query: Record<string, unknown>
+  /** When it was made */ created_at: string
+  /** Until when it is valid */ expires_at: string
+}
+
 /** What is ordered for a site */
 export interface SiteOrder {
   /** The site, or the domain of recipients */ site: string
@@ -2789,6 +2800,7 @@ export interface Answers {
   'DELETE /sendwright/v1/sessions/{}': { message: string }
   'DELETE /sendwright/v1/shaping/{}/limits': { message: string }
   'DELETE /sendwright/v1/shaping/{}/pause': { message: string }
+  'DELETE /sendwright/v1/shared-figures/{}': { items: SharedFigure[] }
   'DELETE /sendwright/v1/sns/topics/{}': { message: string }
   'DELETE /sendwright/v1/spam-traps/{}': { message: string }
   'DELETE /sendwright/v1/users/{}/totp': User
@@ -2891,6 +2903,7 @@ export interface Answers {
   'GET /sendwright/v1/session': CallerIdentity
   'GET /sendwright/v1/sessions': { total_count: number; items: BrowserSession[] }
   'GET /sendwright/v1/shaping': Shaping
+  'GET /sendwright/v1/shared-figures': { items: SharedFigure[] }
   'GET /sendwright/v1/sign-in-methods': { password: boolean; oidc: { label: string } | null }
   'GET /sendwright/v1/sns/topics': { items: SnsTopic[] }
   'GET /sendwright/v1/spam-traps': { items: SpamTrap[] }
@@ -3089,6 +3102,7 @@ export interface Answers {
   'POST /sendwright/v1/reputation-sources/google/test': ReputationSourceTest
   'POST /sendwright/v1/reputation-sources/snds/test': ReputationSourceTest
   'POST /sendwright/v1/session': { message: string }
+  'POST /sendwright/v1/shared-figures': { id: string; title: string; key_id: string; user_id: string | null; query: Record<string, unknown>; created_at: string; expires_at: string; url: string }
   'POST /sendwright/v1/sns/notifications/{}': { message: string }
   'POST /sendwright/v1/spam-traps': SpamTrap
   'POST /sendwright/v1/templates/render': RenderedTemplate

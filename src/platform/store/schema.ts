@@ -500,6 +500,10 @@ export interface SessionRow {
   user_agent: string; created_at: number; last_used_at: number; expires_at: number; user_id: string | null
   user_epoch: number | null
 }
+export interface SharedFigureRow {
+  id: string; account_id: string; digest: string; title: string; query_json: string; key_id: string
+  user_id: string | null; created_at: number; expires_at: number
+}
 export interface SharedIpExclusionRow {
   account_id: string
 }
@@ -667,15 +671,16 @@ export interface Schema {
   removed_usage: RemovedUsageRow; reputation_sources: ReputationSourceRow; route_posts: RoutePostRow
   routes: RouteRow; sandbox_mails: SandboxMailRow; sandbox_recipients: SandboxRecipientRow
   seed_lists: SeedListRow; sender_security: SenderSecurityRow; sessions: SessionRow
-  shared_ip_exclusions: SharedIpExclusionRow; size_samples: SizeSampleRow; snds_blocks: SndsBlockRow
-  snds_days: SndsDayRow; sns_topics: SnsTopicRow; spam_traps: SpamTrapRow; standing_counts: StandingCountRow
-  standing_policies: StandingPolicyRow; standings: StandingRow; suppression_imports: SuppressionImportRow
-  suppression_policies: SuppressionPolicyRow; suppressions: SuppressionRow; tags: TagRow
-  template_versions: TemplateVersionRow; templates: TemplateRow; tls_reports: TlsReportRow
-  tls_results: TlsResultRow; tracking_links: TrackingLinkRow; tracking_settings: TrackingSettingsRow
-  transcripts: TranscriptRow; unsubscribe_tags: UnsubscribeTagRow; usage_hours: UsageHourRow
-  usage_limits: UsageLimitRow; user_identities: UserIdentityRow; user_places: UserPlaceRow
-  user_tokens: UserTokenRow; users: UserRow; validation_addresses: ValidationAddressRow
-  validation_jobs: ValidationJobRow; validation_probes: ValidationProbeRow
-  webhook_attempts: WebhookAttemptRow; webhook_changes: WebhookChangeRow
+  shared_figures: SharedFigureRow; shared_ip_exclusions: SharedIpExclusionRow; size_samples: SizeSampleRow
+  snds_blocks: SndsBlockRow; snds_days: SndsDayRow; sns_topics: SnsTopicRow; spam_traps: SpamTrapRow
+  standing_counts: StandingCountRow; standing_policies: StandingPolicyRow; standings: StandingRow
+  suppression_imports: SuppressionImportRow; suppression_policies: SuppressionPolicyRow
+  suppressions: SuppressionRow; tags: TagRow; template_versions: TemplateVersionRow; templates: TemplateRow
+  tls_reports: TlsReportRow; tls_results: TlsResultRow; tracking_links: TrackingLinkRow
+  tracking_settings: TrackingSettingsRow; transcripts: TranscriptRow; unsubscribe_tags: UnsubscribeTagRow
+  usage_hours: UsageHourRow; usage_limits: UsageLimitRow; user_identities: UserIdentityRow
+  user_places: UserPlaceRow; user_tokens: UserTokenRow; users: UserRow
+  validation_addresses: ValidationAddressRow; validation_jobs: ValidationJobRow
+  validation_probes: ValidationProbeRow; webhook_attempts: WebhookAttemptRow
+  webhook_changes: WebhookChangeRow
 }

@@ -23,16 +23,24 @@ button.quiet{background:transparent;color:var(--main)}
 button:focus-visible{outline:3px solid var(--main);outline-offset:3px}
 form{margin:0 0 1.25rem}`
 
-const styleHash = createHash('sha256').update(STYLE).digest('base64')
+/** Pages with further style, and their policy: no script, no external resource, no framing; a form posts to the page's own origin. */
+export function createPages(more = '') {
+  const style = more === '' ? STYLE : `${STYLE}\n${more}`
+  const hash = createHash('sha256').update(style).digest('base64')
+  const policy = [
+    "default-src 'none'",
+    `style-src 'sha256-${hash}'`,
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+  ].join('; ')
+  return { policy, page: (title: string, parts: readonly string[]) => wholePage(style, title, parts) }
+}
 
-/** No script, no external resource, no framing; the one form posts to the page's own origin. */
-export const PAGE_POLICY = [
-  "default-src 'none'",
-  `style-src 'sha256-${styleHash}'`,
-  "form-action 'self'",
-  "frame-ancestors 'none'",
-  "base-uri 'none'",
-].join('; ')
+const SMALL = createPages()
+export const PAGE_POLICY = SMALL.policy
+/** A page with a heading; `title` and `parts` are HTML. */
+export const smallPage = SMALL.page
 
 /**
  * A form with one button. Without an action attribute it posts to the address of the page itself.
@@ -43,8 +51,7 @@ export const postButton = (label: string, { action, quiet = false }: { action: s
     quiet ? ' class="quiet"' : ''
   }>${label}</button></form>`
 
-/** A page with a heading; `parts` are HTML. */
-export function smallPage(title: string, parts: readonly string[]): string {
+function wholePage(style: string, title: string, parts: readonly string[]): string {
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -53,7 +60,7 @@ export function smallPage(title: string, parts: readonly string[]): string {
 <meta name="robots" content="noindex">
 <meta name="referrer" content="no-referrer">
 <title>${title}</title>
-<style>${STYLE}</style>
+<style>${style}</style>
 </head>
 <body>
 <main>
