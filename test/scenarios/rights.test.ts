@@ -31,6 +31,7 @@ import { activeUser } from '../support/users.ts'
 
 /** Parameters that the description does not suggest. */
 const GIVEN: Given = {
+  shareFigure: () => ({ title: 'Shared', query: { dimensions: ['time'], metrics: ['delivered_count'] } }),
   addAlertSetting: ({ domain }) => ({ body: alertSetting(`new.${domain}`) }),
   addMonitoredDomain: () => ({ domain: `new-${randomHex(4)}.com` }),
   addMonitoredIp: ({ ip = '' }) => ({ body: { ip } }),
