@@ -31,6 +31,7 @@ import { activeUser } from '../support/users.ts'
 
 /** Parameters that the description does not suggest. */
 const GIVEN: Given = {
+  shareFigure: () => ({ title: 'Shared', query: { dimensions: ['time'], metrics: ['delivered_count'] } }),
   addAlertSetting: ({ domain }) => ({ body: alertSetting(`new.${domain}`) }),
   addMonitoredDomain: () => ({ domain: `new-${randomHex(4)}.com` }),
   addMonitoredIp: ({ ip = '' }) => ({ body: { ip } }),
@@ -362,7 +363,7 @@ function rankOf({ id, method, path, rights }: Guarded): number {
 
 /** What they read changes by itself. */
 const VOLATILE =
-  /^(listAudit|readAvailableIps|listSessions|readSystem|readPrometheusMetrics|runChecks|explainDomainDns|streamInbox|readTrackingCertificate|previewDomainBand|listValidationJobs|readValidationJob)$/
+  /^(listAudit|listAuditActions|readAvailableIps|listSessions|readSystem|readPrometheusMetrics|runChecks|explainDomainDns|streamInbox|readTrackingCertificate|previewDomainBand|listValidationJobs|readValidationJob)$/
 
 /** Everything that the account's admin reads. */
 async function stateOf(

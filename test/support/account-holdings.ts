@@ -92,6 +92,9 @@ export async function plantHoldings(
   const placement = await call('POST', '/v4/inbox/tests', {
     json: { from: `a@${domain}`, subject: word, html: word },
   })
+  const figure = await call('POST', '/sendwright/v1/shared-figures', {
+    json: { title: word, query: { dimensions: ['time'], metrics: ['delivered_count'] } },
+  })
   const email = `sandbox-${word}@example.org`
   await post('/v5/sandbox/auth_recipients', { email })
   const user = await post('/v5/users', { email: `user@${domain}`, name: word, role: 'basic' })
@@ -170,6 +173,7 @@ export async function plantHoldings(
       setting: setting.id,
       export: exported,
       backup: word,
+      figure_id: figure.id,
       new_name: `renamed-${word}`,
       new_tag: `copied-${word}`,
       hook: `${hookUrl}/${word}`,
@@ -207,6 +211,7 @@ const ABSENT_SHAPES: Record<string, (value: string) => string> = Object.fromEntr
     'subaccount_id',
     'setting',
     'export',
+    'figure_id',
     'storage_key',
     'inbox',
     'delivery',

@@ -46,6 +46,10 @@ export const rowsFor = (accountId: string, domainId: string, domain: string) => 
       is_settled: 1,
     },
   },
+  shared_figures: {
+    ...{ id: `f-${accountId}`, account_id: accountId, digest: accountId, title: 't', query_json: '{}' },
+    ...{ key_id: 'k', created_at: 1, expires_at: Date.now() + DAY_MS },
+  },
   standing_policies: { account_id: accountId, policy: 'strict', new_account_daily: 0, updated_at: 1 },
   disabled_queues: { domain_id: domainId, queue: 'regular', until: 1 },
   alert_hits: {

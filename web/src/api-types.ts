@@ -1096,6 +1096,39 @@ export interface EventRoute {
   /** What it matched */ match: { recipient: string }
 }
 
+/** Where events are sent; without its secret */
+export interface EventSink {
+  /** Name */ name: string
+  /** Where events go */ kind: 'http' | 's3' | 'syslog' | 'stdout' | 'nats' | 'amqp' | 'kafka'
+  /** Of http: where batches are posted. Of s3: the endpoint */ url?: string
+  /** Of http: the form of a batch */ format?: 'json-lines' | 'json-array' | 'elasticsearch-bulk'
+  /** Of http: whether batches are compressed */ gzip?: boolean
+  /** Of s3: the bucket */ bucket?: string
+  /** Of s3: the region */ region?: string
+  /** Of s3: what the names of objects begin with */ prefix?: string
+  /** Of s3: id of the access key */ access_key_id?: string
+  /** Of nats and kafka: the first servers to ask. Of amqp and syslog: one server */ servers?: string[]
+  /** Of syslog, nats, amqp and kafka: whether connections are TLS */ tls?: boolean
+  /** Of kafka: the topic. Of amqp: the exchange. Of nats: what subjects begin with, before the type of the event */ topic?: string
+  /** Of amqp: the virtual host */ vhost?: string
+  /** Of nats, amqp and kafka: the name that the secret is for */ user?: string
+  /** Of kafka: how the secret is proven */ mechanism?: 'plain' | 'scram-sha-256' | 'scram-sha-512'
+  /** Only events of these accounts */ accounts?: string[]
+  /** Only events of these sending domains */ domains?: string[]
+  /** Only events of these types */ events?: string[]
+  /** How far it may fall behind: events older than this are skipped while it takes nothing, and counted. Retention keeps events for it that long; seconds */ behind_max_seconds?: number
+  /** Age of the oldest event that it has not taken; 0: it has all; seconds */ behind_seconds: number
+  /** Events that it has taken */ sent: number
+  /** When it took the last ones */ sent_at: string | null
+  /** Events that it missed, because it had taken nothing for too long */ skipped: number
+  /** When the first of these happened */ skipped_from: string | null
+  /** When the last of these happened */ skipped_to: string | null
+  /** Since when it takes nothing; null: it does */ failing_since: string | null
+  /** Why */ last_error: string | null
+  /** When it was made */ created_at: string
+  /** When it was changed last */ updated_at: string
+}
+
 /** Where the message can be read while it is kept */
 export interface EventStorage {
   /** Key of the stored message */ key: string
@@ -2315,6 +2348,17 @@ export interface Shaping {
   /** What is ordered over them */ overrides: SiteOrder[]
 }
 
+/** A link that shows one figure */
+export interface SharedFigure {
+  /** Id of the link */ id: string
+  /** Heading of its page */ title: string
+  /** Key or session that made it */ key_id: string
+  /** User of that key or session */ user_id: string | null
+  /** What is counted, as it was given */ query: Record<string, unknown>
+  /** When it was made */ created_at: string
+  /** Until when it is valid */ expires_at: string
+}
+
 /** What is ordered for a site */
 export interface SiteOrder {
   /** The site, or the domain of recipients */ site: string
@@ -2943,6 +2987,7 @@ export interface Answers {
   'DELETE /sendwright/v1/accounts/{}/standing/policy': AccountStandingPolicy
   'DELETE /sendwright/v1/content-holds/{}': { messages: number }
   'DELETE /sendwright/v1/dns-providers/{}': { message: string }
+  'DELETE /sendwright/v1/event-sinks/{}': { message: string }
   'DELETE /sendwright/v1/inbox': { message: string }
   'DELETE /sendwright/v1/inbox/{}': { message: string }
   'DELETE /sendwright/v1/ips/{}/blocks/{}': { message: string }
@@ -2960,6 +3005,7 @@ export interface Answers {
   'DELETE /sendwright/v1/sessions/{}': { message: string }
   'DELETE /sendwright/v1/shaping/{}/limits': { message: string }
   'DELETE /sendwright/v1/shaping/{}/pause': { message: string }
+  'DELETE /sendwright/v1/shared-figures/{}': { items: SharedFigure[] }
   'DELETE /sendwright/v1/sns/topics/{}': { message: string }
   'DELETE /sendwright/v1/spam-traps/{}': { message: string }
   'DELETE /sendwright/v1/users/{}/totp': User
@@ -3046,6 +3092,8 @@ export interface Answers {
   'GET /sendwright/v1/domains/{}/sender-rules': SenderRules
   'GET /sendwright/v1/domains/{}/suppression-policy': SuppressionPolicy
   'GET /sendwright/v1/domains/{}/topics': DomainTopics
+  'GET /sendwright/v1/event-sinks': { items: EventSink[] }
+  'GET /sendwright/v1/event-sinks/{}': EventSink
   'GET /sendwright/v1/inbox': CapturedMailPage
   'GET /sendwright/v1/inbox/faults': InboxFault[]
   'GET /sendwright/v1/inbox/{}': CapturedMessage
@@ -3074,6 +3122,7 @@ export interface Answers {
   'GET /sendwright/v1/session': CallerIdentity
   'GET /sendwright/v1/sessions': { total_count: number; items: BrowserSession[] }
   'GET /sendwright/v1/shaping': Shaping
+  'GET /sendwright/v1/shared-figures': { items: SharedFigure[] }
   'GET /sendwright/v1/sign-in-methods': { password: boolean; oidc: { label: string } | null; passkey: { origin: string } | null }
   'GET /sendwright/v1/sns/topics': { items: SnsTopic[] }
   'GET /sendwright/v1/spam-traps': { items: SpamTrap[] }
@@ -3278,6 +3327,7 @@ export interface Answers {
   'POST /sendwright/v1/reputation-sources/google/test': ReputationSourceTest
   'POST /sendwright/v1/reputation-sources/snds/test': ReputationSourceTest
   'POST /sendwright/v1/session': { message: string }
+  'POST /sendwright/v1/shared-figures': { id: string; title: string; key_id: string; user_id: string | null; query: Record<string, unknown>; created_at: string; expires_at: string; url: string }
   'POST /sendwright/v1/sns/notifications/{}': { message: string }
   'POST /sendwright/v1/spam-traps': SpamTrap
   'POST /sendwright/v1/templates/render': RenderedTemplate
@@ -3364,6 +3414,7 @@ export interface Answers {
   'PUT /sendwright/v1/domains/{}/retention': { items: Retention[] }
   'PUT /sendwright/v1/domains/{}/suppression-policy': SuppressionPolicy
   'PUT /sendwright/v1/domains/{}/topics': DomainTopics
+  'PUT /sendwright/v1/event-sinks/{}': EventSink
   'PUT /sendwright/v1/inbox/faults': InboxFault[]
   'PUT /sendwright/v1/inbox/{}/tags': CapturedMail
   'PUT /sendwright/v1/ips/{}': InstalledIpAddress

@@ -541,6 +541,10 @@ export interface SessionRow {
   user_agent: string; created_at: number; last_used_at: number; expires_at: number; user_id: string | null
   user_epoch: number | null; proved_at: number | null
 }
+export interface SharedFigureRow {
+  id: string; account_id: string; digest: string; title: string; query_json: string; key_id: string
+  user_id: string | null; created_at: number; expires_at: number
+}
 export interface SharedIpExclusionRow {
   account_id: string
 }
@@ -713,10 +717,10 @@ export interface Schema {
   removed_usage: RemovedUsageRow; reputation_sources: ReputationSourceRow
   retention_settings: RetentionSettingRow; route_posts: RoutePostRow; routes: RouteRow
   sandbox_mails: SandboxMailRow; sandbox_recipients: SandboxRecipientRow; seed_lists: SeedListRow
-  sender_security: SenderSecurityRow; sessions: SessionRow; shared_ip_exclusions: SharedIpExclusionRow
-  size_samples: SizeSampleRow; snds_blocks: SndsBlockRow; snds_days: SndsDayRow; sns_topics: SnsTopicRow
-  spam_traps: SpamTrapRow; standing_counts: StandingCountRow; standing_policies: StandingPolicyRow
-  standings: StandingRow; suppression_imports: SuppressionImportRow
+  sender_security: SenderSecurityRow; sessions: SessionRow; shared_figures: SharedFigureRow
+  shared_ip_exclusions: SharedIpExclusionRow; size_samples: SizeSampleRow; snds_blocks: SndsBlockRow
+  snds_days: SndsDayRow; sns_topics: SnsTopicRow; spam_traps: SpamTrapRow; standing_counts: StandingCountRow
+  standing_policies: StandingPolicyRow; standings: StandingRow; suppression_imports: SuppressionImportRow
   suppression_policies: SuppressionPolicyRow; suppressions: SuppressionRow; tags: TagRow
   template_versions: TemplateVersionRow; templates: TemplateRow; tls_reports: TlsReportRow
   tls_results: TlsResultRow; tracking_links: TrackingLinkRow; tracking_settings: TrackingSettingsRow

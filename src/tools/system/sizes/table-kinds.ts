@@ -40,6 +40,7 @@ export const TABLE_KINDS = {
     classified_failures: 'age',
     tags: 'owned',
     account_tags: 'owned',
+    shared_figures: 'owned',
     removed_usage: 'age',
     content_checks: 'age',
     feature_usage: 'owned',
