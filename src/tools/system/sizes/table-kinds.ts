@@ -144,6 +144,7 @@ export const TABLE_KINDS = {
     mta_sts_policies: 'age',
     nodes: 'work',
     oidc_sign_ins: 'age',
+    person_tasks: 'age',
     public_keys: 'owned',
     rate_buckets: 'work',
     recovery_codes: 'owned',
