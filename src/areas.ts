@@ -7,6 +7,7 @@ import type { Area } from './area.ts'
 import type { Clock } from './base/time/clock.ts'
 import { backupArea } from './carry/backup/area.ts'
 import { exportsArea } from './carry/exports/area.ts'
+import { personArea } from './carry/person/area.ts'
 import type { Core } from './core.ts'
 import { openOverrides } from './mail/deliver/overrides/overrides.ts'
 import { openShaping } from './mail/deliver/shaping/shaping.ts'
@@ -205,6 +206,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   add(tlsReportsArea(core, { sendMime: messages.sendReport, posts: webhooks.posts }))
   add(systemArea(core, { ...parts, bounces, certificates, alerts, relays: relays.states, scanners }))
   add(exportsArea(core, () => areas.flatMap(({ operations = [] }) => operations)))
+  add(personArea(core, messages))
   const { delivery } = messages
   const prometheus = add(
     prometheusArea(core, { delivery, alerts, jobs: parts.jobs, relays: relays.states, content, sinks }),

@@ -62,6 +62,8 @@ const GIVEN: Given = {
   createRoute: () => ({ expression: 'catch_all()', action: 'store()' }),
   createUsageLimit: ({ limit }) => ({ body: limitOf(`new-${limit}`) }),
   createTemplateVersion: () => ({ template: 'Hello' }),
+  erasePerson: () => ({ address: RECIPIENT, dry_run: 'true' }),
+  exportPerson: () => ({ address: RECIPIENT, dry_run: 'true' }),
   delegateIpPool: ({ subaccount_id = '' }) => ({ subaccount_id }),
   delegateIpPoolToSubaccount: ({ pool_id = '' }) => ({ pool_id }),
   deleteAccountWebhooks: () => ({ all: 'true' }),

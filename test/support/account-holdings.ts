@@ -59,6 +59,12 @@ export async function plantHoldings(
     'an export',
     async () => (await call('GET', `/v3/exports/${exported}`)).status === 'complete',
   )
+  const about = { address: `person-${word}@example.org` }
+  const { task } = await call('POST', '/sendwright/v1/people/export', { json: about })
+  await eventually(
+    'the export of a person',
+    async () => (await call('GET', `/sendwright/v1/people/tasks/${task.id}`)).state === 'done',
+  )
   const setting = await call('POST', '/v1/alerts/settings/events', { json: alertSetting(domain) })
   if ((await call('GET', '/v3/ips?dedicated=yes')).items.length === 0) await post('/v3/ips/request/new', {})
   const [ip = ''] = (await call('GET', '/v3/ips?dedicated=yes')).items
@@ -172,6 +178,7 @@ export async function plantHoldings(
       dns_change: word,
       setting: setting.id,
       export: exported,
+      task_id: task.id,
       backup: word,
       figure_id: figure.id,
       new_name: `renamed-${word}`,
@@ -212,6 +219,7 @@ const ABSENT_SHAPES: Record<string, (value: string) => string> = Object.fromEntr
     'setting',
     'export',
     'figure_id',
+    'task_id',
     'storage_key',
     'inbox',
     'delivery',

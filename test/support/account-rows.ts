@@ -111,6 +111,19 @@ export const rowsFor = (accountId: string, domainId: string, domain: string) => 
     ...{ role: 'admin', status: 'complete', next_page: '', records: 0, size_bytes: 0, blobs_json: '[]' },
     ...{ fault: '', tries: 0, lease_until: 0, stepped_at: Date.now(), created_at: Date.now() },
   },
+  person_tasks: {
+    ...{
+      id: `pt-${accountId}`,
+      account_id: accountId,
+      everywhere: 0,
+      kind: 'export',
+      dry_run: 1,
+      state: 'done',
+    },
+    ...{ address_sealed: null, address_hash: 'h', position_json: '{}', counts_json: '{}', blobs_json: '[]' },
+    ...{ report_json: null, fault: '', tries: 0, lease_token: null, lease_owner: null, lease_until: 0 },
+    ...{ stepped_at: Date.now(), created_at: Date.now(), finished_at: Date.now() },
+  },
   dns_providers: {
     ...{ account_id: accountId, name: 'own', kind: 'desec', settings_json: '{}' },
     ...{ secret_sealed: Buffer.from('x'), created_at: 1, updated_at: 1 },

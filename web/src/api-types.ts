@@ -1945,6 +1945,35 @@ export interface PeriodicJob {
   /** Of the last run, if it failed */ last_error: string | null
 }
 
+/** Entries of a store */
+export interface PersonCount {
+  /** That name the person */ found: number
+  /** Of those, in the archive */ exported?: number
+  /** Of those, removed */ erased?: number
+  /** Of those, changed: a pseudonym stands for the address */ pseudonymised?: number
+  /** Of those, unchanged; the report says why */ kept?: number
+}
+
+/** What became of the data of a person, signed */
+export interface PersonReport {
+  /** What is signed */ report: { id: string; kind: 'export' | 'erase'; dry_run: boolean; address_hash: string; scope: 'account' | 'service'; created_at: string; finished_at: string; counts: Record<string, PersonCount>; kept: ({ store: string; why: string })[]; backups: ({ kind: 'backup' | 'copy before an upgrade'; made_at: string })[]; left: string[] }
+  /** Of the report */ signature: { algorithm: 'hmac-sha256'; key: 'http_signing_key'; value: string }
+}
+
+/** An export or an erasure of what is stored about a person */
+export interface PersonTask {
+  /** Id */ id: string
+  /** What is done */ kind: 'export' | 'erase'
+  /** It only counts */ dry_run: boolean
+  /** Stands for the address: the same for the same address */ address_hash: string
+  /** How far it is */ state: 'queued' | 'running' | 'done' | 'failed'
+  /** By store; stores without an entry are left out */ counts: Record<string, PersonCount>
+  /** When it was asked for */ created_at: string
+  /** When it ended */ finished_at: string | null
+  /** When the archive is removed; present while there is one */ download_until?: string
+  /** Why it failed; present then */ error?: string
+}
+
 /** How many copies are where */
 export interface PlacementCounts {
   /** Copies that arrived */ delivered: number
@@ -3107,6 +3136,9 @@ export interface Answers {
   'GET /sendwright/v1/me/passkeys': { origin: string | null; items: Passkey[] }
   'GET /sendwright/v1/me/sessions': { total_count: number; items: BrowserSession[] }
   'GET /sendwright/v1/messages/{}/deliveries': DeliveryPage
+  'GET /sendwright/v1/people/tasks': { items: PersonTask[] }
+  'GET /sendwright/v1/people/tasks/{}': PersonTask
+  'GET /sendwright/v1/people/tasks/{}/report': PersonReport
   'GET /sendwright/v1/people/{}': Recipient
   'GET /sendwright/v1/people/{}/consent': { items: ConsentChange[] }
   'GET /sendwright/v1/queue/deliveries': QueuedDeliveryPage
@@ -3321,6 +3353,8 @@ export interface Answers {
   'POST /sendwright/v1/passkeys/sign-ins': PasskeyRequest
   'POST /sendwright/v1/password-resets': { message: string }
   'POST /sendwright/v1/password-resets/redeem': { message: string }
+  'POST /sendwright/v1/people/erase': { task: PersonTask }
+  'POST /sendwright/v1/people/export': { task: PersonTask }
   'POST /sendwright/v1/queue/actions': { matched: number; changed: number }
   'POST /sendwright/v1/relays': Relay
   'POST /sendwright/v1/relays/{}/test': RelayTest

@@ -287,6 +287,19 @@ function accountCalls(): Planned[] {
       status: 404,
     }),
     ...limitCalls(),
+    ...['export', 'erase'].map((verb) =>
+      plan(
+        `${verb}Person`,
+        `POST /sendwright/v1/people/${verb}`,
+        {
+          action: `person.${verb}`,
+          subject: `{${verb}_task}`,
+          given: { address: HIDDEN, dry_run: 'true' },
+          status: 202,
+        },
+        { form: { address: `${PLANTED}@example.org`, dry_run: 'true' } },
+      ),
+    ),
     plan('regenerateSigningKey', 'POST /v5/accounts/http_signing_key', {
       action: 'signing-key.regenerate',
       subject: '',
@@ -1368,6 +1381,7 @@ const idsOf = ({ body }: Answer): [string, string][] =>
     setting: body?.channel !== undefined ? body.id : undefined,
     limit: body?.metric === 'seed_test_count' ? body.id : undefined,
     export: body?.expires_at !== undefined && body.title === undefined ? body.id : undefined,
+    [`${body?.task?.kind}_task`]: body?.task?.id,
   }).filter(([, id]) => typeof id === 'string')
 
 /** Secrets that a response shows once. */

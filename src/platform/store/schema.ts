@@ -463,6 +463,13 @@ export interface PastMessageRow {
   id: string; account_id: string; domain_id: string; domain_name: string; message_id: string
   summary_json: string; removed_at: number
 }
+export interface PersonTaskRow {
+  id: string; account_id: string; everywhere: Flag; kind: 'export' | 'erase'; dry_run: Flag
+  state: 'queued' | 'running' | 'done' | 'failed'; address_sealed: Uint8Array | null; address_hash: string
+  position_json: string; counts_json: string; blobs_json: string; report_json: string | null; fault: string
+  tries: number; lease_token: string | null; lease_owner: string | null; lease_until: number
+  stepped_at: number; created_at: number; finished_at: number | null
+}
 export interface PlacementSeedRow {
   test_id: string; address: string; provider: string; state: 'pending' | 'delivered' | 'missing'
   destination: string; category: string; seconds: number | null; facts_json: string; problem: string
@@ -711,22 +718,23 @@ export interface Schema {
   met_challenges: MetChallengeRow; monitored_domains: MonitoredDomainRow; monitored_ips: MonitoredIpRow
   mta_sts_policies: MtaStsPolicyRow; nodes: NodeRow; oidc_sign_ins: OidcSignInRow
   outgoing_leases: OutgoingLeaseRow; outgoing_posts: OutgoingPostRow; passkeys: PasskeyRow
-  past_deliveries: PastDeliveryRow; past_messages: PastMessageRow; placement_seeds: PlacementSeedRow
-  placement_tests: PlacementTestRow; public_keys: PublicKeyRow; recovery_codes: RecoveryCodeRow
-  relay_days: RelayDayRow; relay_rules: RelayRuleRow; relay_tokens: RelayTokenRow; relays: RelayRow
-  removed_usage: RemovedUsageRow; reputation_sources: ReputationSourceRow
-  retention_settings: RetentionSettingRow; route_posts: RoutePostRow; routes: RouteRow
-  sandbox_mails: SandboxMailRow; sandbox_recipients: SandboxRecipientRow; seed_lists: SeedListRow
-  sender_security: SenderSecurityRow; sessions: SessionRow; shared_figures: SharedFigureRow
-  shared_ip_exclusions: SharedIpExclusionRow; size_samples: SizeSampleRow; snds_blocks: SndsBlockRow
-  snds_days: SndsDayRow; sns_topics: SnsTopicRow; spam_traps: SpamTrapRow; standing_counts: StandingCountRow
-  standing_policies: StandingPolicyRow; standings: StandingRow; suppression_imports: SuppressionImportRow
-  suppression_policies: SuppressionPolicyRow; suppressions: SuppressionRow; tags: TagRow
-  template_versions: TemplateVersionRow; templates: TemplateRow; tls_reports: TlsReportRow
-  tls_results: TlsResultRow; tracking_links: TrackingLinkRow; tracking_settings: TrackingSettingsRow
-  transcripts: TranscriptRow; unsubscribe_tags: UnsubscribeTagRow; usage_hours: UsageHourRow
-  usage_limits: UsageLimitRow; user_identities: UserIdentityRow; user_places: UserPlaceRow
-  user_tokens: UserTokenRow; users: UserRow; validation_addresses: ValidationAddressRow
-  validation_jobs: ValidationJobRow; validation_probes: ValidationProbeRow
-  webhook_attempts: WebhookAttemptRow; webhook_changes: WebhookChangeRow
+  past_deliveries: PastDeliveryRow; past_messages: PastMessageRow; person_tasks: PersonTaskRow
+  placement_seeds: PlacementSeedRow; placement_tests: PlacementTestRow; public_keys: PublicKeyRow
+  recovery_codes: RecoveryCodeRow; relay_days: RelayDayRow; relay_rules: RelayRuleRow
+  relay_tokens: RelayTokenRow; relays: RelayRow; removed_usage: RemovedUsageRow
+  reputation_sources: ReputationSourceRow; retention_settings: RetentionSettingRow; route_posts: RoutePostRow
+  routes: RouteRow; sandbox_mails: SandboxMailRow; sandbox_recipients: SandboxRecipientRow
+  seed_lists: SeedListRow; sender_security: SenderSecurityRow; sessions: SessionRow
+  shared_figures: SharedFigureRow; shared_ip_exclusions: SharedIpExclusionRow; size_samples: SizeSampleRow
+  snds_blocks: SndsBlockRow; snds_days: SndsDayRow; sns_topics: SnsTopicRow; spam_traps: SpamTrapRow
+  standing_counts: StandingCountRow; standing_policies: StandingPolicyRow; standings: StandingRow
+  suppression_imports: SuppressionImportRow; suppression_policies: SuppressionPolicyRow
+  suppressions: SuppressionRow; tags: TagRow; template_versions: TemplateVersionRow; templates: TemplateRow
+  tls_reports: TlsReportRow; tls_results: TlsResultRow; tracking_links: TrackingLinkRow
+  tracking_settings: TrackingSettingsRow; transcripts: TranscriptRow; unsubscribe_tags: UnsubscribeTagRow
+  usage_hours: UsageHourRow; usage_limits: UsageLimitRow; user_identities: UserIdentityRow
+  user_places: UserPlaceRow; user_tokens: UserTokenRow; users: UserRow
+  validation_addresses: ValidationAddressRow; validation_jobs: ValidationJobRow
+  validation_probes: ValidationProbeRow; webhook_attempts: WebhookAttemptRow
+  webhook_changes: WebhookChangeRow
 }

@@ -154,6 +154,7 @@ export const TABLE_KINDS = {
     nodes: 'work',
     oidc_sign_ins: 'age',
     passkeys: 'owned',
+    person_tasks: 'age',
     public_keys: 'owned',
     rate_buckets: 'work',
     recovery_codes: 'owned',
