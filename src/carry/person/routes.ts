@@ -36,7 +36,7 @@ const PATH = '/sendwright/v1/people'
 const TASKS_PATH = `${PATH}/tasks`
 const ONE = `${TASKS_PATH}/{task_id}` as const
 // What they show is for nobody else: all of them need the right to change the account.
-const COMMON = { tag: 'People', auth: { area: 'account', access: 'write' } } as const
+const COMMON = { tag: 'Recipients', auth: { area: 'account', access: 'write' } } as const
 const NOT_FOUND = 'task not found'
 const ADDRESS = parsedParam('Mail address of the person', addressOf, { required: true })
 

@@ -338,7 +338,7 @@ export const TAGS: Readonly<Record<string, string>> = {
   Metrics: 'Figures by dimensions and time.',
   Queue: 'Deliveries that wait, and the mail servers that they wait for.',
   'Rate limits': 'How many calls and messages a second are taken.',
-  Recipients: 'What is known of one address.',
+  Recipients: 'What is known of one address: shown, exported, erased.',
   Relays: 'Servers that take mail for others, and the rules that choose them.',
   Reputation: 'What Gmail and Microsoft say of domains and addresses.',
   Retention: 'What is kept, and for how long.',
