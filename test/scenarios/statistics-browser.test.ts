@@ -169,7 +169,7 @@ test('the picture by hour and weekday is a table in the zone of the reader, and 
   assert.match(day, /^\d{4}-\d\d-\d\d$/)
   await from.fill(new Date(Date.parse(day) - 3 * 86_400_000).toISOString().slice(0, 10))
   await page.waitForURL(/from=\d{4}-\d\d-\d\d&to=/)
-  assert.equal(await page.getByRole('combobox', { name: 'Time span' }).inputValue(), 'own')
+  assert.equal(await page.getByRole('combobox', { name: 'Period' }).inputValue(), 'own')
 })
 
 test('a figure is shared by a link that needs no session, and revoked', async () => {
