@@ -4,6 +4,7 @@ interface Manifest {
   name: string
   version: string
   dependencies?: Record<string, string>
+  overrides?: Record<string, unknown>
   [name: string]: unknown
 }
 
@@ -31,6 +32,10 @@ const KEPT = [
 export const releaseManifest = (manifest: Manifest, libraries: readonly string[]): Manifest => ({
   ...(Object.fromEntries(Object.entries(manifest).filter(([name]) => KEPT.includes(name))) as Manifest),
   dependencies: only(manifest.dependencies, libraries),
+  // One version for several libraries; the others are for libraries of the development.
+  overrides: Object.fromEntries(
+    Object.entries(manifest.overrides ?? {}).filter(([, version]) => typeof version === 'string'),
+  ),
 })
 
 /** The project's lock file with `libraries`, the runtime and what these need, as `npm-shrinkwrap.json`. */

@@ -84,6 +84,7 @@ test('two services over one PostgreSQL share buckets and the limits of accounts'
   t.after(() => database.drop())
   const [one, two] = services as [TestService, TestService]
   const call = async (service: TestService) => (await service.call('GET', '/v3/lists/pages')).status
+  const begunAt = performance.now()
   const statuses = await Promise.all(Array.from({ length: 400 }, (_, at) => call(at % 2 === 0 ? one : two)))
   // Either may have leased a twentieth more than its own requests used.
   await eventually('the refusal in both', async () => {
@@ -92,7 +93,9 @@ test('two services over one PostgreSQL share buckets and the limits of accounts'
     return more.every((status) => status === 429)
   })
   const allowed = statuses.filter((status) => status === 200).length
-  assert.ok(Math.abs(allowed - 300) <= 6, `${allowed} of ${statuses.length}`)
+  // The bucket fills by the database's clock meanwhile: 300 in a minute.
+  const filled = Math.ceil(((performance.now() - begunAt) * 300) / 60_000)
+  assert.ok(allowed >= 294 && allowed <= 306 + filled, `${allowed} of ${statuses.length}, ${filled} filled`)
   assert.equal(statuses.filter((status) => status === 429).length, statuses.length - allowed)
 
   const path = `/sendwright/v1/accounts/${one.service.first.accountId}/rate-limits/lists`

@@ -19,6 +19,8 @@ const SETTINGS = 'src/sending/tracking/settings-routes.test.ts'
 const SENDER_RULES = 'src/watching/sender-rules/sender-rules.test.ts'
 const REPORTS = 'src/receiving/domain-reports/reports.test.ts'
 const POLICIES = 'src/sending/certificates/hosted-policies.test.ts'
+const CONSENT = 'test/scenarios/consent.test.ts'
+const TOPICS = 'topics behind the unsubscribe link are switched one by one, and by one click'
 const CERTIFICATES = 'src/sending/certificates/certificates.test.ts'
 
 type Named = readonly [file: string, name: string]
@@ -159,6 +161,12 @@ const TABLE: Record<string, Covered> = {
   updateOpenTracking: { success: TRACKING, errors: [BAD_TRACKING], unknown: NO_DOMAIN },
   updateClickTracking: { success: TRACKING, errors: [BAD_TRACKING], unknown: NO_DOMAIN },
   updateUnsubscribeTracking: { success: TRACKING, errors: [BAD_TRACKING], unknown: NO_DOMAIN },
+  readTopics: { success: [CONSENT, TOPICS], errors: [], unknown: NO_DOMAIN },
+  updateTopics: {
+    success: [CONSENT, TOPICS],
+    errors: [[CONSENT, 'hostile bodies and settings are refused with a page or a text']],
+    unknown: NO_DOMAIN,
+  },
   readTrackingCertificate: {
     success: CERTIFICATE,
     errors: [[CERTIFICATES, 'K5: a host that was never requested, and one that is not a tracking host']],

@@ -31,7 +31,7 @@ test('no operation that an assistant may call returns a secret, a link that need
   const own = new Set(all.filter((name) => OWN.has(name)))
   assert.deepEqual(
     [...own].sort(),
-    ['explanation', 'short-explanation'],
+    ['explanation', 'operation', 'short-explanation'],
     'texts of others would pass as our own',
   )
 })

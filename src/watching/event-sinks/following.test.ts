@@ -8,7 +8,7 @@ import { eachStore } from '../../../test/support/stores.ts'
 import { DAY_MS, HOUR_MS } from '../../base/time/durations.ts'
 import type { EventSinkRow } from '../../platform/store/schema.ts'
 import { insert, type Store } from '../../platform/store/store.ts'
-import { followedPosition } from '../events/follower.ts'
+import { cursorOf } from '../events/follower.ts'
 import { createFollowing } from './following.ts'
 
 const ROW: EventSinkRow = {
@@ -80,13 +80,13 @@ eachStore('a sink that takes nothing for too long misses what is too old, and sa
   await until('it has failed', async () => (await row()).failing_since !== null)
   assert.equal((await row()).last_error, 'down\\u000ahere')
   assert.equal(Number((await row()).skipped), 0)
-  const place = await followedPosition(store)
+  const place = await cursorOf(store, 'sink:one')
   clock.leap(2 * HOUR_MS)
   const recent = await write(2 * HOUR_MS, 5)
   await until('the old ones are skipped', async () => Number((await row()).skipped) === 40)
   const { skipped_from: from, skipped_to: to } = await row()
   assert.deepEqual([Number(from), Number(to)], [NOW_MS, NOW_MS + 39])
-  assert.notDeepEqual(await followedPosition(store), place)
+  assert.notDeepEqual(await cursorOf(store, 'sink:one'), place)
   assert.deepEqual(sent, [])
   sink.isDown = false
   await until('the recent ones are sent', async () => sent.length === 5)

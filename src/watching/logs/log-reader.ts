@@ -176,7 +176,8 @@ export function createLogReader({ store, accounts, facts, retentionMs }: LogRead
       return { items, totals, links: linksOf(request, search, page) }
     },
     /**
-     * Items that are committed from now on, a page at a time and in commit order, until `signal` aborts. A page is read when the one
+     * Items that are committed from now on, and on PostgreSQL those that were while an older transaction was open, a page at a time
+     * and in commit order, until `signal` aborts. A page is read when the one
      * before was taken and `TAIL_EVERY_MS` have passed, so a slow reader holds one page.
      * @throws BadRequest over ACCOUNTS_MAX accounts
      */
