@@ -1,9 +1,8 @@
 /** Whether the relay of a setting can be used, before the setting is written. */
 import { SECOND_MS } from '../../base/time/durations.ts'
-import { linkRules } from '../../mail/deliver/connect/relay.ts'
+import { connectToRelay, linkRules } from '../../mail/deliver/connect/relay.ts'
 import type { DeliveryMode } from '../../platform/config/sending.ts'
 import { passwordLogin } from '../../protocols/smtp/login.ts'
-import { connectToRelay } from '../../sending/relays/trying.ts'
 
 /** Somebody waits before the terminal. */
 const STEP_MS = 10 * SECOND_MS

@@ -1,10 +1,26 @@
 /** A relay as a lane uses it: one server, whatever the recipient's domain. */
 
 import { classifyAddress } from '../../../base/net/ip.ts'
-import type { ConnectOptions } from '../../../protocols/smtp/client.ts'
+import { type ConnectOptions, connectSmtp } from '../../../protocols/smtp/client.ts'
+import type { SmtpConnection } from '../../../protocols/smtp/connection.ts'
 import type { SmtpAuth } from '../../../protocols/smtp/login.ts'
 import type { LaneLimits } from '../shaping/shaping-table.ts'
 import type { HostTls } from './receiver-tls.ts'
+
+const STEPS = [
+  'connect',
+  'tls',
+  'greeting',
+  'ehlo',
+  'auth',
+  'mail',
+  'rcpt',
+  'data',
+  'block',
+  'content',
+  'dot',
+]
+const NO_WISHES = { required: false, verify: false, judge: null, policy: 'none', key: '' } as const
 
 export interface RelayHop {
   name: string
@@ -70,4 +86,22 @@ export function relayOptions(
 ): Pick<ConnectOptions, 'port' | 'tls' | 'auth'> {
   const isPlain = tls === 'none' && mode !== 'required'
   return { port, tls: tls === 'implicit' ? tls : isPlain ? 'none' : mode, auth: auth ?? undefined }
+}
+
+/**
+ * A connection by the relay's own rules, logged in. `stepMs`: for each step of it, and of what is sent.
+ * @throws as connectSmtp
+ */
+export function connectToRelay(
+  relay: RelayLink,
+  stepMs: number,
+  options: Pick<ConnectOptions, 'heloName' | 'clock' | 'signal' | 'transcript'>,
+): Promise<SmtpConnection> {
+  const { required, verify } = relayTls(relay, NO_WISHES, false)
+  return connectSmtp({
+    ...{ host: relay.host, serverName: relay.host, verify },
+    ...relayOptions(relay, required ? 'required' : 'opportunistic'),
+    timeouts: Object.fromEntries(STEPS.map((step) => [step, stepMs])),
+    ...options,
+  })
 }
