@@ -1,9 +1,10 @@
 /** A relay as a lane uses it: one server, whatever the recipient's domain. */
 
 import { classifyAddress } from '../../../base/net/ip.ts'
+import type { RelayAddress } from '../../../platform/config/sending.ts'
 import { type ConnectOptions, connectSmtp } from '../../../protocols/smtp/client.ts'
 import type { SmtpConnection } from '../../../protocols/smtp/connection.ts'
-import type { SmtpAuth } from '../../../protocols/smtp/login.ts'
+import { passwordLogin, type SmtpAuth } from '../../../protocols/smtp/login.ts'
 import type { LaneLimits } from '../shaping/shaping-table.ts'
 import type { HostTls } from './receiver-tls.ts'
 
@@ -73,6 +74,15 @@ export function linkRules(
     tls: tls === 'starttls' ? (isOpen || isHere ? 'wanted' : 'required') : tls,
     verify: !allowUnverified && !isHere,
   }
+}
+
+/** The server that a setting names. `name`: for people. */
+export function linkOf(name: string, { host, port, tls, auth }: RelayAddress): RelayLink {
+  const rules = linkRules(
+    { host, tls },
+    { isOpen: auth === null, allowUnverified: auth?.allowUnverified ?? false },
+  )
+  return { name, revision: 0, host, port, ...rules, auth: auth && passwordLogin(auth) }
 }
 
 /** How a host that gets a login is used: a loopback address may do without TLS (protocols/smtp/client.ts). */
