@@ -7,6 +7,7 @@ import type { Area } from './area.ts'
 import type { Clock } from './base/time/clock.ts'
 import { backupArea } from './carry/backup/area.ts'
 import { exportsArea } from './carry/exports/area.ts'
+import { personArea } from './carry/person/area.ts'
 import type { Core } from './core.ts'
 import { openOverrides } from './mail/deliver/overrides/overrides.ts'
 import { openShaping } from './mail/deliver/shaping/shaping.ts'
@@ -52,6 +53,7 @@ import { systemArea } from './tools/system/area.ts'
 import { validationArea } from './tools/validation/area.ts'
 import { alertsArea } from './watching/alerts/area.ts'
 import { blocklistsArea } from './watching/blocklists/area.ts'
+import { eventSinksArea } from './watching/event-sinks/area.ts'
 import { eventsArea } from './watching/events/area.ts'
 import { healthScoreArea } from './watching/health-score/area.ts'
 import { logsArea } from './watching/logs/area.ts'
@@ -176,12 +178,13 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   add(backupArea(core, parts.secret))
   const { findings: reputation } = add(reputationArea(core, addresses))
   const blocklists = add(blocklistsArea(core, { known: addresses, blocks: ips.blocks }))
+  const { known: sinks } = add(eventSinksArea(core))
   const alerts = add(
     alertsArea(core, {
       ...{ webhooks, certificates, bounces, figures: parts.figures ?? metrics.figures },
       userDirectory: accounts.userDirectory,
       delivery: messages.delivery,
-      ...{ blocks: ips.blocks, relays, content, standings, reputation, blocklists },
+      ...{ blocks: ips.blocks, relays, content, standings, reputation, blocklists, sinks },
       sendMail: messages.sendSystemMail,
     }),
   )
@@ -203,9 +206,10 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   add(tlsReportsArea(core, { sendMime: messages.sendReport, posts: webhooks.posts }))
   add(systemArea(core, { ...parts, bounces, certificates, alerts, relays: relays.states, scanners }))
   add(exportsArea(core, () => areas.flatMap(({ operations = [] }) => operations)))
+  add(personArea(core, messages))
   const { delivery } = messages
   const prometheus = add(
-    prometheusArea(core, { delivery, alerts, jobs: parts.jobs, relays: relays.states, content }),
+    prometheusArea(core, { delivery, alerts, jobs: parts.jobs, relays: relays.states, content, sinks }),
   )
   for (const build of parts.further) add(await build(core))
   // Last: it keeps events for the followers of all.

@@ -1,7 +1,10 @@
+import { join } from 'node:path'
 import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vite'
+import { chunksOf } from './chunks.ts'
 import { guidesPlugin } from './guides-plugin.ts'
 
+const chunks = chunksOf(join(import.meta.dirname, 'src/main.tsx'))
 const SERVICE = process.env['SENDWRIGHT_PUBLIC_URL'] ?? 'http://127.0.0.1:8080'
 
 /**
@@ -23,10 +26,18 @@ export default defineConfig({
     rolldownOptions: {
       output: {
         // Libraries of every page change seldom: a file of their own stays in the browser's cache across releases.
-        // What only some pages use is loaded with those.
+        // Pages are loaded by section (chunks.ts).
         codeSplitting: {
           groups: [
-            { name: 'libraries', test: /node_modules\/(?:react|react-dom|scheduler|@tanstack|@mantine)\// },
+            {
+              name: 'libraries',
+              test: /node_modules\/(?:react|react-dom|scheduler|@tanstack|@mantine)\//,
+              priority: 4,
+            },
+            { name: 'first', tags: ['$initial'], test: /\.tsx?$/, priority: 3 },
+            { name: chunks.common, debugName: 'common', priority: 2 },
+            { name: chunks.more, debugName: 'more', priority: 1 },
+            { name: chunks.section, debugName: 'sections', priority: 0 },
           ],
         },
       },

@@ -53,6 +53,11 @@ export const COMMANDS: Record<string, Command> = {
         run: of.suppressionsCommand,
       })),
   },
+  people: {
+    summary: 'collect or erase all that is stored about one mail address',
+    load: () =>
+      import('./operate/people.ts').then((of) => ({ usage: of.PEOPLE_USAGE, run: of.peopleCommand })),
+  },
   routes: {
     summary: 'list inbound routes, or show which one an address meets',
     load: () =>

@@ -96,6 +96,10 @@ function cases(folder: string): Record<string, Broken[]> {
         err: /^Cannot read the key: ENOENT/,
       },
     ],
+    people: [
+      { args: ['erase', 'alice@example.org'], err: away },
+      { args: ['export', 'alice@example.org', '--file', '/nope/a.tar.gz'], err: away },
+    ],
     'login-link': [{ args: [], err: away }],
     backup: [{ args: [join(folder, 'copy')], env: inFile, err: /holds no database/ }],
     verify: [{ args: [below], err: /holds no whole backup|not a directory/ }],

@@ -13,6 +13,8 @@ import { temporaryFolder } from '../support/stores.ts'
 const NAMES = Object.keys(COMMANDS)
 /** They print no facts. */
 const WITHOUT_JSON = ['serve', 'completion', 'mcp']
+/** Counts by store only where something was found. */
+const PERSON_TASK = 'address_hash counts created_at dry_run finished_at id kind state'.split(' ')
 const SPOILED_LIMITS = '{"version": "bad", "default": {"connections": "ten"}}'
 
 interface Expected extends CommandCase {
@@ -144,6 +146,13 @@ const cases = ({ folder, domain, keyId, messageId }: Given): Record<string, Expe
         json: null,
         err: /nowhere/,
       },
+    ],
+    people: [
+      { args: ['erase', 'nobody@example.org'], json: PERSON_TASK },
+      { args: ['export', 'nobody@example.org'], json: PERSON_TASK },
+      { args: ['erase', 'nobody'], code: 1, json: null, err: /address is not a mail address/ },
+      { args: ['erase'], code: 2, json: null, err: /^Name one address/ },
+      { args: ['forget', 'nobody@example.org'], code: 2, json: null, err: /^Name one of export, erase/ },
     ],
     routes: [
       { args: [], json: '[]' },

@@ -1,10 +1,22 @@
 /** The frame of the dashboard in a real browser: navigation, keyboard, palette, rights, subaccounts, weight. */
 import assert from 'node:assert/strict'
+import { readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterEach, before, type TestContext, test } from 'node:test'
+import { builtDashboard } from '../support/built-dashboard.ts'
 import { type Dashboard, DESK, PHONE, press, startDashboard, typeText } from '../support/dashboard.ts'
+import { untilQuiet } from '../support/dashboard-pages.ts'
 
 /** Compressed bytes of scripts and styles until the first page stands. */
-const FIRST_LOAD_MAX_BYTES = 250_000
+const FIRST_LOAD_MAX_BYTES = 210 * 1024
+/** Of everything, data included, until a section that nobody has opened before stands. */
+const SECTION_REQUESTS_MAX = 20
+/** A smaller file costs more by its request than by its bytes. */
+const SMALL_FILE_BYTES = 3_000
+/** Styles of sections that have few of their own, and short guides. */
+const SMALL_FILES_MAX = 14
+/** Paper of the size A4, less its margins, in CSS pixels. */
+const SHEET = { width: 718, height: 1_047 }
 
 let dashboard: Dashboard
 before(async (t) => {
@@ -134,3 +146,95 @@ test('the first load is small, and other sections are loaded on demand', async (
   assert.ok(bytes.size > files)
   await context.close()
 })
+
+test('no section takes many requests at its first visit, and few files are small', async () => {
+  const { service } = dashboard
+  const start = await dashboard.open('/')
+  await start.getByRole('navigation', { name: 'Sections' }).waitFor()
+  const sections = await start.evaluate<string[]>(
+    "[...document.querySelectorAll('.shell-side .shell-section')].map((link) => link.getAttribute('href'))",
+  )
+  assert.ok(sections.length >= 10, `${sections}`)
+  const counts: Record<string, number> = {}
+  for (const path of sections) {
+    const context = await dashboard.signedIn({ look: DESK })
+    const page = await context.newPage()
+    let requests = 0
+    await page.goto(`${service.url}${path === '/domains' ? '/settings' : '/domains'}`)
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    await untilQuiet(page)
+    page.on('request', () => {
+      requests += 1
+    })
+    await page.locator(`.shell-side .shell-section[href="${path}"]`).click()
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    await untilQuiet(page)
+    counts[path] = requests
+    await context.close()
+  }
+  const tooMany = Object.entries(counts).filter(([, count]) => count > SECTION_REQUESTS_MAX)
+  assert.deepEqual(tooMany, [], JSON.stringify(counts))
+
+  const assets = join(builtDashboard(), 'assets')
+  const sizes = readdirSync(assets)
+    .filter((name) => /\.(?:js|css)$/.test(name))
+    .map((name) => statSync(join(assets, name)).size)
+  const small = sizes.filter((size) => size < SMALL_FILE_BYTES).length
+  assert.ok(
+    small <= SMALL_FILES_MAX,
+    `${small} of ${sizes.length} files have less than ${SMALL_FILE_BYTES} bytes`,
+  )
+})
+
+test('every section prints whole: nothing is cut, scrolls or is dark, and the navigation is left out', async () => {
+  const { service } = dashboard
+  for (let index = 0; index < 40; index++)
+    await service.send({ subject: `Printed ${index}`, to: `reader-${index}@example.org` })
+  const page = await dashboard.open('/', { look: { ...PHONE, viewport: SHEET, isMobile: false }, own: true })
+  await page.getByRole('heading', { level: 1, name: 'Inbox' }).waitFor()
+  const paths = ['/', '/overview', '/activity', '/statistics', '/sending/templates', '/delivery', '/domains']
+  for (const path of [
+    ...paths,
+    `/domains/${service.domain}`,
+    '/webhooks',
+    '/settings/system',
+    '/docs/guides/quick-start',
+  ]) {
+    await page.emulateMedia({ media: 'screen' })
+    await page.goto(service.url + path)
+    await page.getByRole('heading', { level: 1 }).first().waitFor()
+    await untilQuiet(page)
+    await page.emulateMedia({ media: 'print' })
+    await page.locator('html[data-mantine-color-scheme="light"]').waitFor()
+    assert.deepEqual(await page.evaluate<string[]>(CUT_IN_PRINT), [], path)
+    assert.equal(await page.locator('.shell-side, .shell-bar').filter({ visible: true }).count(), 0, path)
+  }
+  await page.emulateMedia({ media: 'screen' })
+  await page.locator('html[data-mantine-color-scheme="dark"]').waitFor()
+  await page.goto(`${service.url}/activity`)
+  await page.getByText('reader-39@example.org').first().waitFor()
+  const sheets = (await page.pdf({ format: 'A4' })).toString('latin1').match(/\/Type\s*\/Page\b/g) ?? []
+  assert.ok(sheets.length > 1, `${sheets.length} sheet`)
+})
+
+/** What of the page is not on paper: parts that scroll or clip what they hold, and such that are wider than the sheet. */
+const CUT_IN_PRINT = `(() => {
+  const faults = []
+  for (const part of document.querySelectorAll('html, body, #root, .shell, .shell-body, main, main *')) {
+    if (part.closest('svg, iframe, select, input, textarea')) continue
+    const { overflowX, overflowY, clipPath } = getComputedStyle(part)
+    const hides = (overflow) => overflow !== 'visible'
+    if (clipPath !== 'none' || part.clientHeight < 3) continue
+    const cutsDown = hides(overflowY) && part.scrollHeight > part.clientHeight + 1
+    const cutsAcross = hides(overflowX) && part.scrollWidth > part.clientWidth + 1
+    if (cutsDown || cutsAcross) faults.push('cut: ' + part.tagName + ' ' + part.className)
+  }
+  const { scrollWidth, clientWidth } = document.documentElement
+  if (scrollWidth > clientWidth + 1) {
+    const wide = [...document.querySelectorAll('main *')].find((part) => part.getBoundingClientRect().right > clientWidth + 1)
+    faults.push('too wide by ' + (scrollWidth - clientWidth) + ': ' + wide?.tagName + ' ' + wide?.className)
+  }
+  const main = document.querySelector('main')
+  if (main && document.documentElement.scrollHeight + 1 < main.getBoundingClientRect().bottom) faults.push('main is cut')
+  return faults
+})()`

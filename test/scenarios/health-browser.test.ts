@@ -49,7 +49,7 @@ test('a role without a right sees what it may', async () => {
   const { service } = dashboard
   const { body } = await service.call('POST', '/v1/keys', { form: { role: 'support' } })
   const page = await dashboard.open(`/domains/${service.domain}/health`, { key: body.key.secret })
-  await page.getByText('What to do next').waitFor()
+  await page.getByRole('heading', { name: 'What to do next' }).waitFor()
   await page.getByText('Blocklists').waitFor()
   await dashboard.sound(page)
 })

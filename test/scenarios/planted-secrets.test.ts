@@ -176,6 +176,9 @@ async function plantAndSearch(t: TestContext, url?: string) {
   const json = { name: 'm365', host: 'relay.invalid', login: { username: 'user', oauth: given } }
   const made = await service.call('POST', '/sendwright/v1/relays', { json })
   assert.equal(made.status, 200, made.text)
+  const ofSink = `Pw8-${randomBytes(10).toString('hex')}`
+  const toBroker = { kind: 'nats', servers: ['127.0.0.1:1'], topic: 'mail', user: 'user', secret: ofSink }
+  assert.equal((await service.call('PUT', '/sendwright/v1/event-sinks/nats', { json: toBroker })).status, 200)
   const smtp = service.service.smtp.port
   const { smtpHost } = service.config
   assert.match(await logIn(smtpHost, smtp, `planted@${NAME}`, login), /^235 /m)
@@ -207,6 +210,7 @@ async function plantAndSearch(t: TestContext, url?: string) {
     admin: TEST_KEY,
     relay: relay.password,
     ...ofRelay,
+    ofSink,
     ...repeated,
     ...browser,
     ...wrong,

@@ -26,11 +26,12 @@ import {
 } from '../support/described-calls.ts'
 import { createReceiver } from '../support/http-receiver.ts'
 import { type Actor, inParallel, Matrix, verdictOf } from '../support/rights-matrix.ts'
-import { ownAddress, startTestService, type TestService } from '../support/service.ts'
+import { eventually, ownAddress, startTestService, type TestService } from '../support/service.ts'
 import { activeUser } from '../support/users.ts'
 
 /** Parameters that the description does not suggest. */
 const GIVEN: Given = {
+  shareFigure: () => ({ title: 'Shared', query: { dimensions: ['time'], metrics: ['delivered_count'] } }),
   addAlertSetting: ({ domain }) => ({ body: alertSetting(`new.${domain}`) }),
   addMonitoredDomain: () => ({ domain: `new-${randomHex(4)}.com` }),
   addMonitoredIp: ({ ip = '' }) => ({ body: { ip } }),
@@ -61,6 +62,8 @@ const GIVEN: Given = {
   createRoute: () => ({ expression: 'catch_all()', action: 'store()' }),
   createUsageLimit: ({ limit }) => ({ body: limitOf(`new-${limit}`) }),
   createTemplateVersion: () => ({ template: 'Hello' }),
+  erasePerson: () => ({ address: RECIPIENT, dry_run: 'true' }),
+  exportPerson: () => ({ address: RECIPIENT, dry_run: 'true' }),
   delegateIpPool: ({ subaccount_id = '' }) => ({ subaccount_id }),
   delegateIpPoolToSubaccount: ({ pool_id = '' }) => ({ pool_id }),
   deleteAccountWebhooks: () => ({ all: 'true' }),
@@ -69,6 +72,7 @@ const GIVEN: Given = {
   listSpamTrapHitsByDay: () => ({ start: '2026-01-01', end: '2026-01-31' }),
   matchRoute: ({ domain = '' }) => ({ address: `orders-${domain.split('.')[0]}@example.org` }),
   moveScheduled: () => ({ deliverytime: inAnHour() }),
+  putEventSink: () => ({ body: { kind: 'stdout', events: ['none'] } }),
   putDnsProvider: () => ({ body: { kind: 'desec', secret: 'token', api_url: NOWHERE } }),
   readDomainsStats: () => ({ timestamp: '1700000000' }),
   releaseInbox: () => ({ body: { to: [RECIPIENT] } }),
@@ -362,7 +366,7 @@ function rankOf({ id, method, path, rights }: Guarded): number {
 
 /** What they read changes by itself. */
 const VOLATILE =
-  /^(listAudit|readAvailableIps|listSessions|readSystem|readPrometheusMetrics|runChecks|explainDomainDns|streamInbox|readTrackingCertificate|previewDomainBand|listValidationJobs|readValidationJob)$/
+  /^(listAudit|listAuditActions|readAvailableIps|listSessions|readSystem|readPrometheusMetrics|runChecks|explainDomainDns|streamInbox|readTrackingCertificate|previewDomainBand|listValidationJobs|readValidationJob)$/
 
 /** Everything that the account's admin reads. */
 async function stateOf(
@@ -411,9 +415,11 @@ async function start(t: TestContext): Promise<World> {
     return { id, holdings, actors: await keyActors(service, key, word, holdings['domain'] as string) }
   }
   const parent = await account(accountId, 'parental', service.key, added.child.id)
-  // Relays are the operator's.
+  // Relays and event sinks are the operator's.
   const relay = { name: parent.holdings['relay'], ...RELAY }
   assert.equal((await service.call('POST', '/sendwright/v1/relays', { json: relay })).status, 200)
+  const sink = `/sendwright/v1/event-sinks/${parent.holdings['event_sink']}`
+  assert.equal((await service.call('PUT', sink, { json: { kind: 'stdout', events: ['none'] } })).status, 200)
   const { cookie } = await activeUser(service, 'billing@example.org', 'billing')
   const publicKey = (await service.call('POST', '/v1/keys/public')).body.key as string
   parent.actors.push(
@@ -424,16 +430,16 @@ async function start(t: TestContext): Promise<World> {
   const described = operationsOf((await service.call('GET', '/openapi.json')).body.paths)
   assert.ok(described.length >= OPERATIONS_MIN)
   for (const { method, path, rights } of described) assert.ok(rights, `${method} ${path} has a row`)
+  const { id: ofStranger } = addAccount(service, added.stranger.id)
+  const child = await account(added.child.id, 'filial', added.child.key, randomHex(12))
+  const stranger = await account(added.stranger.id, 'strange', added.stranger.key, ofStranger)
+  // What is still posted would look like a change later.
+  await eventually('no webhook waits', async () => {
+    const { text } = await service.call('GET', '/metrics')
+    return !/^sendwright_posts_waiting\{.*\} [1-9]/m.test(text)
+  })
   return {
-    service,
-    parent,
-    child: await account(added.child.id, 'filial', added.child.key, randomHex(12)),
-    stranger: await account(
-      added.stranger.id,
-      'strange',
-      added.stranger.key,
-      addAccount(service, added.stranger.id).id,
-    ),
+    ...{ service, parent, child, stranger },
     absent: absentHoldings(parent.holdings, 'parental'),
     removed: new Set(),
     operations: described.filter((one): one is Guarded => one.rights !== undefined && 'area' in one.rights),

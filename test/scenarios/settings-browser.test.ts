@@ -195,7 +195,7 @@ test('the system: checks with their sentences, and periodic jobs', async () => {
 test('a developer reads keys and users, and changes none', async () => {
   const { body } = await dashboard.service.call('POST', '/v1/keys', { form: { role: 'developer' } })
   const page = await dashboard.open('/settings/keys?add=yes', { key: body.key.secret })
-  await page.getByText('developer').first().waitFor()
+  await page.getByRole('table').getByText('developer').first().waitFor()
   assert.equal(
     await page
       .getByRole('button', { name: /key/i })

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { afterEach, before, type TestContext, test } from 'node:test'
-import { type Dashboard, PHONE, press, startDashboard, typeText } from '../support/dashboard.ts'
+import { type Dashboard, DESK, PHONE, press, startDashboard, typeText } from '../support/dashboard.ts'
 import { FILLED_ENV, setFaults } from '../support/fill-account.ts'
 import { eventually } from '../support/service.ts'
 
@@ -170,4 +170,29 @@ test('the picture by hour and weekday is a table in the zone of the reader, and 
   await from.fill(new Date(Date.parse(day) - 3 * 86_400_000).toISOString().slice(0, 10))
   await page.waitForURL(/from=\d{4}-\d\d-\d\d&to=/)
   assert.equal(await page.getByRole('combobox', { name: 'Time span' }).inputValue(), 'own')
+})
+
+test('a figure is shared by a link that needs no session, and revoked', async () => {
+  const page = await dashboard.open('/statistics?by=domain')
+  await page.getByRole('button', { name: 'Share' }).press('Enter')
+  const form = page.getByRole('dialog', { name: 'Share a figure' })
+  await form.getByLabel('Heading of the page').fill('For Ann')
+  await dashboard.sound(page)
+  await form.getByRole('button', { name: 'Make the link' }).press('Enter')
+  const made = page.getByRole('dialog', { name: 'The link is made' })
+  const url = (await made.locator('code').innerText()).trim()
+  await dashboard.sound(page)
+  await made.getByRole('button', { name: 'Done' }).press('Enter')
+  await made.waitFor({ state: 'detached' })
+  const path = new URL(url).pathname
+  for (const look of [DESK, PHONE]) {
+    const stranger = await dashboard.open(path, { look, key: null })
+    await stranger.getByRole('heading', { name: 'For Ann' }).waitFor()
+    await stranger.getByRole('row', { name: /\(so far\) 6 3 0$/ }).waitFor()
+    await dashboard.sound(stranger)
+  }
+  await page.getByRole('button', { name: 'Share' }).press('Enter')
+  await page.getByRole('button', { name: 'Revoke the link to For Ann' }).press('Enter')
+  await page.getByText('The link is revoked').waitFor()
+  assert.equal((await fetch(dashboard.service.url + path)).status, 404)
 })

@@ -59,6 +59,12 @@ export async function plantHoldings(
     'an export',
     async () => (await call('GET', `/v3/exports/${exported}`)).status === 'complete',
   )
+  const about = { address: `person-${word}@example.org` }
+  const { task } = await call('POST', '/sendwright/v1/people/export', { json: about })
+  await eventually(
+    'the export of a person',
+    async () => (await call('GET', `/sendwright/v1/people/tasks/${task.id}`)).state === 'done',
+  )
   const setting = await call('POST', '/v1/alerts/settings/events', { json: alertSetting(domain) })
   if ((await call('GET', '/v3/ips?dedicated=yes')).items.length === 0) await post('/v3/ips/request/new', {})
   const [ip = ''] = (await call('GET', '/v3/ips?dedicated=yes')).items
@@ -91,6 +97,9 @@ export async function plantHoldings(
   const seeds = await post('/v4/inbox/seedlists', { name: `seeds-${word}` })
   const placement = await call('POST', '/v4/inbox/tests', {
     json: { from: `a@${domain}`, subject: word, html: word },
+  })
+  const figure = await call('POST', '/sendwright/v1/shared-figures', {
+    json: { title: word, query: { dimensions: ['time'], metrics: ['delivered_count'] } },
   })
   const email = `sandbox-${word}@example.org`
   await post('/v5/sandbox/auth_recipients', { email })
@@ -164,11 +173,14 @@ export async function plantHoldings(
       alert: `alert-${word}`,
       limit: `limit-${word}`,
       relay: `relay-${word}`,
+      event_sink: `sink-${word}`,
       dns_provider: `dns-${word}`,
       dns_change: word,
       setting: setting.id,
       export: exported,
+      task_id: task.id,
       backup: word,
+      figure_id: figure.id,
       new_name: `renamed-${word}`,
       new_tag: `copied-${word}`,
       hook: `${hookUrl}/${word}`,
@@ -206,6 +218,8 @@ const ABSENT_SHAPES: Record<string, (value: string) => string> = Object.fromEntr
     'subaccount_id',
     'setting',
     'export',
+    'figure_id',
+    'task_id',
     'storage_key',
     'inbox',
     'delivery',

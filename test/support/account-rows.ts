@@ -46,6 +46,10 @@ export const rowsFor = (accountId: string, domainId: string, domain: string) => 
       is_settled: 1,
     },
   },
+  shared_figures: {
+    ...{ id: `f-${accountId}`, account_id: accountId, digest: accountId, title: 't', query_json: '{}' },
+    ...{ key_id: 'k', created_at: 1, expires_at: Date.now() + DAY_MS },
+  },
   standing_policies: { account_id: accountId, policy: 'strict', new_account_daily: 0, updated_at: 1 },
   disabled_queues: { domain_id: domainId, queue: 'regular', until: 1 },
   alert_hits: {
@@ -106,6 +110,19 @@ export const rowsFor = (accountId: string, domainId: string, domain: string) => 
     ...{ id: `e-${accountId}`, account_id: accountId, url: '/v3/routes', body: '', area: 'routes' },
     ...{ role: 'admin', status: 'complete', next_page: '', records: 0, size_bytes: 0, blobs_json: '[]' },
     ...{ fault: '', tries: 0, lease_until: 0, stepped_at: Date.now(), created_at: Date.now() },
+  },
+  person_tasks: {
+    ...{
+      id: `pt-${accountId}`,
+      account_id: accountId,
+      everywhere: 0,
+      kind: 'export',
+      dry_run: 1,
+      state: 'done',
+    },
+    ...{ address_sealed: null, address_hash: 'h', position_json: '{}', counts_json: '{}', blobs_json: '[]' },
+    ...{ report_json: null, fault: '', tries: 0, lease_token: null, lease_owner: null, lease_until: 0 },
+    ...{ stepped_at: Date.now(), created_at: Date.now(), finished_at: Date.now() },
   },
   dns_providers: {
     ...{ account_id: accountId, name: 'own', kind: 'desec', settings_json: '{}' },

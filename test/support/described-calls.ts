@@ -73,6 +73,7 @@ function holdingOf(name: string, { path }: DescribedOperation): string {
   if (path.includes('/rate-limits/') && name === 'name') return 'rate_limit'
   if (path.includes('/relays/') && name === 'name') return 'relay'
   if (path.includes('/dns-providers/')) return 'dns_provider'
+  if (path.includes('/event-sinks/')) return 'event_sink'
   if (path.includes('/dns-changes/') && name === 'id') return 'dns_change'
   if (path.includes('/validate/preview/')) return 'preview'
   if (name !== 'id') return name
@@ -109,6 +110,7 @@ const NAMED_BY_CALLER: readonly string[] = [
   'createValidationJob',
   'createValidationPreview',
   'putDnsProvider',
+  'putEventSink',
 ]
 
 /** Whether the call names something that belongs to an account. */

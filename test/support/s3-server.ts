@@ -6,6 +6,8 @@ import { temporaryFolder } from './stores.ts'
 export interface S3Server {
   /** Settings of a service that uses it. */
   env: Record<string, string>
+  /** Where it keeps its buckets. */
+  folder: string
   close(): Promise<void>
 }
 
@@ -14,11 +16,12 @@ const BUCKET = 'mail-blobs'
 const KEY = { AWS_ACCESS_KEY_ID: 'S3RVER', AWS_SECRET_ACCESS_KEY: 'S3RVER' }
 
 export async function startS3(t: TestContext): Promise<S3Server> {
+  const folder = await temporaryFolder(t)
   const server = new S3rver({
     address: '127.0.0.1',
     port: 0,
     silent: true,
-    directory: await temporaryFolder(t),
+    directory: folder,
     configureBuckets: [{ name: BUCKET, configs: [] }],
   })
   const { port } = await server.run()
@@ -28,6 +31,7 @@ export async function startS3(t: TestContext): Promise<S3Server> {
   const endpoint = `http://127.0.0.1:${port}`
   return {
     env: { SENDWRIGHT_BLOBS: `s3://${BUCKET}/one`, SENDWRIGHT_BLOBS_ENDPOINT: endpoint, ...KEY },
+    folder,
     close,
   }
 }

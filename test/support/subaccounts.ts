@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { Core } from '../../src/core.ts'
-import type { ServiceOverrides } from '../../src/service.ts'
 import { type Answer, type CallOptions, startTestService, type TestService } from './service.ts'
 
 export interface Opened {
@@ -14,7 +13,7 @@ export interface Opened {
 export async function startOpened(
   t: TestContext,
   env: Record<string, string> = {},
-  overrides: ServiceOverrides & { database?: 'sqlite' | 'postgres' } = {},
+  overrides: Parameters<typeof startTestService>[2] = {},
 ): Promise<Opened> {
   const opened: { core: Core | null } = { core: null }
   const look = (core: Core) => {

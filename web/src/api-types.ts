@@ -1096,6 +1096,39 @@ export interface EventRoute {
   /** What it matched */ match: { recipient: string }
 }
 
+/** Where events are sent; without its secret */
+export interface EventSink {
+  /** Name */ name: string
+  /** Where events go */ kind: 'http' | 's3' | 'syslog' | 'stdout' | 'nats' | 'amqp' | 'kafka'
+  /** Of http: where batches are posted. Of s3: the endpoint */ url?: string
+  /** Of http: the form of a batch */ format?: 'json-lines' | 'json-array' | 'elasticsearch-bulk'
+  /** Of http: whether batches are compressed */ gzip?: boolean
+  /** Of s3: the bucket */ bucket?: string
+  /** Of s3: the region */ region?: string
+  /** Of s3: what the names of objects begin with */ prefix?: string
+  /** Of s3: id of the access key */ access_key_id?: string
+  /** Of nats and kafka: the first servers to ask. Of amqp and syslog: one server */ servers?: string[]
+  /** Of syslog, nats, amqp and kafka: whether connections are TLS */ tls?: boolean
+  /** Of kafka: the topic. Of amqp: the exchange. Of nats: what subjects begin with, before the type of the event */ topic?: string
+  /** Of amqp: the virtual host */ vhost?: string
+  /** Of nats, amqp and kafka: the name that the secret is for */ user?: string
+  /** Of kafka: how the secret is proven */ mechanism?: 'plain' | 'scram-sha-256' | 'scram-sha-512'
+  /** Only events of these accounts */ accounts?: string[]
+  /** Only events of these sending domains */ domains?: string[]
+  /** Only events of these types */ events?: string[]
+  /** How far it may fall behind: events older than this are skipped while it takes nothing, and counted. Retention keeps events for it that long; seconds */ behind_max_seconds?: number
+  /** Age of the oldest event that it has not taken; 0: it has all; seconds */ behind_seconds: number
+  /** Events that it has taken */ sent: number
+  /** When it took the last ones */ sent_at: string | null
+  /** Events that it missed, because it had taken nothing for too long */ skipped: number
+  /** When the first of these happened */ skipped_from: string | null
+  /** When the last of these happened */ skipped_to: string | null
+  /** Since when it takes nothing; null: it does */ failing_since: string | null
+  /** Why */ last_error: string | null
+  /** When it was made */ created_at: string
+  /** When it was changed last */ updated_at: string
+}
+
 /** Where the message can be read while it is kept */
 export interface EventStorage {
   /** Key of the stored message */ key: string
@@ -1912,6 +1945,35 @@ export interface PeriodicJob {
   /** Of the last run, if it failed */ last_error: string | null
 }
 
+/** Entries of a store */
+export interface PersonCount {
+  /** That name the person */ found: number
+  /** Of those, in the archive */ exported?: number
+  /** Of those, removed */ erased?: number
+  /** Of those, changed: a pseudonym stands for the address */ pseudonymised?: number
+  /** Of those, unchanged; the report says why */ kept?: number
+}
+
+/** What became of the data of a person, signed */
+export interface PersonReport {
+  /** What is signed */ report: { id: string; kind: 'export' | 'erase'; dry_run: boolean; address_hash: string; scope: 'account' | 'service'; created_at: string; finished_at: string; counts: Record<string, PersonCount>; kept: ({ store: string; why: string })[]; backups: ({ kind: 'backup' | 'copy before an upgrade'; made_at: string })[]; left: string[] }
+  /** Of the report */ signature: { algorithm: 'hmac-sha256'; key: 'http_signing_key'; value: string }
+}
+
+/** An export or an erasure of what is stored about a person */
+export interface PersonTask {
+  /** Id */ id: string
+  /** What is done */ kind: 'export' | 'erase'
+  /** It only counts */ dry_run: boolean
+  /** Stands for the address: the same for the same address */ address_hash: string
+  /** How far it is */ state: 'queued' | 'running' | 'done' | 'failed'
+  /** By store; stores without an entry are left out */ counts: Record<string, PersonCount>
+  /** When it was asked for */ created_at: string
+  /** When it ended */ finished_at: string | null
+  /** When the archive is removed; present while there is one */ download_until?: string
+  /** Why it failed; present then */ error?: string
+}
+
 /** How many copies are where */
 export interface PlacementCounts {
   /** Copies that arrived */ delivered: number
@@ -2319,6 +2381,17 @@ export interface Shaping {
   /** Where no provider is known */ default: { prefer: 'ipv4' | 'ipv6' | 'ipv4-only' | 'ipv6-only' | null; connections: number; messages_per_connection: number; messages_per_second: number | null; recovery_seconds: number; blocked_pause_seconds: number; blocked_pause_max_seconds: number; replies: ({ code: string; patterns: string[]; action: 'slow-down' | 'fewer-connections' | 'ignore' | 'block' })[] }
   /** Providers */ providers: ({ site: string; mx: string[]; prefer: 'ipv4' | 'ipv6' | 'ipv4-only' | 'ipv6-only' | null; connections: number; messages_per_connection: number; messages_per_second: number | null; recovery_seconds: number; blocked_pause_seconds: number; blocked_pause_max_seconds: number; replies: ({ code: string; patterns: string[]; action: 'slow-down' | 'fewer-connections' | 'ignore' | 'block' })[] })[]
   /** What is ordered over them */ overrides: SiteOrder[]
+}
+
+/** A link that shows one figure */
+export interface SharedFigure {
+  /** Id of the link */ id: string
+  /** Heading of its page */ title: string
+  /** Key or session that made it */ key_id: string
+  /** User of that key or session */ user_id: string | null
+  /** What is counted, as it was given */ query: Record<string, unknown>
+  /** When it was made */ created_at: string
+  /** Until when it is valid */ expires_at: string
 }
 
 /** What is ordered for a site */
@@ -2950,6 +3023,7 @@ export interface Answers {
   'DELETE /sendwright/v1/accounts/{}/standing/policy': AccountStandingPolicy
   'DELETE /sendwright/v1/content-holds/{}': { messages: number }
   'DELETE /sendwright/v1/dns-providers/{}': { message: string }
+  'DELETE /sendwright/v1/event-sinks/{}': { message: string }
   'DELETE /sendwright/v1/inbox': { message: string }
   'DELETE /sendwright/v1/inbox/{}': { message: string }
   'DELETE /sendwright/v1/ips/{}/blocks/{}': { message: string }
@@ -2967,6 +3041,7 @@ export interface Answers {
   'DELETE /sendwright/v1/sessions/{}': { message: string }
   'DELETE /sendwright/v1/shaping/{}/limits': { message: string }
   'DELETE /sendwright/v1/shaping/{}/pause': { message: string }
+  'DELETE /sendwright/v1/shared-figures/{}': { items: SharedFigure[] }
   'DELETE /sendwright/v1/sns/topics/{}': { message: string }
   'DELETE /sendwright/v1/spam-traps/{}': { message: string }
   'DELETE /sendwright/v1/users/{}/totp': User
@@ -3053,6 +3128,8 @@ export interface Answers {
   'GET /sendwright/v1/domains/{}/sender-rules': SenderRules
   'GET /sendwright/v1/domains/{}/suppression-policy': SuppressionPolicy
   'GET /sendwright/v1/domains/{}/topics': DomainTopics
+  'GET /sendwright/v1/event-sinks': { items: EventSink[] }
+  'GET /sendwright/v1/event-sinks/{}': EventSink
   'GET /sendwright/v1/inbox': CapturedMailPage
   'GET /sendwright/v1/inbox/faults': InboxFault[]
   'GET /sendwright/v1/inbox/{}': CapturedMessage
@@ -3066,6 +3143,9 @@ export interface Answers {
   'GET /sendwright/v1/me/passkeys': { origin: string | null; items: Passkey[] }
   'GET /sendwright/v1/me/sessions': { total_count: number; items: BrowserSession[] }
   'GET /sendwright/v1/messages/{}/deliveries': DeliveryPage
+  'GET /sendwright/v1/people/tasks': { items: PersonTask[] }
+  'GET /sendwright/v1/people/tasks/{}': PersonTask
+  'GET /sendwright/v1/people/tasks/{}/report': PersonReport
   'GET /sendwright/v1/people/{}': Recipient
   'GET /sendwright/v1/people/{}/consent': { items: ConsentChange[] }
   'GET /sendwright/v1/queue/deliveries': QueuedDeliveryPage
@@ -3081,6 +3161,7 @@ export interface Answers {
   'GET /sendwright/v1/session': CallerIdentity
   'GET /sendwright/v1/sessions': { total_count: number; items: BrowserSession[] }
   'GET /sendwright/v1/shaping': Shaping
+  'GET /sendwright/v1/shared-figures': { items: SharedFigure[] }
   'GET /sendwright/v1/sign-in-methods': { password: boolean; oidc: { label: string } | null; passkey: { origin: string } | null }
   'GET /sendwright/v1/sns/topics': { items: SnsTopic[] }
   'GET /sendwright/v1/spam-traps': { items: SpamTrap[] }
@@ -3280,12 +3361,15 @@ export interface Answers {
   'POST /sendwright/v1/passkeys/sign-ins': PasskeyRequest
   'POST /sendwright/v1/password-resets': { message: string }
   'POST /sendwright/v1/password-resets/redeem': { message: string }
+  'POST /sendwright/v1/people/erase': { task: PersonTask }
+  'POST /sendwright/v1/people/export': { task: PersonTask }
   'POST /sendwright/v1/queue/actions': { matched: number; changed: number }
   'POST /sendwright/v1/relays': Relay
   'POST /sendwright/v1/relays/{}/test': RelayTest
   'POST /sendwright/v1/reputation-sources/google/test': ReputationSourceTest
   'POST /sendwright/v1/reputation-sources/snds/test': ReputationSourceTest
   'POST /sendwright/v1/session': { message: string }
+  'POST /sendwright/v1/shared-figures': { id: string; title: string; key_id: string; user_id: string | null; query: Record<string, unknown>; created_at: string; expires_at: string; url: string }
   'POST /sendwright/v1/sns/notifications/{}': { message: string }
   'POST /sendwright/v1/spam-traps': SpamTrap
   'POST /sendwright/v1/templates/render': RenderedTemplate
@@ -3372,6 +3456,7 @@ export interface Answers {
   'PUT /sendwright/v1/domains/{}/retention': { items: Retention[] }
   'PUT /sendwright/v1/domains/{}/suppression-policy': SuppressionPolicy
   'PUT /sendwright/v1/domains/{}/topics': DomainTopics
+  'PUT /sendwright/v1/event-sinks/{}': EventSink
   'PUT /sendwright/v1/inbox/faults': InboxFault[]
   'PUT /sendwright/v1/inbox/{}/tags': CapturedMail
   'PUT /sendwright/v1/ips/{}': InstalledIpAddress

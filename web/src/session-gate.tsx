@@ -1,11 +1,13 @@
 import { Button, Loader, Text, Title } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { type ReactNode, useRef } from 'react'
+import { lazy, type ReactNode, Suspense, useRef } from 'react'
 import { signOut } from './api.ts'
 import { isUnauthorized, RefusedRequest, systemQuery } from './queries.ts'
 import { isOpenPath } from './sections.ts'
 import { sessionQuery } from './session.ts'
-import { Login } from './sign-in/login.tsx'
+
+/** Most visits have a session. */
+const Login = lazy(async () => ({ default: (await import('./sign-in/login.tsx')).Login }))
 
 /**
  * Shows the dashboard with a session, else the login screen, or a page that needs none. The API's response to the first
@@ -23,15 +25,14 @@ export function SessionGate({ children }: { children: ReactNode }) {
   else if (isKnown || error !== null) wasRefused.current = false
   const isOpen = isOpenPath(window.location.pathname)
   if (isOpen && (wasRefused.current || error !== null)) return children
-  if (wasRefused.current) return <Login />
-  if (isKnown) return children
-  if (error === null) {
+  if (wasRefused.current)
     return (
-      <main className="centered">
-        <Loader role="status" aria-label="Loading" />
-      </main>
+      <Suspense fallback={<Waiting />}>
+        <Login />
+      </Suspense>
     )
-  }
+  if (isKnown) return children
+  if (error === null) return <Waiting />
   const forbidden = error instanceof RefusedRequest && error.status === 403
   const again = async () => {
     if (forbidden) await signOut()
@@ -53,3 +54,9 @@ export function SessionGate({ children }: { children: ReactNode }) {
     </main>
   )
 }
+
+const Waiting = () => (
+  <main className="centered">
+    <Loader role="status" aria-label="Loading" />
+  </main>
+)

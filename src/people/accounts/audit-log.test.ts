@@ -287,6 +287,19 @@ function accountCalls(): Planned[] {
       status: 404,
     }),
     ...limitCalls(),
+    ...['export', 'erase'].map((verb) =>
+      plan(
+        `${verb}Person`,
+        `POST /sendwright/v1/people/${verb}`,
+        {
+          action: `person.${verb}`,
+          subject: `{${verb}_task}`,
+          given: { address: HIDDEN, dry_run: 'true' },
+          status: 202,
+        },
+        { form: { address: `${PLANTED}@example.org`, dry_run: 'true' } },
+      ),
+    ),
     plan('regenerateSigningKey', 'POST /v5/accounts/http_signing_key', {
       action: 'signing-key.regenerate',
       subject: '',
@@ -895,6 +908,20 @@ function validationCalls(): Planned[] {
       ...{ action: 'list-validation.delete', subject: `checked@${NAME}`, status: 404 },
     }),
     plan(
+      'shareFigure',
+      'POST /sendwright/v1/shared-figures',
+      { action: 'shared-figure.create', subject: '{figure}', given: { title: 'Audited', days: 3 } },
+      {
+        json: {
+          ...{ title: 'Audited', days: 3 },
+          query: { dimensions: ['time'], metrics: ['delivered_count'], filter: { AND: [] } },
+        },
+      },
+    ),
+    plan('revokeSharedFigure', 'DELETE /sendwright/v1/shared-figures/audited', {
+      ...{ action: 'shared-figure.revoke', subject: 'audited', status: 404 },
+    }),
+    plan(
       'createSeedList',
       'POST /v4/inbox/seedlists',
       { action: 'seed-list.create', subject: '' },
@@ -1350,6 +1377,7 @@ async function start(t: TestContext, database: 'sqlite' | 'postgres') {
 const idsOf = ({ body }: Answer): [string, string][] =>
   Object.entries({
     key: body?.key?.id,
+    figure: body?.query !== undefined ? body.id : undefined,
     subaccount: body?.subaccount?.id,
     webhook: body?.webhook_id,
     route: body?.route?.id,
@@ -1358,7 +1386,8 @@ const idsOf = ({ body }: Answer): [string, string][] =>
     alert: body?.alert_channels !== undefined ? body.id : undefined,
     setting: body?.channel !== undefined ? body.id : undefined,
     limit: body?.metric === 'seed_test_count' ? body.id : undefined,
-    export: body?.expires_at !== undefined ? body.id : undefined,
+    export: body?.expires_at !== undefined && body.title === undefined ? body.id : undefined,
+    [`${body?.task?.kind}_task`]: body?.task?.id,
   }).filter(([, id]) => typeof id === 'string')
 
 /** Secrets that a response shows once. */

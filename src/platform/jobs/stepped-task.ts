@@ -26,6 +26,7 @@ export interface TaskTable {
     | 'ip_tasks'
     | 'list_expansions'
     | 'list_uploads'
+    | 'person_tasks'
     | 'suppression_imports'
     | 'validation_jobs'
   key: 'id' | 'account_id'

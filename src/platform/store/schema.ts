@@ -249,6 +249,12 @@ export interface EventKeyRow {
 export interface EventSegmentRow {
   segment: number; low_us: number; high_us: number
 }
+export interface EventSinkRow {
+  name: string; kind: 'http' | 's3' | 'syslog' | 'stdout' | 'nats' | 'amqp' | 'kafka'; settings_json: string
+  secret_sealed: Uint8Array | null; sent: number; sent_at: number | null; skipped: number
+  skipped_from: number | null; skipped_to: number | null; failing_since: number | null
+  last_error: string | null; created_at: number; updated_at: number
+}
 export interface EventTagKeyRow {
   domain_name: string; tag: string; event: string; timestamp_us: number; seq: number
 }
@@ -457,6 +463,13 @@ export interface PastMessageRow {
   id: string; account_id: string; domain_id: string; domain_name: string; message_id: string
   summary_json: string; removed_at: number
 }
+export interface PersonTaskRow {
+  id: string; account_id: string; everywhere: Flag; kind: 'export' | 'erase'; dry_run: Flag
+  state: 'queued' | 'running' | 'done' | 'failed'; address_sealed: Uint8Array | null; address_hash: string
+  position_json: string; counts_json: string; blobs_json: string; report_json: string | null; fault: string
+  tries: number; lease_token: string | null; lease_owner: string | null; lease_until: number
+  stepped_at: number; created_at: number; finished_at: number | null
+}
 export interface PlacementSeedRow {
   test_id: string; address: string; provider: string; state: 'pending' | 'delivered' | 'missing'
   destination: string; category: string; seconds: number | null; facts_json: string; problem: string
@@ -534,6 +547,10 @@ export interface SessionRow {
   id: string; digest: string; account_id: string; key_id: string | null; remote_address: string
   user_agent: string; created_at: number; last_used_at: number; expires_at: number; user_id: string | null
   user_epoch: number | null; proved_at: number | null
+}
+export interface SharedFigureRow {
+  id: string; account_id: string; digest: string; title: string; query_json: string; key_id: string
+  user_id: string | null; created_at: number; expires_at: number
 }
 export interface SharedIpExclusionRow {
   account_id: string
@@ -686,36 +703,38 @@ export interface Schema {
   dynamic_pools: DynamicPoolRow; event_followers: EventFollowerRow
   event_index: WithDefaults<EventIndexRow, 'seq' | 'segment'>; event_index_place: EventIndexPlaceRow
   event_keys: WithDefaults<EventKeyRow, 'seq'>; event_segments: WithDefaults<EventSegmentRow, 'segment'>
-  event_tag_keys: EventTagKeyRow; event_tags: EventTagRow; events: WithDefaults<EventRow, 'seq' | 'tx'>
-  exports: ExportRow; feature_usage: FeatureUsageRow; figure_packs: FigurePackRow
-  figure_places: FigurePlaceRow; figure_scopes: WithDefaults<FigureScopeRow, 'no' | 'pairs_since'>
-  figures: FigureRow; forwarded_copies: ForwardedCopyRow; gmail_days: GmailDayRow
-  gmail_domains: GmailDomainRow; greylist: GreylistRow; idempotency_keys: IdempotencyKeyRow; inbox: InboxRow
-  inbox_faults: InboxFaultRow; inbox_words: InboxWordRow; installation: InstallationRow; ip_blocks: IpBlockRow
-  ip_changes: IpChangeRow; ip_names: IpNameRow; ip_pool_delegations: IpPoolDelegationRow
-  ip_pool_members: IpPoolMemberRow; ip_pools: IpPoolRow; ip_tasks: IpTaskRow
-  ip_warmup_providers: IpWarmupProviderRow; ip_warmups: IpWarmupRow; ips: IpRow; jobs: JobRow
-  key_requests: KeyRequestRow; list_expansions: ListExpansionRow; list_members: ListMemberRow
-  list_uploads: ListUploadRow; lists: ListRow; login_links: LoginLinkRow; login_places: LoginPlaceRow
-  message_limits: MessageLimitRow; messages: MessageRow; met_challenges: MetChallengeRow
-  monitored_domains: MonitoredDomainRow; monitored_ips: MonitoredIpRow; mta_sts_policies: MtaStsPolicyRow
-  nodes: NodeRow; oidc_sign_ins: OidcSignInRow; outgoing_leases: OutgoingLeaseRow
-  outgoing_posts: OutgoingPostRow; passkeys: PasskeyRow; past_deliveries: PastDeliveryRow
-  past_messages: PastMessageRow; placement_seeds: PlacementSeedRow; placement_tests: PlacementTestRow
-  public_keys: PublicKeyRow; recovery_codes: RecoveryCodeRow; relay_days: RelayDayRow
-  relay_rules: RelayRuleRow; relay_tokens: RelayTokenRow; relays: RelayRow; removed_usage: RemovedUsageRow
+  event_sinks: EventSinkRow; event_tag_keys: EventTagKeyRow; event_tags: EventTagRow
+  events: WithDefaults<EventRow, 'seq' | 'tx'>; exports: ExportRow; feature_usage: FeatureUsageRow
+  figure_packs: FigurePackRow; figure_places: FigurePlaceRow
+  figure_scopes: WithDefaults<FigureScopeRow, 'no' | 'pairs_since'>; figures: FigureRow
+  forwarded_copies: ForwardedCopyRow; gmail_days: GmailDayRow; gmail_domains: GmailDomainRow
+  greylist: GreylistRow; idempotency_keys: IdempotencyKeyRow; inbox: InboxRow; inbox_faults: InboxFaultRow
+  inbox_words: InboxWordRow; installation: InstallationRow; ip_blocks: IpBlockRow; ip_changes: IpChangeRow
+  ip_names: IpNameRow; ip_pool_delegations: IpPoolDelegationRow; ip_pool_members: IpPoolMemberRow
+  ip_pools: IpPoolRow; ip_tasks: IpTaskRow; ip_warmup_providers: IpWarmupProviderRow; ip_warmups: IpWarmupRow
+  ips: IpRow; jobs: JobRow; key_requests: KeyRequestRow; list_expansions: ListExpansionRow
+  list_members: ListMemberRow; list_uploads: ListUploadRow; lists: ListRow; login_links: LoginLinkRow
+  login_places: LoginPlaceRow; message_limits: MessageLimitRow; messages: MessageRow
+  met_challenges: MetChallengeRow; monitored_domains: MonitoredDomainRow; monitored_ips: MonitoredIpRow
+  mta_sts_policies: MtaStsPolicyRow; nodes: NodeRow; oidc_sign_ins: OidcSignInRow
+  outgoing_leases: OutgoingLeaseRow; outgoing_posts: OutgoingPostRow; passkeys: PasskeyRow
+  past_deliveries: PastDeliveryRow; past_messages: PastMessageRow; person_tasks: PersonTaskRow
+  placement_seeds: PlacementSeedRow; placement_tests: PlacementTestRow; public_keys: PublicKeyRow
+  recovery_codes: RecoveryCodeRow; relay_days: RelayDayRow; relay_rules: RelayRuleRow
+  relay_tokens: RelayTokenRow; relays: RelayRow; removed_usage: RemovedUsageRow
   reputation_sources: ReputationSourceRow; retention_settings: RetentionSettingRow; route_posts: RoutePostRow
   routes: RouteRow; sandbox_mails: SandboxMailRow; sandbox_recipients: SandboxRecipientRow
   seed_lists: SeedListRow; sender_security: SenderSecurityRow; sessions: SessionRow
-  shared_ip_exclusions: SharedIpExclusionRow; size_samples: SizeSampleRow; snds_blocks: SndsBlockRow
-  snds_days: SndsDayRow; sns_topics: SnsTopicRow; spam_traps: SpamTrapRow; standing_counts: StandingCountRow
-  standing_policies: StandingPolicyRow; standings: StandingRow; suppression_imports: SuppressionImportRow
-  suppression_policies: SuppressionPolicyRow; suppressions: SuppressionRow; tags: TagRow
-  template_versions: TemplateVersionRow; templates: TemplateRow; tls_reports: TlsReportRow
-  tls_results: TlsResultRow; tracking_links: TrackingLinkRow; tracking_settings: TrackingSettingsRow
-  transcripts: TranscriptRow; unsubscribe_tags: UnsubscribeTagRow; usage_hours: UsageHourRow
-  usage_limits: UsageLimitRow; user_identities: UserIdentityRow; user_places: UserPlaceRow
-  user_tokens: UserTokenRow; users: UserRow; validation_addresses: ValidationAddressRow
-  validation_jobs: ValidationJobRow; validation_probes: ValidationProbeRow
-  webhook_attempts: WebhookAttemptRow; webhook_changes: WebhookChangeRow
+  shared_figures: SharedFigureRow; shared_ip_exclusions: SharedIpExclusionRow; size_samples: SizeSampleRow
+  snds_blocks: SndsBlockRow; snds_days: SndsDayRow; sns_topics: SnsTopicRow; spam_traps: SpamTrapRow
+  standing_counts: StandingCountRow; standing_policies: StandingPolicyRow; standings: StandingRow
+  suppression_imports: SuppressionImportRow; suppression_policies: SuppressionPolicyRow
+  suppressions: SuppressionRow; tags: TagRow; template_versions: TemplateVersionRow; templates: TemplateRow
+  tls_reports: TlsReportRow; tls_results: TlsResultRow; tracking_links: TrackingLinkRow
+  tracking_settings: TrackingSettingsRow; transcripts: TranscriptRow; unsubscribe_tags: UnsubscribeTagRow
+  usage_hours: UsageHourRow; usage_limits: UsageLimitRow; user_identities: UserIdentityRow
+  user_places: UserPlaceRow; user_tokens: UserTokenRow; users: UserRow
+  validation_addresses: ValidationAddressRow; validation_jobs: ValidationJobRow
+  validation_probes: ValidationProbeRow; webhook_attempts: WebhookAttemptRow
+  webhook_changes: WebhookChangeRow
 }

@@ -63,19 +63,25 @@ const QUERIES_MAX = { sqlite: 2, postgres: 4 }
 
 interface Waiting {
   domainId: string
-  address: string
+  /** The address, and what stands for it. */
+  addresses: readonly [string, string]
   resolve(hits: Hit[]): void
   reject(error: unknown): void
 }
 
-export function createSuppressionCheck(store: Store, clock: Clock): SuppressionCheck {
+/** @param erased what stands in the lists for the address of a person who was erased (decision 222), by its key */
+export function createSuppressionCheck(
+  store: Store,
+  clock: Clock,
+  erased: (key: string) => string,
+): SuppressionCheck {
   let waiting: Waiting[] = []
   let running = 0
   const queries = new Map<number, string>()
 
   const lookUp = (domainId: string, address: string) =>
     new Promise<Hit[]>((resolve, reject) => {
-      waiting.push({ domainId, address, resolve, reject })
+      waiting.push({ domainId, addresses: [address, erased(address)], resolve, reject })
       // Checks started in the same turn of the event loop share a query.
       if (waiting.length === 1) queueMicrotask(pump)
     })
@@ -106,7 +112,8 @@ export function createSuppressionCheck(store: Store, clock: Clock): SuppressionC
   async function answer(checks: Waiting[]): Promise<void> {
     try {
       const rows = (await store.read(queryOf(checks))) as unknown as (Hit & { address: string })[]
-      for (const { address, resolve } of checks) resolve(rows.filter((row) => row.address === address))
+      for (const { addresses, resolve } of checks)
+        resolve(rows.filter(({ address }) => addresses.includes(address)))
     } catch (error) {
       for (const { reject } of checks) reject(error)
     }
@@ -115,10 +122,10 @@ export function createSuppressionCheck(store: Store, clock: Clock): SuppressionC
   /** One SQL text per power of two; a smaller group repeats its last address. */
   function queryOf(checks: readonly Waiting[]): Statement {
     const size = 2 ** Math.ceil(Math.log2(checks.length))
-    const sql = queries.get(size) ?? queryText(size)
+    const sql = queries.get(size) ?? queryText(2 * size)
     queries.set(size, sql)
     const last = checks.at(-1) as Waiting
-    const addresses = Array.from({ length: size }, (_, index) => (checks[index] ?? last).address)
+    const addresses = Array.from({ length: size }, (_, index) => (checks[index] ?? last).addresses).flat()
     return { sql, values: [last.domainId, ...addresses] }
   }
 

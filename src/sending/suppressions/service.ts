@@ -48,12 +48,19 @@ export interface Suppressions {
   clear(actor: Actor, domain: Domain, kind: SuppressionKind): Promise<void>
 }
 
-export function createSuppressions(store: Store, clock: Clock): Suppressions {
+/** @param erased what stands in the lists for the address of a person who was erased (decision 222), by its key */
+export function createSuppressions(
+  store: Store,
+  clock: Clock,
+  erased: (key: string) => string,
+): Suppressions {
   const audit = (actor: Actor, domain: Domain, action: string, detail: unknown) =>
     auditStatement(actor, { action, subject: domain.name, detail }, clock.now())
 
   async function read(domain: Domain, kind: SuppressionKind, address: string): Promise<StoredRecord> {
-    const record = await findRecord(store, domain.id, kind, keyOf(address), clock.now())
+    const key = keyOf(address)
+    const find = (stored: string) => findRecord(store, domain.id, kind, stored, clock.now())
+    const record = (await find(key)) ?? (await find(erased(key)))
     if (!record) throw new NotFound(traitsOf(kind).unknown)
     return record
   }
@@ -94,7 +101,14 @@ export function createSuppressions(store: Store, clock: Clock): Suppressions {
       const isPart = kind === 'unsubscribes' && tag !== undefined
       const changes = isPart
         ? removeTagStatements(domain.id, known.address, tag)
-        : removeStatements(domain.id, kind, known.address)
+        : [
+            ...removeStatements(domain.id, kind, known.address),
+            // The address may have been added again after its erasure.
+            ...removeStatements(domain.id, kind, erased(known.address)).map(({ sql, values }) => ({
+              sql,
+              values,
+            })),
+          ]
       const detail = { addresses: [known.address], ...(isPart && { tag }) }
       try {
         await store.commit([...changes, audit(actor, domain, `${kind}.remove`, detail)])

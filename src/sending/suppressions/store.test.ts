@@ -256,8 +256,8 @@ eachStore('a policy of zero never suppresses', async (store) => {
 eachStore('a record that came by itself ends with its lifetime and may come again', async (store) => {
   await setPolicy(store, 1, 0, 30, 7)
   await bounce(store)
-  const check = createSuppressionCheck(store, { now: () => NOW + 6 * DAY } as Clock)
-  const later = createSuppressionCheck(store, { now: () => NOW + 7 * DAY } as Clock)
+  const check = createSuppressionCheck(store, { now: () => NOW + 6 * DAY } as Clock, erased)
+  const later = createSuppressionCheck(store, { now: () => NOW + 7 * DAY } as Clock, erased)
   assert.equal((await check.suppressionOf(OWNER.id, 'bob@example.net', []))?.kind, 'suppressed')
   assert.equal(await later.suppressionOf(OWNER.id, 'bob@example.net', []), null)
   assert.deepEqual(await addresses(store, { now: NOW + 7 * DAY }), [])
@@ -286,7 +286,7 @@ eachStore('complaints and unsubscribes by recipients keep the first time and gat
 })
 
 eachStore('the check sees the lists of its own domain, whatever is asked beside it', async (store) => {
-  const check = createSuppressionCheck(store, { now: () => NOW } as Clock)
+  const check = createSuppressionCheck(store, { now: () => NOW } as Clock, erased)
   await store.commit(addStatements(OWNER, 'bounces', [record('a@x.org'), record('b@x.org')], NOW))
   await store.commit(addStatements(OWNER, 'complaints', [record('c@x.org')], NOW))
   await store.commit(addStatements(OWNER, 'whitelists', [record('d@x.org')], NOW))
@@ -306,6 +306,9 @@ eachStore('the check sees the lists of its own domain, whatever is asked beside 
   assert.equal(await check.suppressionOf(OWNER.id, 'a@x.org', []), null)
 })
 
+/** Nobody was erased. */
+const erased = (key: string) => `erased of ${key}`
+
 test('the first list in the order bounces, unsubscribes, complaints gives the reason', () => {
   const hit = (kind: string, tag_key: string | null = null): Hit => ({ kind, tag_key, expires_at: null })
   const all = [hit('complaints'), hit('unsubscribes', '*'), hit('bounces')]
@@ -321,4 +324,19 @@ test('the first list in the order bounces, unsubscribes, complaints gives the re
   assert.equal(code([hit('unsubscribes', 'news'), hit('complaints')], ['other']), 607)
   assert.equal(code(all.slice(0, 2), [], ['bounces']), null, 'forwarded mail')
   assert.equal(code(all.slice(0, 2), [], ['bounces', 'complaints']), 607, 'mail of the service itself')
+})
+
+eachStore('a record of a person who was erased stops mail to the address, and to no other', async (store) => {
+  const check = createSuppressionCheck(store, { now: () => NOW } as Clock, erased)
+  await store.commit(addStatements(OWNER, 'bounces', [record('erased of a@x.org')], NOW))
+  await store.commit(
+    addStatements(OWNER, 'unsubscribes', [record('erased of b@x.org', { tags: ['t'] })], NOW),
+  )
+  const codeOf = async (recipient: string, tags: string[]) => {
+    const found = await check.suppressionOf(OWNER.id, recipient, tags)
+    return found?.kind === 'suppressed' ? found.failure.code : null
+  }
+  const asked = ['A@x.org', 'b@x.org', 'c@x.org'].map((recipient) => codeOf(recipient, ['t']))
+  assert.deepEqual(await Promise.all(asked), [605, 606, null])
+  assert.equal(await codeOf('b@x.org', ['other']), null)
 })

@@ -16,6 +16,7 @@ import type { Blocks } from '../../sending/ips/blocks/blocks.ts'
 import type { RelaysArea } from '../../sending/relays/area.ts'
 import type { KnownStandings } from '../../sending/standing/known-standings.ts'
 import type { BlocklistsArea } from '../blocklists/area.ts'
+import type { EventSinksArea } from '../event-sinks/area.ts'
 import type { Figures } from '../metrics/figures.ts'
 import type { ReputationFindings } from '../reputation/findings.ts'
 import type { WebhooksArea } from '../webhooks/area.ts'
@@ -33,6 +34,7 @@ import { certificateEndsCheck } from './own/certificate-ends.ts'
 import { contentHoldsCheck, uncheckedMailCheck } from './own/content-check.ts'
 import { diskSpaceCheck } from './own/disk-space.ts'
 import { dueMailCheck } from './own/due-mail.ts'
+import { eventSinksCheck } from './own/event-sinks.ts'
 import { failingEndpointsCheck } from './own/failing-endpoints.ts'
 import { type OwnCheck, ownCheckJob, ownCheckRoutes } from './own/own-check.ts'
 import { providerRefusalsCheck } from './own/provider-refusals.ts'
@@ -70,6 +72,7 @@ interface AlertsUses {
   standings: Pick<KnownStandings, 'list'>
   reputation: ReputationFindings
   blocklists: Pick<BlocklistsArea, 'listings'>
+  sinks: EventSinksArea['known']
   sendMail: SystemMail
   /** Null: alerts on rates are not judged. */
   figures: Figures | null
@@ -151,6 +154,7 @@ function ownChecks({ config, store, space, resolver }: Core, uses: AlertsUses): 
     ...reputationChecks(uses.reputation),
     certificateEndsCheck(uses.certificates, config),
     failingEndpointsCheck(uses.webhooks),
+    eventSinksCheck(uses.sinks),
     relayLoginsCheck(uses.relays),
     ...(uses.content.check === null ? [] : [uncheckedMailCheck(uses.content.check, config.hostname)]),
     contentHoldsCheck(uses.content.holds),

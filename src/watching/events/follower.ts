@@ -83,7 +83,7 @@ export function createEventFollower<Row extends FollowedKey>(
   }
 }
 
-async function cursorOf(store: Store, name: string): Promise<CommitPosition> {
+export async function cursorOf(store: Store, name: string): Promise<CommitPosition> {
   const sql = 'SELECT tx, seq FROM event_followers WHERE name = ?'
   const [row] = await store.read({ sql, values: [name] })
   if (!row) throw new Error(`There is no follower "${name}"`)

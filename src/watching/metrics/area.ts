@@ -7,6 +7,8 @@ import type { IsRateLimit } from './counters.ts'
 import { createCounting, type NewStepCount } from './counting.ts'
 import type { Figures } from './figures.ts'
 import { metricsRoutes } from './routes.ts'
+import { sharedFigureRoutes } from './shared/routes.ts'
+import { createSharedFigures } from './shared/store.ts'
 import { groupRoutes } from './stats/group-routes.ts'
 import { statsRoutes } from './stats/routes.ts'
 import { createFigureStore, type FigureStore } from './storage/figure-store.ts'
@@ -26,16 +28,22 @@ interface MetricsArea extends Area, Pick<FigureStore, 'countArchived'> {
 }
 
 export function metricsArea(
-  { store, domains, accounts, clock }: Core,
+  { store, domains, accounts, clock, sealer, config }: Core,
   { isRateLimit, also }: { isRateLimit: IsRateLimit; also: NewStepCount },
 ): MetricsArea {
   const figures = createFigureStore(store)
   const counting = createCounting(store, clock, isRateLimit, figures, undefined, also)
   const parts = { store, figures, domains, accounts, clock }
+  const shared = createSharedFigures({ store, sealer, clock })
   return {
     figures,
     countArchived: figures.countArchived,
-    operations: [...metricsRoutes(parts), ...statsRoutes(parts), ...groupRoutes(parts)],
+    operations: [
+      ...sharedFigureRoutes({ ...parts, shared, publicUrl: config.publicUrl }),
+      ...metricsRoutes(parts),
+      ...statsRoutes(parts),
+      ...groupRoutes(parts),
+    ],
     jobs: [
       createJob({
         name: 'counters',
@@ -54,11 +62,18 @@ export function metricsArea(
         scope: 'database',
         work: (signal) => figures.keep(clock.now(), signal),
       }),
+      createJob({
+        name: 'shared-figure-retention',
+        everyMs: REMOVE_EVERY_MS,
+        scope: 'database',
+        work: shared.removeExpired,
+      }),
     ],
     follower: counting.follower,
     domainDeleted: (domain) => figures.remove(domain),
     async accountDeleted(accountId) {
       await figures.remove({ accountId })
+      await shared.removeOf(accountId)
       await store.db.deleteFrom('feature_usage').where('account_id', '=', accountId).execute()
     },
   }

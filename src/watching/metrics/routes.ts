@@ -5,7 +5,6 @@ import { formatRfc2822 } from '../../base/time/dates.ts'
 import type { Core } from '../../core.ts'
 import { csvReply, prefersCsv, type Reply } from '../../platform/http/answer/reply.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
-import type { Caller } from '../../platform/http/rights/auth.ts'
 import type { Store } from '../../platform/store/store.ts'
 import { COUNTERS, noCounts } from './counters.ts'
 import {
@@ -26,7 +25,7 @@ import { ATTRIBUTES, type MetricsRequest, readMetricsRequest } from './request.t
 import { CSV, METRICS_RESULT, metricsQuery } from './shapes.ts'
 import { addUsage } from './usage.ts'
 
-interface MetricsRouteParts {
+export interface MetricsParts {
   figures: PagedFigures
   accounts: Core['accounts']
   clock: Clock
@@ -44,7 +43,7 @@ const COMMON = {
   },
 } as const
 
-export function metricsRoutes(parts: MetricsRouteParts): Operation[] {
+export function metricsRoutes(parts: MetricsParts): Operation[] {
   const metricsRoute = (path: string, id: string, summary: string, set: MetricSet) =>
     operation({
       ...COMMON,
@@ -52,7 +51,7 @@ export function metricsRoutes(parts: MetricsRouteParts): Operation[] {
       body: metricsQuery(set, ATTRIBUTES),
       async handler({ params, caller, headers }) {
         const request = readMetricsRequest(params.json(), parts.clock.now(), set)
-        const result = await answer(parts, set, request, caller)
+        const result = await readMetricsResult(parts, set, request, caller.accountId)
         return prefersCsv(headers.accept) ? metricsCsv(request, result) : result
       },
     })
@@ -76,11 +75,11 @@ type MetricsResult = Of<typeof METRICS_RESULT>
 type Values = Pick<FigureRow, 'counts' | 'usage'>
 
 /** Rules 6 to 14. */
-async function answer(
-  parts: MetricsRouteParts,
+export async function readMetricsResult(
+  parts: MetricsParts,
   set: MetricSet,
   request: MetricsRequest,
-  { accountId }: Caller,
+  accountId: string,
 ): Promise<MetricsResult> {
   const { accounts } = parts
   const { start, end, resolution, duration, dimensions, filter, metrics, sort, skip, limit } = request
@@ -127,7 +126,7 @@ async function answer(
 
 /** Items of a page, how many there are, and the sum of all. */
 async function pageFor(
-  { store, figures }: MetricsRouteParts,
+  { store, figures }: MetricsParts,
   set: MetricSet,
   { sort, dimensions, skip, limit, includeAggregates }: MetricsRequest,
   query: FigureQuery,

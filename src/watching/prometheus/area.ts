@@ -14,6 +14,7 @@ import type { JobReport } from '../../platform/jobs/job.ts'
 import type { ContentCheckArea } from '../../sending/content-check/area.ts'
 import type { RelayStates } from '../../sending/relays/relay-states.ts'
 import type { AlertsArea } from '../alerts/area.ts'
+import type { EventSinksArea } from '../event-sinks/area.ts'
 import { createGauges } from './gauges.ts'
 import { createInstruments } from './instruments.ts'
 
@@ -28,6 +29,7 @@ interface PrometheusUses {
   jobs(): Promise<JobReport[]>
   relays: RelayStates
   content: Pick<ContentCheckArea, 'check' | 'scanners'>
+  sinks: EventSinksArea['known']
 }
 
 /** Counting a million waiting deliveries takes a tenth of a second: scrapers within this time share one reading. */
@@ -35,7 +37,7 @@ const KEPT_MS = 2_000
 
 export function prometheusArea(
   core: Core,
-  { delivery, alerts, jobs, relays, content }: PrometheusUses,
+  { delivery, alerts, jobs, relays, content, sinks }: PrometheusUses,
 ): PrometheusArea {
   const { clock } = core
   const { registry, answered, recorded } = createInstruments(core)
@@ -45,6 +47,7 @@ export function prometheusArea(
     jobs,
     relays,
     content,
+    sinks,
     alerts: alerts.triggeredOwn,
   })
   let last: { at: number; done: Promise<void> } | null = null

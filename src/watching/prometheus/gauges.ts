@@ -9,12 +9,14 @@ import type { AlertHitRow } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
 import type { ContentCheckArea } from '../../sending/content-check/area.ts'
 import type { RelayStates } from '../../sending/relays/relay-states.ts'
+import type { EventSinksArea } from '../event-sinks/area.ts'
 
 interface GaugeParts extends Pick<Core, 'config' | 'store' | 'space' | 'clock'> {
   delivery: Pick<Delivery, 'lanes'>
   jobs(): Promise<JobReport[]>
   relays: RelayStates
   content: Pick<ContentCheckArea, 'check' | 'scanners'>
+  sinks: EventSinksArea['known']
   /** The operator's own alerts that last. */
   alerts(): Promise<AlertHitRow[]>
 }
@@ -74,6 +76,31 @@ export function createGauges(registry: Registry, parts: GaugeParts): ReadGauges 
       labelNames: ['scanner', 'directions', 'result'],
       registers: [registry],
     }),
+  }
+
+  const sinks = {
+    behind: gauge('event_sink_behind_seconds', 'Age of the oldest event that an event sink has not taken.', [
+      'sink',
+    ]),
+    failing: gauge('event_sink_failing', '1: the event sink takes nothing, else 0.', ['sink']),
+    events: new Counter({
+      name: 'sendwright_event_sink_events_total',
+      help: 'Events that an event sink has taken, and that it missed because it had taken nothing for too long.',
+      labelNames: ['sink', 'result'],
+      registers: [registry],
+    }),
+  }
+
+  async function readSinks(): Promise<void> {
+    const rows = await parts.sinks.list()
+    const behind = await Promise.all(rows.map((row) => parts.sinks.behindMs(row)))
+    for (const each of Object.values(sinks)) each.reset()
+    for (const [index, { name, failing_since, sent, skipped }] of rows.entries()) {
+      sinks.behind.labels(name).set((behind[index] as number) / 1000)
+      sinks.failing.labels(name).set(failing_since === null ? 0 : 1)
+      sinks.events.labels(name, 'sent').inc(Number(sent))
+      sinks.events.labels(name, 'skipped').inc(Number(skipped))
+    }
   }
 
   /** They count themselves. */
@@ -137,7 +164,7 @@ export function createGauges(registry: Registry, parts: GaugeParts): ReadGauges 
     accepting.set(space.enough ? 1 : 0)
     readLanes()
     readContentChecks()
-    await Promise.all([readQueue(), readJobs(), readAlerts(), readRelays()])
+    await Promise.all([readQueue(), readJobs(), readAlerts(), readRelays(), readSinks()])
   }
 }
 

@@ -1,6 +1,7 @@
-import { type ReactNode, useEffect, useState } from 'react'
-import { ChoosePassword } from './choose-password.tsx'
+import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react'
 import { type MailedLink, readMailedLink } from './mailed-link.ts'
+
+const ChoosePassword = lazy(async () => ({ default: (await import('./choose-password.tsx')).ChoosePassword }))
 
 /** Removes the link from the page's address, so that neither the history nor the next page contains its token. */
 function takeLink(): MailedLink | null {
@@ -21,5 +22,9 @@ export function MailedLinkGate({ children }: { children: ReactNode }) {
     return () => window.removeEventListener('hashchange', look)
   }, [])
   if (link === null) return children
-  return <ChoosePassword key={link.token} link={link} onDone={() => setLink(null)} />
+  return (
+    <Suspense>
+      <ChoosePassword key={link.token} link={link} onDone={() => setLink(null)} />
+    </Suspense>
+  )
 }

@@ -5,6 +5,7 @@ import { useMemo, useState } from 'react'
 import { saveFile } from '../api.ts'
 import { copyText } from '../clipboard.ts'
 import { Icon } from '../icons.tsx'
+import { useMay } from '../session.ts'
 import { TAG_OPTIONS } from '../shared/choices.ts'
 import { Chooser } from '../shared/chooser.tsx'
 import { DayFields } from '../shared/day-fields.tsx'
@@ -17,6 +18,7 @@ import { useNow } from '../use-now.ts'
 import { Classes } from './classes.tsx'
 import { Curves } from './curves.tsx'
 import { DimensionTable } from './dimension-table.tsx'
+import { ShareWindow } from './share-window.tsx'
 import {
   type Change,
   PROVIDERS,
@@ -28,7 +30,7 @@ import {
   spanOf,
   tableQuery,
 } from './statistics-search.ts'
-import { SPAN_LABELS, TEXT } from './text.ts'
+import { SHARE_TEXT, SPAN_LABELS, TEXT } from './text.ts'
 import { WeekPanel } from './week-panel.tsx'
 import './statistics.css'
 
@@ -47,6 +49,8 @@ export function StatisticsPage() {
     const next = Object.entries({ ...kept, ...changed }).filter(([, value]) => value !== undefined)
     void navigate({ search: Object.fromEntries(next), replace: true })
   }
+  const mayShare = useMay({ area: 'events', access: 'write' })
+  const setSharing = (share: 'yes' | undefined) => change({ share, at: search.at })
   return (
     <Page wide>
       <PageHeader
@@ -55,6 +59,16 @@ export function StatisticsPage() {
         actions={
           <>
             <CopyLink />
+            {mayShare && (
+              <Button
+                variant="default"
+                size="sm"
+                leftSection={<Icon name="send" size={16} />}
+                onClick={() => setSharing('yes')}
+              >
+                {SHARE_TEXT.share}
+              </Button>
+            )}
             <CsvFile span={span} search={search} />
           </>
         }
@@ -64,6 +78,9 @@ export function StatisticsPage() {
       <WeekPanel span={span} search={search} change={change} />
       <DimensionTable span={span} search={search} change={change} />
       <Classes span={span} search={search} />
+      {mayShare && search.share === 'yes' && (
+        <ShareWindow span={span} search={search} onClose={() => setSharing(undefined)} />
+      )}
     </Page>
   )
 }

@@ -1,4 +1,5 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query'
+import { getJson, sendJson } from '../api.ts'
 import { valueOrThrow } from '../queries.ts'
 import { type MetricsQuery, readMetrics } from '../shared/metrics-api.ts'
 import { readReasons } from '../shared/reasons-api.ts'
@@ -13,6 +14,20 @@ export const figuresQuery = (query: MetricsQuery) =>
     placeholderData: keepPreviousData,
     refetchInterval: REFRESH_MS,
   })
+
+export const SHARED_KEY = 'shared-figures'
+const SHARED_PATH = '/sendwright/v1/shared-figures'
+
+export const sharedFiguresQuery = queryOptions({
+  queryKey: [SHARED_KEY],
+  queryFn: async ({ signal }) => valueOrThrow(await getJson(SHARED_PATH, signal)).items,
+})
+
+export const shareFigure = async (figure: { title: string; days: number; query: MetricsQuery }) =>
+  valueOrThrow(await sendJson('POST', SHARED_PATH, figure))
+
+export const revokeFigure = async (id: string) =>
+  valueOrThrow(await sendJson('DELETE', `${SHARED_PATH}/${encodeURIComponent(id)}`))
 
 export const classesQuery = ({ startMs, endMs }: Span, domain: string | undefined) =>
   queryOptions({

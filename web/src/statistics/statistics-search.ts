@@ -82,6 +82,8 @@ export interface StatisticsSearch {
   tag?: string
   /** What the picture by hour and weekday counts; without it the picture is closed. */
   week?: CountId
+  /** The window that makes a link for others is open. */
+  share?: 'yes'
   /** `<column>:<asc|desc>` of the table. */
   sort?: string
   /** Rows of the table that are skipped. */
@@ -107,6 +109,7 @@ export function readStatisticsSearch(search: Record<string, unknown>): Statistic
     ...oneOf('by', DIMENSIONS),
     ...oneOf('compare', ['yes']),
     ...oneOf('people', ['yes']),
+    ...oneOf('share', ['yes']),
     ...oneOf(
       'week',
       COUNTS.map(({ id }) => id),
@@ -258,6 +261,33 @@ export function tableQuery(span: Span, search: StatisticsSearch, limit = ROWS_SH
       limit,
       ...(limit === ROWS_SHOWN && at !== undefined && { skip: Number(at) }),
     },
+  }
+}
+
+/** So many intervals, and the one of now. */
+const DURATIONS: Record<SpanName, string> = {
+  '24h': '23h',
+  '7d': '6d',
+  '14d': '13d',
+  '30d': '29d',
+  '90d': '89d',
+  '12m': '11m',
+}
+const SHARED_METRICS = ['delivered_count', 'delivered_rate', 'bounced_count', 'unique_opened_count']
+
+/** What a link shows: the curves or the table, of the last days as they go by, or of days of one's own. */
+export function shareQuery(span: Span, search: StatisticsSearch, what: 'chart' | 'table'): MetricsQuery {
+  const { by = 'recipient_provider', from, to } = search
+  const { include_subaccounts: _, start, end, ...range } = rangeOf(span, search)
+  const isOwn = from !== undefined && to !== undefined
+  const shown = shownOf(search.show)
+  const metrics = SHOWN.filter(({ id }) => shown.includes(id)).map(({ metric }) => metric)
+  return {
+    ...range,
+    ...(isOwn ? { start, end } : { duration: DURATIONS[search.span ?? '30d'] }),
+    ...(what === 'chart'
+      ? { dimensions: ['time'], metrics }
+      : { dimensions: [by], metrics: SHARED_METRICS, pagination: { sort: 'delivered_count:desc' } }),
   }
 }
 

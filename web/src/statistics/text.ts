@@ -57,6 +57,29 @@ export const TEXT = {
   exampleOf: (what: string) => `Open an example: ${what}`,
 } as const
 
+export const SHARE_TEXT = {
+  share: 'Share',
+  title: 'Share a figure',
+  why: 'Makes a link to a page with this figure alone. Whoever has the link can open it, without signing in, until it ends or you revoke it.',
+  what: 'Figure',
+  chart: 'The chart',
+  table: 'The table',
+  titles: { chart: 'Mail over time', table: 'Mail in figures' },
+  heading: 'Heading of the page',
+  valid: 'Valid for',
+  days: (count: number) => (count === 1 ? '1 day' : `${count} days`),
+  make: 'Make the link',
+  made: 'The link is made',
+  madeWhy: 'Copy it now: it is shown only this once.',
+  link: 'the link',
+  done: 'Done',
+  links: 'Links that are valid',
+  until: 'until',
+  revoke: 'Revoke',
+  revokeOf: (title: string) => `Revoke the link to ${title}`,
+  revoked: 'The link is revoked',
+} as const
+
 export const SHOWN_LABELS: Record<ShownId, string> = {
   accepted: 'Accepted',
   delivered: 'Delivered',

@@ -32,22 +32,31 @@ input[type=email]{width:100%;min-height:3rem;padding:.625rem .75rem;border:2px s
 input:focus-visible{outline:3px solid var(--main);outline-offset:2px}
 .fault{color:var(--bad);font-weight:600}`
 
-const styleHash = createHash('sha256').update(STYLE).digest('base64')
-
 /**
- * No script, no external resource, no framing; forms post to the page's own origin. `leadsTo`: the origin that the answer to
- * a form may redirect to, since browsers apply `form-action` to that too.
+ * Pages with further style, and their policy: no script, no external resource, no framing; forms post to the page's own origin.
  */
-export const pagePolicy = (leadsTo: string | null = null): string =>
-  [
-    "default-src 'none'",
-    `style-src 'sha256-${styleHash}'`,
-    `form-action 'self'${leadsTo === null ? '' : ` ${leadsTo}`}`,
-    "frame-ancestors 'none'",
-    "base-uri 'none'",
-  ].join('; ')
+export function createPages(more = '') {
+  const style = more === '' ? STYLE : `${STYLE}\n${more}`
+  const hash = createHash('sha256').update(style).digest('base64')
+  return {
+    /** `leadsTo`: the origin that the answer to a form may redirect to, since browsers apply `form-action` to that too. */
+    policy: (leadsTo: string | null = null): string =>
+      [
+        "default-src 'none'",
+        `style-src 'sha256-${hash}'`,
+        `form-action 'self'${leadsTo === null ? '' : ` ${leadsTo}`}`,
+        "frame-ancestors 'none'",
+        "base-uri 'none'",
+      ].join('; '),
+    /** A page with a heading; `title` and `parts` are HTML. `lang`: of all its texts. */
+    page: (title: string, parts: readonly string[], lang = 'en') => wholePage(style, title, parts, lang),
+  }
+}
 
+const SMALL = createPages()
+export const pagePolicy = SMALL.policy
 export const PAGE_POLICY = pagePolicy()
+export const smallPage = SMALL.page
 
 /**
  * A form with one button. Without an action attribute it posts to the address of the page itself.
@@ -58,8 +67,7 @@ export const postButton = (label: string, { action, quiet = false }: { action: s
     quiet ? ' class="quiet"' : ''
   }>${label}</button></form>`
 
-/** A page with a heading; `title` and `parts` are HTML. `lang`: of all its texts. */
-export function smallPage(title: string, parts: readonly string[], lang = 'en'): string {
+function wholePage(style: string, title: string, parts: readonly string[], lang: string): string {
   return `<!doctype html>
 <html lang="${lang}">
 <head>
@@ -68,7 +76,7 @@ export function smallPage(title: string, parts: readonly string[], lang = 'en'):
 <meta name="robots" content="noindex">
 <meta name="referrer" content="no-referrer">
 <title>${title}</title>
-<style>${STYLE}</style>
+<style>${style}</style>
 </head>
 <body>
 <main>

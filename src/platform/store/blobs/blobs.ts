@@ -186,6 +186,7 @@ export const BLOB_COLUMNS: readonly BlobColumn[] = [
   { table: 'suppression_imports', column: 'blob', isList: false },
   { table: 'validation_jobs', column: 'blob', isList: false },
   { table: 'exports', column: 'blobs_json', isList: true },
+  { table: 'person_tasks', column: 'blobs_json', isList: true },
 ]
 
 /** Names that a value of such a column holds. */

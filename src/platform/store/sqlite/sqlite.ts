@@ -134,6 +134,8 @@ export async function openSqlite(
           (row) => row['version'] as number,
         ),
     })
+    // Deleted content is overwritten within its page, which is written anyway (decision 223). A migration switches it off.
+    await run('PRAGMA secure_delete = FAST')
     const [mode] = await queryRows(writer, 'PRAGMA auto_vacuum')
     const shrinks = mode?.['auto_vacuum'] === INCREMENTAL
     const reader = connection('reader')

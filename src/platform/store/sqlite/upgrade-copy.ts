@@ -13,6 +13,7 @@ export type UpgradeCopy =
   | { file: null; neededBytes: number; freeBytes: number }
 
 const NAME = /^before-upgrade-to-\d+\.db(?:\.part)?$/
+export const isUpgradeCopy = (name: string): boolean => NAME.test(name)
 /** The migrations need room too, and so does mail. */
 const ROOM_FACTOR = 3
 

@@ -29,6 +29,7 @@ export const TABLE_KINDS = {
     event_segments: 'age',
     event_index_place: 'fixed',
     event_followers: 'fixed',
+    event_sinks: 'owned',
   },
   metrics: {
     figures: 'age',
@@ -39,6 +40,7 @@ export const TABLE_KINDS = {
     classified_failures: 'age',
     tags: 'owned',
     account_tags: 'owned',
+    shared_figures: 'owned',
     removed_usage: 'age',
     content_checks: 'age',
     feature_usage: 'owned',
@@ -152,6 +154,7 @@ export const TABLE_KINDS = {
     nodes: 'work',
     oidc_sign_ins: 'age',
     passkeys: 'owned',
+    person_tasks: 'age',
     public_keys: 'owned',
     rate_buckets: 'work',
     recovery_codes: 'owned',

@@ -1,0 +1,68 @@
+/** The rows of exports and erasures of a person. */
+import { BadRequest } from '../../base/process/errors.ts'
+import { DAY_MS } from '../../base/time/durations.ts'
+import { accountLockStatements, type RowParts } from '../../platform/store/account-rows.ts'
+import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
+import type { PersonTaskRow } from '../../platform/store/schema.ts'
+import { insert, StaleWrite, type Store } from '../../platform/store/store.ts'
+
+/** Of tasks and their reports. */
+export const KEPT_MS = 90 * DAY_MS
+/** Of archives. */
+export const ARCHIVE_KEPT_MS = 7 * DAY_MS
+/** Each reads every table once. */
+const OPEN_MAX = 5
+export const LIST_MAX = 100
+
+export const archiveOf = ({ blobs_json }: Pick<PersonTaskRow, 'blobs_json'>) =>
+  JSON.parse(blobs_json) as string[]
+
+/** @throws BadRequest while too many of the account wait or run */
+export async function insertTask(store: Store, row: PersonTaskRow): Promise<void> {
+  const open = {
+    sql: `SELECT 1 AS fewer WHERE (SELECT count(*) FROM person_tasks
+      WHERE account_id = ? AND state IN ('queued', 'running')) < ${OPEN_MAX}`,
+    values: [row.account_id],
+    expectRows: 1,
+  }
+  try {
+    await store.commit([...accountLockStatements(store, row.account_id), open, insert('person_tasks', row)])
+  } catch (error) {
+    if (!(error instanceof StaleWrite)) throw error
+    throw new BadRequest(`an account has at most ${OPEN_MAX} tasks in progress`)
+  }
+}
+
+/** Newest first. */
+export const listTasks = (store: Store, accountId: string): Promise<PersonTaskRow[]> =>
+  store.db
+    .selectFrom('person_tasks')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(LIST_MAX)
+    .execute()
+
+export const findTask = (store: Store, id: string): Promise<PersonTaskRow | undefined> =>
+  store.db.selectFrom('person_tasks').selectAll().where('id', '=', id).executeTakeFirst()
+
+const REMOVED_AT_A_TIME = 100
+
+/** Removes archives that match, and with `rows` the tasks too. Files go first, so that a crash leaves none without a row. */
+export async function removeTasks(
+  { store, blobs }: RowParts & { blobs: BlobStore },
+  condition: { sql: string; values: readonly (string | number)[] },
+  rows: 'rows' | 'archives',
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    const where = rows === 'rows' ? condition.sql : `${condition.sql} AND blobs_json <> '[]'`
+    const sql = `SELECT id, blobs_json FROM person_tasks WHERE ${where} LIMIT ${REMOVED_AT_A_TIME}`
+    const found = (await store.read({ sql, values: condition.values })) as unknown as PersonTaskRow[]
+    if (found.length === 0) return
+    for (const row of found) for (const name of archiveOf(row)) await blobs.remove(name)
+    const change = rows === 'rows' ? 'DELETE FROM person_tasks' : "UPDATE person_tasks SET blobs_json = '[]'"
+    await store.commit(found.map(({ id }) => ({ sql: `${change} WHERE id = ?`, values: [id] })))
+  }
+}
