@@ -73,7 +73,7 @@ async function warnOfOpenFiles(config: Config, log: Logger): Promise<void> {
 }
 
 const MODES: Record<Config['delivery']['kind'], string> = {
-  capture: 'capture (nothing leaves this machine; mail ends in the built-in inbox)',
+  capture: 'capture (nothing leaves this machine by itself; mail ends in the built-in inbox)',
   direct: "direct (mail goes to the recipients' own servers)",
   relay: 'relay (mail goes through the configured server)',
 }
@@ -90,6 +90,7 @@ async function welcome(config: Config, service: Service): Promise<string> {
     '',
     `  API         ${config.publicUrl}   (OpenAPI at /openapi.json)`,
     `  Delivery    ${MODES[config.delivery.kind]}`,
+    ...(config.inboxRelease ? [`  Release     through ${config.inboxRelease.server.host}, by hand`] : []),
     `  Data        ${config.databaseUrl ? 'PostgreSQL' : config.dataFolder}`,
     `  Domain      ${first.sandboxDomain}   (sandbox, active)`,
     key === null

@@ -8,8 +8,9 @@ import { join } from 'node:path'
 import { after, before, type TestContext, test } from 'node:test'
 import type { Browser, BrowserContext } from 'playwright-core'
 import { launchBrowser } from '../support/browser.ts'
-import { windowHasFocus } from '../support/dashboard.ts'
+import { startDashboard, windowHasFocus } from '../support/dashboard.ts'
 import { eventually, startTestService, type TestService } from '../support/service.ts'
+import { createSink } from '../support/smtp-sink.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const WAIT_MS = 20_000 // a step takes a fraction of it, even on a busy machine
@@ -112,6 +113,43 @@ test('a message is checked, tagged, shown in dark colours, and worked through by
   await page.keyboard.press('?')
   await page.getByText('Mark as unread, and close').waitFor()
   await context.close()
+})
+
+test('a message is released: the window says what leaves, and what the server said of each address', async (t) => {
+  const context = await signedIn()
+  const page = await context.newPage()
+  await service.send({ subject: 'For the outside', text: 'Hello' })
+  await page.goto(service.url)
+  await page.getByText('For the outside').click()
+  await page.getByRole('button', { name: 'Delete this message' }).waitFor()
+  assert.equal(await page.getByRole('button', { name: 'Release to real addresses' }).count(), 0, 'it is off')
+  await context.close()
+
+  const sink = await createSink()
+  t.after(() => sink.close())
+  const dashboard = await startDashboard(t, { SENDWRIGHT_INBOX_RELEASE: `smtp://${sink.host}:${sink.port}` })
+  await dashboard.service.send({ subject: 'For the outside', text: 'Hello' })
+  const open = await dashboard.open('/inbox')
+  await open.getByText('For the outside').click()
+  await open.getByRole('button', { name: 'Release to real addresses' }).click()
+  const form = open.getByRole('dialog', { name: 'Release this message?' })
+  await windowHasFocus(open)
+  await form.getByText('For the outside').waitFor()
+  const addresses = form.getByLabel('Addresses')
+  sink.on('RCPT TO:<gone@example.org>', '550 5.1.1 No such user here')
+  await addresses.fill('gone@example.org')
+  await form.getByRole('button', { name: 'Release to 1 address' }).click()
+  await form.getByRole('alert').getByText('gone@example.org: 550 5.1.1 No such user here').waitFor()
+  assert.equal(sink.messages.length, 0)
+  await addresses.fill('ann@example.org,\nbob@example.org')
+  await form.getByRole('button', { name: 'Release to 2 addresses' }).click()
+  await form.getByRole('status').getByText('bob@example.org').waitFor()
+  assert.deepEqual(sink.messages[0]?.envelope.to, ['ann@example.org', 'bob@example.org'])
+  assert.equal(await addresses.inputValue(), '')
+  assert.equal(await form.getByRole('button', { name: 'Release', exact: true }).isDisabled(), true)
+  await addresses.fill(Array.from({ length: 11 }, (_, at) => `a${at}@example.org`).join(' '))
+  await form.getByText('At most 10 addresses').waitFor()
+  await dashboard.sound(open)
 })
 
 test('a link works once, and without a session nothing is shown', async () => {

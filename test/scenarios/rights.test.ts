@@ -75,6 +75,7 @@ const GIVEN: Given = {
   putEventSink: () => ({ body: { kind: 'stdout', events: ['none'] } }),
   putDnsProvider: () => ({ body: { kind: 'desec', secret: 'token', api_url: NOWHERE } }),
   readDomainsStats: () => ({ timestamp: '1700000000' }),
+  releaseInbox: () => ({ body: { to: [RECIPIENT] } }),
   removeMonitoredDomain: ({ monitored_domain = '' }) => ({ domain: monitored_domain }),
   removeCallerAddress: () => ({ address: '192.0.2.1' }),
   renderTemplate: () => ({ content: { text: 'Hello' } }),

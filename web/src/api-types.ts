@@ -2155,6 +2155,12 @@ export interface RelayTest {
   /** The dialogue, without secrets */ lines: ({ ms: number; direction: 'sent' | 'received'; line: string })[]
 }
 
+/** A captured message that was released */
+export interface ReleasedMail {
+  /** Recipients that the server took it for */ accepted: number
+  /** What the server said for each */ recipients: ({ address: string; accepted: boolean; reply: string })[]
+}
+
 /** The rendered parts, or what is wrong with them */
 export interface RenderedTemplate {
   /** The Subject header; null: the template has none */ subject: string | null
@@ -2618,6 +2624,7 @@ export interface SuppressionPolicy {
 export interface System {
   /** Version of Sendwright */ version: string
   /** How mail leaves */ mode: 'capture' | 'direct' | 'relay'
+  /** Captured mail may be released to real addresses */ inbox_release: boolean
   /** Kind of the database */ database: 'sqlite' | 'postgres'
   /** Since the start of the process */ uptime_seconds: number
   /** Deliveries that are not done: the account's own, for the first account all */ queue: { scheduled: number; queued: number; sending: number }
@@ -3338,6 +3345,7 @@ export interface Answers {
   'POST /sendwright/v1/domains/{}/enable': { name: string; is_disabled: boolean }
   'POST /sendwright/v1/domains/{}/messages/check': MessageChecks
   'POST /sendwright/v1/inbox/{}/link-check': LinkCheck
+  'POST /sendwright/v1/inbox/{}/release': ReleasedMail
   'POST /sendwright/v1/invitations/accept': { message: string }
   'POST /sendwright/v1/ip-warmups/{}/pause': { message: string }
   'POST /sendwright/v1/ip-warmups/{}/resume': { message: string }

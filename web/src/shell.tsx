@@ -174,6 +174,8 @@ const MODES: Record<string, { label: string; meaning: string }> = {
   direct: { label: 'Live: direct delivery', meaning: 'Mail goes to the mail servers of its recipients.' },
 }
 
+const RELEASABLE = 'Mail ends in this inbox; it leaves only where somebody releases it.'
+
 function ModeBadge() {
   const { data } = useQuery(systemQuery)
   if (data === undefined) return null
@@ -188,7 +190,7 @@ function ModeBadge() {
       color={data.mode === 'capture' ? 'petrol' : 'orange'}
       tt="none"
       fw={550}
-      title={`${mode.meaning} Version ${data.version}.`}
+      title={`${data.inbox_release && data.mode === 'capture' ? RELEASABLE : mode.meaning} Version ${data.version}.`}
     >
       {mode.label}
     </Badge>

@@ -1,9 +1,7 @@
 /** Whether the relay of a setting can be used, before the setting is written. */
 import { SECOND_MS } from '../../base/time/durations.ts'
-import { linkRules } from '../../mail/deliver/connect/relay.ts'
+import { connectToRelay, linkOf } from '../../mail/deliver/connect/relay.ts'
 import type { DeliveryMode } from '../../platform/config/sending.ts'
-import { passwordLogin } from '../../protocols/smtp/login.ts'
-import { connectToRelay } from '../../sending/relays/trying.ts'
 
 /** Somebody waits before the terminal. */
 const STEP_MS = 10 * SECOND_MS
@@ -11,11 +9,8 @@ const STEP_MS = 10 * SECOND_MS
 /** Logs in as deliveries do, and leaves. Null: that worked, or mail goes through no relay; else why not. */
 export async function relayFault(mode: DeliveryMode, heloName: string): Promise<string | null> {
   if (mode.kind !== 'relay') return null
-  const { host, port, auth } = mode
-  const rules = linkRules(mode, { isOpen: auth === null, allowUnverified: auth?.allowUnverified ?? false })
-  const link = { name: '', revision: 0, host, port, ...rules, auth: auth && passwordLogin(auth) }
   try {
-    const connection = await connectToRelay(link, STEP_MS, { heloName })
+    const connection = await connectToRelay(linkOf('', mode), STEP_MS, { heloName })
     await connection.quit()
     return null
   } catch (error) {

@@ -1136,6 +1136,12 @@ function otherCalls(): Planned[] {
       { action: 'inbox-tags.replace', subject: 'none', status: 404 },
       { json: { tags: [PLANTED] } },
     ),
+    plan(
+      'releaseInbox',
+      'POST /sendwright/v1/inbox/none/release',
+      { action: 'inbox.release', subject: 'none', status: 403 },
+      { json: { to: [`${PLANTED}@example.org`] } },
+    ),
     plan('deleteInbox', 'DELETE /sendwright/v1/inbox/none', {
       action: 'inbox.delete',
       subject: 'none',

@@ -101,6 +101,7 @@ test('secrets that are too short or have blanks are not shown', () => {
     'SENDWRIGHT_SECRET',
     'SENDWRIGHT_DATABASE_URL',
     'SENDWRIGHT_DELIVERY',
+    'SENDWRIGHT_INBOX_RELEASE',
   ])
     for (const value of [SECRET.slice(0, 8), `${SECRET} ${SECRET} ${SECRET}`])
       for (const fault of faultsOf({ [name]: value })) assert.ok(!fault.includes(value.slice(0, 8)), fault)
@@ -111,6 +112,28 @@ test('all other faults name the value, so that it can be found', () => {
   assert.match(faultsOf({ SENDWRIGHT_PUBLIC_URL: 'ftp://a.example:21' })[0] ?? '', /"ftp:\/\/a\.example:21"/)
   assert.match(faultsOf({ SENDWRIGHT_ALLOW_NETWORKS: '10.0.0.0/8,x' })[0] ?? '', /"x" is not a network/)
   assert.match(faultsOf({ SENDWRIGHT_IPS: '192.0.2.1=own' })[0] ?? '', /"192\.0\.2\.1=own"/)
+})
+
+test('captured mail is released to no server, or to one, which takes mail for all or for some', () => {
+  const released = (server: string, to = '') =>
+    readConfig({ SENDWRIGHT_INBOX_RELEASE: server, SENDWRIGHT_INBOX_RELEASE_TO: to }).inboxRelease
+  assert.equal(readConfig({}).inboxRelease, null)
+  assert.equal(released('off'), null)
+  const plain = { host: 'relay.example', port: 25, tls: 'starttls', auth: null }
+  assert.deepEqual(released('smtp://relay.example'), { server: plain, recipients: ['*'] })
+  assert.deepEqual(released('smtps://us%40er:pw@relay.example', 'Ann@Example.org, @Example.NET'), {
+    server: {
+      ...{ host: 'relay.example', port: 465, tls: 'implicit' },
+      auth: { user: 'us@er', password: 'pw', allowUnverified: false },
+    },
+    recipients: ['ann@example.org', '@example.net'],
+  })
+  for (const server of ['direct', 'capture', 'https://relay.example', 'smtp://relay.example/x'])
+    assert.match(faultsOf({ SENDWRIGHT_INBOX_RELEASE: server })[1] ?? '', /is not off, smtp:/)
+  assert.match(
+    faultsOf({ SENDWRIGHT_INBOX_RELEASE_TO: 'a@example.org' })[1] ?? '',
+    /INBOX_RELEASE_TO needs SENDWRIGHT_INBOX_RELEASE/,
+  )
 })
 
 test('addresses to send from: behind NAT, with a name, through a proxy', () => {

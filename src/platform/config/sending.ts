@@ -24,19 +24,18 @@ import {
   withoutBrackets,
 } from './parsers.ts'
 
+/** A server that takes mail for others, as a setting names it. */
+export interface RelayAddress {
+  host: string
+  port: number
+  /** `smtps:` is TLS from the first byte (RFC 8314 §3.3). */
+  tls: 'starttls' | 'implicit'
+  /** `allowUnverified`: the password is sent whatever the server's certificate. */
+  auth: { user: string; password: string; allowUnverified: boolean } | null
+}
+
 /** Where mail goes once it leaves the queue. */
-export type DeliveryMode =
-  | { kind: 'capture' }
-  | { kind: 'direct' }
-  | {
-      kind: 'relay'
-      host: string
-      port: number
-      /** `smtps:` is TLS from the first byte (RFC 8314 §3.3). */
-      tls: 'starttls' | 'implicit'
-      /** `allowUnverified`: the password is sent whatever the server's certificate. */
-      auth: { user: string; password: string; allowUnverified: boolean } | null
-    }
+export type DeliveryMode = { kind: 'capture' } | { kind: 'direct' } | ({ kind: 'relay' } & RelayAddress)
 
 /** Addresses whose forward and reverse DNS must agree. */
 export type FcrdnsRule = 'off' | 'ipv6' | 'all'
@@ -71,6 +70,7 @@ export function readSending(readers: Readers, publicUrl: string) {
   return {
     ...readDomains(readers, publicUrl),
     ...readSendingLimits(readers),
+    inboxRelease: readInboxRelease(readers),
     delivery: setting<DeliveryMode>('DELIVERY', deliveryMode, () => ({ kind: 'capture' })),
     /** Connections held open to the relay at a time. Postfix as a receiver allows one client 50 (smtpd_client_connection_count_limit). */
     relayConnections: setting('RELAY_CONNECTIONS', wholeNumber(1, 1_000, 'connections'), () => 50),
@@ -97,6 +97,17 @@ export function readSending(readers: Readers, publicUrl: string) {
     /** The operator's limits per provider, over ours; null: none. Not checked here: a fault in it must not keep the service from sending. */
     shapingFile: optional('SHAPING', path),
   }
+}
+
+export type InboxReleaseConfig = NonNullable<ReturnType<typeof readInboxRelease>>
+
+/** Where captured mail is released, and to which recipients, as in `sandboxRecipients`; null: it stays here. */
+function readInboxRelease({ setting, optional, faults }: Readers) {
+  const server = setting('INBOX_RELEASE', releaseServer, () => null)
+  const recipients = optional('INBOX_RELEASE_TO', list(namedRecipient))
+  if (server === null && recipients !== null)
+    faults.push('SENDWRIGHT_INBOX_RELEASE_TO needs SENDWRIGHT_INBOX_RELEASE')
+  return server && { server, recipients: recipients ?? ['*'] }
 }
 
 export type DynamicPoolsConfig = ReturnType<typeof readDynamicPools>
@@ -171,7 +182,7 @@ function readSendingLimits({ setting }: Readers) {
     tagsPerDomainMax: setting('MAX_TAGS_PER_DOMAIN', wholeNumber(0, COUNT_MAX, 'tags'), () => 20_000),
     tagsPerAccountMax: setting('MAX_TAGS_PER_ACCOUNT', wholeNumber(0, COUNT_MAX, 'tags'), () => 100_000),
     /** Recipients allowed to sandbox domains in direct mode: addresses, domains as `@example.org`, or `*`. */
-    sandboxRecipients: setting('SANDBOX_RECIPIENTS', list(sandboxRecipient), () => []),
+    sandboxRecipients: setting('SANDBOX_RECIPIENTS', list(namedRecipient), () => []),
     /** Content and headers of one template version, in KB. */
     templateKbMax: setting('MAX_TEMPLATE_KB', wholeNumber(1, 1024, 'kilobytes'), () => 100),
     maxMessageTtlSeconds: setting('MAX_MESSAGE_TTL', wholeNumber(0, 31_536_000, 'seconds'), () => 604_800),
@@ -186,6 +197,14 @@ function dnsHost(url: string): string {
 
 function deliveryMode(text: string): DeliveryMode {
   if (text === 'capture' || text === 'direct') return { kind: text }
+  return { kind: 'relay', ...relayAddress(text, 'capture, direct, ') }
+}
+
+const releaseServer = (text: string): RelayAddress | null =>
+  text === 'off' ? null : relayAddress(text, 'off, ')
+
+/** @param others what else the setting takes */
+function relayAddress(text: string, others: string): RelayAddress {
   const url = URL.parse(text)
   const isImplicit = url?.protocol === 'smtps:'
   if (
@@ -195,7 +214,7 @@ function deliveryMode(text: string): DeliveryMode {
     (url.pathname !== '' && url.pathname !== '/')
   ) {
     // Never quoted: a password may be anywhere in it.
-    throw new Error('is not capture, direct, smtp://[user:password@]host:port or smtps://')
+    throw new Error(`is not ${others}smtp://[user:password@]host:port or smtps://`)
   }
   if (!['', '?tls=unverified'].includes(url.search))
     throw new Error('has something else than tls=unverified after the "?"')
@@ -208,7 +227,7 @@ function deliveryMode(text: string): DeliveryMode {
     : null
   const tls = isImplicit ? 'implicit' : 'starttls'
   const port = Number(url.port || (isImplicit ? 465 : 25))
-  return { kind: 'relay', host: withoutBrackets(url.hostname), port, tls, auth }
+  return { host: withoutBrackets(url.hostname), port, tls, auth }
 }
 
 function readSourceAddresses({ setting, faults }: Readers): readonly SourceAddress[] {
@@ -302,7 +321,7 @@ function rateLimit(text: string): number | null {
 }
 
 /** In the form in which addresses are compared. */
-function sandboxRecipient(text: string): string {
+function namedRecipient(text: string): string {
   if (text === '*') return text
   try {
     return text.startsWith('@') ? `@${toAsciiDomain(text.slice(1))}` : addressKey(parseMailbox(text))

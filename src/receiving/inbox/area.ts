@@ -1,6 +1,6 @@
 /** The inbox: captured mail, the SMTP server that takes it, and the faults that it can play. */
 import type { Area } from '../../area.ts'
-import { createGate, Turns } from '../../base/flow/gate.ts'
+import { createKeyedGate } from '../../base/flow/gate.ts'
 import { TooManyWaiting } from '../../base/process/errors.ts'
 import type { Core } from '../../core.ts'
 import { deliveryOfReturnPath } from '../../mail/deliver/attempt/return-path.ts'
@@ -14,6 +14,8 @@ import { createFaults } from './faults.ts'
 import { checkLinks } from './html/link-check.ts'
 import { createInbox, type Inbox, type MailOwner } from './inbox.ts'
 import { createMailReader } from './large-mail.ts'
+import { createRelease } from './release.ts'
+import { type ReleaseCalls, releaseRoutes } from './release-routes.ts'
 import { inboxRoutes } from './routes.ts'
 
 interface InboxArea extends Area {
@@ -49,6 +51,7 @@ export async function inboxArea(core: Core): Promise<InboxArea> {
     operations: [
       ...inboxRoutes(inbox, config.publicUrl),
       ...checkRoutes(inbox, linkCalls(core)),
+      ...releaseRoutes(inbox, releaseCalls(core)),
       ...faultRoutes(faults),
     ],
     jobs: [
@@ -68,17 +71,25 @@ export async function inboxArea(core: Core): Promise<InboxArea> {
   }
 }
 
-/** Checks of one account that wait while another runs, and those of all: each calls up to 50 addresses. */
-const WAITING_MAX = 2
-const CHECKS_MAX = 4
-const ALL_WAITING_MAX = 20
+/** Checks, or releases, that run at once, each with up to 5 connections, and those that wait; one at a time for each account. */
+const CALLS = { openMax: 4, ownOpenMax: 1, waitingMax: 20, ownWaitingMax: 2 }
+const BUSY_SECONDS = 10
+
+/** Runs what calls other servers in turn. @throws TooManyWaiting */
+function createTurns() {
+  const gate = createKeyedGate(CALLS)
+  return async <T>(accountId: string, signal: AbortSignal, task: () => Promise<T>): Promise<T> => {
+    const result = await gate.run(accountId, signal, task)
+    if (result === null) throw new TooManyWaiting(BUSY_SECONDS)
+    return result
+  }
+}
 
 /** Paths of links that the tracking makes (tracking.md), at whatever host. */
 const OWN_PATH = /^\/[ocu]\/[\w-]{20,}$/
 
 function linkCalls({ config, clock, httpClient }: Core): LinkCalls {
-  const turns = new Turns(WAITING_MAX)
-  const gate = createGate(CHECKS_MAX, ALL_WAITING_MAX)
+  const inTurn = createTurns()
   const ownHosts = new Set(
     [config.publicUrl, config.trackingUrl, config.storageUrl].flatMap((url) =>
       url ? [new URL(url).hostname] : [],
@@ -87,14 +98,17 @@ function linkCalls({ config, clock, httpClient }: Core): LinkCalls {
   const isOwn = (url: URL) => ownHosts.has(url.hostname) || OWN_PATH.test(url.pathname)
   return {
     run: (accountId, links, signal) =>
-      turns.run(accountId, async () => {
-        if (!(await gate.enter(signal))) throw new TooManyWaiting(10)
-        try {
-          return await checkLinks({ client: httpClient, clock, isOwn }, links, signal)
-        } finally {
-          gate.leave()
-        }
-      }),
+      inTurn(accountId, signal, () => checkLinks({ client: httpClient, clock, isOwn }, links, signal)),
+  }
+}
+
+/** Null: nothing is released. */
+function releaseCalls({ config, clock }: Core): ReleaseCalls | null {
+  if (config.inboxRelease === null) return null
+  const inTurn = createTurns()
+  const release = createRelease(config.inboxRelease, { clock, heloName: config.hostname })
+  return {
+    run: (accountId, mail, to, signal) => inTurn(accountId, signal, () => release(mail, to, signal)),
   }
 }
 

@@ -44,7 +44,8 @@ export interface Inbox {
   view(viewer: InboxViewer, id: string): ReturnType<MailReader['view']>
   /** One attachment, counted from 0. @throws NotFound */
   file(viewer: InboxViewer, id: string, n: number): Promise<ShownFile>
-  raw(viewer: InboxViewer, id: string): Promise<Chunk>
+  /** The bytes as they were received, with their return path. @throws NotFound */
+  mail(viewer: InboxViewer, id: string): Promise<Pick<CapturedMail, 'from' | 'raw'>>
   /** What authentication is about: sending domain, From, and `d=` of the first signature (null: none). @throws NotFound */
   origin(
     viewer: InboxViewer,
@@ -206,7 +207,10 @@ export function createInbox(parts: InboxParts): Inbox {
       if (!file) throw new NotFound('Message not found')
       return file
     },
-    raw: async (viewer, id) => rawOf(await row(viewer, id)),
+    async mail(viewer, id) {
+      const found = await row(viewer, id)
+      return { from: found.envelope_from, raw: await rawOf(found) }
+    },
     async origin(viewer, id) {
       const { domain_name, from_header, authentication_json } = await row(viewer, id)
       const { dkim } = JSON.parse(authentication_json) as Authentication

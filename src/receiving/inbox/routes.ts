@@ -88,7 +88,8 @@ export function inboxRoutes(inbox: Inbox, baseUrl: string): Operation[] {
       auth: READ,
       answers: { 200: CAPTURED_RAW },
       async handler({ path, caller }) {
-        return bytesReply(await inbox.raw(viewerOf(caller), path.id), 'message/rfc822', { headers: INERT })
+        const { raw } = await inbox.mail(viewerOf(caller), path.id)
+        return bytesReply(raw, 'message/rfc822', { headers: INERT })
       },
     }),
     operation({

@@ -122,6 +122,29 @@ export const GIVEN_TAGS = object('Tags', {
   ),
 })
 
+const RELEASE_TO_MAX = 10
+export const GIVEN_RELEASE = object('Where it is released to', {
+  to: list('Addresses', text('Address', { only: { minLength: 1, maxLength: 512 } }), {
+    only: { minItems: 1, maxItems: RELEASE_TO_MAX },
+  }),
+})
+const RELEASE = {
+  accepted: integer('Recipients that the server took it for'),
+  recipients: list(
+    'What the server said for each',
+    object('One of them', {
+      address: text('Address'),
+      accepted: flag('The server took it'),
+      reply: text('Its words', { example: '250 2.0.0 OK' }),
+    }),
+  ),
+}
+export const RELEASED = named('ReleasedMail', 'A captured message that was released', RELEASE)
+export const NOT_RELEASED = named('RefusedRelease', 'A release that did not reach all recipients', {
+  message: text('Which it did not reach, in the words of the server'),
+  ...RELEASE,
+})
+
 export const CAPTURED_PAGE = pageOf('CapturedMailPage', 'A page of captured mail, newest first', CAPTURED)
 export const CAPTURED_STREAM = media(
   'text/event-stream',

@@ -9,7 +9,7 @@ import type { Clock } from '../../base/time/clock.ts'
 import { formatRfc2822 } from '../../base/time/dates.ts'
 import { SECOND_MS } from '../../base/time/durations.ts'
 import { TranscriptRecorder } from '../../mail/deliver/connect/connection-pool.ts'
-import { type RelayHop, type RelayLink, relayOptions, relayTls } from '../../mail/deliver/connect/relay.ts'
+import { connectToRelay, type RelayHop } from '../../mail/deliver/connect/relay.ts'
 import { type MimeMessage, messageSize } from '../../protocols/message/mime-message.ts'
 import {
   AddressSyntaxError,
@@ -18,7 +18,6 @@ import {
   needsSmtpUtf8,
   parseMailbox,
 } from '../../protocols/mime/address.ts'
-import { type ConnectOptions, connectSmtp } from '../../protocols/smtp/client.ts'
 import type { SmtpConnection, TransactionResult } from '../../protocols/smtp/connection.ts'
 import { SmtpFailure } from '../../protocols/smtp/failure.ts'
 import { replyText } from '../../protocols/smtp/reply.ts'
@@ -26,43 +25,11 @@ import type { TestResult } from './shapes.ts'
 
 /** Somebody waits for the answer. */
 const STEP_MS = 15 * SECOND_MS
-const STEPS = [
-  'connect',
-  'tls',
-  'greeting',
-  'ehlo',
-  'auth',
-  'mail',
-  'rcpt',
-  'data',
-  'block',
-  'content',
-  'dot',
-]
-const NO_WISHES = { required: false, verify: false, judge: null, policy: 'none', key: '' } as const
 
 interface TrialParts {
   clock: Clock
   heloName: string
   signal: AbortSignal
-}
-
-/**
- * A connection by the relay's own rules, logged in. `stepMs`: for each step of it, and of what is sent.
- * @throws as connectSmtp
- */
-export function connectToRelay(
-  relay: RelayLink,
-  stepMs: number,
-  options: Pick<ConnectOptions, 'heloName' | 'clock' | 'signal' | 'transcript'>,
-): Promise<SmtpConnection> {
-  const { required, verify } = relayTls(relay, NO_WISHES, false)
-  return connectSmtp({
-    ...{ host: relay.host, serverName: relay.host, verify },
-    ...relayOptions(relay, required ? 'required' : 'opportunistic'),
-    timeouts: Object.fromEntries(STEPS.map((step) => [step, stepMs])),
-    ...options,
-  })
 }
 
 /** @throws BadRequest for an address that is none */

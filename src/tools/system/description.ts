@@ -34,6 +34,7 @@ export async function describeSystem(
   return {
     version: VERSION,
     mode: config.delivery.kind,
+    inbox_release: config.inboxRelease !== null,
     database: store.kind,
     uptime_seconds: Math.floor((Date.now() - STARTED_AT) / 1000),
     queue: await queue(isFirst ? null : caller.accountId),

@@ -22,7 +22,14 @@ test('an account other than the first sees its own queue, and no checks of the i
   ]) {
     const { status, body } = await call('GET', '/sendwright/v1/system')
     assert.equal(status, 200)
-    assert.deepEqual(Object.keys(body), ['version', 'mode', 'database', 'uptime_seconds', 'queue'])
+    assert.deepEqual(Object.keys(body), [
+      'version',
+      'mode',
+      'inbox_release',
+      'database',
+      'uptime_seconds',
+      'queue',
+    ])
     assert.deepEqual(body.queue, { scheduled: 0, queued: 0, sending: 0 })
     assert.equal((await call('GET', '/sendwright/v1/system/checks')).status, 403)
   }

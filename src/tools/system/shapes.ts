@@ -64,6 +64,7 @@ const NODE = named('Node', 'A process on the database', {
 export const SYSTEM = named('System', 'The installation', {
   version: text('Version of Sendwright'),
   mode: oneOf('How mail leaves', ['capture', 'direct', 'relay']),
+  inbox_release: flag('Captured mail may be released to real addresses'),
   database: oneOf('Kind of the database', ['sqlite', 'postgres']),
   uptime_seconds: integer('Since the start of the process'),
   queue: object("Deliveries that are not done: the account's own, for the first account all", {

@@ -12,6 +12,7 @@ import { inboxQuery } from './inbox-queries.ts'
 import { filtersOf } from './inbox-search.ts'
 import { removeFromList } from './list-keeper.ts'
 import { useMessageKeys } from './message-keys.ts'
+import { ReleaseButton } from './message-release.tsx'
 import { MessageTags } from './message-tags.tsx'
 import { itemsOf } from './pages.ts'
 
@@ -35,6 +36,7 @@ export function MessageHeading({ message }: { message: CapturedMessage }) {
         >
           <Icon name="download" />
         </ActionIcon>
+        <ReleaseButton message={message} />
         <DeleteButton id={message.id} />
       </div>
       <dl className="message-facts">

@@ -39,3 +39,15 @@ export const TAGS_TEXT = {
   save: 'Save',
   tooMany: 'At most 20 tags, each of up to 128 characters',
 } as const
+
+export const RELEASE_TEXT = {
+  open: 'Release to real addresses',
+  title: 'Release this message?',
+  leaves: (subject: string, size: string, from: string) =>
+    `“${subject || '(no subject)'}”, ${size}, leaves this service as it was captured, from ${from || '<>'}, with the links that it has. It cannot be called back.`,
+  to: 'Addresses',
+  toHow: 'Up to 10, separated by commas, blanks or lines',
+  tooMany: 'At most 10 addresses',
+  submitNone: 'Release',
+  submit: (count: number) => (count === 1 ? 'Release to 1 address' : `Release to ${count} addresses`),
+} as const

@@ -1,10 +1,27 @@
 /** A relay as a lane uses it: one server, whatever the recipient's domain. */
 
 import { classifyAddress } from '../../../base/net/ip.ts'
-import type { ConnectOptions } from '../../../protocols/smtp/client.ts'
-import type { SmtpAuth } from '../../../protocols/smtp/login.ts'
+import type { RelayAddress } from '../../../platform/config/sending.ts'
+import { type ConnectOptions, connectSmtp } from '../../../protocols/smtp/client.ts'
+import type { SmtpConnection } from '../../../protocols/smtp/connection.ts'
+import { passwordLogin, type SmtpAuth } from '../../../protocols/smtp/login.ts'
 import type { LaneLimits } from '../shaping/shaping-table.ts'
 import type { HostTls } from './receiver-tls.ts'
+
+const STEPS = [
+  'connect',
+  'tls',
+  'greeting',
+  'ehlo',
+  'auth',
+  'mail',
+  'rcpt',
+  'data',
+  'block',
+  'content',
+  'dot',
+]
+const NO_WISHES = { required: false, verify: false, judge: null, policy: 'none', key: '' } as const
 
 export interface RelayHop {
   name: string
@@ -59,6 +76,15 @@ export function linkRules(
   }
 }
 
+/** The server that a setting names. `name`: for people. */
+export function linkOf(name: string, { host, port, tls, auth }: RelayAddress): RelayLink {
+  const rules = linkRules(
+    { host, tls },
+    { isOpen: auth === null, allowUnverified: auth?.allowUnverified ?? false },
+  )
+  return { name, revision: 0, host, port, ...rules, auth: auth && passwordLogin(auth) }
+}
+
 /** How a host that gets a login is used: a loopback address may do without TLS (protocols/smtp/client.ts). */
 export const isOwnMachine = (host: string): boolean =>
   host === 'localhost' || classifyAddress(host) === 'loopback'
@@ -70,4 +96,22 @@ export function relayOptions(
 ): Pick<ConnectOptions, 'port' | 'tls' | 'auth'> {
   const isPlain = tls === 'none' && mode !== 'required'
   return { port, tls: tls === 'implicit' ? tls : isPlain ? 'none' : mode, auth: auth ?? undefined }
+}
+
+/**
+ * A connection by the relay's own rules, logged in. `stepMs`: for each step of it, and of what is sent.
+ * @throws as connectSmtp
+ */
+export function connectToRelay(
+  relay: RelayLink,
+  stepMs: number,
+  options: Pick<ConnectOptions, 'heloName' | 'clock' | 'signal' | 'transcript'>,
+): Promise<SmtpConnection> {
+  const { required, verify } = relayTls(relay, NO_WISHES, false)
+  return connectSmtp({
+    ...{ host: relay.host, serverName: relay.host, verify },
+    ...relayOptions(relay, required ? 'required' : 'opportunistic'),
+    timeouts: Object.fromEntries(STEPS.map((step) => [step, stepMs])),
+    ...options,
+  })
 }

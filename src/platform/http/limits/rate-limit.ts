@@ -25,6 +25,7 @@ export type LimitName =
   | 'domain-verify'
   | 'analytics'
   | 'alert-tests'
+  | 'inbox-releases'
   | 'lists'
   | 'default'
 
@@ -37,6 +38,7 @@ export const DEFAULT_LIMITS: Readonly<Record<LimitName, LimitSetting>> = {
   analytics: { count: 500, windowMs: 10_000 },
   // Each is mail or a request to somebody.
   'alert-tests': { count: 10, windowMs: 3_600_000 },
+  'inbox-releases': { count: 20, windowMs: 60_000 },
   lists: { count: 300, windowMs: 60_000 },
   default: { count: 1_000, windowMs: 60_000 },
 }

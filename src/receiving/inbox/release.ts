@@ -1,0 +1,133 @@
+/**
+ * Releases captured mail: hands the bytes as they were captured to the server that the operator names, with the envelope sender
+ * of the delivery and recipients that the caller names. One transaction; nothing is retried, queued or recorded as an event.
+ */
+import { BadRequest, Forbidden } from '../../base/process/errors.ts'
+import type { Of } from '../../base/shape.ts'
+import type { Clock } from '../../base/time/clock.ts'
+import { MINUTE_MS, SECOND_MS } from '../../base/time/durations.ts'
+import { connectToRelay, linkOf } from '../../mail/deliver/connect/relay.ts'
+import type { InboxReleaseConfig } from '../../platform/config/sending.ts'
+import { chunkSize, type MimeMessage, sliceChunk } from '../../protocols/message/mime-message.ts'
+import {
+  AddressSyntaxError,
+  addressKey,
+  bareAddress,
+  type Mailbox,
+  parseMailbox,
+} from '../../protocols/mime/address.ts'
+import { DELIVERED_HEADER_LIMITS, readHead, splitMessage } from '../../protocols/mime/split.ts'
+import type { SmtpConnection, Transaction, TransactionResult } from '../../protocols/smtp/connection.ts'
+import { SmtpFailure } from '../../protocols/smtp/failure.ts'
+import { replyText } from '../../protocols/smtp/reply.ts'
+import type { CapturedMail } from './capture-listener.ts'
+import type { RELEASED } from './shapes.ts'
+
+/** Somebody waits for the answer. */
+const STEP_MS = 15 * SECOND_MS
+const ALL_MS = MINUTE_MS
+
+export interface Released extends Of<typeof RELEASED> {
+  /** Why not all recipients got it, in the words of the server; null: they did. */
+  failure: string | null
+}
+
+/**
+ * Returns what sends one message to the recipients.
+ * @throws BadRequest for an address that is none, Forbidden for one that the operator does not allow
+ */
+export function createRelease(
+  { server, recipients }: InboxReleaseConfig,
+  { clock, heloName }: { clock: Clock; heloName: string },
+) {
+  const link = linkOf('of SENDWRIGHT_INBOX_RELEASE', server)
+  const allowed = new Set(recipients)
+
+  return async (
+    mail: Pick<CapturedMail, 'from' | 'raw'>,
+    to: readonly string[],
+    callerSignal: AbortSignal,
+  ): Promise<Released> => {
+    const addresses = allowedAddresses(to, allowed)
+    const transaction = await transactionOf(mail, addresses)
+    const deadline = AbortSignal.timeout(ALL_MS)
+    const signal = AbortSignal.any([callerSignal, deadline])
+    let connection: SmtpConnection | null = null
+    try {
+      connection = await connectToRelay(link, STEP_MS, { heloName, clock, signal })
+      return releasedBy(await connection.send(transaction))
+    } catch (error) {
+      if (error instanceof SmtpFailure) return notReleased(addresses, failureText(error, deadline.aborted))
+      throw error
+    } finally {
+      await connection?.quit()
+    }
+  }
+}
+
+/** Each once. */
+function allowedAddresses(to: readonly string[], allowed: ReadonlySet<string>): string[] {
+  const mailboxes = new Map(
+    to.map((text) => mailboxOf(text)).map((mailbox) => [addressKey(mailbox), mailbox]),
+  )
+  for (const [key, mailbox] of mailboxes)
+    if (![key, `@${mailbox.domain}`, '*'].some((name) => allowed.has(name)))
+      throw new Forbidden(`SENDWRIGHT_INBOX_RELEASE_TO does not contain ${bareAddress(mailbox)}`)
+  return [...mailboxes.values()].map(bareAddress)
+}
+
+function mailboxOf(text: string): Mailbox {
+  try {
+    return parseMailbox(text)
+  } catch (error) {
+    if (error instanceof AddressSyntaxError)
+      throw new BadRequest(`Invalid parameter: to: not an address: ${text}`)
+    throw error
+  }
+}
+
+/** Reads the header alone: the content of large mail stays in its file. */
+async function transactionOf(
+  { from, raw }: Pick<CapturedMail, 'from' | 'raw'>,
+  recipients: readonly string[],
+): Promise<Transaction> {
+  const head = splitMessage(await readHead(raw), DELIVERED_HEADER_LIMITS)
+  const sizeBytes = chunkSize(raw)
+  const message: MimeMessage = {
+    headers: head.headers.map((field) => field.raw),
+    body: [sliceChunk(raw, head.bodyOffset, sizeBytes)],
+  }
+  const utf8 = [from, ...recipients, ...message.headers].some((text) => !ASCII.test(text))
+  return { returnPath: from, recipients, message, sizeBytes, utf8 }
+}
+
+const ASCII = /^[\0-\x7f]*$/
+
+function releasedBy({ recipients, data }: TransactionResult): Released {
+  const results = recipients.map(({ address, reply }) => {
+    const last = reply.code < 300 && data !== null ? data : reply
+    return { address, accepted: last.code < 300, reply: replyText(last) }
+  })
+  const taken = results.filter(({ accepted }) => accepted)
+  const refused = results.filter(({ accepted }) => !accepted)
+  const words = refused.map(({ address, reply }) => `${address}: ${reply}`)
+  // Who sends it again must know who has it.
+  if (taken.length > 0) words.push(`sent to ${taken.map(({ address }) => address).join(', ')}`)
+  return {
+    accepted: taken.length,
+    recipients: results,
+    failure: refused.length === 0 ? null : words.join('; '),
+  }
+}
+
+const notReleased = (addresses: readonly string[], failure: string): Released => ({
+  accepted: 0,
+  recipients: addresses.map((address) => ({ address, accepted: false, reply: failure })),
+  failure,
+})
+
+function failureText({ message, reply, afterFinalDot }: SmtpFailure, isLate: boolean): string {
+  const why = reply === null ? message : replyText(reply)
+  const text = isLate ? `no end within a minute: ${why}` : why
+  return afterFinalDot ? `${text}; the server may have it all the same` : text
+}
