@@ -1294,6 +1294,20 @@ function dnsCalls(receiver: string): Planned[] {
   ]
 }
 
+function sinkCalls(): Planned[] {
+  const path = '/sendwright/v1/event-sinks/broker'
+  const given = { kind: 'nats', servers: ['127.0.0.1:1'], topic: 'mail', user: 'u' }
+  const one = (verb: string, more: object = {}) => ({
+    ...{ action: `event-sink.${verb}`, subject: 'broker', ...more },
+  })
+  return [
+    plan('putEventSink', `PUT ${path}`, one('put', { given: { ...given, servers: '127.0.0.1:1' } }), {
+      json: { ...given, secret: PLANTED },
+    }),
+    plan('deleteEventSink', `DELETE ${path}`, one('delete')),
+  ]
+}
+
 function relayCalls(): Planned[] {
   const path = '/sendwright/v1/relays'
   const given = { host: '127.0.0.1', port: 1, tls: 'none' }
@@ -1414,6 +1428,7 @@ eachDatabase((database) => {
       ...alertCalls(`${receiver.host}:${receiver.port}`),
       ...dnsCalls(`${receiver.host}:${receiver.port}`),
       ...relayCalls(),
+      ...sinkCalls(),
       ...reputationCalls(`${receiver.host}:${receiver.port}`),
       ...templateCalls('domain'),
       ...templateCalls('account'),
