@@ -1,7 +1,7 @@
 /**
  * A person with some thousand messages among 100,000, and a million events, is erased while others are sent mail: nothing
  * is left of the person, no call of the others waits long, and an erasure that is killed in the middle goes on.
- * `DRILL_MESSAGES` and `DRILL_EVENTS` set other sizes.
+ * `DRILL_MESSAGES` and `DRILL_EVENTS` set other sizes, `DRILL_ALONE_MS` how long mail is sent before.
  */
 import assert from 'node:assert/strict'
 import { createReadStream } from 'node:fs'
@@ -22,6 +22,8 @@ const EVENTS = Number(process.env['DRILL_EVENTS'] ?? 1_000_000)
 const SHARE = 50
 const PERSON = 'erased.person@example.org'
 const EVERY_MS = 20
+const ALONE_MS = Number(process.env['DRILL_ALONE_MS'] ?? 60_000)
+const KILLS = 3
 const ERASED_MAX_MS = 120_000
 /** Beyond what it is alone. */
 const P99_MORE_MAX_MS = 50
@@ -39,14 +41,20 @@ export async function run(report: DrillReport): Promise<void> {
     multiply(folder, domain, report)
     service = await startProcess(host, env, { domain })
 
-    const alone = await sending(service, domain, async () => sleep(20_000))
+    const alone = await sending(service, domain, async () => sleep(ALONE_MS))
     report.figure('accept p99 alone', alone.p99, 'ms')
     const first = await start(service)
-    await sleep(3_000)
-    await service.end('SIGKILL')
-    const atKill = countOf(folder)
-    service = await startProcess(host, env, { domain })
-    report.note(`killed with ${atKill} entries of the person left`)
+    const all = countOf(folder)
+    for (let kill = 1; kill <= KILLS; kill++) {
+      // Below what the last kill has left, and above nothing: some entries are erased, others are not.
+      const before = countOf(folder)
+      while (countOf(folder) === before) await sleep(10)
+      await service.end('SIGKILL')
+      const left = countOf(folder)
+      report.note(`kill ${kill}: ${left} of ${all} entries of the person left`)
+      assert.ok(left > 0 && left < all, 'killed in the middle')
+      service = await startProcess(host, env, { domain })
+    }
     const begun = performance.now()
     const beside = await sending(service, domain, () => ended(service, first))
     const tookMs = performance.now() - begun

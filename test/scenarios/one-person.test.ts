@@ -172,7 +172,7 @@ eachDatabase((database) => {
     assert.ok(named('.eml').some(([, text]) => text.includes(PHRASE)))
     assert.ok(files.get('person/index.html')?.includes(PERSON))
     for (const [name, text] of named('.html')) assert.doesNotMatch(text, /<script/i, name)
-    for (const name of ['events', 'messages', 'list_members', 'suppressions', 'audit'])
+    for (const name of ['events', 'messages', 'list_members', 'suppressions', 'audit', 'consent_trail'])
       assert.ok(files.has(`person/${name}/0001.json`), name)
     for (const [name, text] of named('.json')) {
       JSON.parse(text)
@@ -180,7 +180,11 @@ eachDatabase((database) => {
     }
 
     const own = 'SELECT id FROM deliveries WHERE lower(recipient) = ?'
-    const ids = (await store.read({ sql: own, values: [PERSON] })).map(({ id }) => String(id))
+    const captured = 'SELECT id FROM inbox WHERE lower(envelope_to_json) = ?'
+    const ids = [
+      ...(await store.read({ sql: own, values: [PERSON] })),
+      ...(await store.read({ sql: captured, values: [JSON.stringify([PERSON])] })),
+    ].map(({ id }) => String(id))
     const before = await others(store, ids)
     const logged = log.length
     const erased = await run(service, 'erase', false)

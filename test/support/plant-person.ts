@@ -10,6 +10,10 @@ export const PHRASE = 'PlantedPhrase'
 /** How clients write it. */
 const WRITTEN = 'Planted.Person@EXAMPLE.org'
 const OTHER = 'other@example.org'
+const SHARED_QUERY = {
+  ...{ duration: '1d', resolution: 'day', dimensions: ['time'], metrics: ['accepted_count'] },
+  filter: { AND: [{ attribute: 'tag', comparator: '=', values: [{ value: PERSON }] }] },
+}
 const SCRIPT = '<script>alert(1)</script>'
 /** Larger than what is kept in a row. */
 const LARGE = 300_000
@@ -127,6 +131,12 @@ export async function plantPerson(
     const { jobs } = await call('GET', '/v4/address/validate/bulk')
     return jobs.every(({ status }: { status: string }) => status === 'uploaded')
   })
+  const title = { title: `Mail to ${PERSON}`, days: 1, query: SHARED_QUERY }
+  await call('POST', '/sendwright/v1/shared-figures', { json: title })
+  await form('POST', `/v3/${domain}/templates`, {
+    ...{ name: 'planted', template: 'Hi {{name}}', tag: 'v1' },
+    sample: JSON.stringify({ member: { address: PERSON, name: PHRASE } }),
+  })
   await addPassing(core, domain, domainId)
 }
 
@@ -170,7 +180,34 @@ async function addPassing(core: Core, domain: string, domainId: string): Promise
         error: null,
         duration_ms: 1,
       },
+      ...{ recipient: WRITTEN, subject: PHRASE },
       ...{ response: `Thanks for ${PERSON}`, next_attempt_at: null, created_at: Date.now() },
+    }),
+    ...consent(accountId, domain),
+    insert('key_requests', {
+      ...{ id: 'planted', account_id: accountId, key_id: 'k', method: 'POST', path: '/x', operation: 'x' },
+      ...{ form: 'json', given_json: JSON.stringify({ title: PERSON }), status: 400, duration_ms: 1 },
+      ...{ message: `${PERSON} is unknown`, remote_address: '127.0.0.1', request_id: 'r', acted_for: null },
+      created_at: Date.now(),
+    }),
+    insert('event_sinks', {
+      ...{
+        name: 'planted',
+        kind: 'stdout',
+        settings_json: '{}',
+        secret_sealed: null,
+        sent: 0,
+        sent_at: null,
+      },
+      ...{
+        skipped: 0,
+        skipped_from: null,
+        skipped_to: null,
+        failing_since: null,
+        created_at: 1,
+        updated_at: 1,
+      },
+      last_error: `refused: ${PERSON}`,
     }),
     insert('sandbox_mails', { account_id: accountId, address: PERSON, sent_at: Date.now() }),
     insert('validation_jobs', { ...job, id: 'planted', list_id: 'planted', blob, status: 'uploaded' }),
@@ -194,6 +231,21 @@ async function addPassing(core: Core, domain: string, domainId: string): Promise
       ...{ lease_owner: null, lease_until: 0, created_at: Date.now(), updated_at: Date.now() },
     }),
   ])
+}
+
+/** Of the person, and of another whose browser names the person. */
+function consent(accountId: string, domain: string) {
+  const list = { list_id: null, list_address: null, domain_name: domain, topic: PERSON, called_by: null }
+  const row = (address_key: string, user_agent: string) =>
+    insert('consent_trail', {
+      ...{ ...list, account_id: accountId, address_key, id: `planted-${address_key}`, user_agent },
+      ...{ action: 'unsubscribed', source: 'one_click', ip: '127.0.0.1', at: 1, expires_at: null },
+    })
+  return [
+    row(PERSON, PHRASE),
+    row(OTHER, 'Browser'),
+    insert('confirmation_mails', { address_key: PERSON, list_id: 'gone', mailed_at: Date.now() }),
+  ]
 }
 
 async function* once(text: string): AsyncGenerator<Uint8Array> {

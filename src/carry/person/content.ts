@@ -14,7 +14,7 @@ import {
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
 import type { MessageRow } from '../../platform/store/schema.ts'
 import type { SqlValue } from '../../platform/store/store.ts'
-import { readChunk } from '../../protocols/message/mime-message.ts'
+import { type LazyChunk, readChunk } from '../../protocols/message/mime-message.ts'
 import { findLeaves, type MimeLeaf } from '../../protocols/mime/part-map.ts'
 import { DELIVERED_HEADER_LIMITS, splitMessage } from '../../protocols/mime/split.ts'
 import { type Person, replacedText, replacedValue } from './person.ts'
@@ -24,8 +24,14 @@ const UNPACKED_BYTES_MAX = 256 * 1024 * 1024
 
 /** A blob's bytes; null: it is gone, or on another node. */
 export async function blobBytes(blobs: BlobStore, name: string): Promise<Buffer | null> {
+  const blob = await blobOf(blobs, name)
+  return blob && readChunk(blob)
+}
+
+/** A blob, whose bytes are not read yet; null: it is gone, or on another node. */
+export async function blobOf(blobs: BlobStore, name: string): Promise<LazyChunk | null> {
   try {
-    return Buffer.from(await readChunk(await blobs.read(name)))
+    return await blobs.read(name)
   } catch (error) {
     if (['ENOENT', 'NoSuchKey'].includes(String((error as NodeJS.ErrnoException).code))) return null
     throw error
@@ -76,17 +82,24 @@ export async function maskedBody(
     const plain = await maskedBytes(Buffer.from(part.toString('latin1'), 'base64'), person)
     if (plain === null) continue
     masked ??= Buffer.from(body)
-    masked.set(sameLines(part, plain.toString('base64')), leaf.start)
+    masked.set(await sameLines(part, plain), leaf.start)
   }
   return masked
 }
 
-/** The letters of `base64`, with the line ends of `before`. */
-function sameLines(before: Buffer, base64: string): Buffer {
-  let at = 0
-  const text = before.toString('latin1').replace(/[A-Za-z0-9+/=]/g, (letter) => base64[at++] ?? letter)
-  return Buffer.from(text, 'latin1')
+/** `plain` in base64, with the line ends of `before`. */
+async function sameLines(before: Buffer, plain: Buffer): Promise<Buffer> {
+  const letters = Buffer.from(plain.toString('base64'), 'latin1')
+  const text = Buffer.from(before)
+  let next = 0
+  for (let at = 0; at < text.byteLength; at++) {
+    if (at > 0 && at % SLICE_BYTES === 0) await nextTurn()
+    if (BASE64.has(text[at] as number) && next < letters.byteLength) text[at] = letters[next++] as number
+  }
+  return text
 }
+
+const BASE64 = new Set(Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/='))
 
 /** Writes a blob; returns its name. */
 export const writeBlob = async (blobs: BlobStore, bytes: Uint8Array): Promise<string> =>

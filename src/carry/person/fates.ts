@@ -65,10 +65,15 @@ function byRule(
   const isOwn = rule.of !== undefined && person.is(String(row[rule.of] ?? ''))
   const changes = isOwn ? {} : changesOf(shape, row, person, rule.takesNotes)
   if (!isOwn && Object.keys(changes).length === 0) return null
-  if (rule.does === 'kept') return { kind: 'kept', isOwn, statements: [] }
+  const changed = Object.entries(changes).filter(([column]) => rule.only?.includes(column) ?? true)
+  if (rule.does === 'kept' || (!isOwn && changed.length === 0)) return { kind: 'kept', isOwn, statements: [] }
   if (isOwn || rule.does === 'erased')
     return { kind: 'erased', isOwn: true, statements: [removal(shape, row)] }
-  return { kind: 'pseudonymised', isOwn: false, statements: changing(shape, row, changes) }
+  return {
+    kind: 'pseudonymised',
+    isOwn: false,
+    statements: changing(shape, row, Object.fromEntries(changed)),
+  }
 }
 
 /** The texts of a row that name the person, as they are afterwards. */

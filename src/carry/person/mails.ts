@@ -5,7 +5,7 @@ import { storedCopy } from '../../mail/messages/stored-message.ts'
 import { messageSize, scanMessage } from '../../protocols/message/mime-message.ts'
 import type { MessageSummary } from '../../watching/events/event.ts'
 import type { ArchiveFile } from './archive.ts'
-import { blobBytes } from './content.ts'
+import { blobOf } from './content.ts'
 import { type FateParts, isOwnMail } from './fates.ts'
 import type { Row } from './walk.ts'
 
@@ -17,10 +17,14 @@ const nameOf = (id: unknown) => `mails/${String(id).replace(/[^\w-]/g, '')}.eml`
 export async function mailsOf(parts: MailParts, table: string, row: Row): Promise<ArchiveFile[]> {
   if (table === 'messages') return sentMail(parts, row)
   if (table !== 'inbox') return []
-  const raw = row['raw']
-    ? Buffer.from(row['raw'] as Uint8Array)
-    : await blobBytes(parts.blobs, String(row['raw_blob']))
-  return raw ? [{ name: nameOf(row['id']), sizeBytes: raw.byteLength, content: raw }] : []
+  const name = nameOf(row['id'])
+  if (row['raw']) {
+    const raw = Buffer.from(row['raw'] as Uint8Array)
+    return [{ name, sizeBytes: raw.byteLength, content: raw }]
+  }
+  // Read when the piece is written: a portion has many.
+  const blob = await blobOf(parts.blobs, String(row['raw_blob']))
+  return blob ? [{ name, sizeBytes: blob.sizeBytes, content: blob.open() }] : []
 }
 
 async function sentMail({ store, person, accept }: MailParts, row: Row): Promise<ArchiveFile[]> {

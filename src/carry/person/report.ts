@@ -32,12 +32,14 @@ export async function reportOf(store: Store, dataFolder: string, task: PersonTas
     counts,
     kept: [...keptHere, ...keptElsewhere],
     backups: await backupsOf(store, dataFolder),
-    left: [left, store.kind === 'postgres' ? POSTGRES : ''].filter((text) => text !== ''),
+    left: [left, store.kind === 'postgres' ? POSTGRES : SQLITE].filter((text) => text !== ''),
   }
 }
 
+const SQLITE =
+  'Unused parts of pages that a release without secure_delete wrote may hold old rows until they are written again; a restored backup has none.'
 const POSTGRES =
-  'The log of PostgreSQL (WAL), its archive and its standbys keep changes by their own settings. Backups by its own means are not known here.'
+  'Dead rows keep their bytes in heap pages until the vacuumed space is used again. The log of PostgreSQL (WAL), its archive and its standbys keep changes by their own settings. Backups by its own means are not known here.'
 
 /** Backups that were made through the service, and copies before an upgrade, newest first. They still hold the person. */
 async function backupsOf(store: Store, dataFolder: string) {

@@ -125,7 +125,7 @@ export function personRoutes(parts: PersonRouteParts): Operation[] {
       async handler({ path, caller }) {
         const row = await find(path.task_id, caller)
         const names = archiveOf(row)
-        if (row.state !== 'done' || names.length === 0) throw new NotFound('the task has no archive')
+        if (!hasArchive(row)) throw new NotFound('the task has no archive')
         const source = Readable.from(bytesOf(blobs, names), { objectMode: false })
         return new Reply(
           { kind: 'stream', source, contentType: 'application/gzip' },
@@ -156,15 +156,20 @@ export function personRoutes(parts: PersonRouteParts): Operation[] {
     }),
   ]
 
+  /** The files of an expired one are removed within an hour. */
+  function hasArchive(row: PersonTaskRow): boolean {
+    const until = (row.finished_at ?? clock.now()) + ARCHIVE_KEPT_MS
+    return row.state === 'done' && archiveOf(row).length > 0 && clock.now() < until
+  }
+
   function view(row: PersonTaskRow): Of<typeof TASK> {
-    const hasArchive = row.state === 'done' && archiveOf(row).length > 0
     const at = (ms: number) => formatRfc3339(new Date(ms))
     return {
       ...{ id: row.id, kind: row.kind, dry_run: row.dry_run === 1, address_hash: row.address_hash },
       ...{ state: row.state, counts: JSON.parse(row.counts_json) as Counts },
       created_at: at(row.created_at),
       finished_at: row.finished_at === null ? null : at(row.finished_at),
-      ...(hasArchive && { download_until: at((row.finished_at ?? clock.now()) + ARCHIVE_KEPT_MS) }),
+      ...(hasArchive(row) && { download_until: at((row.finished_at ?? clock.now()) + ARCHIVE_KEPT_MS) }),
       ...(row.fault !== '' && { error: row.fault }),
     }
   }

@@ -10,6 +10,9 @@ import { insert, StaleWrite, type Store } from '../../platform/store/store.ts'
 export const KEPT_MS = 90 * DAY_MS
 /** Of archives. */
 export const ARCHIVE_KEPT_MS = 7 * DAY_MS
+/** The newest archives of an account, each of up to 1 GB, and its newest tasks. */
+const ARCHIVES_MAX = 20
+const TASKS_MAX = 1_000
 /** Each reads every table once. */
 const OPEN_MAX = 5
 export const LIST_MAX = 100
@@ -46,6 +49,21 @@ export const listTasks = (store: Store, accountId: string): Promise<PersonTaskRo
 
 export const findTask = (store: Store, id: string): Promise<PersonTaskRow | undefined> =>
   store.db.selectFrom('person_tasks').selectAll().where('id', '=', id).executeTakeFirst()
+
+/** Of an account: the oldest archives, and the oldest tasks, beyond what is kept. */
+export async function removeBeyond(
+  parts: RowParts & { blobs: BlobStore },
+  accountId: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const beyond = (condition: string, kept: number) => ({
+    sql: `account_id = ? AND state IN ('done', 'failed') AND id NOT IN (SELECT id FROM person_tasks
+      WHERE account_id = ? AND ${condition} ORDER BY created_at DESC, id DESC LIMIT ${kept})`,
+    values: [accountId, accountId],
+  })
+  await removeTasks(parts, beyond("blobs_json <> '[]'", ARCHIVES_MAX), 'archives', signal)
+  await removeTasks(parts, beyond('1 = 1', TASKS_MAX), 'rows', signal)
+}
 
 const REMOVED_AT_A_TIME = 100
 

@@ -20,6 +20,8 @@ export interface StoreRule {
   scope?: string | null
   /** Names and notes in the same JSON object as the address are about the person, and go with it. */
   takesNotes?: true
+  /** Columns that are changed; the others are kept. Default: all with text. */
+  only?: readonly string[]
   /** Columns that give rows an order, where that is not the primary key. */
   key?: readonly string[]
   /** Rows looked at in one read; default 1,000. */
@@ -50,7 +52,12 @@ export const STORES: Readonly<Record<string, StoreRule>> = {
       scope: 'list_id IN (SELECT id FROM lists WHERE account_id IN ACCOUNTS)',
     },
   ),
-  consent_trail: erased('how and when the address came onto lists or left them', { of: 'address_key' }),
+  consent_trail: renamed(
+    'how and when the address came onto lists or left them: removed; that of others stays',
+    {
+      of: 'address_key',
+    },
+  ),
   confirmation_mails: erased('when a list has asked the address', {
     of: 'address_key',
     scope: 'list_id IN (SELECT id FROM lists WHERE account_id IN ACCOUNTS)',
@@ -86,7 +93,7 @@ export const STORES: Readonly<Record<string, StoreRule>> = {
   ),
   past_messages: renamed('subject and recipients of removed messages: as messages'),
   inbox: renamed('captured mail, as messages', { portion: 50 }),
-  inbox_words: erased('words of captured mail, for searches', {
+  inbox_words: renamed('words of captured mail, for searches: as captured mail', {
     scope: 'inbox_id IN (SELECT id FROM inbox WHERE account_id IN ACCOUNTS)',
   }),
   route_posts: erased('received mail that is still to be posted', { of: 'recipient' }),
@@ -95,7 +102,10 @@ export const STORES: Readonly<Record<string, StoreRule>> = {
   classified_failures: renamed('replies of servers, with their counts by rule'),
   tracking_links: renamed('targets of links too long for a link'),
   outgoing_posts: renamed('queued posts; those about removed events are not sent'),
-  webhook_attempts: renamed('attempts of webhooks, with what was answered'),
+  webhook_attempts: renamed(
+    'attempts of webhooks: removed for events of the person; else what was answered loses the address',
+    { of: 'recipient' },
+  ),
   idempotency_keys: erased('answers kept for repeated requests, sealed: they are opened and looked at'),
   exports: erased('files of lists, kept for a day: the whole file is removed'),
   person_tasks: erased('archives of earlier exports of the person; the task itself keeps a keyed hash'),
@@ -105,7 +115,8 @@ export const STORES: Readonly<Record<string, StoreRule>> = {
   account_tags: renamed('as above', { of: 'tag_key' }),
   figures: renamed('counts by tag', { scope: BY_FIGURE_SCOPE }),
   figure_packs: renamed('the same, packed: they are packed again', { scope: BY_FIGURE_SCOPE, portion: 200 }),
-  shared_figures: renamed('queries of figures that are shown to others'),
+  shared_figures: renamed('titles and queries of figures that are shown to others'),
+  key_requests: renamed('calls of keys, with the values of some parameters'),
   audit: renamed(
     'the person as object of a change: a pseudonym, without names and notes. As actor: see users',
     {
@@ -126,9 +137,11 @@ export const STORES: Readonly<Record<string, StoreRule>> = {
     key: ['domain_name', 'tag', 'event', 'timestamp_us', 'seq'],
   }),
 
-  key_requests: none('calls of keys, without values that could be an address'),
   retention_settings: none('settings in numbers'),
-  event_sinks: kept(SETTING, { scope: null }),
+  event_sinks: renamed(`${SETTING}: kept; the last error loses the address`, {
+    scope: null,
+    only: ['last_error'],
+  }),
   passkeys: none('keys of users: removed with the user'),
   met_challenges: none('digests'),
   event_index: none('numbers and hashes of events, removed with them'),
@@ -165,7 +178,8 @@ export const STORES: Readonly<Record<string, StoreRule>> = {
   seed_lists: kept('test mailboxes of the operator'),
   lists: kept('addresses and descriptions of mailing lists'),
   templates: kept('texts that the account has written'),
-  template_versions: kept('texts that the account has written', {
+  template_versions: renamed('texts that the account has written: kept; sample data lose the address', {
+    ...{ only: ['sample_json'], takesNotes: true },
     scope: 'template_id IN (SELECT id FROM templates WHERE account_id IN ACCOUNTS)',
     portion: 50,
   }),

@@ -27,14 +27,14 @@ import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
 import type { PersonTaskRow } from '../../platform/store/schema.ts'
 import { erasedAddress } from '../../platform/store/secrets/erased-address.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
-import type { SqlValue, Statement } from '../../platform/store/store.ts'
+import { type SqlValue, type Statement, StoreFull } from '../../platform/store/store.ts'
 import { type ArchiveFile, fileName, indexPage, rowsPage, shownRow, textFile, writePiece } from './archive.ts'
 import { clean } from './clean.ts'
 import { type Fate, fateOf, READ_WHOLE, sendingOf } from './fates.ts'
 import { mailsOf } from './mails.ts'
 import { createPerson, type Person } from './person.ts'
 import type { Counts, reportOf } from './report.ts'
-import { archiveOf } from './store.ts'
+import { archiveOf, removeBeyond } from './store.ts'
 import { STORES, type StoreRule, WALKED } from './stores.ts'
 import { type Row, readPortion, type Scope, type TableShape, tableShape } from './walk.ts'
 
@@ -98,13 +98,27 @@ export const START: Position = {
   ...{ files: {}, mails: 0, bytes: 0 },
 }
 
+/** Ends a task for a reason that whoever started it may read. */
+class TaskFault extends Error {}
+
+/** Messages of the database and of files name statements and paths, so they are for the log alone. */
+function faultOf(error: unknown): string {
+  if (error instanceof TaskFault) return error.message
+  if (error instanceof StoreFull) return 'the disk of the service is full'
+  const code = String((error as NodeJS.ErrnoException)?.code ?? (error as Error)?.name)
+  return `the database or the files could not be read or written ${TRIES_MAX} times (${code.slice(0, 64)}); the log of the service says more`
+}
+
 export function createPersonSteps(parts: WorkParts): TaskSteps<PersonTaskRow> {
   const { blobs, log, clock } = parts
   const tasks = createTaskSteps<PersonTaskRow>(
     parts,
     TABLE,
     async (task, signal) => {
-      if (task.tries > TRIES_MAX) throw new Error(`a step was begun ${TRIES_MAX} times and did not end`)
+      if (task.tries > TRIES_MAX)
+        throw new TaskFault(
+          `a step was begun ${TRIES_MAX} times, and the service ended each time before it did`,
+        )
       await new Step(parts, tasks, task, signal).run()
     },
     async (task, error) => {
@@ -113,7 +127,7 @@ export function createPersonSteps(parts: WorkParts): TaskSteps<PersonTaskRow> {
       log.warn({ err: error, task: task.id }, `a person could not be ${task.kind}ed`)
       const failed = {
         state: 'failed',
-        ...{ fault: 'see the log of the service', address_sealed: null, blobs_json: '[]' },
+        ...{ fault: faultOf(error), address_sealed: null, blobs_json: '[]' },
         finished_at: Math.floor(clock.now()),
       } as const
       const pieces = archiveOf(task)
@@ -144,7 +158,7 @@ class Step {
     this.#tasks = tasks
     this.#task = task
     this.#signal = signal
-    if (task.address_sealed === null) throw new Error('the address is gone')
+    if (task.address_sealed === null) throw new TaskFault('the address of the task is gone')
     const address = parts.sealer.open(ADDRESS_PURPOSE, task.address_sealed, task.id).toString()
     this.#person = createPerson(address, (key) => erasedAddress(parts.sealer, key))
     this.#position = { ...START, ...(JSON.parse(task.position_json) as Position) }
@@ -290,7 +304,7 @@ class Step {
     const blob = await blobs.keep(chunk)
     this.#position.bytes += chunk.sizeBytes
     try {
-      if (this.#position.bytes > ARCHIVE_BYTES_MAX) throw new Error('the archive is larger than 1 GB')
+      if (this.#position.bytes > ARCHIVE_BYTES_MAX) throw new TaskFault('the archive is larger than 1 GB')
       const blobs_json = JSON.stringify([...archiveOf(this.#task), blob])
       await this.#save([], { ...change, blobs_json }, after)
     } catch (error) {
@@ -310,7 +324,8 @@ class Step {
 
   async #nextPass(): Promise<void> {
     const { clock } = this.#parts
-    if (this.#position.pass === PASSES_MAX) throw new Error('mail to the person is still being sent')
+    if (this.#position.pass === PASSES_MAX)
+      throw new TaskFault(`mail to the person is still being sent after ${PASSES_MAX} passes`)
     if (this.#position.pass > 1) await pause(clock, WAIT_MS, this.#signal)
     Object.assign(this.#position, { store: 0, after: null, pass: this.#position.pass + 1, isAgain: false })
     await this.#save([], {}, 'release')
@@ -330,6 +345,7 @@ class Step {
     const done = { ...this.#task, ...finished, counts_json: JSON.stringify(this.#counts) }
     const report_json = JSON.stringify(await this.#parts.report(done, left))
     await this.#keepPiece('last', { ...finished, report_json })
+    await removeBeyond(this.#parts, this.#task.account_id, this.#signal)
   }
 
   #save(

@@ -1,6 +1,6 @@
 /** What is known of one address, and what can be done with it (docs/api/own-operations.md section 16). */
 import { queryOptions } from '@tanstack/react-query'
-import { type Answer, followJson, getJson, sendJson } from '../../api.ts'
+import { getJson, sendJson } from '../../api.ts'
 import type * as Api from '../../api-types.ts'
 import { valueOrThrow } from '../../queries.ts'
 import { condition, type LogQuery, readLogs } from '../activity-api.ts'
@@ -49,26 +49,11 @@ export const consentQuery = (address: string) =>
 
 export type TaskKind = 'export' | 'erase'
 
-type Fate = 'exported' | 'erased' | 'pseudonymised' | 'kept'
-export type StoreCount = { found: number } & Partial<Record<Fate, number>>
-
-export interface PersonTask {
-  id: string
-  kind: TaskKind
-  dry_run: boolean
-  state: 'queued' | 'running' | 'done' | 'failed'
-  counts: Readonly<Record<string, StoreCount>>
-  created_at: string
-  finished_at: string | null
-  error?: string
-}
+export type StoreCount = Api.PersonCount
+export type PersonTask = Api.PersonTask
 
 export const startTask = async (kind: TaskKind, address: string, isDry: boolean): Promise<PersonTask> =>
-  valueOrThrow(
-    (await sendJson('POST', `${OWN}/${kind}` as never, { address, dry_run: isDry })) as Answer<{
-      task: PersonTask
-    }>,
-  ).task
+  valueOrThrow(await sendJson('POST', `${OWN}/${kind}`, { address, dry_run: isDry })).task
 
 const taskPath = (id: string) => `${OWN}/tasks/${encodeURIComponent(id)}`
 export const archivePath = (id: string) => `${taskPath(id)}/download`
@@ -82,10 +67,8 @@ const isOver = (task: PersonTask | undefined) => task?.state === 'done' || task?
 export const taskQuery = (id: string | undefined) =>
   queryOptions({
     queryKey: [PERSON_KEY, 'task', id ?? ''],
-    queryFn: async ({ signal }) => valueOrThrow(await followAs<PersonTask>(taskPath(id ?? ''), signal)),
+    queryFn: async ({ signal }) =>
+      valueOrThrow(await getJson(`${OWN}/tasks/${encodeURIComponent(id ?? '')}`, signal)),
     enabled: id !== undefined,
     refetchInterval: ({ state }) => (isOver(state.data) ? false : POLL_MS),
   })
-
-const followAs = <T>(path: string, signal: AbortSignal) =>
-  followJson<keyof Api.Answers>(path, signal) as Promise<Answer<unknown>> as Promise<Answer<T>>
