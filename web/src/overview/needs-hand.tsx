@@ -50,6 +50,8 @@ export function NeedsHand() {
     ...(mayReadOrders ? [orders] : []),
   ]
   const failed = asked.find(({ error, data }) => error !== null && data === undefined)
+  const retryFailed = () =>
+    Promise.all(asked.filter(({ error }) => error !== null).map(({ refetch }) => refetch()))
   if (asked.some(({ data, error }) => data === undefined && error === null))
     return <Skeleton height={112} radius="lg" role="status" aria-label="Loading" />
   const stopped = stoppedSites(orders.data?.overrides ?? [], lanes.data ?? [], now)
@@ -83,7 +85,7 @@ export function NeedsHand() {
   const more = (domains.data?.unverified.total_count ?? 0) - (domains.data?.unverified.items.length ?? 0)
   return (
     <Panel title={TEXT.hand} flush>
-      {failed?.error && <Failure title={TEXT.hand} error={failed.error} retry={() => failed.refetch()} />}
+      {failed?.error && <Failure title={TEXT.hand} error={failed.error} retry={retryFailed} />}
       {items.length === 0 && !failed && (
         <p className="hand-well">
           <Icon name="check" size={18} /> {TEXT.allWell}
