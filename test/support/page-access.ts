@@ -1,40 +1,43 @@
 /** Judges the pages of the dashboard as those meet them who see, hear or move less. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import type { BrowserContextOptions, Page } from 'playwright-core'
 import { DESK, PHONE, startDashboard } from './dashboard.ts'
 import { startStates } from './page-states.ts'
 
 const TABS = 12 // past the frame, into the page
+/** A window of 1280 by 860 pixels at 200 %. */
+const TWICE_AS_LARGE = { width: 640, height: 430 }
 
 /**
- * Defines the test of a third of the pages (a file has not the time for all): WCAG 2.2 A and AA and best practices by axe-core,
- * in both themes and widths; the first elements by keyboard; the page on paper, and twice as large.
+ * Defines the test of half of the pages (all would take too long for a file): WCAG 2.2 A and AA and best practices by axe-core,
+ * once on a wide light page and once on a narrow dark one; the first elements by keyboard; the page on paper, and twice as large.
  */
-export function accessTest(third: 0 | 1 | 2): void {
+export function accessTest(half: 0 | 1): void {
   test('axe-core finds nothing, the focus shows, nothing is cut off twice as large or on paper', async (t) => {
     const { dashboard, states } = await startStates(t as TestContext, startDashboard)
     const { page } = states
     await states.onEachPage(async (path) => {
-      await page.setViewportSize({ width: 1280, height: 860 })
+      await look(page, DESK)
       await states.visit(path)
       await page.getByRole('heading', { level: 1 }).first().waitFor()
       await states.settled()
+      await dashboard.sound(page)
       await states.inFocus(TABS)
       await page.emulateMedia({ media: 'print' })
       assert.equal(await page.evaluate<number>(NOT_PRINTED), 0, 'pixels that are not printed')
       await page.emulateMedia({ media: 'screen' })
-      for (const { viewport } of [DESK, PHONE]) {
-        await page.setViewportSize(viewport ?? { width: 360, height: 740 })
-        for (const colorScheme of ['light', 'dark'] as const) {
-          await page.emulateMedia({ colorScheme })
-          await dashboard.sound(page, true)
-        }
-      }
-      // As large as a window of 1280 by 860 pixels is at 200 %.
-      await page.setViewportSize({ width: 640, height: 430 })
+      await look(page, PHONE)
+      await dashboard.sound(page)
+      await page.setViewportSize(TWICE_AS_LARGE)
       await dashboard.steady(page)
-    }, third)
+    }, half)
   })
+}
+
+async function look(page: Page, { viewport, colorScheme }: BrowserContextOptions): Promise<void> {
+  if (viewport) await page.setViewportSize(viewport)
+  await page.emulateMedia({ colorScheme: colorScheme ?? null })
 }
 
 /** What scrolls within the window is cut off on paper. */
