@@ -8,7 +8,7 @@ import { type Dashboard, DESK, PHONE, press, startDashboard, typeText } from '..
 import { untilQuiet } from '../support/dashboard-pages.ts'
 
 /** Compressed bytes of scripts and styles until the first page stands. */
-const FIRST_LOAD_MAX_BYTES = 210 * 1024
+const FIRST_LOAD_MAX_BYTES = 210_000
 /** Of everything, data included, until a section that nobody has opened before stands. */
 const SECTION_REQUESTS_MAX = 20
 /** A smaller file costs more by its request than by its bytes. */

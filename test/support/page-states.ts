@@ -70,14 +70,17 @@ async function namesOf(service: TestService, domain: string): Promise<Record<str
     '/sending/lists/$address': `news@${domain}`,
     '/sending/validation/$id': await first('/v4/address/validate/bulk', 'jobs', 'id'),
     '/sending/placement/$id': await first('/v4/inbox/results', 'items', 'result_id'),
+    '/people/$address': logs[0].recipient,
     '/activity/$id': logs[0].message.headers['message-id'],
     '/delivery/ips/$ip': addresses[0] ?? '',
     '/delivery/pools/$id': await first('/v3/ip_pools', 'ip_pools', 'pool_id'),
     '/domains/$name': domain,
+    '/domains/$name/health': domain,
     '/domains/$name/receivers': domain,
     '/domains/$name/settings': domain,
     '/domains/$name/keys': domain,
     '/domains/$name/logins': domain,
+    '/settings/keys/$id': await first('/v1/keys', 'items', 'id'),
     '/settings/subaccounts/$id': await first('/v5/accounts/subaccounts', 'subaccounts', 'id'),
     '/docs/guides/$guide': 'architecture',
     '/docs/$operation': 'listDomains',
@@ -87,11 +90,19 @@ async function namesOf(service: TestService, domain: string): Promise<Record<str
 }
 
 /** Paths of all pages, as the router knows them. */
-async function pathsOf(page: Page, names: Readonly<Record<string, string>>): Promise<string[]> {
+async function pathsOf(page: Page, names: Readonly<Record<string, string>>): Promise<PagePath[]> {
   const patterns = await page.evaluate<string[]>('Object.keys(globalThis.__TSR_ROUTER__.routesByPath)')
   const unnamed = patterns.filter((pattern) => pattern.includes('$') && names[pattern] === undefined)
   assert.deepEqual(unnamed, [], 'new pages: add what their paths name to test/support/page-states.ts')
-  return patterns.map((pattern) => pattern.replace(/\$\w+/, encodeURIComponent(names[pattern] ?? '')))
+  return patterns.map((pattern) => ({
+    path: pattern.replace(/\$\w+/, encodeURIComponent(names[pattern] ?? '')),
+    isNamed: pattern.includes('$'),
+  }))
+}
+
+interface PagePath {
+  path: string
+  isNamed: boolean
 }
 
 export interface States {
@@ -100,10 +111,12 @@ export interface States {
   answer(how: Answering): Promise<void>
   /** Opens a page; returns the requests for its data. */
   visit(path: string): Promise<string[]>
+  /** Whether the path names something that an account may not have. */
+  isNamed(path: string): boolean
   /** Resolves once the page has asked for nothing for a while. */
   settled(): Promise<void>
-  /** Runs a check for each page, or for a third of them, and fails with all that it has found. */
-  onEachPage(check: (path: string) => Promise<unknown>, third?: 0 | 1 | 2): Promise<void>
+  /** Runs a check for each page, or for every other one (`half`), and fails with all that it has found. */
+  onEachPage(check: (path: string) => Promise<unknown>, half?: 0 | 1): Promise<void>
   /** Presses Tab some times: each must go to something visible that shows that it has the focus, unless there is nothing more. */
   inFocus(times: number): Promise<void>
   /** Names of what is in motion. */
@@ -134,7 +147,7 @@ export async function startStates(
 }
 
 /** A page whose answers are controlled. */
-async function controlStates(dashboard: Dashboard, page: Page, paths: readonly string[]): Promise<States> {
+async function controlStates(dashboard: Dashboard, page: Page, paths: readonly PagePath[]): Promise<States> {
   let how: Answering = 'normal'
   let held: (() => Promise<void>)[] = []
   let asked: string[] = []
@@ -163,10 +176,11 @@ async function controlStates(dashboard: Dashboard, page: Page, paths: readonly s
       if (FAILING.some((each) => each === how)) await page.evaluate('globalThis.hurries = true')
       return asked
     },
+    isNamed: (path) => paths.some((one) => one.path === path && one.isNamed),
     settled: () => untilQuiet(page),
-    async onEachPage(check, third) {
+    async onEachPage(check, half) {
       const faults: string[] = []
-      for (const path of paths.filter((_, at) => third === undefined || at % 3 === third)) {
+      for (const { path } of paths.filter((_, at) => half === undefined || at % 2 === half)) {
         try {
           await check(path)
         } catch (error) {

@@ -469,9 +469,17 @@ test('the dashboard: files from the list only, cached by hash, with a policy; it
     index.headers.get('content-security-policy') ?? '',
     /script-src 'self';.*frame-ancestors 'none'/,
   )
-  const script = await server.fetch('/assets/index-1a2b.js', { key: '' })
-  assert.equal(script.headers.get('content-encoding'), 'gzip')
-  assert.equal((await script.text()).length, 4000)
+  const asset = (accept: string) =>
+    server.fetch('/assets/index-1a2b.js', { key: '', headers: { 'accept-encoding': accept } })
+  for (const [accept, coding] of [
+    ['gzip, deflate', 'gzip'],
+    ['gzip, deflate, br', 'br'],
+  ] as const) {
+    const script = await asset(accept)
+    assert.equal(script.headers.get('content-encoding'), coding)
+    assert.equal((await script.text()).length, 4000)
+  }
+  const script = await asset('identity')
   assert.match(script.headers.get('cache-control') ?? '', /immutable/)
   const again = await server.fetch('/', {
     key: '',

@@ -1,6 +1,6 @@
 /** Buttons of one message: try now, hold, release, cancel, send again. */
 import { Button, Group, Modal, Text, TextInput } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { Confirm } from '../confirm.tsx'
@@ -8,6 +8,7 @@ import { Icon } from '../icons.tsx'
 import { valueOrThrow } from '../queries.ts'
 import { useMay } from '../session.ts'
 import { notify } from '../shared/notices.tsx'
+import { useSending } from '../shared/use-sending.ts'
 import {
   actOnMessage,
   cancelScheduled,
@@ -39,7 +40,7 @@ export function MessageActions(props: {
   const isPaused = open.some(({ reason }) => reason.code === 'paused')
   const waits = open.some(({ state }) => state === 'queued')
 
-  const action = useMutation({
+  const action = useSending({
     mutationFn: async (name: QueueAction) => {
       const { changed } = valueOrThrow(await actOnMessage(name, id))
       return { name, changed }
@@ -53,7 +54,7 @@ export function MessageActions(props: {
     const opposite = ({ pause: 'resume', resume: 'pause' } as const)[name as 'pause' | 'resume']
     return opposite === undefined ? {} : { undo: () => action.mutate(opposite) }
   }
-  const cancel = useMutation({
+  const cancel = useSending({
     mutationFn: async () =>
       isScheduled ? valueOrThrow(await cancelScheduled(id)) : valueOrThrow(await actOnMessage('drop', id)),
     onSuccess() {
@@ -164,7 +165,7 @@ function ResendForm(props: { head: LogItem; storageKey: string; onClose: () => v
   const [to, setTo] = useState(head.recipient ?? '')
   const queries = useQueryClient()
   const navigate = useNavigate({ from: '/activity/$id' })
-  const sending = useMutation({
+  const sending = useSending({
     mutationFn: async () => valueOrThrow(await resend(head.domain.name, storageKey, to)),
     async onSuccess() {
       onClose()

@@ -1,10 +1,11 @@
 import { Button, Group, Modal, NativeSelect, Text, TextInput } from '@mantine/core'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useMay } from '../session.ts'
 import { Chooser } from '../shared/chooser.tsx'
 import { notify } from '../shared/notices.tsx'
 import { Failure } from '../shared/states.tsx'
+import { useSending } from '../shared/use-sending.ts'
 import { useTyped } from '../use-typed.ts'
 import {
   ACTIONS,
@@ -45,7 +46,7 @@ function ActionForm({ search, onChange, onClose }: WindowProps) {
   const [typed, setTyped] = useState('')
   const queries = useQueryClient()
   const refresh = () => void queries.invalidateQueries({ queryKey: [QUEUE_KEY] })
-  const run = useMutation({
+  const run = useSending({
     async mutationFn() {
       // A resume with the same filter takes a pause back only if nothing that matches was paused before.
       const isExact = action === 'pause' && (await countAction({ action: 'resume', filter })) === 0

@@ -1,8 +1,9 @@
 import { Button, Group, Modal, Text, TextInput } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { valueOrThrow } from '../queries.ts'
+import { useSending } from '../shared/use-sending.ts'
 import { DOMAINS_KEY } from './domain-queries.ts'
 import { createDomain } from './domains-api.ts'
 import { LIST_TEXT as TEXT } from './text.ts'
@@ -20,7 +21,7 @@ function AddDomainForm({ onClose }: { onClose: () => void }) {
   const [name, setName] = useState('')
   const queries = useQueryClient()
   const navigate = useNavigate()
-  const creation = useMutation({
+  const creation = useSending({
     mutationFn: async () => valueOrThrow(await createDomain(name.trim())),
     async onSuccess({ domain }) {
       void queries.invalidateQueries({ queryKey: [DOMAINS_KEY] })

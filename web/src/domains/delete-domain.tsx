@@ -1,11 +1,12 @@
 import { ActionIcon } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { Confirm } from '../confirm.tsx'
 import { Icon } from '../icons.tsx'
 import { valueOrThrow } from '../queries.ts'
 import { useMay } from '../session.ts'
+import { useSending } from '../shared/use-sending.ts'
 import { DOMAINS_KEY } from './domain-queries.ts'
 import { deleteDomain } from './domains-api.ts'
 import { DOMAIN_TEXT as TEXT } from './text.ts'
@@ -15,7 +16,7 @@ export function DeleteDomain({ name }: { name: string }) {
   const [asking, setAsking] = useState(false)
   const queries = useQueryClient()
   const navigate = useNavigate()
-  const removal = useMutation({
+  const removal = useSending({
     mutationFn: async () => valueOrThrow(await deleteDomain(name)),
     async onSuccess() {
       const forget = () => queries.removeQueries({ queryKey: [DOMAINS_KEY], type: 'inactive' })

@@ -3,10 +3,11 @@
  * records are looked up. Calls POST /sendwright/v1/domains/:name/dns-changes, and its /undo.
  */
 import { Button, Group, Loader, Modal, Text } from '@mantine/core'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { valueOrThrow } from '../queries.ts'
 import { useMay } from '../session.ts'
+import { useSending } from '../shared/use-sending.ts'
 import {
   CHANGES_KEY,
   DOMAINS_KEY,
@@ -61,7 +62,7 @@ export function DnsWriting({ name }: { name: string }) {
 function Writing({ name, undoes, onClose }: { name: string; undoes: string | null; onClose: () => void }) {
   const queries = useQueryClient()
   const plan = useQuery(dnsPlanQuery(name, undoes))
-  const write = useMutation({
+  const write = useSending({
     mutationFn: async (digest: string) =>
       valueOrThrow(await (undoes === null ? applyDns(name, { digest }) : undoDns(name, undoes, {}))),
     async onSuccess() {

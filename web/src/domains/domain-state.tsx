@@ -1,11 +1,12 @@
 import { Button, Group, Text } from '@mantine/core'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { CopyWordsButton } from '../copy-button.tsx'
 import { exactTime } from '../format.ts'
 import { Icon } from '../icons.tsx'
 import { RefusedRequest, systemQuery, valueOrThrow } from '../queries.ts'
 import { downloadLink } from '../shared/download.ts'
 import { Time } from '../shared/time.tsx'
+import { useSending } from '../shared/use-sending.ts'
 import { useSecondsLeft } from '../use-seconds-left.ts'
 import { DnsWriting } from './dns-writing.tsx'
 import { DOMAINS_KEY, zoneQuery } from './domain-queries.ts'
@@ -76,7 +77,7 @@ function DisabledWords({ domain: { disabled } }: { domain: DomainDetails }) {
 /** Checks DNS now. After a refusal for too many checks the button counts down the wait. */
 function CheckNow({ name }: { name: string }) {
   const queries = useQueryClient()
-  const check = useMutation({
+  const check = useSending({
     mutationFn: async () => valueOrThrow(await verifyDomain(name)),
     onSuccess: () => queries.invalidateQueries({ queryKey: [DOMAINS_KEY] }),
   })

@@ -1,6 +1,6 @@
 import { ActionIcon, CloseButton, TextInput } from '@mantine/core'
 import { useHotkeys } from '@mantine/hooks'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useRef, useState } from 'react'
 import { deleteAllMessages, type InboxFilters } from '../api.ts'
@@ -8,6 +8,7 @@ import { Confirm } from '../confirm.tsx'
 import { Icon } from '../icons.tsx'
 import { valueOrThrow } from '../queries.ts'
 import { DomainChoice } from '../shared/domain-choice.tsx'
+import { useSending } from '../shared/use-sending.ts'
 import { useTyped } from '../use-typed.ts'
 import { INBOX_KEY } from './inbox-queries.ts'
 import { FILTER_FIELDS, readInboxSearch, withFilter } from './inbox-search.ts'
@@ -124,7 +125,7 @@ function DeleteAllButton() {
   const [asking, setAsking] = useState(false)
   const queries = useQueryClient()
   const navigate = useNavigate()
-  const removal = useMutation({
+  const removal = useSending({
     mutationFn: async () => valueOrThrow(await deleteAllMessages()),
     async onSuccess() {
       setAsking(false)

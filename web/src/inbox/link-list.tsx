@@ -1,6 +1,5 @@
 /** The links of a captured message, called on request. Calls POST /sendwright/v1/inbox/:id/link-check. */
 import { Badge, Button } from '@mantine/core'
-import { useMutation } from '@tanstack/react-query'
 import { sendJson } from '../api.ts'
 import type { LinkCheck } from '../api-types.ts'
 import { Icon } from '../icons.tsx'
@@ -8,6 +7,7 @@ import { valueOrThrow } from '../queries.ts'
 import { useMay } from '../session.ts'
 import type { MessageLink } from '../shared/safe-html.ts'
 import { Failure } from '../shared/states.tsx'
+import { useSending } from '../shared/use-sending.ts'
 import { LINK_TEXT as TEXT } from './text.ts'
 
 const CHECK_MAX_MS = 60_000 // the service takes half of it at the most
@@ -18,7 +18,7 @@ type Checked = LinkCheck['items'][number]
 /** Links open from here, not from the frame, with their real address visible. */
 export function LinkList({ id, links }: { id: string; links: readonly MessageLink[] }) {
   const may = useMay({ area: 'domains', access: 'write' })
-  const check = useMutation({
+  const check = useSending({
     mutationFn: async () =>
       valueOrThrow(
         await sendJson(

@@ -1,5 +1,5 @@
 import { ActionIcon, Badge } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
 import { type CapturedMessage, type DkimResult, deleteMessage, rawPath } from '../api.ts'
@@ -8,6 +8,7 @@ import { exactTime, formatBytes, shortDateTime } from '../format.ts'
 import { Icon } from '../icons.tsx'
 import { messageQuery, valueOrThrow } from '../queries.ts'
 import { Mailboxes } from '../shared/mailboxes.tsx'
+import { useSending } from '../shared/use-sending.ts'
 import { inboxQuery } from './inbox-queries.ts'
 import { filtersOf } from './inbox-search.ts'
 import { removeFromList } from './list-keeper.ts'
@@ -117,7 +118,7 @@ function DeleteButton({ id }: { id: string }) {
   const queries = useQueryClient()
   const navigate = useNavigate()
   const filters = filtersOf(route.useSearch())
-  const removal = useMutation({
+  const removal = useSending({
     mutationFn: async () => valueOrThrow(await deleteMessage(id)),
     async onSuccess() {
       setAsking(false)

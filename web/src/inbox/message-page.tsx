@@ -17,9 +17,12 @@ export function MessagePage() {
   useMarkRead(id)
   return (
     <article className="message">
-      <Link to="/" search={readInboxSearch} className="message-back">
-        <Icon name="back" size={16} /> Inbox
-      </Link>
+      {/* The page's heading where there is no room for the list's. */}
+      <h1 className="message-back">
+        <Link to="/" search={readInboxSearch}>
+          <Icon name="back" size={16} /> Inbox
+        </Link>
+      </h1>
       {message.data !== undefined ? (
         <>
           <MessageHeading message={message.data} />

@@ -1,11 +1,12 @@
 /** The tags of a captured message, which can be changed by hand. Calls PUT /sendwright/v1/inbox/:id/tags. */
 import { Button, TextInput } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { type CapturedMessage, sendJson } from '../api.ts'
 import { messageQuery, valueOrThrow } from '../queries.ts'
 import { useMay } from '../session.ts'
 import { FormWindow } from '../shared/form-window.tsx'
+import { useSending } from '../shared/use-sending.ts'
 import { INBOX_KEY } from './inbox-queries.ts'
 import { TAGS_TEXT as TEXT } from './text.ts'
 
@@ -37,7 +38,7 @@ function TagsForm({ id, tags, onClose }: { id: string; tags: readonly string[]; 
     .map((tag) => tag.trim())
     .filter((tag) => tag !== '')
   const isFine = wanted.length <= 20 && wanted.every((tag) => tag.length <= 128)
-  const saving = useMutation({
+  const saving = useSending({
     mutationFn: async () =>
       valueOrThrow(
         await sendJson('PUT', `/sendwright/v1/inbox/${encodeURIComponent(id)}/tags`, { tags: wanted }),

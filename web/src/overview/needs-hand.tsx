@@ -1,6 +1,6 @@
 /** What needs a hand now, each with the button that mends it. */
 import { Button, Skeleton, Text } from '@mantine/core'
-import { type UseQueryResult, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { type UseQueryResult, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { Icon, type IconName } from '../icons.tsx'
@@ -14,6 +14,7 @@ import { standingQuery } from '../shared/standing-api.ts'
 import { Failure } from '../shared/states.tsx'
 import { ORDER_TEXT } from '../shared/text.ts'
 import { Time } from '../shared/time.tsx'
+import { useSending } from '../shared/use-sending.ts'
 import { useNow } from '../use-now.ts'
 import {
   alarmsOf,
@@ -50,6 +51,8 @@ export function NeedsHand() {
     ...(mayReadOrders ? [orders] : []),
   ]
   const failed = asked.find(({ error, data }) => error !== null && data === undefined)
+  const retryFailed = () =>
+    Promise.all(asked.filter(({ error }) => error !== null).map(({ refetch }) => refetch()))
   if (asked.some(({ data, error }) => data === undefined && error === null))
     return <Skeleton height={112} radius="lg" role="status" aria-label="Loading" />
   const stopped = stoppedSites(orders.data?.overrides ?? [], lanes.data ?? [], now)
@@ -83,7 +86,7 @@ export function NeedsHand() {
   const more = (domains.data?.unverified.total_count ?? 0) - (domains.data?.unverified.items.length ?? 0)
   return (
     <Panel title={TEXT.hand} flush>
-      {failed?.error && <Failure title={TEXT.hand} error={failed.error} retry={() => failed.refetch()} />}
+      {failed?.error && <Failure title={TEXT.hand} error={failed.error} retry={retryFailed} />}
       {items.length === 0 && !failed && (
         <p className="hand-well">
           <Icon name="check" size={18} /> {TEXT.allWell}
@@ -160,7 +163,7 @@ function WebhookItem({ failing }: { failing: FailingWebhook }) {
   const { url, attemptIds, lastAnswer, since } = failing
   const mayReplay = useMay({ area: 'domains', access: 'write' })
   const queries = useQueryClient()
-  const replay = useMutation({
+  const replay = useSending({
     mutationFn: async () => {
       // One after another: an endpoint that has just failed is not flooded.
       for (const id of attemptIds) valueOrThrow(await replayAttempt(id))
@@ -217,7 +220,7 @@ function LaneItem({ lane }: { lane: Lane }) {
   const { source, site, queued, backed_off_why, oldest_due } = lane
   const mayRetry = useMay({ area: 'domains', access: 'write' })
   const queries = useQueryClient()
-  const retry = useMutation({
+  const retry = useSending({
     mutationFn: async () => valueOrThrow(await retryLane(`${source}/${site}`)),
     onSuccess({ changed }) {
       notify({ text: TEXT.retried(changed) })

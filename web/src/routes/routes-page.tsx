@@ -1,6 +1,6 @@
 /** Inbound routes: expression, actions, priority, and a test of an expression. Calls /v3/routes. */
 import { Button, Text, Textarea, TextInput } from '@mantine/core'
-import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
 import { Icon } from '../icons.tsx'
@@ -11,6 +11,7 @@ import { notify } from '../shared/notices.tsx'
 import { Page, PageHeader, Panel } from '../shared/page.tsx'
 import { placeOf, placePath, skipLinks } from '../shared/paging.ts'
 import { EmptyState } from '../shared/states.tsx'
+import { useSending } from '../shared/use-sending.ts'
 import { useTyped } from '../use-typed.ts'
 import {
   createRoute,
@@ -146,7 +147,7 @@ function useChanged() {
 /** Deletes at once; the way back creates the route anew, with another id. */
 function DeleteRoute({ route: deleted }: { route: Route }) {
   const changed = useChanged()
-  const removal = useMutation({
+  const removal = useSending({
     mutationFn: () => deleteRoute(deleted.id),
     onSuccess() {
       changed()
@@ -196,7 +197,7 @@ function RouteForm({ route: edited, onClose }: { route?: Route; onClose: () => v
     .map((line) => line.trim())
     .filter((line) => line !== '')
   const changed = useChanged()
-  const saving = useMutation({
+  const saving = useSending({
     mutationFn() {
       const given: RouteFields = { ...fields, expression: fields.expression.trim(), actions }
       return edited === undefined ? createRoute(given) : updateRoute(edited.id, given)

@@ -1,6 +1,6 @@
 /** Users of the account, roles and invitations. Calls /v5/users. */
 import { Badge, Button, Group, NativeSelect, TextInput } from '@mantine/core'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { USER_ROLES, type UserRole } from '../../../src/platform/http/rights/rights.ts'
 import { Icon } from '../icons.tsx'
@@ -12,6 +12,7 @@ import { ListPage } from '../shared/list-page.tsx'
 import { notify } from '../shared/notices.tsx'
 import { EmptyState } from '../shared/states.tsx'
 import { EXACT, useForm } from '../shared/use-form.ts'
+import { useSending } from '../shared/use-sending.ts'
 import {
   inviteAgain,
   inviteUser,
@@ -106,7 +107,7 @@ function useChanged() {
 
 function RoleChoice({ user: { id, email, role } }: { user: User }) {
   const changed = useChanged()
-  const change = useMutation({
+  const change = useSending({
     mutationFn: (next: UserRole) => setRole(id, next),
     onSuccess(_, next) {
       changed()

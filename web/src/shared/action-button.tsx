@@ -1,9 +1,10 @@
 /** A button that makes one change, says the result, and offers to take it back. */
 import { Button, type ButtonProps, Text } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Confirm } from '../confirm.tsx'
 import { notify } from './notices.tsx'
+import { useSending } from './use-sending.ts'
 
 interface ActionButtonProps<Result> extends Pick<ButtonProps, 'size' | 'variant' | 'color' | 'disabled'> {
   label: string
@@ -31,7 +32,7 @@ export function ActionButton<Result>(props: ActionButtonProps<Result>) {
   const queries = useQueryClient()
   const changed = () => void queries.invalidateQueries({ queryKey: [changes] })
   const takeBack = useTakeBack(changes)
-  const action = useMutation({
+  const action = useSending({
     mutationFn: run,
     onSuccess(result) {
       setAsking(false)

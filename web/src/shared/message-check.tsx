@@ -1,6 +1,5 @@
 /** The service's own checks of a message before it is sent (own-operations.md section 14). */
 import { Badge, Button, Text } from '@mantine/core'
-import { useMutation } from '@tanstack/react-query'
 import { sendFiles } from '../api.ts'
 import type { Answers } from '../api-types.ts'
 import { countOf } from '../format.ts'
@@ -9,6 +8,7 @@ import { valueOrThrow } from '../queries.ts'
 import { useMay } from '../session.ts'
 import { Panel } from './page.tsx'
 import { TEXT } from './text.ts'
+import { useSending } from './use-sending.ts'
 
 type CheckResult = Answers['POST /sendwright/v1/domains/{}/messages/check']
 type Check = CheckResult['checks'][number]
@@ -34,7 +34,7 @@ interface MessageCheckProps {
 /** A button, and what the checks say: first what has to be changed. Nothing for roles that may not send. */
 export function MessageCheck({ domain, form, version, disabled }: MessageCheckProps) {
   const may = useMay({ area: 'messages:send', access: 'write' })
-  const checking = useMutation({
+  const checking = useSending({
     mutationFn: async (checked: string) => {
       const path = `/sendwright/v1/domains/${encodeURIComponent(domain)}/messages/check` as const
       return { checked, ...valueOrThrow(await sendFiles(path, form())) }

@@ -1,5 +1,6 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
+import { useSending } from './use-sending.ts'
 
 interface FormOptions<Values, Result> {
   initial: Values
@@ -18,7 +19,7 @@ export function useForm<Values extends object, Result>(options: FormOptions<Valu
   const { initial, send, changes, onDone } = options
   const [values, setValues] = useState(initial)
   const queries = useQueryClient()
-  const sending = useMutation({
+  const sending = useSending({
     mutationFn: () => send(values),
     async onSuccess(result) {
       // First: it may leave the page of what is no longer there.

@@ -1,9 +1,10 @@
 import { Alert, Button, PasswordInput, Text, Title } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { acceptInvitation, resetPassword } from '../api.ts'
 import { Brand } from '../brand.tsx'
 import { valueOrThrow } from '../queries.ts'
+import { useSending } from '../shared/use-sending.ts'
 import type { MailedLink } from './mailed-link.ts'
 import { TEXT } from './text.ts'
 
@@ -16,7 +17,7 @@ export function ChoosePassword({ link, onDone }: { link: MailedLink; onDone: () 
     // Another user's session may have been open here.
     void queries.resetQueries()
   }
-  const choice = useMutation({
+  const choice = useSending({
     mutationFn: async () =>
       valueOrThrow(await (isInvitation ? acceptInvitation : resetPassword)(link.token, password)),
     onSuccess: () => isInvitation && leave(),

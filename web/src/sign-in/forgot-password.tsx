@@ -1,8 +1,8 @@
 import { Alert, Button, Text, TextInput, Title } from '@mantine/core'
-import { useMutation } from '@tanstack/react-query'
 import { requestPasswordReset } from '../api.ts'
 import { Brand } from '../brand.tsx'
 import { valueOrThrow } from '../queries.ts'
+import { useSending } from '../shared/use-sending.ts'
 import { TEXT } from './text.ts'
 
 interface ForgotPasswordProps {
@@ -12,7 +12,7 @@ interface ForgotPasswordProps {
 }
 
 export function ForgotPassword({ email, onEmail, onBack }: ForgotPasswordProps) {
-  const request = useMutation({
+  const request = useSending({
     mutationFn: async () => valueOrThrow(await requestPasswordReset(email.trim())),
   })
   return (

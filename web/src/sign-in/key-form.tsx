@@ -1,14 +1,15 @@
 import { Alert, Button, PasswordInput } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { signIn } from '../api.ts'
 import { isUnauthorized, valueOrThrow } from '../queries.ts'
+import { useSending } from '../shared/use-sending.ts'
 import { TEXT } from './text.ts'
 
 export function KeyForm() {
   const queries = useQueryClient()
   const [key, setKey] = useState('')
-  const login = useMutation({
+  const login = useSending({
     mutationFn: async () => valueOrThrow(await signIn(key.trim())),
     onSuccess: () => queries.resetQueries(),
   })

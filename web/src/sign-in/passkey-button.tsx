@@ -1,7 +1,8 @@
 import { Alert, Button } from '@mantine/core'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { beginPasskeySignIn, signInWithPasskey } from '../api.ts'
 import { signInMethodsQuery, valueOrThrow } from '../queries.ts'
+import { useSending } from '../shared/use-sending.ts'
 import { askPasskey, hasPasskeys } from './passkey-client.ts'
 import { PASSKEY_TEXT as TEXT } from './text.ts'
 
@@ -9,7 +10,7 @@ import { PASSKEY_TEXT as TEXT } from './text.ts'
 export function PasskeyButton() {
   const queries = useQueryClient()
   const methods = useQuery(signInMethodsQuery)
-  const login = useMutation({
+  const login = useSending({
     mutationFn: async () => {
       const options = valueOrThrow(await beginPasskeySignIn())
       return valueOrThrow(await signInWithPasskey(await askPasskey(options)))

@@ -1,9 +1,10 @@
 import { Alert, Button, PasswordInput, TextInput } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { signInUser } from '../api.ts'
 import type * as Api from '../api-types.ts'
 import { RefusedRequest, valueOrThrow } from '../queries.ts'
+import { useSending } from '../shared/use-sending.ts'
 import { askPasskey, hasPasskeys } from './passkey-client.ts'
 import { TEXT } from './text.ts'
 
@@ -18,14 +19,14 @@ export function PasswordForm({ email, onEmail, onForgot }: PasswordFormProps) {
   const queries = useQueryClient()
   const [password, setPassword] = useState('')
   const [code, setCode] = useState('')
-  const login = useMutation({
+  const login = useSending({
     mutationFn: async (passkey: string | undefined) =>
       valueOrThrow(await signInUser(email.trim(), password, code.trim(), passkey)),
     onSuccess: () => queries.resetQueries(),
   })
   // Each refusal brings another challenge, valid once.
   const passkey = login.error instanceof RefusedRequest ? login.error.passkey : undefined
-  const usePasskey = useMutation({
+  const usePasskey = useSending({
     mutationFn: async (options: Api.PasskeyRequest) => askPasskey(options),
     onSuccess: (response) => login.mutate(response),
   })

@@ -1,13 +1,14 @@
 import { Alert, Button, Divider } from '@mantine/core'
-import { useMutation, useQuery } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { beginProviderSignIn } from '../api.ts'
 import { signInMethodsQuery, valueOrThrow } from '../queries.ts'
+import { useSending } from '../shared/use-sending.ts'
 import { TEXT } from './text.ts'
 
 /** Signs in with the operator's OpenID Connect provider, if there is one: the browser leaves for its page. */
 export function ProviderButton() {
   const methods = useQuery(signInMethodsQuery)
-  const begin = useMutation({
+  const begin = useSending({
     mutationFn: async () => valueOrThrow(await beginProviderSignIn()),
     onSuccess: ({ url }) => window.location.assign(url),
   })

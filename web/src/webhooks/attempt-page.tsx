@@ -2,7 +2,7 @@
  * One attempt of a webhook: request, answer, next try, and sending it again. Calls /sendwright/v1/webhooks/attempts/:id.
  */
 import { Button, Skeleton, Text } from '@mantine/core'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { CopyButton } from '../copy-button.tsx'
@@ -13,6 +13,7 @@ import { notify } from '../shared/notices.tsx'
 import { Page, PageHeader, Panel } from '../shared/page.tsx'
 import { Failure } from '../shared/states.tsx'
 import { Time } from '../shared/time.tsx'
+import { useSending } from '../shared/use-sending.ts'
 import { StatusBadge } from './attempts-page.tsx'
 import { eventWords, ATTEMPT_TEXT as TEXT } from './text.ts'
 import { attemptQuery, replayAttempt, WEBHOOKS_KEY } from './webhooks-api.ts'
@@ -25,7 +26,7 @@ export function AttemptPage() {
   const mayReplay = useMay({ area: 'domains', access: 'write' })
   const queries = useQueryClient()
   const { data, error, refetch } = useQuery(attemptQuery(id))
-  const replay = useMutation({
+  const replay = useSending({
     mutationFn: () => replayAttempt(id),
     onSuccess() {
       notify({ text: TEXT.replayed })

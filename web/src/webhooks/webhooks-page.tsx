@@ -1,6 +1,6 @@
 /** Webhooks of the account and of a domain. Calls /v1/webhooks and /v3/domains/:domain/webhooks. */
 import { Button, Group, Text, TextInput } from '@mantine/core'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { Icon } from '../icons.tsx'
@@ -12,6 +12,7 @@ import { FormWindow } from '../shared/form-window.tsx'
 import { notify } from '../shared/notices.tsx'
 import { Page, PageHeader, Panel } from '../shared/page.tsx'
 import { EmptyState } from '../shared/states.tsx'
+import { useSending } from '../shared/use-sending.ts'
 import { EVENT_WORDS, eventWords, TEXT } from './text.ts'
 import {
   changeWebhook,
@@ -135,7 +136,7 @@ function WebhookButtons(props: { domain: string | undefined; webhook: Webhook; o
   const { domain, webhook, onEdit } = props
   const { url, types } = webhook
   const changed = useChanged()
-  const test = useMutation({
+  const test = useSending({
     mutationFn: () => testWebhook(domain ?? '', types[0] ?? '', url),
     onSuccess: ({ code, message }) =>
       notify({
@@ -143,7 +144,7 @@ function WebhookButtons(props: { domain: string | undefined; webhook: Webhook; o
         tone: code >= 200 && code < 300 ? 'ok' : 'bad',
       }),
   })
-  const removal = useMutation({
+  const removal = useSending({
     mutationFn: () => deleteWebhook(domain, webhook),
     onSuccess() {
       changed()
@@ -198,7 +199,7 @@ function WebhookForm(props: { domain: string | undefined; webhook?: Webhook; onC
   const [url, setUrl] = useState(webhook?.url ?? '')
   const [types, setTypes] = useState<readonly string[]>(webhook?.types ?? ['delivered', 'permanent_fail'])
   const changed = useChanged()
-  const saving = useMutation({
+  const saving = useSending({
     mutationFn: () =>
       webhook === undefined
         ? createWebhook(domain, { url: url.trim(), types })

@@ -5,9 +5,9 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { extname, join, relative, sep } from 'node:path'
-import { gzipSync } from 'node:zlib'
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import { sharedBytes } from '../../../base/flow/shared-bytes.ts'
-import { type FixedAnswer, fixedAnswer } from './reply.ts'
+import { type Compressed, type FixedAnswer, fixedAnswer } from './reply.ts'
 
 const STYLE = `:root{color-scheme:light dark;--ink:#1c1f23;--soft:#565d66;--page:#f4f5f7;--card:#fff;--line:#d9dde2;--main:#1d4ed8;--on:#fff;--bad:#b42318}
 @media (prefers-color-scheme:dark){:root{--ink:#eceef1;--soft:#a9b1bb;--page:#16181c;--card:#212429;--line:#3a3f47;--main:#9db8ff;--on:#10131a;--bad:#ff9d94}}
@@ -175,7 +175,7 @@ function pageOf(file: string, size: number, type: string, isHashed: boolean): Fi
   let made: FixedAnswer | undefined
   const read = () => {
     const bytes = sharedBytes(readFileSync(file))
-    made = fixedAnswer(bytes, headers, isCompressed ? { gzip: () => gzipSync(bytes) } : {})
+    made = fixedAnswer(bytes, headers, isCompressed ? compressedOf(bytes) : {})
     return made
   }
   return {
@@ -187,3 +187,11 @@ function pageOf(file: string, size: number, type: string, isHashed: boolean): Fi
     },
   }
 }
+
+/** Above this, all others wait too long while a file is compressed for its first request. */
+const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 6 } }
+
+const compressedOf = (bytes: Uint8Array): Compressed => ({
+  br: () => brotliCompressSync(bytes, BROTLI),
+  gzip: () => gzipSync(bytes),
+})

@@ -230,7 +230,7 @@ type Coding = 'br' | 'gzip' | 'identity'
 
 /** The compressed forms that exist. A function is called at most once, for the first answer in that form. */
 export interface Compressed {
-  br?: Uint8Array
+  br?: Uint8Array | (() => Uint8Array)
   gzip?: Uint8Array | (() => Uint8Array)
 }
 

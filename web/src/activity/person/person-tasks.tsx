@@ -1,11 +1,12 @@
 /** The buttons of a person's page: an archive of all that is stored, and erasure, which counts first. */
 import { Button, Group, Loader, Modal, Text, TextInput } from '@mantine/core'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { Icon } from '../../icons.tsx'
 import { downloadLink } from '../../shared/download.ts'
 import { Failure } from '../../shared/states.tsx'
 import { EXACT } from '../../shared/use-form.ts'
+import { useSending } from '../../shared/use-sending.ts'
 import {
   archivePath,
   PERSON_KEY,
@@ -45,7 +46,7 @@ export function PersonButtons({ address }: { address: string }) {
 
 /** A task that starts at once where `isAtOnce`, and is watched until it is over. */
 function useTask(kind: TaskKind, address: string, isDry: boolean, isAtOnce: boolean) {
-  const start = useMutation({ mutationFn: () => startTask(kind, address, isDry) })
+  const start = useSending({ mutationFn: () => startTask(kind, address, isDry) })
   const task = useQuery(taskQuery(start.data?.id))
   const { mutate } = start
   const begun = useRef(false)

@@ -3,7 +3,7 @@
  * /v1/dynamic_pools.
  */
 import { Badge, Button, NativeSelect } from '@mantine/core'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { Icon } from '../../icons.tsx'
@@ -20,6 +20,7 @@ import { placeOf, placePath } from '../../shared/paging.ts'
 import { withSearch } from '../../shared/search.ts'
 import { EmptyState } from '../../shared/states.tsx'
 import { Time } from '../../shared/time.tsx'
+import { useSending } from '../../shared/use-sending.ts'
 import { IPS_KEY } from '../ips/ips-api.ts'
 import { TEXT as SECTION } from '../text.ts'
 import {
@@ -252,7 +253,7 @@ function Domains(props: {
 function BandChoice({ domain: { name, pool, override } }: { domain: EnrolledDomain }) {
   const queries = useQueryClient()
   const before = override ? pool : ''
-  const change = useMutation({
+  const change = useSending({
     mutationFn: (band: Band | '') => setOverride(name, band),
     onSuccess(_, band) {
       void queries.invalidateQueries({ queryKey: [IPS_KEY] })

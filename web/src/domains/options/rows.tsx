@@ -1,10 +1,11 @@
 /** Rows of the panels of settings. A role without the right to change them sees their values. */
 import { NativeSelect, Switch } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useQueryClient } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import { useMay } from '../../session.ts'
 import { Refusal } from '../../shared/action-button.tsx'
 import { notify } from '../../shared/notices.tsx'
+import { useSending } from '../../shared/use-sending.ts'
 import { DOMAINS_KEY } from '../domain-queries.ts'
 import { OPTIONS_TEXT as TEXT } from '../text.ts'
 
@@ -19,7 +20,7 @@ function useSaving<Value>(label: string, value: Value, words: (value: Value) => 
     notify(result instanceof Error ? { text: result.message, tone: 'bad' } : { text: TEXT.restored(label) })
     await changed()
   }
-  return useMutation({
+  return useSending({
     mutationFn: save,
     async onSuccess(_, wanted) {
       notify({ text: TEXT.saved(label, words(wanted)), undo: () => void restore(value) })

@@ -1,6 +1,6 @@
 /** A form that sends one message. Calls POST /v3/:domain/messages. */
 import { Alert, Button, Group, Stack, Switch, Text, Textarea, TextInput } from '@mantine/core'
-import { useMutation, useQuery } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useRef, useState } from 'react'
 import { sendFiles } from '../../api.ts'
@@ -18,6 +18,7 @@ import { useMessageHref } from '../../shared/message-link.ts'
 import { Page, PageHeader, Panel } from '../../shared/page.tsx'
 import { withSearch } from '../../shared/search.ts'
 import { EmptyState, Failure } from '../../shared/states.tsx'
+import { useSending } from '../../shared/use-sending.ts'
 import { readSample } from '../templates/sample.ts'
 import { templatesQuery } from '../templates/templates-queries.ts'
 import { BODIES, type Body, type ComposeSearch } from './compose-search.ts'
@@ -106,7 +107,7 @@ function ComposeForm(props: { domain: string; isSent: boolean; onSent: (sent: Se
     setFields((old) => ({ ...old, [name]: value }))
   }
   const given = { ...fields, body, template, files, isTest, from: fields.from || `postmaster@${domain}` }
-  const sending = useMutation({
+  const sending = useSending({
     mutationFn: async () => {
       const form = messageForm(given)
       return valueOrThrow(await sendFiles(`/v3/${encodeURIComponent(domain)}/messages`, form))

@@ -1,5 +1,5 @@
 /** How people come onto a list: title, double opt-in and the hosted form. */
-import { NativeSelect, NumberInput, Skeleton, Switch, Text, TextInput } from '@mantine/core'
+import { NativeSelect, Skeleton, Switch, Text, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { valueOrThrow } from '../../queries.ts'
 import { Copyable } from '../../shared/copyable.tsx'
@@ -41,15 +41,14 @@ function Fields(props: { list: string; consent: ListConsent; onSaved: () => unkn
       form: consent.form,
       redirect_url: consent.redirect_url ?? '',
       template: consent.template ?? '',
-      expire_days: consent.expire_days,
+      expire_days: String(consent.expire_days),
     },
-    send: async ({ confirm, form, expire_days, ...texts }) =>
+    send: async ({ confirm, form, ...texts }) =>
       valueOrThrow(
         await updateConsent(list, {
           ...texts,
           confirm: confirm ? 'yes' : 'no',
           form: form ? 'yes' : 'no',
-          expire_days: String(expire_days),
         }),
       ),
     changes: LISTS_KEY,
@@ -101,14 +100,7 @@ function Fields(props: { list: string; consent: ListConsent; onSaved: () => unkn
         {...EXACT}
         {...form.field('template')}
       />
-      <NumberInput
-        label={TEXT.expireDays}
-        min={1}
-        max={30}
-        allowDecimal={false}
-        value={form.values.expire_days}
-        onChange={(value) => form.set({ expire_days: Number(value) || 1 })}
-      />
+      <TextInput label={TEXT.expireDays} inputMode="numeric" {...EXACT} {...form.field('expire_days')} />
     </FormWindow>
   )
 }

@@ -1,6 +1,6 @@
 /** One mailing list and its members. Calls /v3/lists/:address and /v3/lists/:address/members. */
 import { ActionIcon, Alert, Badge, Button, Group, Modal, Skeleton } from '@mantine/core'
-import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { Confirm } from '../../confirm.tsx'
@@ -17,6 +17,7 @@ import { placeOf, placePath, skipLinks } from '../../shared/paging.ts'
 import { PersonLink } from '../../shared/person-link.tsx'
 import { withSearch } from '../../shared/search.ts'
 import { EmptyState, Failure } from '../../shared/states.tsx'
+import { useSending } from '../../shared/use-sending.ts'
 import { ImportForm } from '../import/import-form.tsx'
 import type { ImportRecord } from '../import/records.ts'
 import { ConsentForm } from './consent-form.tsx'
@@ -312,7 +313,7 @@ function useRemoval(list: string, refresh: () => Promise<void>) {
     )
     await refresh()
   }
-  return useMutation({
+  return useSending({
     mutationFn: async ({ address }: Member) => valueOrThrow(await deleteMember(list, address)),
     async onSuccess(_, member) {
       notify({ text: TEXT.removed(member.address), undo: () => void restore(member) })
@@ -326,7 +327,7 @@ function DeleteList({ address }: { address: string }) {
   const [asking, setAsking] = useState(false)
   const queries = useQueryClient()
   const navigate = useNavigate()
-  const removal = useMutation({
+  const removal = useSending({
     mutationFn: async () => valueOrThrow(await deleteList(address)),
     async onSuccess() {
       await navigate({ to: '/sending/lists' })

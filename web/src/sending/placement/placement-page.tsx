@@ -1,6 +1,6 @@
 /** Placement tests and seed lists. Calls /v4/inbox/tests, /v4/inbox/results and /v4/inbox/seedlists. */
 import { Badge, Button, Skeleton, Textarea, TextInput } from '@mantine/core'
-import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
 import { Confirm } from '../../confirm.tsx'
@@ -18,6 +18,7 @@ import { skipLinks } from '../../shared/paging.ts'
 import { withSearch } from '../../shared/search.ts'
 import { EmptyState } from '../../shared/states.tsx'
 import { Time } from '../../shared/time.tsx'
+import { useSending } from '../../shared/use-sending.ts'
 import {
   deleteList,
   PAGE_SIZE,
@@ -168,7 +169,7 @@ function TestWindow({ onClose }: { onClose: () => void }) {
     const { value } = event.currentTarget
     setFields((old) => ({ ...old, [name]: value }))
   }
-  const running = useMutation({
+  const running = useSending({
     mutationFn: async () =>
       valueOrThrow(await runTest({ ...fields, from: fields.from.trim() || `postmaster@${domain}` })),
     async onSuccess({ result_id: id }) {
@@ -298,7 +299,7 @@ const titleOf = ({ name, target_email, is_auto_generated }: SeedList) =>
 
 function RemoveList({ list, onClose }: { list: SeedList; onClose: () => void }) {
   const queries = useQueryClient()
-  const removal = useMutation({
+  const removal = useSending({
     mutationFn: async () => valueOrThrow(await deleteList(list.kid)),
     async onSuccess() {
       notify({ text: TEXT.removedList(titleOf(list)) })
@@ -331,7 +332,7 @@ function ListWindow({ list, onClose }: { list?: SeedList; onClose: () => void })
     const { value } = event.currentTarget
     setFields((old) => ({ ...old, [name]: value }))
   }
-  const saving = useMutation({
+  const saving = useSending({
     mutationFn: async () => valueOrThrow(await saveList(list?.kid, fields)),
     async onSuccess(saved) {
       notify({ text: TEXT.saved(titleOf(saved)) })

@@ -1,6 +1,6 @@
 /** One placement test: where each seed found the mail. Calls GET /v4/inbox/results/:id. */
 import { Alert, Badge, Button, Skeleton, Switch, Text } from '@mantine/core'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { Confirm } from '../../confirm.tsx'
@@ -12,6 +12,7 @@ import { notify } from '../../shared/notices.tsx'
 import { Page, PageHeader, Panel } from '../../shared/page.tsx'
 import { EmptyState, Failure } from '../../shared/states.tsx'
 import { Time } from '../../shared/time.tsx'
+import { useSending } from '../../shared/use-sending.ts'
 import {
   type Counts,
   changeSharing,
@@ -165,7 +166,7 @@ function Share({ id }: { id: string }) {
     queryKey,
     queryFn: async ({ signal }) => valueOrThrow(await readSharing(id, signal)).sharing,
   })
-  const changing = useMutation({
+  const changing = useSending({
     mutationFn: async (enabled: boolean) => valueOrThrow(await changeSharing(id, enabled)).sharing,
     onSuccess: (changed) => queries.setQueryData(queryKey, changed),
   })
@@ -201,7 +202,7 @@ function Remove({ id }: { id: string }) {
   const [asking, setAsking] = useState(false)
   const queries = useQueryClient()
   const navigate = useNavigate()
-  const removal = useMutation({
+  const removal = useSending({
     mutationFn: async () => valueOrThrow(await deleteResult(id)),
     async onSuccess() {
       notify({ text: TEXT.deleted })

@@ -1,6 +1,6 @@
 /** Mail with a later delivery time: look, move, cancel. Calls /sendwright/v1/scheduled. */
 import { Button, Group, Modal, Stack, TextInput } from '@mantine/core'
-import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { Confirm } from '../../confirm.tsx'
@@ -18,6 +18,7 @@ import { placeOf } from '../../shared/paging.ts'
 import { withSearch } from '../../shared/search.ts'
 import { EmptyState } from '../../shared/states.tsx'
 import { Time } from '../../shared/time.tsx'
+import { useSending } from '../../shared/use-sending.ts'
 import {
   cancelScheduled,
   listScheduled,
@@ -192,7 +193,7 @@ function MoveForm({ item, onClose }: { item: ScheduledItem; onClose: () => void 
   const [time, setTime] = useState(() => localInput(before))
   const queries = useQueryClient()
   const refresh = () => queries.invalidateQueries({ queryKey: [KEY] })
-  const moving = useMutation({
+  const moving = useSending({
     mutationFn: async (ms: number) => valueOrThrow(await moveScheduled(item.message_id, ms)),
     async onSuccess(_, ms) {
       notify({
@@ -255,7 +256,7 @@ function MoveForm({ item, onClose }: { item: ScheduledItem; onClose: () => void 
 
 function CancelMail({ item, onClose }: { item: ScheduledItem | undefined; onClose: () => void }) {
   const queries = useQueryClient()
-  const cancelling = useMutation({
+  const cancelling = useSending({
     mutationFn: async (id: string) => valueOrThrow(await cancelScheduled(id)),
     async onSuccess() {
       notify({ text: TEXT.cancelled })

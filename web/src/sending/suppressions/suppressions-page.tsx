@@ -1,6 +1,6 @@
 /** Suppressions of a domain by kind: bounces, complaints, unsubscribes, allowlist. Calls /v3/:domain/:kind. */
 import { ActionIcon, Button, Group, Modal, Stack, TextInput } from '@mantine/core'
-import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
 import { pathOfLink } from '../../api.ts'
@@ -21,6 +21,7 @@ import { saveText } from '../../shared/save-text.ts'
 import { withSearch } from '../../shared/search.ts'
 import { EmptyState, Failure } from '../../shared/states.tsx'
 import { Time } from '../../shared/time.tsx'
+import { useSending } from '../../shared/use-sending.ts'
 import { csvLine } from '../import/csv.ts'
 import { ImportForm } from '../import/import-form.tsx'
 import {
@@ -261,7 +262,7 @@ function useRemoval(domain: string, kind: Kind) {
       answer.ok ? { text: TEXT.restored(subjectOf(item)) } : { text: answer.failure.message, tone: 'bad' },
     )
   }
-  return useMutation({
+  return useSending({
     mutationFn: async (item: Suppression) =>
       valueOrThrow(await removeSuppression(domain, kind, subjectOf(item))),
     async onSuccess(_, item) {
@@ -282,7 +283,7 @@ function AddForm({ domain, kind, onClose }: ListProps & { onClose: () => void })
   const [reason, setReason] = useState('')
   const [code, setCode] = useState('550')
   const queries = useQueryClient()
-  const addition = useMutation({
+  const addition = useSending({
     mutationFn: async () => {
       const isDomain = kind === 'whitelists' && !value.includes('@')
       return valueOrThrow(
@@ -417,7 +418,7 @@ const textOf = (value: unknown) => (Array.isArray(value) ? value.join(',') : Str
 function ClearButton({ domain, kind, disabled }: ListProps & { disabled: boolean }) {
   const [asking, setAsking] = useState(false)
   const queries = useQueryClient()
-  const clearing = useMutation({
+  const clearing = useSending({
     mutationFn: async () => valueOrThrow(await clearSuppressions(domain, kind)),
     async onSuccess() {
       setAsking(false)

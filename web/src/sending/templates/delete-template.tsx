@@ -1,5 +1,5 @@
 import { ActionIcon } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { Confirm } from '../../confirm.tsx'
@@ -7,6 +7,7 @@ import { Icon } from '../../icons.tsx'
 import { valueOrThrow } from '../../queries.ts'
 import { useMay } from '../../session.ts'
 import { notify } from '../../shared/notices.tsx'
+import { useSending } from '../../shared/use-sending.ts'
 import { deleteTemplate } from './templates-api.ts'
 import { TEMPLATES_KEY } from './templates-queries.ts'
 import { TEXT } from './text.ts'
@@ -16,7 +17,7 @@ export function DeleteTemplate({ name, domain }: { name: string; domain: string 
   const [asking, setAsking] = useState(false)
   const queries = useQueryClient()
   const navigate = useNavigate()
-  const removal = useMutation({
+  const removal = useSending({
     mutationFn: async () => valueOrThrow(await deleteTemplate(domain, name)),
     async onSuccess() {
       queries.removeQueries({ queryKey: [TEMPLATES_KEY], type: 'inactive' })

@@ -1,7 +1,7 @@
 /** Editor of a template's version: code, MJML, variables, checks while typing. */
 import { Button, Group, Modal, Skeleton, Stack, Switch, Text, TextInput } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, useBlocker, useNavigate } from '@tanstack/react-router'
 import { type FormEvent, lazy, type ReactNode, Suspense, useState } from 'react'
 import { Confirm } from '../../confirm.tsx'
@@ -10,6 +10,7 @@ import { useMay } from '../../session.ts'
 import { Choice } from '../../shared/choice.tsx'
 import { notify } from '../../shared/notices.tsx'
 import { withSearch } from '../../shared/search.ts'
+import { useSending } from '../../shared/use-sending.ts'
 import { CodeInput } from './code-input.tsx'
 import { useContentHistory } from './content-history.ts'
 import { DraftCheck, Preview } from './preview.tsx'
@@ -168,7 +169,7 @@ function useSave({ template, domain, version, stored }: EditorProps) {
     await queries.invalidateQueries({ queryKey: [TEMPLATES_KEY, domain, template.name] })
     return answer
   }
-  return useMutation({
+  return useSending({
     mutationKey: VERSION_SAVING,
     mutationFn: async (draft: Draft) => valueOrThrow(await store(version?.tag ?? '', draft)),
     onSuccess() {
@@ -307,7 +308,7 @@ function NewVersion(props: {
   const [active, setActive] = useState(false)
   const queries = useQueryClient()
   const navigate = useNavigate({ from: '/sending/templates/$name' })
-  const creation = useMutation({
+  const creation = useSending({
     mutationKey: VERSION_SAVING,
     mutationFn: async () =>
       valueOrThrow(

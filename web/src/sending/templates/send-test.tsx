@@ -1,9 +1,10 @@
 import { Alert, Anchor, Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core'
-import { useIsMutating, useMutation, useQuery } from '@tanstack/react-query'
+import { useIsMutating, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { valueOrThrow } from '../../queries.ts'
 import { DomainChoice, useChosenDomain } from '../../shared/domain-choice.tsx'
 import { useMessageHref } from '../../shared/message-link.ts'
+import { useSending } from '../../shared/use-sending.ts'
 import { sendTest } from './templates-api.ts'
 import { VERSION_SAVING, versionQuery } from './templates-queries.ts'
 import { TEXT } from './text.ts'
@@ -40,7 +41,7 @@ function TestForm({ template, domain, tag, onClose }: SendTestProps) {
   // Whether the form asks for a sender is known only with the version: nothing is sent before.
   const isSaving = useIsMutating({ mutationKey: VERSION_SAVING }) > 0 // the test is to have what was saved
   const needsFrom = version.data !== undefined && !version.data.headers?.From
-  const sending = useMutation({
+  const sending = useSending({
     mutationFn: async () =>
       valueOrThrow(
         await sendTest(sender, {

@@ -1,5 +1,5 @@
 import { ActionIcon, Badge, Button } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { Confirm } from '../../confirm.tsx'
@@ -11,6 +11,7 @@ import { notify } from '../../shared/notices.tsx'
 import { Panel } from '../../shared/page.tsx'
 import { EmptyState } from '../../shared/states.tsx'
 import { Time } from '../../shared/time.tsx'
+import { useSending } from '../../shared/use-sending.ts'
 import { activateVersion, deleteVersion, type Template, type VersionSummary } from './templates-api.ts'
 import { TEMPLATES_KEY } from './templates-queries.ts'
 import { TEXT } from './text.ts'
@@ -25,7 +26,7 @@ export function Versions({ template, domain }: VersionsProps) {
   const [toDelete, setToDelete] = useState<string>()
   const queries = useQueryClient()
   const refresh = () => queries.invalidateQueries({ queryKey: [TEMPLATES_KEY, domain, template.name] })
-  const activation = useMutation({
+  const activation = useSending({
     mutationFn: async ({ tag }: { tag: string; before: string | undefined }) =>
       valueOrThrow(await activateVersion(domain, template.name, tag)),
     async onSuccess(_, { tag, before }) {
@@ -37,7 +38,7 @@ export function Versions({ template, domain }: VersionsProps) {
     },
     onError: ({ message }) => notify({ text: message, tone: 'bad' }),
   })
-  const removal = useMutation({
+  const removal = useSending({
     mutationFn: async (tag: string) => valueOrThrow(await deleteVersion(domain, template.name, tag)),
     async onSuccess(_, tag) {
       setToDelete(undefined)

@@ -1,6 +1,6 @@
 /** One bulk validation and its result. Calls GET /v4/address/validate/bulk/:id. */
 import { Alert, Button, Group, Skeleton, Text } from '@mantine/core'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { pathOfLink } from '../../api.ts'
@@ -13,6 +13,7 @@ import { notify } from '../../shared/notices.tsx'
 import { Page, PageHeader, Panel } from '../../shared/page.tsx'
 import { ProgressLine } from '../../shared/progress.tsx'
 import { Failure } from '../../shared/states.tsx'
+import { useSending } from '../../shared/use-sending.ts'
 import { StatusBadge } from './badges.tsx'
 import { TEXT } from './text.ts'
 import { isRunning, readJob, removeJob, type ValidationJob } from './validation-api.ts'
@@ -123,7 +124,7 @@ function Remove({ job }: { job: ValidationJob }) {
   const queries = useQueryClient()
   const navigate = useNavigate()
   const isCancel = isRunning(job)
-  const removal = useMutation({
+  const removal = useSending({
     mutationFn: async () => valueOrThrow(await removeJob(job.id)),
     async onSuccess() {
       setAsking(false)

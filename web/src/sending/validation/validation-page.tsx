@@ -1,6 +1,6 @@
 /** Validation of one address, and bulk jobs. Calls /v4/address/validate and /v4/address/validate/bulk. */
 import { Button, Text, TextInput } from '@mantine/core'
-import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useRef, useState } from 'react'
 import { formatBytes } from '../../format.ts'
@@ -15,6 +15,7 @@ import { placeOf, placePath } from '../../shared/paging.ts'
 import { withSearch } from '../../shared/search.ts'
 import { EmptyState } from '../../shared/states.tsx'
 import { Time } from '../../shared/time.tsx'
+import { useSending } from '../../shared/use-sending.ts'
 import { ResultBadge, StatusBadge } from './badges.tsx'
 import { TEXT } from './text.ts'
 import {
@@ -110,7 +111,7 @@ const COLUMNS: readonly Column<ValidationJob>[] = [
 function OneAddress() {
   const { address: first = '' } = route.useSearch()
   const [address, setAddress] = useState(first)
-  const checking = useMutation({ mutationFn: async (text: string) => valueOrThrow(await validate(text)) })
+  const checking = useSending({ mutationFn: async (text: string) => valueOrThrow(await validate(text)) })
   return (
     <Panel title={TEXT.one}>
       <form
@@ -180,7 +181,7 @@ function UploadWindow({ onClose }: { onClose: () => void }) {
   const [file, setFile] = useState<File>()
   const [name, setName] = useState('')
   const id = name.trim() || nameOf(file)
-  const creation = useMutation({
+  const creation = useSending({
     mutationFn: async (chosen: File) => valueOrThrow(await createJob(id, chosen)),
     async onSuccess() {
       notify({ text: TEXT.submitted(id) })

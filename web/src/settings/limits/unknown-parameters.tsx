@@ -1,9 +1,10 @@
 import { Switch, Text } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useQueryClient } from '@tanstack/react-query'
 import { sessionQuery, useMay, useSession } from '../../session.ts'
 import { Refusal } from '../../shared/action-button.tsx'
 import { notify } from '../../shared/notices.tsx'
 import { Panel } from '../../shared/page.tsx'
+import { useSending } from '../../shared/use-sending.ts'
 import { setStrict } from './limits-api.ts'
 import { TEXT } from './text.ts'
 
@@ -12,7 +13,7 @@ export function UnknownParameters() {
   const { account } = useSession()
   const mayChange = useMay({ area: 'account', access: 'write' })
   const queries = useQueryClient()
-  const saving = useMutation({
+  const saving = useSending({
     mutationFn: setStrict,
     async onSuccess(_, isStrict) {
       notify({ text: isStrict ? TEXT.strictOn : TEXT.strictOff })

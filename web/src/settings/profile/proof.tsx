@@ -1,9 +1,10 @@
 /** Asks who is there before a change of the own sign-in, if the service wants to know again. */
 import { Button, PasswordInput, Text, TextInput } from '@mantine/core'
-import { useMutation, useQuery } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { createContext, type ReactNode, useCallback, useContext, useRef, useState } from 'react'
 import { RefusedRequest } from '../../queries.ts'
 import { FormWindow } from '../../shared/form-window.tsx'
+import { useSending } from '../../shared/use-sending.ts'
 import { hasPasskeys } from '../../sign-in/passkey-client.ts'
 import { profileQuery, proveByPasskey, proveByPassword } from './profile-api.ts'
 import { TEXT } from './text.ts'
@@ -48,11 +49,11 @@ function ProofWindow({ onProved, onClose }: { onProved: () => void; onClose: () 
   const { data: profile } = useQuery(profileQuery)
   const [password, setPassword] = useState('')
   const [code, setCode] = useState('')
-  const byPassword = useMutation({
+  const byPassword = useSending({
     mutationFn: () => proveByPassword(password, code.trim()),
     onSuccess: onProved,
   })
-  const byPasskey = useMutation({ mutationFn: proveByPasskey, onSuccess: onProved })
+  const byPasskey = useSending({ mutationFn: proveByPasskey, onSuccess: onProved })
   const hasPassword = profile?.sign_in !== 'oidc'
   const needsCode = profile !== undefined && (profile.totp_created_at !== null || profile.passkeys > 0)
   return (

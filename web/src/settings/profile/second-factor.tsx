@@ -1,12 +1,13 @@
 /** Authenticator app and recovery codes. */
 import { Button, Group, Text, TextInput } from '@mantine/core'
-import { useMutation, useQuery } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { ActionButton, Refusal } from '../../shared/action-button.tsx'
 import { FormWindow } from '../../shared/form-window.tsx'
 import { Panel } from '../../shared/page.tsx'
 import { Time } from '../../shared/time.tsx'
 import { useForm } from '../../shared/use-form.ts'
+import { useSending } from '../../shared/use-sending.ts'
 import { beginApp, confirmApp, PROFILE_KEY, type Profile, removeApp, renewCodes } from './profile-api.ts'
 import { useProof } from './proof.tsx'
 import { RecoveryCodes } from './recovery-codes.tsx'
@@ -80,7 +81,7 @@ export function SecondFactor({ profile }: { profile: Profile }) {
 
 function AddApp({ onClose, onDone }: { onClose: () => void; onDone: (codes: string[]) => void }) {
   const prove = useProof()
-  const begun = useMutation({ mutationFn: () => prove(beginApp) })
+  const begun = useSending({ mutationFn: () => prove(beginApp) })
   const form = useForm({
     initial: { code: '' },
     send: ({ code }) => prove(() => confirmApp(code.trim())),

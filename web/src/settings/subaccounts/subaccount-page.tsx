@@ -1,6 +1,6 @@
 /** One subaccount: features, limits, state. Calls /v5/accounts/subaccounts/:id. */
 import { Alert, Button, Group, Skeleton, Switch, Text, TextInput } from '@mantine/core'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { actFor } from '../../acting.ts'
 import { useMay } from '../../session.ts'
@@ -13,6 +13,7 @@ import { withSearch } from '../../shared/search.ts'
 import { Failure } from '../../shared/states.tsx'
 import { Time } from '../../shared/time.tsx'
 import { useForm } from '../../shared/use-form.ts'
+import { useSending } from '../../shared/use-sending.ts'
 import { MonthlyLimit } from '../limits/monthly-limit.tsx'
 import { RateLimits } from '../limits/rate-limits.tsx'
 import { StandingPanel } from './standing-panel.tsx'
@@ -137,7 +138,7 @@ function FeatureSwitch(props: { subaccount: Subaccount; feature: Feature; mayCha
   const { subaccount, feature, mayChange } = props
   const queries = useQueryClient()
   const isOn = subaccount.features[feature]?.enabled === true
-  const change = useMutation({
+  const change = useSending({
     mutationFn: (enabled: boolean) => setFeature(subaccount.id, feature, enabled),
     async onSuccess(_, enabled) {
       await queries.invalidateQueries({ queryKey: [SUBACCOUNTS_KEY] })

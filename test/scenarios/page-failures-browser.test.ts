@@ -1,0 +1,45 @@
+// Slow: it opens every page of the dashboard twice.
+/** Every page of the dashboard while its data cannot be had: 500, 503 of a proxy, no network; and when the session has ended. */
+import assert from 'node:assert/strict'
+import { before, type TestContext, test } from 'node:test'
+import { type Dashboard, startDashboard } from '../support/dashboard.ts'
+import { FAILING, type States, startStates } from '../support/page-states.ts'
+
+/** The reason takes less room than what was expected. */
+const SHIFT_MAX = 0.15
+
+let dashboard: Dashboard
+let states: States
+before(async (t) => {
+  ;({ dashboard, states } = await startStates(t as TestContext, startDashboard))
+})
+
+test('data that cannot be had: the reason and another attempt, which succeeds', async () => {
+  const { page } = states
+  let at = 0
+  await states.onEachPage(async (path) => {
+    await states.answer(FAILING[at++ % FAILING.length] ?? '500')
+    const asked = await states.visit(path)
+    await page.locator('h1, [role=alert]').first().waitFor()
+    await states.settled()
+    if (asked.length === 0) return
+    await page.getByRole('alert').first().waitFor()
+    await dashboard.steady(page, SHIFT_MAX)
+    await states.answer('normal')
+    const again = page.getByRole('button', { name: 'Try again' })
+    for (let left = await again.count(); left > 0; left--) await again.first().click()
+    await page.getByRole('alert').first().waitFor({ state: 'detached' })
+    await page.getByRole('heading', { level: 1 }).waitFor()
+  })
+})
+
+test('a session that has ended: every page asks to sign in, and shows none of the data', async () => {
+  const { page } = states
+  await states.answer('401')
+  await states.onEachPage(async (path) => {
+    await states.visit(path)
+    if (path.startsWith('/docs')) return
+    await page.getByRole('button', { name: 'Sign in', exact: true }).first().waitFor()
+    assert.equal(await page.getByRole('navigation').count(), 0)
+  })
+})
