@@ -151,9 +151,9 @@ const NEW = { sent: 0, sent_at: null, skipped: 0, skipped_from: null, skipped_to
 export const settingsOf = ({ settings_json: json }: Pick<EventSinkRow, 'settings_json'>): SinkSettings =>
   JSON.parse(json) as SinkSettings
 
-/** Where it leads: what a secret is for. */
-const destination = ({ url, servers, tls, bucket, user, access_key_id }: SinkSettings) =>
-  JSON.stringify([url, servers, tls, bucket, user, access_key_id])
+/** Where it leads and how it is proven there: what a secret is for. PLAIN shows what SCRAM does not. */
+const destination = ({ url, servers, tls, bucket, user, access_key_id, mechanism }: SinkSettings) =>
+  JSON.stringify([url, servers, tls, bucket, user, access_key_id, mechanism])
 
 /** An address without a path, as S3 signs for. */
 function isOrigin(text: string): boolean {
