@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { before, type TestContext, test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { eachDatabase } from '../support/databases.ts'
@@ -28,6 +29,13 @@ const put = async (service: TestService, name: string, json: object) => {
   const answer = await service.call('PUT', `${PATH}/${name}`, { json })
   assert.equal(answer.status, 200, answer.text)
   return answer.body
+}
+
+function hasSecret({ config }: TestService, name: string): boolean {
+  const database = new DatabaseSync(join(config.dataFolder, 'sendwright.db'), { readOnly: true })
+  const row = database.prepare('SELECT secret_sealed FROM event_sinks WHERE name = ?').get(name)
+  database.close()
+  return row?.['secret_sealed'] != null
 }
 
 const sinkOf = async (service: TestService, name: string) =>
@@ -159,6 +167,14 @@ test('bad settings are refused with the reason, and a secret stays where it was 
     ],
     [{ kind: 's3', url: 'https://s3.example.org', bucket: 'abc', access_key_id: 'abc' }, /parameter: secret/],
     [{ kind: 'stdout', behind_max_seconds: 60 }, /behind_max_seconds/],
+    // A pattern that can match in many ways would hold the process for hours.
+    [
+      {
+        ...{ kind: 's3', url: 'https://s3.example.org', bucket: 'abc', access_key_id: 'abc', secret: 'a' },
+        prefix: `${'a'.repeat(60)}!`,
+      },
+      /prefix/,
+    ],
   ]
   for (const [json, message] of cases) {
     const answer = await service.call('PUT', `${PATH}/one`, { json })
@@ -167,6 +183,18 @@ test('bad settings are refused with the reason, and a secret stays where it was 
   }
   assert.equal((await service.call('PUT', `${PATH}/Upper`, { json: { kind: 'stdout' } })).status, 400)
   const nats = { kind: 'nats', servers: ['127.0.0.1:1'], topic: 'mail', user: 'a' }
+  // Who does not know the secret must not have it sent as it is, where it was proven only.
+  const kafka = {
+    kind: 'kafka',
+    servers: ['127.0.0.1:1'],
+    topic: 'mail',
+    user: 'a',
+    mechanism: 'scram-sha-256',
+  }
+  await put(service, 'proven', { ...kafka, secret: 'hidden' })
+  assert.equal(hasSecret(service, 'proven'), true)
+  await put(service, 'proven', { ...kafka, mechanism: 'plain' })
+  assert.equal(hasSecret(service, 'proven'), false)
   await put(service, 'kept', { ...nats, secret: 'hidden' })
   assert.doesNotMatch(JSON.stringify(await sinkOf(service, 'kept')), /hidden/)
   assert.equal((await put(service, 'kept', { ...nats, events: ['failed'] })).events[0], 'failed')

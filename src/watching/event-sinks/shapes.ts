@@ -41,7 +41,8 @@ const SETTINGS = optionals({
   region: text('Of s3: the region', { only: { pattern: '^[a-z0-9-]{1,40}$' } }),
   prefix: text('Of s3: what the names of objects begin with', {
     example: 'events/',
-    only: { pattern: '^(?:[A-Za-z0-9._=-]+/?)*$', maxLength: 200 },
+    // One way to match a text: nested repetition would take a thread for minutes.
+    only: { pattern: '^(?:[A-Za-z0-9._=-]+(?:/[A-Za-z0-9._=-]+)*/?)?$', maxLength: 200 },
   }),
   access_key_id: text('Of s3: id of the access key', { only: { pattern: '^[A-Za-z0-9]{3,128}$' } }),
   servers: list(
