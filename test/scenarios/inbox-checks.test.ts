@@ -126,6 +126,9 @@ test('captured mail is found by its text and files, and gets tags by hand', asyn
   assert.deepEqual(await found('q=kingfisher'), ['First'])
   assert.deepEqual(await found('body=BIRDS'), ['Second'])
   assert.deepEqual(await found('body=color'), [])
+  assert.deepEqual(await found('body=b_rds'), [])
+  for (const name of ['body', 'q'])
+    assert.equal((await service.call('GET', `${INBOX}?${name}=${'a'.repeat(201)}`)).status, 400)
   assert.deepEqual(await found('tag=news'), ['First'])
   assert.deepEqual(await found('tag=new'), [])
   const set = await service.call('PUT', `${INBOX}/${id}/tags`, {

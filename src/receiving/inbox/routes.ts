@@ -1,9 +1,9 @@
 /** Captured mail over HTTP (own-operations.md section 1). */
-import { NotFound } from '../../base/process/errors.ts'
+import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import { message } from '../../base/shape.ts'
 import { bytesReply, eventStream, jsonTextReply } from '../../platform/http/answer/reply.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
-import { limitParam, textParam } from '../../platform/http/request/inputs.ts'
+import { limitParam, parsedParam, textParam } from '../../platform/http/request/inputs.ts'
 import { ID_PAGE_PARAMS, idPage, pivotPaging } from '../../platform/http/request/paging.ts'
 import { type Caller, mayAccess } from '../../platform/http/rights/auth.ts'
 import { inPieces } from '../../protocols/message/mime-message.ts'
@@ -15,13 +15,24 @@ export const TAG = 'Captured mail'
 export const READ = { area: 'messages:stored', access: 'read' } as const
 export const WRITE = { area: 'domains', access: 'write' } as const
 
+/** Each stored text is searched for it. */
+const PART_LENGTH_MAX = 200
+
+const partParam = (what: string) =>
+  parsedParam(`${what}, of up to ${PART_LENGTH_MAX} characters`, (params, name) => {
+    const text = params.text(name)
+    if (text !== undefined && text.length > PART_LENGTH_MAX)
+      throw new BadRequest(`${name} must have at most ${PART_LENGTH_MAX} characters`)
+    return text
+  })
+
 const FILTER_PARAMS = {
   to: textParam('Part of a recipient'),
   from: textParam('Part of the From header'),
   subject: textParam('Part of the subject'),
-  body: textParam('Part of the text, or of the name of a file'),
+  body: partParam('Part of the text, or of the name of a file'),
   tag: textParam('A tag'),
-  q: textParam('Part of any of these, or of the Message-Id'),
+  q: partParam('Part of any of these, or of the Message-Id'),
   domain: textParam('Sending domain'),
 }
 
