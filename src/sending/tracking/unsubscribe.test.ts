@@ -240,3 +240,31 @@ eachStore('the list link sets the member and its undoing follows only a link', a
   assert.equal((await lists.member('list-id', ALICE))?.subscribed, false)
   assert.equal(await rig.tags(), null)
 })
+
+eachStore('undoing by the list link ends the wait of a member that asked to join again', async (store) => {
+  const rig = rigOf(store)
+  const { lists } = await createTestList(store)
+  const row = {
+    list_id: 'list-id',
+    address_key: ALICE,
+    address: ALICE,
+    name: '',
+    vars_json: '{}',
+    subscribed: 0,
+    by_link: 1,
+    pending_id: 'pending-1',
+    pending_until: SENT_AT + 120_000,
+    pending_mail_at: null,
+    pending_source: 'form',
+    is_rejoining: 1,
+  } as const
+  await lists.changeMembers('list-id', [ALICE], () => ({
+    change: { write: [row], added: 0, cause: { source: 'form', at: SENT_AT } },
+    result: null,
+  }))
+  const from = await link(store, { scope: 'list', listSid: 'list-id' })
+  assert.equal(await rig.resubscribe(from, VISITOR, 'unsubscribe_link'), true)
+  assert.equal((await lists.member('list-id', ALICE))?.subscribed, true)
+  // Else it would be unsubscribed when the time to confirm is over.
+  assert.equal(await lists.pending('pending-1'), null)
+})

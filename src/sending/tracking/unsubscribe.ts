@@ -18,7 +18,7 @@ import type { EventRecorder } from '../../watching/events/event.ts'
 import { unsubscribedEvent, type Visit } from '../../watching/events/later-events.ts'
 import type { Domain } from '../domains/domain.ts'
 import type { DomainDirectory } from '../domains/names/directory.ts'
-import type { Cause } from '../lists/consent.ts'
+import { type Cause, NOT_PENDING } from '../lists/consent.ts'
 import { unsubscribeMember } from '../lists/service.ts'
 import { keyOf, type ListStore } from '../lists/store.ts'
 import { trailRow, trimmed } from '../lists/trail.ts'
@@ -139,7 +139,9 @@ export function createUnsubscriber(parts: UnsubscriberParts): Unsubscriber {
       const member = present.get(key)
       const ours = list.accountId === from.accountId && member?.subscribed === 0 && member.by_link === 1
       if (!ours) return { change: null, result: false }
-      return { change: { write: [{ ...member, subscribed: 1, by_link: 0 }], added: 0, cause }, result: true }
+      // It may have asked to join again meanwhile: it waits for nothing any more.
+      const row = { ...member, subscribed: 1 as const, ...NOT_PENDING, by_link: 0 as const }
+      return { change: { write: [row], added: 0, cause }, result: true }
     })
     return changed ?? false
   }
