@@ -120,6 +120,22 @@ test('links are of their account, of those who may change things, and few', asyn
   assert.deepEqual([...statuses], [200, 429])
 })
 
+test('a figure that has got too many intervals since is told as a page', async (t) => {
+  const clock = createTestClock(Date.now())
+  const service = await startTestService(t, {}, { clock })
+  const start = String(Math.floor(clock.now() / 1000) - 398 * 3_600)
+  const query = { dimensions: ['time'], metrics: ['delivered_count'], resolution: 'hour', start }
+  const { body, text } = await share(service, { title: 'Grows', query })
+  assert.ok(body.url, text)
+  assert.equal((await open(service, body.url)).status, 200)
+  clock.leap(4 * 3_600_000)
+  const { status, headers, html } = await open(service, body.url)
+  assert.deepEqual(
+    [status, html, headers.get('x-robots-tag')],
+    [...[404, 'This figure has become too large to be shown.\n', 'noindex, nofollow']],
+  )
+})
+
 test('a table by a dimension, rates, and what is not known', async (t) => {
   const service = await startTestService(t)
   await service.send({ to: 'ann@gmail.com', 'o:tag': '<b>news</b>' })

@@ -49,13 +49,15 @@ export function sharedFigureRoutes(parts: SharedRouteParts): Operation[] {
     entriesMax: FIGURES_KEPT_MAX,
     load: async (key: string) => {
       const [accountId = '', ...text] = key.split(' ')
-      const request = sharedRequest(JSON.parse(text.join(' ')), clock.now())
-      const result = await readMetricsResult(parts, ACCOUNT_METRICS, request, accountId).catch((error) => {
-        // It reads more by now than a query may.
+      try {
+        const request = sharedRequest(JSON.parse(text.join(' ')), clock.now())
+        const result = await readMetricsResult(parts, ACCOUNT_METRICS, request, accountId)
+        return { at: clock.now(), result }
+      } catch (error) {
+        // It has more intervals by now, or reads more, than a query may.
         if (error instanceof BadRequest) return null
         throw error
-      })
-      return result && { at: clock.now(), result }
+      }
     },
   })
   const common = { tag: 'Metrics', rateLimit: 'analytics' } as const
