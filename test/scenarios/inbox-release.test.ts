@@ -142,6 +142,9 @@ test('only allowed recipients, only own mail, only addresses, at most ten', asyn
     Array.from({ length: 11 }, (_, at) => `a${at}@example.net`),
   ])
     assert.equal((await release(service, id, to)).status, 400, to.join())
+  // The log of a key's calls keeps error texts.
+  const { body } = await release(service, id, ['ann@example.net', 'John Doe'])
+  assert.equal(body.message, 'Invalid parameter: to: item 2 is not an address')
   assert.equal((await release(service, 'none', ['ann@example.org'])).status, 404)
   const stranger = addAccount(service)
   assert.equal((await release(service, id, ['ann@example.org'], stranger.key)).status, 404)

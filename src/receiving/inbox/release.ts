@@ -67,21 +67,20 @@ export function createRelease(
 
 /** Each once. */
 function allowedAddresses(to: readonly string[], allowed: ReadonlySet<string>): string[] {
-  const mailboxes = new Map(
-    to.map((text) => mailboxOf(text)).map((mailbox) => [addressKey(mailbox), mailbox]),
-  )
+  const mailboxes = new Map(to.map(mailboxOf).map((mailbox) => [addressKey(mailbox), mailbox]))
   for (const [key, mailbox] of mailboxes)
     if (![key, `@${mailbox.domain}`, '*'].some((name) => allowed.has(name)))
       throw new Forbidden(`SENDWRIGHT_INBOX_RELEASE_TO does not contain ${bareAddress(mailbox)}`)
   return [...mailboxes.values()].map(bareAddress)
 }
 
-function mailboxOf(text: string): Mailbox {
+/** What was given is not repeated: the log of a key's calls keeps error texts. */
+function mailboxOf(text: string, at: number): Mailbox {
   try {
     return parseMailbox(text)
   } catch (error) {
     if (error instanceof AddressSyntaxError)
-      throw new BadRequest(`Invalid parameter: to: not an address: ${text}`)
+      throw new BadRequest(`Invalid parameter: to: item ${at + 1} is not an address`)
     throw error
   }
 }
