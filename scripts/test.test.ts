@@ -135,12 +135,17 @@ test('filters choose files by a part of their path', async (context) => {
 
 test('slow files run on their own, or where they are named', async (context) => {
   const passing = `${HEAD}test('passes', () => {})`
-  const files = { 'src/quick.test.ts': passing, 'src/slow.test.ts': `// Slow: it takes a month.\n${passing}` }
+  const files = {
+    'src/quick.test.ts': passing,
+    'src/slow.test.ts': `// Slow: it takes a month.\n${passing}`,
+    'src/named.test.ts': `// By name: it takes a year.\n${passing}`,
+  }
   const namesOf = ({ printed }: { printed: string }) =>
     [...printed.matchAll(/^ok {3}(\S+)/gm)].map((match) => match[1]).sort()
   assert.deepEqual(namesOf(await run(context, files)), ['src/quick.test.ts'])
   assert.deepEqual(namesOf(await run(context, files, { slow: true })), ['src/slow.test.ts'])
   assert.deepEqual(namesOf(await run(context, files, { filters: ['src/'] })), [
+    'src/named.test.ts',
     'src/quick.test.ts',
     'src/slow.test.ts',
   ])

@@ -1,7 +1,7 @@
 /**
  * Runs the tests: every `*.test.ts` below the folders named here but the slow ones, with `--slow` the rest; or those whose
  * path contains one of the arguments, whole (`npm test -- src/protocols/mime dkim/sign`). A file is slow that says why in a line
- * `// Slow: ...`.
+ * `// Slow: ...`. One that says why in a line `// By name: ...` runs only where it is named.
  *
  * 1. The dashboard is built, and one PostgreSQL started for the whole run, unless SENDWRIGHT_TEST_POSTGRES names one already.
  * 2. A few processes, each in a process group of its own, run the files one after another (test-process.ts). A file that
@@ -54,6 +54,8 @@ const RSS_MAX_BYTES = 1024 ** 3
 const OWN_PROCESS = /^\/\/ Own process: ./m
 /** A file says so, with its reason, if it is not about what most changes of code can break. */
 const SLOW = /^\/\/ Slow: ./m
+/** A file says so, with its reason, if neither run has time for it. */
+const BY_NAME = /^\/\/ By name: ./m
 const EACH_DATABASE = /\beach(?:Database|Store)\(/
 /** A file says so, with its reason, if what holds with one database may not with the other. */
 const BOTH_DATABASES = /^\/\/ Both databases: ./m
@@ -161,6 +163,7 @@ const isRest = ({ databases }: Part) => databases === 'postgres'
 
 /** What a run has to do with a file of this text: each test with each database is in one of the two runs. */
 function partOf(file: string, text: string, slow: boolean): Part | undefined {
+  if (BY_NAME.test(text)) return undefined
   if (SLOW.test(text)) return slow ? { file, databases: 'both' } : undefined
   const isWhole = !EACH_DATABASE.test(text) || BOTH_DATABASES.test(text)
   if (slow) return isWhole ? undefined : { file, databases: 'postgres' }

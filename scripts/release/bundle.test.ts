@@ -61,10 +61,14 @@ test('the manifest and the lock file have the libraries outside the program and 
     {
       ...{ name: 'a', version: '1.0.0', private: true, scripts: { prepare: 'x' } },
       ...{ dependencies: { b: '1.0.0', within: '1.0.0' }, devDependencies: { c: '1.0.0' }, allowScripts: {} },
+      overrides: { d: '2.0.0', c: { d: '$d' } },
     },
     ['b'],
   )
-  assert.deepEqual(manifest, { name: 'a', version: '1.0.0', dependencies: { b: '1.0.0' } })
+  assert.deepEqual(manifest, {
+    ...{ name: 'a', version: '1.0.0', dependencies: { b: '1.0.0' } },
+    overrides: { d: '2.0.0' },
+  })
   const lock: Lock = {
     lockfileVersion: 3,
     packages: {

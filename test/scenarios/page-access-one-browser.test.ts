@@ -1,4 +1,4 @@
-// Slow: it judges each of its pages twice.
+// By name: it judges each of its pages twice.
 /** Half of the dashboard's pages for those who see, hear or move less: see test/support/page-access.ts. */
 import { accessTest } from '../support/page-access.ts'
 

@@ -1,4 +1,4 @@
-// Slow: it opens every page of the dashboard twice.
+// By name: it opens every page of the dashboard twice.
 /** Every page of the dashboard while its data cannot be had: 500, 503 of a proxy, no network; and when the session has ended. */
 import assert from 'node:assert/strict'
 import { before, type TestContext, test } from 'node:test'

@@ -146,6 +146,7 @@ const OWN_STATUS: Record<string, readonly [number, string]> = {
   readMessageLimit: [404, 'none is set'],
   readSubaccountLimit: [404, 'as above'],
   createDnsChange: [409, 'nothing answers there'],
+  releaseInbox: [409, 'nothing answers there'],
   undoDnsChange: [404, 'nothing was written'],
   createValidationJob: [400, 'the name is taken'],
   createValidationPreview: [400, 'as above'],
@@ -401,6 +402,7 @@ async function start(t: TestContext): Promise<World> {
   t.after(() => receiver.close())
   const env = {
     SENDWRIGHT_ALLOW_NETWORKS: '127.0.0.0/8',
+    SENDWRIGHT_INBOX_RELEASE: `smtp://${ownAddress()}:25`,
     // The parent's own has a pool, and the others request theirs.
     SENDWRIGHT_IPS:
       '127.0.74.13,127.0.74.18=shared,127.0.74.14=spare,127.0.74.15=spare,127.0.74.23=spare,127.0.74.24=spare,127.0.74.25=spare,127.0.74.33=spare',

@@ -155,14 +155,13 @@ test('the picture by hour and weekday is a table in the zone of the reader, and 
   await panel.getByRole('combobox', { name: 'Count' }).selectOption('delivered')
   const table = panel.getByRole('table', { name: 'Delivered by hour and weekday' })
   await table.waitFor()
-  const shown = await page.evaluate<string[]>(
-    `[...document.querySelectorAll('.week-table td')].map((cell) => cell.innerText)`,
-  )
-  assert.equal(shown.length, 7 * 24)
-  assert.equal(
-    shown.reduce((sum, text) => sum + Number(text), 0),
-    DELIVERED,
-  )
+  await eventually('the table has all of them', async () => {
+    const shown = await page.evaluate<string[]>(
+      `[...document.querySelectorAll('.week-table td')].map((cell) => cell.innerText)`,
+    )
+    assert.equal(shown.length, 7 * 24)
+    return shown.reduce((sum, text) => sum + Number(text), 0) === DELIVERED
+  })
   await dashboard.sound(page)
   const from = page.getByLabel('From')
   const day = await from.inputValue()

@@ -290,6 +290,10 @@ task("See one person's history", async (hand) => {
 
 task('Two weeks by tag, as a file', async (hand) => {
   await sent('delivered', 'tagged@example.org', { 'o:tag': 'spring' })
+  await eventually('it is counted', async () => {
+    const json = { dimensions: ['tag'], metrics: ['delivered_count'], duration: '1d' }
+    return (await dashboard.service.call('POST', '/v1/analytics/metrics', { json })).text.includes('spring')
+  })
   const day = new Date(Date.now() - 13 * 86_400_000).toISOString().slice(0, 10)
   await hand.click('link', 'Metrics')
   await hand.choose('Period', 'Own dates…')

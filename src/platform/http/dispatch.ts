@@ -88,8 +88,12 @@ export function createDispatch(parts: DispatchParts): Dispatch {
   function note(spec: Operation, exchange: Exchange, caller: Caller | null, read: Params | undefined): void {
     const { presented, arrival, status } = exchange
     if (presented === undefined || arrival.isCut || !requestLog.wants(presented, status >= 400)) return
-    const who = { presented, caller, remoteAddress: remote.address(arrival) }
-    requestLog.note(notedCall(spec, exchange, read, who))
+    try {
+      const who = { presented, caller, remoteAddress: remote.address(arrival) }
+      requestLog.note(notedCall(spec, exchange, read, who))
+    } catch (error) {
+      exchange.log.error({ err: error }, 'a call is missing in the log of its key')
+    }
   }
 
   return async function dispatch(spec, exchange) {
