@@ -1,4 +1,4 @@
-// Slow: it kills processes of the service, again and again.
+// By name: it kills processes of the service, again and again.
 /** kill -9 around the mail that asks a member, and around the answer: nothing is sent twice, and no answer is without its trail. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'

@@ -1,4 +1,4 @@
-// Slow: it kills processes of the service, again and again.
+// By name: it kills processes of the service, again and again.
 /** kill -9 in the middle of an erasure: it goes on where it was, and leaves nothing. */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'

@@ -1,3 +1,4 @@
+// By name: it opens every page of the dashboard.
 /**
  * Every page of the dashboard, of an account with very many of everything: while its data are on their way, and with
  * them. The router lists the pages (test/support/page-states.ts). `npm run test:slow` tries the other states.

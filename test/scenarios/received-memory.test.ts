@@ -1,5 +1,5 @@
 /** Large mail, received from strangers or captured: what the service holds grows neither with the mail nor with its readers. */
-// Slow: it sends a whole process more than anyone does, and measures it meanwhile.
+// By name: it sends a whole process more than anyone does, and measures it for a minute.
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'

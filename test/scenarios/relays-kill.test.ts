@@ -1,5 +1,5 @@
 /** The process dies while relays fail and others take their messages: nothing is lost, and what may repeat. */
-// Slow: it kills whole services.
+// By name: it kills processes of the service among mail through relays, for most of a minute.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
 /** A sender that sends through two nodes is counted exactly, stopped on both, also after both were killed, and released by either. */
-// Slow: it starts and kills whole processes, and a slowed sender takes its time.
+// By name: it waits for the minutes in which nodes judge.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { call, type TestNode, testNodes } from '../support/nodes.ts'
