@@ -6,7 +6,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, chown, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
+import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -103,7 +103,9 @@ function configuration(at: {
   hasTls: boolean
 }): string {
   const { folder, host, uid, gid, isRoot, hasTls } = at
-  const own = `default_internal_user = ${process.env['USER'] ?? 'root'}\ndefault_login_user = ${process.env['USER'] ?? 'root'}`
+  const { username } = userInfo()
+  const group = spawnSync('id', ['-gn'], { encoding: 'utf8' }).stdout.trim()
+  const own = `default_internal_user = ${username}\ndefault_login_user = ${username}\ndefault_internal_group = ${group}`
   return `
 base_dir = ${folder}/run
 state_dir = ${folder}/state
