@@ -81,9 +81,17 @@ async function startScene(
     return found.running || found.last_ended_at === null ? null : Date.parse(found.last_started_at)
   }
 
-  /** No notice is on its way by mail: time that passes at once would make it mail that is overdue. */
+  const noticesOf = new Map<string, number>() // by hit, also of hits that have been removed
+  /**
+   * No notice is on its way: time that passes at once would make its mail overdue. Each beginning and end that the
+   * service has written has its post, each post has its mail, and each mail is delivered.
+   */
   async function noNoticeInFlight(): Promise<boolean> {
-    if ((await state('alert-mail')).running) return false
+    const { items } = (await service.call('GET', '/v1/thresholds/hits?limit=100')).body
+    for (const { id, triggered } of items) noticesOf.set(id, triggered ? 1 : 2)
+    const written = [...noticesOf.values()].reduce((sum, count) => sum + count, 0)
+    if (hooks().length !== written) return false
+    if (ops.messages.filter(({ raw }) => raw.includes('The alert "')).length !== written) return false
     const mails = async (event: string) =>
       (await service.events(`?event=${event}&recipient=ops@ops.example&limit=300`)).length
     return (await mails('accepted')) === (await mails('delivered'))
