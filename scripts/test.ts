@@ -325,6 +325,7 @@ function startProcess(
     async end() {
       if (outcome !== undefined) return undefined // with the file that ran
       child.disconnect()
+      const printedBefore = statSync(outputFile).size
       let timedOut = false
       const limit = setTimeout(() => {
         timedOut = true
@@ -332,8 +333,9 @@ function startProcess(
       }, endLimitMs)
       await ended
       clearTimeout(limit)
+      const text = readFileSync(outputFile).subarray(printedBefore).toString().slice(0, OUTPUT_SHOWN_CHARS)
       removeFolder(home)
-      if (timedOut) return `left something open: their process did not end in ${seconds(endLimitMs)}`
+      if (timedOut) return `left something open: their process did not end in ${seconds(endLimitMs)}\n${text}`
       return outcome === 0 || (outcome === 1 && hasFailed) ? undefined : `their process ended with ${outcome}`
     },
   }
