@@ -95,7 +95,8 @@ test('an invited person signs in with the provider, out, and in again', async ()
     page.evaluate(
       async ([url, text]) => {
         const headers = { 'content-type': 'application/json' }
-        return (await fetch(url, { method: 'POST', headers, body: text })).json()
+        const answer = await fetch(url, { method: 'POST', headers, body: text })
+        return (await answer.json()) as { proof_required?: boolean; url: string }
       },
       [`/sendwright/v1${path}`, JSON.stringify(body)] as const,
     )
