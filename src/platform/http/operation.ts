@@ -292,10 +292,10 @@ export function unknownNames(spec: Operation, params: Params): readonly string[]
   return unknown === undefined ? NONE : shownNames(unknown)
 }
 
-/** Whether the operation declares the name. Any name is declared by one that takes a document of any form. */
+/** Whether the operation declares the name; one that takes a document of any form declares none. */
 export function isDeclaredName(spec: Operation, name: string): boolean {
   const known = knownNames(spec)
-  return known === null || isKnown(known, name)
+  return known !== null && isKnown(known, name)
 }
 
 function knownNames(spec: Operation): KnownNames | null {
