@@ -1117,6 +1117,7 @@ export interface EventSink {
   /** Only events of these sending domains */ domains?: string[]
   /** Only events of these types */ events?: string[]
   /** How far it may fall behind: events older than this are skipped while it takes nothing, and counted. Retention keeps events for it that long; seconds */ behind_max_seconds?: number
+  /** What is unsafe about it, such as a password that is sent without TLS; null: nothing */ warning: string | null
   /** Age of the oldest event that it has not taken; 0: it has all; seconds */ behind_seconds: number
   /** Events that it has taken */ sent: number
   /** When it took the last ones */ sent_at: string | null
