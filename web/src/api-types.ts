@@ -2388,8 +2388,8 @@ export interface Shaping {
 export interface SharedFigure {
   /** Id of the link */ id: string
   /** Heading of its page */ title: string
-  /** Key or session that made it */ key_id: string
-  /** User of that key or session */ user_id: string | null
+  /** Key that made it, or session of a user or the operator */ key_id: string
+  /** User of that key or session, with whose rights it ends */ user_id: string | null
   /** What is counted, as it was given */ query: Record<string, unknown>
   /** When it was made */ created_at: string
   /** Until when it is valid */ expires_at: string
