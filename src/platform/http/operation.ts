@@ -292,8 +292,14 @@ export function unknownNames(spec: Operation, params: Params): readonly string[]
   return unknown === undefined ? NONE : shownNames(unknown)
 }
 
-/** Whether the operation declares the name; one that takes a document of any form declares none. */
+/** Whether the operation declares the name. Any name is declared by one that takes a document of any form. */
 export function isDeclaredName(spec: Operation, name: string): boolean {
+  const known = knownNames(spec)
+  return known === null || isKnown(known, name)
+}
+
+/** Whether a person has written the name into the description of the operation. */
+export function isDescribedName(spec: Operation, name: string): boolean {
   const known = knownNames(spec)
   return known !== null && isKnown(known, name)
 }

@@ -4,7 +4,7 @@
  */
 import { isPlainObject } from '../../../base/values.ts'
 import type { Exchange, Holder } from '../exchange.ts'
-import { acceptsFiles, isDeclaredName, type Operation, pathNames } from '../operation.ts'
+import { acceptsFiles, isDescribedName, type Operation, pathNames } from '../operation.ts'
 import type { Params } from '../request/params.ts'
 import { givenValues, NOT_RECORDED } from './audit.ts'
 
@@ -115,17 +115,18 @@ function keptMessage(
   for (const [name, value] of hidden) {
     const quoted = value.slice(0, QUOTED_LENGTH_MAX)
     if (quoted.length >= QUOTED_LENGTH_MIN)
-      kept = kept.replaceAll(quoted, () => `{${isDeclaredName(spec, name) ? shortName(name) : '...'}}`)
+      kept = kept.replaceAll(quoted, () => `{${isDescribedName(spec, name) ? shortName(name) : '...'}}`)
   }
   kept = kept
     .replace(QUOTED, (whole, one?: string, other?: string) => {
       const text = one ?? other ?? ''
-      const isKept = isDeclaredName(spec, text) || /^\{.*\}$/.test(text) || Object.values(path).includes(text)
+      const isKept =
+        isDescribedName(spec, text) || /^\{.*\}$/.test(text) || Object.values(path).includes(text)
       return isKept ? whole : '{...}'
     })
     .replace(ADDRESS, '{...}')
     .replace(TOKEN, (token) =>
-      isOurWord(token) || isDeclaredName(spec, token.replace(END, '')) ? token : '{...}',
+      isOurWord(token) || isDescribedName(spec, token.replace(END, '')) ? token : '{...}',
     )
   return kept.slice(0, MESSAGE_LENGTH_MAX).toWellFormed().replaceAll('\0', '\uFFFD')
 }
