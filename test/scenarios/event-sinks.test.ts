@@ -229,7 +229,11 @@ test('bad settings are refused with the reason, and a secret stays where it was 
   assert.equal((await service.call('PUT', `${PATH}/kept`, { json: { ...nats, from: 'now' } })).status, 400)
   const far = { ...nats, servers: ['127.0.0.1:1', 'broker.example.org'] }
   assert.match((await put(service, 'kept', { ...far, secret: 'hidden' })).warning, /without TLS/)
-  for (const safe of [{ ...far, tls: true, secret: 'hidden' }, far, { ...nats, servers: ['[::1]:1'], secret: 'hidden' }])
+  for (const safe of [
+    { ...far, tls: true, secret: 'hidden' },
+    far,
+    { ...nats, servers: ['[::1]:1'], secret: 'hidden' },
+  ])
     assert.equal((await put(service, 'kept', safe)).warning, null)
   assert.equal((await service.call('DELETE', `${PATH}/kept`)).status, 200)
   assert.equal((await service.call('GET', `${PATH}/kept`)).status, 404)

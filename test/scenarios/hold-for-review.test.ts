@@ -40,8 +40,9 @@ test('mail waits until it is released or dropped, each message for itself', asyn
   await service.send({ to: 'd@one.example' })
   await sink.waitFor(3)
   // Nor does sending it again lead around them.
-  const accepted = await service.events('?event=accepted&ascending=yes')
-  const { key } = accepted[0]?.['storage'] as { key: string }
+  const [accepted] = await service.events('?event=accepted&ascending=yes')
+  assert.ok(accepted)
+  const { key } = accepted['storage'] as { key: string }
   const again = await service.call('POST', `/v3/domains/${service.domain}/messages/${key}`, {
     form: { to: 'e@one.example' },
   })

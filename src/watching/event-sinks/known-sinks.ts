@@ -165,7 +165,9 @@ const destination = ({ url, servers, tls, bucket, user, access_key_id, mechanism
 /** A view leaves out the values of the query, so what is put back as it was shown means the stored one. */
 function withStoredUrl(body: GivenSink, before: EventSinkRow): GivenSink {
   const { url } = settingsOf(before)
-  return url !== undefined && body.kind === before.kind && body.url === shownUrl(url) ? { ...body, url } : body
+  return url !== undefined && body.kind === before.kind && body.url === shownUrl(url)
+    ? { ...body, url }
+    : body
 }
 
 /** An address without a path, as S3 signs for. */
