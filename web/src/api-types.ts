@@ -1117,6 +1117,7 @@ export interface EventSink {
   /** Only events of these sending domains */ domains?: string[]
   /** Only events of these types */ events?: string[]
   /** How far it may fall behind: events older than this are skipped while it takes nothing, and counted. Retention keeps events for it that long; seconds */ behind_max_seconds?: number
+  /** What is unsafe about it, such as a password that is sent without TLS; null: nothing */ warning: string | null
   /** Age of the oldest event that it has not taken; 0: it has all; seconds */ behind_seconds: number
   /** Events that it has taken */ sent: number
   /** When it took the last ones */ sent_at: string | null
@@ -2387,8 +2388,8 @@ export interface Shaping {
 export interface SharedFigure {
   /** Id of the link */ id: string
   /** Heading of its page */ title: string
-  /** Key or session that made it */ key_id: string
-  /** User of that key or session */ user_id: string | null
+  /** Key that made it, or session of a user or the operator */ key_id: string
+  /** User of that key or session, with whose rights it ends */ user_id: string | null
   /** What is counted, as it was given */ query: Record<string, unknown>
   /** When it was made */ created_at: string
   /** Until when it is valid */ expires_at: string

@@ -40,7 +40,7 @@ interface Session extends SessionSource {
 interface Browser {
   remoteAddress: string
   userAgent: string
-  /** The user has just shown a password or passkey, or comes from the provider. */
+  /** The user has just shown a password or passkey, here or to the provider. */
   isProof?: boolean
 }
 

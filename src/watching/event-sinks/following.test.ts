@@ -40,6 +40,7 @@ async function rigOf(store: Store) {
         },
         close() {},
       }),
+      shownError: (_row, words) => words,
     },
   })
   /** Turns until `look` finds what it waits for. */

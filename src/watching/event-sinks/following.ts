@@ -17,6 +17,7 @@ import type { Statement, Store } from '../../platform/store/store.ts'
 import { createEventFollower, type EventFollower, type FollowedKey } from '../events/follower.ts'
 import { followerOf, KINDS, type KnownSinks, settingsOf } from './known-sinks.ts'
 import { BEHIND_DEFAULT_SECONDS } from './shapes.ts'
+import { sinkWarning } from './shown-sink.ts'
 import type { SinkConnection, SinkEvent, SinkSettings } from './sink.ts'
 
 const TURN_MS = 20 * SECOND_MS
@@ -46,7 +47,7 @@ interface FollowingParts {
   store: Store
   clock: Clock
   log: Logger
-  known: Pick<KnownSinks, 'list' | 'open'>
+  known: Pick<KnownSinks, 'list' | 'open' | 'shownError'>
 }
 
 /** A sink while this process sends to it. */
@@ -124,9 +125,15 @@ export function createFollowing({ store, clock, log, known }: FollowingParts) {
     const taken = fitting(rows)
     const events = selected(settings, rows.slice(0, taken))
     if (events.length === 0) return { taken, statements: [] }
-    sink.connection ??= await known.open(row)
+    sink.connection ??= await open(row)
     await sink.connection.send(events)
     return { taken, statements: [sentStatement(row.name, events.length, clock.now())] }
+  }
+
+  function open(row: EventSinkRow) {
+    const warning = sinkWarning(row, settingsOf(row))
+    if (warning !== null) log.warn({ sink: row.name }, warning)
+    return known.open(row)
   }
 
   /** Steps until there is nothing more for now, or `until`; never rejects. */
@@ -142,15 +149,14 @@ export function createFollowing({ store, clock, log, known }: FollowingParts) {
     } catch (error) {
       sink.dueAt = clock.monotonic() + Math.min(RETRY_MIN_MS * 2 ** sink.failures++, RETRY_MAX_MS)
       await close(sink)
-      await failed(sink.row.name, error)
+      await failed(sink.row, error)
     }
   }
 
-  async function failed(name: string, error: unknown): Promise<void> {
-    const words = printableLine(error instanceof Error ? error.message : String(error)).slice(
-      0,
-      ERROR_LENGTH_MAX,
-    )
+  async function failed(row: EventSinkRow, error: unknown): Promise<void> {
+    const { name } = row
+    const said = error instanceof Error ? error.message : String(error)
+    const words = printableLine(known.shownError(row, said)).slice(0, ERROR_LENGTH_MAX)
     log.warn({ sink: name, error: words }, 'an event sink took nothing')
     const sql = `UPDATE event_sinks SET failing_since = COALESCE(failing_since, ?), last_error = ? WHERE name = ?`
     try {

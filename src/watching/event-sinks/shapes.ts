@@ -108,6 +108,9 @@ export const SINK = named('EventSink', 'Where events are sent; without its secre
   name: SINK_NAME,
   kind: KIND,
   ...SETTINGS,
+  warning: nullable(
+    text('What is unsafe about it, such as a password that is sent without TLS; null: nothing'),
+  ),
   behind_seconds: integer('Age of the oldest event that it has not taken; 0: it has all', {
     unit: 'seconds',
   }),

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import Mailgun from 'mailgun.js'
+import { addAccount } from '../../../test/support/accounts.ts'
 import { createTestClock } from '../../../test/support/clock.ts'
 import { eachDatabase } from '../../../test/support/databases.ts'
 import { eventually, startTestService, type TestService } from '../../../test/support/service.ts'
@@ -43,9 +44,9 @@ async function deliver(
 
 const recipientsIn = (items: readonly Item[]) => items.map(({ recipient }) => recipient)
 
-const openStream = (service: TestService, query: string, signal: AbortSignal) =>
+const openStream = (service: TestService, query: string, signal: AbortSignal, key = service.key) =>
   fetch(`${service.url}/sendwright/v1/events/stream${query}`, {
-    headers: { authorization: `Basic ${Buffer.from(`api:${service.key}`).toString('base64')}` },
+    headers: { authorization: `Basic ${Buffer.from(`api:${key}`).toString('base64')}` },
     signal,
   })
 
@@ -74,6 +75,26 @@ async function streamed(service: TestService, query: string, count: number, open
   aborter.abort()
   return items
 }
+
+test('three accounts that take every stream leave one to a fourth, and lose one of theirs', async (t) => {
+  const service = await startTestService(t)
+  const aborter = new AbortController()
+  t.after(() => aborter.abort())
+  const open = (key: string) => openStream(service, '', aborter.signal, key)
+  const greedy: Response[] = []
+  for (const [key, count] of [
+    [service.key, 20],
+    [addAccount(service).key, 20],
+    [addAccount(service).key, 10],
+  ] as const)
+    for (let n = 0; n < count; n++) greedy.push(await open(key))
+  assert.deepEqual([...new Set(greedy.map(({ status }) => status))], [200])
+  assert.equal((await open(addAccount(service).key)).status, 200)
+  await greedy[0]?.text()
+  const refused = await open(service.key)
+  assert.deepEqual([refused.status, refused.headers.get('retry-after')], [429, '10'])
+  assert.match(await refused.text(), /an account has at most 20, and all share 50 evenly/)
+})
 
 eachDatabase((database) => {
   test('a stream has the events of any filter from its opening on, once each, and an account has a few', async (t) => {

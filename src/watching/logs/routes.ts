@@ -1,5 +1,6 @@
 /** Logs over HTTP (metrics-logs.md section 5). */
 
+import { createFairPlaces } from '../../base/flow/fair-places.ts'
 import { BadRequest, TooManyRequests } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
 import type { Clock } from '../../base/time/clock.ts'
@@ -38,7 +39,7 @@ const PAGE_LIMIT = { default: LIMIT_DEFAULT, max: LIMIT_MAX }
 
 export function logRoutes(parts: LogRouteParts): Operation[] {
   const { logs, clock } = parts
-  const streams = createStreamLimit()
+  const streams = createFairPlaces({ max: STREAMS_MAX, firstMax: STREAMS_PER_ACCOUNT })
   return [
     operation({
       method: 'POST',
@@ -79,7 +80,9 @@ export function logRoutes(parts: LogRouteParts): Operation[] {
       async handler({ input, caller, signal }) {
         const given: Record<string, unknown> = input()
         const query = readLogQuery((name) => given[name], clock.now())
-        const leave = streams.enter(caller.accountId)
+        const ending = new AbortController()
+        const leave = streams.enter([caller.accountId, caller.userId ?? caller.keyId], () => ending.abort())
+        if (leave === null) throw new TooManyRequests(STREAM_RETRY_SECONDS, NO_PLACE)
         signal.addEventListener('abort', leave, { once: true })
         if (signal.aborted) leave()
         const found = await logs
@@ -87,7 +90,7 @@ export function logRoutes(parts: LogRouteParts): Operation[] {
             caller.accountId,
             { ...query, ascending: true, highUs: null, limit: LIMIT_MAX },
             clock,
-            signal,
+            AbortSignal.any([signal, ending.signal]),
           )
           .catch((error: unknown) => {
             leave()
@@ -115,31 +118,7 @@ const STREAMS_PER_ACCOUNT = 20
 /** Each looks at the new events every two seconds; all together keep one reader busy for a tenth of the time. */
 const STREAMS_MAX = 50
 const STREAM_RETRY_SECONDS = 10
-
-/** Counts open streams. */
-function createStreamLimit() {
-  const open = new Map<string, number>()
-  let total = 0
-  return {
-    /** Returns what ends it; only the first call counts. @throws TooManyRequests */
-    enter(accountId: string): () => void {
-      const own = open.get(accountId) ?? 0
-      if (own >= STREAMS_PER_ACCOUNT || total >= STREAMS_MAX)
-        throw new TooManyRequests(STREAM_RETRY_SECONDS, 'too many event streams are open')
-      open.set(accountId, own + 1)
-      total += 1
-      let isOpen = true
-      return () => {
-        if (!isOpen) return
-        isOpen = false
-        total -= 1
-        const left = (open.get(accountId) ?? 1) - 1
-        if (left > 0) open.set(accountId, left)
-        else open.delete(accountId)
-      }
-    },
-  }
-}
+const NO_PLACE = `too many event streams are open: an account has at most ${STREAMS_PER_ACCOUNT}, and all share ${STREAMS_MAX} evenly. Close one, or read POST /v1/analytics/logs`
 
 /** Members of a JSON document, or fields of a form. */
 function givenBy(params: Params): Given {
