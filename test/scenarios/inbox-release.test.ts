@@ -2,8 +2,12 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { addAccount } from '../support/accounts.ts'
+import { FAULTS, type Fault, type Subject } from '../support/reports/mail.ts'
+import { COMPLAINTS } from '../support/reports/other-mail.ts'
+import { Returner, subjectOf } from '../support/reports/returning.ts'
+import { STATUS_FORMATS } from '../support/reports/status-reports.ts'
 import { eventually, startTestService, type TestService } from '../support/service.ts'
-import { createSink, type SinkOptions } from '../support/smtp-sink.ts'
+import { createSink, type SinkMessage, type SinkOptions } from '../support/smtp-sink.ts'
 
 const INBOX = '/sendwright/v1/inbox'
 
@@ -39,7 +43,7 @@ async function rawOf(service: TestService, id: string): Promise<Buffer> {
   return Buffer.from(await answer.arrayBuffer())
 }
 
-test('captured mail is released byte for byte, with its envelope sender, each recipient once', async (t) => {
+test('captured mail is released byte for byte after its own Sid, each recipient once', async (t) => {
   const account = { user: 'relay', password: 'p@ss word' }
   const login = `relay:${encodeURIComponent(account.password)}@`
   const { sink, service } = await startRig(t, { options: { auth: account }, login })
@@ -69,9 +73,11 @@ test('captured mail is released byte for byte, with its envelope sender, each re
     )
     assert.match(body.recipients[0].reply, /^250 /)
     const mail = sink.messages.at(-1)
-    const { envelope } = (await service.call('GET', `${INBOX}/${id}`)).body
-    assert.deepEqual(mail?.envelope, { from: envelope.from, to: ['ann@example.org', 'bob@example.net'] })
-    assert.ok(mail.raw.equals(await rawOf(service, id)), `${form.subject}: the bytes differ`)
+    assert.deepEqual(mail?.envelope.to, ['ann@example.org', 'bob@example.net'])
+    const bodyOffset = mail.raw.indexOf('\r\n') + 2
+    assert.match(mail.raw.toString('latin1', 0, bodyOffset), /^X-Service-Sid: [a-z2-7]{39}\r\n$/)
+    const isSame = mail.raw.subarray(bodyOffset).equals(await rawOf(service, id))
+    assert.ok(isSame, `${form.subject}: the bytes differ`)
     assert.equal(mail.auth, account.user)
   }
   assert.equal(sink.messages.length, 2)
@@ -80,6 +86,34 @@ test('captured mail is released byte for byte, with its envelope sender, each re
   const [row] = items.filter(({ action }: { action: string }) => action === 'inbox.release')
   assert.equal(row.detail.made.accepted, 2)
   assert.doesNotMatch(JSON.stringify(row), /example\.org/)
+})
+
+test('what comes back about a released copy does not count for the captured delivery', async (t) => {
+  const { sink, service } = await startRig(t, { env: { SENDWRIGHT_SMTP_PORT: '0' } })
+  const recipient = 'customer@there.example'
+  const id = await captured(service, { to: recipient, subject: 'Returned' })
+  assert.equal((await release(service, id, [recipient])).status, 200)
+  const copy = subjectOf(sink.messages[0] as SinkMessage)
+  const { from } = (await service.call('GET', `${INBOX}/${id}`)).body.envelope
+  assert.equal(copy.returnPath.split('@')[1], from.split('@')[1])
+
+  const returner = await Returner.connect(service)
+  t.after(() => returner.close())
+  const bounce = (about: Subject) => STATUS_FORMATS['postfix']?.(about, FAULTS[0] as Fault) ?? ''
+  // Some reports return the header without the return path.
+  const returned = [bounce(copy), ...Object.values(COMPLAINTS).map((write) => write(copy))]
+  for (const to of [copy.returnPath, `fbl@${service.domain}`])
+    for (const raw of returned) assert.equal(await returner.give(to, raw), '250 2.0.0 Received')
+  assert.deepEqual(await service.events('?event=failed OR complained'), [])
+  const list = (kind: string) => service.call('GET', `/v3/${service.domain}/${kind}`)
+  for (const kind of ['bounces', 'complaints']) assert.deepEqual((await list(kind)).body.items, [], kind)
+
+  await returner.give(from, bounce({ ...copy, returnPath: from }))
+  assert.equal(
+    (await service.events('?event=failed')).length,
+    1,
+    'a bounce of the captured mail itself counts',
+  )
 })
 
 test('what the server refuses is said in its words, for each recipient', async (t) => {

@@ -1,5 +1,5 @@
 /** `sendwright migrate`: copies everything to another database, or compares a copy with its source. */
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { isAbsolute } from 'node:path'
 import { type BlobPlace, folderPlace, s3Place } from '../../carry/migrate/blobs.ts'
@@ -21,7 +21,7 @@ import { type Config, readConfig } from '../../platform/config/config.ts'
 import { createS3Client } from '../../platform/store/blobs/s3-client.ts'
 import { readSecret, SecretFault, secretFile } from '../../platform/store/secrets/secret-file.ts'
 import { StoreFull, StoreUnavailable, UnknownSchema } from '../../platform/store/store.ts'
-import { CommandError, parseFlags, wrongArguments } from '../usage.ts'
+import { CommandError, parseFlags, secretIn, wrongArguments } from '../usage.ts'
 
 export const MIGRATE_USAGE = `sendwright migrate --to postgres://USER@HOST/DATABASE [--dry-run] [--check] [--json]
 sendwright migrate --to-file FILE [--dry-run] [--check] [--json]
@@ -118,7 +118,7 @@ function targetText(argument: string | undefined, file: string | undefined): str
       `Other users see the arguments of a command: put the password into PGPASSWORD, or the whole address into ${TO_VARIABLE} or a file (--to-file), and change a password that was shown`,
     )
   if (file === undefined) return (argument ?? variable) as string
-  return readFileSync(file, 'utf8').trim()
+  return secretIn(file, `the address in "${file}"`)
 }
 
 /** Before the host, or as a parameter of libpq. */
