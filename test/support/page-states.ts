@@ -140,6 +140,8 @@ export async function startStates(
     200,
   )
   fillHuge(service)
+  const sink = { kind: 'nats', servers: ['127.0.0.1:9'], topic: 'mail', paused: true }
+  assert.equal((await service.call('PUT', '/sendwright/v1/event-sinks/broker', { json: sink })).status, 200)
   const page = await dashboard.open('/settings', { own: true, ...(look && { look }) })
   await page.getByRole('heading', { level: 1 }).waitFor()
   const paths = await pathsOf(page, await namesOf(service, domain))

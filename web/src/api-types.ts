@@ -1113,6 +1113,7 @@ export interface EventSink {
   /** Of amqp: the virtual host */ vhost?: string
   /** Of nats, amqp and kafka: the name that the secret is for */ user?: string
   /** Of kafka: how the secret is proven */ mechanism?: 'plain' | 'scram-sha-256' | 'scram-sha-512'
+  /** Whether it takes nothing until this is false */ paused?: boolean
   /** Only events of these accounts */ accounts?: string[]
   /** Only events of these sending domains */ domains?: string[]
   /** Only events of these types */ events?: string[]

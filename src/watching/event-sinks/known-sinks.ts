@@ -29,7 +29,7 @@ export const KINDS: Readonly<Record<SinkKindName, SinkKind>> = {
 }
 
 /** Settings of every kind. */
-const COMMON: readonly string[] = ['accounts', 'domains', 'events', 'behind_max_seconds']
+const COMMON: readonly string[] = ['paused', 'accounts', 'domains', 'events', 'behind_max_seconds']
 const SEALED_AS = 'event-sink'
 /** Each reads all events. */
 const SINKS_MAX = 20
@@ -157,6 +157,14 @@ const NEW = { sent: 0, sent_at: null, skipped: 0, skipped_from: null, skipped_to
 
 export const settingsOf = ({ settings_json: json }: Pick<EventSinkRow, 'settings_json'>): SinkSettings =>
   JSON.parse(json) as SinkSettings
+
+/** Since when it takes nothing, in Unix milliseconds, and why; null: it takes events. */
+export function stopOf(row: EventSinkRow): { since: number; reason: string } | null {
+  if (settingsOf(row).paused) return { since: Number(row.updated_at), reason: 'paused' }
+  return row.failing_since === null
+    ? null
+    : { since: Number(row.failing_since), reason: row.last_error ?? 'it fails' }
+}
 
 /** Where it leads and how it is proven there: what a secret is for. PLAIN shows what SCRAM does not. */
 const destination = ({ url, servers, tls, bucket, user, access_key_id, mechanism }: SinkSettings) =>

@@ -63,6 +63,7 @@ const SETTINGS = optionals({
     only: { minLength: 1, maxLength: 200 },
   }),
   mechanism: oneOf('Of kafka: how the secret is proven', MECHANISMS),
+  paused: flag('Whether it takes nothing until this is false'),
   accounts: list('Only events of these accounts', text('Account id', { only: { maxLength: 64 } }), {
     only: FILTER,
   }),

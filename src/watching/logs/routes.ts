@@ -65,7 +65,7 @@ export function logRoutes(parts: LogRouteParts): Operation[] {
       tag: 'Logs',
       summary: 'Events of the account as they happen, as server-sent events',
       description:
-        'One `events` event for up to 100 of them, every two seconds at most. With more than can be read, some are left out and `skipped` is true.',
+        'One `events` event for up to 100 of them, every two seconds at most; its `id` is that of the last one. With more than can be read, some are left out and `skipped` is true. With the id of an event in the header `Last-Event-ID`, or in `after`, it goes on after that event and leaves nothing out.',
       auth: { area: 'events', access: 'read' },
       rateLimit: 'none',
       params: {
@@ -75,23 +75,30 @@ export function logRoutes(parts: LogRouteParts): Operation[] {
           values: METRIC_EVENT_NAMES,
         }),
         filter: textParam('JSON of the filter of `POST /v1/analytics/logs`'),
+        after: textParam('Id of the event that it goes on after, unless there is the header `Last-Event-ID`'),
       },
-      answers: { 200: LOG_STREAM, 400: 'A bad name or filter', 429: 'Too many streams are open' },
-      async handler({ input, caller, signal }) {
-        const given: Record<string, unknown> = input()
+      answers: {
+        200: LOG_STREAM,
+        400: 'A bad name or filter, or an event that is not kept',
+        429: 'Too many streams are open',
+      },
+      async handler({ input, caller, headers, signal }) {
+        const { after, ...given }: Record<string, unknown> = input()
         const query = readLogQuery((name) => given[name], clock.now())
+        // A browser that connects again repeats the address as it was, and has the header from what it got since.
+        const last = headers['last-event-id'] || after
         const ending = new AbortController()
         const leave = streams.enter([caller.accountId, caller.userId ?? caller.keyId], () => ending.abort())
         if (leave === null) throw new TooManyRequests(STREAM_RETRY_SECONDS, NO_PLACE)
         signal.addEventListener('abort', leave, { once: true })
         if (signal.aborted) leave()
         const found = await logs
-          .tail(
-            caller.accountId,
-            { ...query, ascending: true, highUs: null, limit: LIMIT_MAX },
-            clock,
-            AbortSignal.any([signal, ending.signal]),
-          )
+          .tail({
+            accountId: caller.accountId,
+            query: { ...query, ascending: true, lowUs: 0, highUs: null, limit: LIMIT_MAX },
+            after: last === undefined ? null : String(last),
+            ...{ clock, signal: AbortSignal.any([signal, ending.signal]) },
+          })
           .catch((error: unknown) => {
             leave()
             throw error
@@ -107,7 +114,10 @@ const textsOf = (params: Params, name: string): string[] => params.texts(name)
 /** Ends with the stream: `leave` is called also by one that was never read. */
 async function* tailEvents(found: AsyncIterable<LogTail>, leave: () => void) {
   try {
-    for await (const data of found) yield { event: 'events', data }
+    for await (const data of found) {
+      const id = data.items.at(-1)?.['id']
+      yield { event: 'events', ...(typeof id === 'string' && { id }), data }
+    }
   } finally {
     leave()
   }
