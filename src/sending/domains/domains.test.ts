@@ -638,7 +638,8 @@ test('a disabled domain neither sends nor can be deleted, and is enabled again a
   const removal = await service.call('DELETE', '/v3/domains/off.example')
   assert.deepEqual([removal.status, removal.body], [400, { message: 'Domain is disabled' }])
   assert.equal((await service.call('PUT', '/v4/domains/off.example/verify')).body.domain.state, 'disabled')
-  await clock.advance(3_600_000)
+  clock.leap(3_600_000)
+  await clock.advance(1)
   const back = (await service.call('GET', '/v4/domains/off.example')).body.domain
   assert.equal(back.state, 'unverified')
   assert.ok(!('disabled' in back))
