@@ -254,7 +254,9 @@ test('the password is changed, which ends other sessions; the menu changes colou
   await page.getByRole('dialog').getByRole('button', { name: 'Change the password' }).tap()
   await page.getByText('Your password was changed').waitFor()
   await page.getByRole('dialog').waitFor({ state: 'detached' })
-  assert.equal(await page.getByRole('table', { name: 'Sessions' }).locator('tbody tr').count(), 1)
+  const sessions = page.getByRole('table', { name: 'Sessions' }).locator('tbody tr')
+  await sessions.nth(1).waitFor({ state: 'detached' })
+  assert.equal(await sessions.count(), 1)
   await dashboard.sound(page)
 })
 
