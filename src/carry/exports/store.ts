@@ -1,11 +1,11 @@
 /** The rows of exports. */
 import { BadRequest } from '../../base/process/errors.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
+import { piecesOf } from '../../platform/jobs/piece-steps.ts'
 import { accountLockStatements, type RowParts } from '../../platform/store/account-rows.ts'
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
 import type { ExportRow } from '../../platform/store/schema.ts'
 import { insert, StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
-import { piecesOf } from '../piece-steps.ts'
 
 /** From the request on. */
 export const KEPT_MS = DAY_MS

@@ -1,11 +1,11 @@
 /** The rows of exports and erasures of a person. */
 import { BadRequest } from '../../base/process/errors.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
+import { piecesOf } from '../../platform/jobs/piece-steps.ts'
 import { accountLockStatements } from '../../platform/store/account-rows.ts'
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
 import type { PersonTaskRow } from '../../platform/store/schema.ts'
 import { insert, StaleWrite, type Store } from '../../platform/store/store.ts'
-import { piecesOf } from '../piece-steps.ts'
 
 /** Of tasks and their reports, after their end. */
 export const KEPT_MS = 90 * DAY_MS

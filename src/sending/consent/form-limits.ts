@@ -2,8 +2,9 @@
  * How many confirmation mails strangers may cause by the forms of lists in a day: to one mailbox, by all lists of one account,
  * and by these to one domain. Counted in the transaction that asks for the mail, so that calls at once count too.
  */
-import { type Statement, StaleWrite, type Store } from '../../platform/store/store.ts'
+
 import { listOf } from '../../platform/store/lists.ts'
+import { StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
 import { dayOf } from '../lists/consent.ts'
 import type { ReadAddress } from '../lists/list.ts'
 

@@ -3,14 +3,14 @@
  * that cannot go on ends without its pieces.
  */
 import type { Logger } from 'pino'
+import type { BlobStore, SpooledBlob } from '../store/blobs/blobs.ts'
 import {
   type AfterCommit,
   createTaskSteps,
   type TaskParts,
   type TaskSteps,
   type TaskTable,
-} from '../platform/jobs/stepped-task.ts'
-import type { BlobStore, SpooledBlob } from '../platform/store/blobs/blobs.ts'
+} from './stepped-task.ts'
 
 interface PieceRow {
   id: string
