@@ -150,7 +150,7 @@ async function open(config: Config, to: Arguments['to']): Promise<Migration> {
   const from = bucketOf(config) ?? files
   const wanted = 'folder' in to ? folderPlace(to.folder) : (shared ?? files)
   const source: Source =
-    databaseUrl === null ? openSqliteSource(dataFolder) : await openPostgresSource(databaseUrl)
+    databaseUrl === null ? openSqliteSource(dataFolder) : await openPostgresSource(databaseUrl, config.pod)
   try {
     const target: Target =
       'folder' in to ? openSqliteTarget(to.folder) : await openPostgresTarget(to.postgres)
