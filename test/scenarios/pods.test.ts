@@ -10,6 +10,7 @@ import { advisoryKey, schemaOf } from '../../src/platform/store/pods/pod.ts'
 import { COPY_LOCK } from '../../src/platform/store/postgres/advisory-locks.ts'
 import { openPostgres } from '../../src/platform/store/postgres/postgres.ts'
 import { startService } from '../../src/service.ts'
+import { runCommand } from '../support/command.ts'
 import { createTestDatabase } from '../support/postgres.ts'
 import { eventually, startTestService, type TestService } from '../support/service.ts'
 import { temporaryFolder } from '../support/stores.ts'
@@ -170,23 +171,70 @@ test('three pods share one PostgreSQL', async (t) => {
     const env = {
       SENDWRIGHT_DATA: await temporaryFolder(t),
       SENDWRIGHT_DATABASE_URL: url,
-      SENDWRIGHT_POD: 'd',
+      SENDWRIGHT_POD: 'other',
       SENDWRIGHT_SECRET: 'another-secret-0123456789abcdefghij',
     }
     await assert.rejects(startService(readConfig(env), pino({ level: 'silent' })), /is not the secret/)
   })
 
+  await t.test('the command lists pods and makes them', async () => {
+    const env = { SENDWRIGHT_DATABASE_URL: url }
+    const made = await runCommand(env, 'pods', 'create', 'd', '--json')
+    assert.deepEqual(JSON.parse(made.out).items, [
+      { name: 'd', state: 'open', nodes: 0, http: [], smtp: [], entries: {} },
+    ])
+    const listed = await runCommand(env, 'pods', 'list')
+    assert.deepEqual(
+      listed.out.split('\n').map((line) => line.split(/ +/).slice(0, 5).join(' ')),
+      [
+        'pod state nodes accounts domains',
+        'a open 1 1 1',
+        'b open 1 2 3',
+        'c open 1 1 1',
+        'd open 0 0 0',
+        'other open 0 0 0',
+        '',
+      ],
+    )
+  })
+
+  await t.test('all of one pod moves to another, and the directory with it', async () => {
+    const c = pods[2] as TestService
+    const settings = {
+      SENDWRIGHT_DATA: c.config.dataFolder,
+      SENDWRIGHT_DATABASE_URL: url,
+      SENDWRIGHT_POD: 'c',
+      SENDWRIGHT_SECRET: SECRET,
+    }
+    const move = () => runCommand({ ...settings, SENDWRIGHT_MIGRATE_TO: url }, 'migrate', '--to-pod', 'd')
+    assert.match((await move()).err, /pod "c" of .* is in use: a node/)
+    const stateOf = async (pod: string) =>
+      (await query('SELECT state FROM sendwright_pods.pods WHERE name = $1', [pod]))[0]?.['state']
+    assert.equal(await stateOf('c'), 'open')
+    await c.service.stop()
+    const moved = await move()
+    assert.equal(moved.code, 0, moved.err)
+    assert.equal(await stateOf('c'), 'moved')
+    await assert.rejects(c.restart(), { detail: /^Cannot open pod "c": all that it had was moved/ })
+    const d = await startPod(t, url, 'd', { SENDWRIGHT_API_KEY: keyOf('c') })
+    assert.equal(d.domain, c.domain)
+    assert.equal((await delivered(d, keyOf('c'))).length, 1)
+    const [row] = await query('SELECT pod FROM sendwright_pods.entries WHERE value = $1', [d.domain])
+    assert.equal(row?.['pod'], 'd')
+    assert.deepEqual(await query("SELECT 1 FROM sendwright_pods.entries WHERE pod = 'c'"), [])
+  })
+
   await t.test('a copy into a pod completes the directory, and names what another pod has', async () => {
-    await query("DELETE FROM sendwright_pods.entries WHERE pod = 'c' AND kind = 'account'")
+    await query("DELETE FROM sendwright_pods.entries WHERE pod = 'd' AND kind = 'account'")
     const domain = pods[2]?.domain
     await query("UPDATE sendwright_pods.entries SET pod = 'b' WHERE kind = 'domain' AND value = $1", [domain])
     const client = new pg.Client({ connectionString: url })
     await client.connect()
-    await client.query('SET search_path = pod_c')
-    const clashes = await completeEntries(client, 'c')
+    await client.query('SET search_path = pod_d')
+    const clashes = await completeEntries(client, 'd')
     await client.end()
     assert.deepEqual(clashes, [{ kind: 'domain', value: domain, pod: 'b' }])
-    const found = await query("SELECT 1 FROM sendwright_pods.entries WHERE pod = 'c' AND kind = 'account'")
+    const found = await query("SELECT 1 FROM sendwright_pods.entries WHERE pod = 'd' AND kind = 'account'")
     assert.equal(found.length, 1)
   })
 })

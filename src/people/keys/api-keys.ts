@@ -16,7 +16,7 @@ import { lockedAccount } from '../../platform/store/account-rows.ts'
 import { type Entry, enter, entriesOf, leave, leaveStatements } from '../../platform/store/pods/entries.ts'
 import type { ApiKeyRow, Schema } from '../../platform/store/schema.ts'
 import { equalSecrets, type Sealer } from '../../platform/store/secrets/sealing.ts'
-import type { Store } from '../../platform/store/store.ts'
+import { StaleWrite, type Store } from '../../platform/store/store.ts'
 import type { OnDomainDeleted } from '../../sending/domains/deletion.ts'
 
 export type KeyKind = 'user' | 'domain' | 'web'
@@ -124,6 +124,8 @@ export function createKeys(store: Store, sealer: Sealer, clock: Clock): Keys {
         await checkRoom(store, tx, key.accountId, now)
         await tx.insertInto('api_keys').values(row).execute()
         await enter(store, tx, keyEntries([row]))
+      }).catch((error: unknown) => {
+        throw error instanceof StaleWrite ? new BadRequest('another pod has this API key') : error
       })
       byDigest.forget(row.secret_hmac)
       return { row, secret }

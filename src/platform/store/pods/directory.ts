@@ -10,6 +10,8 @@
  */
 import type pg from 'pg'
 import { PODS_LOCK } from '../postgres/advisory-locks.ts'
+import { StoreUnavailable } from '../store.ts'
+import type { EntryKind } from './entries.ts'
 import { schemaOf } from './pod.ts'
 
 const TABLES = [
@@ -25,10 +27,11 @@ type Client = Pick<pg.ClientBase, 'query'>
 /**
  * Makes the directory and the pod's schema if they are missing. They stay as they are if they are there, which needs no
  * right to make schemas.
+ * @throws StoreUnavailable for a pod that was moved away
  */
 export async function createPod(client: Client, pod: string): Promise<void> {
   const schema = schemaOf(pod)
-  if (await isThere(client, schema)) return
+  if (await isThere(client, schema)) return refuseMoved(client, pod)
   await client.query('BEGIN')
   try {
     // Of the whole database, whichever pod asks.
@@ -50,6 +53,16 @@ export async function createPod(client: Client, pod: string): Promise<void> {
   }
 }
 
+/** What it had is elsewhere: whatever it still has in its queue would be sent a second time. */
+async function refuseMoved(client: Client, pod: string): Promise<void> {
+  const { rows } = await client.query(
+    "SELECT 1 FROM sendwright_pods.pods WHERE name = $1 AND state = 'moved'",
+    [pod],
+  )
+  if (rows.length > 0)
+    throw new StoreUnavailable(`Cannot open pod "${pod}": all that it had was moved to another pod.`)
+}
+
 async function createDirectory(client: Client, isCitus: boolean): Promise<void> {
   if (isCitus) await client.query('SET LOCAL citus.enable_schema_based_sharding = off')
   await client.query('CREATE SCHEMA sendwright_pods')
@@ -63,6 +76,38 @@ async function createDirectory(client: Client, isCitus: boolean): Promise<void> 
 async function isThere(client: Client, schema: string): Promise<boolean> {
   const { rows } = await client.query('SELECT to_regnamespace($1) IS NOT NULL AS there', [schema])
   return rows[0].there === true
+}
+
+/** A pod as the directory has it. */
+export interface PodReport {
+  name: string
+  /** `open`; `moving`: it is being copied, and does not send; `moved`: another pod has all of it. */
+  state: string
+  /** Live nodes. */
+  nodes: number
+  /** "host:port" of each. */
+  http: string[]
+  smtp: string[]
+  /** Number of entries by kind. */
+  entries: Partial<Record<EntryKind, number>>
+}
+
+/** By name; none where the database has no directory. */
+export async function readPods(client: Client): Promise<PodReport[]> {
+  if (!(await isThere(client, 'sendwright_pods'))) return []
+  const { rows: pods } = await client.query(
+    `SELECT name, state, http, smtp, (SELECT count(*)::int FROM sendwright_pods.nodes WHERE pod = pods.name) AS nodes
+      FROM sendwright_pods.pods ORDER BY name`,
+  )
+  const { rows: counts } = await client.query(
+    'SELECT pod, kind, count(*)::int AS count FROM sendwright_pods.entries GROUP BY pod, kind',
+  )
+  return pods.map(({ name, state, nodes, http, smtp }) => ({
+    ...{ name, state, nodes, http: JSON.parse(http), smtp: JSON.parse(smtp) },
+    entries: Object.fromEntries(
+      counts.filter(({ pod }) => pod === name).map(({ kind, count }) => [kind, count]),
+    ),
+  }))
 }
 
 /** What a pod's tables give entries to, as `entries.ts` writes them: kind and SELECT of the values. */
