@@ -140,7 +140,7 @@ async function noteInPods(
   const place = (host: string, port: number) =>
     port === 0 ? null : placeOf({ named: config.podHost, host, hostName: hostname() }, port)
   const presence = await keepPresence(
-    { store: { commit: store.commit, pod: store.pod }, id: nodes.id, log },
+    { store: { transaction: store.transaction, pod: store.pod }, id: nodes.id, log },
     { http: place(config.host, ports.http), smtp: place(config.smtpHost, ports.smtp) },
   )
   open.push(() => presence.close())

@@ -82,6 +82,15 @@ test('three pods share one PostgreSQL', async (t) => {
     assert.equal(made.body.subaccount.pod, 'b')
   })
 
+  await t.test('the cookie of a session begins with its pod', async () => {
+    const form = { key: String(a.config.apiKey) }
+    const opened = await a.call('POST', '/sendwright/v1/session', { key: null, form })
+    const cookie = String(opened.headers.get('set-cookie')).split(';')[0] as string
+    assert.match(cookie, /^[\w-]+=a\.[\w-]{43}$/)
+    const read = await a.call('GET', '/v4/domains', { key: null, headers: { cookie } })
+    assert.equal(read.status, 200)
+  })
+
   await t.test('a key of one pod is none of another', async () => {
     const refused = await a.call('GET', '/v4/domains', { key: String(b.config.apiKey) })
     assert.equal(refused.status, 401)

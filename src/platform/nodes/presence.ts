@@ -8,6 +8,7 @@
  * 3. A node that stops removes itself first, while it still accepts connections.
  */
 import type { Logger } from 'pino'
+import { runAll } from '../store/pods/entries.ts'
 import type { Statement, Store } from '../store/store.ts'
 
 const SAY_EVERY_MS = 2_000
@@ -29,7 +30,7 @@ const NOW = '(extract(epoch FROM now()) * 1000)::bigint'
 
 /** Resolves when the node is in the directory. */
 export async function keepPresence(
-  { store, id, log }: { store: Pick<Store, 'commit'> & { pod: string }; id: string; log: Logger },
+  { store, id, log }: { store: Pick<Store, 'transaction'> & { pod: string }; id: string; log: Logger },
   { http, smtp }: Places,
 ): Promise<Presence> {
   const { pod } = store
@@ -41,14 +42,16 @@ export async function keepPresence(
       WHERE name = ?`,
     values: [pod, pod],
   }
-  /** Nodes of a pod write it one after another, so that each sees what the others have written. */
+  /** Nodes of a pod write one after another, so that each sees what the others have written. */
   const lock: Statement = {
     sql: 'SELECT name FROM sendwright_pods.pods WHERE name = ? FOR UPDATE',
     values: [pod],
   }
+  // Not as a unit of `commit`, which may wait with others for their rows while it holds this one.
+  const write = (statements: readonly Statement[]) =>
+    store.transaction((tx) => runAll(tx, [lock, ...statements, summary]))
   const say = () =>
-    store.commit([
-      lock,
+    write([
       {
         sql: `INSERT INTO sendwright_pods.nodes (id, pod, http, smtp, seen_at) VALUES (?, ?, ?, ?, ${NOW})
           ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at`,
@@ -58,7 +61,6 @@ export async function keepPresence(
         sql: `DELETE FROM sendwright_pods.nodes WHERE pod = ? AND seen_at < ${NOW} - ${GONE_AFTER_MS}`,
         values: [pod],
       },
-      summary,
     ])
   await say()
   let saying: Promise<unknown> = Promise.resolve()
@@ -78,9 +80,9 @@ export async function keepPresence(
     async close() {
       clearInterval(timer)
       await saying
-      await store
-        .commit([lock, { sql: 'DELETE FROM sendwright_pods.nodes WHERE id = ?', values: [id] }, summary])
-        .catch((err: unknown) => log.warn({ err }, 'cannot leave the directory of pods'))
+      await write([{ sql: 'DELETE FROM sendwright_pods.nodes WHERE id = ?', values: [id] }]).catch(
+        (err: unknown) => log.warn({ err }, 'cannot leave the directory of pods'),
+      )
     },
   }
 }

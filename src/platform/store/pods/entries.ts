@@ -57,7 +57,8 @@ function portions(entries: readonly Entry[]): Entry[][] {
   return found
 }
 
-async function runAll(tx: Transaction<Schema>, statements: readonly Statement[]): Promise<void> {
+/** Runs statements of the directory one after another. @throws StaleWrite */
+export async function runAll(tx: Transaction<Schema>, statements: readonly Statement[]): Promise<void> {
   for (const statement of statements) {
     const { sql, values, expectRows } = statement
     let count = 0
