@@ -30,8 +30,8 @@ import {
   leaveProvider,
   NAME_LENGTH_MAX,
   newUser,
-  removal,
   raiseEpoch,
+  removal,
   USERS_PER_ACCOUNT_MAX,
 } from './user-rows.ts'
 import type { UserTokens } from './user-tokens.ts'
