@@ -109,10 +109,12 @@ async function round(rig: Rig, report: DrillReport, kind: Kind): Promise<void> {
   for (const pod of rig.pods) pod.callsMs = []
   const over = new AbortController()
   const disturbing = kind === 'kills' ? [killing(rig, over.signal), moving(rig, over.signal)] : []
+  // Without its node a pod's clients would try for ever.
+  for (const one of disturbing) one.catch(() => over.abort())
   const share = Math.ceil(MESSAGES / rig.pods.length)
   await Promise.all(
     rig.pods.map((pod, at) =>
-      sendAll(pod, (before[at] as number) + share, kind === 'neighbour' && at === 0 ? 4 : 1),
+      sendAll(pod, (before[at] as number) + share, kind === 'neighbour' && at === 0 ? 4 : 1, over.signal),
     ),
   )
   over.abort()
@@ -144,7 +146,20 @@ async function killing(rig: Rig, signal: AbortSignal): Promise<number> {
     if (signal.aborted) return kills
     const pod = rig.pods[kills % rig.pods.length] as Pod
     await pod.node.end('SIGKILL')
-    pod.node = await start(rig, pod.name, pod.folder)
+    pod.node = await startAgain(rig, pod)
+  }
+}
+
+const STARTS_MAX = 5
+
+/** Beside the load of the others a start may take longer than `startProcess` waits. */
+async function startAgain(rig: Rig, { name, folder }: Pod): Promise<ServiceProcess> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await start(rig, name, folder)
+    } catch (error) {
+      if (tries === STARTS_MAX) throw error
+    }
   }
 }
 
@@ -168,12 +183,12 @@ async function moving({ database }: Rig, signal: AbortSignal): Promise<number> {
 }
 
 /** Refused and broken calls are neither recorded nor repeated. */
-async function sendAll(pod: Pod, target: number, factor: number): Promise<void> {
+async function sendAll(pod: Pod, target: number, factor: number, signal: AbortSignal): Promise<void> {
   const { ledger, callsMs } = pod
   let next = ledger.size
   const authorization = authorizationOf(keyOf(pod.name))
   const client = async () => {
-    while (ledger.size < target) {
+    while (ledger.size < target && !signal.aborted) {
       const to = `user${next++}@${pod.name}.example.org`
       const from = performance.now()
       const answer = await post(pod.node, { to, subject: 'drill', text: 'Hi.' }, authorization)
