@@ -119,6 +119,13 @@ function cases(folder: string): Record<string, Broken[]> {
     ],
     doctor: [{ args: [], env: { SENDWRIGHT_PORT: 'x' }, err: /SENDWRIGHT_PORT/ }],
     health: [{ args: [], err: /^No answer from/ }],
+    pods: [
+      {
+        args: ['list'],
+        env: { SENDWRIGHT_DATABASE_URL: 'postgres://a:b@127.0.0.1:1/x' },
+        err: /^Cannot reach PostgreSQL at 127\.0\.0\.1:1/,
+      },
+    ],
     shaping: [{ args: ['check', '/nope'], err: /^\/nope has faults:\n {2}ENOENT/ }],
   }
 }

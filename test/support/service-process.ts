@@ -90,7 +90,7 @@ export async function startProcess(
   }
   const domain =
     options.domain ??
-    (await sandboxOf(url).catch((error: unknown) => {
+    (await sandboxOf(url, authorizationOf(env['SENDWRIGHT_API_KEY'] ?? TEST_KEY)).catch((error: unknown) => {
       // A fail point may end it as soon as the service is ready.
       child.kill('SIGKILL')
       throw new EndedAtStart(`${error}\n${output}`)
@@ -113,15 +113,16 @@ export async function startProcess(
 const unsynced = ({ synced = false }) =>
   synced || !process.env['SENDWRIGHT_TEST_HOME'] ? [] : ['--import', join(import.meta.dirname, 'unsynced.ts')]
 
-export const AUTHORIZATION = `Basic ${Buffer.from(`api:${TEST_KEY}`).toString('base64')}`
+export const authorizationOf = (key: string) => `Basic ${Buffer.from(`api:${key}`).toString('base64')}`
+export const AUTHORIZATION = authorizationOf(TEST_KEY)
 
 async function isReady(url: string): Promise<boolean> {
   const answer = await fetch(`${url}/health/ready`).catch(() => null)
   return answer?.ok === true
 }
 
-async function sandboxOf(url: string): Promise<string> {
-  const answer = await fetch(`${url}/v4/domains`, { headers: { authorization: AUTHORIZATION } })
+async function sandboxOf(url: string, authorization: string): Promise<string> {
+  const answer = await fetch(`${url}/v4/domains`, { headers: { authorization } })
   const { items } = (await answer.json()) as { items: { name: string; type: string }[] }
   const sandbox = items.find(({ type }) => type === 'sandbox')
   if (!sandbox) throw new Error('the service has no sandbox domain')

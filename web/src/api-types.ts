@@ -228,6 +228,7 @@ export interface ApiKey {
   /** The domain that a key of kind `domain` sends for */ domain_name: string | null
   /** Mail address that was given with it */ requestor: string | null
   /** Free text */ user_name: string | null
+  /** The pod that has the key; only where there are pods */ pod?: string
 }
 
 /** A domain that is not enrolled */
@@ -892,7 +893,7 @@ export interface Domain {
   /** Host of tracking links: web_prefix and name */ tracking_host: string
   /** The account of the domain; only if that is a subaccount */ subaccount_id?: string
   /** Why nothing can be sent; only if the domain is disabled */ disabled?: { code: string; note: string; reason: string; permanently: boolean; until?: string }
-  /** Always default */ pod?: string
+  /** The pod that has it; `default` where there are none */ pod?: string
 }
 
 /** TLS settings, in both public forms */
@@ -1801,6 +1802,7 @@ export interface NewApiKey {
   /** The domain that a key of kind `domain` sends for */ domain_name: string | null
   /** Mail address that was given with it */ requestor: string | null
   /** Free text */ user_name: string | null
+  /** The pod that has the key; only where there are pods */ pod?: string
   /** Shown once */ secret: string
 }
 
@@ -2611,6 +2613,7 @@ export interface Subaccount {
   /** When it was created */ created_at: string
   /** Last change */ updated_at: string
   /** Its features */ features: { email_preview: FeatureSwitch; inbox_placement: FeatureSwitch; sending: FeatureSwitch; validations: FeatureSwitch; validations_bulk: FeatureSwitch }
+  /** The pod that has it; only where there are pods */ pod?: string
   /** Why; only while it is disabled */ disabled?: { reason: string; note: string }
 }
 
