@@ -138,7 +138,7 @@ test('the first load is small, and other sections are loaded on demand', async (
   for (const [path, title] of [
     ['/', 'Inbox'],
     ['/overview', 'Overview'],
-  ]) {
+  ] as const) {
     const context = await dashboard.signedIn({ look: DESK })
     const page = await context.newPage()
     const files = new Set<string>()
