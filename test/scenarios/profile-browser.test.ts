@@ -1,4 +1,3 @@
-// By name: the end of its browser once took more than a minute.
 /**
  * The profile in a real browser: second factor by QR code, recovery codes, passkeys of a virtual authenticator (the
  * WebAuthn domain of the browser's protocol), sessions, dates.
