@@ -113,8 +113,7 @@ export function createSharedBlobs(parts: SharedBlobParts): SharedBlobs {
 }
 
 /** As the file system says it. */
-const missing = (name: string) =>
-  Object.assign(new Error(`there is no blob "${name}"`), { code: 'ENOENT' })
+const missing = (name: string) => Object.assign(new Error(`there is no blob "${name}"`), { code: 'ENOENT' })
 
 /** Null: there is no such file. */
 async function sizeOf(file: string): Promise<number | null> {
