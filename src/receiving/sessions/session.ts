@@ -199,7 +199,7 @@ class Session {
         holdMaxSeconds: limits.holdMaxMs === undefined ? null : Math.floor(limits.holdMaxMs / SECOND_MS),
         now: () => parts.clock.now(),
       },
-      channel.tls !== null,
+      channel.isSecure,
     )
   }
 

@@ -45,8 +45,10 @@ export async function startSmtpListener(options: ListenerOptions) {
     // Half-open: a client may send its commands and close its side before it reads the answers.
     const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
       const peer = (socket.remoteAddress ?? '').replace(/^::ffff:(?=\d+\.)/, '')
-      const isBalancers = headers?.take(socket, peer, (client) => clients.add(socket, client, implicitTls))
-      if (isBalancers !== true) clients.add(socket, peer, implicitTls)
+      const isBalancers = headers?.take(socket, peer, (client, isSecure) =>
+        clients.add(socket, client, implicitTls, isSecure),
+      )
+      if (isBalancers !== true) clients.add(socket, peer, implicitTls, false)
     })
     await listening(server, options.host, port).catch((error: Error) => {
       throw new CannotListen('SMTP', ['SMTP_HOST', implicitTls ? 'SMTPS_PORT' : 'SMTP_PORT'], error)
@@ -98,8 +100,11 @@ class Clients {
     this.#options = options
   }
 
-  /** @param address of the client */
-  add(socket: Socket, address: string, implicitTls: boolean): void {
+  /**
+   * @param address of the client
+   * @param isSecure it speaks TLS to a balancer
+   */
+  add(socket: Socket, address: string, implicitTls: boolean, isSecure: boolean): void {
     const network = networkOf(address)
     const fromNetwork = this.#perNetwork.get(network) ?? 0
     const { connectionsPerAddressMax, session } = this.#options
@@ -111,7 +116,7 @@ class Clients {
       return
     }
     this.#perNetwork.set(network, fromNetwork + 1)
-    const channel = new ServerChannel(socket, session.clock)
+    const channel = new ServerChannel(socket, session.clock, isSecure)
     this.#anonymous.add(channel)
     const loggedIn = () => this.#anonymous.delete(channel)
     const served = serveClient(channel, address, session, implicitTls, loggedIn).then(() => {
