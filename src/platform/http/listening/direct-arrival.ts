@@ -44,11 +44,13 @@ export interface RequestIntake {
  * that has made no request.
  * @param stalledMs after this long without progress a client that does not read its answers is cut off
  * @param isLocal they come through the socket in the data folder
+ * @param collects small bodies are read as a whole; else all bodies are streams
  */
 export function createRequestIntake(
   handle: (arrival: DirectArrival) => void,
   stalledMs?: number,
   isLocal = false,
+  collects = true,
 ): RequestIntake {
   const connections = new Connections<DirectArrival>(serve, stalledMs)
   let collected = 0
@@ -61,7 +63,7 @@ export function createRequestIntake(
       return
     }
     const length = lengthOf(headers)
-    if (!(length <= SMALL_BODY_MAX_BYTES && collected + length <= COLLECTED_MAX_BYTES)) {
+    if (!(collects && length <= SMALL_BODY_MAX_BYTES && collected + length <= COLLECTED_MAX_BYTES)) {
       arrival.body = { kind: 'stream', stream: request }
       handle(arrival)
       return
