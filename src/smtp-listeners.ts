@@ -13,7 +13,7 @@ import { createLoginPlaces } from './people/sign-in/login-places.ts'
 import { createLoginGuard } from './receiving/sessions/login-guard.ts'
 import { type AddressReader, createReception, type MailReader } from './receiving/sessions/reception.ts'
 import { Refusal } from './receiving/sessions/replies.ts'
-import { type SessionParts, SMTP_LIMITS } from './receiving/sessions/session.ts'
+import { type SessionParts, SMTP_LIMITS, serveClient } from './receiving/sessions/session.ts'
 import {
   SMTP_CONNECTIONS_MAX,
   type SmtpListener,
@@ -40,6 +40,65 @@ export function startSmtp(core: Core, uses: SmtpUses): Promise<SmtpListener> {
   const { config, log, clock, store, spool, bodiesIn, limiter } = core
   const { accounts, certificates, readers, mailReader, isMailHost, accountOfMailHost } = uses
   const { accept } = uses.messages
+  const session: SessionParts = {
+    hostname: config.hostname,
+    limits: {
+      ...SMTP_LIMITS,
+      messagesMax: config.smtpMessagesPerConnectionMax,
+      idleMs: config.smtpIdleMs,
+      holdMaxMs: Math.max(SCHEDULE_MAX_MS, config.maxMessageTtlSeconds * SECOND_MS),
+    },
+    authWithoutTls: (address) =>
+      config.smtpAuthWithoutTls === 'anyone' ||
+      (config.smtpAuthWithoutTls === 'loopback' && classifyAddress(address) === 'loopback'),
+    secureContext: certificates.mailContexts(
+      { minVersion: config.smtpTlsMinVersion },
+      createTlsIdentity({
+        files: config.smtpTls,
+        dataFolder: config.dataFolder,
+        hostname: config.hostname,
+        minVersion: config.smtpTlsMinVersion,
+        clock,
+        log,
+      }),
+    ),
+    ...createLoginGuard({
+      attempts: accounts.failedAttempts,
+      places: createLoginPlaces(store, clock),
+      check: checkedLogins(core, accounts),
+      clock,
+    }),
+    submission: createSubmission({
+      stillValid: async (login, address) =>
+        (await accounts.allowedCallers.allows(login.accountId, address)) &&
+        (await accounts.credentials.stillValid(login)),
+      async sendingDomain(login) {
+        const domain = await submittingDomain(accept, login)
+        return { name: domain.name, scheduleMaxMs: scheduleMaxMs(domain) }
+      },
+      limiter,
+      clock,
+      submit: (mail) => acceptSubmitted(accept, mail),
+    }),
+    greeting: null,
+    reception: createReception({
+      readers,
+      mailReader,
+      isOwnDomain: isMailHost,
+      async isSuspended(domain) {
+        const id = await accountOfMailHost(domain)
+        const account = id === null ? null : await core.accounts.byId(id)
+        return account !== null && account.status !== 'open'
+      },
+      clock,
+      unlimited: config.rateLimit === null,
+    }),
+    largeBodies: bodiesIn,
+    blobs: spool,
+    clock,
+    log,
+    faults: createFaultLog(clock),
+  }
   return startSmtpListener({
     host: config.smtpHost,
     port: config.smtpPort,
@@ -47,69 +106,12 @@ export function startSmtp(core: Core, uses: SmtpUses): Promise<SmtpListener> {
     connectionsPerAddressMax: config.smtpConnectionsPerIpMax,
     connectionsMax: SMTP_CONNECTIONS_MAX,
     balancers: config.smtpBalancers,
-    session: {
-      hostname: config.hostname,
-      limits: {
-        ...SMTP_LIMITS,
-        messagesMax: config.smtpMessagesPerConnectionMax,
-        idleMs: config.smtpIdleMs,
-        holdMaxMs: Math.max(SCHEDULE_MAX_MS, config.maxMessageTtlSeconds * SECOND_MS),
-      },
-      authWithoutTls: (address) =>
-        config.smtpAuthWithoutTls === 'anyone' ||
-        (config.smtpAuthWithoutTls === 'loopback' && classifyAddress(address) === 'loopback'),
-      secureContext: certificates.mailContexts(
-        { minVersion: config.smtpTlsMinVersion },
-        createTlsIdentity({
-          files: config.smtpTls,
-          dataFolder: config.dataFolder,
-          hostname: config.hostname,
-          minVersion: config.smtpTlsMinVersion,
-          clock,
-          log,
-        }),
-      ),
-      ...createLoginGuard({
-        attempts: accounts.failedAttempts,
-        places: createLoginPlaces(store, clock),
-        check: checkedLogins(core, accounts),
-        clock,
-      }),
-      submission: createSubmission({
-        stillValid: async (login, address) =>
-          (await accounts.allowedCallers.allows(login.accountId, address)) &&
-          (await accounts.credentials.stillValid(login)),
-        async sendingDomain(login) {
-          const domain = await submittingDomain(accept, login)
-          return { name: domain.name, scheduleMaxMs: scheduleMaxMs(domain) }
-        },
-        limiter,
-        clock,
-        submit: (mail) => acceptSubmitted(accept, mail),
-      }),
-      greeting: null,
-      reception: createReception({
-        readers,
-        mailReader,
-        isOwnDomain: isMailHost,
-        async isSuspended(domain) {
-          const id = await accountOfMailHost(domain)
-          const account = id === null ? null : await core.accounts.byId(id)
-          return account !== null && account.status !== 'open'
-        },
-        clock,
-        unlimited: config.rateLimit === null,
-      }),
-      largeBodies: bodiesIn,
-      blobs: spool,
-      clock,
-      log,
-      faults: createFaultLog(clock),
-    },
+    serve: (channel, ...client) => serveClient(channel, session, ...client),
+    clock,
+    log,
   })
 }
 
-/**
 /**
  * Wrong logins are noted in the audit log of the account that the login belongs to. A right one from an address that the
  * account does not allow counts as wrong: nobody there must find out passwords. Right ones of an account that may not send

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import pino from 'pino'
 import { type Balanced, balanced, balancedDialogue, balancedRequest } from '../support/balancer.ts'
+import { writeProxyHeader } from '../../src/protocols/proxy/header.ts'
 import { selfSigned } from '../support/certificates.ts'
 import { eventually, startTestService, TEST_KEY, type TestService } from '../support/service.ts'
 import { openDialogue, plainLogin } from '../support/smtp-dialogue.ts'
@@ -85,6 +86,16 @@ test('version 1, STARTTLS and TLS from the first byte: the header comes before t
   assert.match((await atOnce.reply()) ?? '', /^220 /)
   await atOnce.say('EHLO app.example')
   assert.match((await atOnce.say(login)) ?? '', /^235 /)
+})
+
+test('a client whose TLS ends at the balancer may send its password, and one whose does not may not', async (t) => {
+  const { service } = await start(t, { SENDWRIGHT_SMTP_AUTH_WITHOUT_TLS: 'no' })
+  const [source, target] = [ONE, '127.0.0.1'].map((address) => ({ address, port: 25 }))
+  assert.ok(source && target)
+  const login = (header: Balanced['header']) =>
+    logIn(t, smtpOf(service, header), `app@${service.domain}`, PASSWORD)
+  assert.equal(await login(writeProxyHeader(source, target, true)), '235')
+  assert.equal(await login(writeProxyHeader(source, target)), '538')
 })
 
 test('connections count for the clients that the headers name', async (t) => {

@@ -3,7 +3,7 @@ import pino from 'pino'
 import { createFaultLog } from '../../src/base/process/fault-log.ts'
 import { systemClock } from '../../src/base/time/clock.ts'
 import { openBlobs } from '../../src/platform/store/blobs/blobs.ts'
-import { type SessionParts, SMTP_LIMITS } from '../../src/receiving/sessions/session.ts'
+import { type SessionParts, SMTP_LIMITS, serveClient } from '../../src/receiving/sessions/session.ts'
 import {
   type ListenerOptions,
   SMTP_CONNECTIONS_MAX,
@@ -21,29 +21,32 @@ export async function startTestListener(
   const { clock = systemClock, log = pino({ level: 'silent' }), hostname = 'smtp.example.com' } = session
   const identity = { files: null, dataFolder: folder, hostname, minVersion: 'TLSv1.2' as const, log }
   const host = ownAddress()
+  const parts: SessionParts = {
+    hostname,
+    limits: { ...SMTP_LIMITS, messagesMax: 1_000, idleMs: 20_000 },
+    authWithoutTls: () => true,
+    secureContext: createTlsIdentity({ ...identity, clock: systemClock }),
+    greeting: null,
+    authenticate: async () => null,
+    loginFailed: async () => {},
+    submission: async () => ({ finish: async () => '250 2.0.0 Submitted' }),
+    reception: null,
+    blobs: session.blobs ?? (await openBlobs(folder)),
+    largeBodies: null,
+    clock,
+    log,
+    faults: createFaultLog(systemClock),
+    ...session,
+  }
   const listener = await startSmtpListener({
     host,
     port: 0,
     implicitTlsPort: 0,
     connectionsPerAddressMax: 1_000,
     connectionsMax: SMTP_CONNECTIONS_MAX,
-    session: {
-      hostname,
-      limits: { ...SMTP_LIMITS, messagesMax: 1_000, idleMs: 20_000 },
-      authWithoutTls: () => true,
-      secureContext: createTlsIdentity({ ...identity, clock: systemClock }),
-      greeting: null,
-      authenticate: async () => null,
-      loginFailed: async () => {},
-      submission: async () => ({ finish: async () => '250 2.0.0 Submitted' }),
-      reception: null,
-      blobs: session.blobs ?? (await openBlobs(folder)),
-      largeBodies: null,
-      clock,
-      log,
-      faults: createFaultLog(systemClock),
-      ...session,
-    },
+    serve: (channel, ...client) => serveClient(channel, parts, ...client),
+    clock,
+    log,
     ...options,
   })
   return { ...listener, host }

@@ -34,6 +34,8 @@ export interface HeaderParts {
   clock?: Clock
 }
 
+type Accepted = (client: string, isSecure: boolean) => void
+
 interface Network {
   cidr: Cidr
   waiting: Set<Socket>
@@ -58,10 +60,11 @@ export class ProxyHeaders {
 
   /**
    * Whether the connection is a balancer's. Then `accepted` is called after its header with the address of the client, which is
-   * the balancer's own where the header names none; not at all if there is no proper header.
+   * the balancer's own where the header names none, and whether that client speaks TLS to the balancer; not at all if there is no
+   * proper header.
    * @param peer the address that the connection comes from
    */
-  take(socket: Socket, peer: string, accepted: (client: string) => void): boolean {
+  take(socket: Socket, peer: string, accepted: Accepted): boolean {
     const network = this.#networks.find(({ cidr }) => cidrContains(cidr, peer))
     if (network === undefined) return false
     socket.on('error', ignore)
@@ -76,8 +79,9 @@ export class ProxyHeaders {
     for (const { waiting } of this.#networks) for (const socket of waiting) socket.destroy()
   }
 
-  #read({ waiting }: Network, socket: Socket, peer: string, accepted: (client: string) => void): void {
+  #read({ waiting }: Network, socket: Socket, peer: string, accepted: Accepted): void {
     let client = peer
+    let isSecure = false
     let isBegun = false
     const left = () => {
       timer.cancel()
@@ -103,12 +107,13 @@ export class ProxyHeaders {
         if (read.kind === 'malformed') this.#refuse(socket, peer, read.fault)
         if (read.kind !== 'header') return null
         client = clientOf(read.client?.address ?? peer, peer)
+        isSecure = read.isSecure
         return read.length
       },
       () => {
         left()
         socket.off('error', ignore)
-        accepted(client)
+        accepted(client, isSecure)
       },
     )
   }

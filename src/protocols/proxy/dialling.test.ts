@@ -59,7 +59,7 @@ test('HAProxy gets a header with the source and the target, and a name is resolv
   while (Buffer.concat(received).length < 36) await new Promise((resolve) => setImmediate(resolve))
   const bytes = Buffer.concat(received)
   assert.deepEqual(readProxyHeader(bytes), {
-    ...{ kind: 'header', length: 28 },
+    ...{ kind: 'header', length: 28, isSecure: false },
     client: { address: SOURCE, port: 0 },
   })
   assert.equal(bytes.toString('hex', 20, 28), '7f00000100000019')

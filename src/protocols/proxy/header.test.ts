@@ -26,11 +26,11 @@ function withChecksum(change = 0): Buffer {
   return header
 }
 
-const client = (address: string, port: number, length: number) => ({
-  ...{ kind: 'header', length },
+const client = (address: string, port: number, length: number, isSecure = false) => ({
+  ...{ kind: 'header', length, isSecure },
   client: { address, port },
 })
-const own = (length: number) => ({ kind: 'header', length, client: null })
+const own = (length: number) => ({ kind: 'header', length, isSecure: false, client: null })
 
 const LONGEST = 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'
 
@@ -70,6 +70,16 @@ const READ: readonly [name: string, bytes: Buffer, read: object][] = [
   ['version 2, UNSPEC', v2(1, 0x00, Buffer.from('??')), own(18)],
   ['version 2, a socket of the file system', v2(1, 0x31, Buffer.alloc(216)), own(232)],
   ['version 2 with a checksum', withChecksum(), client('192.0.2.1', 56_324, 52)],
+  [
+    'a client that speaks TLS to the balancer, with what is known of it',
+    v2(1, 0x11, FOUR, tlv(0x20, Buffer.from('05000000002100075453763132', 'hex'))),
+    client('192.0.2.1', 56_324, 44, true),
+  ],
+  [
+    'a client that does not',
+    v2(1, 0x21, SIX, tlv(0x20, Buffer.from('0000000001', 'hex'))),
+    client('2001:db8::1', 56_324, 60),
+  ],
   ['nothing', Buffer.alloc(0), { kind: 'partial' }],
 ]
 
@@ -115,6 +125,7 @@ const MALFORMED: readonly [name: string, bytes: Buffer][] = [
   ['a cut TLV', v2(1, 0x11, FOUR, Buffer.from([0x02, 0, 9, 1]))],
   ['the head of a TLV', v2(1, 0x11, FOUR, Buffer.from([0x02, 0]))],
   ['a wrong checksum', withChecksum(1)],
+  ['flags of TLS cut off', v2(1, 0x11, FOUR, tlv(0x20, Buffer.from([1])))],
   ['a checksum of two bytes', v2(1, 0x11, FOUR, tlv(0x03, Buffer.alloc(2)))],
 ]
 
@@ -145,5 +156,7 @@ test('a written header is read back', () => {
   assert.equal(four.toString('hex'), `${SIGNATURE.toString('hex')}2111000cc0000201c633640200000019`)
   const six = writeProxyHeader({ address: '2001:db8::5', port: 0 }, { address: '2001:db8::6', port: 25 })
   assert.deepEqual(readProxyHeader(six), client('2001:db8::5', 0, 52))
+  const secure = writeProxyHeader({ address: '192.0.2.1', port: 7 }, { address: '0.0.0.0', port: 0 }, true)
+  assert.deepEqual(readProxyHeader(secure), client('192.0.2.1', 7, 36, true))
   assert.throws(() => writeProxyHeader({ address: '192.0.2.1', port: 0 }, { address: '::1', port: 25 }))
 })

@@ -3,7 +3,7 @@
  * balancer has accepted for us, which say who the client is. Pure.
  *
  * What is not as the specification says makes the whole header malformed: a reader that guesses can be deceived. Left out: names
- * and certificates in TLVs (only the checksum is looked at), and sockets of the file system, whose clients have no address.
+ * and certificates in TLVs (only the checksum, and whether there is TLS, are looked at), and sockets of the file system, whose clients have no address.
  */
 import { isIPv4, isIPv6 } from 'node:net'
 import { canonicalIp, parseIp } from '../../base/net/ip.ts'
@@ -21,9 +21,9 @@ export type HeaderRead =
   | { kind: 'malformed'; fault: string }
   /**
    * `client`: null when the connection is the balancer's own (LOCAL, such as a health check), or the balancer does not say whose
-   * it is (UNKNOWN, UNSPEC). `length`: of the header, in bytes.
+   * it is (UNKNOWN, UNSPEC). `isSecure`: the client speaks TLS to the balancer, which has ended it. `length`: of the header, in bytes.
    */
-  | { kind: 'header'; client: Endpoint | null; length: number }
+  | { kind: 'header'; client: Endpoint | null; isSecure: boolean; length: number }
 
 /** Section 2.1: of a version 1 header, CRLF included. */
 const V1_MAX_BYTES = 107
@@ -45,6 +45,10 @@ const ADDRESS_BYTES: Readonly<Record<number, number>> = { [UNSPEC]: 0, [TCP4]: 1
 
 const TLV_HEAD_BYTES = 3
 const TLV_CRC32C = 0x03
+/** Section 2.2.6: a byte of flags, four bytes on the client's certificate (zero: verified), then TLVs about the connection. */
+const TLV_SSL = 0x20
+const TLV_SSL_BYTES = 5
+const CLIENT_SSL = 0x01
 
 const PARTIAL: HeaderRead = { kind: 'partial' }
 const malformed = (fault: string): HeaderRead => ({ kind: 'malformed', fault })
@@ -71,7 +75,7 @@ function readText(bytes: Buffer): HeaderRead {
     return bytes.length < V1_MAX_BYTES ? PARTIAL : malformed('a PROXY line is longer than 107 bytes')
   const length = end + 2
   const [, family, ...rest] = bytes.toString('latin1', 0, end).split(' ')
-  if (family === 'UNKNOWN') return { kind: 'header', client: null, length }
+  if (family === 'UNKNOWN') return { kind: 'header', client: null, isSecure: false, length }
   const isAddress = family === 'TCP4' ? isIPv4 : family === 'TCP6' ? isIPv6 : null
   if (isAddress === null) return malformed('a PROXY line names neither TCP4, TCP6 nor UNKNOWN')
   const [source = '', target = '', sourcePort = '', targetPort = '', ...more] = rest
@@ -79,7 +83,7 @@ function readText(bytes: Buffer): HeaderRead {
   // A zone ("fe80::1%eth0") means something on the balancer only.
   if (!isWhole || more.length > 0 || `${source}${target}`.includes('%'))
     return malformed('a PROXY line does not hold two addresses of its family and two ports')
-  return { kind: 'header', client: endpoint(source, Number(sourcePort)), length }
+  return { kind: 'header', client: endpoint(source, Number(sourcePort)), isSecure: false, length }
 }
 
 const isPort = (text: string) => /^(?:0|[1-9]\d{0,4})$/.test(text) && Number(text) <= 65_535
@@ -97,14 +101,15 @@ function readBinary(bytes: Buffer): HeaderRead {
   const length = V2_FIXED_BYTES + blockBytes
   if (bytes.length < length) return PARTIAL
   // Section 2.2: what follows a LOCAL command, the family included, is ignored.
-  if (command === LOCAL) return { kind: 'header', client: null, length }
+  if (command === LOCAL) return { kind: 'header', client: null, isSecure: false, length }
   const addressBytes = ADDRESS_BYTES[family]
   if (addressBytes === undefined) return malformed('a PROXY header is not of a stream of a known family')
   if (addressBytes > blockBytes) return malformed('a PROXY header is too short for its addresses')
   const header = bytes.subarray(0, length)
   // Without a family nobody knows where addresses end and TLVs begin.
-  const fault = family === UNSPEC ? null : faultOfTlvs(header, V2_FIXED_BYTES + addressBytes)
-  return fault === null ? { kind: 'header', client: clientOf(header, family), length } : malformed(fault)
+  const read = family === UNSPEC ? false : readTlvs(header, V2_FIXED_BYTES + addressBytes)
+  if (typeof read === 'string') return malformed(read)
+  return { kind: 'header', client: clientOf(header, family), isSecure: read, length }
 }
 
 function clientOf(header: Buffer, family: number): Endpoint | null {
@@ -123,8 +128,9 @@ const endpoint = (address: string, port: number): Endpoint => ({
 const ipv6Text = (bytes: Buffer) =>
   Array.from({ length: 8 }, (_, at) => bytes.readUInt16BE(2 * at).toString(16)).join(':')
 
-/** Section 2.2.4 for the checksum. Null: none. */
-function faultOfTlvs(header: Buffer, from: number): string | null {
+/** Whether they say that the client speaks TLS; a text: what is wrong. Section 2.2.4 for the checksum. */
+function readTlvs(header: Buffer, from: number): boolean | string {
+  let isSecure = false
   for (let at = from; at < header.length; ) {
     if (at + TLV_HEAD_BYTES > header.length) return 'a TLV of a PROXY header is cut off'
     const begin = at + TLV_HEAD_BYTES
@@ -132,9 +138,13 @@ function faultOfTlvs(header: Buffer, from: number): string | null {
     if (end > header.length) return 'a TLV of a PROXY header is cut off'
     if (header[at] === TLV_CRC32C && !isChecksumRight(header, begin, end))
       return 'the checksum of a PROXY header is wrong'
+    if (header[at] === TLV_SSL) {
+      if (end - begin < TLV_SSL_BYTES) return 'a TLV of a PROXY header is cut off'
+      isSecure = ((header[begin] as number) & CLIENT_SSL) !== 0
+    }
     at = end
   }
-  return null
+  return isSecure
 }
 
 function isChecksumRight(header: Buffer, begin: number, end: number): boolean {
@@ -145,21 +155,26 @@ function isChecksumRight(header: Buffer, begin: number, end: number): boolean {
 
 /**
  * A version 2 header for a connection that leaves from `source` to `target`.
+ * @param isSecure its client speaks TLS, which ends before the header
  * @throws Error if they are not IP addresses of one family
  */
-export function writeProxyHeader(source: Endpoint, target: Endpoint): Buffer {
+export function writeProxyHeader(source: Endpoint, target: Endpoint, isSecure = false): Buffer {
   const addresses = [source, target].map(({ address }) => addressBytes(address))
   const [from = Buffer.alloc(0), to = Buffer.alloc(0)] = addresses
   if (from.length !== to.length) throw new Error('the addresses of a PROXY header are of different families')
   const fixed = Buffer.alloc(4)
   fixed.writeUInt8(VERSION_2 | PROXY, 0)
   fixed.writeUInt8(from.length === 4 ? TCP4 : TCP6, 1)
-  fixed.writeUInt16BE(2 * from.length + 4, 2)
+  const tls = isSecure ? SECURE_TLV : Buffer.alloc(0)
+  fixed.writeUInt16BE(2 * from.length + 4 + tls.length, 2)
   const ports = Buffer.alloc(4)
   ports.writeUInt16BE(source.port, 0)
   ports.writeUInt16BE(target.port, 2)
-  return Buffer.concat([V2_SIGNATURE, fixed, from, to, ports])
+  return Buffer.concat([V2_SIGNATURE, fixed, from, to, ports, tls])
 }
+
+/** TLS, without a certificate of the client. */
+const SECURE_TLV = Buffer.of(TLV_SSL, 0, TLV_SSL_BYTES, CLIENT_SSL, 0, 0, 0, 1)
 
 /** An IP address in network byte order: 4 bytes, or 16. @throws Error if it is none */
 export function addressBytes(address: string): Buffer {

@@ -35,6 +35,7 @@ type Line = { kind: 'line'; line: Buffer } | { kind: 'too-long' } | { kind: 'bar
 export class ServerChannel {
   #socket: Socket
   readonly #clock: Clock
+  readonly #isSecure: boolean
   #held: Buffer = Buffer.alloc(0)
   #replies = ''
   #gone = false
@@ -60,15 +61,17 @@ export class ServerChannel {
     error: () => this.#closed(),
   }
 
-  constructor(socket: Socket, clock: Clock) {
+  /** @param isSecure a balancer has ended the client's TLS */
+  constructor(socket: Socket, clock: Clock, isSecure = false) {
     this.#socket = socket
     this.#clock = clock
+    this.#isSecure = isSecure
     this.#attach()
   }
 
-  /** Null without TLS, else e.g. "TLSv1.3". */
-  get tls(): string | null {
-    return this.#socket instanceof TLSSocket ? this.#socket.getProtocol() : null
+  /** The client speaks TLS, to us or to a balancer. */
+  get isSecure(): boolean {
+    return this.#isSecure || this.#socket instanceof TLSSocket
   }
 
   /** Since when it has waited for a command, in monotonic time; null: it does not wait. */

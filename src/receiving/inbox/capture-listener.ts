@@ -13,7 +13,7 @@ import { equalSecrets } from '../../platform/store/secrets/sealing.ts'
 import type { Chunk } from '../../protocols/message/mime-message.ts'
 import { bareAddress } from '../../protocols/mime/address.ts'
 import { Refusal } from '../sessions/replies.ts'
-import type { MailTransaction, SessionParts } from '../sessions/session.ts'
+import { type MailTransaction, type SessionParts, serveClient } from '../sessions/session.ts'
 import { SMTP_CONNECTIONS_MAX, startSmtpListener } from '../sessions/smtp-listener.ts'
 import type { FaultReply, FaultStage, Faults } from './faults.ts'
 
@@ -61,13 +61,16 @@ const DRAIN_MS = 1_000
 /** Listens on a free port of 127.0.0.1. */
 export async function startCaptureListener(parts: CaptureParts): Promise<CaptureListener> {
   const password = randomBytes(24).toString('base64url')
+  const session = captureSession(parts, password)
   const listener = await startSmtpListener({
     host: HOST,
     port: 0,
     implicitTlsPort: null,
     connectionsPerAddressMax: SMTP_CONNECTIONS_MAX,
     connectionsMax: SMTP_CONNECTIONS_MAX,
-    session: captureSession(parts, password),
+    serve: (channel, ...client) => serveClient(channel, session, ...client),
+    clock: parts.clock,
+    log: parts.log,
   })
   return {
     host: HOST,

@@ -125,14 +125,11 @@ const FAILED_LOGINS_MAX = 5
 const ANONYMOUS_COMMANDS_MAX = 250
 const HANDSHAKE_MS = 30_000
 
-/**
- * Serves one client until its connection is closed; never rejects. `implicitTls`: the handshake comes first.
- * @param loggedIn called when the client has logged in
- */
+/** As `serve` of the listener's options. */
 export async function serveClient(
   channel: ServerChannel,
-  remoteAddress: string,
   parts: SessionParts,
+  remoteAddress: string,
   implicitTls: boolean,
   loggedIn: () => void,
 ): Promise<void> {
@@ -199,7 +196,7 @@ class Session {
         holdMaxSeconds: limits.holdMaxMs === undefined ? null : Math.floor(limits.holdMaxMs / SECOND_MS),
         now: () => parts.clock.now(),
       },
-      channel.tls !== null,
+      channel.isSecure,
     )
   }
 

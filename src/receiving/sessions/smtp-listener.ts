@@ -1,12 +1,13 @@
 /** The SMTP ports: limits on connections, TLS, and shutdown. */
 
 import { createServer, type Server, type Socket } from 'node:net'
+import type { Logger } from 'pino'
 import { networkOf } from '../../base/net/ip.ts'
 import { CannotListen } from '../../base/process/errors.ts'
+import type { Clock } from '../../base/time/clock.ts'
 import { ProxyHeaders } from '../../protocols/proxy/accepting.ts'
 import { STATUS } from '../../protocols/smtp/codes.ts'
 import { ServerChannel } from '../../protocols/smtp/server-channel.ts'
-import { type SessionParts, serveClient } from './session.ts'
 
 export interface ListenerOptions {
   host: string
@@ -19,7 +20,20 @@ export interface ListenerOptions {
   connectionsMax: number
   /** Addresses and networks whose connections begin with a PROXY header, before TLS. Default: none. */
   balancers?: readonly string[]
-  session: SessionParts
+  /**
+   * Serves one client until its connection is closed; never rejects.
+   * @param remoteAddress of the client
+   * @param implicitTls the handshake comes first
+   * @param loggedIn to be called when the client has logged in
+   */
+  serve(
+    channel: ServerChannel,
+    remoteAddress: string,
+    implicitTls: boolean,
+    loggedIn: () => void,
+  ): Promise<void>
+  clock: Clock
+  log: Logger
 }
 
 export type SmtpListener = Awaited<ReturnType<typeof startSmtpListener>>
@@ -38,15 +52,17 @@ const LEAVING_MAX = 500
 /** @throws CannotListen */
 export async function startSmtpListener(options: ListenerOptions) {
   const clients = new Clients(options)
-  const { balancers = [], session } = options
-  const headers = balancers.length > 0 ? proxyHeaders(balancers, session) : null
+  const { balancers = [] } = options
+  const headers = balancers.length > 0 ? proxyHeaders(balancers, options) : null
   const servers: Server[] = []
   const listen = async (port: number, implicitTls: boolean) => {
     // Half-open: a client may send its commands and close its side before it reads the answers.
     const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
       const peer = (socket.remoteAddress ?? '').replace(/^::ffff:(?=\d+\.)/, '')
-      const isBalancers = headers?.take(socket, peer, (client) => clients.add(socket, client, implicitTls))
-      if (isBalancers !== true) clients.add(socket, peer, implicitTls)
+      const isBalancers = headers?.take(socket, peer, (client, isSecure) =>
+        clients.add(socket, client, implicitTls, isSecure),
+      )
+      if (isBalancers !== true) clients.add(socket, peer, implicitTls, false)
     })
     await listening(server, options.host, port).catch((error: Error) => {
       throw new CannotListen('SMTP', ['SMTP_HOST', implicitTls ? 'SMTPS_PORT' : 'SMTP_PORT'], error)
@@ -77,7 +93,7 @@ export async function startSmtpListener(options: ListenerOptions) {
   }
 }
 
-const proxyHeaders = (networks: readonly string[], { clock, log }: SessionParts) =>
+const proxyHeaders = (networks: readonly string[], { clock, log }: ListenerOptions) =>
   new ProxyHeaders({
     networks,
     clock,
@@ -98,11 +114,14 @@ class Clients {
     this.#options = options
   }
 
-  /** @param address of the client */
-  add(socket: Socket, address: string, implicitTls: boolean): void {
+  /**
+   * @param address of the client
+   * @param isSecure it speaks TLS to a balancer
+   */
+  add(socket: Socket, address: string, implicitTls: boolean, isSecure: boolean): void {
     const network = networkOf(address)
     const fromNetwork = this.#perNetwork.get(network) ?? 0
-    const { connectionsPerAddressMax, session } = this.#options
+    const { connectionsPerAddressMax, serve, clock } = this.#options
     if (this.#stopping || fromNetwork >= connectionsPerAddressMax || !this.#hasRoom()) {
       socket.on('error', () => {})
       // Before TLS there is no way to say why.
@@ -111,10 +130,10 @@ class Clients {
       return
     }
     this.#perNetwork.set(network, fromNetwork + 1)
-    const channel = new ServerChannel(socket, session.clock)
+    const channel = new ServerChannel(socket, clock, isSecure)
     this.#anonymous.add(channel)
     const loggedIn = () => this.#anonymous.delete(channel)
-    const served = serveClient(channel, address, session, implicitTls, loggedIn).then(() => {
+    const served = serve(channel, address, implicitTls, loggedIn).then(() => {
       this.#running.delete(channel)
       this.#anonymous.delete(channel)
       this.#leaving.delete(channel)
@@ -127,10 +146,10 @@ class Clients {
 
   /** Whether one more may connect; if necessary the anonymous client that has been idle for longest is closed. */
   #hasRoom(): boolean {
-    const { connectionsMax, session } = this.#options
+    const { connectionsMax, clock } = this.#options
     if (this.#running.size - this.#leaving.size < connectionsMax) return true
     let longest: ServerChannel | null = null
-    let sinceMs = session.clock.monotonic() - IDLE_WHEN_FULL_MS
+    let sinceMs = clock.monotonic() - IDLE_WHEN_FULL_MS
     for (const channel of this.#anonymous) {
       const { idleSinceMs } = channel
       if (idleSinceMs === null || idleSinceMs > sinceMs) continue
@@ -148,7 +167,7 @@ class Clients {
   async drain(drainMs: number): Promise<void> {
     this.#stopping = true
     for (const channel of this.#running.keys()) channel.leave('stopping')
-    const timer = this.#options.session.clock.setTimer(drainMs, () => {
+    const timer = this.#options.clock.setTimer(drainMs, () => {
       for (const channel of this.#running.keys()) channel.destroy()
     })
     await Promise.all(this.#running.values())

@@ -29,7 +29,7 @@ export interface Arrival {
   readonly remoteAddress: string
   /** It came through the socket in the data folder, which only the service's own user and root can open. */
   readonly isLocal: boolean
-  /** The connection itself speaks TLS. */
+  /** The connection itself speaks TLS, to us or to the balancer whose PROXY header says so. */
   readonly isEncrypted: boolean
   readonly body: ArrivedBody
   /** No answer is awaited any more: it was given, or the client has gone. */

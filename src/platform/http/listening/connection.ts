@@ -302,12 +302,21 @@ export interface ConnectionLimits {
   balancers?: readonly string[]
 }
 
-/** On a socket, as above: the client that a PROXY header names. */
+/** On a socket, as above: what a PROXY header says of the client. */
 const CLIENT = Symbol('client')
-type ClientSocket = Socket & { [CLIENT]?: string }
+type ClientSocket = Socket & { [CLIENT]?: Client }
+interface Client {
+  address: string
+  isSecure: boolean
+}
 
 /** Where the connection comes from, in the system's form; '' once it has ended. */
-export const clientAddress = (socket: ClientSocket): string => socket[CLIENT] ?? socket.remoteAddress ?? ''
+export const clientAddress = (socket: ClientSocket): string =>
+  socket[CLIENT]?.address ?? socket.remoteAddress ?? ''
+
+/** The client speaks TLS, to us or to a balancer that says so. */
+export const isEncrypted = (socket: ClientSocket & { encrypted?: unknown }): boolean =>
+  socket.encrypted === true || socket[CLIENT]?.isSecure === true
 
 /** Each costs about 10 KB. */
 export const HTTP_CONNECTIONS_MAX = 10_000
@@ -397,9 +406,9 @@ export function admitConnections(
   const nameClient = isPlain ? noteClient : createTlsClients(server)
   server.on('connection', (socket: Socket) => {
     const peer = plainAddress(socket.remoteAddress ?? '')
-    const isBalancers = headers?.take(socket, peer, (client) => {
-      nameClient(socket, client)
-      admit(socket, client)
+    const isBalancers = headers?.take(socket, peer, (address, isSecure) => {
+      nameClient(socket, { address, isSecure })
+      admit(socket, address)
     })
     if (isBalancers !== true) admit(socket, peer)
   })
@@ -411,13 +420,13 @@ export function admitConnections(
   }
 }
 
-function noteClient(socket: ClientSocket, client: string): void {
+function noteClient(socket: ClientSocket, client: Client): void {
   socket[CLIENT] = client
 }
 
 /** Requests see the socket of the TLS layer, which nothing but its two ends connects with the one below. */
 function createTlsClients(server: Server): typeof noteClient {
-  const clients = new Map<string, string>()
+  const clients = new Map<string, Client>()
   const endsOf = ({ remoteAddress, remotePort, localAddress }: Socket) =>
     `${remoteAddress} ${remotePort} ${localAddress}`
   server.prependListener('secureConnection', (socket: Socket) => {

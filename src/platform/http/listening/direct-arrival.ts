@@ -4,12 +4,11 @@ import { isAscii } from 'node:buffer'
 import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { pipeline, Readable } from 'node:stream'
-import type { TLSSocket } from 'node:tls'
 import { ownText, remember } from '../../../base/flow/cache.ts'
 import { isShared } from '../../../base/flow/shared-bytes.ts'
 import { STATUS_CODES } from '../../../base/net/node-http.ts'
 import { type AnswerBody, type Arrival, type ArrivedBody, JSON_TYPE, NO_BODY } from './arrival.ts'
-import { type Connection, Connections, clientAddress, type InFlight } from './connection.ts'
+import { type Connection, Connections, clientAddress, type InFlight, isEncrypted } from './connection.ts'
 
 /** A body up to this size is read as a whole, which costs less than reading it chunk by chunk. */
 const SMALL_BODY_MAX_BYTES = 128 * 1024
@@ -45,11 +44,13 @@ export interface RequestIntake {
  * that has made no request.
  * @param stalledMs after this long without progress a client that does not read its answers is cut off
  * @param isLocal they come through the socket in the data folder
+ * @param collects small bodies are read as a whole; else all bodies are streams
  */
 export function createRequestIntake(
   handle: (arrival: DirectArrival) => void,
   stalledMs?: number,
   isLocal = false,
+  collects = true,
 ): RequestIntake {
   const connections = new Connections<DirectArrival>(serve, stalledMs)
   let collected = 0
@@ -62,7 +63,7 @@ export function createRequestIntake(
       return
     }
     const length = lengthOf(headers)
-    if (!(length <= SMALL_BODY_MAX_BYTES && collected + length <= COLLECTED_MAX_BYTES)) {
+    if (!(collects && length <= SMALL_BODY_MAX_BYTES && collected + length <= COLLECTED_MAX_BYTES)) {
       arrival.body = { kind: 'stream', stream: request }
       handle(arrival)
       return
@@ -188,7 +189,7 @@ export class DirectArrival implements Arrival, InFlight {
   }
 
   get isEncrypted(): boolean {
-    return (this.request.socket as Partial<TLSSocket>).encrypted === true
+    return isEncrypted(this.request.socket)
   }
 
   get isBegun(): boolean {

@@ -70,15 +70,16 @@ export interface HeaderFaults {
 
 /**
  * A listener on this thread, with `tls` over TLS. One that `isLocal` has clients on this machine, and listens at a path of the
- * file system.
+ * file system. `collects`: as of `createRequestIntake`.
  */
 export function createListener(
-  options: ListenerOptions & HeaderFaults & { tls?: TlsOptions; isLocal?: boolean },
+  options: ListenerOptions &
+    HeaderFaults & { tls?: TlsOptions | undefined; isLocal?: boolean; collects?: boolean },
   handle: (arrival: DirectArrival) => void,
 ): Omit<Listener, 'listen'> & {
   listen(...where: [port: number, host: string] | [path: string]): Promise<number>
 } {
-  const { deadlines = {}, connections = {}, tls, isLocal = false } = options
+  const { deadlines = {}, connections = {}, tls, isLocal = false, collects } = options
   const limits = {
     headersTimeout: deadlines.headersMs ?? HEADERS_DEADLINE_MS,
     requestTimeout: deadlines.requestMs ?? REQUEST_DEADLINE_MS,
@@ -87,7 +88,7 @@ export function createListener(
     maxHeaderSize: HEADERS_MAX_BYTES,
     insecureHTTPParser: false,
   }
-  const intake = createRequestIntake(handle, deadlines.stalledMs, isLocal)
+  const intake = createRequestIntake(handle, deadlines.stalledMs, isLocal, collects)
   const server = tls === undefined ? createServer(limits, intake.add) : secureServer(tls)
 
   function secureServer({ options: own, follow }: TlsOptions) {

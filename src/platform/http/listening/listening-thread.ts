@@ -43,10 +43,10 @@ let lastId = 0
 
 function arrived(arrival: DirectArrival): void {
   const id = ++lastId
-  const { method, url, remoteAddress, headers, body } = arrival
+  const { method, url, remoteAddress, isEncrypted, headers, body } = arrival
   const sent = sentBody(body)
   const bytes = sent instanceof Uint8Array ? sent : undefined
-  outbox.post(['arrived', id, method, url, remoteAddress, flatHeaders(headers), sent], bytes)
+  outbox.post(['arrived', id, method, url, remoteAddress, isEncrypted, flatHeaders(headers), sent], bytes)
   // Transferred or copied to the main thread.
   if (sent !== STREAM) arrival.body = NO_BODY
   const request = body.kind === 'stream' ? sentStream(id, body) : null

@@ -185,7 +185,7 @@ class ThreadArrival implements Arrival {
   readonly headers: IncomingHttpHeaders
   readonly remoteAddress: string
   readonly isLocal = false
-  readonly isEncrypted = false
+  readonly isEncrypted: boolean
   readonly body: ArrivedBody
   isGone = false
   isCut = false
@@ -202,7 +202,7 @@ class ThreadArrival implements Arrival {
   #onEnd: (() => void)[] | null = null
 
   constructor(
-    [, id, method, url, remoteAddress, headers, body]: ToMain & ['arrived', ...unknown[]],
+    [, id, method, url, remoteAddress, isEncrypted, headers, body]: ToMain & ['arrived', ...unknown[]],
     outbox: Outbox<ToThread>,
     forget: () => void,
   ) {
@@ -210,6 +210,7 @@ class ThreadArrival implements Arrival {
     this.method = method
     this.url = url
     this.remoteAddress = remoteAddress
+    this.isEncrypted = isEncrypted
     this.headers = headersFrom(headers)
     this.#outbox = outbox
     this.#forget = forget
@@ -362,6 +363,7 @@ export type ToMain =
       method: string,
       url: string,
       remoteAddress: string,
+      isEncrypted: boolean,
       headers: FlatHeaders,
       body: SentBody,
     ]
