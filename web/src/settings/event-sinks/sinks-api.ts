@@ -21,7 +21,7 @@ export const sinksQuery = queryOptions({
 /** What its owner decides; the rest is its state. */
 const STATE = [
   ...['name', 'behind_seconds', 'sent', 'sent_at', 'skipped', 'skipped_from', 'skipped_to'],
-  ...['failing_since', 'last_error', 'created_at', 'updated_at'],
+  ...['failing_since', 'last_error', 'warning', 'created_at', 'updated_at'],
 ]
 const settingsOf = (sink: Sink): Partial<Sink> =>
   Object.fromEntries(Object.entries(sink).filter(([name]) => !STATE.includes(name)))

@@ -105,7 +105,7 @@ const placeOf = ({ url, servers, topic, bucket }: Sink) =>
   [url ?? servers?.join(', '), bucket ?? topic].filter(Boolean).join(' · ')
 
 function State({ sink }: { sink: Sink }) {
-  const { paused, failing_since, last_error, skipped, skipped_from, skipped_to } = sink
+  const { paused, failing_since, last_error, warning, skipped, skipped_from, skipped_to } = sink
   const state = paused ? 'paused' : failing_since === null ? 'ok' : 'failing'
   return (
     <div>
@@ -117,6 +117,7 @@ function State({ sink }: { sink: Sink }) {
           {TEXT.since} <Time at={failing_since} as="age" />. {errorWords(last_error ?? '')}
         </div>
       )}
+      {warning !== null && <div className="settings-small breakable">{warning}</div>}
       {skipped_from !== null && skipped_to !== null && (
         <div className="settings-small" title={TEXT.skippedWhy}>
           {TEXT.skipped(skipped)} <Time at={skipped_from} /> {TEXT.until} <Time at={skipped_to} />
