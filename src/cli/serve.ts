@@ -38,10 +38,12 @@ export async function serveCommand(args: string[]): Promise<void> {
   collectAtRest()
   freeThreadLimits()
   const heap = createHeapGrowth(systemClock, setFlagsFromString)
-  const service = await startService(config, log, {
-    sending: { accepted: heap.accepted },
-    lostLogLines: output.lost,
-  })
+  const service = config.isFront
+    ? await (await import('../front/front.ts')).startFront(config, log)
+    : await startService(config, log, {
+        sending: { accepted: heap.accepted },
+        lostLogLines: output.lost,
+      })
   let stopping = false
   const stop = (signal: string) => {
     if (stopping) process.exit(1)
@@ -60,9 +62,9 @@ export async function serveCommand(args: string[]): Promise<void> {
   }
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
-  process.on('SIGHUP', () => void service.reload())
+  process.on('SIGHUP', () => void ('reload' in service && service.reload()))
   // After the handlers: readers of it may stop the service at once.
-  output.write(await welcome(config, service))
+  output.write('sessions' in service ? await welcome(config, service) : frontWelcome(config))
 }
 
 /** Logged once, before anything fails because of it. */
@@ -71,6 +73,8 @@ async function warnOfOpenFiles(config: Config, log: Logger): Promise<void> {
   const fault = files && openFilesFault(files.limit, openFilesNeeded(config))
   if (fault) log.warn(fault)
 }
+
+const frontWelcome = ({ publicUrl }: Config) => `\nSendwright ${VERSION}\n\n  Front       ${publicUrl}\n\n`
 
 const MODES: Record<Config['delivery']['kind'], string> = {
   capture: 'capture (nothing leaves this machine by itself; mail ends in the built-in inbox)',

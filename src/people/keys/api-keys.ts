@@ -60,8 +60,12 @@ const DIGESTS_MAX = 1_000
 /** Longer passwords cannot be a secret of ours; they are refused before hashing. */
 const SECRET_LENGTH_MAX = 256
 
+/** What the holder of an API key or a public key is found by: `secret_hmac` of its row. */
+export const keyDigest = (sealer: Pick<Sealer, 'mac'>, secret: string): string =>
+  sealer.mac(isPublicKey(secret) ? 'public-key' : 'api-key', secret).toString('hex')
+
 export function createKeys(store: Store, sealer: Sealer, clock: Clock): Keys {
-  const compute = (secret: string) => sealer.mac('api-key', secret).toString('hex')
+  const compute = (secret: string) => keyDigest(sealer, secret)
   /** Digests of valid secrets: a client sends the same one thousands of times a second. */
   const digests = new Map<string, string>()
   const digest = (secret: string) => digests.get(secret) ?? compute(secret)
@@ -199,7 +203,7 @@ interface Holder {
 }
 
 export function createPublicKeys(store: Store, sealer: Sealer, clock: Clock): PublicKeys {
-  const digest = (secret: string) => sealer.mac('public-key', secret).toString('hex')
+  const digest = (secret: string) => keyDigest(sealer, secret)
   const byDigest: Cache<Holder | null> = createCache({
     clock,
     ttlMs: CACHED_MS,

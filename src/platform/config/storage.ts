@@ -14,6 +14,7 @@ import {
   quoted,
   type Readers,
   secretText,
+  serverAddress,
   wholeNumber,
 } from './parsers.ts'
 
@@ -22,7 +23,16 @@ export type StorageConfig = ReturnType<typeof readStorage>
 export function readStorage(readers: Readers) {
   const { setting, optional, faults } = readers
   /** What this process does for the installation. */
-  const roles = setting<readonly Role[]>('ROLES', rolesIn, () => ROLES)
+  const isFront = setting(
+    'ROLES',
+    (text) => text === FRONT,
+    () => false,
+  )
+  const roles = setting<readonly Role[]>(
+    'ROLES',
+    (text) => (text === FRONT ? [] : rolesIn(text)),
+    () => ROLES,
+  )
   const databaseUrl = optional('DATABASE_URL', (text) => {
     serversOf(text)
     return text
@@ -37,6 +47,10 @@ export function readStorage(readers: Readers) {
     faults.push('SENDWRIGHT_BLOBS needs SENDWRIGHT_DATABASE_URL: with SQLite, files stay in the data folder')
   return {
     roles,
+    /** It is no node, but passes clients on to those of pods (src/front). */
+    isFront,
+    /** Where a front has its health and figures; null: nowhere but the health on its other listeners. */
+    frontStatus: optional('FRONT_STATUS', serverAddress(FRONT_STATUS_PORT)),
     dataFolder: setting('DATA', path, () => resolve('data')),
     /** What the process keeps in memory. The launcher sets it where memory is scarce, together with V8's limits. */
     memory: setting<MemoryKind>('MEMORY', oneOf(MEMORY_KINDS), () => 'normal'),
@@ -113,6 +127,10 @@ function serverUrl(text: string): string {
     throw new Error(`${quoted(text)} is not a server such as https://s3.example.com`)
   return url.origin
 }
+
+/** The role that stands alone. */
+const FRONT = 'front'
+const FRONT_STATUS_PORT = 9464
 
 function rolesIn(text: string): readonly Role[] {
   const named = new Set(list(oneOf(ROLES))(text))

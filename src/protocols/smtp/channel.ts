@@ -86,14 +86,18 @@ export class Channel {
       this.#break({ reason: 'protocol', message: 'plain text from the server after its answer to STARTTLS' })
       throw this.#failure('starttls')
     }
-    const plain = this.#socket
-    for (const event of ['data', 'error', 'end', 'close']) plain.removeAllListeners(event)
-    plain.on('error', () => {}) // the TLS socket reports it
+    const plain = this.release() // the TLS socket reports its errors
     const secure = connectTls({ ...options, socket: plain })
     this.#socket = secure
     this.#attach()
     await this.#wait<void>('tls', timeoutMs, (resolve) => secure.once('secureConnect', resolve))
     return secure
+  }
+
+  /** Hands the connection over: what arrives from now on is not read here. */
+  release(): Socket {
+    for (const event of ['data', 'error', 'end', 'close']) this.#socket.removeAllListeners(event)
+    return this.#socket.on('error', () => {})
   }
 
   /** From now on replies have `[hidden]` in place of these texts. */

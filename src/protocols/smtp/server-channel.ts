@@ -162,9 +162,18 @@ export class ServerChannel {
     this.#wake?.()
   }
 
+  /** Sends what is left, and hands the connection over: whoever reads it next gets what was not read here. */
+  release(): Socket {
+    this.#push()
+    this.#detach()
+    this.#socket.pause()
+    if (this.#held.length > 0) this.#socket.unshift(this.#held)
+    return this.#socket
+  }
+
   /** Sends what is left and closes; resolves once the socket is closed. */
   async end(): Promise<void> {
-    if (!this.#gone) {
+    if (!this.#gone && !this.#socket.destroyed) {
       this.#push()
       this.#socket.end()
       const closed = new Promise<void>((resolve) => this.#socket.once('close', () => resolve()))

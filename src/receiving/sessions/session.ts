@@ -119,11 +119,11 @@ export const SMTP_LIMITS = {
   hopsMax: 50, // RFC 5321 §6.3: "at least 100" is for servers that relay
 } as const
 
-const BAD_COMMANDS_MAX = 20
-const FAILED_LOGINS_MAX = 5
+export const BAD_COMMANDS_MAX = 20
+export const FAILED_LOGINS_MAX = 5
 /** Commands between two messages, of a client that has not logged in: two transactions of a hundred recipients. */
-const ANONYMOUS_COMMANDS_MAX = 250
-const HANDSHAKE_MS = 30_000
+export const ANONYMOUS_COMMANDS_MAX = 250
+export const HANDSHAKE_MS = 30_000
 
 /** As `serve` of the listener's options. */
 export async function serveClient(

@@ -99,7 +99,8 @@ const BASIC = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i
 const secrets = new Map<string, string>()
 const SECRETS_MAX = 500
 
-function basicSecret(authorization: string): string | undefined {
+/** The key in an Authorization field of HTTP Basic with user name `api`; undefined: there is none. */
+export function basicSecret(authorization: string): string | undefined {
   if (authorization.length > AUTHORIZATION_LENGTH_MAX) return undefined
   const known = secrets.get(authorization)
   if (known !== undefined) return known

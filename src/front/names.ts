@@ -1,0 +1,82 @@
+/** What a request says of the pod that it is for, the strongest name first. Pure. */
+import type { IncomingHttpHeaders } from 'node:http'
+import { splitPlainForm } from '../platform/http/listening/direct-arrival.ts'
+import { hostName } from '../platform/http/request/origin.ts'
+import { asBasic, basicSecret, cookieValue, SESSION_COOKIE } from '../platform/http/rights/auth.ts'
+import type { Name } from './directory.ts'
+
+/** A secret as its holder is found by it (people/keys/api-keys.ts). */
+export type KeyDigest = (secret: string) => string
+
+interface Head {
+  method: string
+  url: string
+  headers: IncomingHttpHeaders
+}
+
+/** Of calls without credentials, which name someone in their body. */
+const NAMING = new Set(['/sendwright/v1/session', '/sendwright/v1/password-resets'])
+/** `/v3/{domain}/messages`, `/v4/domains/{domain}`, `/tls-reports/{domain}` and so on. */
+const IN_PATH =
+  /^\/(?:v[1-5]\/(?:domains\/)?|sendwright\/v1\/(?:domains|tls-reports)\/)([^/]+\.[^/]+)(?:\/|$)/
+
+/** Before the secret of a session's cookie: the pod that opened it. */
+const COOKIE = /^([a-z][a-z0-9_]{0,39})\./
+
+/** Whether the body has to be read to find the pod. */
+export const namesInBody = ({ method, url, headers }: Head): boolean =>
+  method === 'POST' && headers.authorization === undefined && NAMING.has(pathOf(url))
+
+export function namesInHead({ url, headers }: Head, digest: KeyDigest): Name[] {
+  const names: Name[] = []
+  const { authorization } = headers
+  const secret = authorization === undefined ? undefined : basicSecret(asBasic(authorization))
+  if (secret !== undefined) names.push({ kind: 'key', value: digest(secret) })
+  const pod = COOKIE.exec(cookieValue(headers, SESSION_COOKIE) ?? '')?.[1]
+  // A header of credentials hides the cookie, as for nodes.
+  if (pod !== undefined && authorization === undefined) names.push({ kind: 'pod', value: pod })
+  const domain = IN_PATH.exec(pathOf(url))?.[1]
+  if (domain !== undefined) names.push({ kind: 'domain', value: decoded(domain).toLowerCase() })
+  const host = hostName(headers.host)
+  if (host !== undefined) names.push({ kind: 'host', value: host }, { kind: 'domain', value: host })
+  return names
+}
+
+/** Of a body with `email` or `key`, as JSON or a form. */
+export function namesIn(body: Buffer, contentType: string, digest: KeyDigest): Name[] {
+  const { email, key } = fieldsOf(body, contentType)
+  if (typeof email === 'string') return [{ kind: 'user', value: email.trim().toLowerCase() }]
+  return typeof key === 'string' ? [{ kind: 'key', value: digest(key) }] : []
+}
+
+/** Of the address of RCPT TO. */
+export function namesOfAddress(address: string): Name[] {
+  const domain = address.slice(address.lastIndexOf('@') + 1).toLowerCase()
+  return [
+    { kind: 'domain', value: domain },
+    { kind: 'host', value: domain },
+  ]
+}
+
+function fieldsOf(body: Buffer, contentType: string): Record<string, unknown> {
+  if (/^application\/x-www-form-urlencoded/i.test(contentType))
+    return Object.fromEntries(new URLSearchParams(body.toString()))
+  if (/^multipart\//i.test(contentType)) return Object.fromEntries(splitPlainForm(body, contentType) ?? [])
+  try {
+    const value: unknown = JSON.parse(body.toString())
+    return typeof value === 'object' && value !== null ? { ...value } : {}
+  } catch {
+    return {}
+  }
+}
+
+/** Also of a target in absolute form (RFC 9112 §3.2.2). */
+const pathOf = (url: string): string => url.replace(/^https?:\/\/[^/?]*/i, '').replace(/\?.*$/s, '')
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
