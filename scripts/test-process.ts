@@ -7,6 +7,7 @@ import asyncHooks from 'node:async_hooks'
 import { flushCompileCache } from 'node:module'
 import type { SuiteContext } from 'node:test'
 import { pathToFileURL } from 'node:url'
+import { inspect } from 'node:util'
 import type { Database } from '../test/support/databases.ts'
 import { repeatKeys } from '../test/support/repeated-keys.ts'
 
@@ -19,6 +20,9 @@ export interface Order {
 }
 
 type Cleanup = () => unknown
+
+/** Half a minute after its last test nothing but a fault keeps the process. */
+const LEFT_OPEN_MS = 30_000
 
 // node:test follows each promise, to know in which suite a test is defined and whose error an uncaught one is. That takes a
 // sixth of the processor time, so it is done while a file is loaded only; an uncaught error is one of the file.
@@ -49,6 +53,15 @@ process.on('message', ({ file, folder, databases }: Order) => {
     flushCompileCache()
   })
 })
+
+// What keeps the process is in the output that the runner shows. The timer itself does not keep it.
+process.once('disconnect', () => setTimeout(printOpen, LEFT_OPEN_MS).unref())
+
+function printOpen(): void {
+  const handles = (process as unknown as { _getActiveHandles(): object[] })._getActiveHandles()
+  console.error('Left open:', process.getActiveResourcesInfo().join(' '))
+  for (const handle of handles) console.error(inspect(handle, { depth: 1, breakLength: 120 }).slice(0, 1_500))
+}
 
 /** A hook of a file that is run by node itself receives the context of a test, whose `after` it may call. */
 function collectCleanups(suite: SuiteContext): readonly Cleanup[] {

@@ -7,7 +7,7 @@
  * 2. A few processes, each in a process group of its own, run the files one after another (test-process.ts). A file that
  *    says why in a line `// Own process: ...` has one to itself. Each has a time limit, and its temporary files in a folder
  *    that is removed afterwards. What a process leaves running is killed with it. The folders are in memory where
- *    that has room (test/support/memory-folder.ts): SQLite syncs each commit.
+ *    that has room (test/support/memory-folder.ts), and SQLite syncs nothing (test/support/unsynced.ts).
  * 3. Failures as they occur, a summary, and as the last line `N passed, N failed`.
  * 4. What a file defines for each database (test/support/databases.ts) runs with SQLite, and with PostgreSQL among the slow
  *    ones; with both at once in a file that is slow, or says in a line `// Both databases: ...` why the statements behind
@@ -63,7 +63,10 @@ const BOTH_DATABASES = /^\/\/ Both databases: ./m
 const OUTPUT_SHOWN_CHARS = 4_000
 /** Of the slowest tests, and of the costliest files. */
 const SHOWN = 10
-const ANSWER_SHAPES = join(import.meta.dirname, '../test/support/answer-shapes.ts')
+/** Loaded into every process of a test. */
+const PRELOADED = ['answer-shapes.ts', 'unsynced.ts'].map((name) =>
+  join(import.meta.dirname, '../test/support', name),
+)
 /** Scenarios take longest: started first, they do not delay the end. */
 const FOLDERS = ['test', 'src', 'web', 'scripts', 'bench']
 
@@ -249,8 +252,8 @@ function startProcess(
     NODE_COMPILE_CACHE: join(scratch, 'compile-cache'),
     // The variable is node's own: set when this run is itself under test, it would overrule our reporter.
     NODE_TEST_CONTEXT: undefined,
-    // Every answer that a test sees is compared with what its operation declares.
-    NODE_OPTIONS: `--import=${ANSWER_SHAPES}`,
+    // Every answer that a test sees is compared with what its operation declares, and commits wait for no disk.
+    NODE_OPTIONS: PRELOADED.map((file) => `--import=${file}`).join(' '),
     SENDWRIGHT_ANSWER_FAULTS: answersFile,
     // Databases with today's schema, for all files (test/support/migrated.ts).
     SENDWRIGHT_TEST_TEMPLATES: scratch,
@@ -325,6 +328,7 @@ function startProcess(
     async end() {
       if (outcome !== undefined) return undefined // with the file that ran
       child.disconnect()
+      const printedBefore = statSync(outputFile).size
       let timedOut = false
       const limit = setTimeout(() => {
         timedOut = true
@@ -332,8 +336,9 @@ function startProcess(
       }, endLimitMs)
       await ended
       clearTimeout(limit)
+      const text = readFileSync(outputFile).subarray(printedBefore).toString().slice(0, OUTPUT_SHOWN_CHARS)
       removeFolder(home)
-      if (timedOut) return `left something open: their process did not end in ${seconds(endLimitMs)}`
+      if (timedOut) return `left something open: their process did not end in ${seconds(endLimitMs)}\n${text}`
       return outcome === 0 || (outcome === 1 && hasFailed) ? undefined : `their process ended with ${outcome}`
     },
   }

@@ -86,6 +86,8 @@ export async function openCore(
   const { store, sealer, secret } = await openInstallation(config, {
     // A test's clock moves while the database's does not.
     ...(overrides.clock && { leaseTimes: ownLeaseTimes }),
+    onClashes: (clashes) =>
+      log.error({ clashes }, 'other pods have names that this one has: requests for them do not arrive here'),
     onFault: (fault) => log.error({ err: fault }, fault.detail),
     onUpgradeCopy: config.backupBeforeUpgrade ? (copy) => reportUpgradeCopy(log, copy) : undefined,
     sizes: sizes.sqlite,

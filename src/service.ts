@@ -1,4 +1,5 @@
 /** The composition root: opens the core, builds the areas, starts what listens, stops all of it. */
+import { hostname } from 'node:os'
 import type { Logger } from 'pino'
 import type { Area } from './area.ts'
 import { buildAreas } from './areas.ts'
@@ -13,6 +14,7 @@ import type { Config } from './platform/config/config.ts'
 import type { Operation } from './platform/http/operation.ts'
 import { createJobRunner } from './platform/jobs/job.ts'
 import type { Role } from './platform/nodes/node.ts'
+import { keepPresence, placeOf } from './platform/nodes/presence.ts'
 import { startSmtp } from './smtp-listeners.ts'
 import { mcpArea } from './tools/mcp/area.ts'
 import type { Figures } from './watching/metrics/figures.ts'
@@ -93,7 +95,7 @@ export async function startService(
     const { accounts, domains } = named
     interests.push(...areas.flatMap(({ withEvents }) => withEvents ?? []))
     const sandbox = await core.domains.byName(first.sandboxDomain)
-    if (sandbox) await (await accounts.credentials.systemWrite(sandbox, null))(core.store.db)
+    if (sandbox) await core.store.transaction(await accounts.credentials.systemWrite(sandbox, null))
     const { http, jobs } = createHttp(core, named, overrides.listeningThread)
     areas.push(mcpArea(core, { http, audit: accounts.audit }))
     const does = (role: Role) => config.roles.includes(role)
@@ -115,6 +117,7 @@ export async function startService(
       open.push(() => listener.close(DRAIN_MS))
       smtp = listener
     }
+    await noteInPods(core, { http: does('api') ? port : 0, smtp: smtp.port }, open)
     for (const area of areas) await area.start?.()
     // After the listeners: a certificate authority looks for its challenge there.
     runner.start()
@@ -125,6 +128,22 @@ export async function startService(
     await stop()
     throw error
   }
+}
+
+/** Says in the directory of pods where the listeners are; port 0: that one is off. Without pods does nothing. */
+async function noteInPods(
+  { config, store, nodes, log }: Core,
+  ports: { http: number; smtp: number },
+  open: Closers,
+): Promise<void> {
+  if (store.pod === null) return
+  const place = (host: string, port: number) =>
+    port === 0 ? null : placeOf({ named: config.podHost, host, hostName: hostname() }, port)
+  const presence = await keepPresence(
+    { store: { transaction: store.transaction, pod: store.pod }, id: nodes.id, log },
+    { http: place(config.host, ports.http), smtp: place(config.smtpHost, ports.smtp) },
+  )
+  open.push(() => presence.close())
 }
 
 /** In reverse order; one that fails does not keep the others open. */

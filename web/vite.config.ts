@@ -31,13 +31,16 @@ export default defineConfig({
           groups: [
             {
               name: 'libraries',
+              tags: ['$initial'],
               test: /node_modules\/(?:react|react-dom|scheduler|@tanstack|@mantine)\//,
-              priority: 4,
+              priority: 9,
             },
-            { name: 'first', tags: ['$initial'], test: /\.tsx?$/, priority: 3 },
-            { name: chunks.common, debugName: 'common', priority: 2 },
-            { name: chunks.more, debugName: 'more', priority: 1 },
-            { name: chunks.section, debugName: 'sections', priority: 0 },
+            { name: 'first', tags: ['$initial'], test: /\.tsx?$/, priority: 8 },
+            ...[...chunks.shared, chunks.section].map((name, at, all) => ({
+              name,
+              debugName: `pages ${at}`,
+              priority: all.length - at,
+            })),
           ],
         },
       },

@@ -2,9 +2,10 @@
  * What the pages of the dashboard ask for, on a service with a million events and a long queue.
  *
  * 1. The database is filled while the service is stopped: events of the last 90 days as `support/traffic.ts` makes them,
- *    indexed and counted by the service's own functions, all of one account, and waiting deliveries that are due later.
- * 2. A browser signs in and follows every link of the dashboard, one page of each kind. The calls of each page and how far
- *    it jumps while it loads are noted.
+ *    indexed and counted by the service's own functions, all of one account, waiting deliveries that are due later, attempts of
+ *    webhooks, and entries of the audit log.
+ * 2. A browser signs in and follows every link of the dashboard, one page of each kind, and opens some searches. The calls of each
+ *    page and how far it jumps while it loads are noted.
  * 3. Every call is repeated over HTTP, all of them in rounds. Counts that the service keeps for two seconds are loaded anew
  *    in each round, by the first page that asks.
  */
@@ -38,6 +39,21 @@ const QUEUED = 100_000
 const QUEUED_SHORT = 500
 const MESSAGES_QUEUED = 100
 const RECIPIENT_DOMAINS = 200
+/** Attempts of webhooks, and as many entries of the audit log. */
+const LOGGED = 100_000
+const LOGGED_SHORT = 500
+const BUSIEST = domainName(0)
+/** Pages that no link leads to, or only with a search. */
+const SEARCHES = [
+  `/domains/${BUSIEST}/health`,
+  '/activity?q=reader-5496&by=recipient&span=30d',
+  '/activity?q=welcome&by=subject&span=30d',
+  '/statistics?span=90d&week=delivered',
+  `/statistics?span=90d&week=opened&domain=${BUSIEST}`,
+  '/webhooks/attempts?search=nobody-has-this',
+  '/settings/audit?action=domain.change',
+  '/settings/audit?remote_address=192.0.2.7',
+]
 const TIMES = 20
 const TIMES_SHORT = 2
 const P95_MAX_MS = 300
@@ -72,7 +88,7 @@ export async function run(options: Options): Promise<Section> {
   return {
     title: 'The data of the dashboard’s pages',
     notes: [
-      'A million events of 1,000 domains over 90 days and 100,000 waiting deliveries to 200 domains, all of one account. One page of each kind; the figures are those of its slowest call.',
+      'A million events of 1,000 domains over 90 days and 100,000 waiting deliveries to 200 domains, all of one account, and 100,000 attempts of webhooks and entries of the audit log each. One page of each kind, and searches; the figures are those of its slowest call.',
     ],
     bars: measured.map(({ database, pages }) => {
       const worst = Math.max(...pages.map(({ p95 }) => p95))
@@ -120,7 +136,12 @@ async function measure(rig: Rig, database: Database, { short, count }: Options):
   }
   const first = await startService(rig, options)
   await first.stop()
-  await fillAll(first, count ?? (short ? EVENTS_SHORT : EVENTS), short ? QUEUED_SHORT : QUEUED)
+  await fillAll(
+    first,
+    count ?? (short ? EVENTS_SHORT : EVENTS),
+    short ? QUEUED_SHORT : QUEUED,
+    short ? LOGGED_SHORT : LOGGED,
+  )
   const service = await startService(rig, { ...options, dataFolder: first.dataFolder })
   const visits = await visitAll(rig, service)
   await repeat(service, visits, short ? TIMES_SHORT : TIMES)
@@ -141,7 +162,7 @@ async function measure(rig: Rig, database: Database, { short, count }: Options):
 
 const recipientDomain = (at: number) => `to${at}.example`
 
-async function fillAll(service: BenchService, events: number, queued: number): Promise<void> {
+async function fillAll(service: BenchService, events: number, queued: number, logged: number): Promise<void> {
   const { account_id } = await queryOne(service, `SELECT account_id FROM domains WHERE type = 'sandbox'`)
   const accountId = String(account_id)
   const open = () =>
@@ -153,6 +174,8 @@ async function fillAll(service: BenchService, events: number, queued: number): P
   await fill(service, eventRows(accountId, events))
   await fill(service, messageRows(accountId, domains))
   await fill(service, deliveryRows(accountId, domains, queued))
+  await fill(service, attemptRows(accountId, logged))
+  await fill(service, auditRows(accountId, logged))
   const store = await open()
   try {
     await indexEvents(store)
@@ -224,6 +247,50 @@ function* deliveryRows(
   }
 }
 
+function* attemptRows(accountId: string, count: number): Generator<Statement> {
+  const begun = Date.now() - 3 * 24 * HOUR_MS
+  for (let at = 0; at < count; at++) {
+    const createdAt = begun + at
+    yield insert('webhook_attempts', {
+      id: newId(createdAt),
+      account_id: accountId,
+      domain_name: domainName(at % DOMAINS),
+      event_id: newId(createdAt),
+      event_type: at % 3 === 0 ? 'opened' : 'delivered',
+      url: `https://hooks.example/${at % 5}`,
+      attempt: 1 + (at % 4),
+      status: at % 10 === 0 ? 'failing' : 'ok',
+      status_code: at % 10 === 0 ? 503 : 200,
+      error: null,
+      response: '',
+      duration_ms: 40 + (at % 100),
+      next_attempt_at: null,
+      created_at: createdAt,
+      recipient: `reader-${at}@${recipientDomain(at % RECIPIENT_DOMAINS)}`,
+      subject: `Your order ${at}`,
+    })
+  }
+}
+
+function* auditRows(accountId: string, count: number): Generator<Statement> {
+  const begun = Date.now() - 3 * 24 * HOUR_MS
+  for (let at = 0; at < count; at++)
+    yield insert('audit', {
+      id: newId(begun + at),
+      account_id: accountId,
+      key_id: `key-${at % 20}`,
+      remote_address: `192.0.2.${at % 250}`,
+      action: at % 2 === 0 ? 'domain.change' : 'template.change',
+      subject: domainName(at % DOMAINS),
+      detail_json: '{}',
+      created_at: begun + at,
+      request_id: null,
+      parent_account_id: null,
+      status: 200,
+      user_id: null,
+    })
+}
+
 /** Every page that links lead to, one of each kind. */
 async function visitAll(rig: Rig, service: BenchService): Promise<PageVisit[]> {
   const browser = await launchBrowser()
@@ -245,6 +312,7 @@ async function visitAll(rig: Rig, service: BenchService): Promise<PageVisit[]> {
     visits.push(visit)
     waiting.push(...links)
   }
+  for (const path of SEARCHES) visits.push((await visitPage(context, service, path)).visit)
   return visits
 }
 

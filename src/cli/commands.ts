@@ -105,6 +105,10 @@ export const COMMANDS: Record<string, Command> = {
     summary: 'tell whether the service answers; for health checks of containers',
     load: () => import('./health.ts').then((of) => ({ usage: of.HEALTH_USAGE, run: of.healthCommand })),
   },
+  pods: {
+    summary: 'the pods of a PostgreSQL, and making one',
+    load: () => import('./operate/pods.ts').then((of) => ({ usage: of.PODS_USAGE, run: of.podsCommand })),
+  },
   shaping: {
     summary: 'check a file of limits per provider, or show what is in force',
     load: () => import('./shaping.ts').then((of) => ({ usage: of.SHAPING_USAGE, run: of.shapingCommand })),

@@ -96,7 +96,7 @@ export async function checkHere(config: Config): Promise<CheckResult[]> {
       ),
       probeDomains: PROBE_DOMAINS,
       tryDatabase: () =>
-        config.databaseUrl ? tryPostgres(config.databaseUrl) : trySqlite(config.dataFolder),
+        config.databaseUrl ? tryPostgres(config.databaseUrl, config.pod) : trySqlite(config.dataFolder),
       clockStepMs: () => null,
       recentRefusals: async () => null,
       now: () => systemClock.now(),
@@ -129,7 +129,7 @@ async function trySqlite(folder: string): Promise<string> {
   return `The SQLite database in ${folder} can be written and ${seen}.`
 }
 
-async function tryPostgres(url: string): Promise<string> {
-  await requireSessions(new Servers(url))
+async function tryPostgres(url: string, pod: string | null): Promise<string> {
+  await requireSessions(new Servers(url, pod))
   return 'PostgreSQL answers and can be written.'
 }

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { nearestName } from '../base/nearest-name.ts'
 
@@ -7,6 +8,15 @@ export class CommandError extends Error {
   constructor(message: string, exitCode = 1) {
     super(message)
     this.exitCode = exitCode
+  }
+}
+
+/** The text of a file, for what other users of the machine would see in an argument. `what` names it. @throws CommandError */
+export function secretIn(file: string, what: string, exitCode?: number): string {
+  try {
+    return readFileSync(file, 'utf8').trim()
+  } catch (error) {
+    throw new CommandError(`Cannot read ${what}: ${(error as Error).message}`, exitCode)
   }
 }
 

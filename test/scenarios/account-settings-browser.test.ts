@@ -1,7 +1,9 @@
-/** The pages of settings in a real browser: subaccounts, limits, allowed addresses, alerts. */
+/** The pages of settings in a real browser: subaccounts, limits, allowed addresses, alerts, event sinks. */
 import assert from 'node:assert/strict'
+import { createServer } from 'node:net'
 import { afterEach, before, type TestContext, test } from 'node:test'
-import { type Dashboard, DESK, PHONE, press, startDashboard } from '../support/dashboard.ts'
+import { type Dashboard, DESK, PHONE, press, startDashboard, windowHasFocus } from '../support/dashboard.ts'
+import { eventually } from '../support/service.ts'
 
 let dashboard: Dashboard
 before(async (t) => {
@@ -188,11 +190,58 @@ test('alerts: one is created, changed and deleted, and a channel is added; a wro
   await page.getByText('No channels', { exact: true }).waitFor()
 })
 
+test('an event sink is added by keyboard, says in words why it fails, is paused, resumed and removed', async (t) => {
+  const { service } = dashboard
+  const page = await dashboard.open('/settings/event-sinks')
+  await page.getByText('No event sinks').waitFor()
+  await page.getByRole('button', { name: 'Add an event sink' }).first().press('Enter')
+  const form = page.getByRole('dialog', { name: 'Add an event sink' })
+  await windowHasFocus(page)
+  await form.getByLabel('Name', { exact: true }).fill('collector')
+  await form.getByLabel('Kind').selectOption('syslog')
+  assert.equal(await form.getByRole('button', { name: 'Add it' }).isDisabled(), true)
+  await form.getByLabel('Server').fill('127.0.0.1:9')
+  await form.getByLabel('Only these events').fill('accepted, delivered')
+  await dashboard.sound(page)
+  await press(page, 'Enter')
+  await page.getByText('collector gets events from now on').waitFor()
+  await service.send({ to: 'alice@example.org' })
+  const row = page.getByRole('row').filter({ hasText: 'collector' })
+  await row.getByText('Nothing listens there.').waitFor()
+  await row.getByText('Takes nothing').waitFor()
+
+  await page.getByRole('button', { name: 'Pause collector' }).press('Enter')
+  await row.getByText('Paused').waitFor()
+  const lines: string[] = []
+  const receiver = createServer((socket) => void socket.on('data', (data) => lines.push(String(data))))
+  await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve))
+  t.after(() => receiver.close())
+  await row.getByRole('link', { name: 'collector' }).press('Enter')
+  const change = page.getByRole('dialog', { name: 'collector' })
+  await change.getByLabel('Server').fill(`127.0.0.1:${(receiver.address() as { port: number }).port}`)
+  await press(page, 'Enter')
+  await page.getByText('Event sink saved').waitFor()
+  const read = async () => (await service.call('GET', '/sendwright/v1/event-sinks/collector')).body
+  assert.deepEqual([(await read()).paused, (await read()).events], [true, ['accepted', 'delivered']])
+  await page.getByRole('button', { name: 'Resume collector' }).press('Enter')
+  await row.getByText('Takes events').waitFor()
+  await row.getByText('last').waitFor()
+  await eventually('it has both', async () => /accepted.*delivered/s.test(lines.join('')))
+
+  await page.getByRole('button', { name: 'Remove collector' }).press('Enter')
+  await page
+    .getByRole('dialog', { name: 'Remove this event sink?' })
+    .getByRole('button', { name: 'Remove' })
+    .press('Enter')
+  await page.getByText('No event sinks').waitFor()
+})
+
 test('each of these pages in the other look', async () => {
   const pages = [
     { path: '/settings/subaccounts', look: PHONE },
     { path: '/settings/addresses', look: PHONE },
     { path: '/settings/limits', look: DESK },
+    { path: '/settings/event-sinks?add=yes', look: PHONE },
     { path: '/settings/alerts?view=alerts&add=yes', look: DESK },
   ]
   for (const { path, look } of pages) {

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { afterEach, before, type TestContext, test } from 'node:test'
-import type { Page } from 'playwright-core'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Page, Route } from 'playwright-core'
 import { type Dashboard, LOOKS, PHONE, press, startDashboard, typeText } from '../support/dashboard.ts'
 import { FILLED_ENV, setFaults } from '../support/fill-account.ts'
 import { eventually } from '../support/service.ts'
@@ -75,20 +76,26 @@ test('a click right after typing opens the message', async () => {
   await page.getByRole('heading', { level: 1, name: 'Opened at once' }).waitFor()
 })
 
+const LATE_MS = 500
+
 test('cancelling asks first, and the page shows the end without a reload', async () => {
   const id = await sent({ to: 'eve@slow.example.org', subject: 'Not any more' }, 2)
   const page = await dashboard.open(`/activity/${id}`)
   const eve = card(page, 'eve@slow.example.org')
   await eve.getByText('Waiting').waitFor()
+  // Shown before all of the page is refreshed, and clicked at once.
+  const late = (route: Route) => sleep(LATE_MS).then(() => route.fallback())
+  await page.route('**/v1/analytics/logs', late)
   await page.getByRole('button', { name: 'Pause' }).click()
   await eve.getByText('It is paused until somebody resumes it.').waitFor()
   await page.getByRole('button', { name: 'Undo' }).click()
   await page.getByRole('button', { name: 'Retry now' }).waitFor()
+  await page.unroute('**/v1/analytics/logs', late)
   await page.getByRole('button', { name: 'Cancel' }).click()
   await page.getByRole('dialog').getByText('This cannot be undone').waitFor()
   await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).last().click()
   await eve.getByText('Cancelled', { exact: true }).waitFor()
-  assert.equal(await page.getByRole('button', { name: 'Retry now' }).count(), 0)
+  await page.getByRole('button', { name: 'Retry now' }).waitFor({ state: 'detached' })
   const { body } = await dashboard.service.call('GET', `/sendwright/v1/messages/${id}/deliveries`)
   assert.equal(body.items[0].state, 'cancelled')
 })

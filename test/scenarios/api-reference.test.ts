@@ -1,6 +1,6 @@
 /** The API reference and the guides in a real browser, and the code that the reference shows. */
 import assert from 'node:assert/strict'
-import { execFile, spawnSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, before, type TestContext, test } from 'node:test'
@@ -15,6 +15,7 @@ import {
 import { exampleOf } from '../../web/src/reference/example.ts'
 import { LANGUAGES, snippetOf } from '../../web/src/reference/snippets.ts'
 import { type Dashboard, LOOKS, PHONE, press, startDashboard, typeText } from '../support/dashboard.ts'
+import { lacking } from '../support/lacking.ts'
 import { temporaryFolder } from '../support/stores.ts'
 
 const RUN_LIMIT_MS = 20_000 // a call to this machine takes a fraction of it
@@ -76,11 +77,12 @@ test('the curl, JavaScript and Java code works: a message is sent, a list is imp
     return stdout
   }
   await writeFile(join(folder, 'list.csv'), 'address\nbob@example.org\n')
-  const hasJava = spawnSync('java', ['--version']).status === 0
-  if (!hasJava) t.diagnostic('no Java on this machine: its code was not run')
-  for (const language of hasJava
-    ? (['curl', 'javascript', 'java'] as const)
-    : (['curl', 'javascript'] as const)) {
+  for (const language of ['curl', 'javascript', 'java'] as const) {
+    const why = language !== 'javascript' && lacking(language)
+    if (why !== false) {
+      t.diagnostic(`${why}: its code was not run`)
+      continue
+    }
     assert.match(await run(language, 'sendMessage'), /Queued/)
     assert.match(await run(language, 'importBounces'), /file uploaded successfully/)
     assert.match(await run(language, 'readMetrics'), /"items"/)

@@ -104,7 +104,10 @@ function cases(folder: string): Record<string, Broken[]> {
     backup: [{ args: [join(folder, 'copy')], env: inFile, err: /holds no database/ }],
     verify: [{ args: [below], err: /holds no whole backup|not a directory/ }],
     restore: [{ args: [below], err: /not empty|holds no whole backup/ }],
-    migrate: [{ args: ['--to', `sqlite:${data}`], err: /both SQLite/ }],
+    migrate: [
+      { args: ['--to', `sqlite:${data}`], err: /both SQLite/ },
+      { args: ['--to-file', '/nope'], code: 2, err: /^Cannot read the address in "\/nope": ENOENT/ },
+    ],
     export: [
       { args: ['--to', below], err: /^Cannot create the folder ".*\/file\/x": not a directory \(ENOTDIR\)/ },
       { args: ['--to', file], err: /^Cannot create the folder ".*\/file": file already exists \(EEXIST\)/ },
@@ -116,6 +119,13 @@ function cases(folder: string): Record<string, Broken[]> {
     ],
     doctor: [{ args: [], env: { SENDWRIGHT_PORT: 'x' }, err: /SENDWRIGHT_PORT/ }],
     health: [{ args: [], err: /^No answer from/ }],
+    pods: [
+      {
+        args: ['list'],
+        env: { SENDWRIGHT_DATABASE_URL: 'postgres://a:b@127.0.0.1:1/x' },
+        err: /^Cannot reach PostgreSQL at 127\.0\.0\.1:1/,
+      },
+    ],
     shaping: [{ args: ['check', '/nope'], err: /^\/nope has faults:\n {2}ENOENT/ }],
   }
 }

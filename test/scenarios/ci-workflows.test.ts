@@ -7,6 +7,7 @@ import { join, resolve } from 'node:path'
 import { test } from 'node:test'
 import { fencedBlocks } from '../support/documents.ts'
 import { killGroup } from '../support/kill-group.ts'
+import { lacking } from '../support/lacking.ts'
 import { ownAddress } from '../support/service.ts'
 import { temporaryFolder } from '../support/stores.ts'
 
@@ -37,7 +38,9 @@ test('there is a workflow for GitHub Actions and one for GitLab', () => {
 })
 
 for (const { place, text } of workflows) {
-  test(`the commands of ${place} send a message and find it in the inbox`, async (t) => {
+  test(`the commands of ${place} send a message and find it in the inbox`, {
+    skip: lacking('curl'),
+  }, async (t) => {
     const folder = await temporaryFolder(t)
     const host = ownAddress()
     await mkdir(join(folder, 'bin'))

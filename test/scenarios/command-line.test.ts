@@ -231,6 +231,11 @@ const cases = ({ folder, domain, keyId, messageId }: Given): Record<string, Expe
       { args: [], json: ['ready', 'url'] },
       { args: [], env: { SENDWRIGHT_PORT: '1' }, code: 1, json: null, err: /^No answer from/ },
     ],
+    // With PostgreSQL: pods.test.ts.
+    pods: [
+      { args: ['list'], code: 1, json: null, err: /^Pods need SENDWRIGHT_DATABASE_URL/ },
+      { args: ['create', 'A-b'], code: 2, json: null, err: /^Cannot name a pod "A-b": expected up to 40/ },
+    ],
     shaping: [
       { args: ['check'], json: 'default faults file loaded_at providers version'.split(' ') },
       {

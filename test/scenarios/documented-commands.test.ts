@@ -9,6 +9,7 @@ import { parseEnv, promisify } from 'node:util'
 import { readConfig } from '../../src/platform/config/config.ts'
 import { createDnsServer } from '../support/dns-server.ts'
 import { blocksIn, commandsIn, type FencedBlock, fencedBlocks } from '../support/documents.ts'
+import { lacking } from '../support/lacking.ts'
 import { createTestDatabase } from '../support/postgres.ts'
 import { eventually, startTestService, type TestService } from '../support/service.ts'
 import { temporaryFolder } from '../support/stores.ts'
@@ -127,7 +128,7 @@ async function prepare(command: string, { call }: TestService): Promise<void> {
   assert.equal(made.status, 200, made.text)
 }
 
-test('every command of the documents runs', async (t) => {
+test('every command of the documents runs', { skip: lacking('curl') }, async (t) => {
   const folder = await workFolder(t)
   // URLs of the documents resolve, to nothing that listens.
   const dns = await createDnsServer()

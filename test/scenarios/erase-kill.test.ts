@@ -3,8 +3,11 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { type Database, eachDatabase } from '../support/databases.ts'
+import { createMigratedDatabase } from '../support/migrated.ts'
 import { eventually, ownAddress } from '../support/service.ts'
 import { AUTHORIZATION, type ServiceProcess, startProcess } from '../support/service-process.ts'
 import { temporaryFolder } from '../support/stores.ts'
@@ -24,61 +27,117 @@ async function call(service: ServiceProcess, path: string, form?: Record<string,
   return answer.json() as Promise<any>
 }
 
-test('an erasure that is killed with entries left goes on, and counts each entry once', async (t) => {
-  const host = ownAddress()
-  const folder = await temporaryFolder(t)
-  const env = {
-    ...{ SENDWRIGHT_DATA: folder, SENDWRIGHT_DNS: '127.0.0.1:9' },
-    SENDWRIGHT_SANDBOX_RECIPIENTS: '*',
-  }
-  const start = async (domain?: string) => {
-    const started = await startProcess(host, env, domain === undefined ? {} : { domain })
-    t.after(() => started.end('SIGKILL'))
-    return started
-  }
-  let service = await start()
-  const { domain } = service
-  await call(service, `/v3/${domain}/messages`, {
-    ...{ from: `a@${domain}`, to: PERSON, subject: 'Hello', text: 'Hi.' },
-  })
-  await service.end('SIGTERM')
-  const database = new DatabaseSync(join(folder, 'sendwright.db'), { timeout: 10_000 })
-  t.after(() => database.close())
-  multiply(database)
-  const left = () =>
-    Number(database.prepare('SELECT count(*) AS n FROM events WHERE recipient = ?').get(PERSON)?.['n'])
-  const all = left()
+/** The database of the service, read and written from outside. */
+interface Outside {
+  env: Record<string, string>
+  /** Entries of the person. */
+  left(): Promise<number>
+  /** Copies the first event of the person. */
+  multiply(): Promise<void>
+  /** Ends the leases of a process that is gone: two minutes pass at once. */
+  expire(): Promise<void>
+}
 
-  service = await start(domain)
-  const { task } = await call(service, '/sendwright/v1/people/erase', { address: PERSON, dry_run: 'false' })
-  for (let kill = 0; kill < KILLS; kill++) {
-    const before = left()
-    while (left() === before) await sleep(1)
-    await service.end('SIGKILL')
-    assert.ok(left() > 0 && left() < all, `${left()} of ${all} are left`)
+const COUNT = `SELECT count(*) AS n FROM events WHERE recipient = '${PERSON}'`
+
+const OUTSIDE: Record<Database, (t: TestContext) => Promise<Outside>> = {
+  async sqlite(t) {
+    const folder = await temporaryFolder(t)
+    const opened = <T>(use: (database: DatabaseSync) => T): T => {
+      const database = new DatabaseSync(join(folder, 'sendwright.db'), { timeout: 10_000 })
+      try {
+        return use(database)
+      } finally {
+        database.close()
+      }
+    }
+    return {
+      env: { SENDWRIGHT_DATA: folder },
+      left: async () => opened((database) => Number(database.prepare(COUNT).get()?.['n'])),
+      multiply: async () =>
+        opened((database) => {
+          const rows = database.prepare("SELECT name FROM pragma_table_info('events')").all()
+          database.exec(copying(rows.map(({ name }) => String(name))))
+        }),
+      // Those of an earlier run are void at once.
+      expire: async () => {},
+    }
+  },
+  async postgres(t) {
+    const database = await createMigratedDatabase()
+    const client = new pg.Client({ connectionString: database.url })
+    await client.connect()
+    t.after(async () => {
+      await client.end()
+      await database.drop()
+    })
+    return {
+      env: {
+        ...{ SENDWRIGHT_DATA: await temporaryFolder(t), SENDWRIGHT_DATABASE_URL: database.url },
+        SENDWRIGHT_SECRET: 'secret-of-the-test-0123456789abcdef',
+      },
+      left: async () => Number((await client.query(COUNT)).rows[0].n),
+      async multiply() {
+        const { fields } = await client.query('SELECT * FROM events LIMIT 0')
+        // The database numbers events itself.
+        await client.query(copying(fields.map(({ name }) => name).filter((name) => name !== 'seq')))
+      },
+      async expire() {
+        await client.query('UPDATE person_tasks SET lease_until = 0')
+      },
+    }
+  },
+}
+
+eachDatabase((database) => {
+  test('an erasure that is killed with entries left goes on, and counts each entry once', async (t) => {
+    const host = ownAddress()
+    const { env, left, multiply, expire } = await OUTSIDE[database](t)
+    const settings = { ...env, SENDWRIGHT_DNS: '127.0.0.1:9', SENDWRIGHT_SANDBOX_RECIPIENTS: '*' }
+    const start = async (domain?: string) => {
+      const started = await startProcess(host, settings, domain === undefined ? {} : { domain })
+      t.after(() => started.end('SIGKILL'))
+      return started
+    }
+    let service = await start()
+    const { domain } = service
+    await call(service, `/v3/${domain}/messages`, {
+      ...{ from: `a@${domain}`, to: PERSON, subject: 'Hello', text: 'Hi.' },
+    })
+    await service.end('SIGTERM')
+    await multiply()
+    const all = await left()
+
     service = await start(domain)
-  }
-  const done = async () => {
-    const found = await call(service, `/sendwright/v1/people/tasks/${task.id}`)
-    assert.notEqual(found.state, 'failed', found.error)
-    return found.state === 'done' && found
-  }
-  const { counts } = await eventually('the end', done).catch(() => eventually('the end', done))
-  assert.equal(left(), 0)
-  assert.equal(counts.events.erased, all)
+    const erase = { address: PERSON, dry_run: 'false' }
+    const { task } = await call(service, '/sendwright/v1/people/erase', erase)
+    for (let kill = 0; kill < KILLS; kill++) {
+      const before = await left()
+      while ((await left()) === before) await sleep(1)
+      await service.end('SIGKILL')
+      const rest = await left()
+      assert.ok(rest > 0 && rest < all, `${rest} of ${all} are left`)
+      await expire()
+      service = await start(domain)
+    }
+    const done = async () => {
+      const found = await call(service, `/sendwright/v1/people/tasks/${task.id}`)
+      assert.notEqual(found.state, 'failed', found.error)
+      return found.state === 'done' && found
+    }
+    const { counts } = await eventually('the end', done).catch(() => eventually('the end', done))
+    assert.equal(await left(), 0)
+    assert.equal(counts.events.erased, all)
+  })
 })
 
-/** Copies the first event of the person. */
-function multiply(database: DatabaseSync): void {
-  const columns = database
-    .prepare("SELECT name FROM pragma_table_info('events')")
-    .all()
-    .map(({ name }) => String(name))
+/** Copies the first event of the person. `columns`: of events. */
+function copying(columns: readonly string[]): string {
   const values = columns.map((column) =>
     column === 'seq' ? 'top.seq + no' : column === 'id' ? "'copy-' || no" : `one.${column}`,
   )
-  database.exec(`WITH RECURSIVE numbers (no) AS (SELECT 1 UNION ALL SELECT no + 1 FROM numbers WHERE no < ${EVENTS})
+  return `WITH RECURSIVE numbers (no) AS (SELECT 1 UNION ALL SELECT no + 1 FROM numbers WHERE no < ${EVENTS})
     INSERT INTO events (${columns.join(', ')}) SELECT ${values.join(', ')}
     FROM (SELECT * FROM events WHERE recipient = '${PERSON}' LIMIT 1) AS one,
-      (SELECT max(seq) AS seq FROM events) AS top, numbers`)
+      (SELECT max(seq) AS seq FROM events) AS top, numbers`
 }

@@ -1,6 +1,7 @@
 /** Event sinks: what they get, what a sink that fails gets later, and what their operations refuse. */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
+import type { ServerResponse } from 'node:http'
 import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -103,6 +104,32 @@ test('a sink that fails gets the same events again, in order, and others do not 
   assert.match(metrics, /sendwright_event_sink_failing\{sink="sound"\} 0/)
 })
 
+test('neither a view nor an error shows what the address of a sink or its secret may hold', async (t) => {
+  const service = await startTestService(t, ENV)
+  const receiver = await createReceiver()
+  t.after(() => receiver.close())
+  const echo = (response: ServerResponse) =>
+    response.writeHead(403).end(`no: ${response.req.url} ${response.req.headers.authorization}`)
+  receiver.answer = echo
+  const url = `${receiver.url}/in?query=INSERT%20INTO%20planted&token=planted-2`
+  const sink = { kind: 'http', url, secret: 'Bearer planted-3' }
+  const made = await put(service, 'asked', sink)
+  assert.equal(made.url, `${receiver.url}/in?query=...&token=...`)
+  await service.send({ to: 'a@example.org' })
+  await eventually('it has failed', async () => (await sinkOf(service, 'asked')).last_error !== null)
+  const shown = await sinkOf(service, 'asked')
+  assert.match(shown.last_error, /^403 .*no: \/in/)
+  assert.doesNotMatch(JSON.stringify(shown), /planted/)
+  receiver.answer = 200
+  await put(service, 'asked', { kind: 'http', url: shown.url, events: ['accepted'] })
+  receiver.posts.length = 0
+  await eventually('it has the event', async () => receiver.posts.length > 0)
+  assert.deepEqual(
+    [receiver.posts[0]?.path, receiver.posts[0]?.headers.authorization],
+    [new URL(url).pathname + new URL(url).search, 'Bearer planted-3'],
+  )
+})
+
 test('objects of JSON lines in a bucket, and lines of syslog', async (t) => {
   const service = await startTestService(t, ENV)
   const s3 = await startS3(t)
@@ -193,12 +220,21 @@ test('bad settings are refused with the reason, and a secret stays where it was 
   }
   await put(service, 'proven', { ...kafka, secret: 'hidden' })
   assert.equal(hasSecret(service, 'proven'), true)
+  assert.equal((await sinkOf(service, 'proven')).warning, null)
   await put(service, 'proven', { ...kafka, mechanism: 'plain' })
   assert.equal(hasSecret(service, 'proven'), false)
   await put(service, 'kept', { ...nats, secret: 'hidden' })
   assert.doesNotMatch(JSON.stringify(await sinkOf(service, 'kept')), /hidden/)
   assert.equal((await put(service, 'kept', { ...nats, events: ['failed'] })).events[0], 'failed')
   assert.equal((await service.call('PUT', `${PATH}/kept`, { json: { ...nats, from: 'now' } })).status, 400)
+  const far = { ...nats, servers: ['127.0.0.1:1', 'broker.example.org'] }
+  assert.match((await put(service, 'kept', { ...far, secret: 'hidden' })).warning, /without TLS/)
+  for (const safe of [
+    { ...far, tls: true, secret: 'hidden' },
+    far,
+    { ...nats, servers: ['[::1]:1'], secret: 'hidden' },
+  ])
+    assert.equal((await put(service, 'kept', safe)).warning, null)
   assert.equal((await service.call('DELETE', `${PATH}/kept`)).status, 200)
   assert.equal((await service.call('GET', `${PATH}/kept`)).status, 404)
 })

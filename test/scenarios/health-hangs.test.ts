@@ -30,7 +30,11 @@ test('health says soon that a database hangs', async (t) => {
 })
 
 test('health says soon that a disk hangs', { skip: !hasStrace() && 'needs strace' }, async (t) => {
-  const service = await startProcess(ownAddress(), { SENDWRIGHT_DATA: await temporaryFolder(t) })
+  const service = await startProcess(
+    ownAddress(),
+    { SENDWRIGHT_DATA: await temporaryFolder(t) },
+    { synced: true },
+  )
   t.after(() => service.end('SIGKILL'))
   const hanging = [
     '-o',

@@ -39,6 +39,15 @@ test('mail waits until it is released or dropped, each message for itself', asyn
   assert.match(JSON.stringify(event['message']), /"to":"c@one\.example"/)
   await service.send({ to: 'd@one.example' })
   await sink.waitFor(3)
+  // Nor does sending it again lead around them.
+  const [accepted] = await service.events('?event=accepted&ascending=yes')
+  assert.ok(accepted)
+  const { key } = accepted['storage'] as { key: string }
+  const again = await service.call('POST', `/v3/domains/${service.domain}/messages/${key}`, {
+    form: { to: 'e@one.example' },
+  })
+  assert.equal(again.status, 200, again.text)
+  assert.equal((await holdOf(service, 'e@one.example'))['reason'], 'review asked for')
   const reached = sink.messages.flatMap(({ envelope }) => envelope.to).toSorted()
   assert.deepEqual(reached, ['a@one.example', 'b@two.example', 'd@one.example'])
 })

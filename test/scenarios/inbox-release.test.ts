@@ -1,20 +1,28 @@
 /** Captured mail that is released to real addresses, through a server that the operator names. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import type { Clock } from '../../src/base/time/clock.ts'
 import { addAccount } from '../support/accounts.ts'
+import { createTestClock } from '../support/clock.ts'
+import { FAULTS, type Fault, type Subject } from '../support/reports/mail.ts'
+import { COMPLAINTS } from '../support/reports/other-mail.ts'
+import { Returner, subjectOf } from '../support/reports/returning.ts'
+import { STATUS_FORMATS } from '../support/reports/status-reports.ts'
 import { eventually, startTestService, type TestService } from '../support/service.ts'
-import { createSink, type SinkOptions } from '../support/smtp-sink.ts'
+import { createSink, type SinkMessage, type SinkOptions } from '../support/smtp-sink.ts'
 
 const INBOX = '/sendwright/v1/inbox'
 
 async function startRig(
   t: TestContext,
-  given: { options?: SinkOptions; login?: string; env?: Record<string, string> } = {},
+  given: { options?: SinkOptions; login?: string; env?: Record<string, string>; clock?: Clock } = {},
 ) {
   const sink = await createSink(given.options)
   t.after(() => sink.close())
   const server = `smtp://${given.login ?? ''}${sink.host}:${sink.port}`
-  const service = await startTestService(t, { SENDWRIGHT_INBOX_RELEASE: server, ...given.env })
+  const { clock } = given
+  const env = { SENDWRIGHT_INBOX_RELEASE: server, ...given.env }
+  const service = await startTestService(t, env, { ...(clock && { clock }) })
   return { sink, service }
 }
 
@@ -39,7 +47,7 @@ async function rawOf(service: TestService, id: string): Promise<Buffer> {
   return Buffer.from(await answer.arrayBuffer())
 }
 
-test('captured mail is released byte for byte, with its envelope sender, each recipient once', async (t) => {
+test('captured mail is released byte for byte after its own Sid, each recipient once', async (t) => {
   const account = { user: 'relay', password: 'p@ss word' }
   const login = `relay:${encodeURIComponent(account.password)}@`
   const { sink, service } = await startRig(t, { options: { auth: account }, login })
@@ -69,9 +77,11 @@ test('captured mail is released byte for byte, with its envelope sender, each re
     )
     assert.match(body.recipients[0].reply, /^250 /)
     const mail = sink.messages.at(-1)
-    const { envelope } = (await service.call('GET', `${INBOX}/${id}`)).body
-    assert.deepEqual(mail?.envelope, { from: envelope.from, to: ['ann@example.org', 'bob@example.net'] })
-    assert.ok(mail.raw.equals(await rawOf(service, id)), `${form.subject}: the bytes differ`)
+    assert.deepEqual(mail?.envelope.to, ['ann@example.org', 'bob@example.net'])
+    const bodyOffset = mail.raw.indexOf('\r\n') + 2
+    assert.match(mail.raw.toString('latin1', 0, bodyOffset), /^X-Service-Sid: [a-z2-7]{39}\r\n$/)
+    const isSame = mail.raw.subarray(bodyOffset).equals(await rawOf(service, id))
+    assert.ok(isSame, `${form.subject}: the bytes differ`)
     assert.equal(mail.auth, account.user)
   }
   assert.equal(sink.messages.length, 2)
@@ -80,6 +90,34 @@ test('captured mail is released byte for byte, with its envelope sender, each re
   const [row] = items.filter(({ action }: { action: string }) => action === 'inbox.release')
   assert.equal(row.detail.made.accepted, 2)
   assert.doesNotMatch(JSON.stringify(row), /example\.org/)
+})
+
+test('what comes back about a released copy does not count for the captured delivery', async (t) => {
+  const { sink, service } = await startRig(t, { env: { SENDWRIGHT_SMTP_PORT: '0' } })
+  const recipient = 'customer@there.example'
+  const id = await captured(service, { to: recipient, subject: 'Returned' })
+  assert.equal((await release(service, id, [recipient])).status, 200)
+  const copy = subjectOf(sink.messages[0] as SinkMessage)
+  const { from } = (await service.call('GET', `${INBOX}/${id}`)).body.envelope
+  assert.equal(copy.returnPath.split('@')[1], from.split('@')[1])
+
+  const returner = await Returner.connect(service)
+  t.after(() => returner.close())
+  const bounce = (about: Subject) => STATUS_FORMATS['postfix']?.(about, FAULTS[0] as Fault) ?? ''
+  // Some reports return the header without the return path.
+  const returned = [bounce(copy), ...Object.values(COMPLAINTS).map((write) => write(copy))]
+  for (const to of [copy.returnPath, `fbl@${service.domain}`])
+    for (const raw of returned) assert.equal(await returner.give(to, raw), '250 2.0.0 Received')
+  assert.deepEqual(await service.events('?event=failed OR complained'), [])
+  const list = (kind: string) => service.call('GET', `/v3/${service.domain}/${kind}`)
+  for (const kind of ['bounces', 'complaints']) assert.deepEqual((await list(kind)).body.items, [], kind)
+
+  await returner.give(from, bounce({ ...copy, returnPath: from }))
+  assert.equal(
+    (await service.events('?event=failed')).length,
+    1,
+    'a bounce of the captured mail itself counts',
+  )
 })
 
 test('what the server refuses is said in its words, for each recipient', async (t) => {
@@ -169,7 +207,9 @@ test('releases of an account run one after the other; beyond two that wait they 
 })
 
 test('an account releases twenty a minute', async (t) => {
-  const { service } = await startRig(t, { env: { SENDWRIGHT_RATE_LIMIT: '100' } })
+  // One more is allowed every three seconds.
+  const clock = createTestClock()
+  const { service } = await startRig(t, { env: { SENDWRIGHT_RATE_LIMIT: '100' }, clock })
   const statuses: number[] = []
   for (let at = 0; at < 21; at++) statuses.push((await release(service, 'none', ['a@example.org'])).status)
   assert.deepEqual(statuses, [...Array(20).fill(404), 429])

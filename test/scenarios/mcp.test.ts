@@ -294,6 +294,10 @@ test('an action on the queue needs the token of its dry run', async (t) => {
   const { action, ...filter } = order
   const done = await call('queue_action', { confirm: more.data.confirm, ...filter, action })
   assert.deepEqual(done.data, { matched: 2, changed: 2 }, done.text)
+  await held(service, 'three@one.example')
+  const used = await call('queue_action', { ...order, confirm: more.data.confirm })
+  assert.match(used.text, /has been used/)
+  assert.equal((await call('queue_action', order)).data.would_change, 1)
 })
 
 test('who may call, and how', async (t) => {

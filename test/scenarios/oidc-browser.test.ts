@@ -88,9 +88,25 @@ test('an invited person signs in with the provider, out, and in again', async ()
   assert.deepEqual([ann?.role, ann?.auth.method], ['support', 'oidc'], "the provider's role")
   await leave(page)
   await page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor()
-  // The provider still knows the person.
+  // The provider still knows the person, which is no proof of who sits there.
   await page.getByRole('button', { name: BUTTON }).click()
   await isIn(page)
+  const post = (path: string, body: object) =>
+    page.evaluate(
+      async ([url, text]) => {
+        const headers = { 'content-type': 'application/json' }
+        const answer = await fetch(url, { method: 'POST', headers, body: text })
+        return (await answer.json()) as { proof_required?: boolean; url: string }
+      },
+      [`/sendwright/v1${path}`, JSON.stringify(body)] as const,
+    )
+  assert.equal((await post('/me/passkeys/options', {})).proof_required, true)
+  await page.goto((await post('/oidc/sign-ins', { proof: true })).url)
+  await page.locator('input[name=login]').fill('ann@example.org')
+  await page.locator('input[name=password]').fill('any')
+  await page.locator('button[type=submit]').click()
+  await isIn(page)
+  assert.equal((await post('/me/passkeys/options', {})).proof_required, undefined)
   await context.close()
 })
 

@@ -123,6 +123,17 @@ test('ten tasks of an operator without a browser', async (t) => {
       [JSON.parse(first).event, JSON.parse(first).recipient],
       ['delivered', 'seen@one.example'],
     )
+    await service.restart()
+    await service.send({ to: 'seen@one.example' })
+    await eventually('it has all since it began, once each', async () => {
+      const lines = out.slice(0, out.lastIndexOf('\n')).split('\n')
+      const printed = lines.map((line) => String(JSON.parse(line).id)).sort()
+      const kept = (await service.events('?event=delivered&recipient=seen@one.example&limit=300'))
+        .map((event) => String(event['id']))
+        .sort()
+      const began = kept.indexOf(printed[0] ?? '')
+      return printed.length > 1 && printed.join() === kept.slice(began).join()
+    })
     child.kill('SIGINT')
     await once(child, 'exit')
     const [last = ''] = await run('events --recipient seen@one.example --limit 2')

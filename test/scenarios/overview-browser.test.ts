@@ -73,7 +73,8 @@ test('a webhook that fails is mended by touch, and the provider that refuses is 
   for (let n = 0; n < 25; n += 1) await service.send({ to: `p${n}@refusing.example.org`, subject: 'Refused' })
   await eventually('the endpoint was tried for each', async () => {
     const { body } = await service.call('GET', '/sendwright/v1/webhooks/attempts?status=failing&limit=100')
-    return body.items.length >= 25
+    // The first ones may have a second attempt by now.
+    return new Set(body.items.map(({ event_id }: { event_id: string }) => event_id)).size === 25
   })
   await eventually('the figures have the failures', async () => {
     const { body } = await service.call('GET', '/sendwright/v1/delivery-reasons')

@@ -1,4 +1,3 @@
-// By name: the end of its browser once took more than a minute.
 /**
  * The profile in a real browser: second factor by QR code, recovery codes, passkeys of a virtual authenticator (the
  * WebAuthn domain of the browser's protocol), sessions, dates.
@@ -254,7 +253,9 @@ test('the password is changed, which ends other sessions; the menu changes colou
   await page.getByRole('dialog').getByRole('button', { name: 'Change the password' }).tap()
   await page.getByText('Your password was changed').waitFor()
   await page.getByRole('dialog').waitFor({ state: 'detached' })
-  assert.equal(await page.getByRole('table', { name: 'Sessions' }).locator('tbody tr').count(), 1)
+  const sessions = page.getByRole('table', { name: 'Sessions' }).locator('tbody tr')
+  await sessions.nth(1).waitFor({ state: 'detached' })
+  assert.equal(await sessions.count(), 1)
   await dashboard.sound(page)
 })
 

@@ -61,10 +61,8 @@ async function proveOrder(
   const sink = await createSink({ host: ownAddress() })
   t.after(() => sink.close())
   const folder = await temporaryFolder(t)
-  const service = await startProcess(ownAddress(), {
-    SENDWRIGHT_DATA: folder,
-    SENDWRIGHT_DELIVERY: `smtp://${sink.host}:${sink.port}`,
-  })
+  const env = { SENDWRIGHT_DATA: folder, SENDWRIGHT_DELIVERY: `smtp://${sink.host}:${sink.port}` }
+  const service = await startProcess(ownAddress(), env, { synced: true })
   t.after(() => service.end('SIGKILL'))
   const log = join(folder, 'strace.log')
   const calls = 'trace=fsync,fdatasync,pwrite64,write,writev,sendto,sendmsg'

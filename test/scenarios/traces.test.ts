@@ -152,7 +152,10 @@ eachDatabase((database) =>
       assert.equal(headers.authorization, SECRET)
       assert.doesNotMatch(raw.toString(), /secret|451 4/)
     }
-    assert.match((await call('GET', '/metrics')).text, /sendwright_trace_spans_total\{result="sent"\} [1-9]/)
+    // Counted when the collector's answer has come.
+    await eventually('they are counted', async () =>
+      /sendwright_trace_spans_total\{result="sent"\} [1-9]/.test((await call('GET', '/metrics')).text),
+    )
     assert.ok(loaded.has('@opentelemetry/sdk-trace'))
   }),
 )

@@ -6,10 +6,11 @@ import type { Sink } from './smtp-sink.ts'
 export async function post(
   service: ServiceProcess,
   fields: { to: string; subject: string; text: string },
+  authorization = AUTHORIZATION,
 ): Promise<{ id: string } | { status: number | null }> {
   const answer = await fetch(`${service.url}/v3/${service.domain}/messages`, {
     method: 'POST',
-    headers: { authorization: AUTHORIZATION },
+    headers: { authorization },
     body: new URLSearchParams({ from: `sender@${service.domain}`, ...fields }),
   }).catch(() => null)
   if (answer?.status !== 200) return { status: answer?.status ?? null }

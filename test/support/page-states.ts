@@ -49,6 +49,10 @@ const HURRY = `if (window === window.top) {
 const LONG = `${'Unbreakable'.repeat(12)} שלום עולם مرحبا بالعالم \u202eabc\u202c`
 const NAMES = /"(name|description|subject|comment|title|note|reason)":"(?:[^"\\]|\\.)+"/g
 
+/** What a page shows of a value that it has not. */
+export const RAW_VALUE = /\b(?:undefined|null|NaN|Invalid Date)\b|\[object \w+\]/
+export const PAGE_TEXT = "document.querySelector('main')?.innerText ?? ''"
+
 /** Adds to a filled account what only few have: many domains, members of a list, and tags. */
 function fillHuge(service: TestService): void {
   addDomains(service, DOMAINS)
@@ -89,20 +93,14 @@ async function namesOf(service: TestService, domain: string): Promise<Record<str
   }
 }
 
-/** Paths of all pages, as the router knows them. */
-async function pathsOf(page: Page, names: Readonly<Record<string, string>>): Promise<PagePath[]> {
-  const patterns = await page.evaluate<string[]>('Object.keys(globalThis.__TSR_ROUTER__.routesByPath)')
+/** Patterns of the paths of all pages, as the router knows them. */
+const patternsOf = (page: Page): Promise<string[]> =>
+  page.evaluate<string[]>('Object.keys(globalThis.__TSR_ROUTER__.routesByPath)')
+
+function pathsOf(patterns: readonly string[], names: Readonly<Record<string, string>>): string[] {
   const unnamed = patterns.filter((pattern) => pattern.includes('$') && names[pattern] === undefined)
   assert.deepEqual(unnamed, [], 'new pages: add what their paths name to test/support/page-states.ts')
-  return patterns.map((pattern) => ({
-    path: pattern.replace(/\$\w+/, encodeURIComponent(names[pattern] ?? '')),
-    isNamed: pattern.includes('$'),
-  }))
-}
-
-interface PagePath {
-  path: string
-  isNamed: boolean
+  return patterns.map((pattern) => pattern.replace(/\$\w+/, encodeURIComponent(names[pattern] ?? '')))
 }
 
 export interface States {
@@ -111,8 +109,6 @@ export interface States {
   answer(how: Answering): Promise<void>
   /** Opens a page; returns the requests for its data. */
   visit(path: string): Promise<string[]>
-  /** Whether the path names something that an account may not have. */
-  isNamed(path: string): boolean
   /** Resolves once the page has asked for nothing for a while. */
   settled(): Promise<void>
   /** Runs a check for each page, or for every other one (`half`), and fails with all that it has found. */
@@ -140,14 +136,32 @@ export async function startStates(
     200,
   )
   fillHuge(service)
-  const page = await dashboard.open('/settings', { own: true, ...(look && { look }) })
-  await page.getByRole('heading', { level: 1 }).waitFor()
-  const paths = await pathsOf(page, await namesOf(service, domain))
+  const sink = { kind: 'nats', servers: ['127.0.0.1:9'], topic: 'mail', paused: true }
+  assert.equal((await service.call('PUT', '/sendwright/v1/event-sinks/broker', { json: sink })).status, 200)
+  const page = await openAny(dashboard, look)
+  const paths = pathsOf(await patternsOf(page), await namesOf(service, domain))
   return { dashboard, states: await controlStates(dashboard, page, paths) }
 }
 
+/** A service on its first day, and those of its pages whose paths name nothing that it has not. */
+export async function startEmptyStates(
+  t: Pick<TestContext, 'after'>,
+  start: (t: Pick<TestContext, 'after'>) => Promise<Dashboard>,
+): Promise<{ dashboard: Dashboard; states: States }> {
+  const dashboard = await start(t)
+  const page = await openAny(dashboard)
+  const paths = (await patternsOf(page)).filter((pattern) => !pattern.includes('$'))
+  return { dashboard, states: await controlStates(dashboard, page, paths) }
+}
+
+async function openAny(dashboard: Dashboard, look?: BrowserContextOptions): Promise<Page> {
+  const page = await dashboard.open('/settings', { own: true, ...(look && { look }) })
+  await page.getByRole('heading', { level: 1 }).waitFor()
+  return page
+}
+
 /** A page whose answers are controlled. */
-async function controlStates(dashboard: Dashboard, page: Page, paths: readonly PagePath[]): Promise<States> {
+async function controlStates(dashboard: Dashboard, page: Page, paths: readonly string[]): Promise<States> {
   let how: Answering = 'normal'
   let held: (() => Promise<void>)[] = []
   let asked: string[] = []
@@ -176,11 +190,10 @@ async function controlStates(dashboard: Dashboard, page: Page, paths: readonly P
       if (FAILING.some((each) => each === how)) await page.evaluate('globalThis.hurries = true')
       return asked
     },
-    isNamed: (path) => paths.some((one) => one.path === path && one.isNamed),
     settled: () => untilQuiet(page),
     async onEachPage(check, half) {
       const faults: string[] = []
-      for (const { path } of paths.filter((_, at) => half === undefined || at % 2 === half)) {
+      for (const path of paths.filter((_, at) => half === undefined || at % 2 === half)) {
         try {
           await check(path)
         } catch (error) {
@@ -209,7 +222,8 @@ async function end(route: Route, request: Request, how: Answering): Promise<void
   if (how === '401') return route.fulfill({ status: 401, json: { message: 'Unauthorized' } })
   if (how === '500') return route.fulfill({ status: 500, json: { message: 'It broke inside' } })
   if (how === '503') return route.fulfill({ status: 503, contentType: 'text/html', body: '<h1>Busy</h1>' })
-  if (how !== 'long names' || request.resourceType() === 'eventsource') return route.fallback()
+  const isOurs = request.resourceType() === 'eventsource' || request.url().endsWith('/openapi.json')
+  if (how !== 'long names' || isOurs) return route.fallback()
   const response = await route.fetch()
   const text = await response.text()
   const isJson = response.headers()['content-type']?.includes('json') === true

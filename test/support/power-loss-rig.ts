@@ -38,10 +38,8 @@ export async function losePower(folder: string, images: number): Promise<PowerLo
   const sink = await createSink({ host: ownAddress() })
   const data = join(folder, 'data')
   await mkdir(data)
-  const service = await startProcess(ownAddress(), {
-    SENDWRIGHT_DATA: data,
-    SENDWRIGHT_DELIVERY: `smtp://${sink.host}:${sink.port}`,
-  })
+  const env = { SENDWRIGHT_DATA: data, SENDWRIGHT_DELIVERY: `smtp://${sink.host}:${sink.port}` }
+  const service = await startProcess(ownAddress(), env, { synced: true })
   const pid = service.child.pid as number
   const ledger: string[] = []
   const load = startLoad(service, ledger)

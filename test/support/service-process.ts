@@ -34,7 +34,7 @@ const OUTPUT_MAX = 1_000_000
  * @param options `probe`: file for the longest block of its main thread (block-probe.ts); `flags`: of node;
  *   `memoryGroup`: folder of the control group that it starts in (memory-group.ts); `openFiles`: limit of open files;
  *   `domain`: its sandbox domain, for a process without an API to ask; `root`: of another release's sources;
- *   `stdout`: its log goes to this descriptor, not to `output`
+ *   `stdout`: its log goes to this descriptor, not to `output`; `synced`: also in a run of all tests (unsynced.ts)
  */
 export async function startProcess(
   host: string,
@@ -47,11 +47,12 @@ export async function startProcess(
     domain?: string
     root?: string
     stdout?: number
+    synced?: boolean
   } = {},
 ): Promise<ServiceProcess> {
   const main = join(options.root ?? join(import.meta.dirname, '../..'), 'src/main.ts')
   const probing = options.probe === undefined ? [] : ['--import', join(import.meta.dirname, 'block-probe.ts')]
-  const node = [process.execPath, ...(options.flags ?? []), ...probing, main, 'serve']
+  const node = [process.execPath, ...(options.flags ?? []), ...unsynced(options), ...probing, main, 'serve']
   const limited = ['sh', '-c', `ulimit -n ${options.openFiles}; exec "$0" "$@"`, ...node]
   const started = options.openFiles === undefined ? node : limited
   const [command = '', ...args] =
@@ -89,7 +90,7 @@ export async function startProcess(
   }
   const domain =
     options.domain ??
-    (await sandboxOf(url).catch((error: unknown) => {
+    (await sandboxOf(url, authorizationOf(env['SENDWRIGHT_API_KEY'] ?? TEST_KEY)).catch((error: unknown) => {
       // A fail point may end it as soon as the service is ready.
       child.kill('SIGKILL')
       throw new EndedAtStart(`${error}\n${output}`)
@@ -109,15 +110,19 @@ export async function startProcess(
   }
 }
 
-export const AUTHORIZATION = `Basic ${Buffer.from(`api:${TEST_KEY}`).toString('base64')}`
+const unsynced = ({ synced = false }) =>
+  synced || !process.env['SENDWRIGHT_TEST_HOME'] ? [] : ['--import', join(import.meta.dirname, 'unsynced.ts')]
+
+export const authorizationOf = (key: string) => `Basic ${Buffer.from(`api:${key}`).toString('base64')}`
+export const AUTHORIZATION = authorizationOf(TEST_KEY)
 
 async function isReady(url: string): Promise<boolean> {
   const answer = await fetch(`${url}/health/ready`).catch(() => null)
   return answer?.ok === true
 }
 
-async function sandboxOf(url: string): Promise<string> {
-  const answer = await fetch(`${url}/v4/domains`, { headers: { authorization: AUTHORIZATION } })
+async function sandboxOf(url: string, authorization: string): Promise<string> {
+  const answer = await fetch(`${url}/v4/domains`, { headers: { authorization } })
   const { items } = (await answer.json()) as { items: { name: string; type: string }[] }
   const sandbox = items.find(({ type }) => type === 'sandbox')
   if (!sandbox) throw new Error('the service has no sandbox domain')

@@ -228,6 +228,7 @@ export interface ApiKey {
   /** The domain that a key of kind `domain` sends for */ domain_name: string | null
   /** Mail address that was given with it */ requestor: string | null
   /** Free text */ user_name: string | null
+  /** The pod that has the key; only where there are pods */ pod?: string
 }
 
 /** A domain that is not enrolled */
@@ -892,7 +893,7 @@ export interface Domain {
   /** Host of tracking links: web_prefix and name */ tracking_host: string
   /** The account of the domain; only if that is a subaccount */ subaccount_id?: string
   /** Why nothing can be sent; only if the domain is disabled */ disabled?: { code: string; note: string; reason: string; permanently: boolean; until?: string }
-  /** Always default */ pod?: string
+  /** The pod that has it; `default` where there are none */ pod?: string
 }
 
 /** TLS settings, in both public forms */
@@ -1113,10 +1114,12 @@ export interface EventSink {
   /** Of amqp: the virtual host */ vhost?: string
   /** Of nats, amqp and kafka: the name that the secret is for */ user?: string
   /** Of kafka: how the secret is proven */ mechanism?: 'plain' | 'scram-sha-256' | 'scram-sha-512'
+  /** Whether it takes nothing until this is false */ paused?: boolean
   /** Only events of these accounts */ accounts?: string[]
   /** Only events of these sending domains */ domains?: string[]
   /** Only events of these types */ events?: string[]
   /** How far it may fall behind: events older than this are skipped while it takes nothing, and counted. Retention keeps events for it that long; seconds */ behind_max_seconds?: number
+  /** What is unsafe about it, such as a password that is sent without TLS; null: nothing */ warning: string | null
   /** Age of the oldest event that it has not taken; 0: it has all; seconds */ behind_seconds: number
   /** Events that it has taken */ sent: number
   /** When it took the last ones */ sent_at: string | null
@@ -1799,6 +1802,7 @@ export interface NewApiKey {
   /** The domain that a key of kind `domain` sends for */ domain_name: string | null
   /** Mail address that was given with it */ requestor: string | null
   /** Free text */ user_name: string | null
+  /** The pod that has the key; only where there are pods */ pod?: string
   /** Shown once */ secret: string
 }
 
@@ -2387,8 +2391,8 @@ export interface Shaping {
 export interface SharedFigure {
   /** Id of the link */ id: string
   /** Heading of its page */ title: string
-  /** Key or session that made it */ key_id: string
-  /** User of that key or session */ user_id: string | null
+  /** Key that made it, or session of a user or the operator */ key_id: string
+  /** User of that key or session, with whose rights it ends */ user_id: string | null
   /** What is counted, as it was given */ query: Record<string, unknown>
   /** When it was made */ created_at: string
   /** Until when it is valid */ expires_at: string
@@ -2609,6 +2613,7 @@ export interface Subaccount {
   /** When it was created */ created_at: string
   /** Last change */ updated_at: string
   /** Its features */ features: { email_preview: FeatureSwitch; inbox_placement: FeatureSwitch; sending: FeatureSwitch; validations: FeatureSwitch; validations_bulk: FeatureSwitch }
+  /** The pod that has it; only where there are pods */ pod?: string
   /** Why; only while it is disabled */ disabled?: { reason: string; note: string }
 }
 

@@ -136,8 +136,8 @@ export type SignInMethods = Api.Answers['GET /sendwright/v1/sign-in-methods']
 
 export const readSignInMethods = () => getJson(`${OWN}/sign-in-methods`)
 
-/** Where the browser goes on. */
-export const beginProviderSignIn = () => sendJson('POST', `${OWN}/oidc/sign-ins`)
+/** Where the browser goes on. `proof`: the provider asks again who is there. */
+export const beginProviderSignIn = (proof: boolean) => sendJson('POST', `${OWN}/oidc/sign-ins`, { proof })
 
 export const signOut = () => sendJson('DELETE', `${OWN}/session`)
 

@@ -15,6 +15,7 @@ import { type Operation, operation } from '../../platform/http/operation.ts'
 import { parsedParam, textParam } from '../../platform/http/request/inputs.ts'
 import { type Caller, mayAccess } from '../../platform/http/rights/auth.ts'
 import type { RightsArea } from '../../platform/http/rights/rights.ts'
+import { piecesOf } from '../../platform/jobs/piece-steps.ts'
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
 import type { ExportRow } from '../../platform/store/schema.ts'
 import { readToken, type Sealer, signToken } from '../../platform/store/secrets/sealing.ts'
@@ -23,7 +24,7 @@ import { checkCall, type createSources } from './lists.ts'
 import { requesterOf } from './requester.ts'
 import { EXPORT, EXPORTS, FILE, type STATUSES } from './shapes.ts'
 import { findExport, insertExport, KEPT_MS, listExports } from './store.ts'
-import { blobsOf, callerOf } from './work.ts'
+import { callerOf } from './work.ts'
 
 interface ExportRouteParts {
   store: Store
@@ -159,7 +160,7 @@ function fileRoute({ store, blobs, sealer, clock }: ExportRouteParts): Operation
       const row = named === id && Number(until) > clock.now() ? await findExport(store, id) : undefined
       if (row?.status !== 'complete') throw new NotFound(NOT_FOUND)
       const isPacked = accepts('gzip', headers['accept-encoding'])
-      const packed = Readable.from(bytesOf(blobs, blobsOf(row)), { objectMode: false })
+      const packed = Readable.from(bytesOf(blobs, piecesOf(row)), { objectMode: false })
       // Not composed: such a stream takes it for an error that nobody awaits when it is destroyed, as when the client has left.
       const source = isPacked ? packed : pipeline(packed, createGunzip(), () => undefined)
       return new Reply(

@@ -1,11 +1,11 @@
 /** The rows of exports. */
 import { BadRequest } from '../../base/process/errors.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
+import { piecesOf } from '../../platform/jobs/piece-steps.ts'
 import { accountLockStatements, type RowParts } from '../../platform/store/account-rows.ts'
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
 import type { ExportRow } from '../../platform/store/schema.ts'
 import { insert, StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
-import { blobsOf } from './work.ts'
 
 /** From the request on. */
 export const KEPT_MS = DAY_MS
@@ -62,7 +62,7 @@ export async function removeExports(
   signal: AbortSignal,
 ): Promise<void> {
   const remove = async (rows: readonly Pick<ExportRow, 'blobs_json'>[]) => {
-    for (const row of rows) for (const name of blobsOf(row)) await blobs.remove(name)
+    for (const row of rows) for (const name of piecesOf(row)) await blobs.remove(name)
   }
   while (!signal.aborted) {
     const sql = `SELECT id, blobs_json FROM exports WHERE ${condition.sql} LIMIT ${REMOVED_AT_A_TIME}`

@@ -10,12 +10,8 @@ import { csvRecord } from '../../base/csv.ts'
 import { BadRequest, InsufficientStorage, ServiceError, Unavailable } from '../../base/process/errors.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'
 import type { Role } from '../../platform/http/rights/rights.ts'
-import {
-  createTaskSteps,
-  type TaskParts,
-  type TaskSteps,
-  type TaskTable,
-} from '../../platform/jobs/stepped-task.ts'
+import { commitPiece, createPieceSteps } from '../../platform/jobs/piece-steps.ts'
+import type { TaskParts, TaskSteps, TaskTable } from '../../platform/jobs/stepped-task.ts'
 import type { BlobStore, SpooledBlob } from '../../platform/store/blobs/blobs.ts'
 import type { ExportRow } from '../../platform/store/schema.ts'
 import { columnsOf, type createSources, fieldOf, type Page, readPage, type Source } from './lists.ts'
@@ -44,8 +40,6 @@ const TABLE: TaskTable = {
   lease: { ms: LEASE_MS, check: 'lease_token', tries: 'tries' },
 }
 
-export const blobsOf = ({ blobs_json }: Pick<ExportRow, 'blobs_json'>) => JSON.parse(blobs_json) as string[]
-
 /** The caller that reads the list. */
 export const callerOf = (accountId: string, role: Role): Caller => ({
   ...{ accountId, role },
@@ -54,40 +48,19 @@ export const callerOf = (accountId: string, role: Role): Caller => ({
 })
 
 export function createExportSteps(parts: WorkParts): TaskSteps<ExportRow> {
-  const { blobs, log } = parts
-  const tasks = createTaskSteps<ExportRow>(
-    parts,
-    TABLE,
-    async (task, signal) => {
-      // Nothing has said that the steps before failed: the process died in them.
-      if (task.tries > TRIES_MAX) throw new Error(`a step was begun ${TRIES_MAX} times and did not end`)
+  const isCallers = (error: unknown) => error instanceof ServiceError && !isShortage(error)
+  const tasks: TaskSteps<ExportRow> = createPieceSteps<ExportRow>(parts, {
+    ...{ table: TABLE, triesMax: TRIES_MAX, isFinal: isCallers },
+    async step(task, signal) {
       const { change, blob } = await makePiece(parts, task, signal)
-      const name = await blobs.keep(blob.chunk)
-      const written = {
-        ...change,
-        size_bytes: task.size_bytes + blob.chunk.sizeBytes,
-        blobs_json: JSON.stringify([...blobsOf(task), name]),
-      }
-      try {
-        await tasks.commit(task, written, [], 'release')
-      } catch (error) {
-        await blobs.remove(name)
-        throw error
-      }
+      const size_bytes = task.size_bytes + blob.chunk.sizeBytes
+      await commitPiece({ ...parts, tasks }, task, blob, { ...change, size_bytes }, 'release')
     },
-    async (task, error) => {
-      const isCallers = error instanceof ServiceError && !isShortage(error)
-      const isStopped = error instanceof Error && error.name === 'AbortError'
-      if (isStopped || (!isCallers && task.tries < TRIES_MAX)) return false
-      if (!isCallers) log.warn({ err: error, export: task.id }, 'an export failed')
-      const pieces = blobsOf(task)
-      const fault = isCallers ? error.message : 'the list could not be read'
-      const failed = { status: 'failed', fault, blobs_json: '[]', size_bytes: 0, lease_token: null } as const
-      await tasks.commit(task, failed, [], 'release')
-      for (const name of pieces) await blobs.remove(name)
-      return true
-    },
-  )
+    failed: (error) => ({
+      ...{ status: 'failed', size_bytes: 0, lease_token: null },
+      fault: isCallers(error) ? (error as ServiceError).message : 'the list could not be read',
+    }),
+  })
   return tasks
 }
 

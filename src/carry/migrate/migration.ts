@@ -15,7 +15,7 @@ import { type Comparison, compareTable, compareTags, expectedRow, type TableResu
 import { createSourceReader } from './event-order.ts'
 import { identify, type Mark, newestSchema, removeMark, stateOf, writeMark } from './mark.ts'
 import { batches, condition, countRows } from './reading.ts'
-import type { Side, Source, Target } from './side.ts'
+import type { Side, Source, Target, Writer } from './side.ts'
 import { MigrationError, packed, unpacked } from './values.ts'
 
 export interface Migration {
@@ -25,6 +25,10 @@ export interface Migration {
   blobs: { from: BlobPlace; to: BlobPlace | null }
   /** Runs when both are equal, before a service may use the copy. */
   beforeUse?(): Promise<void>
+  /** Runs when the copy is admitted, before the first row. */
+  beforeCopy?(): Promise<void>
+  /** Writes with the end of the copy, in one transaction. */
+  withEnd?(writer: Writer): Promise<void>
 }
 
 /** `compare` goes over the rows a second time. */
@@ -67,6 +71,7 @@ export async function copyAll(request: Migration, onProgress: OnProgress): Promi
   const { source, target, blobs } = request
   const { mark } = await admit(request)
   await target.prepare()
+  await request.beforeCopy?.()
   const plan = await planFor(request)
   const startedAt = performance.now()
   const copiedRows = await copyTables(request, plan, mark, onProgress)
@@ -79,7 +84,10 @@ export async function copyAll(request: Migration, onProgress: OnProgress): Promi
   const compared = await compare(request, plan, onProgress)
   if (compared.ok) {
     await request.beforeUse?.()
-    await target.write(removeMark)
+    await target.write(async (writer) => {
+      await removeMark(writer)
+      await request.withEnd?.(writer)
+    })
   }
   return { ...compared, copiedRows, copySeconds }
 }

@@ -4,8 +4,10 @@
  */
 import pg from 'pg'
 import { migrate } from '../../platform/store/migrate.ts'
+import { createPod } from '../../platform/store/pods/directory.ts'
+import { advisoryKey, schemaOf } from '../../platform/store/pods/pod.ts'
 import { COPY_LOCK, MIGRATION_LOCK } from '../../platform/store/postgres/advisory-locks.ts'
-import { DISK_FULL, isConnectionFault } from '../../platform/store/postgres/postgres.ts'
+import { DISK_FULL, isConnectionFault, migrated } from '../../platform/store/postgres/postgres.ts'
 import { StoreFull, StoreUnavailable } from '../../platform/store/store.ts'
 import type { Catalog, Column, Table, TablePlan } from './catalog.ts'
 import type { Side, Source, Target, Writer } from './side.ts'
@@ -34,9 +36,9 @@ interface Connection extends Side {
   client: pg.Client
 }
 
-/** Reads as of the moment of its opening. @throws MigrationError if the database is being copied, StoreUnavailable */
-export async function openPostgresSource(url: string): Promise<Source> {
-  const { client, ...side } = await connect(url)
+/** Reads as of the moment of its opening. `pod`: whose schema it is. @throws MigrationError if the database is being copied, StoreUnavailable */
+export async function openPostgresSource(url: string, pod: string | null = null): Promise<Source> {
+  const { client, ...side } = await connect(url, pod)
   if ((await side.catalog()) === null) {
     await client.end()
     throw new MigrationError(`There is nothing to copy: ${side.name} holds no tables.`)
@@ -54,25 +56,16 @@ export async function openPostgresSource(url: string): Promise<Source> {
   }
 }
 
-/** @throws as `openPostgresSource` */
-export async function openPostgresTarget(url: string): Promise<Target> {
-  const { client, ...side } = await connect(url)
+/** `pod`: whose schema it is, which is made if it is missing. @throws as `openPostgresSource` */
+export async function openPostgresTarget(url: string, pod: string | null = null): Promise<Target> {
+  const { client, ...side } = await connect(url, pod)
   return {
     ...side,
     async prepare(only) {
-      await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK])
-      await migrate(
-        {
-          kind: 'postgres',
-          run: async (sql) => void (await client.query(sql)),
-          applied: async () =>
-            (await client.query('SELECT version FROM schema_versions')).rows.map((row) =>
-              Number(row.version),
-            ),
-        },
-        only,
-      )
-      await client.query('SELECT pg_advisory_unlock($1)', [MIGRATION_LOCK])
+      if (pod !== null) await createPod(client, pod)
+      await client.query(`SELECT pg_advisory_lock(${advisoryKey(MIGRATION_LOCK)})`)
+      await migrate(migrated(client), only)
+      await client.query(`SELECT pg_advisory_unlock(${advisoryKey(MIGRATION_LOCK)})`)
     },
     async write(run) {
       await client.query('BEGIN')
@@ -101,16 +94,18 @@ async function setSequence(client: pg.Client, table: string, column: string): Pr
   )
 }
 
-async function connect(url: string): Promise<Connection> {
-  const name = nameOf(url)
+async function connect(url: string, pod: string | null): Promise<Connection> {
+  const name = pod === null ? nameOf(url) : `pod "${pod}" of ${nameOf(url)}`
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_LIMIT_MS, types })
   // A lost connection rejects the query that runs on it.
   client.on('error', () => {})
   try {
     await client.connect()
     // Not startup options, which connection poolers refuse.
-    await client.query('SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0')
-    const { rows } = await client.query('SELECT pg_try_advisory_lock($1) AS free', [COPY_LOCK])
+    await client.query('SET statement_timeout = 0')
+    await client.query('SET idle_in_transaction_session_timeout = 0')
+    if (pod !== null) await client.query(`SET search_path = ${schemaOf(pod)}`)
+    const { rows } = await client.query(`SELECT pg_try_advisory_lock(${advisoryKey(COPY_LOCK)}) AS free`)
     if (rows[0].free !== true)
       throw new MigrationError(`Another process is copying ${name}. Wait until it ends.`)
   } catch (error) {

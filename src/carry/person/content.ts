@@ -33,10 +33,13 @@ export async function blobOf(blobs: BlobStore, name: string): Promise<LazyChunk 
   try {
     return await blobs.read(name)
   } catch (error) {
-    if (['ENOENT', 'NoSuchKey'].includes(String((error as NodeJS.ErrnoException).code))) return null
+    if (isMissing(error)) return null
     throw error
   }
 }
+
+/** No blob has that name here. */
+export const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException)?.code === 'ENOENT'
 
 /** Searched at a time: some milliseconds. */
 const SLICE_BYTES = 256 * 1024
@@ -105,7 +108,7 @@ const BASE64 = new Set(Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqr
 export const writeBlob = async (blobs: BlobStore, bytes: Uint8Array): Promise<string> =>
   blobs.keep((await blobs.spool(once(bytes))).chunk)
 
-/** What changes in a row; `gone`: blobs that it named before. */
+/** What changes in a row; `gone`: blobs that it named before, and those that it names now, if the change comes too late. */
 export interface ContentChange {
   changes: Record<string, SqlValue>
   gone: string[]
@@ -136,7 +139,7 @@ export async function contentChange(
       const isSmall = after.byteLength <= CONTENT_IN_ROW_MAX_BYTES
       changes['content'] = isSmall ? after : null
       changes['content_blob'] = isSmall ? null : await writeBlob(blobs, after)
-      if (row.content_blob !== null) gone.push(row.content_blob)
+      for (const name of [row.content_blob, changes['content_blob']]) if (name) gone.push(String(name))
       const names = blobsOf(replaced)
       if (changes['content_blob'] !== null) names.push(changes['content_blob'] as string)
       changes['blobs_json'] = JSON.stringify(names)
@@ -163,8 +166,9 @@ async function replacedContent(
     const before = await blobBytes(blobs, bytes.blob)
     const after = before && (await masked(before))
     if (!after) return bytes
-    gone.push(bytes.blob)
-    return { ...bytes, blob: await writeBlob(blobs, after) }
+    const blob = await writeBlob(blobs, after)
+    gone.push(bytes.blob, blob)
+    return { ...bytes, blob }
   }
   if (content.kind === 'mime') {
     const { body, ...rest } = content

@@ -21,7 +21,7 @@ export interface Fate {
   isOwn: boolean
   /** What makes it so. */
   statements: readonly Statement[]
-  /** Blobs that it named before. */
+  /** Blobs that it named before, and those that it names now: which of them the row does not name is removed. */
   gone?: readonly string[]
   /** Deliveries of it must end or be given back first: their ids, or those of the message. */
   waitsFor?: { column: 'id' | 'message_pk'; value: string }
@@ -204,11 +204,15 @@ const JUDGES: Readonly<Record<string, Judge>> = {
     const changes = changesOf(shape, row, person)
     const raw = row['raw'] ? Buffer.from(row['raw'] as Uint8Array) : blob && (await blobBytes(blobs, blob))
     const masked = raw && !isDry ? await maskedMail(raw, person) : null
-    if (masked && blob) changes['raw_blob'] = await writeBlob(blobs, masked)
-    else if (masked) changes['raw'] = masked
+    const gone: string[] = []
+    if (masked && blob) {
+      const written = await writeBlob(blobs, masked)
+      changes['raw_blob'] = written
+      gone.push(blob, written)
+    } else if (masked) changes['raw'] = masked
     if (Object.keys(changes).length === 0) return null
     const statements = changing(shape, row, changes)
-    return { kind: 'pseudonymised', isOwn: false, statements, gone: masked && blob ? [blob] : [] }
+    return { kind: 'pseudonymised', isOwn: false, statements, gone }
   },
 
   async idempotency_keys({ person, sealer }, shape, row) {
@@ -255,9 +259,10 @@ function withFile(column: string): Judge {
     const name = row[column] as string | null
     const bytes = name === null ? null : await blobBytes(blobs, name)
     const masked = bytes && (await maskedFile(bytes, person))
-    if (masked) changes[column] = isDry ? '' : await writeBlob(blobs, masked)
+    const written = masked && !isDry ? await writeBlob(blobs, masked) : ''
+    if (masked) changes[column] = written
     if (Object.keys(changes).length === 0) return null
-    const gone = masked && name !== null ? [name] : []
+    const gone = masked && name !== null ? [name, ...(written ? [written] : [])] : []
     return { kind: 'pseudonymised', isOwn: false, statements: changing(shape, row, changes), gone }
   }
 }

@@ -16,7 +16,12 @@ export type Counts = Record<string, { found: number } & Partial<Record<Fate['kin
 /** The newest; older ones are in the audit log. */
 const BACKUPS_MAX = 1_000
 
-export async function reportOf(store: Store, dataFolder: string, task: PersonTaskRow, left: string) {
+export async function reportOf(
+  store: Store,
+  dataFolder: string,
+  task: PersonTaskRow,
+  left: readonly string[],
+) {
   const at = (ms: number | null) => (ms === null ? null : formatRfc3339(new Date(ms)))
   const counts = JSON.parse(task.counts_json) as Counts
   const keptHere = Object.entries(counts).flatMap(([name, { kept = 0 }]) =>
@@ -32,7 +37,7 @@ export async function reportOf(store: Store, dataFolder: string, task: PersonTas
     counts,
     kept: [...keptHere, ...keptElsewhere],
     backups: await backupsOf(store, dataFolder),
-    left: [left, store.kind === 'postgres' ? POSTGRES : SQLITE].filter((text) => text !== ''),
+    left: [...left, store.kind === 'postgres' ? POSTGRES : SQLITE].filter((text) => text !== ''),
   }
 }
 

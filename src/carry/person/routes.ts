@@ -10,6 +10,7 @@ import { type Operation, operation } from '../../platform/http/operation.ts'
 import { flagParam, parsedParam } from '../../platform/http/request/inputs.ts'
 import type { Params } from '../../platform/http/request/params.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'
+import { piecesOf } from '../../platform/jobs/piece-steps.ts'
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
 import type { PersonTaskRow } from '../../platform/store/schema.ts'
 import { erasedAddress } from '../../platform/store/secrets/erased-address.ts'
@@ -19,7 +20,7 @@ import { AddressSyntaxError, addressKey, bareAddress, parseMailbox } from '../..
 import { readSigningKey } from '../../watching/webhooks/signing-key.ts'
 import { type Counts, type reportOf, signatureOf } from './report.ts'
 import { ARCHIVE, REPORT, STARTED, TASK, TASKS } from './shapes.ts'
-import { ARCHIVE_KEPT_MS, archiveOf, findTask, insertTask, listTasks } from './store.ts'
+import { ARCHIVE_KEPT_MS, findTask, insertTask, listTasks } from './store.ts'
 import { ADDRESS_PURPOSE, START } from './work.ts'
 
 interface PersonRouteParts {
@@ -124,7 +125,7 @@ export function personRoutes(parts: PersonRouteParts): Operation[] {
       answers: { 200: ARCHIVE, 404: 'No such task, or it has no archive' },
       async handler({ path, caller }) {
         const row = await find(path.task_id, caller)
-        const names = archiveOf(row)
+        const names = piecesOf(row)
         if (!hasArchive(row)) throw new NotFound('the task has no archive')
         const source = Readable.from(bytesOf(blobs, names), { objectMode: false })
         return new Reply(
@@ -159,7 +160,7 @@ export function personRoutes(parts: PersonRouteParts): Operation[] {
   /** The files of an expired one are removed within an hour. */
   function hasArchive(row: PersonTaskRow): boolean {
     const until = (row.finished_at ?? clock.now()) + ARCHIVE_KEPT_MS
-    return row.state === 'done' && archiveOf(row).length > 0 && clock.now() < until
+    return row.state === 'done' && piecesOf(row).length > 0 && clock.now() < until
   }
 
   function view(row: PersonTaskRow): Of<typeof TASK> {

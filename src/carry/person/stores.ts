@@ -24,6 +24,8 @@ export interface StoreRule {
   only?: readonly string[]
   /** Columns that give rows an order, where that is not the primary key. */
   key?: readonly string[]
+  /** Rows come at the end of the key, and only an erasure changes them: a further pass reads what is new. */
+  grows?: true
   /** Rows looked at in one read; default 1,000. */
   portion?: number
 }
@@ -89,7 +91,7 @@ export const STORES: Readonly<Record<string, StoreRule>> = {
   past_deliveries: renamed('facts about deliveries, for late bounces', { of: 'recipient' }),
   messages: renamed(
     'mail to the person alone, or received from the person: removed with its files. Mail shared with others loses the address in recipients, fields and texts; other attached files of it are kept. Mail between others is searched where its text is stored plain',
-    { portion: 50 },
+    { portion: 50, grows: true },
   ),
   past_messages: renamed('subject and recipients of removed messages: as messages'),
   inbox: renamed('captured mail, as messages', { portion: 50 }),
@@ -129,6 +131,7 @@ export const STORES: Readonly<Record<string, StoreRule>> = {
       of: 'recipient',
       key: ['seq'],
       portion: 2_000,
+      grows: true,
     },
   ),
   event_tags: renamed('tags of events', {
@@ -220,6 +223,8 @@ export const STORES: Readonly<Record<string, StoreRule>> = {
   dynamic_pools: none('ids'),
   dns_changes: none('records of domains'),
   dns_providers: kept(SETTING),
+  removed_files: none('names of removed files, for a month'),
+  form_mails: none('keyed digests, for a day'),
   forwarded_copies: none('digests'),
   greylist: none('networks and digests'),
   installation: none('marks'),

@@ -117,8 +117,24 @@ export function portionStatements(
   }
 }
 
+/** Rows at the end of a table that may be joined by others in between: commits are not in the order of keys. */
+const UNSETTLED_ROWS = 10_000
+
+/** Key of a row with so many behind it that all in front of it are there; null: the table is smaller. */
+export async function keyBehind(store: Store, { name, key }: TableShape): Promise<SqlValue[] | null> {
+  const order = key.map((column) => `${column} DESC`).join(', ')
+  const sql = `SELECT ${key.join(', ')} FROM ${name} ORDER BY ${order} LIMIT 1 OFFSET ${UNSETTLED_ROWS}`
+  const [row] = await store.read({ sql, values: [] })
+  return row ? key.map((column) => row[column] as SqlValue) : null
+}
+
 const sameKey = (shape: TableShape) => `(${shape.key.join(', ')}) = (${marks(shape.key.length)})`
 const keyOf = (shape: TableShape, row: Row): SqlValue[] => shape.key.map((column) => row[column] as SqlValue)
+
+export const rowOf = (shape: TableShape, key: readonly SqlValue[]): Statement => ({
+  sql: `SELECT * FROM ${shape.name} WHERE ${sameKey(shape)}`,
+  values: [...key],
+})
 
 export const removal = (shape: TableShape, row: Row): Statement => ({
   sql: `DELETE FROM ${shape.name} WHERE ${sameKey(shape)}`,

@@ -1,5 +1,5 @@
 /** `sendwright migrate`: copies everything to another database, or compares a copy with its source. */
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { isAbsolute } from 'node:path'
 import { type BlobPlace, folderPlace, s3Place } from '../../carry/migrate/blobs.ts'
@@ -13,18 +13,21 @@ import {
   type Progress,
   preview,
 } from '../../carry/migrate/migration.ts'
+import { podMove } from '../../carry/migrate/pod-move.ts'
 import { openPostgresSource, openPostgresTarget } from '../../carry/migrate/postgres-side.ts'
 import type { Source, Target } from '../../carry/migrate/side.ts'
 import { openSqliteSource, openSqliteTarget } from '../../carry/migrate/sqlite-side.ts'
 import { MigrationError } from '../../carry/migrate/values.ts'
 import { type Config, readConfig } from '../../platform/config/config.ts'
 import { createS3Client } from '../../platform/store/blobs/s3-client.ts'
+import { podName } from '../../platform/store/pods/pod.ts'
 import { readSecret, SecretFault, secretFile } from '../../platform/store/secrets/secret-file.ts'
 import { StoreFull, StoreUnavailable, UnknownSchema } from '../../platform/store/store.ts'
-import { CommandError, parseFlags, wrongArguments } from '../usage.ts'
+import { CommandError, parseFlags, secretIn, wrongArguments } from '../usage.ts'
 
 export const MIGRATE_USAGE = `sendwright migrate --to postgres://USER@HOST/DATABASE [--dry-run] [--check] [--json]
 sendwright migrate --to-file FILE [--dry-run] [--check] [--json]
+sendwright migrate --to postgres://USER@HOST/DATABASE --to-pod NAME [--dry-run] [--check] [--json]
 sendwright migrate --to sqlite:/FOLDER [--dry-run] [--check] [--json]
 
 Copies everything from the database that the settings name into an empty one, and compares both row by row. Stop the
@@ -33,6 +36,8 @@ service first. A copy that was cut off continues when the same command runs agai
   --to        the new database, without a password, which other users would see: that is in PGPASSWORD, in ~/.pgpass, or
               part of the address in SENDWRIGHT_MIGRATE_TO or in a file
   --to-file   a file that holds nothing but that address
+  --to-pod    the copy becomes a pod of that database; SENDWRIGHT_POD names the pod that is copied, if it is one. Between pods of
+              one database, what the old one had leads to the new one at the end, and the old one does not start again
   --dry-run   says what would be copied, and writes nothing
   --check     only compares the source with a copy
   --json      prints the result as JSON
@@ -41,7 +46,7 @@ service first. A copy that was cut off continues when the same command runs agai
 type Mode = 'copy' | 'check' | 'dry-run'
 
 interface Arguments {
-  to: { postgres: string } | { folder: string }
+  to: { postgres: string; pod: string | null } | { folder: string }
   mode: Mode
   json: boolean
 }
@@ -86,6 +91,7 @@ function parse(args: string[]): Arguments {
     options: {
       to: { type: 'string' },
       'to-file': { type: 'string' },
+      'to-pod': { type: 'string' },
       check: { type: 'boolean' },
       'dry-run': { type: 'boolean' },
       json: { type: 'boolean' },
@@ -94,7 +100,8 @@ function parse(args: string[]): Arguments {
   const mode: Mode = values.check ? 'check' : values['dry-run'] ? 'dry-run' : 'copy'
   try {
     if (values.check && values['dry-run']) throw new Error('--check and --dry-run exclude each other')
-    return { to: targetOf(targetText(values.to, values['to-file'])), mode, json: values.json ?? false }
+    const to = targetOf(targetText(values.to, values['to-file']), values['to-pod'])
+    return { to, mode, json: values.json ?? false }
   } catch (error) {
     throw wrongArguments('migrate', (error as Error).message)
   }
@@ -118,15 +125,17 @@ function targetText(argument: string | undefined, file: string | undefined): str
       `Other users see the arguments of a command: put the password into PGPASSWORD, or the whole address into ${TO_VARIABLE} or a file (--to-file), and change a password that was shown`,
     )
   if (file === undefined) return (argument ?? variable) as string
-  return readFileSync(file, 'utf8').trim()
+  return secretIn(file, `the address in "${file}"`)
 }
 
 /** Before the host, or as a parameter of libpq. */
 const hasPassword = (address: string): boolean =>
   /^postgres(?:ql)?:\/\/(?:[^/?#]*:[^/?#]*@|[^#]*[?&]password=)/i.test(address)
 
-function targetOf(text: string): Arguments['to'] {
-  if (/^postgres(ql)?:\/\/./.test(text) && URL.canParse(text)) return { postgres: text }
+function targetOf(text: string, pod: string | undefined): Arguments['to'] {
+  if (/^postgres(ql)?:\/\/./.test(text) && URL.canParse(text))
+    return { postgres: text, pod: pod === undefined ? null : podName(pod) }
+  if (pod !== undefined) throw new Error('--to-pod needs PostgreSQL')
   const folder = /^sqlite:(?:\/\/(?=\/))?(.+)$/.exec(text)?.[1]
   if (folder !== undefined && isAbsolute(folder)) return { folder }
   throw new Error('The new database is postgres://USER@HOST/DATABASE or sqlite:/FOLDER')
@@ -145,25 +154,35 @@ async function open(config: Config, to: Arguments['to']): Promise<Migration> {
     throw new MigrationError('Source and target are both SQLite: use `sendwright backup` and `restore`.')
   const files = folderPlace(dataFolder)
   // Before anything is opened: settings may be wrong.
-  const shared =
-    'postgres' in to ? bucketOf(readConfig({ ...settings(), SENDWRIGHT_DATABASE_URL: to.postgres })) : null
+  const shared = 'postgres' in to ? bucketOf(targetConfig(to)) : null
   const from = bucketOf(config) ?? files
   const wanted = 'folder' in to ? folderPlace(to.folder) : (shared ?? files)
   const source: Source =
-    databaseUrl === null ? openSqliteSource(dataFolder) : await openPostgresSource(databaseUrl)
+    databaseUrl === null ? openSqliteSource(dataFolder) : await openPostgresSource(databaseUrl, config.pod)
   try {
     const target: Target =
-      'folder' in to ? openSqliteTarget(to.folder) : await openPostgresTarget(to.postgres)
+      'folder' in to ? openSqliteTarget(to.folder) : await openPostgresTarget(to.postgres, to.pod)
+    const move = 'folder' in to ? null : await podMove({ source, from: config.pod }, { target, to: to.pod })
     return {
       source,
       target,
       blobs: { from, to: wanted.name === from.name ? null : wanted },
+      ...(move && { beforeCopy: move.begin, withEnd: move.end }),
       ...('folder' in to && { beforeUse: () => copySecret(config, to.folder) }),
     }
   } catch (error) {
     await source.close()
     throw error
   }
+}
+
+function targetConfig({ postgres, pod }: { postgres: string; pod: string | null }): Config {
+  const { SENDWRIGHT_POD: _, ...env } = settings()
+  return readConfig({
+    ...env,
+    SENDWRIGHT_DATABASE_URL: postgres,
+    ...(pod !== null && { SENDWRIGHT_POD: pod }),
+  })
 }
 
 function bucketOf({ blobs }: Config): BlobPlace | null {
@@ -238,7 +257,7 @@ function resultLines(
     if (config.secret !== null) lines.push('SENDWRIGHT_SECRET has to be the same there.')
   } else {
     lines.push(
-      `Start the service with SENDWRIGHT_DATABASE_URL, and with the same SENDWRIGHT_DATA${config.secret === null ? ', which has the secret' : ' and SENDWRIGHT_SECRET'}.`,
+      `Start the service with SENDWRIGHT_DATABASE_URL${to.pod === null ? '' : `, SENDWRIGHT_POD=${to.pod}`}, and with the same SENDWRIGHT_DATA${config.secret === null ? ', which has the secret' : ' and SENDWRIGHT_SECRET'}.`,
     )
   }
   lines.push('Do not start it on the old database again: it would send what is queued a second time.')

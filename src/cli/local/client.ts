@@ -28,6 +28,19 @@ export interface ServiceClient {
   call(method: string, path: string, body?: FormData | object): Promise<Record<string, unknown>>
   /** An answer that is not JSON. @throws Refused, NotReached */
   text(path: string, accept: string): Promise<string>
+  /**
+   * Resolves once the stream of server-sent events is open; it throws when it breaks, and ends when the service ends it.
+   * @param lastId of the event that it goes on after; '': it begins now
+   * @throws Refused, NotReached
+   */
+  stream(path: string, lastId: string): Promise<AsyncGenerator<ReceivedEvent>>
+}
+
+/** A server-sent event; its data are JSON in one line. */
+export interface ReceivedEvent {
+  /** '': it has none. */
+  id: string
+  data: Record<string, unknown>
 }
 
 /** Where the service listens, for a program on this machine. Anybody may listen there: send no secret. */
@@ -43,13 +56,13 @@ export function createClient(
 ): ServiceClient {
   const { base, fetch, authorization } = targetFor(env, options)
 
-  async function answer(path: string, init: RequestInit): Promise<string> {
+  async function opened(path: string, init: RequestInit): Promise<Response> {
     const response = await fetch(base + path, init)
+    if (response.ok) return response
     const text = await response.text()
-    if (!response.ok)
-      throw new Refused(`The service answered ${response.status}: ${messageOf(text)}`, response.status)
-    return text
+    throw new Refused(`The service answered ${response.status}: ${messageOf(text)}`, response.status)
   }
+  const answer = async (path: string, init: RequestInit) => (await opened(path, init)).text()
 
   return {
     async call(method, path, body) {
@@ -60,6 +73,25 @@ export function createClient(
       return JSON.parse(text) as Record<string, unknown>
     },
     text: (path, accept) => answer(path, { headers: { authorization, accept } }),
+    async stream(path, lastId) {
+      const headers = { authorization, accept: 'text/event-stream', 'last-event-id': lastId }
+      return eventsIn(await opened(path, { headers }))
+    },
+  }
+}
+
+/** What our own service writes: each field on one line, LF at its end. What is incomplete is left out. */
+async function* eventsIn({ body }: Response): AsyncGenerator<ReceivedEvent> {
+  let text = ''
+  for await (const chunk of (body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream())) {
+    text += chunk
+    const frames = text.split('\n\n')
+    text = frames.pop() ?? ''
+    for (const frame of frames) {
+      const field = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(frame)?.[1]
+      const data = field('data')
+      if (data !== undefined) yield { id: field('id') ?? '', data: JSON.parse(data) }
+    }
   }
 }
 

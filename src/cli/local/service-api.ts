@@ -1,5 +1,4 @@
 /** The service that a command calls, and a patient client of it for commands that move much. */
-import { readFileSync } from 'node:fs'
 import { classifyAddress } from '../../base/net/ip.ts'
 import {
   type ApiClient,
@@ -11,7 +10,7 @@ import { localKeySecret } from '../../people/keys/api-keys.ts'
 import { readConfig } from '../../platform/config/config.ts'
 import { createSealer } from '../../platform/store/secrets/sealing.ts'
 import { readSecret } from '../../platform/store/secrets/secret-file.ts'
-import { CommandError } from '../usage.ts'
+import { CommandError, secretIn } from '../usage.ts'
 import { LOCAL_BASE, localFetch } from './local-fetch.ts'
 
 /** Options of all commands that can call a service elsewhere. */
@@ -83,13 +82,9 @@ const isExposed = ({ protocol, hostname }: URL): boolean =>
   hostname !== 'localhost' &&
   classifyAddress(hostname.replace(/^\[(.*)\]$/, '$1')) !== 'loopback'
 
-/** The key in a file: in an argument, other users of the machine would see it. @throws CommandError */
+/** The key in a file. @throws CommandError */
 export function keyIn(file: string): string {
-  try {
-    const key = readFileSync(file, 'utf8').trim()
-    if (/^[\x21-\x7e]{1,512}$/.test(key)) return key
-  } catch (error) {
-    throw new CommandError(`Cannot read the key: ${(error as Error).message}`, 2)
-  }
+  const key = secretIn(file, 'the key', 2)
+  if (/^[\x21-\x7e]{1,512}$/.test(key)) return key
   throw new CommandError(`${file} does not hold an API key`, 2)
 }

@@ -1,6 +1,5 @@
 /** `sendwright dns`: the records of domains, written at their DNS providers. */
-import { readFileSync } from 'node:fs'
-import { CommandError, parseFlags, wrongArguments } from '../usage.ts'
+import { CommandError, parseFlags, secretIn, wrongArguments } from '../usage.ts'
 import {
   COMMON,
   COMMON_USAGE,
@@ -77,7 +76,10 @@ export async function dnsCommand(args: string[]): Promise<void> {
       const provider = await client.call('PUT', `${PROVIDERS}/${path}`, {
         ...{ kind: values.kind, server: values.server, key_name: values['key-name'] },
         ...{ algorithm: values.algorithm, access_key_id: values['access-key-id'] },
-        ...{ api_url: values['api-url'], secret: file === undefined ? undefined : secretIn(file) },
+        ...{
+          api_url: values['api-url'],
+          secret: file === undefined ? undefined : secretIn(file, `the secret in "${file}"`),
+        },
       })
       return show(values.json, provider, () => providersTable([provider]))
     }
@@ -159,13 +161,4 @@ function providersTable(items: readonly Item[]): string {
     when(one['updated_at']),
   ])
   return table(['NAME', 'KIND', 'SERVER', 'KEY', 'CHANGED'], rows, 'No DNS providers: sendwright dns set')
-}
-
-/** @throws CommandError */
-function secretIn(file: string): string {
-  try {
-    return readFileSync(file, 'utf8').trim()
-  } catch (error) {
-    throw new CommandError(`Cannot read the secret in "${file}": ${(error as Error).message}`)
-  }
 }

@@ -1,15 +1,15 @@
 /** `sendwright events`: what happened to mail, and what happens now. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { printableLine } from '../../base/printable.ts'
-import type { ServiceClient } from '../local/client.ts'
-import { parseFlags, wrongArguments } from '../usage.ts'
+import { NotReached, Refused, type ServiceClient } from '../local/client.ts'
+import { CommandError, parseFlags, wrongArguments } from '../usage.ts'
 import { limitOf } from './queue.ts'
 import { COMMON, COMMON_USAGE, clientFor, type Item, itemsOf, print, printJson, when } from './service.ts'
 
 export const EVENTS_USAGE = `sendwright events [FILTER] [--last TIME] [--limit NUMBER] [--follow] [--json]
 
 Prints the last events of the account, oldest first, 100 of them or --limit. With --follow it goes on with each new event until it is
-stopped, and --json prints a line of JSON for each.
+stopped, also after a restart of the service, and --json prints a line of JSON for each.
 
   --last TIME   since 30m, 2h or 1d ago; default 1d, with --follow only new ones
 
@@ -22,8 +22,8 @@ ${COMMON_USAGE}`
 
 const PATH = '/v1/analytics/logs'
 const PAGE = 100
-/** A committed event is in the list within seconds. */
-const POLL_MS = 1_000
+const STREAM_PATH = '/sendwright/v1/events/stream'
+const RETRY_MS = 1_000
 
 /** Options that select events, and their attribute of `POST /v1/analytics/logs`. */
 const ATTRIBUTES = {
@@ -62,7 +62,7 @@ export async function eventsCommand(args: string[]): Promise<void> {
   const client = clientFor(values)
   const query = { events: values.event ?? [], filters: values }
   if (values.follow) {
-    const since = values.last === undefined ? Date.now() : Date.now() - msOf(values.last)
+    const since = Date.now() - (values.last === undefined ? 0 : msOf(values.last))
     for await (const event of follow(client, query, since))
       if (values.json) printJson(event)
       else print(eventLine(event))
@@ -115,20 +115,54 @@ export async function lastEvents(
   return found.slice(0, max).reverse()
 }
 
-/** Events from a time on, for ever. A list in ascending order has no end: its tokens lead on to later events. */
+/**
+ * Events from a time on, for ever, each once, also while the service starts again: the stream goes on after the last event that
+ * was had. Until there is one, the list is read behind the opening of the stream, and what both have comes once.
+ */
 async function* follow(client: ServiceClient, query: EventQuery, sinceMs: number): AsyncGenerator<Item> {
+  const listed = new Set<unknown>()
+  let wasOpen = false
+  for (let last = ''; ; await sleep(RETRY_MS)) {
+    try {
+      const stream = await client.stream(streamPath(query), last)
+      wasOpen = true
+      if (last === '')
+        for await (const item of listedSince(client, query, sinceMs)) {
+          if (!listed.has(item['id'])) yield item
+          listed.add(item['id'])
+        }
+      for await (const { id, data } of stream) {
+        for (const item of itemsOf(data)) if (!listed.has(item['id'])) yield item
+        last = id || last
+        // With its id it leaves nothing out.
+        if (data['skipped'] === true) break
+      }
+    } catch (error) {
+      if (!wasOpen || (error instanceof CommandError && !isPassing(error))) throw error
+    }
+  }
+}
+
+/** The service is not there, or refuses for now. */
+const isPassing = (error: CommandError) =>
+  error instanceof NotReached || (error instanceof Refused && (error.status === 429 || error.status >= 500))
+
+async function* listedSince(client: ServiceClient, query: EventQuery, sinceMs: number): AsyncGenerator<Item> {
   const start = new Date(sinceMs).toUTCString()
-  const seen = new Set<unknown>()
-  for (let token: string | undefined; ; ) {
+  let token: string | undefined
+  do {
     const pagination = { sort: 'timestamp:asc', limit: PAGE, ...(token !== undefined && { token }) }
     const answer = await client.call('POST', PATH, { ...bodyOf(query), start, pagination })
-    const items = itemsOf(answer)
-    // Without a token the whole list was read again.
-    for (const item of items) if (token !== undefined || !seen.has(item['id'])) yield item
-    token = nextOf(answer) ?? token
-    if (token === undefined) for (const item of items) seen.add(item['id'])
-    if (items.length < PAGE) await sleep(POLL_MS)
-  }
+    yield* itemsOf(answer)
+    token = nextOf(answer)
+  } while (token !== undefined)
+}
+
+function streamPath(query: EventQuery): string {
+  const { filter } = bodyOf(query)
+  const search = new URLSearchParams(query.events.map((name): [string, string] => ['events', name]))
+  if (filter !== undefined) search.set('filter', JSON.stringify(filter))
+  return `${STREAM_PATH}?${search}`
 }
 
 const nextOf = (answer: Item): string | undefined => (answer['pagination'] as { next?: string }).next

@@ -127,6 +127,8 @@ async function repeatedRecord(
       testMode: options.testMode,
       requireTls: options.requireTls,
       skipVerification: options.skipVerification,
+      // A person saw who got the message, and not to whom it goes now.
+      ...(options.review && { review: true }),
       trackClicks: false,
       trackOpens: false,
     },

@@ -3,7 +3,7 @@
 import { NotFound } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
-import { limitParam } from '../../platform/http/request/inputs.ts'
+import { limitParam, skipParam } from '../../platform/http/request/inputs.ts'
 import type { Store } from '../../platform/store/store.ts'
 import type { Decision, HeldContent, Holds } from '../../sending/content-check/holds.ts'
 import type { MessageSummary } from '../../watching/events/event.ts'
@@ -41,11 +41,12 @@ export function contentHoldRoutes(parts: ContentHoldRouteParts): Operation[] {
       tag: TAG,
       summary: 'Mail that the content check keeps until the operator decides',
       auth: { area: 'events', access: 'read' },
-      params: { limit: limitParam(100, 1000) },
+      params: { limit: limitParam(100, 1000), skip: skipParam() },
       answers: { 200: CONTENT_HOLDS },
       async handler({ input, caller }) {
         const scope = caller.accountId === firstAccountId ? null : caller.accountId
-        return { items: await views(parts.store, await holds.list(scope, input().limit)) }
+        const { limit, skip } = input()
+        return { items: await views(parts.store, await holds.list(scope, limit, skip)) }
       },
     }),
     operation({

@@ -56,7 +56,8 @@ eachDatabase((database) => {
         .status,
       200,
     )
-    await clock.advance(HOUR_MS)
+    clock.leap(HOUR_MS - 2_000)
+    await clock.advance(1_000)
     assert.equal(sink.messages.length, 0)
     await eventually('delivery at its time', async () => {
       await clock.advance(1000)
@@ -87,7 +88,8 @@ eachDatabase((database) => {
     assert.deepEqual((await service.call('DELETE', '/v3/unknown.example/envelopes')).body, {
       message: 'domain not found',
     })
-    await clock.advance(2 * HOUR_MS)
+    clock.leap(2 * HOUR_MS)
+    await clock.advance(1_000)
     await service.send({ to: 'last@example.org' })
     await sink.waitFor(1)
     assert.deepEqual(
@@ -336,7 +338,8 @@ test('stored messages go once their time is over, and never before the last reci
   await service.send({ to: 'waiting@example.org', 'o:deliverytime': String(START / 1000 + 6 * 86_400) })
   clock.leap(4 * 86_400_000)
   await eventually('removed', async () => {
-    await clock.advance(600_000)
+    clock.leap(600_000)
+    await clock.advance(1)
     return (await service.call('GET', path)).status === 404
   })
   assert.equal((await scheduled(service)).length, 1)

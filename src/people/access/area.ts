@@ -128,7 +128,7 @@ export function accountsArea(
         firstAccountId,
       }),
       ...keyRoutes({
-        ...{ keys, publicKeys, userDirectory, clock },
+        ...{ keys, publicKeys, userDirectory, clock, pod: store.pod },
         ownsDomain: async (accountId, name) => (await domains.byName(name))?.accountId === accountId,
       }),
       ...requestRoutes({ requestLog, keys, baseUrl: config.publicUrl, headerPrefix: config.headerPrefix }),

@@ -2,6 +2,8 @@
 import { sql } from 'kysely'
 import { randomHex } from '../../base/ids.ts'
 import type { Clock } from '../../base/time/clock.ts'
+import { enter, entriesOf } from '../../platform/store/pods/entries.ts'
+import { advisoryKey } from '../../platform/store/pods/pod.ts'
 import { FIRST_START_LOCK } from '../../platform/store/postgres/advisory-locks.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
 import type { Store } from '../../platform/store/store.ts'
@@ -37,7 +39,7 @@ export function ensureFirstAccount(
   // SQLite's database has one process, and a transaction would block its only writer.
   if (parts.store.kind === 'sqlite') return createMissing(parts, configuredKey)
   return parts.store.transaction(async (tx) => {
-    await sql`SELECT pg_advisory_xact_lock(${FIRST_START_LOCK})`.execute(tx)
+    await sql`SELECT pg_advisory_xact_lock(${sql.raw(advisoryKey(FIRST_START_LOCK))})`.execute(tx)
     return createMissing(parts, configuredKey)
   })
 }
@@ -97,6 +99,7 @@ async function firstAccountId({ store, sealer, clock }: FirstStartParts): Promis
       updated_at: Math.floor(now),
     }
     await tx.insertInto('accounts').values(account).execute()
+    await enter(store, tx, entriesOf('account', [account.id]))
     return account.id
   })
 }

@@ -13,9 +13,10 @@ import type { Caller } from '../../platform/http/rights/auth.ts'
 import type { Role } from '../../platform/http/rights/rights.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
 import { lockedAccount } from '../../platform/store/account-rows.ts'
+import { type Entry, enter, entriesOf, leave, leaveStatements } from '../../platform/store/pods/entries.ts'
 import type { ApiKeyRow, Schema } from '../../platform/store/schema.ts'
 import { equalSecrets, type Sealer } from '../../platform/store/secrets/sealing.ts'
-import type { Store } from '../../platform/store/store.ts'
+import { StaleWrite, type Store } from '../../platform/store/store.ts'
 import type { OnDomainDeleted } from '../../sending/domains/deletion.ts'
 
 export type KeyKind = 'user' | 'domain' | 'web'
@@ -124,8 +125,11 @@ export function createKeys(store: Store, sealer: Sealer, clock: Clock): Keys {
         updated_at: now,
       }
       await lockedAccount(store, key.accountId, async (tx) => {
-        await checkRoom(tx, key.accountId, now)
+        await checkRoom(store, tx, key.accountId, now)
         await tx.insertInto('api_keys').values(row).execute()
+        await enter(store, tx, keyEntries([row]))
+      }).catch((error: unknown) => {
+        throw error instanceof StaleWrite ? new BadRequest('another pod has this API key') : error
       })
       byDigest.forget(row.secret_hmac)
       return { row, secret }
@@ -144,12 +148,19 @@ export function createKeys(store: Store, sealer: Sealer, clock: Clock): Keys {
         const admins = rows.filter((other) => isAdminKey(other) && isUsable(other, clock.now()))
         if (admins.length === 1 && admins[0] === row) throw new BadRequest('cannot delete the last admin key')
         await tx.deleteFrom('api_keys').where('id', '=', id).execute()
+        await leave(store, tx, keyEntries([row]))
         return row
       })
       byDigest.forget(removed.secret_hmac)
     },
   }
 }
+
+const keyEntries = (rows: readonly Pick<ApiKeyRow, 'secret_hmac'>[]): Entry[] =>
+  entriesOf(
+    'key',
+    rows.map((row) => row.secret_hmac),
+  )
 
 /** Why a key does not work any more; null: it works. `now`: Unix milliseconds. */
 export function disabledReason(
@@ -167,10 +178,15 @@ const isAdminKey = ({ kind, role }: ApiKeyRow) => kind === 'user' && role === 'a
  * Keys that do not work do not count towards the limit, but the list stays bounded: the ones that expired first are
  * removed early. @throws Forbidden
  */
-async function checkRoom(tx: Transaction<Schema>, accountId: string, now: number): Promise<void> {
+async function checkRoom(
+  store: Store,
+  tx: Transaction<Schema>,
+  accountId: string,
+  now: number,
+): Promise<void> {
   const rows = await tx
     .selectFrom('api_keys')
-    .select(['id', 'disabled_reason', 'expires_at'])
+    .select(['id', 'secret_hmac', 'disabled_reason', 'expires_at'])
     .where('account_id', '=', accountId)
     .orderBy('expires_at')
     .execute()
@@ -178,8 +194,10 @@ async function checkRoom(tx: Transaction<Schema>, accountId: string, now: number
   if (rows.length - unusable.length >= KEYS_PER_ACCOUNT_MAX)
     throw new Forbidden('could not create key, account limit reached')
   if (rows.length < LISTED_KEYS_MAX) return
-  const surplus = unusable.slice(0, rows.length - LISTED_KEYS_MAX + 1).map(({ id }) => id)
-  await tx.deleteFrom('api_keys').where('id', 'in', surplus).execute()
+  const surplus = unusable.slice(0, rows.length - LISTED_KEYS_MAX + 1)
+  const ids = surplus.map(({ id }) => id)
+  await tx.deleteFrom('api_keys').where('id', 'in', ids).execute()
+  await leave(store, tx, keyEntries(surplus))
 }
 
 /**
@@ -235,11 +253,20 @@ export function createPublicKeys(store: Store, sealer: Sealer, clock: Clock): Pu
         secret_hmac: digest(secret),
         created_at: Math.floor(clock.now()),
       }
-      await store.db
-        .insertInto('public_keys')
-        .values({ account_id: accountId, ...row })
-        .onConflict((conflict) => conflict.column('account_id').doUpdateSet(row))
-        .execute()
+      await lockedAccount(store, accountId, async (tx) => {
+        const former = await tx
+          .selectFrom('public_keys')
+          .select('secret_hmac')
+          .where('account_id', '=', accountId)
+          .execute()
+        await tx
+          .insertInto('public_keys')
+          .values({ account_id: accountId, ...row })
+          .onConflict((conflict) => conflict.column('account_id').doUpdateSet(row))
+          .execute()
+        await leave(store, tx, keyEntries(former))
+        await enter(store, tx, keyEntries([row]))
+      })
       byDigest.forget()
       return secret
     },
@@ -255,15 +282,25 @@ const STEP_ROWS = 500
  * Expired keys stay in the list for a while, so that people see why a client stopped; then they are removed.
  */
 export function keyRetention(store: Store, clock: Clock): Job {
-  const sql = `DELETE FROM api_keys WHERE id IN
-    (SELECT id FROM api_keys WHERE expires_at < ? ORDER BY expires_at LIMIT ${STEP_ROWS})`
   return createJob({
     name: 'key-retention',
     everyMs: HOUR_MS,
     scope: 'database',
     async work() {
-      const [result] = await store.commit([{ sql, values: [Math.floor(clock.now() - EXPIRED_KEYS_KEPT_MS)] }])
-      return (result?.affected ?? 0) === STEP_ROWS ? 'more' : undefined
+      const rows = await store.db
+        .selectFrom('api_keys')
+        .select(['id', 'secret_hmac'])
+        .where('expires_at', '<', Math.floor(clock.now() - EXPIRED_KEYS_KEPT_MS))
+        .orderBy('expires_at')
+        .limit(STEP_ROWS)
+        .execute()
+      if (rows.length === 0) return undefined
+      const ids = rows.map(({ id }) => id)
+      await store.commit([
+        store.statement(store.db.deleteFrom('api_keys').where('id', 'in', ids)),
+        ...leaveStatements(store, keyEntries(rows)),
+      ])
+      return rows.length === STEP_ROWS ? 'more' : undefined
     },
   })
 }
@@ -296,11 +333,15 @@ export function requireLocalKey(caller: Caller): void {
 /** Removes the sending keys of a deleted domain: creating a domain under its name again must not revive them. */
 export function removeSendingKeys(store: Store): OnDomainDeleted {
   return async (domain) => {
-    await store.db
-      .deleteFrom('api_keys')
-      .where('account_id', '=', domain.accountId)
-      .where('kind', '=', 'domain')
-      .where('domain_name', '=', domain.name)
-      .execute()
+    await store.transaction(async (tx) => {
+      const removed = await tx
+        .deleteFrom('api_keys')
+        .where('account_id', '=', domain.accountId)
+        .where('kind', '=', 'domain')
+        .where('domain_name', '=', domain.name)
+        .returning('secret_hmac')
+        .execute()
+      await leave(store, tx, keyEntries(removed))
+    })
   }
 }

@@ -2,7 +2,8 @@
 import { randomBytes } from 'node:crypto'
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
-import type { CredentialRow } from '../../platform/store/schema.ts'
+import { type Entry, enter, entriesOf, leave } from '../../platform/store/pods/entries.ts'
+import type { CredentialRow, Flag } from '../../platform/store/schema.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
 import type { Store } from '../../platform/store/store.ts'
 import { parseMailbox } from '../../protocols/mime/address.ts'
@@ -51,6 +52,26 @@ const GENERATED_PASSWORD_BYTES = 18
 /** How long a verified password is accepted without argon2id again, which takes about 20 ms of one core. */
 const VERIFIED_MS = 5 * 60_000
 const VERIFIED_MAX = 10_000
+
+const loginEntries = (rows: readonly { login: string }[]): Entry[] =>
+  entriesOf(
+    'login',
+    rows.map(({ login }) => login),
+  )
+
+/** Those of a domain that are system logins or not, as `kinds` says. Resolves to their number. */
+function removeLogins(store: Store, domainId: string, kinds: readonly Flag[]): Promise<number> {
+  return store.transaction(async (tx) => {
+    const removed = await tx
+      .deleteFrom('credentials')
+      .where('domain_id', '=', domainId)
+      .where('is_system', 'in', kinds)
+      .returning('login')
+      .execute()
+    await leave(store, tx, loginEntries(removed))
+    return removed.length
+  })
+}
 
 export function createCredentials(store: Store, sealer: Sealer, clock: Clock): Credentials {
   /** Keyed digests of login, hash and password that matched, with their expiry. */
@@ -110,6 +131,7 @@ export function createCredentials(store: Store, sealer: Sealer, clock: Clock): C
         rows.push({ ...row, is_system: login === systemLogin(domain) ? 1 : 0, created_at: now })
       }
       await store.transaction(async (tx) => {
+        await enter(store, tx, loginEntries(rows))
         for (const row of rows) {
           const { password_hash, changed_at } = row
           await tx
@@ -135,18 +157,13 @@ export function createCredentials(store: Store, sealer: Sealer, clock: Clock): C
     async remove(domain, spec) {
       const row = await own(domain, spec)
       if (row.is_system) throw new BadRequest(`Cannot delete system mailbox: ${row.login}`)
-      await store.db.deleteFrom('credentials').where('login', '=', row.login).execute()
+      await store.transaction(async (tx) => {
+        await tx.deleteFrom('credentials').where('login', '=', row.login).execute()
+        await leave(store, tx, loginEntries([row]))
+      })
       return row.login
     },
-    async removeAll(domain) {
-      const removed = await store.db
-        .deleteFrom('credentials')
-        .where('domain_id', '=', domain.id)
-        .where('is_system', '=', 0)
-        .returning('login')
-        .execute()
-      return removed.length
-    },
+    removeAll: ({ id }) => removeLogins(store, id, [0]),
     async systemWrite(domain, password) {
       const now = Math.floor(clock.now())
       const password_hash = password === null ? null : await hashPassword(password)
@@ -156,8 +173,9 @@ export function createCredentials(store: Store, sealer: Sealer, clock: Clock): C
         domain_id: domain.id,
         changed_at: now,
       }
-      return async (db) => {
-        await db
+      return async (tx) => {
+        await enter(store, tx, loginEntries([row]))
+        await tx
           .insertInto('credentials')
           .values({ ...row, password_hash, is_system: 1, created_at: now })
           .onConflict((conflict) =>
@@ -169,7 +187,7 @@ export function createCredentials(store: Store, sealer: Sealer, clock: Clock): C
       }
     },
     async forgetDomain({ id }) {
-      await store.db.deleteFrom('credentials').where('domain_id', '=', id).execute()
+      await removeLogins(store, id, [0, 1])
     },
     async authenticate(login, password) {
       const row = await find(login.toLowerCase())

@@ -37,6 +37,8 @@ interface KeyRouteParts {
   publicKeys: PublicKeys
   userDirectory: Pick<UserDirectory, 'read'>
   clock: Clock
+  /** Of the service; null: there are none. */
+  pod: string | null
   /** Whether a domain belongs to an account. */
   ownsDomain(accountId: string, domainName: string): Promise<boolean>
 }
@@ -46,6 +48,7 @@ export function keyRoutes({
   publicKeys,
   userDirectory,
   clock,
+  pod,
   ownsDomain,
 }: KeyRouteParts): Operation[] {
   return [
@@ -66,7 +69,7 @@ export function keyRoutes({
       async handler({ input, caller }) {
         const { domain_name: domainName, kind } = input()
         const rows = await keys.list(caller.accountId, { domainName, kind })
-        return { total_count: rows.length, items: rows.map((row) => keyView(row, clock.now())) }
+        return { total_count: rows.length, items: rows.map((row) => keyView(row, clock.now(), pod)) }
       },
     }),
     operation({
@@ -88,7 +91,7 @@ export function keyRoutes({
           throw new NotFound('Domain not found')
         if (given.userId !== null) await userDirectory.read(accountId, given.userId)
         const { row, secret } = await keys.create(given)
-        return { message: 'great success', key: { ...keyView(row, clock.now()), secret } }
+        return { message: 'great success', key: { ...keyView(row, clock.now(), pod), secret } }
       },
     }),
     operation({
@@ -189,7 +192,7 @@ function expiryOf(given: number | undefined, kind: KeyKind, now: number): number
   return seconds === undefined ? null : (Math.floor(now / 1000) + seconds) * 1000
 }
 
-function keyView(row: ApiKeyRow, now: number): Of<typeof API_KEY> {
+function keyView(row: ApiKeyRow, now: number, pod: string | null): Of<typeof API_KEY> {
   const reason = disabledReason(row, now)
   return {
     id: row.id,
@@ -204,5 +207,6 @@ function keyView(row: ApiKeyRow, now: number): Of<typeof API_KEY> {
     domain_name: row.domain_name,
     requestor: row.requestor,
     user_name: row.user_name,
+    ...(pod !== null && { pod }),
   }
 }

@@ -136,8 +136,8 @@ test('with the setting 0 nothing is noted', async (t) => {
   assert.deepEqual(await callsOf(service, id), [])
 })
 
-const noted = (keyId: string, status: number) => ({
-  ...{ holder: { accountId: 'account', keyId, kind: 'user' }, method: 'GET', path: '/', operation: 'readIt' },
+const noted = (keyId: string, status: number, accountId = 'account') => ({
+  ...{ holder: { accountId, keyId, kind: 'user' }, method: 'GET', path: '/', operation: 'readIt' },
   ...{ form: 'query' as const, given: {}, status, message: null, durationMs: 1 },
   ...{ remoteAddress: '192.0.2.1', requestId: 'request', actedFor: null },
 })
@@ -177,6 +177,31 @@ eachStore('the calls of a key are bounded between writes, in number and in age',
   await log.removeOld()
   assert.deepEqual(await log.list(key, all, { kind: 'first' }), [])
 })
+
+eachStore(
+  'accounts that call all the time do not hide the calls of another, nor does a failed write',
+  async (store) => {
+    let faults = 0
+    const commit: typeof store.commit = (unit) =>
+      faults-- > 0 ? Promise.reject(new Error('the database is away')) : store.commit(unit)
+    const log = createRequestLog({ ...store, commit }, createTestClock(), 7)
+    const fill = (accountId: string, keyId: string, calls: number) => {
+      const call = noted(keyId, 400, accountId)
+      for (let i = 0; i < calls; i++) if (log.wants(call.holder, true)) log.note(call)
+    }
+    const count = async (accountId: string, id: string) =>
+      (await log.list({ id, accountId }, { failed: false, limit: 100 }, { kind: 'first' })).length
+    for (let key = 0; key < 10; key++) for (let n = 0; n < 5; n++) fill(`greedy-${n}`, `key-${n}-${key}`, 20)
+    for (let n = 0; n < 15; n++) fill(`quiet-${n}`, `quiet-${n}`, 5)
+    faults = 2
+    await assert.rejects(log.write(), /is away/)
+    assert.equal(await count('quiet-14', 'quiet-14'), 0)
+    for (let n = 0; n < 15; n++) assert.equal(await count(`quiet-${n}`, `quiet-${n}`), 5)
+    for (let n = 0; n < 5; n++) assert.equal(await count(`greedy-${n}`, `key-${n}-0`), 20)
+    const [row] = await store.read({ sql: 'SELECT count(*) AS calls FROM key_requests', values: [] })
+    assert.equal(Number(row?.['calls']), 1_000)
+  },
+)
 
 test('a call as a command keeps its quotes and its names', () => {
   const row = { method: 'DELETE', path: '/v3/{address}', form: 'query' as const, acted_for: null }

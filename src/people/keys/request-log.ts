@@ -1,7 +1,8 @@
 /**
  * The last calls of each API key (decision 240). Calls are noted in memory and written every ten seconds by each process:
  * of a key up to ten that succeeded and twenty that failed in that time, so that a key that sends all day adds no statement
- * to its sends. At most 1,000 of a key are kept, and for some days.
+ * to its sends. Where many accounts call, each has an even share of what is noted. At most 1,000 of a key are kept, and for
+ * some days.
  */
 import { newId } from '../../base/ids.ts'
 import type { Clock } from '../../base/time/clock.ts'
@@ -30,8 +31,9 @@ const WRITE_EVERY_MS = 10_000
 /** Of a key, between two writes. */
 const SUCCEEDED_MAX = 10
 const FAILED_MAX = 20
-/** Of an account and in all, between two writes: an account may have a hundred keys. */
+/** Of an account between two writes: it may have a hundred keys. */
 const ACCOUNT_MAX = 200
+/** In all between two writes, beyond which an account has only its share; and rows in memory. */
 const NOTED_MAX = 1_000
 export const KEPT_OF_KEY = 1_000
 /** Rows that a process adds to a key before it removes those that are too many. */
@@ -59,7 +61,29 @@ export function createRequestLog(store: Store, clock: Clock, days: number): Requ
   async function flush(): Promise<void> {
     const rows = noted
     noted = []
-    if (rows.length > 0) await store.commit([...insertMany('key_requests', rows), ...trims(rows)])
+    if (rows.length === 0) return
+    try {
+      await store.commit([...inserts(rows), ...trims(rows)])
+    } catch (error) {
+      // For the next write. What came meanwhile is newer, and gives way.
+      noted = [...rows, ...noted].slice(0, NOTED_MAX)
+      throw error
+    }
+  }
+
+  /** It may have been committed although we were told that it failed. */
+  const inserts = (rows: readonly KeyRequestRow[]): Statement[] =>
+    insertMany('key_requests', rows).map(({ sql, values }) => ({
+      sql: `${sql} ON CONFLICT (id) DO NOTHING`,
+      values,
+    }))
+
+  /** For a call of an account with less than its share: the newest one of the account that has most. */
+  function dropOne(): void {
+    const groups = Map.groupBy(noted, ({ account_id: id }) => id)
+    const largest = [...groups.values()].reduce((most, group) => (group.length > most.length ? group : most))
+    const dropped = largest.at(-1)
+    noted = noted.filter((row) => row !== dropped)
   }
 
   function trims(rows: readonly KeyRequestRow[]): Statement[] {
@@ -85,7 +109,7 @@ export function createRequestLog(store: Store, clock: Clock, days: number): Requ
 
   return {
     wants({ kind, keyId, accountId }, isFailure) {
-      if (days === 0 || notedCount >= NOTED_MAX) return false
+      if (days === 0) return false
       // Sessions, the public key and the command line are no keys of the list.
       if (kind !== 'user' && kind !== 'domain' && kind !== 'web') return false
       const counts = ofKey.get(keyId)
@@ -94,7 +118,9 @@ export function createRequestLog(store: Store, clock: Clock, days: number): Requ
         (isFailure ? counts.failed >= FAILED_MAX : counts.succeeded >= SUCCEEDED_MAX)
       )
         return false
-      return (ofAccount.get(accountId) ?? 0) < ACCOUNT_MAX
+      const own = ofAccount.get(accountId) ?? 0
+      const accounts = ofAccount.size + Number(own === 0)
+      return own < ACCOUNT_MAX && (notedCount < NOTED_MAX || own < Math.floor(NOTED_MAX / accounts))
     },
     note(call) {
       const { keyId, accountId } = call.holder
@@ -104,6 +130,7 @@ export function createRequestLog(store: Store, clock: Clock, days: number): Requ
       ofKey.set(keyId, counts)
       ofAccount.set(accountId, (ofAccount.get(accountId) ?? 0) + 1)
       notedCount++
+      if (noted.length >= NOTED_MAX) dropOne()
       noted.push(rowOf(call, clock.now()))
     },
     async list({ id, accountId }, { failed, limit }, page) {

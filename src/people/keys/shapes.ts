@@ -29,6 +29,7 @@ const KEY = {
   domain_name: nullable(text('The domain that a key of kind `domain` sends for')),
   requestor: nullable(text('Mail address that was given with it')),
   user_name: nullable(text('Free text')),
+  pod: optional(text('The pod that has the key; only where there are pods', { example: 'a' })),
 }
 export const API_KEY = named('ApiKey', 'An API key without its secret', KEY)
 export const NEW_API_KEY = named('NewApiKey', 'An API key with its secret', {

@@ -16,10 +16,15 @@ export interface Attempt {
   verifier: string
   /** Unix milliseconds. */
   expiresAt: number
+  /** The person is to be asked again who they are, whatever session the provider has. */
+  isProof: boolean
 }
 
+/** Unix milliseconds. */
+export const begunAt = ({ expiresAt }: Attempt) => expiresAt - LIFETIME_MS
+
 export interface Attempts {
-  begin(): Attempt
+  begin(isProof: boolean): Attempt
   /** Value of a Set-Cookie header. The older attempt of the browser is replaced. */
   cookie(attempt: Attempt, isSecure: boolean): string
   /** Value of a Set-Cookie header that removes the attempt. */
@@ -55,11 +60,12 @@ export function createAttempts(sealer: Sealer, clock: Clock): Attempts {
   }
 
   return {
-    begin: () => ({
+    begin: (isProof) => ({
       state: randomState(),
       nonce: randomNonce(),
       verifier: randomPKCECodeVerifier(),
       expiresAt: nowMs() + LIFETIME_MS,
+      isProof,
     }),
     cookie(attempt, isSecure) {
       const sealed = Buffer.from(sealer.seal(PURPOSE, JSON.stringify(attempt))).toString('base64url')

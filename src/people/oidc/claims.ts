@@ -9,6 +9,8 @@ export interface Identity {
   issuer: string
   subject: string
   claims: Claims
+  /** The provider has authenticated the person since the sign-in was begun, and not only found a session of theirs. */
+  isFresh: boolean
 }
 
 /** OpenID Connect Core §2: at most 255 characters. */

@@ -84,15 +84,16 @@ async function start(t: TestContext, env: Record<string, string> = {}) {
   return { fake, service, clock }
 }
 
-const begin = (service: TestService) =>
-  service.call('POST', '/sendwright/v1/oidc/sign-ins', { key: null, json: {} })
+const begin = (service: TestService, json = {}) =>
+  service.call('POST', '/sendwright/v1/oidc/sign-ins', { key: null, json })
 
 /** Begins a sign-in, has the provider return what `token` makes of the right claims, and comes back. */
 async function signIn(
   { fake, service, clock }: Awaited<ReturnType<typeof start>>,
   token: (claims: Record<string, unknown>) => string,
+  proof = false,
 ) {
-  const begun = await begin(service)
+  const begun = await begin(service, { proof })
   assert.equal(begun.status, 200, begun.text)
   const asked = new URL(begun.body.url).searchParams
   const seconds = Math.floor(clock.now() / 1000)
@@ -177,11 +178,40 @@ test('without a provider there is no such sign-in', async (t) => {
   assert.equal((await begin(service)).status, 404)
 })
 
+test('a session at the provider is no proof: the provider must have asked again, and say so', async (t) => {
+  const rig = await start(t, { SENDWRIGHT_PUBLIC_URL: 'https://mail.example.com' })
+  const { service, clock } = rig
+  const authTime = (secondsAgo: number) => (claims: Record<string, unknown>) =>
+    signed({ ...claims, auth_time: Math.floor(clock.now() / 1000) - secondsAgo })
+  /** Whether a session of the answer may make a sensitive change. */
+  const isProved = async (answer: Awaited<ReturnType<typeof signIn>>) => {
+    const cookie = cookieOf(answer)
+    return (await as(service, cookie, 'POST', '/sendwright/v1/me/passkeys/options', {})).status === 200
+  }
+  const asked = async (json: object) => {
+    const { searchParams } = new URL((await begin(service, json)).body.url)
+    return [searchParams.get('prompt'), searchParams.get('max_age')]
+  }
+  assert.deepEqual(await asked({}), [null, null])
+  assert.deepEqual(await asked({ proof: true }), ['login', '0'])
+  assert.equal(await isProved(await signIn(rig, signed)), false, 'the provider does not say when')
+  assert.equal(await isProved(await signIn(rig, authTime(60))), false, 'from a session of the provider')
+  assert.equal(await isProved(await signIn(rig, authTime(0))), true)
+  for (const token of [signed, authTime(60)]) {
+    const refused = await signIn(rig, token, true)
+    assert.deepEqual([refused.status, refused.headers.get('set-cookie')], [403, null])
+    assert.match(refused.text, /has not asked again who you are/)
+  }
+  assert.equal(await isProved(await signIn(rig, authTime(0), true)), true)
+})
+
 test('a passkey of a user of the provider ends when the provider has not been asked for two weeks', async (t) => {
   const origin = 'https://mail.example.com'
   const rig = await start(t, { SENDWRIGHT_PUBLIC_URL: origin })
   const { service, clock } = rig
-  const cookie = cookieOf(await signIn(rig, signed))
+  const now = () => Math.floor(clock.now() / 1000)
+  const proved = await signIn(rig, (claims) => signed({ ...claims, auth_time: now() }))
+  const cookie = cookieOf(proved)
   const key = createAuthenticator(origin)
   const me = (method: string, path: string, json: object = {}) =>
     as(service, cookie, method, `/sendwright/v1/me/${path}`, json)

@@ -164,7 +164,7 @@ export function createLinking(parts: LinkingParts): Linking {
     }
     await store.commit([
       ...completion,
-      insertUser(user),
+      ...insertUser(store, user),
       identityRow(user, identity, now),
       becomeMaster(user),
       auditOf(user, 'user.create', { by: 'oidc', role }, visitor, now),

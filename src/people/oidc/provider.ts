@@ -26,7 +26,7 @@ import type { Logger } from 'pino'
 import { createCache } from '../../base/flow/cache.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import type { OidcConfig } from '../../platform/config/watching.ts'
-import type { Attempt } from './attempts.ts'
+import { type Attempt, begunAt } from './attempts.ts'
 import { type Claims, hasClaim, type Identity, isSubject, verifiedEmail } from './claims.ts'
 import { type ProviderFetch, ProviderUnreachable } from './provider-fetch.ts'
 import { SignInRefused } from './refused.ts'
@@ -101,7 +101,7 @@ export function createProvider({ oidc, redirectUri, fetch, clock, log }: Provide
   }
 
   return {
-    async authorizationUrl({ state, nonce, verifier }) {
+    async authorizationUrl({ state, nonce, verifier, isProof }) {
       const config = await configuration()
       const url = buildAuthorizationUrl(config, {
         redirect_uri: redirectUri,
@@ -111,10 +111,13 @@ export function createProvider({ oidc, redirectUri, fetch, clock, log }: Provide
         nonce,
         code_challenge: await calculatePKCECodeChallenge(verifier),
         code_challenge_method: 'S256',
+        // Without them a provider answers from the session of the browser, whoever sits there (OpenID Connect Core §3.1.2.1).
+        ...(isProof && { prompt: 'login', max_age: '0' }),
       })
       return url.href
     },
-    async identify(query, { state, nonce, verifier }) {
+    async identify(query, attempt) {
+      const { state, nonce, verifier } = attempt
       const config = await configuration()
       try {
         const tokens = await authorizationCodeGrant(config, new URL(`${redirectUri}?${query}`), {
@@ -126,7 +129,12 @@ export function createProvider({ oidc, redirectUri, fetch, clock, log }: Provide
         const idClaims = tokens.claims()
         if (idClaims === undefined || !isSubject(idClaims.sub)) throw new Error('no usable subject')
         const claims = await claimsOf(config, idClaims, tokens.access_token, idClaims.sub)
-        return { issuer: idClaims.iss, subject: idClaims.sub, claims }
+        return {
+          issuer: idClaims.iss,
+          subject: idClaims.sub,
+          claims,
+          isFresh: isFresh(idClaims, attempt),
+        }
       } catch (error) {
         log.warn({ reason: reasonOf(error) }, 'a sign-in with the OpenID Connect provider failed')
         throw refusalOf(error, oidc.label)
@@ -134,6 +142,10 @@ export function createProvider({ oidc, redirectUri, fetch, clock, log }: Provide
     },
   }
 }
+
+/** By the signed `auth_time`, in seconds (OpenID Connect Core §2, §3.1.3.7). A provider that does not say when has not. */
+const isFresh = ({ auth_time: at }: Claims, attempt: Attempt): boolean =>
+  typeof at === 'number' && at + TOLERANCE_SECONDS >= Math.floor(begunAt(attempt) / 1000)
 
 /** As the provider says; OpenID Connect Discovery §3 has Basic as the default. */
 function clientAuthentication(secret: string | null): ClientAuth {

@@ -4,7 +4,7 @@ import { flag, media, message, nothing, nullable, object, text } from '../../bas
 import { escapeHtml, PAGE_POLICY, smallPage } from '../../platform/http/answer/pages.ts'
 import { htmlReply, jsonReply, redirectReply } from '../../platform/http/answer/reply.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
-import { type InputOf, parsedParam } from '../../platform/http/request/inputs.ts'
+import { flagParam, type InputOf, parsedParam } from '../../platform/http/request/inputs.ts'
 import type { FailedSignIns } from '../sign-in/failed-sign-ins.ts'
 import { type SessionOpening, type SignInContext, sessionCookie } from '../sign-in/session-opening.ts'
 import type { Attempts } from './attempts.ts'
@@ -52,8 +52,8 @@ export function oidcRoutes({
 
   async function complete(answer: InputOf<typeof ANSWER>, context: SignInContext) {
     const attempt = attempts.read(context.headers, context.isSecure)
-    const user = await provided().complete(queryOf(answer), attempt, context)
-    const opened = await sessionOpening.openForUser(user, 'oidc', context)
+    const { user, isFresh } = await provided().complete(queryOf(answer), attempt, context)
+    const opened = await sessionOpening.openForUser(user, 'oidc', context, isFresh)
     if (opened === null) throw new SignInRefused('Your account is closed, or your user was changed meanwhile')
     const cookies = [
       sessionCookie(opened.secret, context.isSecure, opened.lifetimeMs),
@@ -96,6 +96,11 @@ export function oidcRoutes({
       tag: TAG,
       summary: 'Begin to sign in with the OpenID Connect provider',
       auth: 'public',
+      params: {
+        proof: flagParam('true: the provider asks again who one is, which counts as proof (`/me/proof`)', {
+          default: false,
+        }),
+      },
       answers: {
         200: object('Begun; the cookie binds the sign-in to the browser', {
           url: text('Where the browser goes on', { only: { format: 'uri' } }),
@@ -103,9 +108,9 @@ export function oidcRoutes({
         404: 'No provider is configured',
         503: 'The provider does not answer',
       },
-      async handler({ isSecure }) {
+      async handler({ isSecure, input }) {
         try {
-          const { url, attempt } = await provided().begin()
+          const { url, attempt } = await provided().begin(input().proof)
           return jsonReply({ url }, { headers: { 'set-cookie': attempts.cookie(attempt, isSecure) } })
         } catch (error) {
           throw error instanceof SignInRefused ? new Unavailable(RETRY_SECONDS, {}, error.message) : error

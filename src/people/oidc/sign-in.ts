@@ -18,9 +18,13 @@ export interface OidcSignIn {
   /** Text of the button: "Sign in with <label>". */
   readonly label: string
   /** Where the browser is to go, and the attempt for its cookie. @throws SignInRefused */
-  begin(): Promise<{ url: string; attempt: Attempt }>
-  /** The user, authenticated. `query`: of the redirect. @throws SignInRefused */
-  complete(query: URLSearchParams, attempt: Attempt | null, context: SignInContext): Promise<User>
+  begin(isProof: boolean): Promise<{ url: string; attempt: Attempt }>
+  /** The user, authenticated, and whether just now. `query`: of the redirect. @throws SignInRefused */
+  complete(
+    query: URLSearchParams,
+    attempt: Attempt | null,
+    context: SignInContext,
+  ): Promise<{ user: User; isFresh: boolean }>
 }
 
 /** A large office behind one address signs in within an hour. */
@@ -44,8 +48,8 @@ export function createOidcSignIn(parts: OidcSignInParts): OidcSignIn {
 
   return {
     label,
-    async begin() {
-      const attempt = attempts.begin()
+    async begin(isProof) {
+      const attempt = attempts.begin(isProof)
       return { url: await provider.authorizationUrl(attempt), attempt }
     },
     async complete(query, attempt, { remoteAddress, requestId }) {
@@ -57,7 +61,10 @@ export function createOidcSignIn(parts: OidcSignInParts): OidcSignIn {
       running += 1
       try {
         const identity = await provider.identify(query, attempt)
-        return await linking.signIn(identity, attempts.complete(attempt), { remoteAddress, requestId })
+        const { isFresh } = identity
+        if (attempt.isProof && !isFresh) throw new SignInRefused(`${label} has not asked again who you are`)
+        const user = await linking.signIn(identity, attempts.complete(attempt), { remoteAddress, requestId })
+        return { user, isFresh }
       } finally {
         running -= 1
       }

@@ -11,23 +11,27 @@ export type SignInContext = Pick<
   'remoteAddress' | 'requestId' | 'headers' | 'isSecure'
 >
 
-/** How a user has shown who they are. */
-type Proof = 'password' | 'passkey' | 'invitation' | 'oidc'
+/** How a user has signed in. */
+type Way = 'password' | 'passkey' | 'invitation' | 'oidc'
 
 export interface SessionOpening {
   /** The new session, returned only once the sign-in is in the audit log. Null: no right to sign in. */
   open(
     source: SessionSource,
-    by: 'link' | 'key' | Proof,
+    by: 'link' | 'key' | Way,
     context: SignInContext,
+    isProof?: boolean,
   ): Promise<OpenedSession | null>
-  /** For an authenticated user. Ends the session that the browser had before. */
-  openForUser(user: User, by: Proof, context: SignInContext): Promise<OpenedSession | null>
+  /**
+   * For an authenticated user. Ends the session that the browser had before.
+   * @param isProof false: the browser's session at the provider was enough, and nobody was asked
+   */
+  openForUser(user: User, by: Way, context: SignInContext, isProof?: boolean): Promise<OpenedSession | null>
 }
 
 export function createSessionOpening(sessions: Sessions, audit: Pick<AuditLog, 'record'>): SessionOpening {
-  const open: SessionOpening['open'] = async (source, by, { remoteAddress, requestId, headers }) => {
-    const isProof = by !== 'link' && by !== 'key'
+  const open: SessionOpening['open'] = async (source, by, context, isProof = false) => {
+    const { remoteAddress, requestId, headers } = context
     const userAgent = headers['user-agent'] ?? ''
     const opened = await sessions.open(source, { remoteAddress, userAgent, isProof })
     if (!opened) return null
@@ -47,8 +51,8 @@ export function createSessionOpening(sessions: Sessions, audit: Pick<AuditLog, '
 
   return {
     open,
-    async openForUser({ id, account_id: accountId, session_epoch: epoch }, by, context) {
-      const opened = await open({ accountId, keyId: null, user: { id, epoch } }, by, context)
+    async openForUser({ id, account_id: accountId, session_epoch: epoch }, by, context, isProof = true) {
+      const opened = await open({ accountId, keyId: null, user: { id, epoch } }, by, context, isProof)
       const former = cookieValue(context.headers, SESSION_COOKIE)
       if (opened && former) await sessions.close(former)
       return opened

@@ -40,7 +40,7 @@ interface Session extends SessionSource {
 interface Browser {
   remoteAddress: string
   userAgent: string
-  /** The user has just shown a password or passkey, or comes from the provider. */
+  /** The user has just shown a password or passkey, here or to the provider. */
   isProof?: boolean
 }
 
@@ -84,6 +84,8 @@ const SESSION_LIFETIME_MS = 14 * DAY_MS
 const USER_IDLE_MS = DAY_MS
 const TOKEN_BYTES = 32
 const TOKEN_PATTERN = /^[A-Za-z0-9_-]{43}$/
+/** In a pod its name is in front, by which a front finds the pod. */
+const SECRET_PATTERN = /^(?:[a-z][a-z0-9_]{0,39}\.)?[A-Za-z0-9_-]{43}$/
 /**
  * Sessions and unused links per source; one more ends the oldest. So a key that signs in over and over neither
  * fills a table nor displaces others' sessions. With 100 keys an account has at most 2,020 of each, and 20 per user.
@@ -137,7 +139,8 @@ export function createSessions(store: Store, sealer: Sealer, clock: Clock): Sess
       return sourceOfRow(row)
     },
     async open(source, { remoteAddress, userAgent, isProof = false }) {
-      const secret = randomBytes(TOKEN_BYTES).toString('base64url')
+      const random = randomBytes(TOKEN_BYTES).toString('base64url')
+      const secret = store.pod === null ? random : `${store.pod}.${random}`
       const id = `session-${randomHex(12)}`
       const now = nowMs()
       return store.transaction(async (tx) => {
@@ -167,7 +170,7 @@ export function createSessions(store: Store, sealer: Sealer, clock: Clock): Sess
       })
     },
     async find(secret, isUse = true) {
-      if (!TOKEN_PATTERN.test(secret)) return null
+      if (!SECRET_PATTERN.test(secret)) return null
       const row = await store.db
         .selectFrom('sessions')
         .leftJoin('api_keys', 'api_keys.id', 'sessions.key_id')

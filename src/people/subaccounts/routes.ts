@@ -222,6 +222,7 @@ const view = ({
   updatedAt,
   features,
   disabled,
+  pod,
 }: Subaccount): Of<typeof SUBACCOUNT> => ({
   id,
   name,
@@ -229,5 +230,6 @@ const view = ({
   created_at: formatGmt(new Date(createdAt)),
   updated_at: formatGmt(new Date(updatedAt)),
   features: featureView(features),
+  ...(pod !== null && { pod }),
   ...(disabled && { disabled }),
 })

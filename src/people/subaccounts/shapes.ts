@@ -12,6 +12,7 @@ export const SUBACCOUNT = named('Subaccount', 'An account as its parent sees it'
   created_at: gmtDate('When it was created'),
   updated_at: gmtDate('Last change'),
   features: object('Its features', forFeatures(SWITCH)),
+  pod: optional(text('The pod that has it; only where there are pods', { example: 'a' })),
   disabled: optional(
     object('Why; only while it is disabled', {
       reason: text('Reason; empty if none was given'),

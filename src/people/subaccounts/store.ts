@@ -1,5 +1,6 @@
 /** Rows of subaccounts, and the notes of changes that the job works through (changes-job.ts). */
 import { sql, type Transaction } from 'kysely'
+import { enter, entriesOf } from '../../platform/store/pods/entries.ts'
 import type { AccountRow, Schema } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
 
@@ -56,13 +57,18 @@ export const findRow = ({ db }: Pick<Store, 'db'>, parentId: string, id: string)
     .executeTakeFirst()
 
 /** Null: another one has the name. */
-export async function insertRow(tx: Transaction<Schema>, row: AccountRow): Promise<AccountRow | null> {
+export async function insertRow(
+  store: Store,
+  tx: Transaction<Schema>,
+  row: AccountRow,
+): Promise<AccountRow | null> {
   const inserted = await tx
     .insertInto('accounts')
     .values(row)
     .onConflict((conflict) => conflict.doNothing())
     .returningAll()
     .executeTakeFirst()
+  if (inserted) await enter(store, tx, entriesOf('account', [row.id]))
   return inserted ?? null
 }
 

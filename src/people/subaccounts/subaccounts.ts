@@ -30,6 +30,8 @@ interface Disablement {
 export interface Subaccount extends Account {
   /** Null: it is not disabled. */
   disabled: Disablement | null
+  /** The pod that has it; null: there are none. */
+  pod: string | null
 }
 
 /** All throw Forbidden for a caller whose account is a subaccount itself, and NotFound for an unknown id. */
@@ -96,16 +98,16 @@ export function createSubaccounts(parts: SubaccountParts): Subaccounts {
     })
     accounts.changed(id)
     wake()
-    return subaccountOfRow(after)
+    return subaccountOfRow(after, store.pod)
   }
 
   return {
     async list(callerId, query) {
       await checkParent(callerId)
       const { rows, total } = await listRows(store, callerId, query)
-      return { items: rows.map(subaccountOfRow), total }
+      return { items: rows.map((row) => subaccountOfRow(row, store.pod)), total }
     },
-    read: async (callerId, id) => subaccountOfRow(await own(callerId, id)),
+    read: async (callerId, id) => subaccountOfRow(await own(callerId, id), store.pod),
     async create(callerId, name) {
       await checkParent(callerId)
       if (!isAccountName(name)) throw new BadRequest('Bad request')
@@ -121,9 +123,9 @@ export function createSubaccounts(parts: SubaccountParts): Subaccounts {
         disabled_json: null,
         features_json: '{}',
       }
-      const row = await parts.addAccount((tx) => insertRow(tx, made))
+      const row = await parts.addAccount((tx) => insertRow(store, tx, made))
       if (row === null) throw new BadRequest('Bad request')
-      return subaccountOfRow(row)
+      return subaccountOfRow(row, store.pod)
     },
     disable: (callerId, id, why) =>
       update(callerId, id, ({ status }) => {
@@ -148,7 +150,8 @@ export function createSubaccounts(parts: SubaccountParts): Subaccounts {
   }
 }
 
-const subaccountOfRow = (row: AccountRow): Subaccount => ({
+const subaccountOfRow = (row: AccountRow, pod: string | null): Subaccount => ({
   ...accountOfRow(row),
+  pod,
   disabled: row.disabled_json === null ? null : (JSON.parse(row.disabled_json) as Disablement),
 })

@@ -1,7 +1,8 @@
 /** Statements about users that several operations have in common. */
 import { randomHex } from '../../base/ids.ts'
 import type { UserRole } from '../../platform/http/rights/rights.ts'
-import { insert, type Statement } from '../../platform/store/store.ts'
+import { enterStatements, entriesOf, leaveStatements } from '../../platform/store/pods/entries.ts'
+import { insert, type Statement, type Store } from '../../platform/store/store.ts'
 import type { User } from '../accounts/user-directory.ts'
 import { removePasskeys } from '../sign-in/second-factor.ts'
 
@@ -37,11 +38,20 @@ export const newUser = (
   nowMs: number,
 ): User => ({ ...BLANK, id: randomHex(12), account_id: accountId, email, name, role, created_at: nowMs })
 
-/** Fails its unit if there is a user of that address. */
-export const insertUser = (row: User): Statement => {
+/** Fail their unit if there is a user of that address, in this or another pod. */
+export const insertUser = (store: Pick<Store, 'pod'>, row: User): Statement[] => {
   const { sql, values } = insert('users', row)
-  return { sql: `${sql} ON CONFLICT (email) DO NOTHING`, values, expectRows: 1 }
+  return [
+    { sql: `${sql} ON CONFLICT (email) DO NOTHING`, values, expectRows: 1 },
+    ...enterStatements(store, entriesOf('user', [row.email])),
+  ]
 }
+
+/** Fails its unit for the master user. */
+export const removal = (store: Pick<Store, 'pod'>, { id, email }: User): Statement[] => [
+  { sql: 'DELETE FROM users WHERE id = ? AND is_master = 0', values: [id], expectRows: 1 },
+  ...leaveStatements(store, entriesOf('user', [email])),
+]
 
 /** The first admin of an account who becomes active becomes its master user (accounts.md section 7 rule 3). */
 export const becomeMaster = ({ id, account_id }: User): Statement => ({

@@ -31,6 +31,7 @@ import {
   NAME_LENGTH_MAX,
   newUser,
   raiseEpoch,
+  removal,
   USERS_PER_ACCOUNT_MAX,
 } from './user-rows.ts'
 import type { UserTokens } from './user-tokens.ts'
@@ -126,7 +127,7 @@ export function createUsers({ store, clock, userDirectory, tokens, sendMail, pub
       password_hash: await hashChosen(password),
       password_updated_at: now,
     }
-    await store.commit([insertUser(row), becomeMaster(row)]).catch(whenStale(() => taken(email)))
+    await store.commit([...insertUser(store, row), becomeMaster(row)]).catch(whenStale(() => taken(email)))
     return (await byId(row.id)) ?? row
   }
 
@@ -134,7 +135,7 @@ export function createUsers({ store, clock, userDirectory, tokens, sendMail, pub
     const { name, role } = user
     const email = await checkNew(accountId, user)
     const row = newUser({ accountId, email, name, role }, nowMs())
-    await sendLink(invitationMail, row, [insertUser(row)]).catch(whenStale(() => taken(email)))
+    await sendLink(invitationMail, row, insertUser(store, row)).catch(whenStale(() => taken(email)))
     return row
   }
 
@@ -215,10 +216,7 @@ export function createUsers({ store, clock, userDirectory, tokens, sendMail, pub
     },
     async remove(accountId, id) {
       const user = await read(accountId, id)
-      const sql = 'DELETE FROM users WHERE id = ? AND is_master = 0'
-      await store
-        .commit([disableKeys(user.id, 'user removed'), { sql, values: [user.id], expectRows: 1 }])
-        .catch(masterStays)
+      await store.commit([disableKeys(user.id, 'user removed'), ...removal(store, user)]).catch(masterStays)
     },
     acceptInvitation: (token, password, visitor) => setByLink('invitation', token, password, visitor),
     resetPassword: (token, password, visitor) => setByLink('reset', token, password, visitor),

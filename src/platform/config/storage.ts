@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { MEMORY_KINDS, type MemoryKind } from '../../base/process/memory-sizes.ts'
 import { ROLES, type Role } from '../nodes/node.ts'
 import { serversOf } from '../store/database-url.ts'
+import { podName, schemaOf } from '../store/pods/pod.ts'
 import {
   byteCount,
   flag,
@@ -37,12 +38,17 @@ export function readStorage(readers: Readers) {
     serversOf(text)
     return text
   })
-  const blobs = readBlobs(readers)
+  const pod = optional('POD', podName)
+  const blobs = readBlobs(readers, pod)
   // SQLite has one process.
   if (databaseUrl === null && roles.length < ROLES.length)
     faults.push(
       'SENDWRIGHT_ROLES needs SENDWRIGHT_DATABASE_URL: SQLite has one process, which does everything',
     )
+  const podHost = optional('POD_HOST', hostText)
+  if (databaseUrl === null && pod !== null)
+    faults.push('SENDWRIGHT_POD needs SENDWRIGHT_DATABASE_URL: a pod is a schema of PostgreSQL')
+  if (pod === null && podHost !== null) faults.push('SENDWRIGHT_POD_HOST needs SENDWRIGHT_POD')
   if (databaseUrl === null && blobs !== null)
     faults.push('SENDWRIGHT_BLOBS needs SENDWRIGHT_DATABASE_URL: with SQLite, files stay in the data folder')
   return {
@@ -55,6 +61,10 @@ export function readStorage(readers: Readers) {
     /** What the process keeps in memory. The launcher sets it where memory is scarce, together with V8's limits. */
     memory: setting<MemoryKind>('MEMORY', oneOf(MEMORY_KINDS), () => 'normal'),
     databaseUrl,
+    /** The schema of the database that this installation has, without its prefix; null: the database is its own. */
+    pod,
+    /** Where a front reaches this node; null: the listener's address, or the name of the host. */
+    podHost,
     /** Where blobs are; null: in the data folder. */
     blobs,
     apiKey: optional('API_KEY', secretText(16)),
@@ -89,8 +99,15 @@ export function readStorage(readers: Readers) {
   }
 }
 
-/** `s3://bucket/prefix`, with the usual variables of S3 clients beside it. */
-function readBlobs({ optional, faults, env }: Readers) {
+const HOST = /^[\w.:-]{1,253}$/
+
+function hostText(text: string): string {
+  if (!HOST.test(text)) throw new Error(`${quoted(text)} is neither a host name nor an address`)
+  return text
+}
+
+/** `s3://bucket/prefix`, with the usual variables of S3 clients beside it. A pod's blobs have its name before theirs. */
+function readBlobs({ optional, faults, env }: Readers, pod: string | null) {
   const place = optional('BLOBS', s3Place)
   const endpoint = optional('BLOBS_ENDPOINT', serverUrl)
   if (place === null) {
@@ -103,7 +120,8 @@ function readBlobs({ optional, faults, env }: Readers) {
     faults.push('SENDWRIGHT_BLOBS needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY')
   const region = env['AWS_REGION']?.trim() || 'us-east-1'
   return {
-    ...place,
+    bucket: place.bucket,
+    prefix: pod === null ? place.prefix : `${place.prefix}${schemaOf(pod)}/`,
     endpoint: endpoint ?? `https://s3.${region}.amazonaws.com`,
     region,
     accessKeyId,

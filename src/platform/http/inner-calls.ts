@@ -23,6 +23,8 @@ export interface InnerCall {
   /** Name-value pairs of a form, or a value that is sent as JSON. */
   form?: readonly (readonly [name: string, value: string])[]
   json?: unknown
+  /** Carried out once for this key; a POST. */
+  idempotencyKey?: string
 }
 
 export interface InnerAnswer {
@@ -30,6 +32,8 @@ export interface InnerAnswer {
   /** Cut at the limit of the call. */
   text: string
   isCut: boolean
+  /** It is the answer to an earlier call with the same key. */
+  isReplayed: boolean
 }
 
 /** @param bytesMax more of an answer is not read */
@@ -43,8 +47,8 @@ export function createInnerCalls(answer: (arrival: Arrival) => void, onBehalfOfN
     // One call may make many at a time.
     setMaxListeners(0, signal)
     const { promise, resolve, reject } = Promise.withResolvers<InnerAnswer>()
-    const settle = (status: number, body: AnswerBody) =>
-      textOf(body, bytesMax).then(({ text, isCut }) => resolve({ status, text, isCut }), reject)
+    const settle = (status: number, body: AnswerBody, isReplayed: boolean) =>
+      textOf(body, bytesMax).then(({ text, isCut }) => resolve({ status, text, isCut, isReplayed }), reject)
     const arrival = new InnerArrival(origin, call, onBehalfOfName, settle, reject)
     const leave = () => arrival.leave()
     signal.addEventListener('abort', leave)
@@ -71,7 +75,7 @@ class InnerArrival implements Arrival {
   readonly body: Arrival['body']
   readonly isCut = false
   isGone = false
-  readonly #settle: (status: number, body: AnswerBody) => Promise<void>
+  readonly #settle: (status: number, body: AnswerBody, isReplayed: boolean) => Promise<void>
   readonly #reject: (error: Error) => void
   #body: AnswerBody
   readonly #answered: (() => void)[] = []
@@ -79,9 +83,9 @@ class InnerArrival implements Arrival {
 
   constructor(
     { headers, remoteAddress, isLocal, onBehalfOf }: CallOrigin,
-    { method, url, form, json }: InnerCall,
+    { method, url, form, json, idempotencyKey }: InnerCall,
     onBehalfOfName: string,
-    settle: (status: number, body: AnswerBody) => Promise<void>,
+    settle: (status: number, body: AnswerBody, isReplayed: boolean) => Promise<void>,
     reject: (error: Error) => void,
   ) {
     this.method = method
@@ -98,6 +102,7 @@ class InnerArrival implements Arrival {
       ...(onBehalfOf !== undefined && { [onBehalfOfName]: onBehalfOf }),
       ...(json !== undefined && { 'content-type': JSON_TYPE }),
       ...(form !== undefined && { 'content-type': 'application/x-www-form-urlencoded' }),
+      ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
     }
     this.#settle = settle
     this.#reject = reject
@@ -111,7 +116,8 @@ class InnerArrival implements Arrival {
       return
     }
     this.#body = body
-    void this.#settle(status, body).finally(() => this.#run(this.#answered, this.#ended))
+    const isReplayed = headers['idempotency-replayed'] !== undefined
+    void this.#settle(status, body, isReplayed).finally(() => this.#run(this.#answered, this.#ended))
   }
 
   abandon(): void {

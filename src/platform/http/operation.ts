@@ -298,6 +298,12 @@ export function isDeclaredName(spec: Operation, name: string): boolean {
   return known === null || isKnown(known, name)
 }
 
+/** Whether a person has written the name into the description of the operation. */
+export function isDescribedName(spec: Operation, name: string): boolean {
+  const known = knownNames(spec)
+  return known !== null && isKnown(known, name)
+}
+
 function knownNames(spec: Operation): KnownNames | null {
   let known = KNOWN.get(spec)
   if (known === undefined) {

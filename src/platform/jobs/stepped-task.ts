@@ -13,7 +13,13 @@
  */
 import { newId } from '../../base/ids.ts'
 import type { Clock } from '../../base/time/clock.ts'
-import { type SqlValue, StaleWrite, type Statement, type Store } from '../store/store.ts'
+import {
+  type SqlValue,
+  StaleWrite,
+  type Statement,
+  type StatementResult,
+  type Store,
+} from '../store/store.ts'
 import { createJob, type Job, type JobSpec } from './job.ts'
 
 /** For kinds whose steps take some seconds at most. */
@@ -100,8 +106,13 @@ export interface TaskSteps<Row> {
   runOne(signal?: AbortSignal): Promise<boolean>
   /** Writes what a step changes in the task, its cursor above all; touches no row if the task is not as it was. */
   saved(task: Row, change: Partial<Row>, after: AfterCommit): Statement
-  /** Commits that with the rows of the step, and changes `task` likewise. @throws StaleWrite */
-  commit(task: Row, change: Partial<Row>, rows: readonly Statement[], after: AfterCommit): Promise<void>
+  /** Commits that with the rows of the step, whose results it returns, and changes `task` likewise. @throws StaleWrite */
+  commit(
+    task: Row,
+    change: Partial<Row>,
+    rows: readonly Statement[],
+    after: AfterCommit,
+  ): Promise<StatementResult[]>
 }
 
 /**
@@ -166,8 +177,9 @@ export function createTaskSteps<Row extends object>(
       return true
     },
     async commit(task, change, rows, after) {
-      await store.commit([saved(task, change, after), ...rows])
+      const [, ...results] = await store.commit([saved(task, change, after), ...rows])
       Object.assign(task, change, lease?.tries && { [lease.tries]: 0 })
+      return results
     },
   }
 }

@@ -4,7 +4,7 @@ import pino from 'pino'
 import { createTestClock } from '../../../test/support/clock.ts'
 import { ChangeHub } from '../../base/changes.ts'
 import { createCache } from '../../base/flow/cache.ts'
-import { type Announcements, COMMON_CHANNEL, channelOf, createAnnouncements } from './announcements.ts'
+import { type Announcements, channelOf, commonChannel, createAnnouncements } from './announcements.ts'
 import type { Note } from './link.ts'
 
 const log = pino({ level: 'silent' })
@@ -16,13 +16,14 @@ function network(ids: readonly string[]) {
   const pass = (from: string, { channel, payload }: Note) => {
     for (const [id, { announcements }] of members) {
       if (cut.has(from) || cut.has(id)) continue
-      if (channel === COMMON_CHANNEL || channel === channelOf(id)) announcements.received(payload)
+      if (channel === commonChannel(null) || channel === channelOf(id)) announcements.received(payload)
     }
   }
   const alive = new Set(ids)
   for (const id of ids) {
     const hub = new ChangeHub()
     const announcements = createAnnouncements({
+      channel: commonChannel(null),
       id,
       hub,
       log,

@@ -6,11 +6,14 @@
  */
 import type { Logger } from 'pino'
 import type { ChangeCarrier, ChangeHub } from '../../base/changes.ts'
+import { schemaOf } from '../store/pods/pod.ts'
 import type { Note } from './link.ts'
 
 interface AnnouncementParts {
   /** This process. */
   id: string
+  /** Where all processes of the installation listen. */
+  channel: string
   hub: ChangeHub
   log: Logger
   /** Ids of the other live processes. */
@@ -25,7 +28,9 @@ export interface Announcements extends ChangeCarrier {
   othersChanged(): void
 }
 
-export const COMMON_CHANNEL = 'sendwright'
+/** Where all processes of an installation listen; channels are of a whole database, whatever the schema. */
+export const commonChannel = (pod: string | null): string =>
+  pod === null ? 'sendwright' : `sendwright_${schemaOf(pod)}`
 /** 33 characters; PostgreSQL truncates names after 63. */
 export const channelOf = (id: string) => `sendwright_${id}`
 
@@ -45,7 +50,14 @@ interface Waiting {
   settle(allApplied: boolean): void
 }
 
-export function createAnnouncements({ id, hub, log, others, notify }: AnnouncementParts): Announcements {
+export function createAnnouncements({
+  id,
+  channel: common,
+  hub,
+  log,
+  others,
+  notify,
+}: AnnouncementParts): Announcements {
   const waiting = new Map<number, Waiting>()
   const outbox: Note[] = []
   const confirmations = new Map<string, number[]>()
@@ -94,7 +106,7 @@ export function createAnnouncements({ id, hub, log, others, notify }: Announceme
       const number = ++counter
       const missing = new Set(others())
       const message: Message = { kind: 'say', from: id, number, topic, text: fitting(text) }
-      outbox.push({ channel: COMMON_CHANNEL, payload: JSON.stringify(message) })
+      outbox.push({ channel: common, payload: JSON.stringify(message) })
       flushSoon()
       if (missing.size === 0) return Promise.resolve(true)
       return new Promise((resolve) => {

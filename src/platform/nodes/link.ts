@@ -28,6 +28,8 @@ export interface Note {
 
 interface LinkParts {
   url: string
+  /** Whose schema its statements see. */
+  pod: string | null
   channels: readonly [common: string, own: string]
   log: Logger
   onNote(channel: string, payload: string): void
@@ -46,8 +48,8 @@ const ECHO = 'echo'
 
 /** Resolves when the first connection listens. @throws StoreUnavailable */
 export async function openLink(parts: LinkParts): Promise<Link> {
-  const { url, channels, log, onNote, onMissed, onServer } = parts
-  const servers = new Servers(url)
+  const { url, pod, channels, log, onNote, onMissed, onServer } = parts
+  const servers = new Servers(url, pod)
   let client: WritableClient | null = null
   let closed = false
   let hears = true
@@ -69,7 +71,7 @@ export async function openLink(parts: LinkParts): Promise<Link> {
     })
     try {
       await next.connect()
-      await next.query(channels.map((name) => `LISTEN "${name}"`).join('; '))
+      for (const name of channels) await next.query(`LISTEN "${name}"`)
     } catch (error) {
       await next.end().catch(() => {})
       throw error

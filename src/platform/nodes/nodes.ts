@@ -12,7 +12,7 @@
  */
 import type { Logger } from 'pino'
 import { type SqlValue, StaleWrite, type Statement, type Store } from '../store/store.ts'
-import { type Announcements, COMMON_CHANNEL, channelOf, createAnnouncements } from './announcements.ts'
+import { type Announcements, channelOf, commonChannel, createAnnouncements } from './announcements.ts'
 import { type Link, openLink } from './link.ts'
 import type { NodeFacts, NodeReport, Nodes, Role } from './node.ts'
 
@@ -63,6 +63,7 @@ class SharedNodes implements Nodes {
     const { store, facts, log } = parts
     this.#announcements = createAnnouncements({
       id: facts.id,
+      channel: commonChannel(store.pod),
       hub: store.changes,
       log,
       others: () => this.#others.filter(({ silentMs }) => silentMs < HEARD_MS).map(({ id }) => id),
@@ -82,7 +83,8 @@ class SharedNodes implements Nodes {
     const { url, log, store, facts } = this.#parts
     this.#link = await openLink({
       url,
-      channels: [COMMON_CHANNEL, channelOf(facts.id)],
+      pod: store.pod,
+      channels: [commonChannel(store.pod), channelOf(facts.id)],
       log,
       onNote: (_, payload) => this.#announcements.received(payload),
       onMissed: () => this.#missed(),

@@ -296,6 +296,25 @@ for (const [name, talk, why] of HOSTILE) {
   })
 }
 
+test('a signal ends a request that waits for its answer', async (t) => {
+  const reached = Promise.withResolvers<void>()
+  const ended = Promise.withResolvers<void>()
+  const server = await rawServer(t, '127.0.0.1', (socket) => {
+    socket.once('data', reached.resolve)
+    socket.once('close', ended.resolve)
+  })
+  const caller = new AbortController()
+  const request = { url: `http://127.0.0.1:${server.port}/`, signal: caller.signal }
+  const http = client(t, {})
+  const sent = http.send(request)
+  await reached.promise
+  caller.abort()
+  const outcome = await sent
+  assert.equal(outcome.kind === 'failed' && outcome.why, 'the request was given up')
+  await ended.promise
+  assert.equal((await http.send(request)).kind, 'failed')
+})
+
 test('a connection, or a name, that takes too long is a timeout', async (t) => {
   const clock = createTestClock()
   const silent = client(t, { clock, resolve: () => new Promise(() => {}) })

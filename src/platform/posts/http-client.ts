@@ -38,6 +38,8 @@ export interface HttpRequest {
   totalMs?: number
   /** Of the response that are read; default RESPONSE_MAX_BYTES. */
   responseBytes?: number
+  /** Ends the request when it aborts: the outcome is `failed`. */
+  signal?: AbortSignal
 }
 
 export type HttpOutcome =
@@ -338,16 +340,23 @@ interface Limits {
 
 function createLimits(
   clock: Clock,
-  { connectMs = CONNECT_MAX_MS, totalMs = TOTAL_MAX_MS }: Pick<HttpRequest, 'connectMs' | 'totalMs'> = {},
+  {
+    connectMs = CONNECT_MAX_MS,
+    totalMs = TOTAL_MAX_MS,
+    signal,
+  }: Pick<HttpRequest, 'connectMs' | 'totalMs' | 'signal'> = {},
 ): Limits {
   const over = Promise.withResolvers<never>()
   over.promise.catch(() => {}) // may reject with no waiter
   let passed = false
-  const after = (ms: number, message: string): Timer =>
-    clock.setTimer(ms, () => {
-      passed = true
-      over.reject(new Error(message))
-    })
+  const stop = (message: string) => {
+    passed = true
+    over.reject(new Error(message))
+  }
+  const after = (ms: number, message: string): Timer => clock.setTimer(ms, () => stop(message))
+  const abort = () => stop('the request was given up')
+  if (signal?.aborted) abort()
+  signal?.addEventListener('abort', abort)
   const connect = after(connectMs, `no connection within ${connectMs / 1000} s`)
   const total = after(totalMs, `no answer within ${totalMs / 1000} s`)
   return {
@@ -357,6 +366,7 @@ function createLimits(
     end() {
       connect.cancel()
       total.cancel()
+      signal?.removeEventListener('abort', abort)
     },
   }
 }

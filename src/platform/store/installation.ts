@@ -14,7 +14,8 @@ import { mkdirSync, rmSync } from 'node:fs'
 import { systemFault } from '../../base/process/system-fault.ts'
 import type { Config } from '../config/config.ts'
 import type { UnmigratedDatabase } from './migrate.ts'
-import { openPostgres } from './postgres/postgres.ts'
+import { schemaOf } from './pods/pod.ts'
+import { openPostgres, type PostgresOptions } from './postgres/postgres.ts'
 import { createSealer, type Sealer } from './secrets/sealing.ts'
 import { makeSecret, readSecret, SecretFault, secretFile } from './secrets/secret-file.ts'
 import { lockFolder, openSqlite, type SqliteOptions } from './sqlite/sqlite.ts'
@@ -27,7 +28,7 @@ export interface Installation {
   secret: string
 }
 
-type InstallationConfig = Pick<Config, 'databaseUrl' | 'dataFolder' | 'secret'>
+type InstallationConfig = Pick<Config, 'databaseUrl' | 'dataFolder' | 'secret'> & Partial<Pick<Config, 'pod'>>
 
 /** @throws SecretFault, StoreUnavailable, UnknownSchema; StoreFault for a damaged database */
 export async function openInstallation(
@@ -40,7 +41,7 @@ export async function openInstallation(
     async beforeMigrations(database) {
       await refuseUnfinishedCopy(database)
       const secret = readSecret(config.secret, config.dataFolder)
-      const samples = await samplesIn(database)
+      const samples = await samplesIn(database, config.pod ?? null)
       if (secret === null && samples.length > 0) throw missing(config)
       if (secret !== null && samples.length > 0 && !opensOne(createSealer(secret), samples))
         throw wrong(config)
@@ -102,7 +103,7 @@ async function refuseUnfinishedCopy({ hasTable, rows }: UnmigratedDatabase): Pro
 }
 
 /** Sealed values to verify the secret against: the mark alone if there is one. */
-async function samplesIn({ hasTable, rows }: UnmigratedDatabase): Promise<Sample[]> {
+async function samplesIn({ hasTable, rows }: UnmigratedDatabase, pod: string | null): Promise<Sample[]> {
   if (await hasTable('installation')) {
     const marks = await rows(`SELECT value AS sealed FROM installation WHERE name = '${SECRET_MARK}'`)
     if (marks.length > 0)
@@ -114,8 +115,25 @@ async function samplesIn({ hasTable, rows }: UnmigratedDatabase): Promise<Sample
     const found = await rows(query)
     samples.push(...found.map(({ sealed }) => ({ purpose, sealed: sealed as Uint8Array })))
   }
+  if (pod !== null && samples.length === 0) samples.push(...(await marksOfPods(rows)))
   // An account may have no signing key.
   return samples.filter(({ sealed }) => sealed.byteLength > 0)
+}
+
+/**
+ * The mark of another pod, for a pod that is new: all have one secret, so that accounts can move, and whoever passes
+ * connections on finds keys by their digests.
+ */
+async function marksOfPods(rows: UnmigratedDatabase['rows']): Promise<Sample[]> {
+  for (const { name } of await rows('SELECT name FROM sendwright_pods.pods ORDER BY name')) {
+    const table = `${schemaOf(String(name))}.installation`
+    const [found] = await rows(`SELECT to_regclass('${table}') IS NOT NULL AS there`)
+    if (found?.['there'] !== true) continue
+    const marks = await rows(`SELECT value AS sealed FROM ${table} WHERE name = '${SECRET_MARK}'`)
+    if (marks.length > 0)
+      return marks.map(({ sealed }) => ({ purpose: SECRET_MARK, sealed: sealed as Uint8Array }))
+  }
+  return []
 }
 
 function opensOne(sealer: Sealer, samples: readonly Sample[]): boolean {
@@ -160,6 +178,7 @@ const GO_ON =
 
 export interface OpenOptions extends SqliteOptions {
   leaseTimes?: LeaseTimes
+  onClashes?: PostgresOptions['onClashes']
 }
 
 /**
@@ -168,13 +187,13 @@ export interface OpenOptions extends SqliteOptions {
  * @throws StoreUnavailable
  */
 export async function openStore(
-  config: Pick<Config, 'databaseUrl' | 'dataFolder'>,
+  config: Pick<InstallationConfig, 'databaseUrl' | 'dataFolder' | 'pod'>,
   options: OpenOptions = {},
 ): Promise<Store> {
   if (!config.databaseUrl) return openSqlite(config.dataFolder, options).catch(refuseFolder)
   const lock = lockedFolder(config.dataFolder)
   try {
-    const store = await openPostgres(config.databaseUrl, options)
+    const store = await openPostgres(config.databaseUrl, { ...options, pod: config.pod ?? null })
     return { ...store, close: () => store.close().finally(() => lock.close()) }
   } catch (error) {
     lock.close()

@@ -1,4 +1,9 @@
-/** Numbered SQL files, each applied once in its own transaction. A database newer than the program is refused. */
+/**
+ * Numbered SQL files, each applied once in its own transaction. A database newer than the program is refused.
+ *
+ * PostgreSQL gets one command at a time: Citus sends commands that define something to its machines, and takes no text of
+ * several.
+ */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { UnknownSchema } from './store.ts'
@@ -85,21 +90,21 @@ export const unmigrated = (
   },
 })
 
+export interface MigratedDatabase {
+  kind: 'sqlite' | 'postgres'
+  /** Executes SQL: on SQLite several statements, on PostgreSQL one, after those of earlier calls. */
+  run(sql: string): Promise<void>
+  /** The versions that the database already has. */
+  applied(): Promise<number[]>
+  /** Called before the first migration of a database that has some, with the version that it gets. */
+  upgrading?(version: number): Promise<void>
+}
+
 /**
- * Brings a database to the newest version. `run` executes SQL of one or more statements;
- * `applied` lists the versions that the database already has. `upgrading` is called before the first migration of a database that has
- * some, with the version that it gets. `only`: not to the newest, but with these.
+ * Brings a database to the newest version. `only`: not to the newest, but with these.
  * @throws UnknownSchema if the database has a version that this program does not know.
  */
-export async function migrate(
-  database: {
-    kind: 'sqlite' | 'postgres'
-    run(sql: string): Promise<void>
-    applied(): Promise<number[]>
-    upgrading?(version: number): Promise<void>
-  },
-  only?: readonly number[],
-): Promise<void> {
+export async function migrate(database: MigratedDatabase, only?: readonly number[]): Promise<void> {
   await database.run(VERSION_TABLE)
   const migrations = readMigrations(database.kind)
   const applied = await database.applied()
@@ -116,6 +121,30 @@ export async function migrate(
   if (missing.length > 0 && applied.length > 0) await database.upgrading?.(newest)
   for (const { version, name, sql } of missing) {
     const record = `INSERT INTO schema_versions VALUES (${version}, '${name}', '${new Date().toISOString()}')`
-    await database.run(`BEGIN;\n${sql};\n${record};\nCOMMIT;`)
+    if (database.kind === 'sqlite') await database.run(`BEGIN;\n${sql};\n${record};\nCOMMIT;`)
+    else await runEach(database, ['BEGIN', ...commandsOf(sql), record, 'COMMIT'])
   }
+}
+
+/** Sent without waiting in between, which would cost a round trip for each. After a failure COMMIT rolls back. */
+async function runEach(database: MigratedDatabase, commands: readonly string[]): Promise<void> {
+  const results = await Promise.allSettled(commands.map((command) => database.run(command)))
+  const failed = results.find((result) => result.status === 'rejected')
+  if (failed) throw failed.reason
+}
+
+/** Texts in quotes and bodies of functions in $$, which may hold semicolons; or the end of a command. */
+const QUOTED_OR_END = /'[^']*'|\$\$.*?\$\$|;/gs
+
+/** The commands of a migration without comments. */
+export function commandsOf(sql: string): string[] {
+  const commands: string[] = []
+  let from = 0
+  for (const { 0: found, index } of [...sql.matchAll(QUOTED_OR_END), { 0: ';', index: sql.length }]) {
+    if (found !== ';') continue
+    const command = sql.slice(from, index).trim()
+    if (command !== '') commands.push(command)
+    from = index + 1
+  }
+  return commands
 }

@@ -299,6 +299,9 @@ export interface FigureRow {
   complained: number | null; accepted_listed: number | null; archived: number | null
   test_delivered: number | null
 }
+export interface FormMailRow {
+  subject: string; day: number; mails: number
+}
 export interface ForwardedCopyRow {
   mail: string; address: string; expires_at: number
 }
@@ -507,6 +510,9 @@ export interface RelayRow {
   offered_json: string | null; revision: number; created_at: number; updated_at: number
   return_path: string | null
 }
+export interface RemovedFileRow {
+  name: string; removed_at: number
+}
 export interface RemovedUsageRow {
   account_id: string; domain_id: string; month_at: number; accepted: number
 }
@@ -707,34 +713,34 @@ export interface Schema {
   events: WithDefaults<EventRow, 'seq' | 'tx'>; exports: ExportRow; feature_usage: FeatureUsageRow
   figure_packs: FigurePackRow; figure_places: FigurePlaceRow
   figure_scopes: WithDefaults<FigureScopeRow, 'no' | 'pairs_since'>; figures: FigureRow
-  forwarded_copies: ForwardedCopyRow; gmail_days: GmailDayRow; gmail_domains: GmailDomainRow
-  greylist: GreylistRow; idempotency_keys: IdempotencyKeyRow; inbox: InboxRow; inbox_faults: InboxFaultRow
-  inbox_words: InboxWordRow; installation: InstallationRow; ip_blocks: IpBlockRow; ip_changes: IpChangeRow
-  ip_names: IpNameRow; ip_pool_delegations: IpPoolDelegationRow; ip_pool_members: IpPoolMemberRow
-  ip_pools: IpPoolRow; ip_tasks: IpTaskRow; ip_warmup_providers: IpWarmupProviderRow; ip_warmups: IpWarmupRow
-  ips: IpRow; jobs: JobRow; key_requests: KeyRequestRow; list_expansions: ListExpansionRow
-  list_members: ListMemberRow; list_uploads: ListUploadRow; lists: ListRow; login_links: LoginLinkRow
-  login_places: LoginPlaceRow; message_limits: MessageLimitRow; messages: MessageRow
-  met_challenges: MetChallengeRow; monitored_domains: MonitoredDomainRow; monitored_ips: MonitoredIpRow
-  mta_sts_policies: MtaStsPolicyRow; nodes: NodeRow; oidc_sign_ins: OidcSignInRow
-  outgoing_leases: OutgoingLeaseRow; outgoing_posts: OutgoingPostRow; passkeys: PasskeyRow
-  past_deliveries: PastDeliveryRow; past_messages: PastMessageRow; person_tasks: PersonTaskRow
-  placement_seeds: PlacementSeedRow; placement_tests: PlacementTestRow; public_keys: PublicKeyRow
-  recovery_codes: RecoveryCodeRow; relay_days: RelayDayRow; relay_rules: RelayRuleRow
-  relay_tokens: RelayTokenRow; relays: RelayRow; removed_usage: RemovedUsageRow
-  reputation_sources: ReputationSourceRow; retention_settings: RetentionSettingRow; route_posts: RoutePostRow
-  routes: RouteRow; sandbox_mails: SandboxMailRow; sandbox_recipients: SandboxRecipientRow
-  seed_lists: SeedListRow; sender_security: SenderSecurityRow; sessions: SessionRow
-  shared_figures: SharedFigureRow; shared_ip_exclusions: SharedIpExclusionRow; size_samples: SizeSampleRow
-  snds_blocks: SndsBlockRow; snds_days: SndsDayRow; sns_topics: SnsTopicRow; spam_traps: SpamTrapRow
-  standing_counts: StandingCountRow; standing_policies: StandingPolicyRow; standings: StandingRow
-  suppression_imports: SuppressionImportRow; suppression_policies: SuppressionPolicyRow
-  suppressions: SuppressionRow; tags: TagRow; template_versions: TemplateVersionRow; templates: TemplateRow
-  tls_reports: TlsReportRow; tls_results: TlsResultRow; tracking_links: TrackingLinkRow
-  tracking_settings: TrackingSettingsRow; transcripts: TranscriptRow; unsubscribe_tags: UnsubscribeTagRow
-  usage_hours: UsageHourRow; usage_limits: UsageLimitRow; user_identities: UserIdentityRow
-  user_places: UserPlaceRow; user_tokens: UserTokenRow; users: UserRow
-  validation_addresses: ValidationAddressRow; validation_jobs: ValidationJobRow
-  validation_probes: ValidationProbeRow; webhook_attempts: WebhookAttemptRow
-  webhook_changes: WebhookChangeRow
+  form_mails: FormMailRow; forwarded_copies: ForwardedCopyRow; gmail_days: GmailDayRow
+  gmail_domains: GmailDomainRow; greylist: GreylistRow; idempotency_keys: IdempotencyKeyRow; inbox: InboxRow
+  inbox_faults: InboxFaultRow; inbox_words: InboxWordRow; installation: InstallationRow; ip_blocks: IpBlockRow
+  ip_changes: IpChangeRow; ip_names: IpNameRow; ip_pool_delegations: IpPoolDelegationRow
+  ip_pool_members: IpPoolMemberRow; ip_pools: IpPoolRow; ip_tasks: IpTaskRow
+  ip_warmup_providers: IpWarmupProviderRow; ip_warmups: IpWarmupRow; ips: IpRow; jobs: JobRow
+  key_requests: KeyRequestRow; list_expansions: ListExpansionRow; list_members: ListMemberRow
+  list_uploads: ListUploadRow; lists: ListRow; login_links: LoginLinkRow; login_places: LoginPlaceRow
+  message_limits: MessageLimitRow; messages: MessageRow; met_challenges: MetChallengeRow
+  monitored_domains: MonitoredDomainRow; monitored_ips: MonitoredIpRow; mta_sts_policies: MtaStsPolicyRow
+  nodes: NodeRow; oidc_sign_ins: OidcSignInRow; outgoing_leases: OutgoingLeaseRow
+  outgoing_posts: OutgoingPostRow; passkeys: PasskeyRow; past_deliveries: PastDeliveryRow
+  past_messages: PastMessageRow; person_tasks: PersonTaskRow; placement_seeds: PlacementSeedRow
+  placement_tests: PlacementTestRow; public_keys: PublicKeyRow; recovery_codes: RecoveryCodeRow
+  relay_days: RelayDayRow; relay_rules: RelayRuleRow; relay_tokens: RelayTokenRow; relays: RelayRow
+  removed_files: RemovedFileRow; removed_usage: RemovedUsageRow; reputation_sources: ReputationSourceRow
+  retention_settings: RetentionSettingRow; route_posts: RoutePostRow; routes: RouteRow
+  sandbox_mails: SandboxMailRow; sandbox_recipients: SandboxRecipientRow; seed_lists: SeedListRow
+  sender_security: SenderSecurityRow; sessions: SessionRow; shared_figures: SharedFigureRow
+  shared_ip_exclusions: SharedIpExclusionRow; size_samples: SizeSampleRow; snds_blocks: SndsBlockRow
+  snds_days: SndsDayRow; sns_topics: SnsTopicRow; spam_traps: SpamTrapRow; standing_counts: StandingCountRow
+  standing_policies: StandingPolicyRow; standings: StandingRow; suppression_imports: SuppressionImportRow
+  suppression_policies: SuppressionPolicyRow; suppressions: SuppressionRow; tags: TagRow
+  template_versions: TemplateVersionRow; templates: TemplateRow; tls_reports: TlsReportRow
+  tls_results: TlsResultRow; tracking_links: TrackingLinkRow; tracking_settings: TrackingSettingsRow
+  transcripts: TranscriptRow; unsubscribe_tags: UnsubscribeTagRow; usage_hours: UsageHourRow
+  usage_limits: UsageLimitRow; user_identities: UserIdentityRow; user_places: UserPlaceRow
+  user_tokens: UserTokenRow; users: UserRow; validation_addresses: ValidationAddressRow
+  validation_jobs: ValidationJobRow; validation_probes: ValidationProbeRow
+  webhook_attempts: WebhookAttemptRow; webhook_changes: WebhookChangeRow
 }

@@ -94,6 +94,8 @@ export interface DatabaseFiles {
 
 export interface Store {
   readonly kind: 'sqlite' | 'postgres'
+  /** The pod that it is (pods/pod.ts); null: it shares the database with no other installation. */
+  readonly pod: string | null
   readonly leaseTimes: LeaseTimes
   /** Tells the other processes on this database. */
   readonly changes: ChangeHub

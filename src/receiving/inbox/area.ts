@@ -1,9 +1,14 @@
 /** The inbox: captured mail, the SMTP server that takes it, and the faults that it can play. */
 import type { Area } from '../../area.ts'
 import { createKeyedGate } from '../../base/flow/gate.ts'
+import { newId } from '../../base/ids.ts'
 import { TooManyWaiting } from '../../base/process/errors.ts'
 import type { Core } from '../../core.ts'
-import { deliveryOfReturnPath } from '../../mail/deliver/attempt/return-path.ts'
+import {
+  deliveryOfReturnPath,
+  deliveryToken,
+  type ReturnPathMac,
+} from '../../mail/deliver/attempt/return-path.ts'
 import { createJob } from '../../platform/jobs/job.ts'
 import { SYSTEM_ACCOUNT_ID } from '../../platform/store/account-rows.ts'
 import type { Store } from '../../platform/store/store.ts'
@@ -51,7 +56,7 @@ export async function inboxArea(core: Core): Promise<InboxArea> {
     operations: [
       ...inboxRoutes(inbox, config.publicUrl),
       ...checkRoutes(inbox, linkCalls(core)),
-      ...releaseRoutes(inbox, releaseCalls(core)),
+      ...releaseRoutes(inbox, releaseCalls(core, mac)),
       ...faultRoutes(faults),
     ],
     jobs: [
@@ -103,10 +108,13 @@ function linkCalls({ config, clock, httpClient }: Core): LinkCalls {
 }
 
 /** Null: nothing is released. */
-function releaseCalls({ config, clock }: Core): ReleaseCalls | null {
+function releaseCalls({ config, clock }: Core, mac: ReturnPathMac): ReleaseCalls | null {
   if (config.inboxRelease === null) return null
   const inTurn = createTurns()
-  const release = createRelease(config.inboxRelease, { clock, heloName: config.hostname })
+  const release = createRelease(config.inboxRelease, {
+    ...{ clock, heloName: config.hostname, headerPrefix: config.headerPrefix },
+    newToken: () => deliveryToken(newId(clock.now()), mac),
+  })
   return {
     run: (accountId, mail, to, signal) => inTurn(accountId, signal, () => release(mail, to, signal)),
   }

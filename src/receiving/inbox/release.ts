@@ -1,14 +1,18 @@
 /**
- * Releases captured mail: hands the bytes as they were captured to the server that the operator names, with the envelope sender
- * of the delivery and recipients that the caller names. One transaction; nothing is retried, queued or recorded as an event.
+ * Releases captured mail: hands the bytes as they were captured to the server that the operator names, for recipients that the
+ * caller names. One transaction; nothing is retried, queued or recorded as an event.
+ *
+ * The copy has a return path and a Sid field of its own, before the captured ones. Their token names no delivery, so what comes
+ * back about the copy is taken, logged and dropped, and is not held against the recipient of the captured mail.
  */
 import { BadRequest, Forbidden } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { MINUTE_MS, SECOND_MS } from '../../base/time/durations.ts'
+import { returnPathOf } from '../../mail/deliver/attempt/return-path.ts'
 import { connectToRelay, linkOf } from '../../mail/deliver/connect/relay.ts'
 import type { InboxReleaseConfig } from '../../platform/config/sending.ts'
-import { chunkSize, type MimeMessage, sliceChunk } from '../../protocols/message/mime-message.ts'
+import { chunkSize, type MimeMessage, messageSize, sliceChunk } from '../../protocols/message/mime-message.ts'
 import {
   AddressSyntaxError,
   addressKey,
@@ -32,13 +36,22 @@ export interface Released extends Of<typeof RELEASED> {
   failure: string | null
 }
 
+interface ReleaseParts {
+  clock: Clock
+  heloName: string
+  /** An authentic token that names no delivery (return-path.ts). */
+  newToken(): string
+  /** With a final hyphen. */
+  headerPrefix: string
+}
+
 /**
  * Returns what sends one message to the recipients.
  * @throws BadRequest for an address that is none, Forbidden for one that the operator does not allow
  */
 export function createRelease(
   { server, recipients }: InboxReleaseConfig,
-  { clock, heloName }: { clock: Clock; heloName: string },
+  { clock, heloName, newToken, headerPrefix }: ReleaseParts,
 ) {
   const link = linkOf('of SENDWRIGHT_INBOX_RELEASE', server)
   const allowed = new Set(recipients)
@@ -49,7 +62,7 @@ export function createRelease(
     callerSignal: AbortSignal,
   ): Promise<Released> => {
     const addresses = allowedAddresses(to, allowed)
-    const transaction = await transactionOf(mail, addresses)
+    const transaction = await transactionOf(mail, addresses, newToken(), headerPrefix)
     const deadline = AbortSignal.timeout(ALL_MS)
     const signal = AbortSignal.any([callerSignal, deadline])
     let connection: SmtpConnection | null = null
@@ -89,15 +102,18 @@ function mailboxOf(text: string, at: number): Mailbox {
 async function transactionOf(
   { from, raw }: Pick<CapturedMail, 'from' | 'raw'>,
   recipients: readonly string[],
+  token: string,
+  headerPrefix: string,
 ): Promise<Transaction> {
   const head = splitMessage(await readHead(raw), DELIVERED_HEADER_LIMITS)
-  const sizeBytes = chunkSize(raw)
   const message: MimeMessage = {
-    headers: head.headers.map((field) => field.raw),
-    body: [sliceChunk(raw, head.bodyOffset, sizeBytes)],
+    // Not signed, and read first: reports may return the header without the return path.
+    headers: [`${headerPrefix}Sid: ${token}`, ...head.headers.map((field) => field.raw)],
+    body: [sliceChunk(raw, head.bodyOffset, chunkSize(raw))],
   }
-  const utf8 = [from, ...recipients, ...message.headers].some((text) => !ASCII.test(text))
-  return { returnPath: from, recipients, message, sizeBytes, utf8 }
+  const returnPath = returnPathOf(token, from.slice(from.lastIndexOf('@') + 1))
+  const utf8 = [returnPath, ...recipients, ...message.headers].some((text) => !ASCII.test(text))
+  return { returnPath, recipients, message, sizeBytes: messageSize(message), utf8 }
 }
 
 const ASCII = /^[\0-\x7f]*$/

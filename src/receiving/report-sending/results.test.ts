@@ -136,3 +136,31 @@ test('what a sender writes makes no row of a report long', () => {
   assert.ok(JSON.stringify(row).length <= 1_200)
   assert.equal(row?.dkimResults[0]?.selector, 'invalid')
 })
+
+eachStore(
+  'two processes that count the same mail in another order lock its rows in one order',
+  async (store) => {
+    const keys: string[][] = []
+    const watched: typeof store = Object.assign(Object.create(store), {
+      commit(statements: Parameters<typeof store.commit>[0]) {
+        keys.push(statements.map(({ sql, values }) => [sql, ...values.slice(0, 3)].join(' ')))
+        return store.commit(statements)
+      },
+    })
+    const parts = { store: watched, clock: createTestClock(), log: pino({ level: 'silent' }) }
+    const mail = ['b', 'a', 'c'].flatMap((name) =>
+      [3, 1, 2].map((host) => ({
+        domain: `${name}.example`,
+        record: RECORD,
+        row: { ...ROW, sourceIp: `192.0.2.${host}` },
+      })),
+    )
+    for (const seen of [mail, mail.toReversed()]) {
+      const results = createDmarcResults(parts)
+      for (const one of seen) results.record(one)
+      await results.close()
+    }
+    assert.equal(keys[0]?.length, 3 + 9)
+    assert.deepEqual(keys[0], keys[1])
+  },
+)

@@ -6,6 +6,7 @@ import type { Domain } from '../domains/domain.ts'
 import type { ListsArea } from '../lists/area.ts'
 import type { TrackingArea } from '../tracking/area.ts'
 import { createConfirmations } from './confirmations.ts'
+import { createFormLimits } from './form-limits.ts'
 import { pageRoutes } from './page-routes.ts'
 import { consentRoutes } from './routes.ts'
 
@@ -16,7 +17,7 @@ interface ConsentUses {
 }
 
 export function consentArea(core: Core, { lists, tracking, sendMail }: ConsentUses): Area {
-  const { config, store, domains, clock, log } = core
+  const { config, store, domains, clock, log, sealer } = core
   /** A host of the domain's own where it has https, else the service's. */
   const pageBase = async (domain: Domain | null) => {
     const base = domain && (await tracking.linkBase(domain))
@@ -25,6 +26,7 @@ export function consentArea(core: Core, { lists, tracking, sendMail }: ConsentUs
   const confirmations = createConfirmations({
     ...{ store, domains, clock, log, pageBase, sendMail },
     ...{ lists: lists.store, tokens: tracking.tokens },
+    formLimits: createFormLimits(store, (text) => sealer.mac('form-mails', text).toString('base64url')),
   })
   lists.onPending(confirmations.wake)
   return {

@@ -16,6 +16,7 @@ import { createLists } from '../lists/service.ts'
 import { TRAIL_PER_ADDRESS_MAX } from '../lists/trail.ts'
 import { createTokens } from '../tracking/links/tokens.ts'
 import { createConfirmations } from './confirmations.ts'
+import { createFormLimits, PER_ACCOUNT_MAX, PER_RECIPIENT_DOMAIN_MAX } from './form-limits.ts'
 
 const VISITOR = { ip: '192.0.2.1', userAgent: 'Firefox' }
 const ALICE = 'alice@example.org'
@@ -26,12 +27,15 @@ async function rigOf(store: Store) {
   const clock = createTestClock(LIST_TIME)
   const domain = { accountId: 'account', name: list.domainName } as Domain
   const domains = { byName: async () => domain, byId: async () => domain, changed: () => {} }
-  const tokens = createTokens(createSealer('secret of the test'))
+  const sealer = createSealer('secret of the test')
+  const tokens = createTokens(sealer)
+  const digest = (text: string) => sealer.mac('form-mails', text).toString('base64url')
   const sent: AskingMail[] = []
   let fails: Error | null = null
   const confirmations = createConfirmations({
     ...{ store, lists, domains, clock, tokens, log: pino({ level: 'silent' }) },
     pageBase: async () => 'https://mail.example.com',
+    formLimits: createFormLimits(store, digest),
     async sendMail(mail, statements) {
       if (fails) throw fails
       await store.commit(statements)
@@ -147,6 +151,53 @@ eachStore('forms of all lists together write to an address five times a day', as
   }
   while (await confirmations.sendDue());
   assert.equal(rig.sent.length, 5)
+})
+
+eachStore('forms at once, and with tags after a plus, are one mailbox', async (store) => {
+  const rig = await rigOf(store)
+  const { confirmations, lists, clock } = rig
+  const base = await store.db.selectFrom('lists').selectAll().executeTakeFirstOrThrow()
+  const posts: Promise<void>[] = []
+  for (let n = 0; n < 12; n++) {
+    const address = `list${n}@mg.example.com`
+    await lists.create({ ...base, id: `list-${n}`, address, address_key: address })
+    const list = await lists.byId(`list-${n}`)
+    assert.ok(list)
+    posts.push(confirmations.join(list, addressOf(n % 2 ? `ali.ce+${n}@example.org` : ALICE), VISITOR))
+  }
+  await Promise.all(posts)
+  while (await confirmations.sendDue());
+  assert.equal(rig.sent.length, 5)
+  clock.leap(DAY_MS)
+  await confirmations.join(rig.list, addressOf('alice+new@example.org'), VISITOR)
+  await confirmations.sendDue()
+  assert.equal(rig.sent.length, 6, 'the next day has room')
+  await confirmations.endDue()
+  const { count } = await store.db
+    .selectFrom('form_mails')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow()
+  assert.equal(Number(count), 3, 'counts of earlier days are removed')
+})
+
+eachStore('forms of an account are limited in all, and for one domain of recipients', async (store) => {
+  const rig = await rigOf(store)
+  const { confirmations, clock } = rig
+  const isAsked = async (address: string) => {
+    await confirmations.join(rig.list, addressOf(address), VISITOR)
+    return (await rig.member(address)) !== null
+  }
+  const used = (mails: number) =>
+    store.commit([{ sql: 'UPDATE form_mails SET mails = ? WHERE mails > 0', values: [mails] }])
+  assert.ok(await isAsked('one@example.org'))
+  await used(PER_RECIPIENT_DOMAIN_MAX - 1)
+  assert.ok(await isAsked('two@example.org'))
+  assert.ok(!(await isAsked('three@example.org')), 'the domain has had its mails')
+  assert.ok(await isAsked('three@example.net'), 'others have not')
+  await used(PER_ACCOUNT_MAX)
+  assert.ok(!(await isAsked('four@example.com')))
+  clock.leap(DAY_MS)
+  assert.ok(await isAsked('four@example.com'))
 })
 
 eachStore('a list asks for so many mails a day, the form for fewer', async (store) => {

@@ -22,6 +22,7 @@ import type { DomainDirectory } from '../domains/names/directory.ts'
 import {
   asksForMail,
   type Cause,
+  dayOf,
   FORM_MAILS_PER_DAY_MAX,
   mailsLeft,
   NOT_PENDING,
@@ -29,6 +30,7 @@ import {
 } from '../lists/consent.ts'
 import type { List, ReadAddress } from '../lists/list.ts'
 import type { ListStore } from '../lists/store.ts'
+import { type FormLimits, isLimit } from './form-limits.ts'
 import { mailText } from './mail-text.ts'
 
 /** What the person of a link is shown. */
@@ -65,6 +67,7 @@ interface ConfirmationParts {
   /** Scheme and host of the service's pages for the domain. */
   pageBase(domain: Domain): Promise<string>
   sendMail: ConfirmationMail
+  formLimits: FormLimits
 }
 
 /** Mails of one step, and members that end in one. */
@@ -73,8 +76,6 @@ const MAILS_EVERY_MS = MINUTE_MS
 const ENDS_EVERY_MS = 10 * MINUTE_MS
 /** A mail that is refused, such as by a domain that is disabled, is tried again as long as the member waits. */
 const REFUSED_AGAIN_MS = 10 * MINUTE_MS
-/** Mails that forms of all lists may send to one address in a day. */
-const FORM_MAILS_PER_ADDRESS_MAX = 5
 const OLD_ROWS = 1_000
 
 export function createConfirmations(parts: ConfirmationParts): Confirmations {
@@ -206,31 +207,48 @@ export function createConfirmations(parts: ConfirmationParts): Confirmations {
       })
       return answered ?? null
     },
-    async join(list, { key, address }, visitor) {
+    async join(list, address, visitor) {
       const cause: Cause = { source: 'form', at: clock.now(), ...visitor }
-      const since = cause.at - DAY_MS
-      const mailsTo = await lists.mailsTo(key, since)
-      const decide: Parameters<typeof lists.changeMembers<null>>[2] = (now, present, mailedAt) => {
-        const before = present.get(key)
-        const row: ListMemberRow = {
-          ...{ list_id: now.id, address_key: key, address, name: '', vars_json: '{}', by_link: 0 },
-          ...before,
-          ...standingOf(now, before, { subscribed: true, confirm: true }, cause, mailedAt.get(key)),
-        }
-        const isAsked =
-          asksForMail(before, row) &&
-          (mailedAt.get(key) ?? 0) <= since &&
-          mailsTo < FORM_MAILS_PER_ADDRESS_MAX &&
-          mailsLeft(now, cause.at, FORM_MAILS_PER_DAY_MAX) > 0
-        // Something is written in any case: the time that this takes must not tell who is a member.
-        const change = isAsked ? { write: [row], added: before ? 0 : 1 } : { write: [], added: 0 }
-        return { change: { ...change, cause }, result: null }
+      const counts = await parts.formLimits.count(list.accountId, address, cause.at)
+      const change = (mayAsk: boolean) =>
+        lists.changeMembers(list.id, [address.key], joining(address, cause, mayAsk ? counts : null), {
+          mails: true,
+        })
+      try {
+        await change(true)
+      } catch (error) {
+        // Others have used what was left meanwhile.
+        if (!isLimit(error, counts ?? [])) throw error
+        await change(false)
       }
-      await lists.changeMembers(list.id, [key], decide, { mails: true })
       mails.wake()
     },
   }
 }
+
+/** Decides what the form does with an address. `counts`: of the limits; null: one is reached. */
+const joining =
+  (
+    { key, address }: ReadAddress,
+    cause: Cause,
+    counts: readonly Statement[] | null,
+  ): Parameters<ListStore['changeMembers']>[2] =>
+  (now, present, mailedAt) => {
+    const before = present.get(key)
+    const row: ListMemberRow = {
+      ...{ list_id: now.id, address_key: key, address, name: '', vars_json: '{}', by_link: 0 },
+      ...before,
+      ...standingOf(now, before, { subscribed: true, confirm: true }, cause, mailedAt.get(key)),
+    }
+    const isAsked =
+      counts !== null &&
+      asksForMail(before, row) &&
+      (mailedAt.get(key) ?? 0) <= cause.at - DAY_MS &&
+      mailsLeft(now, cause.at, FORM_MAILS_PER_DAY_MAX) > 0
+    // Something is written in any case: the time that this takes must not tell who is a member.
+    const change = isAsked ? { write: [row], added: before ? 0 : 1, limits: counts } : { write: [], added: 0 }
+    return { change: { ...change, cause }, result: null }
+  }
 
 const isWaiting = ({ pending_until }: ListMemberRow, at: number) =>
   pending_until !== null && Number(pending_until) > at
@@ -271,6 +289,10 @@ const oldStatements = (at: number): Statement[] => [
     sql: `DELETE FROM confirmation_mails WHERE (address_key, list_id) IN
       (SELECT address_key, list_id FROM confirmation_mails WHERE mailed_at <= ? LIMIT ${OLD_ROWS})`,
     values: [at - DAY_MS],
+  },
+  {
+    sql: `DELETE FROM form_mails WHERE subject IN (SELECT subject FROM form_mails WHERE day < ? LIMIT ${OLD_ROWS})`,
+    values: [dayOf(at)],
   },
   {
     sql: `DELETE FROM consent_trail WHERE (account_id, address_key, id) IN

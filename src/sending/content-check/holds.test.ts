@@ -51,6 +51,28 @@ eachStore('a decision is one row, found without its messages, however many there
   assert.match(plan, /content_decisions_pkey|sqlite_autoindex_content_decisions_1/, plan)
 })
 
+eachStore('much held mail of one account leaves that of others in view, and has pages', async (store) => {
+  const holds = createHolds(store, systemClock)
+  const [one] = heldRows(1, 'x')
+  assert.ok(one)
+  const rows = (account: string, count: number, since: number) =>
+    Array.from({ length: count }, (_, at) => ({
+      ...one,
+      ...{
+        message_pk: `${account}${at}`,
+        digest: `${account}${at}`,
+        account_id: account,
+        held_at: since + at,
+      },
+    }))
+  await store.commit(insertMany('content_holds', [...rows('a', 150, 0), ...rows('b', 2, 1_000)]))
+  const page = async (skip: number, account: string | null = null) =>
+    (await holds.list(account, 4, skip)).map(({ digest }) => digest)
+  assert.deepEqual(await page(0), ['a0', 'b0', 'a1', 'b1'])
+  assert.deepEqual(await page(4), ['a2', 'a3', 'a4', 'a5'])
+  assert.deepEqual([await page(150), await page(1, 'b')], [['a148', 'a149'], ['b1']])
+})
+
 eachStore('an account has so many messages before a person, and those that are there stay', async (store) => {
   const holds = createHolds(store, systemClock)
   await store.commit(insertMany('content_holds', heldRows(REVIEWED_AT_ONCE_MAX, 'd')))

@@ -35,10 +35,13 @@ export const REVIEWED_AT_ONCE_MAX = 200
 const DECISION_KEPT_MS = 7 * DAY_MS
 
 const UNDECIDED = 'NOT EXISTS (SELECT 1 FROM content_decisions c WHERE c.digest = content_holds.digest)'
-const LIST = `SELECT digest, account_id, min(domain_name) AS domain_name, min(message_pk) AS message_pk,
-    count(*) AS messages, min(reason) AS reason, min(held_at) AS held_at
-  FROM content_holds WHERE ${UNDECIDED}`
-const OLDEST_FIRST = 'GROUP BY digest, account_id ORDER BY min(held_at), digest LIMIT ?'
+/** Accounts take turns, so that much held mail of one leaves others in view. */
+const list = (isOfAccount: boolean) => `SELECT * FROM (
+    SELECT digest, account_id, min(domain_name) AS domain_name, min(message_pk) AS message_pk,
+      count(*) AS messages, min(reason) AS reason, min(held_at) AS held_at,
+      row_number() OVER (PARTITION BY account_id ORDER BY min(held_at), digest) AS turn
+    FROM content_holds WHERE ${UNDECIDED} ${isOfAccount ? 'AND account_id = ?' : ''} GROUP BY digest, account_id) AS held
+  ORDER BY turn, held_at, digest LIMIT ? OFFSET ?`
 
 /** In order; `waits` is 0 for messages whose last delivery was dropped, has ended, or is tried again. */
 const HELD_AFTER = `SELECT message_pk, holds, CASE WHEN EXISTS (
@@ -91,13 +94,10 @@ export function createHolds(store: Store, clock: Clock) {
         VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (message_pk) DO UPDATE SET holds = content_holds.holds + 1`,
       values: [message.id, digest, message.accountId, message.domainName, reason, Math.floor(now)],
     }),
-    /** Contents that wait for a decision, the oldest first. `accountId` null: of all accounts. */
-    async list(accountId: string | null, limit: number): Promise<HeldContent[]> {
-      const rows = await store.read(
-        accountId === null
-          ? { sql: `${LIST} ${OLDEST_FIRST}`, values: [limit] }
-          : { sql: `${LIST} AND account_id = ? ${OLDEST_FIRST}`, values: [accountId, limit] },
-      )
+    /** Contents that wait for a decision: the oldest of each account, then the second of each ... `accountId` null: of all. */
+    async list(accountId: string | null, limit: number, skip = 0): Promise<HeldContent[]> {
+      const of = accountId === null ? [] : [accountId]
+      const rows = await store.read({ sql: list(accountId !== null), values: [...of, limit, skip] })
       return rows.map((row) => ({
         digest: String(row['digest']),
         accountId: String(row['account_id']),

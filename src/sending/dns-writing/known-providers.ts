@@ -5,6 +5,7 @@ import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import type { Core } from '../../core.ts'
 import { confidentialUrl, hostName } from '../../platform/config/parsers.ts'
 import { createHostNames } from '../../platform/posts/http-client.ts'
+import { lockedAccount } from '../../platform/store/account-rows.ts'
 import type { DnsProviderRow } from '../../platform/store/schema.ts'
 import { normalizeName } from '../../protocols/dns/names.ts'
 import type { TsigKey } from '../../protocols/dns/tsig.ts'
@@ -170,7 +171,7 @@ export function createKnownProviders({ store, sealer, clock, httpClient, resolve
           ? (before as DnsProviderRow).secret_sealed
           : sealer.seal(SEALED_AS, secret, ownerOf(accountId, name))
       const change = { ...row, secret_sealed: sealed, updated_at: now }
-      await store.transaction(async (tx) => {
+      await lockedAccount(store, accountId, async (tx) => {
         const names = await tx
           .selectFrom('dns_providers')
           .select('name')

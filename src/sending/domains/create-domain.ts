@@ -5,9 +5,10 @@ import { BadRequest, Unavailable } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { invalidChoice } from '../../base/values.ts'
 import { type HttpClient, storedUrlFault } from '../../platform/posts/http-client.ts'
+import { enter } from '../../platform/store/pods/entries.ts'
 import type { DkimKeyRow, DomainRow, Schema } from '../../platform/store/schema.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
-import type { Store } from '../../platform/store/store.ts'
+import { StaleWrite, type Store } from '../../platform/store/store.ts'
 import type { DnsTargets } from './dns/dns-records.ts'
 import type { OwnHosts } from './dns/own-hosts.ts'
 import { nextCheckAt } from './dns/state.ts'
@@ -19,6 +20,7 @@ import { newDkimKeyRow, type SigningKeys } from './keys/signing-keys.ts'
 import { type Claimant, checkBelow, checkTrackingHost, isTakenBelow, TAKEN } from './names/claims.ts'
 import type { DomainDirectory } from './names/directory.ts'
 import { lockNames } from './names/name-lock.ts'
+import { domainEntries } from './names/pod-entries.ts'
 import { type DkimChoice, dkimChoice, type NewDomain } from './settings.ts'
 
 /** What other areas know about addresses to send from. */
@@ -35,7 +37,7 @@ export interface SendingAddresses {
 export type SystemLoginWrite = (
   domain: Pick<Domain, 'id' | 'accountId' | 'name'>,
   password: string | null,
-) => Promise<(db: Kysely<Schema>) => Promise<void>>
+) => Promise<(tx: Transaction<Schema>) => Promise<void>>
 
 export interface CreateParts {
   store: Store
@@ -107,6 +109,7 @@ async function tryCreate(
       await checkName(tx, claimant, wanted.name)
       if ((await chooseAuthority(tx, accountId, wanted)) !== row.dkim_authority) return false
       await tx.insertInto('domains').values(row).execute()
+      await enter(store, tx, domainEntries(row))
       const ips = [...new Set(wanted.ips ?? [])]
       if (ips.length > 0)
         await tx
@@ -128,7 +131,9 @@ async function tryCreate(
       return true
     })
     .catch((error: unknown) => {
-      throw isUniqueViolation(error) ? new BadRequest(TAKEN, { cause: error }) : error
+      // A stale write: another pod has the name, or one of its hosts.
+      const isTaken = isUniqueViolation(error) || error instanceof StaleWrite
+      throw isTaken ? new BadRequest(TAKEN, { cause: error }) : error
     })
   if (!isMade) return 'authority changed'
   const domain = domainOfRow(row, now)
@@ -274,6 +279,7 @@ export async function createSandbox(
   })
   await store.transaction(async (tx) => {
     await tx.insertInto('domains').values(domain).execute()
+    await enter(store, tx, domainEntries(domain))
     await tx.insertInto('dkim_keys').values(key).execute()
   })
 }

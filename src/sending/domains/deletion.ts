@@ -9,11 +9,13 @@ import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
+import { entriesOf, leave } from '../../platform/store/pods/entries.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
 import { type Domain, domainOfRow } from './domain.ts'
 import type { DomainDirectory } from './names/directory.ts'
 import { lockNames } from './names/name-lock.ts'
+import { hostEntries, leaveHosts } from './names/pod-entries.ts'
 
 /**
  * Removes what one area stores for a deleted domain. Must be idempotent: it runs again after a failure or a
@@ -118,6 +120,7 @@ async function removeDomain(
       .execute()
     await tx.deleteFrom('domain_dns').where('domain_id', '=', current.id).execute()
     await tx.deleteFrom('domains').where('id', '=', current.id).execute()
+    await leaveHosts(parts.store, tx, hostEntries(row))
   })
   parts.domains.changed(domain)
 }
@@ -158,7 +161,10 @@ export function createDeletionJob(parts: DeletionParts): Job {
   async function remove(domain: Domain, attempts: number): Promise<number | null> {
     try {
       await parts.removeAll(domain)
-      await store.db.deleteFrom('domain_deletions').where('domain_id', '=', domain.id).execute()
+      await store.transaction(async (tx) => {
+        await tx.deleteFrom('domain_deletions').where('domain_id', '=', domain.id).execute()
+        await leave(store, tx, entriesOf('domain', [domain.name]))
+      })
       log.info({ domain: domain.name }, 'domain deleted')
       return null
     } catch (error) {

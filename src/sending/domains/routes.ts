@@ -213,5 +213,5 @@ async function domainViewOf({ store }: DomainRouteParts, domain: Domain, isExten
     .select('parent_id')
     .where('id', '=', domain.accountId)
     .executeTakeFirst()
-  return domainView(domain, { isSubaccounts: Boolean(account?.parent_id), isExtended })
+  return domainView(domain, { isSubaccounts: Boolean(account?.parent_id), isExtended, pod: store.pod })
 }

@@ -34,7 +34,7 @@ export const DOMAIN = named('Domain', 'A sending domain', {
   tracking_host: text('Host of tracking links: web_prefix and name', { example: 'email.example.com' }),
   subaccount_id: optional(text('The account of the domain; only if that is a subaccount')),
   disabled: optional(DISABLEMENT),
-  pod: optional(text('Always default', { example: 'default' })),
+  pod: optional(text('The pod that has it; `default` where there are none', { example: 'default' })),
 })
 
 const VALID = oneOf('Whether DNS had the record at the last check', ['valid', 'unknown'])

@@ -1,14 +1,18 @@
 /** Changes a domain's settings (domains.md rules 19-21, 26). */
+import type { Transaction } from 'kysely'
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
-import type { DomainRow } from '../../platform/store/schema.ts'
+import { enter } from '../../platform/store/pods/entries.ts'
+import type { DomainRow, Schema } from '../../platform/store/schema.ts'
+import { StaleWrite } from '../../platform/store/store.ts'
 import { type CreateParts, checkArchive, NO_SENDER_SECURITY } from './create-domain.ts'
 import { type Domain, domainOfRow } from './domain.ts'
 import { columnsOf, type DomainChanges } from './fields.ts'
 import { freeSelector, keysOf } from './keys/dkim-keys.ts'
 import { newSenderSecurity, switchOff, switchOn } from './keys/sender-security.ts'
 import { newDkimKeyRow } from './keys/signing-keys.ts'
-import { checkReturnPathHost, checkTrackingHost } from './names/claims.ts'
+import { checkReturnPathHost, checkTrackingHost, TAKEN } from './names/claims.ts'
 import { lockNames } from './names/name-lock.ts'
+import { hostEntries, leaveHosts } from './names/pod-entries.ts'
 
 export interface UpdateParts extends CreateParts {
   /** How long replaced keys keep signing while the new records are awaited. */
@@ -40,7 +44,7 @@ export async function updateDomain(
   const { use_automatic_sender_security: _, ...columns } = columnsOf(changes)
   const { smtp_password: password } = changes
   const login = password === undefined ? null : await parts.postmasterLogin(domain, password)
-  const after = await store.transaction(async (tx) => {
+  const change = async (tx: Transaction<Schema>) => {
     const row = await tx.selectFrom('domains').selectAll().where('id', '=', domain.id).executeTakeFirst()
     if (!row) throw new NotFound('Domain not found')
     const change: Partial<DomainRow> = {
@@ -52,8 +56,16 @@ export async function updateDomain(
     }
     if (Object.keys(change).length > 0)
       await tx.updateTable('domains').set(change).where('id', '=', domain.id).execute()
+    const changed = { ...row, ...change }
+    if (webPrefix !== undefined || mailfromHost !== undefined) {
+      await leaveHosts(store, tx, hostEntries(row))
+      await enter(store, tx, hostEntries(changed))
+    }
     await login?.(tx)
-    return { ...row, ...change }
+    return changed
+  }
+  const after = await store.transaction(change).catch((error: unknown) => {
+    throw error instanceof StaleWrite ? new BadRequest(TAKEN, { cause: error }) : error
   })
   parts.domains.changed(domain)
   return domainOfRow(after, clock.now())

@@ -24,11 +24,11 @@ import type { DOMAIN, DOMAIN_DNS } from './shapes.ts'
 
 /**
  * A domain as every domain operation returns it.
- * @param about `isSubaccounts`: its account is a subaccount; `isExtended`: with `h:extended`
+ * @param about `isSubaccounts`: its account is a subaccount; `isExtended`: with `h:extended`; `pod`: of the service
  */
 export function domainView(
   domain: Domain,
-  { isSubaccounts = false, isExtended = false } = {},
+  { isSubaccounts = false, isExtended = false, pod = null as string | null } = {},
 ): Of<typeof DOMAIN> {
   const { disabled } = domain
   return {
@@ -37,7 +37,7 @@ export function domainView(
     is_disabled: domain.state === 'disabled',
     smtp_login: `postmaster@${domain.name}`,
     tracking_host: trackingHost(domain),
-    ...(isExtended && { pod: 'default' }),
+    ...(isExtended && { pod: pod ?? 'default' }),
     ...(isSubaccounts && { subaccount_id: domain.accountId }),
     ...(disabled && { disabled: disablementView(disabled) }),
   }

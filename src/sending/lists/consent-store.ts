@@ -8,8 +8,6 @@ export interface ConsentStore {
   pending(id: string): Promise<{ list: List; member: ListMemberRow } | null>
   /** Pending members with a due mail, or whose time is over, the earliest first. */
   duePending(column: 'pending_mail_at' | 'pending_until', at: number, limit: number): Promise<ListMemberRow[]>
-  /** Confirmation mails to the address (a key) since then, for any list. */
-  mailsTo(key: string, since: number): Promise<number>
   /** When the list last sent these addresses (keys) a confirmation mail, within a day. */
   mailedAt(listId: string, keys: readonly string[]): Promise<ReadonlyMap<string, number>>
   /** Lists of the domain that have a title and this address (a key) as a member that is not pending, by title. */
@@ -49,15 +47,6 @@ export function consentQueries(db: Kysely<Schema>, byId: (id: string) => Promise
         .orderBy(column)
         .limit(limit)
         .execute(),
-    async mailsTo(key, since) {
-      const { count } = await db
-        .selectFrom('confirmation_mails')
-        .select((eb) => eb.fn.countAll<number>().as('count'))
-        .where('address_key', '=', key)
-        .where('mailed_at', '>', Math.floor(since))
-        .executeTakeFirstOrThrow()
-      return Number(count)
-    },
     async mailedAt(listId, keys) {
       const found = new Map<string, number>()
       for (let from = 0; from < keys.length; from += KEYS_PER_QUERY) {

@@ -30,6 +30,8 @@ interface MemberChange {
   added: number
   /** Events and other rows of the same transaction. */
   also?: readonly Statement[]
+  /** Of the same transaction. One that expects rows and finds none ends the change as `StaleWrite`. */
+  limits?: readonly Statement[]
   /** For the consent trail. */
   cause: Cause
 }
@@ -228,6 +230,7 @@ export function createListStore(store: Store, changed: (accountId: string) => vo
             return result
           } catch (error) {
             if (!(error instanceof StaleWrite) || tries === TRIES_MAX) throw error
+            if (change.limits?.includes(error.statement)) throw error
           }
         }
       }),
@@ -273,7 +276,7 @@ function changeStatements(
   present: ReadonlyMap<string, ListMemberRow>,
   change: MemberChange,
 ): Statement[] {
-  const { write, remove = [], added, also = [], cause } = change
+  const { write, remove = [], added, also = [], limits = [], cause } = change
   const asked = write.filter((row) => asksForMail(present.get(row.address_key), row))
   const statements: Statement[] = [
     {
@@ -296,7 +299,8 @@ function changeStatements(
     ...write.map((row) => [row.address_key, present.get(row.address_key), row] as const),
   ]
   const trail = memberTrail(list, changed, cause)
-  return [...statements, ...mailStatements(list, asked, cause.at), ...joinInserts([...also, ...trail])]
+  const mails = mailStatements(list, asked, cause.at)
+  return [...statements, ...limits, ...mails, ...joinInserts([...also, ...trail])]
 }
 
 /** Counts the mails of members that are asked; the version of the list, written before, decides between two changes. */

@@ -80,7 +80,7 @@ export async function trackingArea(
         tokens,
         visits,
         unsubscriber,
-        preferences: createPreferencePages({ settings, domains, lists, unsubscriber }),
+        preferences: createPreferencePages({ settings, domains, lists, unsubscriber, clock }),
         urlOf: links.urlOf,
         async senderOf({ scope, listSid, domainId }) {
           if (scope === 'list' && listSid !== null) return (await lists.byId(listSid))?.address ?? null

@@ -4,6 +4,8 @@
  * that of a link for one topic does, so a topic that the sender switched off cannot be switched on here.
  */
 import { createHash } from 'node:crypto'
+import type { Clock } from '../../base/time/clock.ts'
+import { HourlyQuota } from '../../people/accounts/hourly-quota.ts'
 import type { ConsentSource } from '../../platform/store/schema.ts'
 import type { DomainDirectory } from '../domains/names/directory.ts'
 import { keyOf, type ListStore } from '../lists/store.ts'
@@ -28,7 +30,8 @@ interface Preferred<T = ShownTopic> {
 export interface PreferencePages {
   /** Null: the domain has no such page, or nothing to choose from for this person. */
   of(from: Unsubscription): Promise<Preferred | null>
-  change(from: Unsubscription, choice: Choice, visitor: Visitor): Promise<void>
+  /** False: some topics stayed off, because this person switched on too many within an hour. */
+  change(from: Unsubscription, choice: Choice, visitor: Visitor): Promise<boolean>
 }
 
 interface PreferenceParts {
@@ -36,10 +39,16 @@ interface PreferenceParts {
   domains: Pick<DomainDirectory, 'byId'>
   lists: Pick<ListStore, 'topicsOf'>
   unsubscriber: Unsubscriber
+  clock: Clock
 }
 
 /** Lists on one page, so that what it sends fits into a body of 4 KB. */
 const LISTS_MAX = 30
+/**
+ * Topics that one recipient of a domain switches on within an hour: all of a page, and some again. Switching off is never refused,
+ * so this bounds the events of whoever has a forwarded mail and clicks to and fro.
+ */
+const SWITCHED_ON_PER_HOUR = 60
 const SOURCE: ConsentSource = 'preference_page'
 
 /** A topic and the link for it alone. */
@@ -49,6 +58,7 @@ interface Topic extends ShownTopic {
 
 export function createPreferencePages(parts: PreferenceParts): PreferencePages {
   const { settings, domains, lists, unsubscriber } = parts
+  const switchedOn = new HourlyQuota(parts.clock, SWITCHED_ON_PER_HOUR)
 
   async function topicsOf(from: Unsubscription): Promise<Preferred<Topic> | null> {
     const { preferences } = await settings.get(from.domainId)
@@ -77,17 +87,28 @@ export function createPreferencePages(parts: PreferenceParts): PreferencePages {
     of: topicsOf,
     async change(from, choice, visitor) {
       const all: Unsubscription = { ...from, scope: 'domain', tags: [], listSid: null }
-      if (choice === 'unsubscribe-all') return void (await unsubscriber.unsubscribe(all, visitor, SOURCE))
-      if (choice === 'resubscribe-all') return void (await unsubscriber.resubscribe(all, visitor, SOURCE))
+      const mayReturn = () => switchedOn.take(`${from.domainId} ${keyOf(from.recipient)}`) === 0
+      if (choice === 'unsubscribe-all') {
+        await unsubscriber.unsubscribe(all, visitor, SOURCE)
+        return true
+      }
+      if (choice === 'resubscribe-all') {
+        if (!mayReturn()) return false
+        await unsubscriber.resubscribe(all, visitor, SOURCE)
+        return true
+      }
       const known = await topicsOf(from)
-      if (known === null || !known.all.isOn) return
+      if (known === null || !known.all.isOn) return true
+      let isWhole = true
       const [shown, on] = [new Set(choice.shown), new Set(choice.on)]
       for (const topic of known.topics) {
         const isWanted = on.has(topic.id)
         if (topic.isFixed || !shown.has(topic.id) || isWanted === topic.isOn) continue
-        if (isWanted) await unsubscriber.resubscribe(topic.from, visitor, SOURCE)
-        else await unsubscriber.unsubscribe(topic.from, visitor, SOURCE)
+        if (!isWanted) await unsubscriber.unsubscribe(topic.from, visitor, SOURCE)
+        else if (mayReturn()) await unsubscriber.resubscribe(topic.from, visitor, SOURCE)
+        else isWhole = false
       }
+      return isWhole
     },
   }
 }

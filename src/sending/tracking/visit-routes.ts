@@ -187,7 +187,7 @@ export function visitRoutes(parts: VisitRoutesParts): Operation[] {
         200: [PAGE, nothing('For a mail program')],
         400: media('text/plain', 'Neither of the two'),
         404: BAD_TOKEN,
-        429: media('text/plain', 'More than five changes a minute'),
+        429: media('text/plain', 'More than five changes a minute, or 60 topics switched on within an hour'),
       },
       handler: async (context) => {
         const from = tokens.readUnsubscribe(context.path.token)
@@ -199,7 +199,8 @@ export function visitRoutes(parts: VisitRoutesParts): Operation[] {
         if (choice !== null) {
           // Leaving everything is never refused.
           if (choice !== 'unsubscribe-all' && !resubscribes.take(context.path.token)) return tooMany(context)
-          await preferences.change(from, choice, visits.visitorOf(callerOf(context)))
+          const isWhole = await preferences.change(from, choice, visits.visitorOf(callerOf(context)))
+          if (!isWhole) return tooMany(context)
           return (await topicsReply(context, from, true)) ?? stateReply(context, from)
         }
         if (!oneClick && action !== 'unsubscribe') {

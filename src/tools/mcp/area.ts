@@ -149,9 +149,12 @@ function apiFor(innerCall: InnerCalls, context: Context<never, Caller>): Api {
     method: string,
     path: string,
     body?: { json: unknown } | { form: Query },
+    once?: string,
   ): Promise<Item> {
     const sent = body === undefined ? {} : 'json' in body ? { json: body.json } : { form: pairsOf(body.form) }
-    const { status, text, isCut } = await innerCall(context, { method, url: path, ...sent }, ANSWER_BYTES_MAX)
+    const asked = { method, url: path, ...sent, ...(once !== undefined && { idempotencyKey: once }) }
+    const { status, text, isCut, isReplayed } = await innerCall(context, asked, ANSWER_BYTES_MAX)
+    if (isReplayed) throw new Refused('This confirmation has been used: begin with a dry run', 409)
     if (isCut) throw new Refused('The answer is too large: ask for less', 413)
     const answer = jsonOf(text)
     if (status >= 400)

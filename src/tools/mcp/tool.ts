@@ -12,8 +12,8 @@ export type Item = Readonly<Record<string, unknown>>
 export interface Api {
   /** @throws Refused */
   read(path: string, query?: Query): Promise<Item>
-  /** A call that is no GET. @throws Refused */
-  call(method: string, path: string, body?: { json: unknown } | { form: Query }): Promise<Item>
+  /** A call that is no GET. `once`: a key that was used already is refused. @throws Refused */
+  call(method: string, path: string, body?: { json: unknown } | { form: Query }, once?: string): Promise<Item>
 }
 
 /** What is undefined is left out; a list repeats the name. */

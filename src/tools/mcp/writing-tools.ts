@@ -1,6 +1,6 @@
 /**
  * The tasks that change something, for services whose operator has allowed them. Nothing leaves at once: a message is
- * captured or waits for a person, and an action on the queue needs the token of its own dry run.
+ * captured or waits for a person, and an action on the queue uses up the token of its own dry run.
  */
 import { createHash } from 'node:crypto'
 import { list, oneOf, optional, text } from '../../base/shape.ts'
@@ -61,10 +61,11 @@ export function writingTools({ sealer, isCaptured }: WritingParts): Tool[] {
       async run(context, { action, pool, confirm, ...given }) {
         const filter = queueFilter(given)
         const order = { action, filter, ...(pool !== undefined && { pool }) }
-        const run = (dry_run: boolean) => context.api.call('POST', ACTIONS, { json: { ...order, dry_run } })
+        const run = (dry_run: boolean, once?: string) =>
+          context.api.call('POST', ACTIONS, { json: { ...order, dry_run } }, once)
         const matched = Number((await run(true))['matched'])
-        const isConfirmed = confirm !== undefined && confirmations.allows(confirm, context, order, matched)
-        if (isConfirmed) return run(false)
+        if (confirm !== undefined && confirmations.allows(confirm, context, order, matched))
+          return run(false, keyOfUse(confirm))
         const query = { ...filter, limit: SAMPLE }
         const sample = itemsOf(await context.api.read('/sendwright/v1/queue/deliveries', query))
         const dryRun = {
@@ -97,7 +98,10 @@ type Asking = Pick<ToolContext, 'caller' | 'now'>
 const PURPOSE = 'assistant-confirmation'
 const TOKEN_LENGTH_MAX = 200
 
-/** Tokens of dry runs: `<end>.<count>.<digest>`, signed, for one caller and one order, and for no more than was counted. */
+/** Keys of calls are kept for longer than tokens are valid, by all processes. */
+const keyOfUse = (token: string) => `confirmation-${createHash('sha256').update(token).digest('hex')}`
+
+/** Tokens of dry runs, for one use each: `<end>.<count>.<digest>`, signed, for one caller and one order, and for no more than was counted. */
 function createConfirmations(sealer: Pick<Sealer, 'mac'>) {
   const digestOf = ({ caller }: Asking, order: Order) =>
     createHash('sha256')

@@ -1,71 +1,13 @@
 /** What a sink gets that fails for longer than it may, and what one asks for that is new, on both databases. */
 import assert from 'node:assert/strict'
-import pino from 'pino'
-import { createTestClock } from '../../../test/support/clock.ts'
-import { deliveredAt, eventStatement, NOW_MS } from '../../../test/support/events.ts'
-import { eventually } from '../../../test/support/service.ts'
+import { NOW_MS } from '../../../test/support/events.ts'
+import { sinkRig } from '../../../test/support/sink-rig.ts'
 import { eachStore } from '../../../test/support/stores.ts'
 import { DAY_MS, HOUR_MS } from '../../base/time/durations.ts'
-import type { EventSinkRow } from '../../platform/store/schema.ts'
-import { insert, type Store } from '../../platform/store/store.ts'
 import { cursorOf } from '../events/follower.ts'
-import { createFollowing } from './following.ts'
-
-const ROW: EventSinkRow = {
-  ...{ name: 'one', kind: 'http', settings_json: JSON.stringify({ behind_max_seconds: 3600 }) },
-  ...{ secret_sealed: null, sent: 0, sent_at: null, skipped: 0, skipped_from: null, skipped_to: null },
-  ...{ failing_since: null, last_error: null, created_at: NOW_MS, updated_at: NOW_MS },
-}
-
-async function rigOf(store: Store) {
-  const clock = createTestClock(NOW_MS)
-  const sent: string[] = []
-  const sink = { isDown: false, failures: 0 }
-  await store.commit([
-    insert('event_sinks', ROW),
-    insert('event_followers', { name: 'sink:one', tx: 0, seq: 0 }),
-  ])
-  const row = async () => await store.db.selectFrom('event_sinks').selectAll().executeTakeFirstOrThrow()
-  const following = createFollowing({
-    ...{ store, clock, log: pino({ level: 'silent' }) },
-    known: {
-      list: async () => [await row()],
-      open: async () => ({
-        async send(events) {
-          if (sink.isDown) {
-            sink.failures++
-            throw new Error('down\nhere')
-          }
-          sent.push(...events.map(({ json }) => JSON.parse(json).id))
-        },
-        close() {},
-      }),
-    },
-  })
-  /** Turns until `look` finds what it waits for. */
-  const until = async (what: string, look: () => Promise<boolean>) => {
-    const stop = new AbortController()
-    const turns = (async () => {
-      while (!stop.signal.aborted) await following.turn(stop.signal)
-    })()
-    await eventually(what, async () => {
-      await clock.advance(1_000)
-      return look()
-    })
-    stop.abort()
-    await clock.advance(1_000)
-    await turns
-  }
-  const write = async (atMs: number, count: number) => {
-    const events = Array.from({ length: count }, (_, index) => deliveredAt(atMs + index))
-    await store.commit(events.map(eventStatement))
-    return events.map(({ id }) => id)
-  }
-  return { clock, sent, sink, row, until, write }
-}
 
 eachStore('a new sink gets all that is kept, however old', async (store) => {
-  const { sent, until, write, row } = await rigOf(store)
+  const { sent, until, write, row } = await sinkRig(store)
   const old = await write(-10 * DAY_MS, 700)
   const recent = await write(0, 3)
   await until('all are sent', async () => sent.length >= 703)
@@ -74,7 +16,7 @@ eachStore('a new sink gets all that is kept, however old', async (store) => {
 })
 
 eachStore('a sink that takes nothing for too long misses what is too old, and says so', async (store) => {
-  const { clock, sent, sink, until, write, row } = await rigOf(store)
+  const { clock, sent, sink, until, write, row } = await sinkRig(store)
   sink.isDown = true
   await write(0, 40)
   await until('it has failed', async () => (await row()).failing_since !== null)
@@ -93,3 +35,22 @@ eachStore('a sink that takes nothing for too long misses what is too old, and sa
   assert.deepEqual(sent, recent)
   assert.deepEqual([(await row()).failing_since, Number((await row()).sent)], [null, 5])
 })
+
+eachStore(
+  'a sink that is paused takes nothing, goes on where it was, and misses what is too old',
+  async (store) => {
+    const { clock, sent, until, write, row, change } = await sinkRig(store)
+    await change({ paused: true })
+    const old = await write(0, 40)
+    await until('it waits', async () => clock.now() > NOW_MS + 5_000)
+    assert.deepEqual([sent, Number((await row()).skipped)], [[], 0])
+    await change({ paused: false })
+    await until('it has them', async () => sent.length === 40)
+    assert.deepEqual(sent, old)
+    await change({ paused: true })
+    await write(clock.now() - NOW_MS, 3)
+    clock.leap(2 * HOUR_MS)
+    await until('they are skipped', async () => Number((await row()).skipped) === 3)
+    assert.equal(sent.length, 40)
+  },
+)

@@ -15,8 +15,9 @@ import { MINUTE_MS, SECOND_MS } from '../../base/time/durations.ts'
 import type { EventSinkRow } from '../../platform/store/schema.ts'
 import type { Statement, Store } from '../../platform/store/store.ts'
 import { createEventFollower, type EventFollower, type FollowedKey } from '../events/follower.ts'
-import { followerOf, KINDS, type KnownSinks, settingsOf } from './known-sinks.ts'
+import { followerOf, KINDS, type KnownSinks, settingsOf, stopOf } from './known-sinks.ts'
 import { BEHIND_DEFAULT_SECONDS } from './shapes.ts'
+import { sinkWarning } from './shown-sink.ts'
 import type { SinkConnection, SinkEvent, SinkSettings } from './sink.ts'
 
 const TURN_MS = 20 * SECOND_MS
@@ -27,6 +28,7 @@ const RETRY_MAX_MS = MINUTE_MS
 /** Of JSON in one step, if it has more than one event. */
 const BYTES_MAX = 4 * 2 ** 20
 const ERROR_LENGTH_MAX = 300
+const ERROR_DEPTH_MAX = 10
 
 const COLUMNS = `id, account_id, domain_name, event, timestamp_us, message_id, payload_json,
   (SELECT parent_id FROM accounts WHERE accounts.id = events.account_id) AS parent_id`
@@ -46,7 +48,7 @@ interface FollowingParts {
   store: Store
   clock: Clock
   log: Logger
-  known: Pick<KnownSinks, 'list' | 'open'>
+  known: Pick<KnownSinks, 'list' | 'open' | 'shownError'>
 }
 
 /** A sink while this process sends to it. */
@@ -121,17 +123,25 @@ export function createFollowing({ store, clock, log, known }: FollowingParts) {
         log.warn({ sink: row.name, events: skipped.length }, 'events skipped for a sink')
       return { taken: overdue, statements: skipped.length > 0 ? [skipStatement(row.name, skipped)] : [] }
     }
+    if (settings.paused) return { taken: 0, statements: [] }
     const taken = fitting(rows)
     const events = selected(settings, rows.slice(0, taken))
     if (events.length === 0) return { taken, statements: [] }
-    sink.connection ??= await known.open(row)
+    sink.connection ??= await open(row)
     await sink.connection.send(events)
     return { taken, statements: [sentStatement(row.name, events.length, clock.now())] }
   }
 
+  function open(row: EventSinkRow) {
+    const warning = sinkWarning(row, settingsOf(row))
+    if (warning !== null) log.warn({ sink: row.name }, warning)
+    return known.open(row)
+  }
+
   /** Steps until there is nothing more for now, or `until`; never rejects. */
   async function advance(sink: Running, until: number, signal: AbortSignal): Promise<void> {
-    const { everyMs } = KINDS[sink.row.kind]
+    // One that is paused is only looked at for what it may miss.
+    const everyMs = settingsOf(sink.row).paused ? MINUTE_MS : KINDS[sink.row.kind].everyMs
     try {
       while (!signal.aborted && clock.monotonic() < until) {
         const result = await sink.follower.step()
@@ -142,15 +152,14 @@ export function createFollowing({ store, clock, log, known }: FollowingParts) {
     } catch (error) {
       sink.dueAt = clock.monotonic() + Math.min(RETRY_MIN_MS * 2 ** sink.failures++, RETRY_MAX_MS)
       await close(sink)
-      await failed(sink.row.name, error)
+      await failed(sink.row, error)
     }
   }
 
-  async function failed(name: string, error: unknown): Promise<void> {
-    const words = printableLine(error instanceof Error ? error.message : String(error)).slice(
-      0,
-      ERROR_LENGTH_MAX,
-    )
+  async function failed(row: EventSinkRow, error: unknown): Promise<void> {
+    const { name } = row
+    const said = innermost(error).message
+    const words = printableLine(known.shownError(row, said)).slice(0, ERROR_LENGTH_MAX)
     log.warn({ sink: name, error: words }, 'an event sink took nothing')
     const sql = `UPDATE event_sinks SET failing_since = COALESCE(failing_since, ?), last_error = ? WHERE name = ?`
     try {
@@ -191,19 +200,31 @@ export function createFollowing({ store, clock, log, known }: FollowingParts) {
   }
 }
 
+/** What others only wrap: clients of brokers say how often they tried, and several addresses of a host have no message. */
+function innermost(error: unknown): Error {
+  let found = error instanceof Error ? error : new Error(String(error))
+  for (let depth = 0; depth < ERROR_DEPTH_MAX; depth++) {
+    const inner = found instanceof AggregateError ? found.errors[0] : found.cause
+    if (!(inner instanceof Error)) break
+    found = inner
+  }
+  return found
+}
+
 /**
  * The first so many are too old to be sent. A sink that works and was made later than an event gets it however old it is: it
  * asked for the oldest.
  */
 function countOverdue(
-  { failing_since: failingSince, created_at: createdAt }: EventSinkRow,
+  row: EventSinkRow,
   { behind_max_seconds: seconds = BEHIND_DEFAULT_SECONDS }: SinkSettings,
   rows: readonly EventToSend[],
   now: number,
 ): number {
   const oldest = (now - seconds * SECOND_MS) * 1000
+  const takes = stopOf(row) === null
   const firstInTime = rows.findIndex(
-    ({ timestamp_us: at }) => at >= oldest || (failingSince === null && at < createdAt * 1000),
+    ({ timestamp_us: at }) => at >= oldest || (takes && at < row.created_at * 1000),
   )
   return firstInTime === -1 ? rows.length : firstInTime
 }

@@ -15,6 +15,7 @@ import { stdoutSink, syslogSink } from './kinds/lines.ts'
 import { natsSink } from './kinds/nats.ts'
 import { s3Sink } from './kinds/s3.ts'
 import type { GivenSink, SinkKindName, SinkView } from './shapes.ts'
+import { shownError, shownUrl, sinkWarning } from './shown-sink.ts'
 import type { SinkConnection, SinkKind, SinkSettings } from './sink.ts'
 
 export const KINDS: Readonly<Record<SinkKindName, SinkKind>> = {
@@ -28,7 +29,7 @@ export const KINDS: Readonly<Record<SinkKindName, SinkKind>> = {
 }
 
 /** Settings of every kind. */
-const COMMON: readonly string[] = ['accounts', 'domains', 'events', 'behind_max_seconds']
+const COMMON: readonly string[] = ['paused', 'accounts', 'domains', 'events', 'behind_max_seconds']
 const SEALED_AS = 'event-sink'
 /** Each reads all events. */
 const SINKS_MAX = 20
@@ -51,7 +52,8 @@ export function createKnownSinks({
     db.selectFrom('event_sinks').selectAll().where('name', '=', name).executeTakeFirst()
 
   /** @throws BadRequest */
-  async function given({ kind, secret, from: _, ...settings }: GivenSink, before: EventSinkRow | undefined) {
+  async function given(body: GivenSink, before: EventSinkRow | undefined) {
+    const { kind, secret, from: _, ...settings } = before === undefined ? body : withStoredUrl(body, before)
     const { needs, takes, secret: rule } = KINDS[kind]
     for (const name of Object.keys(settings))
       if (!COMMON.includes(name) && !(takes as readonly string[]).includes(name))
@@ -76,6 +78,9 @@ export function createKnownSinks({
     const fault = kind === 'http' ? await storedUrlFault(httpClient, url) : null
     if (fault !== null) throw new BadRequest(`Invalid parameter: url: ${withAdvice(fault)}`)
   }
+
+  const secretOf = ({ secret_sealed: sealed, name }: EventSinkRow): string =>
+    sealed === null ? '' : sealer.open(SEALED_AS, sealed, name).toString()
 
   return {
     list: (): Promise<EventSinkRow[]> => db.selectFrom('event_sinks').selectAll().orderBy('name').execute(),
@@ -132,11 +137,13 @@ export function createKnownSinks({
     },
 
     open(row: EventSinkRow): Promise<SinkConnection> {
-      const secret =
-        row.secret_sealed === null ? '' : sealer.open(SEALED_AS, row.secret_sealed, row.name).toString()
+      const secret = secretOf(row)
       const settings = settingsOf(row)
       return KINDS[row.kind].open({ settings, secret, client: httpClient, hostname: config.hostname })
     },
+
+    /** An error of the sink for its log line and `last_error`. */
+    shownError: (row: EventSinkRow, words: string) => shownError(words, settingsOf(row), secretOf(row)),
 
     /** Milliseconds between now and the oldest event that the sink has not read; 0: there is none. */
     async behindMs({ name }: Pick<EventSinkRow, 'name'>): Promise<number> {
@@ -151,9 +158,25 @@ const NEW = { sent: 0, sent_at: null, skipped: 0, skipped_from: null, skipped_to
 export const settingsOf = ({ settings_json: json }: Pick<EventSinkRow, 'settings_json'>): SinkSettings =>
   JSON.parse(json) as SinkSettings
 
+/** Since when it takes nothing, in Unix milliseconds, and why; null: it takes events. */
+export function stopOf(row: EventSinkRow): { since: number; reason: string } | null {
+  if (settingsOf(row).paused) return { since: Number(row.updated_at), reason: 'paused' }
+  return row.failing_since === null
+    ? null
+    : { since: Number(row.failing_since), reason: row.last_error ?? 'it fails' }
+}
+
 /** Where it leads and how it is proven there: what a secret is for. PLAIN shows what SCRAM does not. */
 const destination = ({ url, servers, tls, bucket, user, access_key_id, mechanism }: SinkSettings) =>
   JSON.stringify([url, servers, tls, bucket, user, access_key_id, mechanism])
+
+/** A view leaves out the values of the query, so what is put back as it was shown means the stored one. */
+function withStoredUrl(body: GivenSink, before: EventSinkRow): GivenSink {
+  const { url } = settingsOf(before)
+  return url !== undefined && body.kind === before.kind && body.url === shownUrl(url)
+    ? { ...body, url }
+    : body
+}
 
 /** An address without a path, as S3 signs for. */
 function isOrigin(text: string): boolean {
@@ -172,9 +195,13 @@ async function oldestAfter(store: Store, follower: string): Promise<number | nul
 
 const dateOf = (ms: number | null) => (ms === null ? null : new Date(Number(ms)).toISOString())
 
+const shownSettings = ({ url, ...others }: SinkSettings): SinkSettings =>
+  url === undefined ? others : { url: shownUrl(url), ...others }
+
 export const sinkView = (row: EventSinkRow, behindMs: number): SinkView => ({
   ...{ name: row.name, kind: row.kind },
-  ...settingsOf(row),
+  ...shownSettings(settingsOf(row)),
+  warning: sinkWarning(row, settingsOf(row)),
   behind_seconds: Math.floor(behindMs / SECOND_MS),
   ...{ sent: Number(row.sent), sent_at: dateOf(row.sent_at), skipped: Number(row.skipped) },
   ...{ skipped_from: dateOf(row.skipped_from), skipped_to: dateOf(row.skipped_to) },

@@ -63,6 +63,7 @@ const SETTINGS = optionals({
     only: { minLength: 1, maxLength: 200 },
   }),
   mechanism: oneOf('Of kafka: how the secret is proven', MECHANISMS),
+  paused: flag('Whether it takes nothing until this is false'),
   accounts: list('Only events of these accounts', text('Account id', { only: { maxLength: 64 } }), {
     only: FILTER,
   }),
@@ -108,6 +109,9 @@ export const SINK = named('EventSink', 'Where events are sent; without its secre
   name: SINK_NAME,
   kind: KIND,
   ...SETTINGS,
+  warning: nullable(
+    text('What is unsafe about it, such as a password that is sent without TLS; null: nothing'),
+  ),
   behind_seconds: integer('Age of the oldest event that it has not taken; 0: it has all', {
     unit: 'seconds',
   }),

@@ -28,7 +28,7 @@ interface FollowerSpec<Row extends FollowedKey> {
   /** Events per step: reading them blocks other readers for a few milliseconds. */
   rowsMax: number
   /**
-   * Returns the statements for the first `taken` of these events, at least one. It is called again for the same events
+   * Returns the statements for the first `taken` of these events; 0: they wait for a later step. It is called again for the same events
    * after a failure, so it must have no other effect than its statements.
    */
   apply(rows: readonly Row[]): Promise<{ taken: number; statements: Statement[] }>
@@ -62,6 +62,7 @@ export function createEventFollower<Row extends FollowedKey>(
     const rows = (await store.read({ sql, values })) as unknown as Row[]
     if (rows.length === 0) return 'done'
     const { taken, statements } = await spec.apply(rows)
+    if (taken === 0) return 'done'
     const last = rows[taken - 1]
     if (!last) throw new Error(`follower ${name} took ${taken} of ${rows.length} events`)
     try {

@@ -57,10 +57,22 @@ const TAIL_EVERY_MS = 2_000
 /** So many full pages one after the other are more than a person can read: the rest is left out. */
 const TAIL_PAGES_MAX = 5
 
+/** Between full pages of a tail that goes on after an event: all of them are read, 2,000 events a second at most. */
+const CATCH_UP_EVERY_MS = 50
+
 /** What a tail found. `skipped`: there was more, which is left out. */
 export interface LogTail {
   items: LogItem[]
   skipped: boolean
+}
+
+interface Tail {
+  accountId: string
+  query: LogQuery
+  /** Id of the event that it goes on after; null: it begins now. */
+  after: string | null
+  clock: Clock
+  signal: AbortSignal
 }
 
 /** A file is incomplete: its transfer breaks off. */
@@ -68,6 +80,7 @@ class SearchTooLong extends Error {}
 
 export function createLogReader({ store, accounts, facts, retentionMs }: LogReaderParts) {
   const searching = createSearches(SHORT_SEARCH_READS)
+  const catchingUp = createSearches(0)
 
   async function planOf(accountId: string, query: LogQuery): Promise<LogPlan> {
     const children = query.subaccounts ? await accounts.childrenOf(accountId) : []
@@ -115,13 +128,7 @@ export function createLogReader({ store, accounts, facts, retentionMs }: LogRead
     }
   }
 
-  async function* tailOf(
-    accountId: string,
-    query: LogQuery,
-    start: CommitPosition,
-    clock: Clock,
-    signal: AbortSignal,
-  ): AsyncGenerator<LogTail> {
+  async function* tailOf({ accountId, query, after, clock, signal }: Tail, start: CommitPosition) {
     let gap: Gap = { in: 'since', ...start }
     let pages = 0
     while (!signal.aborted) {
@@ -129,20 +136,27 @@ export function createLogReader({ store, accounts, facts, retentionMs }: LogRead
       const plan = await planOf(accountId, query)
       const search = await searchOf(store, query, plan, start, clock.now() - retentionMs)
       const request = { ascending: true, up: true, gap, limit: query.limit }
-      const page = await readPage(
-        store,
-        walkOf(store, facts, search, request, async () => {}),
-      )
+      const read = (pause: Walk['pause']): Promise<WalkedPage> =>
+        readPage(store, walkOf(store, facts, search, request, pause))
+      const page: WalkedPage = await (after === null ? read(async () => {}) : catchingUp(signal, read))
       gap = page.high ?? gap
       pages = page.more ? pages + 1 : 0
-      const skipped = pages >= TAIL_PAGES_MAX
+      const skipped = after === null && pages >= TAIL_PAGES_MAX
       if (skipped) {
         gap = { in: 'since', ...search.settled }
         pages = 0
       }
       if (page.found.length > 0 || skipped) yield { items: await itemsOf(page.found), skipped }
-      await pause(clock, TAIL_EVERY_MS, signal)
+      await pause(clock, after !== null && page.more ? CATCH_UP_EVERY_MS : TAIL_EVERY_MS, signal)
     }
+  }
+
+  /** Behind an event of the account. @throws BadRequest when there is none, or none any more */
+  async function positionAfter(accountId: string, id: string): Promise<CommitPosition> {
+    const sql = `SELECT ${store.kind === 'sqlite' ? '0 AS tx' : 'tx'}, seq FROM events WHERE id = ? AND account_id = ?`
+    const [row] = await store.read({ sql, values: [id, accountId] })
+    if (!row) throw new BadRequest('after: no event with this id is kept')
+    return { tx: Number(row['tx']), seq: Number(row['seq']) + 1 }
   }
 
   function totalsOf(search: Search, pause: Walk['pause']): Promise<LogTotals> {
@@ -177,13 +191,17 @@ export function createLogReader({ store, accounts, facts, retentionMs }: LogRead
     },
     /**
      * Items that are committed from now on, and on PostgreSQL those that were while an older transaction was open, a page at a time
-     * and in commit order, until `signal` aborts. A page is read when the one
-     * before was taken and `TAIL_EVERY_MS` have passed, so a slow reader holds one page.
-     * @throws BadRequest over ACCOUNTS_MAX accounts
+     * and in commit order, until `signal` aborts. With `after`: all items behind that event, none left out. A page is read when the one
+     * before was taken, so a slow reader holds one page.
+     * @throws BadRequest over ACCOUNTS_MAX accounts, or for an event that is not kept
      */
-    async tail(accountId: string, query: LogQuery, clock: Clock, signal: AbortSignal) {
+    async tail(tail: Tail): Promise<AsyncGenerator<LogTail>> {
+      const { accountId, query, after } = tail
       await planOf(accountId, query)
-      return tailOf(accountId, query, await settledPosition(store), clock, signal)
+      return tailOf(
+        tail,
+        after === null ? await settledPosition(store) : await positionAfter(accountId, after),
+      )
     },
     /**
      * The items of a list in order, at most `query.limit`. The generator throws SearchTooLong after SCANNED_MAX events.

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import Mailgun from 'mailgun.js'
+import { addAccount } from '../../../test/support/accounts.ts'
 import { createTestClock } from '../../../test/support/clock.ts'
 import { eachDatabase } from '../../../test/support/databases.ts'
 import { eventually, startTestService, type TestService } from '../../../test/support/service.ts'
@@ -43,16 +44,30 @@ async function deliver(
 
 const recipientsIn = (items: readonly Item[]) => items.map(({ recipient }) => recipient)
 
-const openStream = (service: TestService, query: string, signal: AbortSignal) =>
+const openStream = (
+  service: TestService,
+  query: string,
+  signal: AbortSignal,
+  { key = service.key, last = '' } = {},
+) =>
   fetch(`${service.url}/sendwright/v1/events/stream${query}`, {
-    headers: { authorization: `Basic ${Buffer.from(`api:${service.key}`).toString('base64')}` },
+    headers: {
+      authorization: `Basic ${Buffer.from(`api:${key}`).toString('base64')}`,
+      'last-event-id': last,
+    },
     signal,
   })
 
-/** The events of a stream until `count` have come; `open`: called once it is open. */
-async function streamed(service: TestService, query: string, count: number, open: () => Promise<void>) {
+/** The events of a stream until `count` have come; `open`: called once it is open. `last`: its header Last-Event-ID. */
+async function streamed(
+  service: TestService,
+  query: string,
+  count: number,
+  open: () => Promise<void>,
+  last = '',
+) {
   const aborter = new AbortController()
-  const response = await openStream(service, query, aborter.signal)
+  const response = await openStream(service, query, aborter.signal, { last })
   assert.equal(response.status, 200)
   const items: Item[] = []
   let text = ''
@@ -66,14 +81,35 @@ async function streamed(service: TestService, query: string, count: number, open
     const frames = text.split('\n\n')
     text = frames.pop() ?? ''
     for (const frame of frames) {
-      const [, data] = /^event: events\ndata: (.*)$/s.exec(frame) ?? []
+      const [, id, data] = /^event: events\nid: (.*)\ndata: (.*)$/s.exec(frame) ?? []
       if (data !== undefined) items.push(...JSON.parse(data).items)
+      if (data !== undefined) assert.equal(id, items.at(-1)?.id)
     }
     if (items.length >= count) break
   }
   aborter.abort()
   return items
 }
+
+test('three accounts that take every stream leave one to a fourth, and lose one of theirs', async (t) => {
+  const service = await startTestService(t)
+  const aborter = new AbortController()
+  t.after(() => aborter.abort())
+  const open = (key: string) => openStream(service, '', aborter.signal, { key })
+  const greedy: Response[] = []
+  for (const [key, count] of [
+    [service.key, 20],
+    [addAccount(service).key, 20],
+    [addAccount(service).key, 10],
+  ] as const)
+    for (let n = 0; n < count; n++) greedy.push(await open(key))
+  assert.deepEqual([...new Set(greedy.map(({ status }) => status))], [200])
+  assert.equal((await open(addAccount(service).key)).status, 200)
+  await greedy[0]?.text()
+  const refused = await open(service.key)
+  assert.deepEqual([refused.status, refused.headers.get('retry-after')], [429, '10'])
+  assert.match(await refused.text(), /an account has at most 20, and all share 50 evenly/)
+})
 
 eachDatabase((database) => {
   test('a stream has the events of any filter from its opening on, once each, and an account has a few', async (t) => {
@@ -92,6 +128,21 @@ eachDatabase((database) => {
       'delivered a@example.org',
       'delivered b@example.org',
     ])
+    // What happens while nobody listens comes after the event that was the last one, once each.
+    await deliver(service, ['e@example.org'], { subject: 'Rare one' })
+    const last = items.at(-1)?.id ?? ''
+    const resumed = (more: string, header: string) =>
+      streamed(service, `?${query}${more}`, 2, async () => {}, header)
+    const missed = await resumed('', last)
+    assert.deepEqual(recipientsIn(missed), ['e@example.org', 'e@example.org'])
+    assert.deepEqual(await resumed(`&after=${last}`, ''), missed)
+    // The header is newer than the address that a browser repeats.
+    const first = items[0]?.id ?? ''
+    assert.deepEqual(await resumed(`&after=${first}`, last), missed)
+    assert.deepEqual(await streamed(service, `?${query}&after=${first}`, 5, async () => {}), [
+      ...items.slice(1),
+      ...missed,
+    ])
     const tagged = new URLSearchParams({ filter: JSON.stringify(filter('tag', '=', 'newborn')) })
     const byTag = await streamed(service, `?events=accepted&${tagged}`, 1, () =>
       deliver(service, ['d@example.org'], { 'o:tag': 'newborn' }),
@@ -101,6 +152,7 @@ eachDatabase((database) => {
       (await openStream(service, query, signal)).status
     const aborter = new AbortController()
     assert.equal(await status('?events=nothing', aborter.signal), 400)
+    assert.equal(await status('?after=nothing', aborter.signal), 400)
     assert.equal(await status('?filter={"AND":[{"attribute":"x"}]}', aborter.signal), 400)
     const statuses = await Promise.all(Array.from({ length: 21 }, () => status('', aborter.signal)))
     assert.deepEqual(statuses.sort(), [...Array.from({ length: 20 }, () => 200), 429])

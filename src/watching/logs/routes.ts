@@ -1,5 +1,6 @@
 /** Logs over HTTP (metrics-logs.md section 5). */
 
+import { createFairPlaces } from '../../base/flow/fair-places.ts'
 import { BadRequest, TooManyRequests } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
 import type { Clock } from '../../base/time/clock.ts'
@@ -38,7 +39,7 @@ const PAGE_LIMIT = { default: LIMIT_DEFAULT, max: LIMIT_MAX }
 
 export function logRoutes(parts: LogRouteParts): Operation[] {
   const { logs, clock } = parts
-  const streams = createStreamLimit()
+  const streams = createFairPlaces({ max: STREAMS_MAX, firstMax: STREAMS_PER_ACCOUNT })
   return [
     operation({
       method: 'POST',
@@ -64,7 +65,7 @@ export function logRoutes(parts: LogRouteParts): Operation[] {
       tag: 'Logs',
       summary: 'Events of the account as they happen, as server-sent events',
       description:
-        'One `events` event for up to 100 of them, every two seconds at most. With more than can be read, some are left out and `skipped` is true.',
+        'One `events` event for up to 100 of them, every two seconds at most; its `id` is that of the last one. With more than can be read, some are left out and `skipped` is true. With the id of an event in the header `Last-Event-ID`, or in `after`, it goes on after that event and leaves nothing out.',
       auth: { area: 'events', access: 'read' },
       rateLimit: 'none',
       params: {
@@ -74,21 +75,30 @@ export function logRoutes(parts: LogRouteParts): Operation[] {
           values: METRIC_EVENT_NAMES,
         }),
         filter: textParam('JSON of the filter of `POST /v1/analytics/logs`'),
+        after: textParam('Id of the event that it goes on after, unless there is the header `Last-Event-ID`'),
       },
-      answers: { 200: LOG_STREAM, 400: 'A bad name or filter', 429: 'Too many streams are open' },
-      async handler({ input, caller, signal }) {
-        const given: Record<string, unknown> = input()
+      answers: {
+        200: LOG_STREAM,
+        400: 'A bad name or filter, or an event that is not kept',
+        429: 'Too many streams are open',
+      },
+      async handler({ input, caller, headers, signal }) {
+        const { after, ...given }: Record<string, unknown> = input()
         const query = readLogQuery((name) => given[name], clock.now())
-        const leave = streams.enter(caller.accountId)
+        // A browser that connects again repeats the address as it was, and has the header from what it got since.
+        const last = headers['last-event-id'] || after
+        const ending = new AbortController()
+        const leave = streams.enter([caller.accountId, caller.userId ?? caller.keyId], () => ending.abort())
+        if (leave === null) throw new TooManyRequests(STREAM_RETRY_SECONDS, NO_PLACE)
         signal.addEventListener('abort', leave, { once: true })
         if (signal.aborted) leave()
         const found = await logs
-          .tail(
-            caller.accountId,
-            { ...query, ascending: true, highUs: null, limit: LIMIT_MAX },
-            clock,
-            signal,
-          )
+          .tail({
+            accountId: caller.accountId,
+            query: { ...query, ascending: true, lowUs: 0, highUs: null, limit: LIMIT_MAX },
+            after: last === undefined ? null : String(last),
+            ...{ clock, signal: AbortSignal.any([signal, ending.signal]) },
+          })
           .catch((error: unknown) => {
             leave()
             throw error
@@ -104,7 +114,10 @@ const textsOf = (params: Params, name: string): string[] => params.texts(name)
 /** Ends with the stream: `leave` is called also by one that was never read. */
 async function* tailEvents(found: AsyncIterable<LogTail>, leave: () => void) {
   try {
-    for await (const data of found) yield { event: 'events', data }
+    for await (const data of found) {
+      const id = data.items.at(-1)?.['id']
+      yield { event: 'events', ...(typeof id === 'string' && { id }), data }
+    }
   } finally {
     leave()
   }
@@ -115,31 +128,7 @@ const STREAMS_PER_ACCOUNT = 20
 /** Each looks at the new events every two seconds; all together keep one reader busy for a tenth of the time. */
 const STREAMS_MAX = 50
 const STREAM_RETRY_SECONDS = 10
-
-/** Counts open streams. */
-function createStreamLimit() {
-  const open = new Map<string, number>()
-  let total = 0
-  return {
-    /** Returns what ends it; only the first call counts. @throws TooManyRequests */
-    enter(accountId: string): () => void {
-      const own = open.get(accountId) ?? 0
-      if (own >= STREAMS_PER_ACCOUNT || total >= STREAMS_MAX)
-        throw new TooManyRequests(STREAM_RETRY_SECONDS, 'too many event streams are open')
-      open.set(accountId, own + 1)
-      total += 1
-      let isOpen = true
-      return () => {
-        if (!isOpen) return
-        isOpen = false
-        total -= 1
-        const left = (open.get(accountId) ?? 1) - 1
-        if (left > 0) open.set(accountId, left)
-        else open.delete(accountId)
-      }
-    },
-  }
-}
+const NO_PLACE = `too many event streams are open: an account has at most ${STREAMS_PER_ACCOUNT}, and all share ${STREAMS_MAX} evenly. Close one, or read POST /v1/analytics/logs`
 
 /** Members of a JSON document, or fields of a form. */
 function givenBy(params: Params): Given {

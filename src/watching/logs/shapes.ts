@@ -165,7 +165,7 @@ export const LOGS = named('LogsResult', 'A page, with tokens of the pages around
 
 export const LOG_STREAM = media(
   'text/event-stream',
-  '`events` events; their data is `{items, skipped}`, the items as in LogsResult and in the order of their commit',
+  '`events` events; their data is `{items, skipped}`, the items as in LogsResult and in the order of their commit, and their id that of the last item',
 )
 
 export const LOG_QUERY = object('What to list; every member may be left out', {

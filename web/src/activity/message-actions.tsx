@@ -45,9 +45,10 @@ export function MessageActions(props: {
       const { changed } = valueOrThrow(await actOnMessage(name, id))
       return { name, changed }
     },
-    onSuccess({ name, changed }) {
+    async onSuccess({ name, changed }) {
+      await refresh()
+      // Last, as its undo is another call: one that is made while this is under way does nothing.
       notify({ text: changed === 0 ? TEXT.nothingChanged : saysOf(name, changed), ...undoOf(name) })
-      return refresh()
     },
   })
   const undoOf = (name: QueueAction) => {

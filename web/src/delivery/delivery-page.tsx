@@ -15,6 +15,7 @@ import { siteName } from '../shared/site-names.ts'
 import { EmptyState } from '../shared/states.tsx'
 import { Time } from '../shared/time.tsx'
 import {
+  heldContentQuery,
   type Lane,
   lanesQuery,
   type QueueDomain,
@@ -45,6 +46,11 @@ export function DeliveryPage() {
   }
   const setQuery = (value: string | undefined) =>
     go({ ...(view !== 'lanes' && { view }), ...(value !== undefined && { q: value }) })
+  // What has come must not be moved by what comes later: above the queues first, below them last.
+  const held = useQuery(heldContentQuery)
+  const lanes = useQuery(lanesQuery)
+  const domains = useQuery({ ...queueDomainsQuery, enabled: view !== 'lanes' })
+  const isLoading = view === 'lanes' ? lanes.isPending : domains.isPending
   return (
     <Page wide>
       <PageHeader
@@ -63,28 +69,32 @@ export function DeliveryPage() {
       />
       <Totals />
       <HeldContentPanel />
-      <FilterBar
-        fields={[{ name: 'q', kind: 'search', label: TEXT.find }]}
-        values={{ q }}
-        onChange={(_, value) => setQuery(value)}
-        onClear={() => setQuery(undefined)}
-      >
-        <SegmentedControl
-          aria-label={TEXT.view}
-          size="sm"
-          value={view}
-          onChange={setView}
-          data={VIEWS.map((value) => ({ value, label: TEXT.views[value] }))}
-        />
-      </FilterBar>
-      <Panel title={TEXT.views[view]} flush>
-        {view === 'lanes' ? (
-          <Lanes q={q} mayAct={mayAct} onOrder={(order) => go({ ...here, ...order })} />
-        ) : (
-          <Domains view={view} q={q} mayAct={mayAct} />
-        )}
-      </Panel>
-      <UnknownRepliesPanel />
+      {!held.isPending && (
+        <>
+          <FilterBar
+            fields={[{ name: 'q', kind: 'search', label: TEXT.find }]}
+            values={{ q }}
+            onChange={(_, value) => setQuery(value)}
+            onClear={() => setQuery(undefined)}
+          >
+            <SegmentedControl
+              aria-label={TEXT.view}
+              size="sm"
+              value={view}
+              onChange={setView}
+              data={VIEWS.map((value) => ({ value, label: TEXT.views[value] }))}
+            />
+          </FilterBar>
+          <Panel title={TEXT.views[view]} flush>
+            {view === 'lanes' ? (
+              <Lanes q={q} mayAct={mayAct} onOrder={(order) => go({ ...here, ...order })} />
+            ) : (
+              <Domains view={view} q={q} mayAct={mayAct} />
+            )}
+          </Panel>
+        </>
+      )}
+      {!isLoading && <UnknownRepliesPanel />}
       {mayAct && search.act && (
         <QueueActionWindow search={{ ...search, act: search.act }} onChange={go} onClose={() => go(here)} />
       )}

@@ -118,7 +118,7 @@ function Item(props: {
         <Icon name={icon} size={18} />
       </span>
       <span className="hand-words">
-        <span className="hand-title">{title}</span>
+        <span className="hand-title breakable">{title}</span>
         {(why || since) && (
           <span className="dimmed">
             {why}

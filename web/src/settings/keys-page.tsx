@@ -49,7 +49,7 @@ export function KeysPage() {
       cell: ({ id, description }) => (
         <div>
           <Link to="/settings/keys/$id" params={{ id }} className="row-link breakable" title={TEXT.calls}>
-            <strong>{description || TEXT.unnamed}</strong>
+            <strong className="breakable">{description || TEXT.unnamed}</strong>
           </Link>
           <div className="dimmed settings-small">{id}</div>
         </div>

@@ -8,6 +8,7 @@ export const PAGES: readonly SectionPage[] = [
   { label: 'Limits', to: '/settings/limits', need: { area: 'message-limits' } },
   { label: 'Allowed addresses', to: '/settings/addresses', need: { area: 'keys' } },
   { label: 'Alerts', to: '/settings/alerts', need: { area: 'alerts' } },
+  { label: 'Event sinks', to: '/settings/event-sinks', need: { area: 'account', only: 'first' } },
   { label: 'Retention', to: '/settings/retention', need: { area: 'account' } },
   { label: 'Audit log', to: '/settings/audit', need: { area: 'account' } },
   { label: 'System', to: '/settings/system', need: { area: 'account', access: 'write', only: 'first' } },

@@ -71,6 +71,12 @@ const alertsRoute = createRoute({
   validateSearch: readAlertsSearch,
   component: lazyRouteComponent(() => import('./alerts/alerts-page.tsx'), 'AlertsPage'),
 })
+const sinksRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/settings/event-sinks',
+  validateSearch: readEditSearch,
+  component: lazyRouteComponent(() => import('./event-sinks/sinks-page.tsx'), 'SinksPage'),
+})
 const retentionRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: '/settings/retention',
@@ -125,6 +131,12 @@ export const section = defineSection({
       href: '/settings/alerts?view=alerts&add=yes',
       need: { area: 'alerts', access: 'write' },
     },
+    {
+      label: 'Add an event sink',
+      words: 'kafka nats rabbitmq clickhouse elasticsearch s3 syslog warehouse',
+      href: '/settings/event-sinks?add=yes',
+      need: { area: 'account', access: 'write', only: 'first' },
+    },
   ],
   routes: [
     indexRoute,
@@ -137,6 +149,7 @@ export const section = defineSection({
     addressesRoute,
     alertsRoute,
     auditRoute,
+    sinksRoute,
     retentionRoute,
     systemRoute,
     profileRoute,

@@ -70,7 +70,9 @@ function Checks({ checks }: { checks: UseQueryResult<SystemCheck[]> }) {
               {TEXT.states[state]}
             </Badge>
             <div>
-              <strong title={name}>{TEXT.checkNames[name] ?? name}</strong>
+              <strong className="breakable" title={name}>
+                {TEXT.checkNames[name] ?? name}
+              </strong>
               <div className="dimmed breakable">{sentence}</div>
             </div>
           </li>

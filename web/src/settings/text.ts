@@ -19,6 +19,7 @@ export const TEXT = {
     '/settings/limits': 'Messages a month, and calls in a time',
     '/settings/addresses': 'Where keys and SMTP logins work from',
     '/settings/alerts': 'What is wrong now, alerts on rates, and where notices go',
+    '/settings/event-sinks': 'Events to a broker, a warehouse or a log collector',
     '/settings/retention': 'What is kept, for how long, and a text for your privacy policy',
     '/settings/audit': 'Who changed what, when and from where',
     '/settings/system': 'Checks, space and its forecast, periodic jobs',

@@ -5,11 +5,14 @@ import { signInMethodsQuery, valueOrThrow } from '../queries.ts'
 import { useSending } from '../shared/use-sending.ts'
 import { TEXT } from './text.ts'
 
-/** Signs in with the operator's OpenID Connect provider, if there is one: the browser leaves for its page. */
-export function ProviderButton() {
+/**
+ * Signs in with the operator's OpenID Connect provider, if there is one: the browser leaves for its page.
+ * `proof`: the provider asks again who is there.
+ */
+export function ProviderButton({ proof = false }: { proof?: boolean }) {
   const methods = useQuery(signInMethodsQuery)
   const begin = useSending({
-    mutationFn: async () => valueOrThrow(await beginProviderSignIn()),
+    mutationFn: async () => valueOrThrow(await beginProviderSignIn(proof)),
     onSuccess: ({ url }) => window.location.assign(url),
   })
   const provider = methods.data?.oidc
@@ -30,7 +33,7 @@ export function ProviderButton() {
           {begin.error.message}.
         </Alert>
       )}
-      <Divider mt="lg" label={TEXT.or} />
+      {!proof && <Divider mt="lg" label={TEXT.or} />}
     </>
   )
 }

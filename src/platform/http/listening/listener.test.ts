@@ -376,6 +376,21 @@ for (const [name, create] of KINDS) {
     assert.equal((await buffer(await responseTo(request))).toString(), 'done')
     await closing
   })
+
+  test(`${name}: closing waits for no connection that has sent nothing`, { timeout: 30_000 }, async (t) => {
+    const { listener, port, next, post } = await listen(t, create)
+    const silent = createConnection(port, '127.0.0.1')
+    await once(silent, 'connect')
+    // It is taken after the silent one.
+    const request = post({})
+    request.end()
+    ;(await next()).answer(200, {}, 'done', NOT_BROKEN)
+    await buffer(await responseTo(request))
+    silent.resume()
+    const ended = once(silent, 'close')
+    await listener.close()
+    await ended
+  })
 }
 
 test('a thread that ends is followed by another on the same port; what it had is gone', async (t) => {

@@ -46,7 +46,7 @@ export interface Listener {
    * @throws the system's error if it cannot be
    */
   listen(port: number, host: string): Promise<number>
-  /** Refuses new connections, ends the idle ones; resolves when the last has ended. */
+  /** Refuses new connections, ends the idle ones and those without a request; resolves when the last has ended. */
   close(): Promise<void>
   /** Ends all connections. */
   cut(): void
@@ -97,6 +97,16 @@ export function createListener(
     return made
   }
 
+  // Node takes a connection that has sent nothing yet for a busy one.
+  const open = new Set<Socket>()
+  server.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => {
+    open.add(socket)
+    socket.once('close', () => open.delete(socket))
+  })
+  const endSilent = () => {
+    for (const socket of open) if (socket.bytesRead === 0) socket.destroy()
+  }
+
   server.on('clientError', (error, socket) => answerUnparsable(error, socket as Socket, intake))
   const admission = admitConnections(server, connections, tls === undefined, options.onHeaderFault)
   return {
@@ -112,8 +122,11 @@ export function createListener(
       server.close()
       server.closeIdleConnections()
       admission.end()
-      // A busy connection becomes idle later, without an event.
-      const sweep = setInterval(() => server.closeIdleConnections(), IDLE_SWEEP_MS)
+      // A busy connection becomes idle later, without an event; the first request of a new one may be on its way.
+      const sweep = setInterval(() => {
+        server.closeIdleConnections()
+        endSilent()
+      }, IDLE_SWEEP_MS)
       await ended.finally(() => clearInterval(sweep))
     },
     cut() {

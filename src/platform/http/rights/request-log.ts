@@ -2,8 +2,9 @@
  * What the log of a key's calls keeps of a call: a function of the operation, the request and its answer alone. Of values
  * it keeps those that the audit log would (audit.ts), and none that could be an address or a secret.
  */
+import { isPlainObject } from '../../../base/values.ts'
 import type { Exchange, Holder } from '../exchange.ts'
-import { acceptsFiles, isDeclaredName, type Operation, pathNames } from '../operation.ts'
+import { acceptsFiles, isDescribedName, type Operation, pathNames } from '../operation.ts'
 import type { Params } from '../request/params.ts'
 import { givenValues, NOT_RECORDED } from './audit.ts'
 
@@ -107,21 +108,66 @@ function keptMessage(
     ...(params?.names() ?? []).flatMap((name) =>
       given[name] == null ? (params?.texts(name) ?? []).map((value) => [name, value] as const) : [],
     ),
+    ...leavesOf(params?.json()).map((value) => ['...', value] as const),
     ...Object.entries(path).filter(([, value]) => !KEPT_PART.test(value)),
   ].slice(0, SEARCHED_MAX)
   let kept = message.slice(0, 2 * MESSAGE_LENGTH_MAX)
   for (const [name, value] of hidden) {
     const quoted = value.slice(0, QUOTED_LENGTH_MAX)
-    if (quoted.length >= QUOTED_LENGTH_MIN) kept = kept.replaceAll(quoted, () => `{${shortName(name)}}`)
+    if (quoted.length >= QUOTED_LENGTH_MIN)
+      kept = kept.replaceAll(quoted, () => `{${isDescribedName(spec, name) ? shortName(name) : '...'}}`)
   }
   kept = kept
     .replace(QUOTED, (whole, one?: string, other?: string) => {
       const text = one ?? other ?? ''
-      const isKept = isDeclaredName(spec, text) || /^\{.*\}$/.test(text) || Object.values(path).includes(text)
+      const isKept =
+        isDescribedName(spec, text) || /^\{.*\}$/.test(text) || Object.values(path).includes(text)
       return isKept ? whole : '{...}'
     })
     .replace(ADDRESS, '{...}')
+    .replace(TOKEN, (token) =>
+      isOurWord(token) || isDescribedName(spec, token.replace(END, '')) ? token : '{...}',
+    )
   return kept.slice(0, MESSAGE_LENGTH_MAX).toWellFormed().replaceAll('\0', '\uFFFD')
+}
+
+/** Texts below the first level of a document, which no parameter is named after. */
+function leavesOf(document: unknown): string[] {
+  const texts: string[] = []
+  const level = isPlainObject(document)
+    ? Object.values(document).filter((value) => typeof value === 'object')
+    : [document]
+  for (let at = 0; at < level.length && at < SEARCHED_MAX; at++) {
+    const value = level[at]
+    if (typeof value === 'string') texts.push(value)
+    else if (typeof value === 'object' && value !== null)
+      level.push(...Object.values(value).slice(0, SEARCHED_MAX))
+  }
+  return texts
+}
+
+/** What stands between spaces and punctuation; `{...}` and names of parameters in braces are ours. */
+const TOKEN = /(?<![^\s"'([,;=|])[^\s"'()[\],;=|{}]+/g
+
+/**
+ * What an error text of the service is made of: words, numbers, and names of fields and paths. A key, code, token or host, which
+ * has digits among its letters, mixed case or a dot, is none, whoever wrote it into the text.
+ */
+const OUR_WORDS = [
+  /^[A-Za-z]?[a-z]{0,23}(?:['’-][A-Za-z][a-z]{0,15}){0,4}$/,
+  /^[A-Z]{2,12}$/,
+  /^[+-]?\d{1,3}(?:[.,]?\d{3}){0,2}(?:\.\d{1,3})?%?$/,
+  /^[A-Za-z][a-z]{0,23}(?:[_:/-][A-Za-z][a-z]{0,23}){1,6}$/,
+  /^(?:\/[a-z]{1,24}|\/v[1-9])(?:[/-](?:[a-z]{1,24}|v[1-9]))*$/,
+  /^(?:IPv4|IPv6|OpenID|WebAuthn|SHA-256|base64|UTF-8)$/,
+  /^[^A-Za-z0-9]{1,3}$/,
+]
+
+const END = /[.:!?]+$/
+
+function isOurWord(token: string): boolean {
+  const word = token.replace(END, '')
+  return word === '' || OUR_WORDS.some((form) => form.test(word))
 }
 
 const shortName = (name: string) => name.slice(0, 64)

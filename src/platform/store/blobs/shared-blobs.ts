@@ -112,7 +112,8 @@ export function createSharedBlobs(parts: SharedBlobParts): SharedBlobs {
   }
 }
 
-const missing = (name: string) => new Error(`there is no blob "${name}"`)
+/** As the file system says it. */
+const missing = (name: string) => Object.assign(new Error(`there is no blob "${name}"`), { code: 'ENOENT' })
 
 /** Null: there is no such file. */
 async function sizeOf(file: string): Promise<number | null> {

@@ -1,6 +1,7 @@
 /**
  * Keys of PostgreSQL's advisory locks, which all programs on one database share. All are here, so that two of them
  * are never equal. Programs of two releases run side by side during an upgrade: a key must not get another meaning.
+ * In statements they stand as `advisoryKey` makes them (pods/pod.ts), so that pods do not wait for each other.
  */
 
 /** Serialises migrations of processes that start together. Session level. */
@@ -21,6 +22,9 @@ export const FIRST_START_LOCK = 7_309_455
 
 /** Serialises changes to the partitions of events. Transaction level. */
 export const EVENT_PARTITIONS_LOCK = 7_309_456
+
+/** Serialises the creation of pods. The same in all pods of a database. Transaction level. */
+export const PODS_LOCK = 7_309_457
 
 /**
  * First of two keys, for changes to a family of domain names ("dkim" in ASCII). Pairs of 32-bit keys are another space than

@@ -16,6 +16,7 @@
 import type { Socket } from 'node:net'
 import pg from 'pg'
 import { serversOf } from '../database-url.ts'
+import { schemaOf } from '../pods/pod.ts'
 import { StoreUnavailable } from '../store.ts'
 
 /** A server that does not answer is given up for the next one. */
@@ -38,15 +39,24 @@ export class NoWritableServer extends Error {}
 const GREETING = `SELECT set_config('jit', 'off', false), current_setting('transaction_read_only') AS read_only,
   pg_postmaster_start_time()::text AS started`
 
+/** Sent with it where the session is a pod's. */
+const inPod = (pod: string) => `, set_config('search_path', '${schemaOf(pod)}', false)`
+
 /** Which of the servers the next connection is made to. */
 export class Servers {
   readonly #urls: readonly string[]
+  /** What each new session is asked first. */
+  readonly greeting: string
   #at = 0
   #name: string | null = null
 
-  /** @throws as serversOf */
-  constructor(url: string) {
+  /**
+   * @param pod whose schema the sessions see; null: the one that the address or its user has
+   * @throws as serversOf
+   */
+  constructor(url: string, pod: string | null = null) {
     this.#urls = serversOf(url)
+    this.greeting = pod === null ? GREETING : GREETING + inPod(pod)
   }
 
   get count(): number {
@@ -140,7 +150,7 @@ export class WritableClient extends pg.Client {
   async #connect(): Promise<pg.Client> {
     try {
       await super.connect()
-      const greeting = { text: GREETING, query_timeout: CONNECT_MAX_MS }
+      const greeting = { text: this.#servers.greeting, query_timeout: CONNECT_MAX_MS }
       const { rows } = await super.query<{ read_only: string; started: string }>(greeting)
       if (rows[0]?.read_only === 'on')
         throw new NoWritableServer('PostgreSQL allows reading only: is this a standby?')

@@ -5,7 +5,9 @@ import pg from 'pg'
 import { ChangeHub } from '../../../base/changes.ts'
 import { remember } from '../../../base/flow/cache.ts'
 import { createEventBounds } from '../event-bounds.ts'
-import { type BeforeMigrations, migrate, unmigrated } from '../migrate.ts'
+import { type BeforeMigrations, type MigratedDatabase, migrate, unmigrated } from '../migrate.ts'
+import { type Clash, completeEntries, createPod } from '../pods/directory.ts'
+import { advisoryKey } from '../pods/pod.ts'
 import type { Schema } from '../schema.ts'
 import {
   databaseLeaseTimes,
@@ -45,16 +47,23 @@ const types = {
     oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format as 'text'),
 } as pg.CustomTypesConfig
 
+export interface PostgresOptions {
+  /** In place of the database's, for tests with a fake clock. */
+  leaseTimes?: LeaseTimes
+  beforeMigrations?: BeforeMigrations
+  /** Whose schema it is; null: the database is of one installation. */
+  pod?: string | null
+  /** The pod's tables hold what the directory says is another pod's. */
+  onClashes?: ((clashes: readonly Clash[]) => void) | undefined
+}
+
 /**
- * Connects to `url` and brings the schema up to date. `leaseTimes`: instead of the database's, for tests with a fake
- * clock.
+ * Connects to `url` and brings the schema up to date; a pod's is made if it is missing.
  * @throws StoreUnavailable
  */
-export async function openPostgres(
-  url: string,
-  options: { leaseTimes?: LeaseTimes; beforeMigrations?: BeforeMigrations } = {},
-): Promise<Store> {
-  const servers = new Servers(url)
+export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<Store> {
+  const { pod = null } = options
+  const servers = new Servers(url, pod)
   await requireSessions(servers)
   const pool = new WritablePool(servers, {
     max: CONNECTIONS_MAX,
@@ -66,7 +75,7 @@ export async function openPostgres(
   pool.on('error', () => {})
   pool.on('connect', withoutNul)
   try {
-    await migratePostgres(pool, options.beforeMigrations)
+    await migratePostgres(pool, options)
   } catch (error) {
     await pool.end()
     throw isConnectionFault(error) ? servers.unreachable(error) : error
@@ -77,6 +86,7 @@ export async function openPostgres(
   const db = new Kysely<Schema>({ dialect: new Dialect({ pool, cannotReach }) })
   return {
     kind: 'postgres',
+    pod,
     leaseTimes: options.leaseTimes ?? databaseLeaseTimes,
     changes: new ChangeHub(),
     db,
@@ -167,32 +177,41 @@ function withoutNul(client: pg.PoolClient): void {
 
 const hasNul = (value: unknown): value is string => typeof value === 'string' && value.includes('\0')
 
-async function migratePostgres(pool: pg.Pool, before?: BeforeMigrations): Promise<void> {
+async function migratePostgres(pool: pg.Pool, options: PostgresOptions): Promise<void> {
+  const { pod = null, beforeMigrations, onClashes } = options
   const client = await pool.connect()
   try {
-    await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK])
+    if (pod !== null) await createPod(client, pod)
+    await client.query(`SELECT pg_advisory_lock(${advisoryKey(MIGRATION_LOCK)})`)
     await refuseDuringCopy(client)
-    await before?.(unmigrated('postgres', async (sql) => (await client.query(sql)).rows))
-    await migrate({
-      kind: 'postgres',
-      run: async (sql) => void (await client.query(sql)),
-      applied: async () =>
-        (await client.query('SELECT version FROM schema_versions')).rows.map((row) => Number(row.version)),
-    })
-    await client.query('SELECT pg_advisory_unlock($1)', [MIGRATION_LOCK])
+    await beforeMigrations?.(unmigrated('postgres', async (sql) => (await client.query(sql)).rows))
+    await migrate(migrated(client))
+    if (pod !== null) {
+      const clashes = await completeEntries(client, pod)
+      if (clashes.length > 0) onClashes?.(clashes)
+    }
+    await client.query(`SELECT pg_advisory_unlock(${advisoryKey(MIGRATION_LOCK)})`)
   } finally {
     client.release()
   }
 }
 
+/** For `migrate`. */
+export const migrated = (client: Pick<pg.ClientBase, 'query'>): MigratedDatabase => ({
+  kind: 'postgres',
+  run: async (sql) => void (await client.query(sql)),
+  applied: async () =>
+    (await client.query('SELECT version FROM schema_versions')).rows.map((row) => Number(row.version)),
+})
+
 /** @throws StoreUnavailable */
 async function refuseDuringCopy(client: pg.PoolClient): Promise<void> {
-  const { rows } = await client.query('SELECT pg_try_advisory_lock_shared($1) AS free', [COPY_LOCK])
+  const { rows } = await client.query(`SELECT pg_try_advisory_lock_shared(${advisoryKey(COPY_LOCK)}) AS free`)
   if (rows[0].free !== true)
     throw new StoreUnavailable(
       'Cannot open the database: `sendwright migrate` is copying it. Start again when that has ended.',
     )
-  await client.query('SELECT pg_advisory_unlock_shared($1)', [COPY_LOCK])
+  await client.query(`SELECT pg_advisory_unlock_shared(${advisoryKey(COPY_LOCK)})`)
 }
 
 async function read(pool: pg.Pool, { sql, values }: Statement): Promise<Record<string, unknown>[]> {

@@ -401,6 +401,7 @@ function createSqliteStore(parts: StoreParts): Store {
   })
   return {
     kind: 'sqlite',
+    pod: null,
     leaseTimes: ownLeaseTimes,
     changes: new ChangeHub(),
     db,

@@ -76,7 +76,7 @@ interface CallingParts {
   isOwn(url: URL): boolean
 }
 
-/** @param signal aborts when the caller leaves: nothing further is called */
+/** @param signal aborts when the caller leaves: calls end, and nothing further is called */
 export async function checkLinks(
   { client, clock, isOwn }: CallingParts,
   links: readonly Found[],
@@ -84,7 +84,8 @@ export async function checkLinks(
 ): Promise<LinkCheck> {
   const gate = createGate(AT_A_TIME, LINKS_MAX)
   const until = clock.monotonic() + TOTAL_MS
-  const isOver = () => signal.aborted || clock.monotonic() >= until
+  const leftMs = () => (signal.aborted ? 0 : until - clock.monotonic())
+  const isOver = () => leftMs() <= 0
 
   async function judged({ url, kind }: Found): Promise<Result> {
     await gate.enter()
@@ -125,11 +126,15 @@ export async function checkLinks(
   }
 
   async function called(url: string): Promise<HttpOutcome> {
-    const limits = { url, connectMs: ONE_MS, totalMs: ONE_MS, responseBytes: BODY_BYTES }
-    const head = await client.send({ ...limits, method: 'HEAD' })
+    const send = (method: 'HEAD' | 'GET') => {
+      const totalMs = Math.max(1, Math.min(ONE_MS, Math.ceil(leftMs())))
+      const limits = { connectMs: totalMs, totalMs, responseBytes: BODY_BYTES }
+      return client.send({ ...limits, url, method, signal })
+    }
+    const head = await send('HEAD')
     const isTaken = head.kind === 'refused' || (head.kind === 'answered' && head.status < 400)
     // Some servers refuse or break HEAD, and answer GET.
-    return isTaken || isOver() ? head : client.send({ ...limits, method: 'GET' })
+    return isTaken || isOver() ? head : send('GET')
   }
 
   const items = await Promise.all(links.slice(0, LINKS_MAX).map(judged))

@@ -30,3 +30,41 @@ test('aliases, sets with a policy and values that cannot be read are locked; tex
     ],
   )
 })
+
+/** What Route 53 writes, the name or the value as this service has it (null: not read), and the value as it is written back. */
+const NAMES: [written: string, name: string | null][] = [
+  ['\\052.example.com.', '*.example.com'],
+  ['_dmarc.example.com.', '_dmarc.example.com'],
+  ['a\\057b.example.com.', 'a/b.example.com'],
+  ['a\\056b.example.com.', null],
+  ['a\\134b.example.com.', null],
+  ['caf\\303\\251.example.com.', null],
+]
+const TEXTS: [written: string, value: string][] = [
+  ['"ex\\303\\244mple\\011"', '"ex\\195\\164mple\\009"'],
+  ['"a\\"b\\\\052"', '"a\\"b\\\\052"'],
+]
+
+test('bytes are written in octal digits, and read as such', async () => {
+  const named = (name: string) =>
+    `<ResourceRecordSet><Name>${name}</Name><Type>TXT</Type>${value('"x"')}</ResourceRecordSet>`
+  for (const [written, name] of NAMES) {
+    const provider = createRoute53((async () => named(written)) as Api)
+    const plain = name ?? written.replace(/\\\d{3}/, '.').slice(0, -1)
+    assert.equal((await provider.read(ZONE, plain)).length, name === null ? 0 : 1, written)
+  }
+  for (const [written, plain] of TEXTS) {
+    let sent = ''
+    const provider = createRoute53((async (_method: string, _path: string, body?: unknown) => {
+      sent = String(body)
+      return set('TXT', value(written.replaceAll('"', '&quot;')))
+    }) as Api)
+    const [current] = await provider.read(ZONE, 'example.com')
+    assert.deepEqual([current?.values, current?.handles, current?.lock], [[plain], [written], null])
+    const change = { zone: ZONE, name: 'example.com', type: 'TXT' as const, ttlSeconds: 60 }
+    await provider.write(ZONE, [{ change: { ...change, remove: [], add: [plain] }, current: undefined }])
+    assert.ok(sent.includes(written.replaceAll('"', '&#34;')), sent)
+  }
+  const unread = createRoute53((async () => set('TXT', value('"\\400"'))) as Api)
+  assert.notEqual((await unread.read(ZONE, 'example.com'))[0]?.lock, null)
+})

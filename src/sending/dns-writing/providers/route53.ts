@@ -71,14 +71,43 @@ function recordsOf(block: string): ListedRecord[] {
   const lock = isPlain ? null : 'it has a routing policy, or is an alias'
   const ttlSeconds = Number(textOf(block, 'TTL')) || null
   const values = blocksOf(block, 'Value').map(unescapeXml)
-  return (values.length > 0 ? values : ['']).map((data) => ({ type, data, handle: data, ttlSeconds, lock }))
+  return (values.length > 0 ? values : ['']).map((handle) => {
+    const data = type === 'TXT' ? withDecimals(handle) : plainName(handle)
+    return { type, data, handle, ttlSeconds, lock }
+  })
 }
+
+/**
+ * Route 53 writes a byte as a backslash and three octal digits, in names any byte except letters, digits, hyphens and
+ * underscores; zone files have decimal ones (RFC 1035 §5.1). Other escapes stay, and what is no byte stays unreadable.
+ */
+const withDecimals = (text: string) =>
+  text.replace(ESCAPE, (whole, digits?: string) => {
+    if (digits === undefined) return whole
+    return OCTAL_BYTE.test(digits) ? `\\${String(Number.parseInt(digits, 8)).padStart(3, '0')}` : '\\999'
+  })
+
+const withOctals = (text: string) =>
+  text.replace(ESCAPE, (whole, digits?: string) =>
+    digits === undefined ? whole : `\\${Number(digits).toString(8).padStart(3, '0')}`,
+  )
+
+const ESCAPE = /\\(?:(\d{3})|[\s\S])/g
+const OCTAL_BYTE = /^[0-3][0-7]{2}$/
+
+/** A dot within a label, and what is not printable, stay escaped: no name of this service has them. */
+const plainName = (text: string) =>
+  text.replace(/\\([0-3][0-7]{2})/g, (whole, digits: string) => {
+    const character = String.fromCharCode(Number.parseInt(digits, 8))
+    return /^[!-~]$/.test(character) && character !== '.' ? character : whole
+  })
 
 /** The set as it stands is removed, and made again as it should be. */
 function changeXml({ change, current }: ToWrite): string[] {
   const { name, type } = change
   const ttl = change.ttlSeconds ?? TTL_SECONDS
-  const after = textsAfter({ change, current })
+  const added = type === 'TXT' ? { ...change, add: change.add.map(withOctals) } : change
+  const after = textsAfter({ change: added, current })
   return [
     ...(current ? [actionXml('DELETE', current, current.ttlSeconds ?? ttl, current.handles)] : []),
     ...(after.length > 0 ? [actionXml('CREATE', { name, type }, ttl, after)] : []),
@@ -95,7 +124,7 @@ function actionXml(
   return `<Change><Action>${action}</Action><ResourceRecordSet><Name>${escapeXml(name)}.</Name><Type>${type}</Type><TTL>${ttl}</TTL><ResourceRecords>${records.join('')}</ResourceRecords></ResourceRecordSet></Change>`
 }
 
-const nameIn = (block: string) => normalizeName(textOf(block, 'Name'))
+const nameIn = (block: string) => normalizeName(plainName(textOf(block, 'Name')))
 
 /** Contents of the elements of that name without attributes, which do not hold one another. In one pass: the text is a stranger's. */
 function blocksOf(xml: string, tag: string): string[] {

@@ -3,6 +3,7 @@
  * and a parent that signs for a child are rules over several rows, which no unique index can enforce.
  */
 import { sql, type Transaction } from 'kysely'
+import { LOCK_PREFIX } from '../../../platform/store/pods/pod.ts'
 import { NAMES_LOCK_CLASS } from '../../../platform/store/postgres/advisory-locks.ts'
 import type { Schema } from '../../../platform/store/schema.ts'
 import type { Store } from '../../../platform/store/store.ts'
@@ -16,5 +17,7 @@ import type { Store } from '../../../platform/store/store.ts'
 export async function lockNames(store: Store, tx: Transaction<Schema>, name: string): Promise<void> {
   if (store.kind === 'sqlite') return
   const family = name.split('.').slice(-2).join('.')
-  await sql`SELECT pg_advisory_xact_lock(${NAMES_LOCK_CLASS}::int, hashtext(${family}))`.execute(tx)
+  await sql`SELECT pg_advisory_xact_lock(${NAMES_LOCK_CLASS}::int, hashtext(${sql.raw(LOCK_PREFIX)} || ${family}))`.execute(
+    tx,
+  )
 }

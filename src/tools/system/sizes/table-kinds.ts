@@ -89,11 +89,13 @@ export const TABLE_KINDS = {
     list_members: 'owned',
     list_uploads: 'age',
     confirmation_mails: 'age',
+    form_mails: 'age',
     consent_trail: 'owned',
   },
   templates: { templates: 'owned', template_versions: 'owned' },
   settings: {
     exports: 'age',
+    removed_files: 'age',
     account_changes: 'work',
     account_rate_limits: 'owned',
     account_settings: 'owned',

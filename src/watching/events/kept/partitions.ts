@@ -19,6 +19,7 @@ import { pause } from '../../../base/flow/pause.ts'
 import type { Clock } from '../../../base/time/clock.ts'
 import { MINUTE_MS } from '../../../base/time/durations.ts'
 import { type Bounds, PARTITIONS_OF, parseBounds } from '../../../platform/store/event-bounds.ts'
+import { advisoryKey } from '../../../platform/store/pods/pod.ts'
 import { EVENT_PARTITIONS_LOCK } from '../../../platform/store/postgres/advisory-locks.ts'
 import type { Schema } from '../../../platform/store/schema.ts'
 import { type Store, StoreBusy } from '../../../platform/store/store.ts'
@@ -94,7 +95,7 @@ export function createEventPartitions(parts: PartitionParts) {
     for (let tries = 1; ; tries++) {
       try {
         await store.transaction(async (tx) => {
-          await run(tx, `SELECT pg_advisory_xact_lock(${EVENT_PARTITIONS_LOCK})`)
+          await run(tx, `SELECT pg_advisory_xact_lock(${advisoryKey(EVENT_PARTITIONS_LOCK)})`)
           await run(tx, `SET LOCAL lock_timeout = '${LOCK_WAIT}'`)
           await work(tx)
         })

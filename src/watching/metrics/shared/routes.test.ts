@@ -5,6 +5,7 @@ import { createTestClock } from '../../../../test/support/clock.ts'
 import { eachDatabase } from '../../../../test/support/databases.ts'
 import { eventually, startTestService, type TestService } from '../../../../test/support/service.ts'
 import { createSubaccount } from '../../../../test/support/subaccounts.ts'
+import { activeUser, as, cookieOf } from '../../../../test/support/users.ts'
 
 const PATH = '/sendwright/v1/shared-figures'
 const QUERY = { dimensions: ['time'], metrics: ['delivered_count'], duration: '7d' }
@@ -72,6 +73,34 @@ eachDatabase((database) => {
     const unknown = await open(service, `http://any/shared/${'x'.repeat(43)}`)
     for (const one of [late, unknown]) assert.deepEqual([one.status, one.html], [404, gone.html])
   })
+})
+
+test('a link is valid while the user or key that made it could make another', async (t) => {
+  const service = await startTestService(t)
+  const shown = async (url: string) => (await open(service, url)).status
+  const listed = async () => (await service.call('GET', PATH)).body.items.length
+  const json = { title: 'Ours', query: QUERY }
+  const { id, cookie } = await activeUser(service, 'ann@example.org')
+  const { url: ofUser } = (await as(service, cookie, 'POST', PATH, json)).body
+  const change = (form: Record<string, string>) => service.call('PUT', `/v5/users/${id}`, { form })
+  assert.equal(await shown(ofUser), 200)
+  await change({ role: 'support' })
+  assert.deepEqual([await shown(ofUser), await listed()], [404, 0])
+  await change({ role: 'developer' })
+  assert.deepEqual([await shown(ofUser), await listed()], [200, 1])
+  await change({ is_disabled: 'true' })
+  assert.equal(await shown(ofUser), 404)
+
+  const { key } = (await service.call('POST', '/v1/keys', { form: { role: 'developer' } })).body
+  const { url: ofKey } = (await service.call('POST', PATH, { key: key.secret, json })).body
+  const session = await service.call('POST', '/sendwright/v1/session', {
+    key: null,
+    json: { key: key.secret },
+  })
+  const { url: ofSession } = (await as(service, cookieOf(session), 'POST', PATH, json)).body
+  assert.deepEqual([await shown(ofKey), await shown(ofSession)], [200, 200])
+  assert.equal((await service.call('DELETE', `/v1/keys/${key.id}`)).status, 200)
+  assert.deepEqual([await shown(ofKey), await shown(ofSession), await listed()], [404, 404, 0])
 })
 
 test('links are of their account, of those who may change things, and few', async (t) => {

@@ -80,7 +80,11 @@ export function sharedFigureRoutes(parts: SharedRouteParts): Operation[] {
           throw new BadRequest(`query must not exceed ${QUERY_BYTES_MAX} bytes`)
         sharedRequest(query, clock.now())
         const { row, token } = await shared.create({
-          ...{ accountId: caller.accountId, keyId: caller.keyId, userId: caller.userId ?? null },
+          ...{
+            accountId: caller.accountId,
+            keyId: caller.sessionKeyId ?? caller.keyId,
+            userId: caller.userId ?? null,
+          },
           ...{ title: titleOf(title), queryJson, expiresAt: clock.now() + daysOf(days) * DAY_MS },
         })
         return { ...view(row), url: `${parts.publicUrl}/shared/${token}` }

@@ -19,8 +19,8 @@ import { metricsQuery } from '../shapes.ts'
 export const SHARED_FIGURE = named('SharedFigure', 'A link that shows one figure', {
   id: text('Id of the link'),
   title: text('Heading of its page'),
-  key_id: text('Key or session that made it'),
-  user_id: nullable(text('User of that key or session')),
+  key_id: text('Key that made it, or session of a user or the operator'),
+  user_id: nullable(text('User of that key or session, with whose rights it ends')),
   query: map('What is counted, as it was given', anyJson('Member of the query')),
   created_at: rfc3339('When it was made'),
   expires_at: rfc3339('Until when it is valid'),

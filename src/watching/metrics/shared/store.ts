@@ -1,14 +1,18 @@
-/** Links that show one figure to whoever has them (decision 235). */
+/** Links that show one figure to whoever has them, while their maker could make another (decisions 235, 251). */
 import { randomBytes } from 'node:crypto'
+import { sql } from 'kysely'
 import { newId } from '../../../base/ids.ts'
 import { BadRequest } from '../../../base/process/errors.ts'
 import type { Clock } from '../../../base/time/clock.ts'
+import { mayAccess } from '../../../platform/http/rights/auth.ts'
+import { ROLES } from '../../../platform/http/rights/rights.ts'
 import type { SharedFigureRow } from '../../../platform/store/schema.ts'
 import type { Sealer } from '../../../platform/store/secrets/sealing.ts'
 import { insert, type Store } from '../../../platform/store/store.ts'
 
 interface NewSharedFigure {
   accountId: string
+  /** Of the key, or of the session that no key has opened. */
   keyId: string
   userId: string | null
   title: string
@@ -24,6 +28,16 @@ const PER_ACCOUNT_MAX = 50
 const TOKEN_BYTES = 32
 const TOKEN_PATTERN = /^[A-Za-z0-9_-]{43}$/
 const PURPOSE = 'shared-figure'
+/** Who may make links. */
+const MAKERS = ROLES.filter((role) => mayAccess(role, 'events', 'write'))
+
+/** Whether user and key that made the link are still there and could make another. Without either it is the operator's. */
+const isOfMaker = (now: number) => sql<boolean>`
+  (shared_figures.user_id IS NULL OR EXISTS (SELECT 1 FROM users u
+    WHERE u.id = shared_figures.user_id AND u.is_disabled = 0 AND u.role IN (${sql.join(MAKERS)})))
+  AND (shared_figures.key_id = 'local' OR shared_figures.key_id LIKE 'session-%' OR EXISTS (SELECT 1 FROM api_keys k
+    WHERE k.id = shared_figures.key_id AND k.disabled_reason IS NULL AND (k.expires_at IS NULL OR k.expires_at > ${now})
+      AND k.role IN (${sql.join(MAKERS)})))`
 
 export function createSharedFigures({
   store,
@@ -44,6 +58,7 @@ export function createSharedFigures({
       .selectAll()
       .where('account_id', '=', accountId)
       .where('expires_at', '>', nowMs())
+      .where(isOfMaker(nowMs()))
       .orderBy('id', 'desc')
       .limit(PER_ACCOUNT_MAX)
       .execute()
@@ -75,6 +90,7 @@ export function createSharedFigures({
         .selectAll()
         .where('digest', '=', digestOf(token))
         .where('expires_at', '>', nowMs())
+        .where(isOfMaker(nowMs()))
         .executeTakeFirst()
       return row ?? null
     },

@@ -123,7 +123,7 @@ const columnsOf = (
     header: TEXT.subject,
     cell: (item) => (
       <span className="breakable">
-        <strong>{subjectOf(item)}</strong>{' '}
+        <strong className="breakable">{subjectOf(item)}</strong>{' '}
         {item.tags.map((tag) => (
           <span key={tag} className="tag">
             {tag}

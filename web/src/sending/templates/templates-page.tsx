@@ -101,7 +101,9 @@ const columnsOf = (domain: string): Column<Template>[] => [
   },
   {
     header: TEXT.description,
-    cell: ({ description }) => <span className="dimmed template-description">{description || '–'}</span>,
+    cell: ({ description }) => (
+      <span className="dimmed template-description breakable">{description || '–'}</span>
+    ),
   },
   {
     header: TEXT.created,

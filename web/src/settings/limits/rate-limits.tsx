@@ -31,7 +31,10 @@ export function RateLimits({ accountId }: { accountId: string }) {
         expectedRows={KINDS}
         empty={null}
         columns={[
-          { header: TEXT.rate, cell: ({ name }) => <strong>{TEXT.names[name] ?? name}</strong> },
+          {
+            header: TEXT.rate,
+            cell: ({ name }) => <strong className="breakable">{TEXT.names[name] ?? name}</strong>,
+          },
           {
             header: TEXT.allowed,
             cell: ({ count, window_seconds, is_default }) => (

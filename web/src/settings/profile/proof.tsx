@@ -6,6 +6,7 @@ import { RefusedRequest } from '../../queries.ts'
 import { FormWindow } from '../../shared/form-window.tsx'
 import { useSending } from '../../shared/use-sending.ts'
 import { hasPasskeys } from '../../sign-in/passkey-client.ts'
+import { ProviderButton } from '../../sign-in/provider-button.tsx'
 import { profileQuery, proveByPasskey, proveByPassword } from './profile-api.ts'
 import { TEXT } from './text.ts'
 
@@ -72,6 +73,7 @@ function ProofWindow({ onProved, onClose }: { onProved: () => void; onClose: () 
           {TEXT.provePasskey}
         </Button>
       )}
+      {!hasPassword && <ProviderButton proof />}
       {hasPassword && (
         <PasswordInput
           label={TEXT.password}

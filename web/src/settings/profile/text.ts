@@ -82,5 +82,5 @@ export const TEXT = {
   provePassword: 'Continue',
   provePasskey: 'Use a passkey',
   proveCode: 'Code, or a recovery code',
-  proveProvider: 'Sign out and in again, or use a passkey.',
+  proveProvider: 'Sign in again, which leads back to the start page, or use a passkey.',
 } as const

@@ -78,7 +78,7 @@ export function RetentionPage() {
 function What({ item: { title, personal } }: { item: Retention }) {
   return (
     <div>
-      <strong>{title}</strong>
+      <strong className="breakable">{title}</strong>
       <div className="dimmed settings-small">{personal === null ? TEXT.none : TEXT.personal(personal)}</div>
     </div>
   )
