@@ -32,7 +32,7 @@ export interface Directory {
    * @throws DirectoryAway where that cannot be known now
    */
   find(names: readonly Name[]): Promise<Pod | null>
-  /** The pod of what no pod has, which answers as contracts demand. Null: there is no pod. */
+  /** The pod of what no pod has, which answers as contracts demand. Null: no pod has a node. */
   fallback(): Pod | null
   /** Since the list of pods was read; infinite before the first time. */
   ageMs(): number
@@ -177,7 +177,7 @@ export async function openDirectory(parts: { query: Query; clock: Clock; log: Lo
       }
       return null
     },
-    fallback: () => current().values().next().value ?? null,
+    fallback: () => [...current().values()].find(({ http }) => http.length > 0) ?? null,
     ageMs: () => clock.monotonic() - podsAt,
     close: () => closing.abort(),
   }

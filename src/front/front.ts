@@ -28,6 +28,8 @@ import { createHttpFront } from './http.ts'
 import { createDial } from './nodes.ts'
 import { serveThrough } from './smtp.ts'
 
+type Closers = (() => unknown)[]
+
 export interface Front {
   port: number
   httpsPort: number | null
@@ -49,7 +51,7 @@ export async function startFront(config: Config, log: Logger, query?: Query): Pr
     throw new SecretFault('A front finds keys by the secret of the nodes: set SENDWRIGHT_SECRET to it')
   const sealer = createSealer(secret)
   const figures = createFigures()
-  const closers: (() => unknown)[] = []
+  const closers: Closers = []
   const stop = async () => {
     for (const close of closers.splice(0).reverse())
       await Promise.resolve(close()).catch((err: unknown) => log.error({ err }, 'cannot stop a part'))
@@ -155,7 +157,7 @@ export async function startFront(config: Config, log: Logger, query?: Query): Pr
   }
 }
 
-function connect({ databaseUrl }: Config, closers: (() => unknown)[]): Query {
+function connect({ databaseUrl }: Config, closers: Closers): Query {
   const pool = new WritablePool(new Servers(databaseUrl ?? ''), {
     max: 2,
     query_timeout: 2 * SECOND_MS,

@@ -11,10 +11,8 @@ import { COPY_LOCK } from '../../src/platform/store/postgres/advisory-locks.ts'
 import { openPostgres } from '../../src/platform/store/postgres/postgres.ts'
 import { startService } from '../../src/service.ts'
 import { runCommand } from '../support/command.ts'
-import { basic, testFront } from '../support/front.ts'
 import { createTestDatabase } from '../support/postgres.ts'
 import { eventually, startTestService, type TestService } from '../support/service.ts'
-import { openDialogue, plainLogin } from '../support/smtp-dialogue.ts'
 import { temporaryFolder } from '../support/stores.ts'
 
 const SECRET = 'secret-of-all-pods-0123456789abcdef'
@@ -31,8 +29,6 @@ async function database(t: TestContext): Promise<{ url: string; query: Query }> 
   return { url, query: async (sql, values = []) => (await client.query(sql, values)).rows }
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: a test reaches into bodies freely and asserts on what it finds
-type Json = any
 type Query = (sql: string, values?: unknown[]) => Promise<Record<string, unknown>[]>
 
 const startPod = (t: TestContext, url: string, pod: string, env: Record<string, string> = {}) =>
@@ -250,56 +246,4 @@ test('three pods share one PostgreSQL', async (t) => {
     const found = await query("SELECT 1 FROM sendwright_pods.entries WHERE pod = 'd' AND kind = 'account'")
     assert.equal(found.length, 1)
   })
-})
-
-test('a front finds pods by what they have entered', async (t) => {
-  const { url } = await database(t)
-  const headers = { SENDWRIGHT_HTTP_PROXY_PROTOCOL: '127.0.0.1', SENDWRIGHT_SMTP_PROXY_PROTOCOL: '127.0.0.1' }
-  const pods = []
-  for (const name of ['x', 'y'])
-    pods.push(await startPod(t, url, name, { SENDWRIGHT_SMTP_PORT: '0', ...headers }))
-  const front = await testFront(t, undefined, {
-    SENDWRIGHT_DATABASE_URL: url,
-    SENDWRIGHT_SECRET: SECRET,
-  })
-  const call = async (path: string, init: RequestInit = {}) => {
-    const answer = await fetch(front.url + path, init)
-    return {
-      status: answer.status,
-      cookie: answer.headers.getSetCookie()[0],
-      body: (await answer.json()) as Json,
-    }
-  }
-  for (const [at, name] of ['x', 'y'].entries()) {
-    const { domain } = pods[at] as TestService
-    const authorization = basic(keyOf(name))
-    const domains = async (headers: Record<string, string>) =>
-      (await call('/v4/domains', { headers })).body.items?.map((item: { name: string }) => item.name)
-    await eventually(
-      `pod ${name} through the front`,
-      async () => ((await domains({ authorization })) ?? null) !== null,
-    )
-    assert.deepEqual(await domains({ authorization }), [domain])
-
-    const opened = await call('/sendwright/v1/session', {
-      method: 'POST',
-      body: new URLSearchParams({ key: keyOf(name) }),
-    })
-    assert.equal(opened.status, 200)
-    assert.deepEqual(await domains({ cookie: String(opened.cookie?.split(';')[0]) }), [domain])
-
-    const login = { login: 'app', password: 'long enough' }
-    const made = await call(`/v3/domains/${domain}/credentials`, {
-      ...{ method: 'POST', headers: { authorization }, body: new URLSearchParams(login) },
-    })
-    assert.equal(made.status, 200)
-    const dialogue = await openDialogue(t, { host: front.host, port: front.front.smtp.port })
-    await dialogue.reply()
-    await dialogue.say('EHLO client.example')
-    assert.match(
-      (await dialogue.say(`AUTH PLAIN ${plainLogin(`app@${domain}`, login.password)}`)) ?? '',
-      /^235 /,
-    )
-    dialogue.destroy()
-  }
 })
