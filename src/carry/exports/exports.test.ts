@@ -107,8 +107,11 @@ eachDatabase((database) => {
     assert.equal((await fetch(link)).status, 404, 'the link is over')
     assert.equal((await fetch(await linkOf(service, done.id))).status, 200)
     clock.leap(DAY_MS)
-    await eventually('its removal', async () => blobsOf(service) === 0)
-    assert.equal((await service.call('GET', `${PATH}/${done.id}`)).status, 404)
+    await eventually('the removal of its files', async () => blobsOf(service) === 0)
+    await eventually(
+      'the removal of its row',
+      async () => (await service.call('GET', `${PATH}/${done.id}`)).status === 404,
+    )
   })
 })
 
