@@ -1,4 +1,4 @@
-// Slow: it starts four processes of the service.
+// By name: it starts four processes of the service.
 /** A person is erased by one of two nodes: both lose what they have of the person's files. */
 import assert from 'node:assert/strict'
 import { readdir, readFile } from 'node:fs/promises'
