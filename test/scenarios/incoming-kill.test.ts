@@ -1,4 +1,4 @@
-// Slow: it kills processes of the service, again and again.
+// By name: it kills processes of the service, again and again.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { runIncoming } from '../support/incoming-rig.ts'
