@@ -42,6 +42,8 @@ test('make a template and send a test, by keyboard alone', async () => {
   await page.getByRole('button', { name: 'Send a test' }).press('Enter')
   await page.getByLabel('To', { exact: true }).waitFor()
   await typeText(page, 'bob@example.com')
+  // Nothing is sent before the version has been read again, under its template's new name.
+  await page.getByRole('button', { name: 'Send', exact: true }).and(page.locator(':enabled')).waitFor()
   await press(page, 'Enter')
   await page.getByRole('link', { name: 'Open the message' }).waitFor()
   await dashboard.sound(page)
