@@ -1,8 +1,6 @@
 /** Builds the SMTP ports: submission by clients that log in, reception from the others. */
 
-import { classifyAddress } from './base/net/ip.ts'
 import { createFaultLog } from './base/process/fault-log.ts'
-import { SECOND_MS } from './base/time/durations.ts'
 import type { Core } from './core.ts'
 import { SCHEDULE_MAX_MS, scheduleMaxMs } from './mail/accept/decide.ts'
 import { acceptSubmitted, submittingDomain } from './mail/accept/submitted.ts'
@@ -13,7 +11,8 @@ import { createLoginPlaces } from './people/sign-in/login-places.ts'
 import { createLoginGuard } from './receiving/sessions/login-guard.ts'
 import { type AddressReader, createReception, type MailReader } from './receiving/sessions/reception.ts'
 import { Refusal } from './receiving/sessions/replies.ts'
-import { type SessionParts, SMTP_LIMITS, serveClient } from './receiving/sessions/session.ts'
+import { type SessionParts, serveClient } from './receiving/sessions/session.ts'
+import { sessionSettings } from './receiving/sessions/session-settings.ts'
 import {
   SMTP_CONNECTIONS_MAX,
   type SmtpListener,
@@ -41,16 +40,7 @@ export function startSmtp(core: Core, uses: SmtpUses): Promise<SmtpListener> {
   const { accounts, certificates, readers, mailReader, isMailHost, accountOfMailHost } = uses
   const { accept } = uses.messages
   const session: SessionParts = {
-    hostname: config.hostname,
-    limits: {
-      ...SMTP_LIMITS,
-      messagesMax: config.smtpMessagesPerConnectionMax,
-      idleMs: config.smtpIdleMs,
-      holdMaxMs: Math.max(SCHEDULE_MAX_MS, config.maxMessageTtlSeconds * SECOND_MS),
-    },
-    authWithoutTls: (address) =>
-      config.smtpAuthWithoutTls === 'anyone' ||
-      (config.smtpAuthWithoutTls === 'loopback' && classifyAddress(address) === 'loopback'),
+    ...sessionSettings(config, SCHEDULE_MAX_MS),
     secureContext: certificates.mailContexts(
       { minVersion: config.smtpTlsMinVersion },
       createTlsIdentity({

@@ -5,7 +5,6 @@
 import { readFileSync } from 'node:fs'
 import type { Logger } from 'pino'
 import { Counter, Gauge, Registry } from 'prom-client'
-import { classifyAddress } from '../base/net/ip.ts'
 import { CannotListen } from '../base/process/errors.ts'
 import { systemClock } from '../base/time/clock.ts'
 import { SECOND_MS } from '../base/time/durations.ts'
@@ -19,7 +18,7 @@ import { createRemoteAddresses } from '../platform/http/request/origin.ts'
 import { Servers, WritablePool } from '../platform/store/postgres/postgres-servers.ts'
 import { createSealer } from '../platform/store/secrets/sealing.ts'
 import { readSecret, SecretFault } from '../platform/store/secrets/secret-file.ts'
-import { SMTP_LIMITS } from '../receiving/sessions/session.ts'
+import { sessionSettings } from '../receiving/sessions/session-settings.ts'
 import { SMTP_CONNECTIONS_MAX, startSmtpListener } from '../receiving/sessions/smtp-listener.ts'
 import { createTlsIdentity, tlsIdentityFiles } from '../receiving/sessions/tls-identity.ts'
 import { MODERN_TLS } from '../sending/certificates/tls-contexts.ts'
@@ -128,16 +127,7 @@ export async function startFront(config: Config, log: Logger, query?: Query): Pr
         'FRONT_STATUS',
       ))
     const session = {
-      hostname: config.hostname,
-      limits: {
-        ...SMTP_LIMITS,
-        messagesMax: config.smtpMessagesPerConnectionMax,
-        idleMs: config.smtpIdleMs,
-        holdMaxMs: Math.max(SCHEDULE_MAX_MS, config.maxMessageTtlSeconds * SECOND_MS),
-      },
-      authWithoutTls: (address: string) =>
-        config.smtpAuthWithoutTls === 'anyone' ||
-        (config.smtpAuthWithoutTls === 'loopback' && classifyAddress(address) === 'loopback'),
+      ...sessionSettings(config, SCHEDULE_MAX_MS),
       secureContext: createTlsIdentity(identity),
       passed: (pod: string, kind: string) => figures.sessions.inc({ pod, kind }),
       ...{ directory, dial, clock, log },

@@ -21,7 +21,7 @@ import { CODE, STATUS } from '../protocols/smtp/codes.ts'
 import { DataReader } from '../protocols/smtp/data-reader.ts'
 import { SmtpFailure } from '../protocols/smtp/failure.ts'
 import type { SmtpReply } from '../protocols/smtp/reply.ts'
-import { ChannelClosed, type ServerChannel } from '../protocols/smtp/server-channel.ts'
+import type { ServerChannel } from '../protocols/smtp/server-channel.ts'
 import { LONG_LINE_BYTES_MAX, ServerDialogue, type Step } from '../protocols/smtp/server-dialogue.ts'
 import {
   ANONYMOUS_COMMANDS_MAX,
@@ -29,6 +29,7 @@ import {
   FAILED_LOGINS_MAX,
   HANDSHAKE_MS,
   type SessionLimits,
+  sayFarewell,
 } from '../receiving/sessions/session.ts'
 import { type Directory, DirectoryAway, type Name, type Pod } from './directory.ts'
 import { namesOfAddress } from './names.ts'
@@ -65,14 +66,9 @@ export async function serveThrough(
     if (implicitTls) await channel.secure(parts.secureContext(), HANDSHAKE_MS, true)
     await session.run()
   } catch (error) {
-    if (error instanceof ChannelClosed) {
-      if (error.why === 'timeout') channel.reply(`${STATUS.timeout} Timeout`)
-      if (error.why === 'crowded') channel.reply(`${STATUS.enough} Too many connections`)
-      if (error.why === 'stopping') channel.reply(`${STATUS.stopping} Service shutting down`)
-    } else {
-      parts.log.error({ err: error, remoteAddress: address }, 'an SMTP session of the front failed')
-      channel.reply(`${STATUS.internalError} Internal error`)
-    }
+    sayFarewell(channel, error, (fault) =>
+      parts.log.error({ err: fault, remoteAddress: address }, 'an SMTP session of the front failed'),
+    )
   }
   session.leaveNode()
   await channel.end()

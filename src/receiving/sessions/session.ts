@@ -137,16 +137,21 @@ export async function serveClient(
     if (implicitTls) await secure(channel, parts, true)
     await new Session(channel, remoteAddress, parts, implicitTls, loggedIn).run()
   } catch (error) {
-    if (error instanceof ChannelClosed) {
-      if (error.why === 'timeout') channel.reply(`${STATUS.timeout} Timeout`)
-      if (error.why === 'crowded') channel.reply(`${STATUS.enough} Too many connections`)
-      if (error.why === 'stopping') channel.reply(`${STATUS.stopping} Service shutting down`)
-    } else {
-      parts.log.error({ err: error, remoteAddress }, 'an SMTP session failed')
-      channel.reply(`${STATUS.internalError} Internal error`)
-    }
+    sayFarewell(channel, error, (fault) =>
+      parts.log.error({ err: fault, remoteAddress }, 'an SMTP session failed'),
+    )
   }
   await channel.end()
+}
+
+/** The last reply to a client whose session ended with `error`. `onFault`: called for what is our fault. */
+export function sayFarewell(channel: ServerChannel, error: unknown, onFault: (fault: unknown) => void): void {
+  if (!(error instanceof ChannelClosed)) {
+    onFault(error)
+    channel.reply(`${STATUS.internalError} Internal error`)
+  } else if (error.why === 'timeout') channel.reply(`${STATUS.timeout} Timeout`)
+  else if (error.why === 'crowded') channel.reply(`${STATUS.enough} Too many connections`)
+  else if (error.why === 'stopping') channel.reply(`${STATUS.stopping} Service shutting down`)
 }
 
 interface OpenTransaction {
