@@ -1,3 +1,4 @@
+// Own process: it filters by the time in ids, which stay behind the latest clock of any test in the process.
 /** Every operation that changes something writes one row to the audit log, without a secret in it. */
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
