@@ -26,6 +26,16 @@ export async function temporaryFolder(_t: Pick<TestContext, 'after'>): Promise<s
   return folder
 }
 
+/** The embedded store with syncs (unsynced.ts). Commits that need not wait for a disk leave its checkpoints no time, and the log grows. */
+export async function openSyncedSqlite(folder: string): Promise<Store> {
+  process.env['SENDWRIGHT_TEST_SYNCED'] = 'yes'
+  try {
+    return await openSqlite(folder)
+  } finally {
+    delete process.env['SENDWRIGHT_TEST_SYNCED']
+  }
+}
+
 /** The same test on each database, each time with a new one without data. */
 export function eachStore(name: string, run: (store: Store, t: TestContext) => Promise<void>): void {
   eachDatabase((database) => test(name, (t) => OPEN[database](t, run)))

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { temporaryFolder } from '../../../../test/support/stores.ts'
-import { openSqlite } from '../sqlite/sqlite.ts'
+import { openSyncedSqlite, temporaryFolder } from '../../../../test/support/stores.ts'
 import { insert } from '../store.ts'
 import { judgeSpace, pagesToRelease } from './free-space.ts'
 
@@ -55,7 +54,7 @@ test('a share of the free pages is kept, and the rest is released in steps', () 
 
 test('while the disk is short the log stays small, and emptied pages leave the file', async (t) => {
   const folder = await temporaryFolder(t)
-  const store = await openSqlite(folder)
+  const store = await openSyncedSqlite(folder)
   t.after(() => store.close())
   const { files } = store
   assert.ok(files?.shrinks)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { diskFolder } from '../../../../test/support/memory-folder.ts'
-import { openSqlite } from './sqlite.ts'
+import { openSyncedSqlite } from '../../../../test/support/stores.ts'
 import { createCheckpoints } from './writer.ts'
 
 const MB = 1024 * 1024
@@ -47,10 +47,8 @@ test('one checkpoint runs at a time, after enough writes; the log restarts only 
 })
 
 test('the log stays bounded under continuous writes', async () => {
-  // Commits that need not wait for a sync give the checkpoints no time.
-  process.env['SENDWRIGHT_TEST_SYNCED'] = 'yes'
   const folder = mkdtempSync(join(diskFolder(), 'checkpoints-'))
-  const store = await openSqlite(folder).finally(() => delete process.env['SENDWRIGHT_TEST_SYNCED'])
+  const store = await openSyncedSqlite(folder)
   try {
     await store.commit([{ sql: 'CREATE TABLE filler (id INTEGER PRIMARY KEY, bytes BLOB)', values: [] }])
     const insert = { sql: 'INSERT INTO filler (bytes) VALUES (?)', values: [Buffer.alloc(100_000, 'x')] }
