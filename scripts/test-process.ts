@@ -7,9 +7,9 @@ import asyncHooks from 'node:async_hooks'
 import { flushCompileCache } from 'node:module'
 import type { SuiteContext } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import { inspect } from 'node:util'
 import type { Database } from '../test/support/databases.ts'
 import { repeatKeys } from '../test/support/repeated-keys.ts'
+import { followTimers, printOpen } from './left-open.ts'
 
 /** `folder`: for the temporary files of this test file. */
 export interface Order {
@@ -35,6 +35,8 @@ asyncHooks.createHook = (callbacks) => {
 const { after, describe } = await import('node:test')
 asyncHooks.createHook = createHook
 
+followTimers()
+
 const shared = process.env['SENDWRIGHT_TEST_TEMPLATES']
 if (shared !== undefined) repeatKeys(shared)
 
@@ -56,12 +58,6 @@ process.on('message', ({ file, folder, databases }: Order) => {
 
 // What keeps the process is in the output that the runner shows. The timer itself does not keep it.
 process.once('disconnect', () => setTimeout(printOpen, LEFT_OPEN_MS).unref())
-
-function printOpen(): void {
-  const handles = (process as unknown as { _getActiveHandles(): object[] })._getActiveHandles()
-  console.error('Left open:', process.getActiveResourcesInfo().join(' '))
-  for (const handle of handles) console.error(inspect(handle, { depth: 1, breakLength: 120 }).slice(0, 1_500))
-}
 
 /** A hook of a file that is run by node itself receives the context of a test, whose `after` it may call. */
 function collectCleanups(suite: SuiteContext): readonly Cleanup[] {
