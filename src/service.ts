@@ -15,6 +15,7 @@ import type { Operation } from './platform/http/operation.ts'
 import { createJobRunner } from './platform/jobs/job.ts'
 import type { Role } from './platform/nodes/node.ts'
 import { keepPresence, placeOf } from './platform/nodes/presence.ts'
+import { urlHostsOf } from './sending/domains/dns/own-hosts.ts'
 import { startSmtp } from './smtp-listeners.ts'
 import { mcpArea } from './tools/mcp/area.ts'
 import type { Figures } from './watching/metrics/figures.ts'
@@ -142,6 +143,7 @@ async function noteInPods(
   const presence = await keepPresence(
     { store: { transaction: store.transaction, pod: store.pod }, id: nodes.id, log },
     { http: place(config.host, ports.http), smtp: place(config.smtpHost, ports.smtp) },
+    urlHostsOf(config),
   )
   open.push(() => presence.close())
 }

@@ -6,14 +6,15 @@
  *    STALE_MAX_MS. One that was not found counts for ABSENT_MS, and never while the directory is away.
  * 2. Names that are looked up at the same time share one statement, and one runs at a time: whatever clients ask for, the
  *    database sees one connection and one statement of bounded size.
- * 3. After a failure nothing is asked for RETRY_MS, so that requests do not wait for an answer that does not come.
+ * 3. The host of a pod's public URL is read with the list of pods. One that several pods have leads to none of them.
+ * 4. After a failure nothing is asked for RETRY_MS, so that requests do not wait for an answer that does not come.
  */
 import type { Logger } from 'pino'
 import { pause } from '../base/flow/pause.ts'
 import type { Clock } from '../base/time/clock.ts'
 import { HOUR_MS } from '../base/time/durations.ts'
 
-/** As the pods enter them; `pod`: the pod's own name, which needs no look-up. */
+/** As the pods enter them (platform/store/pods/entries.ts); `host`: of a public URL, too. */
 export interface Name {
   kind: 'key' | 'domain' | 'host' | 'login' | 'user' | 'pod'
   value: string
@@ -65,7 +66,9 @@ const VALUE_LENGTH_MAX = 320
 
 const FIND = `SELECT kind, value, pod FROM sendwright_pods.entries
   WHERE (kind, value) IN (SELECT kind, value FROM unnest($1::text[], $2::text[]) AS asked (kind, value))`
-const PODS = 'SELECT name, http, smtp FROM sendwright_pods.pods ORDER BY name'
+/** A pod that was moved has its hosts no more. The directory may be older than its column `hosts`. */
+const PODS = `SELECT name, http, smtp, to_jsonb(pods) ->> 'hosts' AS hosts FROM sendwright_pods.pods
+  WHERE state <> 'moved' ORDER BY name`
 
 /** Reads the list of pods once, whether that succeeds or not, and from then on every second. */
 export async function openDirectory(parts: { query: Query; clock: Clock; log: Logger }): Promise<Directory> {
@@ -74,6 +77,8 @@ export async function openDirectory(parts: { query: Query; clock: Clock; log: Lo
   const absent = new Map<string, number>()
   const waiting = new Map<string, { name: Name; settled: PromiseWithResolvers<string | null> }>()
   let pods = new Map<string, Pod>()
+  /** Name of the only pod that has it in a public URL. */
+  let publicHosts = new Map<string, string>()
   let podsAt = Number.NEGATIVE_INFINITY
   let awayUntil = Number.NEGATIVE_INFINITY
   let isAway = false
@@ -105,6 +110,7 @@ export async function openDirectory(parts: { query: Query; clock: Clock; log: Lo
   async function readPods(): Promise<void> {
     const rows = await ask(PODS, [])
     pods = new Map(rows.map(({ name, http, smtp }) => [String(name), podOf(String(name), http, smtp)]))
+    publicHosts = soleOwners(rows)
     podsAt = clock.monotonic()
   }
 
@@ -144,7 +150,8 @@ export async function openDirectory(parts: { query: Query; clock: Clock; log: Lo
 
   /** The name of its pod. */
   async function ownerOf(name: Name): Promise<string | null> {
-    if (name.kind === 'pod') return name.value
+    const sole = name.kind === 'host' ? publicHosts.get(name.value) : undefined
+    if (sole !== undefined) return sole
     if (name.value.length > VALUE_LENGTH_MAX || name.value.includes('\0')) return null
     const key = `${name.kind} ${name.value}`
     const now = clock.monotonic()
@@ -190,12 +197,19 @@ function bounded<V>(map: Map<string, V>, max: number): Map<string, V> {
   return map
 }
 
+/** Hosts of public URLs that one pod has and no other. */
+function soleOwners(rows: readonly Record<string, unknown>[]): Map<string, string> {
+  const pairs = rows.flatMap(({ name, hosts }) => textsIn(hosts).map((host) => [host, String(name)] as const))
+  const owners = Map.groupBy(pairs, ([host]) => host)
+  return new Map(pairs.filter(([host]) => owners.get(host)?.length === 1))
+}
+
 const podOf = (name: string, http: unknown, smtp: unknown): Pod => ({
-  ...{ name, http: addressesIn(http), smtp: addressesIn(smtp) },
+  ...{ name, http: textsIn(http), smtp: textsIn(smtp) },
 })
 
-/** What is no JSON array of texts is empty: one pod's row must not stop the others. */
-function addressesIn(text: unknown): string[] {
+/** Addresses or hosts. What is no JSON array of texts is empty: one pod's row must not stop the others. */
+function textsIn(text: unknown): string[] {
   try {
     const list: unknown = JSON.parse(String(text))
     return Array.isArray(list) ? list.filter((one) => typeof one === 'string') : []

@@ -1,6 +1,7 @@
 /** What a front passes on, byte by byte: nodes that record what they get, and clients that mean harm. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
@@ -170,6 +171,58 @@ test('a node that cannot be connected to is passed over; one that breaks off is 
   await eventually('no pod is left', async () =>
     (await say(['GET /health/ready HTTP/1.1', 'Host: a', 'Connection: close'])).startsWith('HTTP/1.1 503 '),
   )
+})
+
+const TOKEN = 'x'.repeat(43)
+
+test('a link leads to the pod that its token names, else to the only pod with the host in a public URL', async (t) => {
+  const rows = directoryRows()
+  for (const [name, host] of [
+    ['a', 'a.example'],
+    ['b', 'b.example'],
+  ] as const) {
+    const { port } = await fakeNode(t, whenHead(OK.replace('2\r\n', '1\r\n').replace(/ok$/, name)))
+    const hosts = JSON.stringify([host, 'both.example'])
+    rows.pods.push({ name, http: JSON.stringify([`127.0.0.1:${port}`]), smtp: '[]', hosts })
+    rows.entries.set(`pod ${name}`, name)
+  }
+  rows.entries.set('pod former', 'b').set('host email.shop.example', 'b')
+  const { url } = await testFront(t, rows.query)
+  const ask = async (path: string, host: string, fields: Record<string, string> = {}, form?: string) => {
+    const asked = request(url + path, { method: form ? 'POST' : 'GET', headers: { host, ...fields } })
+    asked.end(form)
+    const [answer] = (await once(asked, 'response')) as [IncomingMessage]
+    return text(answer)
+  }
+  const led: readonly (readonly [path: string, host: string, pod: string])[] = [
+    ...['/login/', '/shared/', '/u/', '/c/', '/o/', '/confirm/', '/sandbox-recipients/', '/subscribe/'].map(
+      (path) => [`${path}b.${TOKEN}`, 'both.example', 'b'] as const,
+    ),
+    [`/u/b.${TOKEN}?tags=1`, 'both.example', 'b'],
+    [`/v3/exports/1/file?sig=b.${TOKEN}`, 'both.example', 'b'],
+    [`/v4/address/validate/bulk/l/download?format=csv&sig=b.${TOKEN}`, 'both.example', 'b'],
+    [`/sendwright/v1/oidc/callback?code=1&state=b.${TOKEN}`, 'both.example', 'b'],
+    [`/u/former.${TOKEN}`, 'both.example', 'b'],
+    ['/', 'b.example', 'b'],
+    ['/', 'B.example:8080', 'b'],
+    ['/invitation', 'a.example', 'a'],
+    [`/u/b.${TOKEN}`, 'a.example', 'b'],
+    [`/u/${TOKEN}`, 'email.shop.example', 'b'],
+    // What nobody is named by goes to the first pod.
+    [`/u/${TOKEN}`, 'both.example', 'a'],
+    [`/u/nobody.${TOKEN}`, 'both.example', 'a'],
+    ['/assets/b.js', 'both.example', 'a'],
+    ['/?sig=b.short', 'both.example', 'a'],
+  ]
+  for (const [path, host, pod] of led) assert.equal(await ask(path, host), pod, `${host} ${path}`)
+  for (const path of ['/sendwright/v1/invitations/accept', '/sendwright/v1/password-resets/redeem']) {
+    const form = `token=b.${TOKEN}&password=12345678`
+    const type = { 'content-type': 'application/x-www-form-urlencoded' }
+    assert.equal(await ask(path, 'both.example', type, form), 'b', path)
+  }
+  // A key says more than a link.
+  rows.entries.set(`key ${digestOf(KEY)}`, 'a')
+  assert.equal(await ask(`/u/b.${TOKEN}`, 'b.example', { authorization: basic(KEY) }), 'a')
 })
 
 test('an answer that breaks off ends the connection of the client', async (t) => {

@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { splitPlainForm } from '../platform/http/listening/direct-arrival.ts'
 import { hostName } from '../platform/http/request/origin.ts'
 import { asBasic, basicSecret, cookieValue, SESSION_COOKIE } from '../platform/http/rights/auth.ts'
+import { podNamedBy } from '../platform/store/pods/pod.ts'
 import type { Name } from './directory.ts'
 
 /** A secret as its holder is found by it (people/keys/api-keys.ts). */
@@ -15,13 +16,19 @@ interface Head {
 }
 
 /** Of calls without credentials, which name someone in their body. */
-const NAMING = new Set(['/sendwright/v1/session', '/sendwright/v1/password-resets'])
+const NAMING = new Set([
+  ...['/sendwright/v1/session', '/sendwright/v1/password-resets'],
+  ...['/sendwright/v1/password-resets/redeem', '/sendwright/v1/invitations/accept'],
+])
 /** `/v3/{domain}/messages`, `/v4/domains/{domain}`, `/tls-reports/{domain}` and so on. */
 const IN_PATH =
   /^\/(?:v[1-5]\/(?:domains\/)?|sendwright\/v1\/(?:domains|tls-reports)\/)([^/]+\.[^/]+)(?:\/|$)/
 
-/** Before the secret of a session's cookie: the pod that opened it. */
-const COOKIE = /^([a-z][a-z0-9_]{0,39})\./
+/**
+ * What may begin with the name of a pod (`withPod`): a token or id in the path of a link, the signature of one, and the
+ * state that comes back from a provider of sign-ins (RFC 6749 §4.1.2).
+ */
+const TOKEN = /(?:\/|[?&](?:sig|state)=)([a-z][a-z0-9_]{0,39}\.)[\w-]{16,}(?=[/?&#]|$)/
 
 /** Whether the body has to be read to find the pod. */
 export const namesInBody = ({ method, url, headers }: Head): boolean =>
@@ -32,21 +39,27 @@ export function namesInHead({ url, headers }: Head, digest: KeyDigest): Name[] {
   const { authorization } = headers
   const secret = authorization === undefined ? undefined : basicSecret(asBasic(authorization))
   if (secret !== undefined) names.push({ kind: 'key', value: digest(secret) })
-  const pod = COOKIE.exec(cookieValue(headers, SESSION_COOKIE) ?? '')?.[1]
   // A header of credentials hides the cookie, as for nodes.
-  if (pod !== undefined && authorization === undefined) names.push({ kind: 'pod', value: pod })
+  if (authorization === undefined) names.push(...namedPod(cookieValue(headers, SESSION_COOKIE)))
   const domain = IN_PATH.exec(pathOf(url))?.[1]
   if (domain !== undefined) names.push({ kind: 'domain', value: decoded(domain).toLowerCase() })
+  names.push(...namedPod(TOKEN.exec(url)?.[1]))
   const host = hostName(headers.host)
   if (host !== undefined) names.push({ kind: 'host', value: host }, { kind: 'domain', value: host })
   return names
 }
 
-/** Of a body with `email` or `key`, as JSON or a form. */
+/** Of a body with `email`, `key` or the `token` of a link, as JSON or a form. */
 export function namesIn(body: Buffer, contentType: string, digest: KeyDigest): Name[] {
-  const { email, key } = fieldsOf(body, contentType)
+  const { email, key, token } = fieldsOf(body, contentType)
+  if (typeof token === 'string') return namedPod(token)
   if (typeof email === 'string') return [{ kind: 'user', value: email.trim().toLowerCase() }]
   return typeof key === 'string' ? [{ kind: 'key', value: digest(key) }] : []
+}
+
+function namedPod(text: string | undefined): Name[] {
+  const pod = text === undefined ? null : podNamedBy(text)
+  return pod === null ? [] : [{ kind: 'pod', value: pod }]
 }
 
 /** Of the address of RCPT TO. */

@@ -15,7 +15,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { DrillReport } from '../../scripts/drill.ts'
 import { schemaOf } from '../../src/platform/store/pods/pod.ts'
-import { openPostgres } from '../../src/platform/store/postgres/postgres.ts'
 import { judge, post } from '../support/crash-rig.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { ownAddress } from '../support/service.ts'
@@ -32,7 +31,8 @@ const CLIENTS_PER_POD = 4
 const CONNECTIONS_MAX = 10
 const KILL_EVERY_MS = 5_000
 const MOVE_EVERY_MS = 10_000
-const DRAIN_MAX_MS = 300_000
+/** Without any delivery that ends. */
+const STILL_MAX_MS = 300_000
 const PAUSE_MS = 20
 
 interface Pod {
@@ -66,8 +66,6 @@ export async function run(report: DrillReport): Promise<void> {
       // The tags of events are written by triggers.
       await database.query(`ALTER DATABASE "${rows[0].name}" SET citus.enable_unsafe_triggers = on`)
     }
-    // Before the starts, which have a limit of time.
-    for (const name of PODS) await (await openPostgres(url, { pod: name })).close()
     for (const name of PODS) {
       const folder = await mkdtemp(join(tmpdir(), 'sendwright-drill-'))
       rig.pods.push({ name, folder, node: await start(rig, name, folder), ledger: new Set(), callsMs: [] })
@@ -85,8 +83,8 @@ export async function run(report: DrillReport): Promise<void> {
   }
 }
 
-const start = ({ url, sink }: Pick<Rig, 'url' | 'sink'>, name: string, folder: string) =>
-  startProcess(ownAddress(), {
+const start = ({ url, sink }: Pick<Rig, 'url' | 'sink'>, name: string, folder: string) => {
+  const env = {
     SENDWRIGHT_DATA: folder,
     SENDWRIGHT_DATABASE_URL: url,
     SENDWRIGHT_POD: name,
@@ -94,7 +92,9 @@ const start = ({ url, sink }: Pick<Rig, 'url' | 'sink'>, name: string, folder: s
     SENDWRIGHT_SECRET: 'secret-of-all-pods-0123456789abcdef',
     SENDWRIGHT_DELIVERY: `smtp://${sink.host}:${sink.port}`,
     SENDWRIGHT_RELAY_CONNECTIONS: String(CONNECTIONS_MAX),
-  })
+  }
+  return startProcess(ownAddress(), env, { startMaxMs: Number.POSITIVE_INFINITY })
+}
 
 const keyOf = (pod: string) => `key-of-the-pod-${pod}-0123456789`
 
@@ -146,20 +146,7 @@ async function killing(rig: Rig, signal: AbortSignal): Promise<number> {
     if (signal.aborted) return kills
     const pod = rig.pods[kills % rig.pods.length] as Pod
     await pod.node.end('SIGKILL')
-    pod.node = await startAgain(rig, pod)
-  }
-}
-
-const STARTS_MAX = 5
-
-/** Beside the load of the others a start may take longer than `startProcess` waits. */
-async function startAgain(rig: Rig, { name, folder }: Pod): Promise<ServiceProcess> {
-  for (let tries = 1; ; tries++) {
-    try {
-      return await start(rig, name, folder)
-    } catch (error) {
-      if (tries === STARTS_MAX) throw error
-    }
+    pod.node = await start(rig, pod.name, pod.folder)
   }
 }
 
@@ -204,15 +191,18 @@ async function sendAll(pod: Pod, target: number, factor: number, signal: AbortSi
 const count = async ({ database }: Rig, sql: string) => Number((await database.query(sql)).rows[0].count)
 
 async function drained(rig: Rig): Promise<void> {
-  const until = performance.now() + DRAIN_MAX_MS
   for (const { name } of rig.pods) {
     const waiting = () =>
       count(
         rig,
         `SELECT count(*) FROM ${schemaOf(name)}.deliveries WHERE state IN ('scheduled', 'queued', 'sending')`,
       )
-    while ((await waiting()) > 0) {
-      if (performance.now() > until) throw new Error(`deliveries of pod ${name} are still waiting`)
+    let before = Number.POSITIVE_INFINITY
+    let until = 0
+    for (let left = await waiting(); left > 0; left = await waiting()) {
+      if (left < before) until = performance.now() + STILL_MAX_MS
+      else if (performance.now() > until) throw new Error(`${left} deliveries of pod ${name} wait for ever`)
+      before = Math.min(left, before)
       await sleep(200)
     }
   }

@@ -17,7 +17,7 @@ const startPod = (t: TestContext, url: string, name: string) =>
     ...{ SENDWRIGHT_HTTP_PROXY_PROTOCOL: '127.0.0.1', SENDWRIGHT_SMTP_PROXY_PROTOCOL: '127.0.0.1' },
   })
 
-test('a front finds keys, sessions, logins and recipients of pods that it reads of in PostgreSQL', async (t) => {
+test('a front finds keys, sessions, links, logins and recipients of pods that it reads of in PostgreSQL', async (t) => {
   const { url, drop } = await createTestDatabase()
   t.after(drop)
   const pods = [await startPod(t, url, 'a'), await startPod(t, url, 'b')]
@@ -42,6 +42,11 @@ test('a front finds keys, sessions, logins and recipients of pods that it reads 
       headers: { cookie: cookie.replace(/;.*/, ''), host: '127.0.0.1' },
     })
     assert.equal(session.status, 200, await session.text())
+    const linked = await fetch(`${front.url}/sendwright/v1/login-links`, { method: 'POST', headers })
+    const link = new URL(((await linked.json()) as { url: string }).url)
+    assert.match(link.pathname, new RegExp(`^/login/${'ab'[at]}\\.`))
+    const redeemed = await fetch(front.url + link.pathname, { redirect: 'manual' })
+    assert.match(redeemed.headers.getSetCookie()[0] ?? '', new RegExp(`^sendwright_session=${'ab'[at]}\\.`))
     const made = await fetch(`${front.url}/v3/domains/${domain}/credentials`, {
       ...{ method: 'POST', headers, body: new URLSearchParams({ login: 'app', password: PASSWORD }) },
     })

@@ -155,6 +155,17 @@ test('three pods share one PostgreSQL', async (t) => {
     assert.deepEqual(rows, wanted)
   })
 
+  await t.test(
+    'the directory has the hosts of public URLs, also one that is older than they are',
+    async () => {
+      await b.service.stop()
+      await query('ALTER TABLE sendwright_pods.pods DROP COLUMN hosts')
+      await b.restart()
+      const rows = await query("SELECT hosts FROM sendwright_pods.pods WHERE name = 'b'")
+      assert.deepEqual(rows, [{ hosts: JSON.stringify([new URL(b.config.publicUrl).hostname]) }])
+    },
+  )
+
   await t.test('a lock of one pod does not hold up another', async () => {
     const holder = new pg.Client({ connectionString: url })
     await holder.connect()
@@ -190,7 +201,7 @@ test('three pods share one PostgreSQL', async (t) => {
     const env = { SENDWRIGHT_DATABASE_URL: url }
     const made = await runCommand(env, 'pods', 'create', 'd', '--json')
     assert.deepEqual(JSON.parse(made.out).items, [
-      { name: 'd', state: 'open', nodes: 0, http: [], smtp: [], entries: {} },
+      { name: 'd', state: 'open', nodes: 0, http: [], smtp: [], entries: { pod: 1 } },
     ])
     const listed = await runCommand(env, 'pods', 'list')
     assert.deepEqual(

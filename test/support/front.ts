@@ -18,7 +18,7 @@ export const basic = (key: string): string => `Basic ${Buffer.from(`api:${key}`)
 export interface DirectoryRows {
   /** By `kind value`. */
   entries: Map<string, string>
-  pods: { name: string; http: string; smtp: string }[]
+  pods: { name: string; http: string; smtp: string; hosts?: string }[]
   /** Statements fail. */
   isAway: boolean
   /** Statements so far. */
@@ -91,7 +91,10 @@ export async function testPods(t: TestContext, rows: DirectoryRows): Promise<[Te
       ...{ SENDWRIGHT_HTTP_PROXY_PROTOCOL: '127.0.0.1', SENDWRIGHT_SMTP_PROXY_PROTOCOL: '127.0.0.1' },
     })
     const { config, domain, service: running } = service
-    rows.entries.set(`key ${digestOf(key)}`, name).set(`domain ${domain}`, name)
+    rows.entries
+      .set(`key ${digestOf(key)}`, name)
+      .set(`domain ${domain}`, name)
+      .set(`pod ${name}`, name)
     const [http, smtp] = [`${config.host}:${running.port}`, `${config.smtpHost}:${running.smtp.port}`]
     rows.pods.push({ name, http: JSON.stringify([http]), smtp: JSON.stringify([smtp]) })
     return { name, key, domain, service }

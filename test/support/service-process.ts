@@ -34,7 +34,9 @@ const OUTPUT_MAX = 1_000_000
  * @param options `probe`: file for the longest block of its main thread (block-probe.ts); `flags`: of node;
  *   `memoryGroup`: folder of the control group that it starts in (memory-group.ts); `openFiles`: limit of open files;
  *   `domain`: its sandbox domain, for a process without an API to ask; `root`: of another release's sources;
- *   `stdout`: its log goes to this descriptor, not to `output`; `synced`: also in a run of all tests (unsynced.ts)
+ *   `stdout`: its log goes to this descriptor, not to `output`; `synced`: also in a run of all tests (unsynced.ts);
+ *   `startMaxMs`: Infinity for one that starts beside a full load, and is waited for until it is ready or has ended;
+ *   `isReady`: for one whose address takes no calls of this process, in place of asking it; needs `domain`
  */
 export async function startProcess(
   host: string,
@@ -48,6 +50,8 @@ export async function startProcess(
     root?: string
     stdout?: number
     synced?: boolean
+    startMaxMs?: number
+    isReady?: () => Promise<boolean>
   } = {},
 ): Promise<ServiceProcess> {
   const main = join(options.root ?? join(import.meta.dirname, '../..'), 'src/main.ts')
@@ -79,12 +83,13 @@ export async function startProcess(
     })
   }
   const url = `http://${host}:8080`
-  const until = performance.now() + START_MAX_MS
-  while (!(await isReady(url))) {
+  const { startMaxMs = START_MAX_MS, isReady = () => isHealthy(url) } = options
+  const until = performance.now() + startMaxMs
+  while (!(await isReady())) {
     if (child.exitCode !== null || child.signalCode !== null) throw new EndedAtStart(output)
     if (performance.now() > until) {
       child.kill('SIGKILL')
-      throw new Error(`the service is not ready after ${START_MAX_MS} ms:\n${output}`)
+      throw new Error(`the service is not ready after ${startMaxMs} ms:\n${output}`)
     }
     await sleep(10)
   }
@@ -116,7 +121,7 @@ const unsynced = ({ synced = false }) =>
 export const authorizationOf = (key: string) => `Basic ${Buffer.from(`api:${key}`).toString('base64')}`
 export const AUTHORIZATION = authorizationOf(TEST_KEY)
 
-async function isReady(url: string): Promise<boolean> {
+async function isHealthy(url: string): Promise<boolean> {
   const answer = await fetch(`${url}/health/ready`).catch(() => null)
   return answer?.ok === true
 }

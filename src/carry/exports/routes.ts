@@ -17,6 +17,7 @@ import { type Caller, mayAccess } from '../../platform/http/rights/auth.ts'
 import type { RightsArea } from '../../platform/http/rights/rights.ts'
 import { piecesOf } from '../../platform/jobs/piece-steps.ts'
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
+import { withoutPod, withPod } from '../../platform/store/pods/pod.ts'
 import type { ExportRow } from '../../platform/store/schema.ts'
 import { readToken, type Sealer, signToken } from '../../platform/store/secrets/sealing.ts'
 import type { Store } from '../../platform/store/store.ts'
@@ -130,7 +131,7 @@ export function exportRoutes(parts: ExportRouteParts): Operation[] {
         const { id, status } = await find(path.id, caller)
         if (status !== 'complete') throw new NotFound(`export is not complete: ${status}`)
         const body = Buffer.from(`${Math.floor(clock.now()) + LINK_MS} ${id}`)
-        const sig = signToken(parts.sealer, PURPOSE, body)
+        const sig = withPod(store.pod, signToken(parts.sealer, PURPOSE, body))
         return redirectReply(`${parts.baseUrl}${PATH}/${id}/file?sig=${sig}`)
       },
     }),
@@ -155,7 +156,7 @@ function fileRoute({ store, blobs, sealer, clock }: ExportRouteParts): Operation
     },
     answers: { 200: FILE, 404: 'The link is over, or not ours' },
     async handler({ input, path: { id }, headers }) {
-      const body = readToken(sealer, PURPOSE, input().sig, TOKEN_LENGTH_MAX)
+      const body = readToken(sealer, PURPOSE, withoutPod(input().sig), TOKEN_LENGTH_MAX)
       const [until = '', named = ''] = body?.toString().split(' ') ?? []
       const row = named === id && Number(until) > clock.now() ? await findExport(store, id) : undefined
       if (row?.status !== 'complete') throw new NotFound(NOT_FOUND)

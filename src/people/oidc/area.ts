@@ -14,7 +14,7 @@ export function oidcArea(core: Core, accounts: AccountsArea, sendMail: SystemMai
   const { config, store, sealer, clock, log, httpClient, firstAccountId: accountId } = core
   const { oidc, publicUrl } = config
   const { userDirectory, failedAttempts, sessionOpening, failedSignIns } = accounts
-  const attempts = createAttempts(sealer, clock)
+  const attempts = createAttempts(sealer, clock, store.pod)
   const routes = {
     attempts,
     sessionOpening,

@@ -6,6 +6,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { randomNonce, randomPKCECodeVerifier, randomState } from 'openid-client'
 import type { Clock } from '../../base/time/clock.ts'
 import { cookieValue } from '../../platform/http/rights/auth.ts'
+import { withPod } from '../../platform/store/pods/pod.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
 import type { Statement } from '../../platform/store/store.ts'
 
@@ -47,7 +48,7 @@ const nameOf = (isSecure: boolean) => `${isSecure ? '__Host-' : ''}sendwright_oi
 const cookieOf = (value: string, isSecure: boolean, maxAgeMs: number) =>
   `${nameOf(isSecure)}=${value}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${maxAgeMs / 1000}${isSecure ? '; Secure' : ''}`
 
-export function createAttempts(sealer: Sealer, clock: Clock): Attempts {
+export function createAttempts(sealer: Sealer, clock: Clock, pod: string | null): Attempts {
   const nowMs = () => Math.floor(clock.now())
 
   function open(value: string): Attempt | null {
@@ -61,7 +62,7 @@ export function createAttempts(sealer: Sealer, clock: Clock): Attempts {
 
   return {
     begin: (isProof) => ({
-      state: randomState(),
+      state: withPod(pod, randomState()),
       nonce: randomNonce(),
       verifier: randomPKCECodeVerifier(),
       expiresAt: nowMs() + LIFETIME_MS,

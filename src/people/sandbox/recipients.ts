@@ -7,12 +7,12 @@
  * process forgets them.
  */
 
-import { randomBytes } from 'node:crypto'
 import { BadRequest, TooManyRequests } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
 import type { SandboxRecipientRow } from '../../platform/store/schema.ts'
+import { isSecret, newSecret } from '../../platform/store/secrets/random-secret.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
 import { StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
 import { type Actor, auditStatement } from '../accounts/audit-log.ts'
@@ -39,8 +39,6 @@ const RECIPIENTS_MAX = 5
 const LINK_DAYS = 7
 const MAILS_PER_ACCOUNT_MAX = 20
 const MAILS_PER_ADDRESS_MAX = 3
-const TOKEN_BYTES = 32
-const TOKEN_PATTERN = /^[A-Za-z0-9_-]{43}$/
 
 interface SandboxRecipientParts {
   store: Store
@@ -66,7 +64,7 @@ export function createSandboxRecipients(parts: SandboxRecipientParts): SandboxRe
       .execute()
 
   async function byToken(token: string): Promise<SandboxRecipientRow | null> {
-    if (!TOKEN_PATTERN.test(token)) return null
+    if (!isSecret(token)) return null
     const row = await store.db
       .selectFrom('sandbox_recipients')
       .selectAll()
@@ -84,7 +82,7 @@ export function createSandboxRecipients(parts: SandboxRecipientParts): SandboxRe
       const known = rows.find((row) => row.address === address)
       if (known?.is_activated === 1) return viewOf(known)
       if (!known && rows.length >= RECIPIENTS_MAX) throw tooMany()
-      const token = randomBytes(TOKEN_BYTES).toString('base64url')
+      const token = newSecret(store)
       const now = nowMs()
       const [counting, recipient] = [
         mailStatements(accountId, address, now),

@@ -6,7 +6,6 @@
  * and links without either are the operator's: they were created on the machine itself.
  */
 
-import { randomBytes } from 'node:crypto'
 import { type Kysely, sql } from 'kysely'
 import { randomHex } from '../../base/ids.ts'
 import { NotFound, Unauthenticated } from '../../base/process/errors.ts'
@@ -14,6 +13,7 @@ import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import type { Role } from '../../platform/http/rights/rights.ts'
 import type { AccountSettingsRow, Schema, SessionRow } from '../../platform/store/schema.ts'
+import { isSecret, newSecret } from '../../platform/store/secrets/random-secret.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
 import type { Store } from '../../platform/store/store.ts'
 
@@ -82,10 +82,6 @@ const LINK_LIFETIME_MS = 30 * MINUTE_MS
 const SESSION_LIFETIME_MS = 14 * DAY_MS
 /** Ends a user's session without use, unless the account has set another time. Other sessions have no such default. */
 const USER_IDLE_MS = DAY_MS
-const TOKEN_BYTES = 32
-const TOKEN_PATTERN = /^[A-Za-z0-9_-]{43}$/
-/** In a pod its name is in front, by which a front finds the pod. */
-const SECRET_PATTERN = /^(?:[a-z][a-z0-9_]{0,39}\.)?[A-Za-z0-9_-]{43}$/
 /**
  * Sessions and unused links per source; one more ends the oldest. So a key that signs in over and over neither
  * fills a table nor displaces others' sessions. With 100 keys an account has at most 2,020 of each, and 20 per user.
@@ -107,7 +103,7 @@ export function createSessions(store: Store, sealer: Sealer, clock: Clock): Sess
 
   return {
     async createLink(source) {
-      const token = randomBytes(TOKEN_BYTES).toString('base64url')
+      const token = newSecret(store)
       const now = nowMs()
       const row = {
         digest: digest('login-link', token),
@@ -128,7 +124,7 @@ export function createSessions(store: Store, sealer: Sealer, clock: Clock): Sess
       return token
     },
     async redeemLink(token) {
-      if (!TOKEN_PATTERN.test(token)) return null
+      if (!isSecret(token)) return null
       // Deletes and reads in one statement: two browsers with the same link cannot both sign in.
       const row = await store.db
         .deleteFrom('login_links')
@@ -139,8 +135,7 @@ export function createSessions(store: Store, sealer: Sealer, clock: Clock): Sess
       return sourceOfRow(row)
     },
     async open(source, { remoteAddress, userAgent, isProof = false }) {
-      const random = randomBytes(TOKEN_BYTES).toString('base64url')
-      const secret = store.pod === null ? random : `${store.pod}.${random}`
+      const secret = newSecret(store)
       const id = `session-${randomHex(12)}`
       const now = nowMs()
       return store.transaction(async (tx) => {
@@ -170,7 +165,7 @@ export function createSessions(store: Store, sealer: Sealer, clock: Clock): Sess
       })
     },
     async find(secret, isUse = true) {
-      if (!SECRET_PATTERN.test(secret)) return null
+      if (!isSecret(secret)) return null
       const row = await store.db
         .selectFrom('sessions')
         .leftJoin('api_keys', 'api_keys.id', 'sessions.key_id')

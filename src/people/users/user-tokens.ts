@@ -3,9 +3,9 @@
  * once, until it expires.
  */
 
-import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS, MINUTE_MS } from '../../base/time/durations.ts'
+import { isSecret, newSecret } from '../../platform/store/secrets/random-secret.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
 import { insert, type Statement, type Store } from '../../platform/store/store.ts'
 
@@ -28,8 +28,6 @@ export interface UserTokens {
 /** accounts.md section 7 rule 4. */
 const INVITATION_DAYS = 7
 const RESET_MINUTES = 60
-const TOKEN_BYTES = 32
-const TOKEN_PATTERN = /^[A-Za-z0-9_-]{43}$/
 
 export function createUserTokens(store: Store, sealer: Sealer, clock: Clock): UserTokens {
   const digest = (purpose: TokenPurpose, token: string) => sealer.mac(purpose, token).toString('hex')
@@ -38,7 +36,7 @@ export function createUserTokens(store: Store, sealer: Sealer, clock: Clock): Us
     invitationDays: INVITATION_DAYS,
     resetMinutes: RESET_MINUTES,
     make(purpose, userId) {
-      const token = randomBytes(TOKEN_BYTES).toString('base64url')
+      const token = newSecret(store)
       const now = nowMs()
       const lifetimeMs = purpose === 'invitation' ? INVITATION_DAYS * DAY_MS : RESET_MINUTES * MINUTE_MS
       const row = { digest: digest(purpose, token), user_id: userId, purpose, created_at: now }
@@ -49,7 +47,7 @@ export function createUserTokens(store: Store, sealer: Sealer, clock: Clock): Us
       return { token, statements: [old, insert('user_tokens', { ...row, expires_at: now + lifetimeMs })] }
     },
     async find(purpose, token) {
-      if (!TOKEN_PATTERN.test(token)) return null
+      if (!isSecret(token)) return null
       const row = await store.db
         .selectFrom('user_tokens')
         .select('user_id')

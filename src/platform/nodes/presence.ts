@@ -4,7 +4,8 @@
  *
  * 1. Each node notes its own row every SAY_EVERY_MS, by the database's time, and removes rows of its pod that are older than
  *    GONE_AFTER_MS.
- * 2. In the same unit it writes the pod's row anew from those that are left.
+ * 2. In the same unit it writes the pod's row anew from those that are left, with the hosts of the pod's public URLs: these
+ *    stay when no node is left, so that what is for them still finds the pod.
  * 3. A node that stops removes itself first, while it still accepts connections.
  */
 import type { Logger } from 'pino'
@@ -28,19 +29,20 @@ export interface Presence {
 /** The statement's start: Citus takes no time that changes within a statement. */
 const NOW = '(extract(epoch FROM now()) * 1000)::bigint'
 
-/** Resolves when the node is in the directory. */
+/** `hosts`: of the pod's public URLs, the same for all of its nodes. Resolves when the node is in the directory. */
 export async function keepPresence(
   { store, id, log }: { store: Pick<Store, 'transaction'> & { pod: string }; id: string; log: Logger },
   { http, smtp }: Places,
+  hosts: readonly string[],
 ): Promise<Presence> {
   const { pod } = store
   const summary: Statement = {
-    sql: `UPDATE sendwright_pods.pods SET http = alive.http, smtp = alive.smtp, seen_at = ${NOW}
+    sql: `UPDATE sendwright_pods.pods SET http = alive.http, smtp = alive.smtp, hosts = ?, seen_at = ${NOW}
       FROM (SELECT coalesce(json_agg(http ORDER BY http) FILTER (WHERE http IS NOT NULL), '[]')::text AS http,
           coalesce(json_agg(smtp ORDER BY smtp) FILTER (WHERE smtp IS NOT NULL), '[]')::text AS smtp
         FROM sendwright_pods.nodes WHERE pod = ?) AS alive
       WHERE name = ?`,
-    values: [pod, pod],
+    values: [JSON.stringify(hosts), pod, pod],
   }
   /** Nodes of a pod write one after another, so that each sees what the others have written. */
   const lock: Statement = {

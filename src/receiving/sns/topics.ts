@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { toBase32 } from '../../base/base32.ts'
 import type { Clock } from '../../base/time/clock.ts'
+import { withPod } from '../../platform/store/pods/pod.ts'
 import type { SnsTopicRow } from '../../platform/store/schema.ts'
 import { insert, type Store } from '../../platform/store/store.ts'
 
@@ -22,7 +23,7 @@ export function createTopics(store: Store, clock: Clock) {
       rows().where('token', '=', token).executeTakeFirst(),
     /** Names a topic, or leaves it as it is. */
     async add(arn: string): Promise<void> {
-      const token = toBase32(randomBytes(TOKEN_BYTES))
+      const token = withPod(store.pod, toBase32(randomBytes(TOKEN_BYTES)))
       const row = { arn, token, created_at: Math.floor(clock.now()), subscription_at: 0 }
       const { sql, values } = insert('sns_topics', row)
       await store.commit([{ sql: `${sql} ON CONFLICT (arn) DO NOTHING`, values }])

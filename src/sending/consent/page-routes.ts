@@ -10,6 +10,7 @@ import { createClientLimit } from '../../platform/http/limits/client-limit.ts'
 import { TOO_MANY } from '../../platform/http/openapi.ts'
 import { type Context, type Operation, operation } from '../../platform/http/operation.ts'
 import { otherParam } from '../../platform/http/request/inputs.ts'
+import { withoutPod } from '../../platform/store/pods/pod.ts'
 import { type List, readAddress } from '../lists/list.ts'
 import type { ListStore } from '../lists/store.ts'
 import { type PageLanguage, pageLanguage } from '../tracking/page-texts.ts'
@@ -35,7 +36,7 @@ type Visited = Context<string, null>
 
 export function pageRoutes({ confirmations, lists, clock }: PageRouteParts): Operation[] {
   async function openList(id: string): Promise<List | null> {
-    const list = await lists.byId(id)
+    const list = await lists.byId(withoutPod(id))
     return list?.isFormOpen ? list : null
   }
 

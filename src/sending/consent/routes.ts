@@ -7,6 +7,7 @@ import { invalidChoice } from '../../base/values.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import { choiceParam, flagParam, integerParam, parsedParam } from '../../platform/http/request/inputs.ts'
 import type { Params } from '../../platform/http/request/params.ts'
+import { withPod } from '../../platform/store/pods/pod.ts'
 import type { Store } from '../../platform/store/store.ts'
 import type { Domain } from '../domains/domain.ts'
 import type { DomainDirectory } from '../domains/names/directory.ts'
@@ -56,7 +57,7 @@ const PARAMS = {
 
 export function consentRoutes({ store, lists, domains, pageBase }: ConsentRouteParts): Operation[] {
   async function view(list: List): Promise<Of<typeof LIST_CONSENT>> {
-    const url = `${await pageBase(await domains.byName(list.domainName))}/subscribe/${list.id}`
+    const url = `${await pageBase(await domains.byName(list.domainName))}/subscribe/${withPod(store.pod, list.id)}`
     const language = { lang: list.language, texts: TEXTS[list.language] }
     return {
       ...{ title: list.title, language: list.language, confirm: list.isOptIn, form: list.isFormOpen },

@@ -48,7 +48,7 @@ export async function trackingArea(
 ): Promise<TrackingArea> {
   const { config, store, domains, clock, log, sealer, recorder } = core
   const settings = createTrackingDirectory(store, clock)
-  const tokens = createTokens(sealer)
+  const tokens = createTokens(sealer, store.pod)
   const links = createStoredLinks(store, clock)
   const geo = config.geoDatabase === null ? NO_GEO : await openGeo(config.geoDatabase, clock, log)
   const unsubscriber = createUnsubscriber({ store, domains, lists, known, clock, recorder })

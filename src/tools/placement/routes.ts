@@ -304,7 +304,7 @@ function sharingOperations(parts: PlacementRouteParts): Operation[] {
       async handler({ path: { result }, input, caller }) {
         const { enabled } = input()
         const { id } = await ownTest(store, caller.accountId, result)
-        await store.commit([sharingStatement(id, enabled, clock.now())])
+        await store.commit([sharingStatement(store, id, enabled, clock.now())])
         return { sharing: sharingView(await ownTest(store, caller.accountId, id), baseUrl) }
       },
     }),

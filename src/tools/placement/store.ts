@@ -1,5 +1,6 @@
 /** The rows of seed lists, tests and seeds. */
 import { randomHex } from '../../base/ids.ts'
+import { withPod } from '../../platform/store/pods/pod.ts'
 import type { PlacementSeedRow, PlacementTestRow, SeedListRow } from '../../platform/store/schema.ts'
 import type { Statement, Store } from '../../platform/store/store.ts'
 
@@ -162,10 +163,10 @@ export const sharedTest = (
 export const SHARE_MS = 30 * 86_400_000
 
 /** Switches a share on or off. Whoever knows the link of a share that was switched off does not see the next one. */
-export const sharingStatement = (id: string, enabled: boolean, now: number): Statement => ({
+export const sharingStatement = ({ pod }: Store, id: string, enabled: boolean, now: number): Statement => ({
   sql: `UPDATE placement_tests SET share_id = CASE WHEN ${enabled ? 'shared = 0' : '1 = 0'} THEN ? ELSE share_id END,
     shared = ?, share_until = ? WHERE id = ?`,
-  values: [randomHex(16), enabled ? 1 : 0, Math.floor(now) + SHARE_MS, id],
+  values: [withPod(pod, randomHex(16)), enabled ? 1 : 0, Math.floor(now) + SHARE_MS, id],
 })
 
 /** In the order of their addresses. */

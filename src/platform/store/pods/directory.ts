@@ -1,7 +1,7 @@
 /**
  * The directory of pods: what all pods of one database share, in a schema beside theirs (decision 255).
  *
- * 1. `pods`: each pod with the addresses of its live nodes (platform/nodes/presence.ts).
+ * 1. `pods`: each pod with the addresses of its live nodes, and the hosts of its public URLs (platform/nodes/presence.ts).
  * 2. `entries`: which pod has a key, a domain, a login and so on (entries.ts).
  * 3. `nodes`: the live nodes of all pods, from which the addresses in `pods` are made.
  *
@@ -12,11 +12,11 @@ import type pg from 'pg'
 import { PODS_LOCK } from '../postgres/advisory-locks.ts'
 import { StoreUnavailable } from '../store.ts'
 import type { EntryKind } from './entries.ts'
-import { schemaOf } from './pod.ts'
+import { SCHEMA_PREFIX, schemaOf } from './pod.ts'
 
 const TABLES = [
   `pods (name text COLLATE "C" PRIMARY KEY, http text NOT NULL, smtp text NOT NULL, state text NOT NULL,
-    seen_at bigint NOT NULL)`,
+    seen_at bigint NOT NULL, hosts text NOT NULL DEFAULT '[]')`,
   'entries (kind text COLLATE "C", value text COLLATE "C", pod text COLLATE "C" NOT NULL, PRIMARY KEY (kind, value))',
   `nodes (id text COLLATE "C" PRIMARY KEY, pod text COLLATE "C" NOT NULL, http text, smtp text,
     seen_at bigint NOT NULL)`,
@@ -31,7 +31,10 @@ type Client = Pick<pg.ClientBase, 'query'>
  */
 export async function createPod(client: Client, pod: string): Promise<void> {
   const schema = schemaOf(pod)
-  if (await isThere(client, schema)) return refuseMoved(client, pod)
+  if (await isThere(client, schema)) {
+    await refuseMoved(client, pod)
+    return addHosts(client)
+  }
   await client.query('BEGIN')
   try {
     // Of the whole database, whichever pod asks.
@@ -61,6 +64,17 @@ async function refuseMoved(client: Client, pod: string): Promise<void> {
   )
   if (rows.length > 0)
     throw new StoreUnavailable(`Cannot open pod "${pod}": all that it had was moved to another pod.`)
+}
+
+/** To a directory that was made before pods said their hosts. */
+async function addHosts(client: Client): Promise<void> {
+  const { rows } = await client.query(
+    `SELECT 1 FROM pg_attribute WHERE attrelid = 'sendwright_pods.pods'::regclass AND attname = 'hosts'`,
+  )
+  if (rows.length === 0)
+    await client.query(
+      `ALTER TABLE sendwright_pods.pods ADD COLUMN IF NOT EXISTS hosts text NOT NULL DEFAULT '[]'`,
+    )
 }
 
 async function createDirectory(client: Client, isCitus: boolean): Promise<void> {
@@ -122,6 +136,7 @@ export const SOURCES: readonly (readonly [kind: string, values: string])[] = [
   ['login', 'SELECT login FROM credentials'],
   ['account', 'SELECT id FROM accounts'],
   ['user', 'SELECT email FROM users'],
+  ['pod', `SELECT substr(current_schema()::text, ${SCHEMA_PREFIX.length + 1})`],
 ]
 
 /** An entry that a pod's tables ask for and another pod has. */

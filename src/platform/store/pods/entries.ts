@@ -9,8 +9,9 @@ import { type SqlValue, StaleWrite, type Statement, type Store } from '../store.
 /**
  * `key`: `secret_hmac` of an API key or a public key. `domain`: the name of a domain. `host`: a tracking host or a host of
  * return paths. `login`: of SMTP. `account`: its id. `user`: the address of a user.
+ * `pod`: the name before secrets and tokens; of a former pod, too, all of which has moved here.
  */
-export type EntryKind = 'key' | 'domain' | 'host' | 'login' | 'account' | 'user'
+export type EntryKind = 'key' | 'domain' | 'host' | 'login' | 'account' | 'user' | 'pod'
 
 export interface Entry {
   kind: EntryKind

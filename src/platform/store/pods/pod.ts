@@ -15,10 +15,21 @@ export function podName(text: string): string {
   return text
 }
 
-const SCHEMA_PREFIX = 'pod_'
+export const SCHEMA_PREFIX = 'pod_'
 
 /** Needs no quotes. */
 export const schemaOf = (pod: string): string => SCHEMA_PREFIX + podName(pod)
+
+/** The name before the dot of what `withPod` has made. */
+const NAMED = /^([a-z][a-z0-9_]{0,39})\./
+
+/** Puts the pod's name in front of a secret or token, by which a front finds the pod (front/names.ts). Without pods: as it is. */
+export const withPod = (pod: string | null, text: string): string => (pod === null ? text : `${pod}.${text}`)
+
+/** The former text, whichever pod it names: all that a pod had may have moved to this one. */
+export const withoutPod = (text: string): string => text.replace(NAMED, '')
+
+export const podNamedBy = (text: string): string | null => NAMED.exec(text)?.[1] ?? null
 
 /**
  * SQL for the key of an advisory lock, as the session's pod has it: PostgreSQL's locks are of a whole database. Without a pod

@@ -10,8 +10,15 @@ export type OwnHosts = ReadonlySet<string>
 
 type Names = Pick<Config, 'publicUrl' | 'trackingUrl' | 'storageUrl' | 'hostname' | 'dnsTargets'>
 
-export function ownHostsOf({ publicUrl, trackingUrl, storageUrl, hostname, dnsTargets }: Names): OwnHosts {
+export const ownHostsOf = ({ hostname, dnsTargets, ...urls }: Names): OwnHosts =>
+  new Set([...urlHostsOf(urls), hostname.toLowerCase(), dnsTargets.tracking.toLowerCase()])
+
+/** Hosts of links to the service, each once. */
+export function urlHostsOf({
+  publicUrl,
+  trackingUrl,
+  storageUrl,
+}: Pick<Names, 'publicUrl' | 'trackingUrl' | 'storageUrl'>): string[] {
   const urls = [publicUrl, storageUrl, ...(trackingUrl === null ? [] : [trackingUrl])]
-  const names = [...urls.map((url) => new URL(url).hostname), hostname, dnsTargets.tracking]
-  return new Set(names.map((name) => name.toLowerCase()))
+  return [...new Set(urls.map((url) => new URL(url).hostname.toLowerCase()))]
 }

@@ -96,6 +96,19 @@ test('another secret accepts nothing', () => {
   assert.equal(others.readUnsubscribeAddress(KINDS['unsubscribe address']?.token ?? ''), null)
 })
 
+test('in a pod the tokens of links begin with its name, which is no part of them', () => {
+  const inPod = createTokens(createSealer('a secret of at least 32 characters!!'), 'eu')
+  assert.equal(inPod.open(deliveryId), `eu.${tokens.open(deliveryId)}`)
+  assert.equal(inPod.unsubscribe(leave), `eu.${tokens.unsubscribe(leave)}`)
+  assert.equal(inPod.unsubscribeAddress(deliveryId, 'list'), tokens.unsubscribeAddress(deliveryId, 'list'))
+  for (const named of ['', 'eu.', 'former_pod.']) {
+    assert.equal(inPod.readOpen(`${named}${tokens.open(deliveryId)}`), deliveryId)
+    assert.deepEqual(inPod.readUnsubscribe(`${named}${tokens.unsubscribe(leave)}`), leave)
+    assert.equal(inPod.readConfirm(`${named}${tokens.confirm(deliveryId)}`), deliveryId)
+  }
+  assert.equal(inPod.readOpen(`eu.eu.${tokens.open(deliveryId)}`), null)
+})
+
 /** Characters for mutations: the alphabet, other alphabets, what decoders skip, and what is in no alphabet. */
 const CHARACTERS = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_+/=.~% \n\t\0é']
 

@@ -20,6 +20,7 @@
 import { createCipheriv, createDecipheriv, createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
 import { fromBase32, toBase32 } from '../../../base/base32.ts'
 import { bytesToId, idToBytes } from '../../../base/ids.ts'
+import { withoutPod, withPod } from '../../../platform/store/pods/pod.ts'
 import type { Sealer } from '../../../platform/store/secrets/sealing.ts'
 
 /** The target of a click: the URL itself, or the id under which a long one is stored. */
@@ -77,8 +78,11 @@ const DATA_AT = 1 + ID_BYTES
 const TOKEN_LENGTH_MAX = 8192
 const SCOPES: readonly Unsubscription['scope'][] = ['domain', 'tags', 'list']
 
-/** @throws RangeError when creating a token for a text that is no delivery id or link id, or is too long */
-export function createTokens(sealer: Pick<Sealer, 'key'>): Tokens {
+/**
+ * `pod`: stands before the tokens of links (`withPod`); MACs do not cover it, since it says only where they are read.
+ * @throws RangeError when creating a token for a text that is no delivery id or link id, or is too long
+ */
+export function createTokens(sealer: Pick<Sealer, 'key'>, pod: string | null = null): Tokens {
   const macKey = sealer.key('tracking')
   const sealing = { mac: sealer.key('unsubscribe-mac'), cipher: sealer.key('unsubscribe-cipher') }
   const idBytes = rememberLast(idBytesOf)
@@ -91,11 +95,11 @@ export function createTokens(sealer: Pick<Sealer, 'key'>): Tokens {
     if (typeof data === 'string') bytes.write(data, DATA_AT)
     else bytes.set(data, DATA_AT)
     macOf(macKey, bytes.subarray(0, macAt)).copy(bytes, macAt)
-    return toText(bytes)
+    return withPod(pod, toText(bytes))
   }
   /** Kind, delivery and data of a token with a valid MAC. */
   const authentic = (token: string) => {
-    const bytes = fromText(token)
+    const bytes = fromText(withoutPod(token))
     if (!bytes || bytes.length < DATA_AT + MAC_BYTES) return null
     const macAt = bytes.length - MAC_BYTES
     if (!timingSafeEqual(bytes.subarray(macAt), macOf(macKey, bytes.subarray(0, macAt)))) return null
@@ -126,9 +130,10 @@ export function createTokens(sealer: Pick<Sealer, 'key'>): Tokens {
       const read = authentic(token)
       return read?.kind === KIND.confirm && read.data.length === 0 ? read.deliveryId : null
     },
-    unsubscribe: (unsubscription) => toText(sealDeterministic(sealing, writeUnsubscription(unsubscription))),
+    unsubscribe: (unsubscription) =>
+      withPod(pod, toText(sealDeterministic(sealing, writeUnsubscription(unsubscription)))),
     readUnsubscribe(token) {
-      const bytes = fromText(token)
+      const bytes = fromText(withoutPod(token))
       const plain = bytes && openDeterministic(sealing, bytes)
       return plain && readUnsubscription(plain)
     },

@@ -3,6 +3,7 @@
 import type { Clock } from '../../../base/time/clock.ts'
 import { DAY_MS } from '../../../base/time/durations.ts'
 import { csvReply, Reply } from '../../../platform/http/answer/reply.ts'
+import { withoutPod, withPod } from '../../../platform/store/pods/pod.ts'
 import type { ValidationJobRow } from '../../../platform/store/schema.ts'
 import { readToken, type Sealer, signToken } from '../../../platform/store/secrets/sealing.ts'
 import type { Store } from '../../../platform/store/store.ts'
@@ -24,11 +25,11 @@ export interface DownloadParts {
 }
 
 export const downloadUrls =
-  ({ sealer, clock, baseUrl }: DownloadParts): DownloadUrls =>
+  ({ store, sealer, clock, baseUrl }: DownloadParts): DownloadUrls =>
   (job) => {
     const body = Buffer.from(`${Math.floor(clock.now()) + LIVE_MS} ${job.id}`)
     const path = `${baseUrl}/v4/address/validate/bulk/${encodeURIComponent(job.list_id)}/download`
-    const sig = signToken(sealer, PURPOSE, body)
+    const sig = withPod(store.pod, signToken(sealer, PURPOSE, body))
     return { csv: `${path}?format=csv&sig=${sig}`, json: `${path}?format=json&sig=${sig}` }
   }
 
@@ -38,7 +39,7 @@ export async function linkedJob(
   listId: string,
   sig: string,
 ): Promise<ValidationJobRow | null> {
-  const body = readToken(sealer, PURPOSE, sig, TOKEN_LENGTH_MAX)
+  const body = readToken(sealer, PURPOSE, withoutPod(sig), TOKEN_LENGTH_MAX)
   const [until = '', id = ''] = body?.toString().split(' ') ?? []
   if (Number(until) <= clock.now()) return null
   const row = await store.db

@@ -1,5 +1,4 @@
 /** Links that show one figure to whoever has them, while their maker could make another (decisions 235, 251). */
-import { randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
 import { newId } from '../../../base/ids.ts'
 import { BadRequest } from '../../../base/process/errors.ts'
@@ -7,6 +6,7 @@ import type { Clock } from '../../../base/time/clock.ts'
 import { mayAccess } from '../../../platform/http/rights/auth.ts'
 import { ROLES } from '../../../platform/http/rights/rights.ts'
 import type { SharedFigureRow } from '../../../platform/store/schema.ts'
+import { isSecret, newSecret } from '../../../platform/store/secrets/random-secret.ts'
 import type { Sealer } from '../../../platform/store/secrets/sealing.ts'
 import { insert, type Store } from '../../../platform/store/store.ts'
 
@@ -25,8 +25,6 @@ export type SharedFigures = ReturnType<typeof createSharedFigures>
 
 /** Some for each person of an account; more are not looked after. */
 const PER_ACCOUNT_MAX = 50
-const TOKEN_BYTES = 32
-const TOKEN_PATTERN = /^[A-Za-z0-9_-]{43}$/
 const PURPOSE = 'shared-figure'
 /** Who may make links. */
 const MAKERS = ROLES.filter((role) => mayAccess(role, 'events', 'write'))
@@ -73,7 +71,7 @@ export function createSharedFigures({
       const { accountId, keyId, userId, title, queryJson, expiresAt } = figure
       if ((await list(accountId)).length >= PER_ACCOUNT_MAX)
         throw new BadRequest(`there are ${PER_ACCOUNT_MAX} links to figures already: revoke one`)
-      const token = randomBytes(TOKEN_BYTES).toString('base64url')
+      const token = newSecret(store)
       const row: SharedFigureRow = {
         ...{ id: newId(clock.now()), account_id: accountId, digest: digestOf(token), title },
         ...{ query_json: queryJson, key_id: keyId, user_id: userId },
@@ -84,7 +82,7 @@ export function createSharedFigures({
     },
     /** Null for a token that nobody has, or not any more. */
     async find(token: string): Promise<SharedFigureRow | null> {
-      if (!TOKEN_PATTERN.test(token)) return null
+      if (!isSecret(token)) return null
       const row = await store.db
         .selectFrom('shared_figures')
         .selectAll()
