@@ -135,7 +135,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   const siteOverrides = await openOverrides(core)
   const relays = add(await relaysArea(core, { blocks: ips.blocks, overrides: siteOverrides }))
   const { known: tags } = add(tagsArea(core, metrics))
-  const tracking = add(await trackingArea(core, { ...certificates, known, lists: lists.store }))
+  const tracking = add(await trackingArea(core, { ...certificates, known, lists: lists.store, templates }))
   const { tracker, previewTracker, unsubscribable } = tracking
   const content = add(contentCheckArea(core))
   const { scanners } = content

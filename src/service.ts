@@ -105,6 +105,7 @@ export async function startService(
     if (does('api')) http.register(areas.flatMap(({ operations }) => operations ?? []).map(operation))
     runner.add([...areas.flatMap((area) => area.jobs ?? []), ...jobs])
     open.push(() => runner.stop())
+    core.nodes.onReturned(() => runner.leasesReturned())
     const { port, tlsPort = null } = await http.listen()
     open.push(() => http.close())
     let smtp: Service['smtp'] = { port: 0, implicitTlsPort: null }

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, type TestContext, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { launchBrowser } from '../support/browser.ts'
+import { createReceiver } from '../support/http-receiver.ts'
 import { LINK_SECRET, linksOf } from '../support/links.ts'
 import { eventually, ownAddress, startTestService, type TestService } from '../support/service.ts'
 import { createSink, type Sink } from '../support/smtp-sink.ts'
@@ -146,4 +147,56 @@ test('topics are switched off and on behind the unsubscribe link', async () => {
   })
   const { body } = await service.call('GET', `/sendwright/v1/people/${reader}/consent`)
   assert.equal(body.items.length, 5)
+})
+
+/** What an account's page must not be able to do, around the form that it must show. */
+const hostile = (elsewhere: string) => `<!doctype html><html><head>
+<base href="${elsewhere}/">
+<meta http-equiv="refresh" content="0;url=${elsewhere}/refresh">
+<title>Ours</title><style>h1 { color: rgb(1, 2, 3) } @import "${elsewhere}/style";</style>
+<link rel="stylesheet" href="${elsewhere}/sheet"><script>document.title = 'run'</script>
+<script src="${elsewhere}/script"></script></head>
+<body onload="document.title = 'run'"><h1>Ours: {{page}}</h1>
+<img src="nowhere" onerror="document.title = 'run'"><svg onload="document.title = 'run'"></svg>
+<iframe src="${elsewhere}/frame"></iframe><object data="${elsewhere}/object"></object>
+<form action="${elsewhere}/form" method="post"><button>Elsewhere</button></form>
+<a href="javascript:document.title='run'">A link</a>
+{{{content}}}</body></html>`
+
+test("an account's own page runs nothing and leads nowhere else, and its form works", async (t) => {
+  const elsewhere = await createReceiver({ host: ownAddress() })
+  t.after(() => elsewhere.close())
+  const template = { name: 'hostile', template: hostile(elsewhere.url) }
+  await service.call('POST', `/v3/${service.domain}/templates`, { form: template })
+  const own = `own@${service.domain}`
+  await service.call('POST', '/v3/lists', { form: { address: own } })
+  const { body, text } = await service.call('PUT', `/sendwright/v1/lists/${own}/consent`, {
+    form: { title: 'Ours', form: 'yes', page_template: 'hostile' },
+  })
+  assert.equal(body.page_template, 'hostile', text)
+  const context = await browser.newContext({ viewport: PHONE })
+  context.setDefaultTimeout(20_000)
+  const lured = await context.newPage()
+  await lured.goto(body.form_url)
+  const color = await lured.evaluate('getComputedStyle(document.querySelector("h1")).color')
+  assert.equal(color, 'rgb(1, 2, 3)')
+  // Not a click, which would wait for the navigation that is refused.
+  await lured.getByRole('link', { name: 'A link' }).dispatchEvent('click')
+  const refused = lured.waitForEvent('console', (message) => message.text().includes('form-action'))
+  await lured.getByRole('button', { name: 'Elsewhere' }).dispatchEvent('click')
+  await refused
+  const titleOf = (page: Page) => page.evaluate('document.title')
+  assert.deepEqual([await titleOf(lured), lured.url()], ['Ours', body.form_url])
+  const page = await context.newPage()
+  await page.goto(body.form_url)
+  await page.getByLabel('Email address').fill('own-reader@example.org')
+  await page.getByRole('button', { name: 'Subscribe' }).click()
+  await page.getByRole('heading', { name: 'Ours: sent' }).waitFor()
+  const raw = (await mailTo('own-reader@example.org')).raw.toString().replaceAll('=\r\n', '')
+  await page.goto(/http:\/\/\S+\/confirm\/[\w-]+/.exec(raw)?.[0] ?? '')
+  await page.getByRole('button', { name: 'Yes, subscribe me' }).click()
+  await page.getByRole('heading', { name: 'Ours: confirmed' }).waitFor()
+  assert.equal(await titleOf(page), 'Ours')
+  assert.deepEqual(elsewhere.posts, [])
+  await context.close()
 })

@@ -332,6 +332,143 @@ test('a stored template replaces the text of the mail; one that is gone does not
   assert.match(plain.raw.toString(), /^Subject: Please confirm/m)
 })
 
+/** Stores a template of the domain's with this content. */
+async function storeTemplate({ service }: Scene, name: string, template: string): Promise<void> {
+  const path = `/v3/${service.domain}/templates`
+  const change = await service.call('PUT', `${path}/${name}/versions/initial`, { form: { template } })
+  if (change.status === 200) return
+  const { status, text } = await service.call('POST', path, { form: { name, template, tag: 'initial' } })
+  assert.equal(status, 200, text)
+}
+
+/** More than 200,000 characters, with a title of at least 23. */
+const LONG = '{{title}}'.repeat(9_000)
+
+const policyOf = (page: Response) => page.headers.get('content-security-policy') ?? ''
+
+test("a list's pages have its template, in a sandbox, and without a usable one they are built in", async () => {
+  const { service } = scene
+  await storeTemplate(
+    scene,
+    'own-pages',
+    '<html lang="{{lang}}"><title>{{title}}</title><h1>{{page}} of {{list_title}}, {{address}}</h1>{{{forms}}}</html>',
+  )
+  const { address: list, formUrl } = await newList(scene, {
+    ...{ form: 'yes', title: 'Ours & yours', page_template: 'own-pages' },
+    redirect_url: 'https://shop.example/thanks',
+  })
+  const consent = `/sendwright/v1/lists/${list}/consent`
+  const form = await fetch(formUrl, { headers: { 'accept-language': 'it' } })
+  const policy = policyOf(form)
+  for (const rule of [
+    "default-src 'none'",
+    'sandbox allow-forms',
+    "form-action 'self' https://shop.example",
+    "base-uri 'none'",
+  ])
+    assert.ok(policy.split('; ').includes(rule), policy)
+  const formText = await form.text()
+  assert.match(
+    formText,
+    /^<html lang="it"><title>[^<]*Ours &amp; yours<\/title><h1>form of Ours &amp; yours, <\/h1><form/,
+  )
+  const fault = await post(formUrl, { email: 'nobody' })
+  assert.equal(fault.status, 400)
+  assert.match(await fault.text(), /<h1>form of [^<]*<\/h1><p class="fault" id="fault" role="alert">/)
+  assert.equal((await post(formUrl, { email: person() })).status, 303)
+  await service.call('PUT', consent, { form: { redirect_url: '' } })
+  const reader = person()
+  assert.match(await (await post(formUrl, { email: reader })).text(), /<h1>sent of /)
+  const link = await linkTo(scene, reader)
+  assert.match(
+    await (await fetch(link)).text(),
+    /<h1>confirm of Ours &amp; yours, R\*\*\*@example\.org<\/h1>/,
+  )
+  assert.match(await (await post(link, { action: 'confirm' })).text(), /<h1>confirmed of /)
+  const spent = await fetch(link)
+  assert.equal(spent.status, 404)
+  assert.doesNotMatch(policyOf(spent), /sandbox/)
+
+  const builtIn = async (why: string) => {
+    const page = await fetch(formUrl, { headers: { 'accept-language': 'en' } })
+    assert.equal(page.status, 200)
+    assert.doesNotMatch(policyOf(page), /sandbox|unsafe/)
+    assert.match(await page.text(), /<h1>Subscribe to <bdi>Ours/, why)
+  }
+  for (const broken of ['<h1>No form</h1>', '{{forms}}', `{{{forms}}}${LONG}`]) {
+    await storeTemplate(scene, 'own-pages', broken)
+    await builtIn(broken.slice(0, 30))
+  }
+  await service.call('DELETE', `/v3/${service.domain}/templates/own-pages`)
+  await builtIn('gone')
+  const cleared = await service.call('PUT', consent, { form: { page_template: '' } })
+  assert.deepEqual([cleared.status, cleared.body.page_template], [200, undefined])
+})
+
+test('a template that cannot show all pages is refused, in every language', async () => {
+  const { service } = scene
+  const { address: list } = await newList(scene, { form: 'yes' })
+  const setList = (page_template: string) =>
+    service.call('PUT', `/sendwright/v1/lists/${list}/consent`, { form: { page_template } })
+  const setDomain = (page_template: string) =>
+    service.call('PUT', `/sendwright/v1/domains/${service.domain}/topics`, { form: { page_template } })
+  const cases = [
+    [
+      'no-forms',
+      '<h1>{{title}}</h1>',
+      /page 'form' in 'en' has neither \{\{\{content\}\}\} nor \{\{\{forms\}\}\}/,
+    ],
+    ['escaped-forms', '{{forms}}', /page 'form' in 'en' has neither/],
+    ['one-page', '{{#equal page "form"}}{{{forms}}}{{/equal}}', /page 'sent' in 'en' has neither/],
+    ['one-language', '{{#equal lang "en"}}{{{content}}}{{/equal}}', /page 'form' in 'de' has neither/],
+  ] as const
+  for (const [name, template, fault] of cases) {
+    const stored = await service.call('POST', `/v3/${service.domain}/templates`, { form: { name, template } })
+    assert.equal(stored.status, 200, stored.text)
+    for (const set of [setList, setDomain]) {
+      const { status, body } = await set(name)
+      assert.equal(status, 400)
+      assert.match(body.message, new RegExp(`^template '${name}' cannot show pages: page '`))
+    }
+    assert.match((await setList(name)).body.message, fault)
+  }
+  for (const set of [setList, setDomain]) {
+    const { status, body } = await set('nowhere')
+    assert.deepEqual([status, body.message], [400, "template 'nowhere' not found"])
+    assert.equal((await set('a\nb')).status, 400)
+    assert.equal((await set('x'.repeat(256))).status, 400)
+  }
+  const after = await service.call('GET', `/sendwright/v1/domains/${service.domain}/topics`)
+  assert.equal(after.body.page_template, undefined, 'nothing was changed')
+})
+
+test('pages behind the unsubscribe link have the template of the domain', async () => {
+  const { service } = scene
+  await storeTemplate(scene, 'own-leaving', '<h1>{{page}} {{sender}} {{address}}</h1>{{{content}}}')
+  const path = `/sendwright/v1/domains/${service.domain}/topics`
+  const set = await service.call('PUT', path, { form: { page_template: 'own-leaving' } })
+  assert.deepEqual([set.status, set.body.page_template], [200, 'own-leaving'], set.text)
+  const unsubscribe = `/v3/domains/${service.domain}/tracking/unsubscribe`
+  await service.call('PUT', unsubscribe, { form: { active: 'yes' } })
+  const reader = person()
+  await service.send({ to: reader, subject: 'Leave us' })
+  const message = await eventually('the mail', async () => mailsTo(scene, reader)[0])
+  const url = (await linksOf(service, message)).unsubscribe()
+  const heading = async (page: Response) => {
+    assert.match(policyOf(page), /sandbox allow-forms/)
+    return /<h1>(\w+) (\S+) (\S+)<\/h1>/.exec(await page.text())?.slice(1)
+  }
+  const about = [service.domain, 'R***@example.org']
+  assert.deepEqual(await heading(await fetch(url)), ['unsubscribe', ...about])
+  assert.deepEqual(await heading(await post(url, { action: 'unsubscribe' })), ['unsubscribed', ...about])
+  assert.deepEqual(await heading(await post(url, { action: 'resubscribe' })), ['resubscribed', ...about])
+  const topics = JSON.stringify([{ tag: 'news', title: 'News' }])
+  await service.call('PUT', path, { form: { active: 'yes', topics } })
+  assert.deepEqual(await heading(await fetch(url)), ['preferences', ...about], 'kept by a change of topics')
+  await service.call('PUT', path, { form: { active: 'no', topics: '[]', page_template: '' } })
+  assert.doesNotMatch(policyOf(await fetch(url)), /sandbox/)
+})
+
 test('hostile bodies and settings are refused with a page or a text', async () => {
   const { service } = scene
   const { address: list, formUrl } = await newList(scene, {

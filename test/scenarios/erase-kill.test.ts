@@ -34,8 +34,6 @@ interface Outside {
   left(): Promise<number>
   /** Copies the first event of the person. */
   multiply(): Promise<void>
-  /** Ends the leases of a process that is gone: two minutes pass at once. */
-  expire(): Promise<void>
 }
 
 const COUNT = `SELECT count(*) AS n FROM events WHERE recipient = '${PERSON}'`
@@ -59,8 +57,6 @@ const OUTSIDE: Record<Database, (t: TestContext) => Promise<Outside>> = {
           const rows = database.prepare("SELECT name FROM pragma_table_info('events')").all()
           database.exec(copying(rows.map(({ name }) => String(name))))
         }),
-      // Those of an earlier run are void at once.
-      expire: async () => {},
     }
   },
   async postgres(t) {
@@ -82,9 +78,6 @@ const OUTSIDE: Record<Database, (t: TestContext) => Promise<Outside>> = {
         // The database numbers events itself.
         await client.query(copying(fields.map(({ name }) => name).filter((name) => name !== 'seq')))
       },
-      async expire() {
-        await client.query('UPDATE person_tasks SET lease_until = 0')
-      },
     }
   },
 }
@@ -92,7 +85,7 @@ const OUTSIDE: Record<Database, (t: TestContext) => Promise<Outside>> = {
 eachDatabase((database) => {
   test('an erasure that is killed with entries left goes on, and counts each entry once', async (t) => {
     const host = ownAddress()
-    const { env, left, multiply, expire } = await OUTSIDE[database](t)
+    const { env, left, multiply } = await OUTSIDE[database](t)
     const settings = { ...env, SENDWRIGHT_DNS: '127.0.0.1:9', SENDWRIGHT_SANDBOX_RECIPIENTS: '*' }
     const start = async (domain?: string) => {
       const started = await startProcess(host, settings, domain === undefined ? {} : { domain })
@@ -117,7 +110,6 @@ eachDatabase((database) => {
       await service.end('SIGKILL')
       const rest = await left()
       assert.ok(rest > 0 && rest < all, `${rest} of ${all} are left`)
-      await expire()
       service = await start(domain)
     }
     const done = async () => {

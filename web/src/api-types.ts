@@ -972,6 +972,7 @@ export interface DomainReportPage {
 export interface DomainTopics {
   /** Unsubscribe links lead to a page of topics, and one click leaves the topic of a mail */ active: boolean
   /** Tags that are topics, at most 20 */ topics: Topic[]
+  /** Stored template of the pages behind unsubscribe links; absent: the built-in pages */ page_template?: string
   /** Mailing lists of the domain that are topics */ lists: ({ address: string; title: string })[]
 }
 
@@ -1552,6 +1553,7 @@ export interface ListConsent {
   /** The form as HTML for other sites; absent: it is off */ form_html?: string
   /** Where the form leads; absent: to a page of the service */ redirect_url?: string
   /** Stored template of the confirmation mail; absent: the built-in text */ template?: string
+  /** Stored template of the list's pages; absent: the built-in pages */ page_template?: string
   /** Days for which a member may confirm */ expire_days: number
 }
 

@@ -5,6 +5,7 @@ import pino from 'pino'
 import { createTestClock } from '../../../test/support/clock.ts'
 import { eventually } from '../../../test/support/service.ts'
 import { eachStore } from '../../../test/support/stores.ts'
+import { ChangeHub } from '../../base/changes.ts'
 import type { Store } from '../store/store.ts'
 import { createJob, createJobRunner, type JobContext, type JobSpec } from './job.ts'
 
@@ -115,6 +116,21 @@ test('two jobs of one name are refused', () => {
   const { job } = steps([])
   runner.add([job])
   assert.throws(() => runner.add([steps([]).job]), /two jobs named "test"/)
+})
+
+test('returned leases wake the jobs that claim, and no others', async () => {
+  const context = contextOf({ changes: new ChangeHub() } as unknown as Store)
+  const own = steps([])
+  const claiming = steps([], { name: 'claiming', scope: 'claims' })
+  const runner = createJobRunner(context)
+  runner.add([own.job, claiming.job])
+  runner.start()
+  await context.clock.advance(0)
+  assert.deepEqual([own.runs(), claiming.runs()], [1, 1])
+  runner.leasesReturned()
+  await context.clock.advance(0)
+  assert.deepEqual([own.runs(), claiming.runs()], [1, 2])
+  await runner.stop()
 })
 
 /** A job of the database; `runs` counts over all processes. */

@@ -224,6 +224,8 @@ interface JobRunner {
   add(jobs: readonly Job[]): void
   /** Starts all jobs; those added later start when they are added. */
   start(): void
+  /** The leases of a dead process have been returned: jobs that claim what they work on look for it at once. */
+  leasesReturned(): void
   /** Aborts what runs and waits for its end. */
   stop(): Promise<void>
   /** By name. */
@@ -261,6 +263,10 @@ export function createJobRunner(
       isStarted = true
       if (runsJobs) context.store.changes.follow(WOKEN, (name) => jobs.get(name ?? '')?.wake())
       for (const job of jobs.values()) start(job)
+    },
+    leasesReturned() {
+      // Without the role, the nodes that have it hear of the return themselves.
+      if (runsJobs) for (const job of jobs.values()) if (job.scope === 'claims') job.wake()
     },
     async stop() {
       await Promise.all([...jobs.values()].map((job) => job.stop()))

@@ -4,7 +4,9 @@ import { test } from 'node:test'
 import { createTestClock } from '../../../test/support/clock.ts'
 import { jobContext } from '../../../test/support/job-context.ts'
 import { eachStore } from '../../../test/support/stores.ts'
-import type { ListUploadRow, SuppressionImportRow } from '../store/schema.ts'
+import type { NodeReport } from '../nodes/node.ts'
+import { removalOf } from '../nodes/nodes.ts'
+import type { ListUploadRow, PersonTaskRow, SuppressionImportRow, ValidationJobRow } from '../store/schema.ts'
 import { insert, StaleWrite, type Statement, type Store } from '../store/store.ts'
 import { createTaskSteps, LEASE_MS, type TaskTable, taskJob } from './stepped-task.ts'
 
@@ -27,6 +29,21 @@ const UPLOAD: Omit<ListUploadRow, 'id' | 'list_id'> = {
 const IMPORT: Omit<SuppressionImportRow, 'id'> = {
   ...{ account_id: 'a', domain_id: 'd', kind: 'bounces', blob: 'b', rows_done: 0, rows_bad: 0 },
   ...{ attempts: 0, lease_token: null, ...LEASED },
+}
+
+const PERSON_TASK: Omit<PersonTaskRow, 'id'> = {
+  ...{ account_id: 'a', everywhere: 0, kind: 'erase', dry_run: 0, state: 'running', address_sealed: null },
+  ...{ address_hash: '', position_json: '{}', counts_json: '{}', blobs_json: '[]', report_json: null },
+  ...{ fault: '', tries: 0, lease_token: null, stepped_at: NOW, finished_at: null, ...LEASED },
+}
+const VALIDATION: Omit<ValidationJobRow, 'id' | 'list_id'> = {
+  ...{ account_id: 'a', kind: 'bulk', mailing_list_id: null, blob: null, status: 'processing', dropping: 0 },
+  ...{ quantity: 1, read_up_to: '', addresses: 1, done: 0, done_up_to: 0, tries: 0, counts_json: '{}' },
+  ...{ lease_token: null, stepped_at: NOW, ended_at: null, ...LEASED },
+}
+const DEAD: NodeReport = {
+  ...{ id: 'dead', host: 'h', roles: [], addresses: [], version: '1', state: 'running' },
+  ...{ startedAt: 0, lastSeenAt: NOW, silentMs: LEASE_MS },
 }
 
 const KINDS: Kind[] = [
@@ -107,6 +124,37 @@ for (const kind of KINDS) {
     assert.deepEqual(await rowsOf(store, kind), [['one', 2, 0]])
   })
 }
+
+eachStore('a dead node loses its leases in every table that has them, and only those', async (store) => {
+  if (store.kind === 'sqlite') return // one process has the database
+  const columns = await store.read({
+    sql: `SELECT table_name AS name FROM information_schema.columns
+      WHERE column_name = 'lease_owner' AND table_schema = current_schema()`,
+    values: [],
+  })
+  const returned = removalOf(DEAD).flatMap(({ sql }) => /^UPDATE (\w+)/.exec(sql)?.[1] ?? [])
+  assert.deepEqual(returned.toSorted(), columns.map(({ name }) => String(name)).toSorted())
+  const held = (owner: string) => ({ lease_owner: owner, lease_until: NOW + LEASE_MS })
+  await store.commit([
+    {
+      sql: `INSERT INTO nodes (id, host, roles_json, addresses_json, version, state, started_at, last_seen_at)
+        VALUES (?, 'h', '[]', '[]', '1', 'running', 0, ?)`,
+      values: [DEAD.id, DEAD.lastSeenAt],
+    },
+    ...[DEAD.id, 'alive'].flatMap((owner) => [
+      ...KINDS.map(({ add }) => add(owner, held(owner))),
+      insert('person_tasks', { ...PERSON_TASK, id: owner, ...held(owner) }),
+      insert('validation_jobs', { ...VALIDATION, id: owner, list_id: owner, ...held(owner) }),
+    ]),
+  ])
+  await store.commit(removalOf(DEAD))
+  for (const name of ['list_uploads', 'suppression_imports', 'person_tasks', 'validation_jobs'])
+    assert.deepEqual(
+      await store.read({ sql: `SELECT id FROM ${name} WHERE lease_until = 0`, values: [] }),
+      [{ id: DEAD.id }],
+      name,
+    )
+})
 
 eachStore(
   'the task whose last step is longest ago is next; tasks of one list keep their order',

@@ -301,6 +301,8 @@ const RETURNED = [
   `UPDATE list_expansions SET lease_until = 0 WHERE state = 'running' AND lease_owner = ?`,
   'UPDATE suppression_imports SET lease_until = 0 WHERE lease_owner = ?',
   'UPDATE exports SET lease_until = 0 WHERE lease_owner = ?',
+  `UPDATE person_tasks SET lease_until = 0 WHERE state IN ('queued', 'running') AND lease_owner = ?`,
+  `UPDATE validation_jobs SET lease_until = 0 WHERE status IN ('created', 'processing') AND lease_owner = ?`,
 ]
 
 /**

@@ -407,7 +407,7 @@ export interface ListRow {
   description: string; access_level: string; reply_preference: string; header_id: string; header_key: string
   members_count: number; version: number; created_at: number; title: string; language: string; is_opt_in: Flag
   is_form_open: Flag; form_redirect: string | null; confirm_days: number; confirm_template: string | null
-  mails_day: number; mails_count: number
+  mails_day: number; mails_count: number; page_template: string | null
 }
 export interface LoginLinkRow {
   digest: string; account_id: string; key_id: string | null; created_at: number; expires_at: number

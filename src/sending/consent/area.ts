@@ -12,12 +12,13 @@ import { consentRoutes } from './routes.ts'
 
 interface ConsentUses {
   lists: Pick<ListsArea, 'lists' | 'store' | 'onPending'>
-  tracking: Pick<TrackingArea, 'tokens' | 'linkBase'>
+  tracking: Pick<TrackingArea, 'tokens' | 'linkBase' | 'pageTemplates'>
   sendMail: ConfirmationMail
 }
 
 export function consentArea(core: Core, { lists, tracking, sendMail }: ConsentUses): Area {
   const { config, store, domains, clock, log, sealer } = core
+  const { pageTemplates } = tracking
   /** A host of the domain's own where it has https, else the service's. */
   const pageBase = async (domain: Domain | null) => {
     const base = domain && (await tracking.linkBase(domain))
@@ -31,8 +32,8 @@ export function consentArea(core: Core, { lists, tracking, sendMail }: ConsentUs
   lists.onPending(confirmations.wake)
   return {
     operations: [
-      ...consentRoutes({ store, lists: lists.lists, domains, pageBase }),
-      ...pageRoutes({ confirmations, lists: lists.store, clock }),
+      ...consentRoutes({ store, lists: lists.lists, domains, pageBase, pageTemplates }),
+      ...pageRoutes({ confirmations, lists: lists.store, pageTemplates, clock }),
     ],
     jobs: confirmations.jobs,
   }

@@ -4,7 +4,7 @@
  */
 import { media, nothing } from '../../base/shape.ts'
 import type { Clock } from '../../base/time/clock.ts'
-import { pagePolicy } from '../../platform/http/answer/pages.ts'
+import { PAGE_POLICY } from '../../platform/http/answer/pages.ts'
 import { htmlReply, type Reply, redirectReply } from '../../platform/http/answer/reply.ts'
 import { createClientLimit } from '../../platform/http/limits/client-limit.ts'
 import { TOO_MANY } from '../../platform/http/openapi.ts'
@@ -13,13 +13,15 @@ import { otherParam } from '../../platform/http/request/inputs.ts'
 import { withoutPod } from '../../platform/store/pods/pod.ts'
 import { type List, readAddress } from '../lists/list.ts'
 import type { ListStore } from '../lists/store.ts'
+import type { Page, PageTemplates } from '../tracking/page-template.ts'
 import { type PageLanguage, pageLanguage } from '../tracking/page-texts.ts'
 import type { Asked, Confirmations, Visitor } from './confirmations.ts'
-import { confirmedPage, confirmPage, declinedPage, formPage, sentPage, voidPage } from './pages.ts'
+import { confirmedPage, confirmPage, declinedPage, formPage, pageOwner, sentPage, voidPage } from './pages.ts'
 
 interface PageRouteParts {
   confirmations: Confirmations
   lists: Pick<ListStore, 'byId'>
+  pageTemplates: Pick<PageTemplates, 'show'>
   clock: Clock
 }
 
@@ -34,11 +36,28 @@ const VOID = media('text/html', 'A page: no such link, or no such form')
 
 type Visited = Context<string, null>
 
-export function pageRoutes({ confirmations, lists, clock }: PageRouteParts): Operation[] {
+export function pageRoutes({ confirmations, lists, pageTemplates, clock }: PageRouteParts): Operation[] {
   async function openList(id: string): Promise<List | null> {
     const list = await lists.byId(withoutPod(id))
     return list?.isFormOpen ? list : null
   }
+
+  /** A page of the list, by its template if it has one. */
+  async function listReply(list: List, page: Page, status = 200): Promise<Reply> {
+    const { html, policy } = await pageTemplates.show(pageOwner(list), page, originOf(list))
+    return reply(html, status, policy)
+  }
+
+  /** What was asked, on a page; the same page for every link that asks nothing. */
+  const shown = async (
+    context: Visited,
+    asked: Asked | null,
+    page: (asked: Asked, language: PageLanguage) => Page,
+    status = 200,
+  ): Promise<Reply> =>
+    asked === null
+      ? voidReply(context)
+      : listReply(asked.list, page(asked, languageOf(context, asked.list)), status)
 
   async function join(context: Visited, list: List): Promise<Reply> {
     const language = languageOf(context, list)
@@ -46,18 +65,18 @@ export function pageRoutes({ confirmations, lists, clock }: PageRouteParts): Ope
     const address = readAddress(given)
     if (address === null) {
       const page = formPage(list, language, { given: given.slice(0, GIVEN_LENGTH_MAX).toWellFormed() })
-      return reply(page, 400, originOf(list))
+      return listReply(list, page, 400)
     }
     await confirmations.join(list, address, visitorOf(context))
     return list.formRedirect === null
-      ? reply(sentPage(language))
+      ? listReply(list, sentPage(list, language))
       : redirectReply(list.formRedirect, { status: 303, headers: HEADERS })
   }
 
   async function answer(context: Visited, token: string): Promise<Reply> {
     const action = context.params.bodyText('action')
     const asked = await confirmations.find(token)
-    if (asked === null) return reply(voidPage(languageOf(context)), 404)
+    if (asked === null) return voidReply(context)
     if (action !== 'confirm' && action !== 'decline') return shown(context, asked, confirmPage, 400)
     const agrees = action === 'confirm'
     const done = await confirmations.answer(token, agrees, visitorOf(context))
@@ -75,8 +94,9 @@ export function pageRoutes({ confirmations, lists, clock }: PageRouteParts): Ope
       answers: { 200: PAGE, 404: VOID },
       async handler(context) {
         const list = await openList(context.path.list_id)
-        if (list === null) return reply(voidPage(languageOf(context)), 404)
-        return reply(formPage(list, languageOf(context, list), null), 200, originOf(list))
+        return list === null
+          ? voidReply(context)
+          : listReply(list, formPage(list, languageOf(context, list), null))
       },
     }),
     operation({
@@ -102,7 +122,7 @@ export function pageRoutes({ confirmations, lists, clock }: PageRouteParts): Ope
       },
       async handler(context) {
         const list = await openList(context.path.list_id)
-        return list === null ? reply(voidPage(languageOf(context)), 404) : join(context, list)
+        return list === null ? voidReply(context) : join(context, list)
       },
     }),
     operation({
@@ -132,17 +152,6 @@ export function pageRoutes({ confirmations, lists, clock }: PageRouteParts): Ope
   ]
 }
 
-/** What was asked, on a page; the same page for every link that asks nothing. */
-const shown = (
-  context: Visited,
-  asked: Asked | null,
-  page: (asked: Asked, language: PageLanguage) => string,
-  status = 200,
-): Reply =>
-  asked === null
-    ? reply(voidPage(languageOf(context)), 404)
-    : reply(page(asked, languageOf(context, asked.list)), status)
-
 const HEADERS = {
   'referrer-policy': 'no-referrer',
   'x-robots-tag': 'noindex, nofollow',
@@ -150,11 +159,13 @@ const HEADERS = {
   'cache-control': 'no-store',
 }
 
-const reply = (page: string, status = 200, leadsTo: string | null = null) =>
+const reply = (page: string, status: number, policy: string) =>
   htmlReply(page, {
     status,
-    headers: { ...HEADERS, 'content-security-policy': pagePolicy(leadsTo), vary: 'Accept-Language' },
+    headers: { ...HEADERS, 'content-security-policy': policy, vary: 'Accept-Language' },
   })
+
+const voidReply = (context: Visited) => reply(voidPage(languageOf(context)), 404, PAGE_POLICY)
 
 const originOf = ({ formRedirect }: List) => (formRedirect === null ? null : new URL(formRedirect).origin)
 

@@ -1,6 +1,5 @@
 /** How people come onto lists, and the trail of one address, over HTTP (consent.md). */
 import { LANGUAGES } from '../../base/languages.ts'
-import { BadRequest } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
 import { invalidChoice } from '../../base/values.ts'
@@ -15,8 +14,10 @@ import type { List } from '../lists/list.ts'
 import type { Lists } from '../lists/service.ts'
 import { keyOf } from '../lists/store.ts'
 import { TRAIL_PER_ADDRESS_MAX } from '../lists/trail.ts'
+import { line, templateParam } from '../templates/template-param.ts'
+import type { PageTemplates } from '../tracking/page-template.ts'
 import { TEXTS } from '../tracking/page-texts.ts'
-import { embeddedForm } from './pages.ts'
+import { embeddedForm, LIST_PAGES, pageOwner } from './pages.ts'
 import { CONSENT_TRAIL, LIST_CONSENT } from './shapes.ts'
 
 interface ConsentRouteParts {
@@ -24,6 +25,7 @@ interface ConsentRouteParts {
   lists: Lists
   domains: Pick<DomainDirectory, 'byName'>
   pageBase(domain: Domain | null): Promise<string>
+  pageTemplates: Pick<PageTemplates, 'check'>
 }
 
 const COMMON = { tag: 'Mailing lists', rateLimit: 'lists' } as const
@@ -32,7 +34,6 @@ const READ = { area: 'lists', access: 'read' } as const
 const WRITE = { area: 'lists', access: 'write' } as const
 
 const TITLE_LENGTH_MAX = 100
-const TEMPLATE_LENGTH_MAX = 255
 const URL_LENGTH_MAX = 2048
 const EXPIRE_DAYS_MAX = 30
 
@@ -45,17 +46,14 @@ const PARAMS = {
   confirm: flagParam('Ask added members first, unless the call says otherwise'),
   form: flagParam('Open the hosted form'),
   redirect_url: parsedParam('Where the form leads, http or https; empty: to a page of the service', urlOf),
-  template: parsedParam(
-    'Stored template of the confirmation mail; empty: the built-in text',
-    (params, name) => {
-      const given = line(params, name, TEMPLATE_LENGTH_MAX)
-      return given === '' ? null : given
-    },
-  ),
+  template: templateParam('Stored template of the confirmation mail; empty: the built-in text'),
+  page_template: templateParam("Stored template of the list's pages; empty: the built-in pages"),
   expire_days: integerParam('Days for which a member may confirm', { min: 1, max: EXPIRE_DAYS_MAX }),
 }
 
-export function consentRoutes({ store, lists, domains, pageBase }: ConsentRouteParts): Operation[] {
+export function consentRoutes(parts: ConsentRouteParts): Operation[] {
+  const { store, lists, domains, pageBase, pageTemplates } = parts
+
   async function view(list: List): Promise<Of<typeof LIST_CONSENT>> {
     const url = `${await pageBase(await domains.byName(list.domainName))}/subscribe/${withPod(store.pod, list.id)}`
     const language = { lang: list.language, texts: TEXTS[list.language] }
@@ -64,6 +62,7 @@ export function consentRoutes({ store, lists, domains, pageBase }: ConsentRouteP
       ...(list.isFormOpen && { form_url: url, form_html: embeddedForm(url, language) }),
       ...(list.formRedirect !== null && { redirect_url: list.formRedirect }),
       ...(list.confirmTemplate !== null && { template: list.confirmTemplate }),
+      ...(list.pageTemplate !== null && { page_template: list.pageTemplate }),
       expire_days: list.confirmDays,
     }
   }
@@ -84,16 +83,18 @@ export function consentRoutes({ store, lists, domains, pageBase }: ConsentRouteP
       method: 'PUT',
       path: PATH,
       id: 'updateListConsent',
-      audit: { given: ['title', 'language', 'redirect_url', 'template'] },
+      audit: { given: ['title', 'language', 'redirect_url', 'template', 'page_template'] },
       summary: 'Ask members before they are subscribed, and open a form',
       auth: WRITE,
       params: PARAMS,
       answers: { 200: LIST_CONSENT },
       async handler({ input, path, caller }) {
         const list = await lists.own(caller.accountId, path.list)
-        const { confirm, form, redirect_url, template, expire_days, ...same } = input()
+        const { confirm, form, redirect_url, template, page_template, expire_days, ...same } = input()
+        if (page_template !== undefined && page_template !== list.pageTemplate)
+          await pageTemplates.check({ ...pageOwner(list), template: page_template }, LIST_PAGES)
         const changes = { isOptIn: confirm, isFormOpen: form, formRedirect: redirect_url }
-        const mail = { confirmTemplate: template, confirmDays: expire_days }
+        const mail = { confirmTemplate: template, pageTemplate: page_template, confirmDays: expire_days }
         return view(await lists.update(list, { ...same, ...changes, ...mail }))
       },
     }),
@@ -137,15 +138,6 @@ async function trailOf(
     ...(row.user_agent && { user_agent: row.user_agent }),
     ...(row.called_by !== null && { by: row.called_by }),
   }))
-}
-
-/** One line of text; an empty one clears it. @throws BadRequest */
-function line(params: Params, name: string, lengthMax: number): string | undefined {
-  const given = params.given(name)?.trim()
-  if (given === undefined) return undefined
-  if (given.length > lengthMax) throw new BadRequest(`${name} has more than ${lengthMax} characters`)
-  if (/[\u0000-\u001f\u007f]/.test(given)) throw invalidChoice(name, given)
-  return given.toWellFormed()
 }
 
 /** Null clears it. @throws BadRequest */

@@ -12,6 +12,7 @@ export const LIST_CONSENT = named('ListConsent', 'How people come onto a mailing
   form_html: optional(text('The form as HTML for other sites; absent: it is off')),
   redirect_url: optional(text('Where the form leads; absent: to a page of the service')),
   template: optional(text('Stored template of the confirmation mail; absent: the built-in text')),
+  page_template: optional(text("Stored template of the list's pages; absent: the built-in pages")),
   expire_days: integer('Days for which a member may confirm'),
 })
 

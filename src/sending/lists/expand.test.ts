@@ -20,7 +20,7 @@ const list: List = {
   replyPreference: 'list',
   headerId: 'devs.mg.example.com',
   ...{ title: '', language: 'en', isOptIn: false, isFormOpen: false, formRedirect: null },
-  ...{ confirmDays: 7, confirmTemplate: null, mailsDay: 0, mailsCount: 0 },
+  ...{ confirmDays: 7, confirmTemplate: null, pageTemplate: null, mailsDay: 0, mailsCount: 0 },
   membersCount: 0,
   version: 0,
   createdAt: 0,

@@ -40,6 +40,8 @@ export interface List {
   formRedirect: string | null
   confirmDays: number
   confirmTemplate: string | null
+  /** Of the form, and of the pages behind the link of a confirmation mail. */
+  pageTemplate: string | null
   /** Confirmation mails asked for on the day `mailsDay` (days since 1970, UTC). */
   mailsDay: number
   mailsCount: number
@@ -153,6 +155,7 @@ export function listOfRow(row: ListRow): List {
     formRedirect: row.form_redirect,
     confirmDays: Number(row.confirm_days),
     confirmTemplate: row.confirm_template,
+    pageTemplate: row.page_template,
     mailsDay: Number(row.mails_day),
     mailsCount: Number(row.mails_count),
     membersCount: Number(row.members_count),
@@ -181,9 +184,10 @@ export const NEW_LIST: Pick<
   | 'form_redirect'
   | 'confirm_days'
   | 'confirm_template'
+  | 'page_template'
   | 'mails_day'
   | 'mails_count'
 > = {
   ...{ title: '', language: 'en', is_opt_in: 0, is_form_open: 0, form_redirect: null },
-  ...{ confirm_days: 7, confirm_template: null, mails_day: 0, mails_count: 0 },
+  ...{ confirm_days: 7, confirm_template: null, page_template: null, mails_day: 0, mails_count: 0 },
 }

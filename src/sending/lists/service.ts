@@ -39,6 +39,7 @@ export interface ListFields {
   formRedirect?: string | null | undefined
   confirmDays?: number | undefined
   confirmTemplate?: string | null | undefined
+  pageTemplate?: string | null | undefined
 }
 
 interface MemberFields {
@@ -241,6 +242,7 @@ function changedColumns(list: List, given: ListFields, address: ReadAddress | nu
     ...(given.isFormOpen !== undefined && { is_form_open: given.isFormOpen ? 1 : 0 }),
     ...(given.formRedirect !== undefined && { form_redirect: given.formRedirect }),
     ...(given.confirmDays !== undefined && { confirm_days: given.confirmDays }),
+    ...(given.pageTemplate !== undefined && { page_template: given.pageTemplate }),
     ...(given.confirmTemplate !== undefined && { confirm_template: given.confirmTemplate }),
   }
 }

@@ -8,9 +8,11 @@ import { createJob } from '../../platform/jobs/job.ts'
 import { removeRowsInPass } from '../../platform/store/account-rows.ts'
 import type { Domain } from '../domains/domain.ts'
 import type { ListStore } from '../lists/store.ts'
+import type { TemplatesArea } from '../templates/area.ts'
 import { NO_GEO, openGeo } from './geo.ts'
 import { createStoredLinks, linkIdOf } from './links/links.ts'
 import { createTokens, type Tokens } from './links/tokens.ts'
+import { createPageTemplates, type PageTemplates } from './page-template.ts'
 import { createPreferencePages } from './preferences.ts'
 import { trackingSettingsRoutes } from './settings-routes.ts'
 import { baseUrl, createTracker } from './tracker.ts'
@@ -27,6 +29,7 @@ export interface TrackingArea extends Area {
   /** Which mail of the domain gets fields for unsubscribing with one click of its own accord. */
   unsubscribable(domain: Domain): Promise<Unsubscribable>
   tokens: Tokens
+  pageTemplates: PageTemplates
   /** Scheme and host for links in mail of the domain; null: there is none. */
   linkBase(domain: Domain): Promise<string | null>
 }
@@ -38,13 +41,14 @@ interface TrackingUses {
   lists: ListStore
   /** Whether https links to the host work now. */
   certificateActive(host: string): Promise<boolean>
+  templates: Pick<TemplatesArea, 'templates' | 'renderer'>
 }
 
 const REMOVE_LINKS_EVERY_MS = 600_000
 
 export async function trackingArea(
   core: Core,
-  { known, lists, certificateActive }: TrackingUses,
+  { known, lists, certificateActive, templates }: TrackingUses,
 ): Promise<TrackingArea> {
   const { config, store, domains, clock, log, sealer, recorder } = core
   const settings = createTrackingDirectory(store, clock)
@@ -53,6 +57,7 @@ export async function trackingArea(
   const geo = config.geoDatabase === null ? NO_GEO : await openGeo(config.geoDatabase, clock, log)
   const unsubscriber = createUnsubscriber({ store, domains, lists, known, clock, recorder })
   const visits = createVisits({ store, known, geo, clock, log, recorder })
+  const pageTemplates = createPageTemplates({ ...templates, log })
   const trackerParts = {
     settings,
     tokens,
@@ -73,9 +78,10 @@ export async function trackingArea(
       return base?.startsWith('https:') ? 'bulk mail' : 'none'
     },
     tokens,
+    pageTemplates,
     linkBase: (domain) => baseUrl(trackerParts, domain),
     operations: [
-      ...trackingSettingsRoutes({ domains, tracking: settings, lists }),
+      ...trackingSettingsRoutes({ domains, tracking: settings, lists, pageTemplates }),
       ...visitRoutes({
         tokens,
         visits,
@@ -86,6 +92,14 @@ export async function trackingArea(
           if (scope === 'list' && listSid !== null) return (await lists.byId(listSid))?.address ?? null
           return (await domains.byId(domainId))?.name ?? null
         },
+        async ownerOf({ accountId, domainId }) {
+          const domain = await domains.byId(domainId)
+          const { preferences } = await settings.get(domainId)
+          const isOwn = domain?.accountId === accountId
+          const template = isOwn ? (preferences.pageTemplate ?? null) : null
+          return { accountId, domainName: isOwn ? domain.name : null, template }
+        },
+        pageTemplates,
         clock,
       }),
     ],

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { LANGUAGES } from '../../base/languages.ts'
+import { builtIn } from './page-template.ts'
 import { ENGLISH, fill, pageLanguage, TEXTS } from './page-texts.ts'
 import { PAGES, preferencePage } from './unsubscribe-pages.ts'
 
@@ -23,7 +24,7 @@ test('a page says its language, and no placeholder is left', () => {
   for (const lang of LANGUAGES) {
     for (const scope of ['domain', 'tags', 'list'] as const) {
       for (const make of Object.values(PAGES)) {
-        const html = make({ ...subject, scope }, { lang, texts: TEXTS[lang] })
+        const html = builtIn(make({ ...subject, scope }, { lang, texts: TEXTS[lang] }))
         assert.match(html, new RegExp(`<html lang="${lang}">`))
         assert.doesNotMatch(html.replace(/<style>[\s\S]*<\/style>/, ''), /[{}]/)
       }
@@ -40,16 +41,14 @@ test('the page of topics escapes titles, and cannot switch on what the sender sw
   ]
   const subject = { recipient: 'alice@example.org', sender: null, scope: 'domain' } as const
   const all = { isOn: true, isFixed: false }
-  const page = preferencePage(subject, { topics, all, isSaved: true }, ENGLISH)
+  const page = builtIn(preferencePage(subject, { topics, all, isSaved: true }, ENGLISH))
   assert.match(page, /&lt;b&gt;&quot;One&quot;/)
   assert.match(page, /value="one" checked/)
   assert.match(page, /value="two" disabled/)
   assert.deepEqual(page.match(/name="shown" value="\w+"/g), ['name="shown" value="one"'])
   assert.match(page, /role="status"/)
-  const off = preferencePage(
-    subject,
-    { topics, all: { isOn: false, isFixed: true }, isSaved: false },
-    ENGLISH,
+  const off = builtIn(
+    preferencePage(subject, { topics, all: { isOn: false, isFixed: true }, isSaved: false }, ENGLISH),
   )
   assert.doesNotMatch(off, /<form|<input|<button/)
 })

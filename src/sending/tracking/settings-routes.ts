@@ -10,6 +10,8 @@ import { type DomainDirectory, ownDomain } from '../domains/names/directory.ts'
 import { parseOrNull } from '../lists/list.ts'
 import type { ListStore } from '../lists/store.ts'
 import { ALL_MAIL } from '../suppressions/given-records.ts'
+import { templateParam } from '../templates/template-param.ts'
+import type { PageTemplates } from './page-template.ts'
 import {
   CLICK_CHANGED,
   DOMAIN_TOPICS,
@@ -19,6 +21,7 @@ import {
   UPDATED,
 } from './shapes.ts'
 import type { Topic, TrackingDirectory, TrackingSettings } from './tracking-settings.ts'
+import { UNSUBSCRIBE_PAGES } from './unsubscribe-pages.ts'
 
 const FOOTER_BYTES_MAX = 10 * 1024
 const PATH = '/v3/domains/{name}/tracking'
@@ -52,11 +55,13 @@ export function trackingSettingsRoutes(parts: {
   domains: DomainDirectory
   tracking: TrackingDirectory
   lists: Pick<ListStore, 'titled'>
+  pageTemplates: Pick<PageTemplates, 'check'>
 }): Operation[] {
-  const { domains, tracking, lists } = parts
+  const { domains, tracking, lists, pageTemplates } = parts
   const topicsView = async (domain: Domain, { preferences }: TrackingSettings) => ({
     active: preferences.isActive,
     topics: preferences.topics,
+    ...(preferences.pageTemplate !== undefined && { page_template: preferences.pageTemplate }),
     lists: await lists.titled(domain.accountId, domain.name, LISTS_SHOWN_MAX),
   })
   return [
@@ -159,19 +164,31 @@ export function trackingSettingsRoutes(parts: {
       method: 'PUT',
       path: TOPICS_PATH,
       id: 'updateTopics',
-      audit: { given: ['topics'] },
+      audit: { given: ['topics', 'page_template'] },
       summary: 'Set the topics of a domain, and whether unsubscribe links lead to them',
       auth: WRITE,
       params: {
         active: switchParam('Unsubscribe links lead to a page of topics'),
         topics: parsedParam('All tags that are topics, each with a title', topicsOf, { type: 'json' }),
+        page_template: templateParam(
+          'Stored template of the pages behind unsubscribe links; empty: the built-in pages',
+        ),
       },
       answers: { 200: DOMAIN_TOPICS },
       async handler({ input, path, caller }) {
         const domain = await ownDomain(domains, caller, path.name)
-        const { active, topics } = input()
+        const { active, topics, page_template: template } = input()
         const { preferences } = await tracking.get(domain.id)
-        const changed = { isActive: active ?? preferences.isActive, topics: topics ?? preferences.topics }
+        if (template !== undefined && template !== preferences.pageTemplate)
+          await pageTemplates.check(
+            { accountId: domain.accountId, domainName: domain.name, template },
+            UNSUBSCRIBE_PAGES,
+          )
+        const changed = {
+          isActive: active ?? preferences.isActive,
+          topics: topics ?? preferences.topics,
+          pageTemplate: template === undefined ? preferences.pageTemplate : (template ?? undefined),
+        }
         return topicsView(domain, await tracking.change(domain, { preferences: changed }))
       },
     }),

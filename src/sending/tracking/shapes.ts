@@ -35,6 +35,9 @@ export const DOMAIN_TOPICS = named('DomainTopics', 'What people choose from behi
       title: text('What people call it'),
     }),
   ),
+  page_template: optional(
+    text('Stored template of the pages behind unsubscribe links; absent: the built-in pages'),
+  ),
   lists: list(
     'Mailing lists of the domain that are topics',
     object('A list', { address: text('Address of the list'), title: text('What people call it') }),

@@ -25,6 +25,8 @@ export interface Preferences {
   isActive: boolean
   /** Tags, besides the lists that have a title. */
   topics: readonly Topic[]
+  /** Stored template of the pages behind unsubscribe links; absent: the built-in pages. */
+  pageTemplate?: string | undefined
 }
 
 export interface Topic {

@@ -4,7 +4,8 @@
  * They show the address in a masked form: its owner recognises it, and a stranger to whom the message was forwarded does
  * not learn it.
  */
-import { escapeHtml, postButton, smallPage } from '../../platform/http/answer/pages.ts'
+import { escapeHtml, postButton } from '../../platform/http/answer/pages.ts'
+import type { Page } from './page-template.ts'
 import { ENGLISH, fill, type PageLanguage, type PageTexts } from './page-texts.ts'
 
 /** What a link unsubscribes from, as a page describes it. */
@@ -16,45 +17,63 @@ export interface Subject {
   sender: string | null
 }
 
-type Page = (subject: Subject, language?: PageLanguage) => string
+type Make = (subject: Subject, language?: PageLanguage) => Page
 
-const askPage: Page = (subject, { lang, texts } = ENGLISH) =>
-  smallPage(
-    texts.unsubscribe,
-    [
-      `<p>${sentence(texts.ask, subject, texts, true)}</p>`,
-      postButton(texts.unsubscribe, { action: 'unsubscribe' }),
-      `<p class="soft">${texts.untouched}</p>`,
-    ],
-    lang,
-  )
+const askPage: Make = (subject, language = ENGLISH) => {
+  const { texts } = language
+  return pageOf('unsubscribe', subject, language, texts.unsubscribe, [
+    `<p>${sentence(texts.ask, subject, texts, true)}</p>`,
+    postButton(texts.unsubscribe, { action: 'unsubscribe' }),
+    `<p class="soft">${texts.untouched}</p>`,
+  ])
+}
 
-const donePage: Page = (subject, { lang, texts } = ENGLISH) =>
-  smallPage(
-    texts.unsubscribed,
-    [
-      `<p>${sentence(texts.noMore, subject, texts)}</p>`,
-      postButton(texts.undo, { action: 'resubscribe', quiet: true }),
-      `<p class="soft">${texts.onItsWay}</p>`,
-    ],
-    lang,
-  )
+const donePage: Make = (subject, language = ENGLISH) => {
+  const { texts } = language
+  return pageOf('unsubscribed', subject, language, texts.unsubscribed, [
+    `<p>${sentence(texts.noMore, subject, texts)}</p>`,
+    postButton(texts.undo, { action: 'resubscribe', quiet: true }),
+    `<p class="soft">${texts.onItsWay}</p>`,
+  ])
+}
 
-const undonePage: Page = (subject, { lang, texts } = ENGLISH) =>
-  smallPage(
-    texts.subscribedAgain,
-    [
-      `<p>${sentence(texts.again, subject, texts)}</p>`,
-      postButton(texts.unsubscribe, { action: 'unsubscribe', quiet: true }),
-    ],
-    lang,
-  )
+const undonePage: Make = (subject, language = ENGLISH) => {
+  const { texts } = language
+  return pageOf('resubscribed', subject, language, texts.subscribedAgain, [
+    `<p>${sentence(texts.again, subject, texts)}</p>`,
+    postButton(texts.unsubscribe, { action: 'unsubscribe', quiet: true }),
+  ])
+}
 
 /** The sender, not this link, unsubscribed the address. */
-const keptPage: Page = (subject, { lang, texts } = ENGLISH) =>
-  smallPage(texts.stillUnsubscribed, [`<p>${sentence(texts.kept, subject, texts)}</p>`], lang)
+const keptPage: Make = (subject, language = ENGLISH) => {
+  const { texts } = language
+  const kept = sentence(texts.kept, subject, texts)
+  return pageOf('still_unsubscribed', subject, language, texts.stillUnsubscribed, [`<p>${kept}</p>`])
+}
 
 export const PAGES = { ask: askPage, done: donePage, undone: undonePage, kept: keptPage } as const
+
+/** Names of the pages behind unsubscribe links. */
+export const UNSUBSCRIBE_PAGES = [
+  'unsubscribe',
+  'unsubscribed',
+  'resubscribed',
+  'still_unsubscribed',
+  'preferences',
+] as const
+
+const pageOf = (
+  name: (typeof UNSUBSCRIBE_PAGES)[number],
+  { recipient, sender }: Subject,
+  { lang }: PageLanguage,
+  title: string,
+  parts: readonly string[],
+): Page => ({
+  ...{ name, lang, title, parts },
+  forms: parts.filter((part) => /^<form|^<p role=/.test(part)),
+  about: { sender: sender ?? '', address: maskAddress(recipient) },
+})
 
 /** A topic as the preference page shows it. */
 export interface ShownTopic {
@@ -75,8 +94,9 @@ export function preferencePage(
     all: Pick<ShownTopic, 'isOn' | 'isFixed'>
     isSaved: boolean
   },
-  { lang, texts }: PageLanguage,
-): string {
+  language: PageLanguage,
+): Page {
+  const { texts } = language
   const { topics, all, isSaved } = choice
   const status = isSaved ? [`<p role="status">${texts.saved}</p>`] : []
   const note = `<p class="soft">${texts.untouched}</p>`
@@ -97,7 +117,7 @@ ${topics.map((topic) => topicField(topic, texts)).join('\n')}
         postButton(texts.allOff, { action: 'unsubscribe-all', quiet: true }),
         note,
       ]
-  return smallPage(texts.preferences, [...status, ...parts], lang)
+  return pageOf('preferences', subject, language, texts.preferences, [...status, ...parts])
 }
 
 /** `shown` names the topics that the person saw: one that came later keeps its state. */

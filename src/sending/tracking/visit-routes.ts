@@ -8,7 +8,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { media, nothing } from '../../base/shape.ts'
 import type { Clock } from '../../base/time/clock.ts'
-import { PAGE_POLICY } from '../../platform/http/answer/pages.ts'
 import { bytesReply, htmlReply, Reply, redirectReply, textReply } from '../../platform/http/answer/reply.ts'
 import { type Context, type Operation, operation } from '../../platform/http/operation.ts'
 import type { BodyLimit } from '../../platform/http/request/body.ts'
@@ -16,6 +15,7 @@ import { otherParam } from '../../platform/http/request/inputs.ts'
 import { createMinuteCounts } from './counts.ts'
 import { locationOf } from './links/target.ts'
 import type { ClickTarget, Tokens, Unsubscription } from './links/tokens.ts'
+import type { Page, PageOwner, PageTemplates } from './page-template.ts'
 import { pageLanguage } from './page-texts.ts'
 import type { Choice, PreferencePages } from './preferences.ts'
 import type { Unsubscriber } from './unsubscribe.ts'
@@ -31,6 +31,9 @@ interface VisitRoutesParts {
   urlOf(linkId: string): Promise<string | null>
   /** Name of the domain or address of the list that a page names; null: it no longer exists. */
   senderOf(from: Unsubscription): Promise<string | null>
+  /** Whose template the pages have. */
+  ownerOf(from: Unsubscription): Promise<PageOwner>
+  pageTemplates: Pick<PageTemplates, 'show'>
   clock: Clock
 }
 
@@ -75,13 +78,14 @@ export function visitRoutes(parts: VisitRoutesParts): Operation[] {
     }
   }
 
-  function html(context: Visited, page: string): Reply {
-    const headers = { ...headersOf(context), 'content-security-policy': PAGE_POLICY }
-    return htmlReply(page, { headers: { ...headers, vary: 'Accept-Language' } })
+  async function html(context: Visited, from: Unsubscription, page: Page): Promise<Reply> {
+    const { html, policy } = await parts.pageTemplates.show(await parts.ownerOf(from), page)
+    const headers = { ...headersOf(context), 'content-security-policy': policy }
+    return htmlReply(html, { headers: { ...headers, vary: 'Accept-Language' } })
   }
 
   async function pageReply(context: Visited, from: Unsubscription, name: keyof typeof PAGES): Promise<Reply> {
-    return html(context, PAGES[name](await subjectOf(from), languageOf(context)))
+    return html(context, from, PAGES[name](await subjectOf(from), languageOf(context)))
   }
 
   const stateReply = async (context: Visited, from: Unsubscription) =>
@@ -96,12 +100,7 @@ export function visitRoutes(parts: VisitRoutesParts): Operation[] {
     const choice = await preferences.of(from)
     if (choice === null) return null
     const subject = await subjectOf({ ...from, scope: 'domain' })
-    return html(context, preferencePage(subject, { ...choice, isSaved }, languageOf(context)))
-  }
-
-  const tooMany = (context: Visited) => {
-    const headers = { ...headersOf(context), 'retry-after': '60' }
-    return textReply('Too many changes. Try again in a minute.\n', { status: 429, headers })
+    return html(context, from, preferencePage(subject, { ...choice, isSaved }, languageOf(context)))
   }
 
   async function resubscribe(context: Visited, from: Unsubscription): Promise<Reply> {
@@ -234,6 +233,11 @@ function choiceOf(action: string | undefined, params: Visited['params']): Choice
 }
 
 const languageOf = ({ headers }: Visited) => pageLanguage(headers['accept-language'])
+
+const tooMany = (context: Visited) => {
+  const headers = { ...headersOf(context), 'retry-after': '60' }
+  return textReply('Too many changes. Try again in a minute.\n', { status: 429, headers })
+}
 
 const badToken = (context: Visited) =>
   textReply('This link is not valid. It may have been cut off: try to copy it as a whole.\n', {

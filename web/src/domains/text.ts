@@ -189,6 +189,9 @@ export const OPTIONS_TEXT = {
   topicsChange: 'Change the topics',
   topicsLabel: 'One topic a line',
   topicsHelp: 'A tag and its title, as in: offers = Special offers',
+  pageTemplate: 'Template of the pages',
+  pageTemplateHint:
+    'A stored template with {{{content}}}, for all pages behind unsubscribe links. Empty: the built-in pages.',
   topicsSaved: 'Topics saved',
   // MTA-STS
   policy: 'MTA-STS policy',

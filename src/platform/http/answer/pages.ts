@@ -40,18 +40,27 @@ export function createPages(more = '') {
   const hash = createHash('sha256').update(style).digest('base64')
   return {
     /** `leadsTo`: the origin that the answer to a form may redirect to, since browsers apply `form-action` to that too. */
-    policy: (leadsTo: string | null = null): string =>
-      [
-        "default-src 'none'",
-        `style-src 'sha256-${hash}'`,
-        `form-action 'self'${leadsTo === null ? '' : ` ${leadsTo}`}`,
-        "frame-ancestors 'none'",
-        "base-uri 'none'",
-      ].join('; '),
+    policy: (leadsTo: string | null = null): string => policyOf([`style-src 'sha256-${hash}'`], leadsTo),
     /** A page with a heading; `title` and `parts` are HTML. `lang`: of all its texts. */
     page: (title: string, parts: readonly string[], lang = 'en') => wholePage(style, title, parts, lang),
   }
 }
+
+const policyOf = (more: readonly string[], leadsTo: string | null): string =>
+  [
+    "default-src 'none'",
+    ...more,
+    `form-action 'self'${leadsTo === null ? '' : ` ${leadsTo}`}`,
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+  ].join('; ')
+
+/**
+ * For HTML that an account wrote: no script, no plug-in, no reload, an origin of its own without cookies and stored data,
+ * and forms that post to the page's host alone. `leadsTo`: as for `createPages`.
+ */
+export const sandboxedPolicy = (leadsTo: string | null): string =>
+  policyOf(["style-src 'unsafe-inline'", 'img-src https: data:', 'sandbox allow-forms'], leadsTo)
 
 const SMALL = createPages()
 export const pagePolicy = SMALL.policy
@@ -75,7 +84,7 @@ function wholePage(style: string, title: string, parts: readonly string[], lang:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
 <meta name="referrer" content="no-referrer">
-<title>${title}</title>
+<title>${escapeHtml(plainText(title))}</title>
 <style>${style}</style>
 </head>
 <body>
@@ -98,6 +107,14 @@ const ESCAPES: Readonly<Record<string, string>> = {
 
 export const escapeHtml = (text: string) =>
   text.replaceAll(/[&<>"']/g, (character) => ESCAPES[character] ?? '')
+
+/** HTML that was escaped by `escapeHtml`, without its elements, as text. */
+export const plainText = (html: string) =>
+  html
+    .replaceAll(/<[^>]*>/g, '')
+    .replaceAll(/&(?:amp|lt|gt|quot|#39);/g, (escaped) => CHARACTERS.get(escaped) ?? escaped)
+
+const CHARACTERS = new Map(Object.entries(ESCAPES).map(([character, escaped]) => [escaped, character]))
 
 /** A built dashboard has some dozens of files and a few megabytes; more is a wrong folder. */
 const FILES_MAX = 2_000

@@ -36,11 +36,15 @@ export function FootersForm(props: { name: string; footers: Tracking['unsubscrib
 }
 
 /** Lines of `tag = title`. */
-export function TopicsForm(props: { name: string; topics: DomainTopics['topics']; onClose: () => void }) {
+export function TopicsForm(props: { name: string; topics: DomainTopics; onClose: () => void }) {
   const { name, topics, onClose } = props
   const form = useForm({
-    initial: { lines: topics.map(({ tag, title }) => `${tag} = ${title}`).join('\n') },
-    send: ({ lines }) => setTopics(name, { topics: JSON.stringify(topicsOf(lines)) }),
+    initial: {
+      lines: topics.topics.map(({ tag, title }) => `${tag} = ${title}`).join('\n'),
+      page_template: topics.page_template ?? '',
+    },
+    send: ({ lines, page_template }) =>
+      setTopics(name, { topics: JSON.stringify(topicsOf(lines)), page_template }),
     changes: DOMAINS_KEY,
     onDone() {
       notify({ text: TEXT.topicsSaved })
@@ -55,6 +59,12 @@ export function TopicsForm(props: { name: string; topics: DomainTopics['topics']
         rows={6}
         {...form.field('lines')}
         data-autofocus
+      />
+      <TextInput
+        label={TEXT.pageTemplate}
+        description={TEXT.pageTemplateHint}
+        {...EXACT}
+        {...form.field('page_template')}
       />
     </FormWindow>
   )

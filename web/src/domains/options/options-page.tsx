@@ -152,7 +152,8 @@ function Topics(props: { name: string; button: React.ReactNode; isEditing: boole
       />
       <ShownRow label={TEXT.topicTags} value={titles(data.topics)} />
       <ShownRow label={TEXT.topicLists} why={TEXT.topicListsWhy} value={titles(data.lists)} />
-      {isEditing && <TopicsForm name={name} topics={data.topics} onClose={onClose} />}
+      <ShownRow label={TEXT.pageTemplate} value={data.page_template ?? TEXT.topicsNone} />
+      {isEditing && <TopicsForm name={name} topics={data} onClose={onClose} />}
     </Panel>
   )
 }

@@ -41,6 +41,7 @@ function Fields(props: { list: string; consent: ListConsent; onSaved: () => unkn
       form: consent.form,
       redirect_url: consent.redirect_url ?? '',
       template: consent.template ?? '',
+      page_template: consent.page_template ?? '',
       expire_days: String(consent.expire_days),
     },
     send: async ({ confirm, form, ...texts }) =>
@@ -99,6 +100,12 @@ function Fields(props: { list: string; consent: ListConsent; onSaved: () => unkn
         description={TEXT.templateHint}
         {...EXACT}
         {...form.field('template')}
+      />
+      <TextInput
+        label={TEXT.pageTemplate}
+        description={TEXT.pageTemplateHint}
+        {...EXACT}
+        {...form.field('page_template')}
       />
       <TextInput label={TEXT.expireDays} inputMode="numeric" {...EXACT} {...form.field('expire_days')} />
     </FormWindow>

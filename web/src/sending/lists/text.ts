@@ -43,6 +43,9 @@ export const TEXT = {
   language: 'Language of the mail',
   template: 'Template of the mail',
   templateHint: 'A stored template with a subject and {{confirm_url}}. Empty: the built-in text.',
+  pageTemplate: 'Template of the pages',
+  pageTemplateHint:
+    'A stored template with {{{content}}}, for the form and the pages after it. Empty: the built-in pages.',
   expireDays: 'Days to confirm',
   addMember: 'Add a member',
   editMember: 'Edit the member',
