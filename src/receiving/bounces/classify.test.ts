@@ -100,6 +100,8 @@ test('the text of the reply decides, in the order of what its words prove', () =
     ['550 Your IP was identified as a spam source', 'generic-listed', 'blacklisted'],
     ['550 said mx.bestclient.example: blocked by SpamAssassin', 'generic-spam', 'espblock'],
     ['550 mx.example: Name or service not known', 'generic-dns', 'generic'],
+    ['550 no DNS entry for there.example', 'generic-dns', 'generic'],
+    ['450 4.2.1 The user is receiving mail at a rate', 'gmail-user-rate', 'espblock'],
   ]
   for (const [text, rule, reason] of cases) {
     const found = classify(rules, reply(text))
