@@ -2,7 +2,7 @@
  * Reads everything that can move from an account behind the HTTP API of docs/api: of the hosted service that has the same
  * API, or of this one for an export. Sections are lists that the API pages through; only one page is held.
  *
- * Of a paging link only the query is used, so it leads nowhere but to the list that is being read.
+ * Only the query of a paging link is used, so it leads nowhere but to the list that is being read.
  */
 
 import { type ApiClient, ApiUnavailable, errorText, pathPart } from './api-client.ts'

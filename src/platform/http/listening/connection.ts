@@ -354,7 +354,7 @@ export function admitConnections(
     balancers.length > 0 ? new ProxyHeaders({ networks: balancers, onFault: onHeaderFault }) : null
   const perClient = new Map<string, number>()
   const lingering = new Set<Socket>()
-  /** Those admitted, and over TLS both layers of each. */
+  /** Admitted sockets, and over TLS both layers of each. */
   const open = new Set<Socket>()
   let count = 0
 
