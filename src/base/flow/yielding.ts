@@ -9,7 +9,7 @@ export interface Yielding {
 
 /** Shorter pauses are put together: a timer is not more exact, and less is measured by it. */
 const PAUSE_MIN_MS = 5
-/** Of the time that was worked: nobody else is there, or everybody is. */
+/** A share of the time that was worked: nobody else is there, or everybody is. */
 const SHARE_MIN = 0.1
 const SHARE_MAX = 2
 /** How much each pause says about the load; the rest is what earlier ones said. */

@@ -12,7 +12,7 @@ export function seenAddresses(configured: readonly { ip: string }[], ofHost: rea
   return configured.length > 0 ? configured.map(({ ip }) => ip) : ofHost.filter(isPublicAddress)
 }
 
-/** Those of the addresses that this host can send from: it has them, or what NAT makes them of, or leaves through a proxy. */
+/** The addresses, among those given, that this host can send from: it has them, or what NAT makes them of, or leaves through a proxy. */
 export async function bindable(
   addresses: readonly { ip: string; localIp?: string; proxy?: object }[],
 ): Promise<string[]> {

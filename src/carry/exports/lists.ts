@@ -73,7 +73,7 @@ export function createSources(operations: () => readonly Operation[]) {
 
 interface CallParts {
   caller: Caller
-  /** Of a query by POST; undefined: it is a GET. */
+  /** The body of a query by POST; undefined: it is a GET. */
   document: unknown
   log: Logger
   signal: AbortSignal

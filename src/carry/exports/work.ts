@@ -27,7 +27,7 @@ interface WorkParts extends TaskParts {
 
 /** Records of an export: about a hundred megabytes of events. */
 const RECORDS_MAX = 1_000_000
-/** Of the file as stored. */
+/** Bytes of the file as stored. */
 const SIZE_MAX_BYTES = 32 * 1024 * 1024
 /** Records of a piece, after which other exports have their turn. */
 const PIECE_RECORDS = 5_000

@@ -2,7 +2,7 @@
  * Reads everything that can move from an account behind the HTTP API of docs/api: of the hosted service that has the same
  * API, or of this one for an export. Sections are lists that the API pages through; only one page is held.
  *
- * Of a paging link only the query is used, so it leads nowhere but to the list that is being read.
+ * Only the query of a paging link is used, so it leads nowhere but to the list that is being read.
  */
 
 import { type ApiClient, ApiUnavailable, errorText, pathPart } from './api-client.ts'
@@ -63,6 +63,24 @@ interface ApiSourceOptions {
   domains: readonly string[]
   kinds: ReadonlySet<Kind>
 }
+
+const routeSectionOf = (client: ApiClient): Section => ({
+  id: 'route',
+  async *pages(cursor) {
+    for (let skip = Number(cursor ?? 0); skip < ROUTES_MAX; ) {
+      const path = `/v3/routes?limit=${RECORDS_PER_PAGE}&skip=${skip}`
+      const answer = await client.call('GET', path)
+      if (!isList(answer, 'items')) return yield* unreadable('route', path, answer, String(skip))
+      const found = objectsOf(answer.body?.['items'])
+      if (found.length === 0) return
+      skip += found.length
+      const items = found.map((value) =>
+        itemOf('route', 'GET /v3/routes', value['expression'], () => routeEntry(value)),
+      )
+      yield { items, cursor: String(skip) }
+    }
+  },
+})
 
 export function createApiSource(client: ApiClient, { domains, kinds }: ApiSourceOptions): Source {
   const isWanted = (domain: string) => domains.length === 0 || domains.includes(domain.toLowerCase())
@@ -163,23 +181,7 @@ export function createApiSource(client: ApiClient, { domains, kinds }: ApiSource
     ),
   )
 
-  const routeSection: Section = {
-    id: 'route',
-    async *pages(cursor) {
-      for (let skip = Number(cursor ?? 0); skip < ROUTES_MAX; ) {
-        const path = `/v3/routes?limit=${RECORDS_PER_PAGE}&skip=${skip}`
-        const answer = await client.call('GET', path)
-        if (!isList(answer, 'items')) return yield* unreadable('route', path, answer, String(skip))
-        const found = objectsOf(answer.body?.['items'])
-        if (found.length === 0) return
-        skip += found.length
-        const items = found.map((value) =>
-          itemOf('route', 'GET /v3/routes', value['expression'], () => routeEntry(value)),
-        )
-        yield { items, cursor: String(skip) }
-      }
-    },
-  }
+  const routeSection = routeSectionOf(client)
 
   async function* all(): AsyncGenerator<Section> {
     const names: string[] = []

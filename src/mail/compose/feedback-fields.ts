@@ -17,7 +17,7 @@ import { findHeader, headerText } from './headers.ts'
 
 /** Gmail takes 5 to 15 characters as sender. */
 const SENDER_CHARS = 12
-/** Of a tag, as the campaign; what differs later belongs to one. */
+/** Characters of a tag, as the campaign; what differs later belongs to one. */
 const CAMPAIGN_CHARS_MAX = 32
 
 type FeedbackDomain = Pick<

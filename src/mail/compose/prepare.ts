@@ -20,7 +20,7 @@ import { makeFit } from '../../protocols/mime/downgrade.ts'
 import { splitMessage } from '../../protocols/mime/split.ts'
 import type { ContentCheck, Judgement } from '../../sending/content-check/check.ts'
 import { HELD_MS_MAX, type Holds } from '../../sending/content-check/holds.ts'
-import type { Domain } from '../../sending/domains/domain.ts'
+import { type Domain, sendTime } from '../../sending/domains/domain.ts'
 import type { SigningKeys } from '../../sending/domains/keys/signing-keys.ts'
 import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
 import { returnPathHost } from '../../sending/domains/names/name-owner.ts'
@@ -48,7 +48,6 @@ import {
   type MessageRecord,
   type MessageRecords,
 } from '../record/record.ts'
-import { sendTime } from '../record/send-window.ts'
 import { CopyTooLarge, RenderError } from '../record/variables.ts'
 import type { ArchiveNotes } from '../stored/archive.ts'
 import type { AttemptsInProgress } from '../stored/in-progress.ts'

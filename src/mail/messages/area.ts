@@ -33,6 +33,7 @@ import { createLargeTexts, type LargeTexts } from '../compose/large-texts.ts'
 import { bodyOfDelivery, type PrepareParts } from '../compose/prepare.ts'
 import { createSecondaryKeys } from '../compose/secondary-keys.ts'
 import type { Tracker } from '../compose/tracker.ts'
+import { returnPathMac } from '../deliver/attempt/return-path.ts'
 import { transcriptRetention } from '../deliver/attempt/transcripts.ts'
 import type { Delivery, DeliveryParts } from '../deliver/contract.ts'
 import type { Overrides } from '../deliver/overrides/overrides.ts'
@@ -222,7 +223,7 @@ function partsOfCopies(
     inProgress: createAttemptsInProgress(),
     contentCheck: content.check,
     contentHolds: content.holds,
-    returnPathMac: (data) => sealer.mac('return-path', data),
+    returnPathMac: returnPathMac(sealer),
     headerPrefix: config.headerPrefix,
     storageUrl: config.storageUrl,
   }

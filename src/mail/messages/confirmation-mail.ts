@@ -4,10 +4,9 @@
  */
 import type { Statement } from '../../platform/store/store.ts'
 import { type Mailbox, parseMailbox } from '../../protocols/mime/address.ts'
-import type { Domain } from '../../sending/domains/domain.ts'
+import { type Domain, SEND_ALWAYS } from '../../sending/domains/domain.ts'
 import { type AcceptParts, acceptMessage } from '../accept/accept.ts'
 import { DEFAULT_OPTIONS } from '../record/options.ts'
-import { SEND_ALWAYS } from '../record/send-window.ts'
 import type { Draft } from '../request/draft.ts'
 
 export interface AskingMail {

@@ -13,14 +13,13 @@ import {
   splitMessage,
   unfoldedValue,
 } from '../../protocols/mime/split.ts'
-import type { Domain } from '../../sending/domains/domain.ts'
+import { type Domain, sendTime } from '../../sending/domains/domain.ts'
 import { type Acceptance, type AcceptParts, type Submission, traceAcceptance } from '../accept/accept.ts'
 import { checkSender, dueTime, limitFault, queueFault, sandboxFault } from '../accept/decide.ts'
 import { copyStatements, deliveryRows, messageStatement, sourceKeys, storeBody } from '../accept/rows.ts'
 import { authorFault } from '../record/authors.ts'
 import { DEFAULT_OPTIONS } from '../record/options.ts'
 import type { MessageContent, MessageRecord, StoredHeader } from '../record/record.ts'
-import { sendTime } from '../record/send-window.ts'
 import { type Stored, type StoredParts, storedCopy } from './stored-message.ts'
 
 /** @throws Forbidden, TooManyRequests as for any other message, BadRequest for one without a readable author */

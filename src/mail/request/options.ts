@@ -11,6 +11,7 @@ import { HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import { weeklyWindow } from '../../base/time/weekly-window.ts'
 import { booleanOf, invalidChoice, invalidFormat, isPlainObject, quotable } from '../../base/values.ts'
 import { addressKey } from '../../protocols/mime/address.ts'
+import { SEND_ALWAYS } from '../../sending/domains/domain.ts'
 import { cleanTags } from '../../watching/tags/clean-tags.ts'
 import {
   DEFAULT_OPTIONS,
@@ -18,7 +19,6 @@ import {
   type MessageOptions,
   type RecipientVariables,
 } from '../record/options.ts'
-import { SEND_ALWAYS } from '../record/send-window.ts'
 
 export interface TemplateRequest {
   /** Name or id. */

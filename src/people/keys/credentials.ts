@@ -59,7 +59,7 @@ const loginEntries = (rows: readonly { login: string }[]): Entry[] =>
     rows.map(({ login }) => login),
   )
 
-/** Those of a domain that are system logins or not, as `kinds` says. Resolves to their number. */
+/** Removes the logins of a domain that are system logins or not, as `kinds` says. Resolves to their number. */
 function removeLogins(store: Store, domainId: string, kinds: readonly Flag[]): Promise<number> {
   return store.transaction(async (tx) => {
     const removed = await tx

@@ -197,18 +197,7 @@ export function createSessions(store: Store, sealer: Sealer, clock: Clock): Sess
     async close(secret) {
       await store.db.deleteFrom('sessions').where('digest', '=', digest('session', secret)).execute()
     },
-    async list(accountId) {
-      const settings = await settingsOf(store.db, { accountId })
-      const rows = await store.db
-        .selectFrom('sessions')
-        .selectAll()
-        .where('account_id', '=', accountId)
-        .orderBy('created_at', 'desc')
-        .orderBy('id')
-        .execute()
-      const now = nowMs()
-      return rows.filter((row) => !isOver(row, timesOf(row.user_id !== null, settings), now))
-    },
+    list: (accountId) => openSessions(store, accountId, nowMs()),
     async end(accountId, id, userId) {
       const ended = await ofOwner(store, accountId, userId)
         .where('id', '=', id)
@@ -232,6 +221,19 @@ export function createSessions(store: Store, sealer: Sealer, clock: Clock): Sess
     const update = store.db.updateTable('sessions').set({ last_used_at: now }).where('id', '=', id)
     await update.execute().catch(() => {})
   }
+}
+
+/** The sessions of an account that have not ended, the newest first. */
+async function openSessions(store: Store, accountId: string, now: number) {
+  const settings = await settingsOf(store.db, { accountId })
+  const rows = await store.db
+    .selectFrom('sessions')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .orderBy('created_at', 'desc')
+    .orderBy('id')
+    .execute()
+  return rows.filter((row) => !isOver(row, timesOf(row.user_id !== null, settings), now))
 }
 
 /** Deletes sessions of an account, or of a user of it. */

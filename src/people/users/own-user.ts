@@ -17,7 +17,7 @@ export const PATH = '/sendwright/v1/me'
 export const OWN = { area: 'own-user', access: 'write', only: 'user-session' } as const
 export const READ = { ...OWN, access: 'read' } as const
 export const ERRORS = { 404: 'The user belongs to another account' } as const
-/** Of operations that need proof. */
+/** Errors of operations that need proof. */
 export const PROOF_ERRORS = {
   ...ERRORS,
   400: object('Refused', {

@@ -23,7 +23,7 @@ import {
 const DEFAULT_WEBHOOK_SCHEDULE_MS = [5, 10, 15, 60, 120, 240].map((minutes) => minutes * MINUTE_MS)
 /** The blocklists that large receivers use. */
 const DEFAULT_DNSBL_ZONES = ['zen.spamhaus.org', 'bl.spamcop.net']
-/** Those that answer anybody, for low volume, without registration: watching/blocklists/lists.ts. */
+/** Block lists that answer anybody, for low volume, without registration: watching/blocklists/lists.ts. */
 const DEFAULT_WATCHED_ZONES = [
   'bl.spamcop.net',
   'psbl.surriel.com',

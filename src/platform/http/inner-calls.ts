@@ -61,7 +61,7 @@ export function createInnerCalls(answer: (arrival: Arrival) => void, onBehalfOfN
   }
 }
 
-/** Of answers that never end. */
+/** The type of answers that never end. */
 const EVENTS_TYPE = 'text/event-stream'
 
 class InnerArrival implements Arrival {

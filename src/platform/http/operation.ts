@@ -125,7 +125,7 @@ interface OperationDoc<
    * generated clients two types.
    */
   alsoCsv?: boolean
-  /** Of public operations: counts a call before anything is looked up or its body is read. */
+  /** For public operations: counts a call before anything is looked up or its body is read. */
   clientLimit?: ClientLimit
   /** Bodies that the service later posts to URLs that this registers, by a name that is unique in the description. */
   webhooks?: Readonly<Record<string, Shape<unknown>>>

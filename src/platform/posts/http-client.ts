@@ -36,7 +36,7 @@ export interface HttpRequest {
   /** Time limits, for larger bodies than a webhook's; default CONNECT_MAX_MS and TOTAL_MAX_MS. */
   connectMs?: number
   totalMs?: number
-  /** Of the response that are read; default RESPONSE_MAX_BYTES. */
+  /** Bytes of the response that are read; default RESPONSE_MAX_BYTES. */
   responseBytes?: number
   /** Ends the request when it aborts: the outcome is `failed`. */
   signal?: AbortSignal

@@ -16,7 +16,7 @@ import { unpackedLogo } from './logo.ts'
 const BIMI_USAGE = '1.3.6.1.5.5.7.3.31'
 /** id-pe-logotype, 1.3.6.1.5.5.7.1.12, in DER. */
 const LOGOTYPE = Buffer.from('2b0601050507010c', 'hex')
-/** Of the subject: which kind of mark; a CMC has one that is no registered trademark. */
+/** An attribute of the subject: which kind of mark; a CMC has one that is no registered trademark. */
 const MARK_TYPE = /^1\.3\.6\.1\.4\.1\.53087\.1\.13=(.*)$/m
 /** A certificate, two issuers and a root. */
 const CERTIFICATES_MAX = 5
@@ -122,7 +122,7 @@ function logotypeDetails(certificate: Buffer): Buffer | null {
   return extension ? derAt(extension, [SEQUENCE, CONTEXT_2, CONTEXT_0, SEQUENCE, SEQUENCE, SEQUENCE]) : null
 }
 
-/** Of a `data:` URI, unpacked; null: there is none, or it is too large. */
+/** The content of a `data:` URI, unpacked; null: there is none, or it is too large. */
 async function embeddedLogo(details: Buffer): Promise<Buffer | null> {
   const uris = derValues(details)?.filter(({ tag }) => tag === SEQUENCE)[1]
   const uri = uris && derAt(uris.content, [IA5])?.toString('latin1')

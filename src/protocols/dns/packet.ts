@@ -84,7 +84,7 @@ export const UDP_PAYLOAD_BYTES = 1232
 /** More than a busy zone's MX set with all addresses. Bounds the work for 64 KiB of pointers to pointers: 40 ms. */
 const RECORDS_MAX = 1000
 export const HEADER_BYTES = 12
-/** Of the third byte of the header. */
+/** Bits of the third byte of the header. */
 const OPCODE_BITS = 0x78
 
 /** EDNS0, without DO: the AD bit of an answer is set all the same (RFC 6840 §5.7). */

@@ -72,7 +72,7 @@ const BOUNDARY_TRIES_MAX = 3
 /**
  * Composes a message. Header fields are in the given order, then Mime-Version and the content fields.
  *
- * Of one core (Node 24, warm), 10 KB of text and html with eight header fields: 30 µs when ASCII, 77 µs as
+ * Time of one core (Node 24, warm), 10 KB of text and html with eight header fields: 30 µs when ASCII, 77 µs as
  * quoted-printable, 79 µs as base64; a 100 KB attachment 170 µs, or next to nothing if encoded before.
  * @throws HeaderSyntaxError for a bad header name.
  */

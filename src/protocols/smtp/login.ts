@@ -93,7 +93,7 @@ const COMMAND_LINE_MAX = 512
 const RESPONSE_LINE_MAX = 12_288
 /** Shorter ones occur in other words of a reply. */
 const HIDDEN_LENGTH_MIN = 6
-/** Of a refused token's challenge, in failures. */
+/** Length of a refused token's challenge, in failures. */
 const CHALLENGE_LENGTH_MAX = 500
 /** Separates the fields of OAUTHBEARER and XOAUTH2. */
 const SOH = '\x01'

@@ -4,6 +4,7 @@ import type { Area } from '../../area.ts'
 import { DAY_MS, HOUR_MS } from '../../base/time/durations.ts'
 import type { Core } from '../../core.ts'
 import type { Judge } from '../../mail/deliver/attempt/outcome.ts'
+import { returnPathMac } from '../../mail/deliver/attempt/return-path.ts'
 import type { KnownDeliveries } from '../../mail/stored/known-deliveries.ts'
 import { createJob } from '../../platform/jobs/job.ts'
 import { removeIndexedRows, removeRowsInPass } from '../../platform/store/account-rows.ts'
@@ -46,7 +47,7 @@ export function bouncesArea(core: Core, { known, isOwnHost }: BouncesUses): Boun
     log.info({ version: rules.version, rules: rules.rules.length }, 'bounce classification rules read')
   const logRefusals = createRefusalLog(rules, clock, log)
   const keepMs = config.eventRetentionDays * DAY_MS
-  const mac = (data: Uint8Array) => sealer.mac('return-path', data)
+  const mac = returnPathMac(sealer)
   const reports = createReports({
     ...{ store, deliveries: known, mac, clock, recorder },
     classify: (failure: FailureText) => classify(rules, failure),

@@ -65,7 +65,7 @@ test('every sample of the rule file is classified as its own rule', () => {
       count++
     }
   }
-  assert.equal(count, 174)
+  assert.equal(count, 178)
 })
 
 test('the text of the reply decides, in the order of what its words prove', () => {
@@ -86,6 +86,22 @@ test('the text of the reply decides, in the order of what its words prove', () =
     ['499 connection refused', 'generic-network', 'generic'],
     ['680 the certificate verification failed', 'generic-tls', 'generic'],
     ['450 4.1.1 mailbox unavailable', 'unclassified', 'generic'],
+    // Codes and words that providers misuse.
+    ['550 5.1.1 Excessive number of unknown recipients', 'generic-rate', 'espblock'],
+    ['550 5.7.27 Sender address has null MX', 'generic-sender', 'espblock'],
+    ['553 5.5.4 Domain name required for sender address', 'generic-sender', 'espblock'],
+    ['550 5.1.1 Buzón inexistente o mailbox lleno', 'generic-full', 'generic'],
+    ['550 Esta cuenta de correo ha expirado', 'generic-closed', 'generic'],
+    ['550 The user has too many messages in the mailbox', 'generic-storage', 'generic'],
+    ['550 Zu viele Mails auf dem Server', 'generic-storage', 'generic'],
+    ['550 5.1.1 too many messages sent to the server today', 'generic-rate', 'espblock'],
+    ['550 5.1.1 The maximum message size is 10 MB', 'generic-too-large', 'generic'],
+    ['550 This mail was identified as spam', 'generic-spam', 'espblock'],
+    ['550 Your IP was identified as a spam source', 'generic-listed', 'blacklisted'],
+    ['550 said mx.bestclient.example: blocked by SpamAssassin', 'generic-spam', 'espblock'],
+    ['550 mx.example: Name or service not known', 'generic-dns', 'generic'],
+    ['550 no DNS entry for there.example', 'generic-dns', 'generic'],
+    ['450 4.2.1 The user is receiving mail at a rate', 'gmail-user-rate', 'espblock'],
   ]
   for (const [text, rule, reason] of cases) {
     const found = classify(rules, reply(text))

@@ -8,6 +8,7 @@ import {
   deliveryOfReturnPath,
   deliveryToken,
   type ReturnPathMac,
+  returnPathMac,
 } from '../../mail/deliver/attempt/return-path.ts'
 import { createJob } from '../../platform/jobs/job.ts'
 import { SYSTEM_ACCOUNT_ID } from '../../platform/store/account-rows.ts'
@@ -33,7 +34,7 @@ const RETENTION_EVERY_MS = 600_000
 
 export async function inboxArea(core: Core): Promise<InboxArea> {
   const { config, store, blobs, spool, clock, random, log, sealer } = core
-  const mac = (data: Uint8Array) => sealer.mac('return-path', data)
+  const mac = returnPathMac(sealer)
   const reader = createMailReader()
   const inbox = createInbox({
     store,

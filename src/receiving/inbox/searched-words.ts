@@ -3,7 +3,7 @@ import type { ShownTexts } from './view.ts'
 
 /** A search reads them all: 10,000 messages are then 80 MB at the most. */
 const CHARS_MAX = 8_000
-/** Of HTML that is read for them: newsletters begin with styles. */
+/** Length of HTML that is read for words: newsletters begin with styles. */
 const HTML_CHARS_MAX = 200_000
 
 /** Lower case, blanks joined. The text part, or the text of the HTML without tags; then the names of the files. */

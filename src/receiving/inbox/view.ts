@@ -98,7 +98,7 @@ export interface ShownTexts {
   fileNames: readonly string[]
 }
 
-/** Of each text; a check reads no more. */
+/** Length of each text; a check reads no more. */
 const TEXT_CHARS_MAX = 512 * 1024 + 1
 const FILE_NAMES_MAX = 100
 

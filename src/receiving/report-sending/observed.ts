@@ -16,7 +16,7 @@ export interface ObservedMail {
   row: ReportedRow
 }
 
-/** Of one mail; aligned ones first (RFC 9990 §3.1.3). */
+/** Results of one mail; aligned ones first (RFC 9990 §3.1.3). */
 const DKIM_RESULTS_MAX = 4
 const RECORD_LENGTH_MAX = 1_000
 /** Selectors are one label for nearly everybody. */

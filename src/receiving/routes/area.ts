@@ -24,7 +24,7 @@ interface RoutesUses {
   signingKeys: SigningKeys
   queue: PostQueue
   scanners: ContentCheckArea['scanners']
-  /** Of mail that is checked here; undefined: nobody wants to know. */
+  /** Gets the results of mail that is checked here; undefined: nobody wants to know. */
   observe: FindingObserver | undefined
 }
 

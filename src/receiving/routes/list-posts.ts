@@ -75,7 +75,7 @@ export const NOT_ALLOWED = '550 5.7.1 posting to this list is not allowed'
 export const UNSURE = "451 4.7.24 The author's domain cannot be checked now, try again later"
 
 /**
- * Of one author to one list: a loop through a robot that marks its mail in no way is slowed down to this. More than that is
+ * Posts of one author to one list: a loop through a robot that marks its mail in no way is slowed down to this. More than that is
  * asked to come later.
  */
 const POSTS_PER_AUTHOR: LimitSetting = { count: 60, windowMs: 3_600_000 }

@@ -42,7 +42,7 @@ export interface ScannerState {
   /** Unix milliseconds; null: not yet. */
   answeredAt: number | null
   failedAt: number | null
-  /** Of the last failure. */
+  /** The text of the last failure. */
   error: string | null
 }
 

@@ -30,7 +30,7 @@ import {
 } from './plan.ts'
 import { type DnsProvider, ProviderFault, type RecordSet, setKey, type Zone } from './provider.ts'
 
-/** Of requests to providers. */
+/** Limits of requests to providers. */
 type Limits = Parameters<KnownProviders['open']>[1]
 
 export interface ChangeParts {

@@ -32,7 +32,7 @@ export interface SetChange {
   zone: Zone
   name: string
   type: WritableType
-  /** Of the set as it stands, else of the new one. */
+  /** The TTL of the set as it stands, else of the new one. */
   ttlSeconds: number | null
   remove: readonly string[]
   add: readonly string[]

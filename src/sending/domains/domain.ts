@@ -1,3 +1,4 @@
+import { weeklyWindow } from '../../base/time/weekly-window.ts'
 import type { DomainRow } from '../../platform/store/schema.ts'
 import { type DomainFields, fieldsOfRow, INITIAL_ROW, STOPPED_CODE } from './fields.ts'
 
@@ -25,6 +26,22 @@ export function domainOfRow(row: DomainRow, now: number): Domain {
  */
 export const refusesMail = ({ state, disabled }: Pick<Domain, 'state' | 'disabled'>): boolean =>
   state === 'disabled' && disabled?.code !== STOPPED_CODE
+
+/** In place of a window: the message is sent at any time, whatever its domain says. */
+export const SEND_ALWAYS = 'always'
+
+/**
+ * The first time at or after `time` at which a message may be sent; Unix milliseconds. The message's own window precedes its
+ * domain's (messages.md rule 46).
+ */
+export function sendTime(
+  time: number,
+  { sendWindow }: { sendWindow?: string | null },
+  domain: Pick<Domain, 'sendWindow'> | null,
+): number {
+  const window = sendWindow ?? domain?.sendWindow ?? SEND_ALWAYS
+  return window === SEND_ALWAYS ? time : (weeklyWindow(window)?.next(time) ?? time)
+}
 
 /** The state of a domain that is not disabled. */
 export function enabledState(row: Pick<DomainRow, 'type' | 'verified'>): 'active' | 'unverified' {

@@ -95,7 +95,7 @@ export function choose(
   return resorts[spread % resorts.length] ?? first
 }
 
-/** Those that reach the destination: confirmed ones before doubtful ones, then those of the preferred family; only the best kind. */
+/** Addresses that reach the destination: confirmed ones before doubtful ones, then those of the preferred family; only the best kind. */
 function bestOf(
   set: readonly Address[],
   reaches: Conditions['reaches'],

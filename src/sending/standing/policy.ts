@@ -56,7 +56,7 @@ export interface StandingPolicy {
   limits: StandingLimits | null
 }
 
-/** Of all accounts without a policy of their own. */
+/** The policy of all accounts without one of their own. */
 export interface GeneralPolicy extends StandingPolicy {
   /** Messages on the first day of a new account; 0: it has no budget. */
   newAccountDaily: number

@@ -1,7 +1,7 @@
 /** Suppression lists: bounces, complaints, unsubscribes, allowlist, and the policy that fills them. */
 import type { Area } from '../../area.ts'
 import type { Core } from '../../core.ts'
-import { erasedAddress } from '../../platform/store/secrets/erased-address.ts'
+import { erasedAddresses } from '../../platform/store/secrets/erased-address.ts'
 import { countedBounceRetention } from './automatic.ts'
 import { createSuppressionCheck, type SuppressionCheck } from './check.ts'
 import { createImports } from './import.ts'
@@ -17,7 +17,7 @@ interface SuppressionsArea extends Area {
 
 export function suppressionsArea(core: Core): SuppressionsArea {
   const { config, store, blobs, domains, clock, log } = core
-  const erased = (key: string) => erasedAddress(core.sealer, key)
+  const erased = erasedAddresses(core.sealer)
   const imports = createImports({
     ...{ store, blobs, clock, log, owner: core.leaseOwner },
     unpackedBytesMax: UNPACKED_BYTES_MAX,

@@ -30,7 +30,7 @@ const BODY_LIMIT = { bytes: 1024 * 1024, message: 'request size exceeds 1MiB lim
  * wrong with each member: 90,000 of them took 1.5 s and made an answer of 23 MB.
  */
 const VALUES_MAX = 1_000
-/** Of an operation's answer; a tool shows far less. */
+/** Bytes of an operation's answer; a tool shows far less. */
 const ANSWER_BYTES_MAX = 1024 * 1024
 const NAME_LENGTH_MAX = 64
 /** Fields of the request that the protocol knows. */

@@ -21,7 +21,7 @@ export type Query = Readonly<Record<string, string | number | readonly string[] 
 
 /** A call that was not carried out; the message is for the assistant. */
 export class Refused extends Error {
-  /** Of the operation; of the HTTP API the same where the tool itself refuses. */
+  /** The status of the operation; of the HTTP API the same where the tool itself refuses. */
   readonly status: number
   constructor(message: string, status: number) {
     super(message)

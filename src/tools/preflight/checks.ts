@@ -74,7 +74,7 @@ export function judgeMessage({ refusal, authentication, content, spam }: Message
   return withState(checks)
 }
 
-/** Those of SPF, DKIM, DMARC and BIMI alone. */
+/** The checks of SPF, DKIM, DMARC and BIMI alone. */
 export const judgeAuthentication = (facts: AuthenticationFacts): Checks =>
   withState(authenticationChecks(facts))
 

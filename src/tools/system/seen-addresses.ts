@@ -12,7 +12,7 @@ import type { TranscriptEntry } from '../../protocols/smtp/channel.ts'
 import { connectSmtp } from '../../protocols/smtp/client.ts'
 import { SmtpFailure } from '../../protocols/smtp/failure.ts'
 
-/** Of each step; the checks have 20 seconds in all. */
+/** Time of each step; the checks have 20 seconds in all. */
 const STEP_MAX_MS = 5_000
 /** Ways tried: addresses behind NAT and proxies beyond these differ only in their numbers. */
 const WAYS_MAX = 8

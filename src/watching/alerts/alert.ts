@@ -29,7 +29,7 @@ export interface AlertDefinition<M extends string = AlertMetric> {
   period: string
 }
 
-/** Of alerts, and of limits of usage, which have the same columns. */
+/** Alerts, and limits of usage, which have the same columns. */
 export interface Alert<M extends string = AlertMetric> extends AlertDefinition<M> {
   id: string
   accountId: string

@@ -44,7 +44,7 @@ interface LimitParts {
 }
 
 export function createUsageLimits({ store, accounts, clock }: LimitParts): UsageLimits {
-  /** Those that hold for the use: of the account, and of its parent where they speak of subaccounts. */
+  /** Limits that hold for the use: of the account, and of its parent where they speak of subaccounts. */
   async function limitsFor({ accountId, domain, metric }: Use): Promise<UsageLimit[]> {
     const parentId = (await accounts.byId(accountId))?.parentId ?? null
     const rows = await store.db

@@ -227,7 +227,7 @@ async function fullMailboxes(
   }))
 }
 
-/** Of Microsoft's SNDS, by address and day: the operator's, without a domain or an account. */
+/** Figures of Microsoft's SNDS, by address and day: the operator's, without a domain or an account. */
 async function trapHits(
   { store, firstAccountId }: ScoreParts,
   scope: Scope,

@@ -7,7 +7,7 @@ export interface Signals {
   processed: number
   /** Final failures, suppressed ones left out. */
   bounced: number
-  /** Of these, addresses that do not exist. */
+  /** Addresses among these that do not exist. */
   hardBounces: number
   complaints: number
   /** Messages to spam traps, as far as somebody tells. */

@@ -34,7 +34,7 @@ export interface BimiParts {
   roots?: readonly X509Certificate[]
 }
 
-/** Of domains; an evidence has some hundred bytes. */
+/** Domains that are remembered; an evidence has some hundred bytes. */
 const REMEMBERED_MAX = 10_000
 const REMEMBER_SECONDS = 86_400
 const REMEMBER_FAILURE_SECONDS = 300

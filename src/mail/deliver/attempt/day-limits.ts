@@ -12,7 +12,7 @@ import type { Allowed } from '../contract.ts'
 
 export type DayLimits = ReturnType<typeof createDayLimits>
 
-/** Of a day's messages, at a time: four processes leave 2 % unused at the most. */
+/** The share of a day's messages that is taken at a time: four processes leave 2 % unused at the most. */
 const SHARE_AT_A_TIME = 1 / 200
 const TAKEN_MAX = 1_000
 /** Rows of days before are removed after this time. */

@@ -6,6 +6,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import { fromBase32, toBase32 } from '../../../base/base32.ts'
 import { bytesToId, idToBytes } from '../../../base/ids.ts'
+import type { Sealer } from '../../../platform/store/secrets/sealing.ts'
 
 const ID_BYTES = 16
 /** 64 bits: a forger's only oracle is the bounce table, and each guess costs a mail. */
@@ -16,6 +17,12 @@ const BOUNCE_PREFIX = 'bounce+'
 
 /** HMAC under a key of this purpose. */
 export type ReturnPathMac = (data: Uint8Array) => Uint8Array
+
+/** The MAC of this installation's return paths. */
+export const returnPathMac =
+  (sealer: Pick<Sealer, 'mac'>): ReturnPathMac =>
+  (data) =>
+    sealer.mac('return-path', data)
 
 /** The token of a delivery: 39 characters of `a-z2-7`. */
 export function deliveryToken(deliveryId: string, mac: ReturnPathMac): string {

@@ -8,7 +8,7 @@ type WaitingState = 'scheduled' | 'queued' | 'sending'
 export type QueueCounts = Readonly<Record<WaitingState, number>>
 
 /**
- * Of one account, or with null of all. One pass over a partial index: 100,000 take 20 ms. The states are literals, so that
+ * Counts for one account, or with null for all. One pass over a partial index: 100,000 take 20 ms. The states are literals, so that
  * the index is used.
  */
 export async function countQueue(store: Store, accountId: string | null = null): Promise<QueueCounts> {

@@ -84,7 +84,7 @@ const DUE_OF = `SELECT ${DUE_COLUMNS} FROM deliveries
  */
 export const STATE_OF_ID = `state || ''`
 
-/** Of a row of `deliveries`: its sender has set its window, and nothing arrives after it (messages.md rule 42). */
+/** A condition on a row of `deliveries`: its sender has set its window, and nothing arrives after it (messages.md rule 42). */
 export const WINDOW_IS_SENDERS = `EXISTS (SELECT 1 FROM messages WHERE messages.id = deliveries.message_pk
   AND options_json LIKE '%"deliverWithinMs":%' AND options_json NOT LIKE '%"deliverWithinMs":null%')`
 

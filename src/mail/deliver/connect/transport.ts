@@ -283,7 +283,7 @@ class Failures {
 const isAnswer = (result: AttemptResult) => hopeOf(result) > 1
 
 /**
- * Of several hosts' failures the one with the most hope is reported: it is the best guess whether the mail may be
+ * Among several hosts' failures the one with the most hope is reported: it is the best guess whether the mail may be
  * delivered later, and a server's answer says more than a failure to reach it.
  */
 function hopeOf({ outcome }: AttemptResult): number {

@@ -56,7 +56,7 @@ export interface CreationOptions {
 }
 
 export interface Passkeys {
-  /** Of pages where passkeys work; null: the public URL does not allow any. */
+  /** Origins of pages where passkeys work; null: the public URL does not allow any. */
   readonly origin: string | null
   list(userId: string): Promise<PasskeyRow[]>
   /** @throws BadRequest where passkeys do not work */
@@ -82,7 +82,7 @@ export interface Passkeys {
 }
 
 const RP_NAME = 'Sendwright'
-/** Of each user; somebody has a few devices and a key in a drawer. */
+/** Passkeys of each user; somebody has a few devices and a key in a drawer. */
 export const PASSKEYS_MAX = 20
 const NAME_LENGTH_MAX = 100
 /** A session of the provider's sign-in could have lasted as long. */

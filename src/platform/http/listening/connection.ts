@@ -329,6 +329,8 @@ const FROM_CLIENT = answerWith('Too many connections from this address')
 const IN_ALL = answerWith('Too many connections')
 
 export interface Admission {
+  /** Ends connections that have sent nothing yet, over TLS nothing since their handshake: Node takes them for busy ones. */
+  endSilent(): void
   /** Ends connections that were not admitted and are still open. */
   end(): void
 }
@@ -352,7 +354,14 @@ export function admitConnections(
     balancers.length > 0 ? new ProxyHeaders({ networks: balancers, onFault: onHeaderFault }) : null
   const perClient = new Map<string, number>()
   const lingering = new Set<Socket>()
+  /** Admitted sockets, and over TLS both layers of each. */
+  const open = new Set<Socket>()
   let count = 0
+
+  function watch(socket: Socket): void {
+    open.add(socket)
+    socket.once('close', () => open.delete(socket))
+  }
 
   /** Null if the connection is admitted, else the answer. */
   function refusal(socket: Socket, address: string): string | null {
@@ -364,6 +373,7 @@ export function admitConnections(
       perClient.set(client, known + 1)
     }
     count += 1
+    watch(socket)
     socket.once('close', () => {
       count -= 1
       if (client !== null) release(client)
@@ -404,6 +414,7 @@ export function admitConnections(
     else for (const listener of listeners) listener.call(server, socket)
   }
   const nameClient = isPlain ? noteClient : createTlsClients(server)
+  if (!isPlain) server.on('secureConnection', watch)
   server.on('connection', (socket: Socket) => {
     const peer = plainAddress(socket.remoteAddress ?? '')
     const isBalancers = headers?.take(socket, peer, (address, isSecure) => {
@@ -413,6 +424,9 @@ export function admitConnections(
     if (isBalancers !== true) admit(socket, peer)
   })
   return {
+    endSilent() {
+      for (const socket of open) if (socket.bytesRead === 0) socket.destroy()
+    },
     end() {
       headers?.end()
       for (const socket of lingering) socket.destroy()

@@ -6,7 +6,9 @@ import { createConnection } from 'node:net'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
+import { connect } from 'node:tls'
 import type { Worker } from 'node:worker_threads'
+import { createAuthority } from '../../../../test/support/certificates.ts'
 import { readBody } from '../request/body.ts'
 import type { Arrival } from './arrival.ts'
 import { createListener, type Listener } from './listener.ts'
@@ -392,6 +394,24 @@ for (const [name, create] of KINDS) {
     await ended
   })
 }
+
+test('over TLS: closing waits for no connection that has sent nothing, before its handshake or after', {
+  timeout: 30_000,
+}, async (t) => {
+  const authority = createAuthority()
+  const options = { ...authority.issue(['localhost']), handshakeTimeout: 3_600_000 }
+  const { listener, port } = await listen(t, (take) => createListener({ tls: { options } }, take) as Listener)
+  const greeted = connect({ port, host: '127.0.0.1', ca: authority.cert, servername: 'localhost' })
+  await once(greeted, 'secureConnect')
+  const mute = createConnection(port, '127.0.0.1')
+  await once(mute, 'connect')
+  // Its handshake follows that of the others: both have been taken.
+  const last = connect({ port, host: '127.0.0.1', ca: authority.cert, servername: 'localhost' })
+  await once(last, 'secureConnect')
+  const ended = [greeted, mute, last].map((socket) => once(socket.resume(), 'close'))
+  await listener.close()
+  await Promise.all(ended)
+})
 
 test('a thread that ends is followed by another on the same port; what it had is gone', async (t) => {
   const workers: Worker[] = []

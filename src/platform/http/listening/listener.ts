@@ -97,16 +97,6 @@ export function createListener(
     return made
   }
 
-  // Node takes a connection that has sent nothing yet for a busy one.
-  const open = new Set<Socket>()
-  server.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => {
-    open.add(socket)
-    socket.once('close', () => open.delete(socket))
-  })
-  const endSilent = () => {
-    for (const socket of open) if (socket.bytesRead === 0) socket.destroy()
-  }
-
   server.on('clientError', (error, socket) => answerUnparsable(error, socket as Socket, intake))
   const admission = admitConnections(server, connections, tls === undefined, options.onHeaderFault)
   return {
@@ -125,7 +115,7 @@ export function createListener(
       // A busy connection becomes idle later, without an event; the first request of a new one may be on its way.
       const sweep = setInterval(() => {
         server.closeIdleConnections()
-        endSilent()
+        admission.endSilent()
       }, IDLE_SWEEP_MS)
       await ended.finally(() => clearInterval(sweep))
     },

@@ -37,7 +37,7 @@ export interface RequestLog {
   note(call: NotedCall): void
 }
 
-/** Of one parameter. */
+/** Values of one parameter. */
 const VALUES_MAX = 5
 const MESSAGE_LENGTH_MAX = 300
 /** Values that a message is searched for. */

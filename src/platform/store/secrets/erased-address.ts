@@ -10,3 +10,6 @@ const BYTES = 16
  */
 export const erasedAddress = (sealer: Pick<Sealer, 'mac'>, key: string): string =>
   `erased-${sealer.mac(PURPOSE, key).subarray(0, BYTES).toString('hex')}@erased.invalid`
+
+/** `erasedAddress` of one installation, by the address' key. */
+export const erasedAddresses = (sealer: Pick<Sealer, 'mac'>) => (key: string) => erasedAddress(sealer, key)

@@ -201,6 +201,7 @@ function attributionAt(lines: readonly Line[], index: number): number {
     joined = count === 1 ? line.text : `${joined} ${line.text}`
     if (joined.length > PATTERN_TEXT_MAX) return 0
     if (isAttribution(joined, lines[index + count], nextText(lines, index + count))) return count
+    if (isBareAttribution(joined) && quotesRest(lines, index + count)) return count
     if (count === 1 && !mayContinue(joined, lines[index - 1])) return 0
   }
   return 0
@@ -236,8 +237,23 @@ function isAttribution(text: string, below: Line | undefined, next: Line | undef
   if (hasColon && hasDay && hasTime && (isMarked || WROTE_INSIDE.test(text))) return true
   if (hasColon && hasDay && hasAddress && isMarked) return true
   if (hasColon && hasDay && hasTime && ADDRESS_BRACKETED.test(text) && WROTE_ANYWHERE.test(text)) return true
-  const isShort = hasAddress || text.split(' ').length <= SHORT_ATTRIBUTION_WORDS_MAX
-  return next?.mark === 'quoted' && hasColon && isShort && WROTE_LAST.test(text)
+  return next?.mark === 'quoted' && isBareAttribution(text)
+}
+
+/** "Bob wrote:", without a time: only what follows says whether it introduces a quotation. */
+const isBareAttribution = (text: string) =>
+  /[:：]$/.test(text) &&
+  (ADDRESS.test(text) || text.split(' ').length <= SHORT_ATTRIBUTION_WORDS_MAX) &&
+  WROTE_LAST.test(text)
+
+/** Whether nothing but one quoted block follows, which is left out at the end of a mail. */
+function quotesRest(lines: readonly Line[], from: number): boolean {
+  let at = from
+  while (lines[at]?.text === '') at++
+  if (lines[at]?.mark !== 'block') return false
+  at = blockEnd(lines, at)
+  while (lines[at]?.text === '') at++
+  return at === lines.length
 }
 
 /** Opening words within a line, before the name of a day or a number. */

@@ -55,6 +55,16 @@ const documents: [name: string, html: string, kept: string][] = [
     '<div>Hi</div>',
   ],
   [
+    'an attribution without a time over the last block',
+    '<div>Hi</div><div>Ann wrote:</div>\n<blockquote>q<br><br>r</blockquote>\n',
+    '<div>Hi</div>',
+  ],
+  [
+    'the same over a block that is answered',
+    '<div>Ann wrote:</div><blockquote>q</blockquote><p>a</p>',
+    '<div>Ann wrote:</div><blockquote>q</blockquote><p>a</p>',
+  ],
+  [
     'the same over text that is not marked',
     '<div>Hi</div><p><span>Le lun. 1 juin 2026 à 12:00, </span><b>Ann</b> a écrit&nbsp;:</p><p>q</p>',
     '<div>Hi</div>',

@@ -52,7 +52,7 @@ export function createPlaces(
     return place
   }
 
-  /** Those that are not found in time are `unknown`. */
+  /** Places that are not found in time are `unknown`. */
   return async (accountId: string, ips: readonly string[]): Promise<Map<string, Place>> => {
     const signal = AbortSignal.timeout(namingMs)
     const places = await Promise.all(

@@ -56,7 +56,7 @@ const PERIOD_MS_MAX = 366 * DAY_MS
 const EVENTS_MAX = 100
 /** Addresses with the most mail, whose names are looked up for one answer. */
 const NAMED_MAX = 100
-/** Of one account; each reads and adds up a year at most. */
+/** Queries of one account that may wait; each reads and adds up a year at most. */
 const WAITING_MAX = 50
 /** Go's zero time: no report has come yet. */
 const NEVER = '0001-01-01T00:00:00Z'

@@ -17,7 +17,7 @@ const STEP_CHARS = 32 * 1024
 const PIECE_CHARS = 4_096
 /** The parser searches all open elements for each tag; newsletters have below 100. */
 const DEPTH_MAX = 300
-/** Of one selector or declaration; longer ones are cut. */
+/** Length of one selector or declaration; longer ones are cut. */
 const RULE_CHARS_MAX = 2_000
 
 interface Feature {

@@ -17,14 +17,14 @@ import { READ_CHARS_MAX } from './html-check.ts'
 export type LinkCheck = Of<typeof LINK_CHECK>
 type Result = LinkCheck['items'][number]
 
-/** Of one message; further ones are counted only. */
+/** Links of one message; further ones are counted only. */
 export const LINKS_MAX = 50
 const AT_A_TIME = 5
 /** For all of them together; what is left then was not called. */
 const TOTAL_MS = 30 * SECOND_MS
 const ONE_MS = 5 * SECOND_MS
 const REDIRECTS_MAX = 5
-/** Of an answer to GET: nothing of it is used. */
+/** Bytes of an answer to GET: nothing of it is used. */
 const BODY_BYTES = 1_024
 const STEP_CHARS = 32 * 1024
 const PIECE_CHARS = 4_096

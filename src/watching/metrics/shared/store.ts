@@ -12,7 +12,7 @@ import { insert, type Store } from '../../../platform/store/store.ts'
 
 interface NewSharedFigure {
   accountId: string
-  /** Of the key, or of the session that no key has opened. */
+  /** The id of the key, or of the session that no key has opened. */
   keyId: string
   userId: string | null
   title: string

@@ -65,7 +65,7 @@ export function createTally(
     return scope
   }
 
-  /** Those of the row of each unit with these values. */
+  /** The sums of the row of each unit with these values. */
   function* countsOfRows(
     { rows: bySplit }: Scope,
     { at, units }: Rows,

@@ -42,7 +42,7 @@ const SCOPE =
   'https://www.googleapis.com/auth/postmaster.traffic.readonly https://www.googleapis.com/auth/postmaster.domain'
 /** The largest that the API gives. */
 const PAGE_SIZE = 200
-/** Of domains, and of figures: 120 days of all metrics are 11. */
+/** Pages of domains, and of figures: 120 days of all metrics are 11. */
 const PAGES_MAX = 25
 const RESPONSE_BYTES = 1024 * 1024
 const NAME = /^domains\/([a-z0-9.-]{1,253})$/
