@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { anyCharacter } from '../../../test/support/any-character.ts'
 import { heldMb } from '../../../test/support/process-memory.ts'
 import {
   AddressSyntaxError,
@@ -296,7 +297,7 @@ test('any text is read or refused with AddressSyntaxError, and what is read hold
     fc.property(
       fc.oneof(
         tricky.map((parts) => parts.join('')),
-        fc.string({ unit: 'binary' }),
+        fc.string({ unit: anyCharacter }),
       ),
       (text) => {
         try {
