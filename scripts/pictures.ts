@@ -184,7 +184,7 @@ async function take(dashboard: Dashboard, { name, path, link, open }: PicturedPa
       await page.goto(dashboard.service.url + found)
       await untilQuiet(page)
     }
-    await open?.(page)
+    await open?.(page, dashboard.service)
     const picture = await page.screenshot({ animations: 'disabled', caret: 'hide' })
     await writeFile(join(FOLDER, `${name}-${look}.png`), withPalette(picture))
     const fault = await dashboard.sound(page).then(

@@ -48,6 +48,7 @@ export async function fillAccount(service: TestService, dns: Dns): Promise<void>
   await fillIps(call)
   await fillAlerts(call)
   await fillValidation(call)
+  await fillRelay(call)
 }
 
 /** With the records that the service asks for. */
@@ -229,6 +230,12 @@ async function fillIps(call: Caller): Promise<void> {
     new_senders: spare,
   })
   await call.post(`/v3/domains/${ACCOUNTS}/dynamic_pools`)
+}
+
+/** Nothing goes through it: mail is delivered directly. */
+async function fillRelay(call: Caller): Promise<void> {
+  const login = { username: 'shop', password: 'correct horse battery' }
+  await call.json('POST', '/sendwright/v1/relays', { name: 'reserve', host: 'smtp.example.net', login })
 }
 
 async function fillAlerts(call: Caller): Promise<void> {

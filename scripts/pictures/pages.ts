@@ -1,6 +1,8 @@
 /** The pages of the dashboard of which pictures are taken (docs/dashboard.md). */
 import type { Page } from 'playwright-core'
 import { untilQuiet } from '../../test/support/dashboard-pages.ts'
+import type { TestService } from '../../test/support/service.ts'
+import { activeUser } from '../../test/support/users.ts'
 
 export interface PicturedPage {
   /** Of the picture's file. */
@@ -9,7 +11,7 @@ export interface PicturedPage {
   /** The first such link on the page of `path` is followed. */
   link?: RegExp
   /** What is done before the picture is taken. */
-  open?: (page: Page) => Promise<void>
+  open?: (page: Page, service: TestService) => Promise<void>
   /** The service captures its mail. */
   captured?: true
 }
@@ -22,6 +24,18 @@ const press = (name: string) => async (page: Page) => {
 }
 
 const rendered = (page: Page) => page.getByTitle('The template as it is sent').waitFor()
+
+const newcomers = ['eva@example.com', 'finn@example.com']
+
+/** The page as a user sees it, who is invited first; keys have no profile. */
+async function asUser(page: Page, service: TestService): Promise<void> {
+  const { cookie } = await activeUser(service, newcomers.shift() ?? 'gwen@example.com')
+  const [name = '', value = ''] = cookie.split('=')
+  await page.context().addCookies([{ name, value, url: service.url }])
+  await page.goto(`${service.url}/settings/profile`)
+  await page.getByRole('heading', { level: 1, name: 'Profile' }).waitFor()
+  await untilQuiet(page)
+}
 
 export const PAGES: readonly PicturedPage[] = [
   // Before all others, which sign in.
@@ -37,6 +51,7 @@ export const PAGES: readonly PicturedPage[] = [
     link: /^\/activity\/[^?]+(?:@|%40)/,
     open: press('SMTP dialogue'),
   },
+  { name: 'person', path: '/people/late-bob%40people.example' },
   { name: 'statistics', path: '/statistics' },
   { name: 'compose', path: '/sending/compose' },
   { name: 'templates', path: '/sending/templates?domain=shop.example.com' },
@@ -65,6 +80,7 @@ export const PAGES: readonly PicturedPage[] = [
   { name: 'pool', path: '/delivery/pools', link: /^\/delivery\/pools\/[^?]/ },
   { name: 'dynamic-pools', path: '/delivery/dynamic-pools' },
   { name: 'warm-ups', path: '/delivery/warmups' },
+  { name: 'relays', path: '/delivery/relays' },
   { name: 'domains', path: '/domains' },
   { name: 'domain', path: DOMAIN },
   { name: 'domain-health', path: `${DOMAIN}/health` },
@@ -85,6 +101,8 @@ export const PAGES: readonly PicturedPage[] = [
   { name: 'limits', path: '/settings/limits' },
   { name: 'allowed-addresses', path: '/settings/addresses' },
   { name: 'alerts', path: '/settings/alerts?view=alerts' },
+  { name: 'retention', path: '/settings/retention' },
+  { name: 'profile', path: '/settings', open: asUser, captured: true },
   { name: 'system', path: '/settings/system' },
   { name: 'api-reference', path: '/docs' },
   { name: 'api-operation', path: '/docs/sendMessage' },

@@ -1,5 +1,5 @@
 // By name: it judges each of its pages twice.
-/** Half of the dashboard's pages for those who see, hear or move less: see test/support/page-access.ts. */
+/** A quarter of the dashboard's pages for those who see, hear or move less: see test/support/page-access.ts. */
 import { accessTest } from '../support/page-access.ts'
 
-accessTest(0)
+accessTest({ index: 0, of: 4 })

@@ -47,7 +47,7 @@ after(async () => {
 async function documentedCounts(): Promise<Map<string, string>> {
   const text = await readFile(DOCUMENT, 'utf8')
   const section = text.split('## Tasks and their clicks')[1]?.split('\n## ')[0] ?? ''
-  const rows = [...section.matchAll(/^\| ([^|]+) \| [^|]+ \| (\d+) \| (\d+) \| [\d.]+ \|$/gm)]
+  const rows = [...section.matchAll(/^\| ([^|]+) \| [^|]+ \| (\d+) \| (\d+) \| [^|]+ \| [\d.]+ \|$/gm)]
   return new Map(rows.map(([, task = '', clicks, fields]) => [task, `${clicks} clicks, ${fields} fields`]))
 }
 

@@ -3,17 +3,17 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import { DESK, PHONE, startDashboard } from './dashboard.ts'
-import { startStates } from './page-states.ts'
+import { type Part, startStates } from './page-states.ts'
 
 const TABS = 12 // past the frame, into the page
 /** A window of 1280 by 860 pixels at 200 %. */
 const TWICE_AS_LARGE = { width: 640, height: 430 }
 
 /**
- * Defines the test of half of the pages (all would take too long for a file): WCAG 2.2 A and AA and best practices by axe-core,
+ * Defines the test of a part of the pages: WCAG 2.2 A and AA and best practices by axe-core,
  * once on a wide light page and once on a narrow dark one; the first elements by keyboard; the page on paper, and twice as large.
  */
-export function accessTest(half: 0 | 1): void {
+export function accessTest(part: Part): void {
   test('axe-core finds nothing, the focus shows, nothing is cut off twice as large or on paper', async (t) => {
     const { dashboard, states } = await startStates(t as TestContext, startDashboard)
     const { page } = states
@@ -31,7 +31,7 @@ export function accessTest(half: 0 | 1): void {
       await dashboard.sound(page)
       await page.setViewportSize(TWICE_AS_LARGE)
       await dashboard.steady(page)
-    }, half)
+    }, part)
   })
 }
 

@@ -103,6 +103,13 @@ function pathsOf(patterns: readonly string[], names: Readonly<Record<string, str
   return patterns.map((pattern) => pattern.replace(/\$\w+/, encodeURIComponent(names[pattern] ?? '')))
 }
 
+/** Which of the pages: all would take too long for one file. */
+export interface Part {
+  /** From 0. */
+  index: number
+  of: number
+}
+
 export interface States {
   page: Page
   /** How data are answered from now on; `held` requests are answered by the next call. */
@@ -111,8 +118,8 @@ export interface States {
   visit(path: string): Promise<string[]>
   /** Resolves once the page has asked for nothing for a while. */
   settled(): Promise<void>
-  /** Runs a check for each page, or for every other one (`half`), and fails with all that it has found. */
-  onEachPage(check: (path: string) => Promise<unknown>, half?: 0 | 1): Promise<void>
+  /** Runs a check for each page, or for those of one part of several, and fails with all that it has found. */
+  onEachPage(check: (path: string) => Promise<unknown>, part?: Part): Promise<void>
   /** Presses Tab some times: each must go to something visible that shows that it has the focus, unless there is nothing more. */
   inFocus(times: number): Promise<void>
   /** Names of what is in motion. */
@@ -191,9 +198,9 @@ async function controlStates(dashboard: Dashboard, page: Page, paths: readonly s
       return asked
     },
     settled: () => untilQuiet(page),
-    async onEachPage(check, half) {
+    async onEachPage(check, part = { index: 0, of: 1 }) {
       const faults: string[] = []
-      for (const path of paths.filter((_, at) => half === undefined || at % 2 === half)) {
+      for (const path of paths.filter((_, at) => at % part.of === part.index)) {
         try {
           await check(path)
         } catch (error) {

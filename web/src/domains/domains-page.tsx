@@ -40,7 +40,13 @@ export function DomainsPage() {
       <PageHeader
         title={TEXT.title}
         lead={TEXT.lead}
-        beside={pages && <span className="dimmed">{countOf(pages[0]?.total_count ?? 0, 'domain')}</span>}
+        beside={
+          pages ? (
+            <span className="dimmed">{countOf(pages[0]?.total_count ?? 0, 'domain')}</span>
+          ) : (
+            <Skeleton height="1em" width="6em" />
+          )
+        }
         actions={addButton}
       />
       <SearchInput applied={q} />

@@ -31,6 +31,7 @@ export function OverviewPage() {
   const { curve = 'delivered' } = route.useSearch()
   const navigate = useNavigate({ from: '/overview' })
   const isReady = useReady()
+  const days = useQuery(daysQuery)
   return (
     <Page wide>
       <PageHeader title={TEXT.title} lead={TEXT.lead} />
@@ -39,7 +40,8 @@ export function OverviewPage() {
           <FirstSteps />
           <NeedsHand />
           <Counts curve={curve} onCurve={(id) => void navigate({ search: { curve: id }, replace: true })} />
-          <Providers />
+          {/* Below what is shorter when it fails. */}
+          {!days.isPending && <Providers />}
         </>
       ) : (
         <Skeleton height={560} radius="lg" role="status" aria-label="Loading" />

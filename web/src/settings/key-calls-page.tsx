@@ -8,6 +8,7 @@ import { CopyButton } from '../copy-button.tsx'
 import { valueOrThrow } from '../queries.ts'
 import { BUTTONS, type Column } from '../shared/data-table.tsx'
 import { ListPage } from '../shared/list-page.tsx'
+import { LoadingPage } from '../shared/loading-page.tsx'
 import { pageLinks, placeOf, placePath } from '../shared/paging.ts'
 import { EmptyState } from '../shared/states.tsx'
 import { Time } from '../shared/time.tsx'
@@ -36,7 +37,10 @@ export function KeyCallsPage() {
   const navigate = useNavigate()
   const list = useQuery(callsQuery(placePath(callsPath(id, failed === 'yes'), at)))
   const go = (search: KeyCallsSearch) => void navigate({ to: '.', replace: true, search })
-  const key = useQuery(keysQuery).data?.find((each) => each.id === id)
+  const keys = useQuery(keysQuery)
+  // A long name takes more lines than the id: the calls would move.
+  if (keys.isPending) return <LoadingPage />
+  const key = keys.data?.find((each) => each.id === id)
   return (
     <ListPage
       title={TEXT.title(key?.description || id)}

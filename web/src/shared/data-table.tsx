@@ -109,7 +109,9 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
           </tbody>
         </table>
       </div>
-      {onPage && <PageButtons links={links} onPage={onPage} isBusy={isStale === true} />}
+      {onPage && rows !== undefined && (
+        <PageButtons links={links} onPage={onPage} isBusy={isStale === true} />
+      )}
     </>
   )
 }

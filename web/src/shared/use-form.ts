@@ -5,8 +5,10 @@ import { useSending } from './use-sending.ts'
 interface FormOptions<Values, Result> {
   initial: Values
   send: (values: Values) => Promise<Result>
-  /** Prefix of the queries that the change concerns: they are asked again. */
+  /** Prefix of the queries that the change concerns: they are asked again before the form is done. */
   changes?: string
+  /** `onDone` leaves the page, which asks for what is no longer there: it comes first. */
+  leaves?: true
   /** It was accepted. */
   onDone: (result: Result, values: Values) => unknown
 }
@@ -16,15 +18,17 @@ interface FormOptions<Values, Result> {
  * `FormWindow`. The server's refusal goes away when something is changed.
  */
 export function useForm<Values extends object, Result>(options: FormOptions<Values, Result>) {
-  const { initial, send, changes, onDone } = options
+  const { initial, send, changes, leaves, onDone } = options
   const [values, setValues] = useState(initial)
   const queries = useQueryClient()
   const sending = useSending({
     mutationFn: () => send(values),
     async onSuccess(result) {
-      // First: it may leave the page of what is no longer there.
+      const refresh = () => changes !== undefined && queries.invalidateQueries({ queryKey: [changes] })
+      // A window that closed before the page has the change would open again with the old values.
+      if (leaves !== true) await refresh()
       await onDone(result, values)
-      if (changes !== undefined) void queries.invalidateQueries({ queryKey: [changes] })
+      if (leaves === true) void refresh()
     },
   })
   const set = (part: Partial<Values>) => {

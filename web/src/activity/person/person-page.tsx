@@ -93,7 +93,7 @@ function Lists({ address }: { address: string }) {
   ) : error !== null ? (
     <Failure title={TEXT.suppressions} error={error} retry={refetch} />
   ) : (
-    data === undefined && <Skeleton height={44} role="status" aria-label="Loading" />
+    data === undefined && <Skeleton height={64} role="status" aria-label="Loading" />
   )
   return (
     <div className="person-pair">

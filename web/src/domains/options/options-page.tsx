@@ -37,7 +37,7 @@ export function OptionsPage() {
 }
 
 function Options({ domain }: { domain: DomainDetails }) {
-  const { name } = domain
+  const { name } = route.useParams()
   const { edit } = route.useSearch()
   const mayChange = useMayChange()
   const navigate = useNavigate()

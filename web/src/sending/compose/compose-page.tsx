@@ -39,8 +39,9 @@ export function ComposePage() {
   return (
     <Page>
       <PageHeader title={TEXT.title} lead={TEXT.lead} />
-      {first.error && <Failure title={TEXT.noDomains} error={first.error} retry={first.refetch} />}
-      {first.data === null ? (
+      {first.error && domain === '' ? (
+        <Failure title={TEXT.noDomains} error={first.error} retry={first.refetch} />
+      ) : first.data === null ? (
         <Panel>
           <EmptyState icon="globe" title={TEXT.noDomain}>
             {TEXT.noDomainWhy}

@@ -83,8 +83,9 @@ export function SuppressionsPage() {
   return (
     <Page wide>
       <PageHeader title={TEXT.title} lead={TEXT.lead} actions={actions} />
-      {first.error && <Failure title={TEXT.noDomains} error={first.error} retry={first.refetch} />}
-      {first.data === null ? (
+      {first.error && domain === '' ? (
+        <Failure title={TEXT.noDomains} error={first.error} retry={first.refetch} />
+      ) : first.data === null ? (
         <Panel>
           <EmptyState icon="globe" title={TEXT.noDomain}>
             {TEXT.noDomainWhy}

@@ -32,6 +32,7 @@ export function RenameTemplate(props: { template: Template; domain: string; onCl
       })
     },
     changes: TEMPLATES_KEY,
+    leaves: true,
   })
   return (
     <FormWindow

@@ -15,8 +15,9 @@ export function LimitsPage() {
     <Page>
       <PageHeader title={TEXT.title} lead={TEXT.lead} back={{ to: '/settings', label: SHARED.title }} />
       <MonthlyLimit />
-      {mayRate && <RateLimits accountId={account.id} />}
       <UnknownParameters />
+      {/* Last: it grows when it comes. */}
+      {mayRate && <RateLimits accountId={account.id} />}
     </Page>
   )
 }

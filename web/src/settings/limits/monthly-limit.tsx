@@ -30,7 +30,7 @@ export function MonthlyLimit({ subaccountId }: { subaccountId?: string }) {
       <Text size="sm" c="dimmed" mb="sm">
         {TEXT.monthlyWhy}
       </Text>
-      {isPending && <Skeleton height={76} />}
+      {isPending && <Skeleton height={82} />}
       {error && <Failure title={TEXT.monthly} error={error} retry={refetch} />}
       {data === null && <Text size="sm">{TEXT.none}</Text>}
       {data && <ProgressLine label={TEXT.used} done={data.current} of={data.limit} what="message" />}
