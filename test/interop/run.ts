@@ -37,7 +37,7 @@ const START_MAX_MS = 60_000
 const READ_MAX_MS = 10_000
 const USAGE = `usage: npm run interop -- ${['all', ...Object.keys(CLIENTS)].join('|')}
   or: npm run interop -- haproxy|egress|bind
-  or: npm run interop -- brokers [nats|rabbitmq|kafka [KILLS]]
+  or: npm run interop -- brokers [nats|rabbitmq|kafka|s3 [KILLS]]
   or: npm run interop -- helm [--record]
   or: npm run interop -- ${[...Object.keys(APPLICATIONS), ...Object.keys(LIBRARIES)].join('|')} [--record]`
 
