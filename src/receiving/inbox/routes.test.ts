@@ -21,5 +21,8 @@ test('an account has some streams of captured mail open, and a place is free aga
   assert.match(await refused.text(), /an account has at most 20, and all share 200 evenly/)
   assert.equal((await open(addAccount(service).key)).status, 200)
   first.abort()
-  await eventually('the place of a closed stream is free', async () => (await open(service.key)).status === 200)
+  await eventually(
+    'the place of a closed stream is free',
+    async () => (await open(service.key)).status === 200,
+  )
 })
