@@ -30,6 +30,7 @@ export const GUIDES: readonly { group: string; files: readonly string[] }[] = [
         'sizing',
         'scaling',
         'kubernetes',
+        'clickhouse',
         'warm-up',
         'assistants',
       ],

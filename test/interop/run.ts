@@ -24,6 +24,7 @@ import { runEgress } from './balancer/egress.ts'
 import { runBalancer } from './balancer/run.ts'
 import { runBind } from './bind/run.ts'
 import { runBrokers } from './brokers/run.ts'
+import { runClickHouse } from './clickhouse/run.ts'
 import { runHelm } from './helm.ts'
 import { LIBRARIES } from './official/libraries.ts'
 import { runLibrary } from './official/run.ts'
@@ -36,8 +37,8 @@ import { runClients } from './sending/run.ts'
 const START_MAX_MS = 60_000
 const READ_MAX_MS = 10_000
 const USAGE = `usage: npm run interop -- ${['all', ...Object.keys(CLIENTS)].join('|')}
-  or: npm run interop -- haproxy|egress|bind
-  or: npm run interop -- brokers [nats|rabbitmq|kafka [KILLS]]
+  or: npm run interop -- haproxy|egress|bind|clickhouse
+  or: npm run interop -- brokers [nats|rabbitmq|kafka|s3 [KILLS]]
   or: npm run interop -- helm [--record]
   or: npm run interop -- ${[...Object.keys(APPLICATIONS), ...Object.keys(LIBRARIES)].join('|')} [--record]`
 
@@ -164,6 +165,7 @@ const [name = '', flag, count] = process.argv.slice(2)
 if (name === 'haproxy') await runBalancer()
 else if (name === 'egress') await runEgress()
 else if (name === 'bind') await runBind()
+else if (name === 'clickhouse') await runClickHouse()
 else if (name === 'brokers') await runBrokers(flag ? [flag] : ['nats', 'rabbitmq'], Number(count ?? 3))
 else if (name === 'helm') await runHelm(flag === '--record')
 else if (name === 'all') await runClients(atHand())

@@ -89,15 +89,15 @@ const CLEAR_ROWS = 200
 /** The newest mail that is beyond so many bytes, counted from the newest one. */
 const BEYOND = `SELECT id FROM (SELECT id, sum(size_bytes) OVER (ORDER BY id DESC) AS total FROM inbox) AS summed
   WHERE total > ? ORDER BY id DESC LIMIT 1`
-/** Listeners of the arrival stream: one per open page. */
-const STREAMS_MAX = 200
+/** Listeners for the arrivals of one account: one per open page. */
+export const STREAMS_PER_ACCOUNT = 20
 
 type InboxIds = SelectQueryBuilder<Schema, 'inbox', { id: string }>
 
 export function createInbox(parts: InboxParts): Inbox {
   const { store, blobs, clock, reader } = parts
   const arrived = new EventEmitter()
-  arrived.setMaxListeners(STREAMS_MAX)
+  arrived.setMaxListeners(STREAMS_PER_ACCOUNT)
 
   async function receive(mail: CapturedMail): Promise<void> {
     const owner = await parts.ownerOf(mail.from)

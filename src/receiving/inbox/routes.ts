@@ -2,12 +2,13 @@
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import { message } from '../../base/shape.ts'
 import { bytesReply, eventStream, jsonTextReply } from '../../platform/http/answer/reply.ts'
+import { createStreamPlaces } from '../../platform/http/answer/stream-places.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import { limitParam, parsedParam, textParam } from '../../platform/http/request/inputs.ts'
 import { ID_PAGE_PARAMS, idPage, pivotPaging } from '../../platform/http/request/paging.ts'
 import { type Caller, mayAccess } from '../../platform/http/rights/auth.ts'
 import { inPieces } from '../../protocols/message/mime-message.ts'
-import type { Inbox, InboxViewer } from './inbox.ts'
+import { type Inbox, type InboxViewer, STREAMS_PER_ACCOUNT } from './inbox.ts'
 import { CAPTURED_FILE, CAPTURED_PAGE, CAPTURED_RAW, CAPTURED_STREAM, CAPTURED_WHOLE } from './shapes.ts'
 
 export const PATH = '/sendwright/v1/inbox'
@@ -39,7 +40,11 @@ const FILTER_PARAMS = {
 /** Never rendered by a browser as a page of ours, whatever the mail says it is. */
 const INERT = { 'content-security-policy': "sandbox; default-src 'none'" }
 
+/** Each is an open connection; what comes over it is rendered once for each. */
+const STREAMS_MAX = 200
+
 export function inboxRoutes(inbox: Inbox, baseUrl: string): Operation[] {
+  const streams = createStreamPlaces(STREAMS_MAX, STREAMS_PER_ACCOUNT, `read GET ${PATH}`)
   return [
     operation({
       method: 'GET',
@@ -74,8 +79,11 @@ export function inboxRoutes(inbox: Inbox, baseUrl: string): Operation[] {
       summary: 'Captured mail as it arrives, as server-sent events',
       auth: READ,
       rateLimit: 'none',
-      answers: { 200: CAPTURED_STREAM },
-      handler: async ({ caller, signal }) => eventStream(arrivalEvents(inbox, caller, signal)),
+      answers: { 200: CAPTURED_STREAM, 429: 'Too many streams are open' },
+      async handler({ caller, signal }) {
+        const place = streams.enter(caller, signal)
+        return eventStream(arrivalEvents(inbox, caller, place))
+      },
     }),
     operation({
       method: 'GET',
@@ -155,7 +163,16 @@ export const viewerOf = ({ accountId, role }: Caller): InboxViewer => ({
   seesRestricted: mayAccess(role, 'keys', 'write'),
 })
 
-async function* arrivalEvents(inbox: Inbox, caller: Caller, signal: AbortSignal) {
-  for await (const item of inbox.arrivals(viewerOf(caller), signal))
-    yield { event: 'arrival', id: item.id, data: item }
+/** Gives its place back when it ends. */
+async function* arrivalEvents(
+  inbox: Inbox,
+  caller: Caller,
+  { signal, leave }: { signal: AbortSignal; leave(): void },
+) {
+  try {
+    for await (const item of inbox.arrivals(viewerOf(caller), signal))
+      yield { event: 'arrival', id: item.id, data: item }
+  } finally {
+    leave()
+  }
 }

@@ -243,6 +243,7 @@ function fitting(rows: readonly EventToSend[]): number {
 function selected(settings: SinkSettings, rows: readonly EventToSend[]): SinkEvent[] {
   const { accounts, domains, events } = settings
   const isIn = (wanted: readonly string[] | undefined, value: string) => !wanted || wanted.includes(value)
+  const withOwner = createOwnerAdder()
   return rows
     .filter(
       (row) =>
@@ -252,17 +253,30 @@ function selected(settings: SinkSettings, rows: readonly EventToSend[]): SinkEve
         isIn(events, row.event),
     )
     .map((row) => ({
-      ...{ id: row.id, type: row.event, accountId: row.account_id, domainName: row.domain_name },
-      ...{ messageId: row.message_id, at: Math.floor(row.timestamp_us / 1000), json: jsonOf(row) },
+      id: row.id,
+      type: row.event,
+      accountId: row.account_id,
+      domainName: row.domain_name,
+      messageId: row.message_id,
+      at: Math.floor(row.timestamp_us / 1000),
+      json: withOwner(row),
     }))
 }
 
-/** As `eventDataOf` of webhooks; the stored text is not parsed for it. */
-function jsonOf({ payload_json: json, account_id: id, parent_id: parent, domain_name: name }: EventToSend) {
-  const account = { id, ...(parent !== null && { 'parent-id': parent }) }
-  const more = JSON.stringify({ account, domain: { name } }).slice(1)
-  const open = json.slice(0, json.lastIndexOf('}'))
-  return open.trimEnd() === '{' ? `{${more}` : `${open},${more}`
+/** Returns what adds account and domain as `eventDataOf` of webhooks does; the stored text is not parsed for it. */
+function createOwnerAdder() {
+  const known = new Map<string, string>()
+  return ({ payload_json: json, account_id: id, parent_id: parent, domain_name: name }: EventToSend) => {
+    const key = `${id} ${name}`
+    let owner = known.get(key)
+    if (owner === undefined) {
+      const account = { id, ...(parent !== null && { 'parent-id': parent }) }
+      owner = JSON.stringify({ account, domain: { name } }).slice(1)
+      known.set(key, owner)
+    }
+    const open = json.slice(0, json.lastIndexOf('}'))
+    return open.trimEnd() === '{' ? `{${owner}` : `${open},${owner}`
+  }
 }
 
 const sentStatement = (name: string, count: number, now: number): Statement => ({

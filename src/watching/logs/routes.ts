@@ -1,11 +1,11 @@
 /** Logs over HTTP (metrics-logs.md section 5). */
 
-import { createFairPlaces } from '../../base/flow/fair-places.ts'
-import { BadRequest, TooManyRequests } from '../../base/process/errors.ts'
+import { BadRequest } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { isPlainObject } from '../../base/values.ts'
 import { csvReply, eventStream, prefersCsv, type Reply } from '../../platform/http/answer/reply.ts'
+import { createStreamPlaces } from '../../platform/http/answer/stream-places.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import { parsedParam, textParam } from '../../platform/http/request/inputs.ts'
 import type { Params } from '../../platform/http/request/params.ts'
@@ -39,7 +39,7 @@ const PAGE_LIMIT = { default: LIMIT_DEFAULT, max: LIMIT_MAX }
 
 export function logRoutes(parts: LogRouteParts): Operation[] {
   const { logs, clock } = parts
-  const streams = createFairPlaces({ max: STREAMS_MAX, firstMax: STREAMS_PER_ACCOUNT })
+  const streams = createStreamPlaces(STREAMS_MAX, STREAMS_PER_ACCOUNT, 'read POST /v1/analytics/logs')
   return [
     operation({
       method: 'POST',
@@ -87,23 +87,19 @@ export function logRoutes(parts: LogRouteParts): Operation[] {
         const query = readLogQuery((name) => given[name], clock.now())
         // A browser that connects again repeats the address as it was, and has the header from what it got since.
         const last = headers['last-event-id'] || after
-        const ending = new AbortController()
-        const leave = streams.enter([caller.accountId, caller.userId ?? caller.keyId], () => ending.abort())
-        if (leave === null) throw new TooManyRequests(STREAM_RETRY_SECONDS, NO_PLACE)
-        signal.addEventListener('abort', leave, { once: true })
-        if (signal.aborted) leave()
+        const place = streams.enter(caller, signal)
         const found = await logs
           .tail({
             accountId: caller.accountId,
             query: { ...query, ascending: true, lowUs: 0, highUs: null, limit: LIMIT_MAX },
             after: last === undefined ? null : String(last),
-            ...{ clock, signal: AbortSignal.any([signal, ending.signal]) },
+            ...{ clock, signal: place.signal },
           })
           .catch((error: unknown) => {
-            leave()
+            place.leave()
             throw error
           })
-        return eventStream(tailEvents(found, leave))
+        return eventStream(tailEvents(found, place.leave))
       },
     }),
   ]
@@ -127,8 +123,6 @@ async function* tailEvents(found: AsyncIterable<LogTail>, leave: () => void) {
 const STREAMS_PER_ACCOUNT = 20
 /** Each looks at the new events every two seconds; all together keep one reader busy for a tenth of the time. */
 const STREAMS_MAX = 50
-const STREAM_RETRY_SECONDS = 10
-const NO_PLACE = `too many event streams are open: an account has at most ${STREAMS_PER_ACCOUNT}, and all share ${STREAMS_MAX} evenly. Close one, or read POST /v1/analytics/logs`
 
 /** Members of a JSON document, or fields of a form. */
 function givenBy(params: Params): Given {

@@ -2,14 +2,16 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFile } from 'node:fs/promises'
+import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { gunzipSync } from 'node:zlib'
 import { jetstreamManager } from '@nats-io/jetstream'
 import { connect as connectNats } from '@nats-io/transport-node'
 import { Admin, Consumer, stringDeserializers } from '@platformatic/kafka'
 import { connect as connectAmqp } from 'amqplib'
+import { createS3Client } from '../../../src/platform/store/blobs/s3-client.ts'
 
 const run = promisify(execFile)
 const START_MAX_MS = 120_000
@@ -18,6 +20,8 @@ const TOPIC = 'mail'
 export interface Broker {
   /** Settings of a sink. */
   sink: Record<string, unknown>
+  /** Gets events each minute only, or when its settings are put again. */
+  isPeriodic?: boolean
   start(): Promise<void>
   kill(): Promise<void>
   /** Makes what keeps the events; once. */
@@ -196,8 +200,54 @@ function kafka(folder: string, host: string): Broker {
   }
 }
 
+const BUCKET = 'events'
+const METADATA = '._S3rver_metadata.json'
+const S3_KEY = { accessKeyId: 'S3RVER', secretAccessKey: 'S3RVER' } as const
+
+function s3(folder: string, host: string): Broker {
+  const endpoint = `http://${host}:4568`
+  const main = join(import.meta.dirname, '../../../node_modules/s3rver/bin/s3rver.js')
+  const options = ['--directory', folder, '--address', host, '--port', '4568', '--configure-bucket', BUCKET]
+  const server = program(process.execPath, [main, ...options])
+  const client = createS3Client({
+    ...{ endpoint, bucket: BUCKET, region: 'us-east-1', ...S3_KEY, sessionToken: null },
+  })
+  return {
+    sink: {
+      ...{ kind: 's3', url: endpoint, bucket: BUCKET },
+      ...{ access_key_id: S3_KEY.accessKeyId, secret: S3_KEY.secretAccessKey },
+    },
+    isPeriodic: true,
+    async start() {
+      server.start()
+      await untilUp(server.child, () => client.size('none'))
+    },
+    kill: server.kill,
+    async prepare() {},
+    async read() {
+      // What a kill left without its metadata is no object. Names begin with the id of the first event.
+      const files = await readdir(join(folder, BUCKET), { recursive: true })
+      const keys = files
+        .filter((file) => file.endsWith(METADATA))
+        .map((file) => file.slice(0, -METADATA.length))
+      const found: { id: string; text: string }[] = []
+      for (const key of keys.sort()) {
+        const parts: Uint8Array[] = []
+        await client.get(key, async (bytes) => {
+          parts.length = 0
+          for await (const part of bytes) parts.push(part)
+        })
+        for (const text of gunzipSync(Buffer.concat(parts)).toString().trimEnd().split('\n'))
+          found.push({ id: JSON.parse(text).id, text })
+      }
+      return found
+    },
+  }
+}
+
 export const BROKERS: Readonly<Record<string, (folder: string, host: string) => Broker>> = {
   nats,
   rabbitmq,
   kafka,
+  s3,
 }

@@ -2,18 +2,14 @@
  * Batches of events over HTTP: lines of JSON, as ClickHouse's `FORMAT JSONEachRow` takes them, a JSON array, or the lines of
  * Elasticsearch's bulk operation. Any 2xx means that all of them were taken.
  */
-import { promisify } from 'node:util'
-import { gzip } from 'node:zlib'
 import { isPlainObject } from '../../../base/values.ts'
-import { AT_ONCE, type SinkEvent, type SinkKind } from '../sink.ts'
+import { AT_ONCE, compressed, type SinkEvent, type SinkKind } from '../sink.ts'
 
 /** A batch may be inserted into a table before it is answered. */
 const TOTAL_MAX_MS = 30_000
 /** Elasticsearch answers 100 to 300 bytes for each event. */
 const ANSWER_MAX_BYTES = 512 * 1024
 const QUOTED_LENGTH = 200
-
-const compress = promisify(gzip)
 
 const FORMATS = {
   'json-lines': {
@@ -50,7 +46,7 @@ export const httpSink: SinkKind = {
         const text = Buffer.from(body(events))
         const outcome = await client.send({
           ...{ url, headers },
-          body: isPacked ? await compress(text) : text,
+          body: isPacked ? await compressed(text) : text,
           totalMs: TOTAL_MAX_MS,
           responseBytes: ANSWER_MAX_BYTES,
         })

@@ -2,14 +2,10 @@
  * Objects of JSON lines, gzip, in a bucket: `<prefix>date=2026-03-01/hour=14/<first id>-<last id>.jsonl.gz`, by the time of
  * their first event. Warehouses read `date` and `hour` as columns.
  */
-import { promisify } from 'node:util'
-import { gzip } from 'node:zlib'
 import { MINUTE_MS } from '../../../base/time/durations.ts'
 import { createS3Client } from '../../../platform/store/blobs/s3-client.ts'
 import { inPieces } from '../../../protocols/message/mime-message.ts'
-import type { SinkEvent, SinkKind } from '../sink.ts'
-
-const compress = promisify(gzip)
+import { compressed, type SinkEvent, type SinkKind } from '../sink.ts'
 
 export const s3Sink: SinkKind = {
   // An object a minute, and a full one at once.
@@ -26,7 +22,7 @@ export const s3Sink: SinkKind = {
     })
     return {
       async send(events) {
-        const lines = await compress(events.map(({ json }) => `${json}\n`).join(''))
+        const lines = await compressed(Buffer.from(events.map(({ json }) => `${json}\n`).join('')))
         await client.put(`${prefix}${objectName(events)}`, inPieces(lines))
       },
       close() {},
