@@ -390,7 +390,7 @@ async function stateOf(
 }
 
 /** Passes by itself. */
-const PASSING = /"_duration":"\d+m?s"|"behind_seconds":\d+/g
+const PASSING = /"_duration":"\d+m?s"|"behind_seconds":\d+|"hour_started_at":"[^"]+"/g
 
 /** What has another value, with both. */
 const changesOf = (before: readonly Record<string, string>[], after: readonly Record<string, string>[]) =>

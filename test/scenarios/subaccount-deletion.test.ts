@@ -78,7 +78,9 @@ eachDatabase((database) => {
       const note = await opened.core.store.db.selectFrom(NOTE).selectAll().executeTakeFirst()
       return note?.due_at === Number(note?.changed_at) + SETTLE_MS
     })
-    assert.deepEqual([...(await rows(gone.texts)).keys()], [NOTE])
+    // A check of alerts that was under way may open a hit; the second pass removes it.
+    const left = [...(await rows(gone.texts)).keys()].filter((table) => table !== 'alert_hits')
+    assert.deepEqual(left, [NOTE])
     assert.deepEqual(await calls(), [])
     const figures = 'SELECT 1 FROM figures WHERE scope NOT IN (SELECT no FROM figure_scopes)'
     assert.deepEqual(await store.read({ sql: figures, values: [] }), [])
