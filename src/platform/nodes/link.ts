@@ -114,16 +114,18 @@ export async function openLink(parts: LinkParts): Promise<Link> {
   function unreached(): void {
     onServer(null)
     retry = setTimeout(() => {
-      servers.reach(() => connect()).then(
-        () => {
-          if (closed) return
-          onServer(client?.server ?? null)
-          onMissed()
-        },
-        () => {
-          if (!closed) unreached()
-        },
-      )
+      servers
+        .reach(() => connect())
+        .then(
+          () => {
+            if (closed) return
+            onServer(client?.server ?? null)
+            onMissed()
+          },
+          () => {
+            if (!closed) unreached()
+          },
+        )
     }, RECONNECT_AFTER_MS)
   }
 
@@ -140,9 +142,11 @@ export async function openLink(parts: LinkParts): Promise<Link> {
   }
 
   const firstMs = servers.count === 1 ? FIRST_CONNECT_MAX_MS : CONNECT_MAX_MS
-  await servers.reach(() => connect(firstMs)).catch((error: unknown) => {
-    throw servers.unreachable(error)
-  })
+  await servers
+    .reach(() => connect(firstMs))
+    .catch((error: unknown) => {
+      throw servers.unreachable(error)
+    })
   return {
     query,
     async notify(notes) {
