@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bytesToId, ID_PATTERN, idToBytes, newId } from './ids.ts'
+import { bytesToId, firstIdAt, ID_PATTERN, idToBytes, newId } from './ids.ts'
 
 test('ids of one process sort in the order of their making, also within a millisecond', () => {
   const ids = Array.from({ length: 70_000 }, () => newId(1_780_315_200_000))
@@ -8,10 +8,26 @@ test('ids of one process sort in the order of their making, also within a millis
   assert.equal(new Set(ids).size, ids.length)
 })
 
-test('an id made after a clock went backwards still sorts behind', () => {
+test('an id made after a clock went back a little still sorts behind', () => {
   const before = newId(1_790_000_000_000)
-  const after = newId(1_700_000_000_000)
+  const after = newId(1_789_999_990_000)
   assert.ok(before < after)
+})
+
+test('clocks that are far apart each have their order and their time', () => {
+  const behind = 1_600_000_000_000
+  const ahead = behind + 3_600_000
+  const [a, b, c, d] = [newId(behind), newId(ahead), newId(behind), newId(ahead)] as const
+  assert.deepEqual([a, c, b, d].toSorted(), [a, c, b, d])
+  for (const id of [a, c]) assert.ok(firstIdAt(behind) <= id && id < firstIdAt(behind + 1), id)
+  for (const id of [b, d]) assert.ok(firstIdAt(ahead) <= id && id < firstIdAt(ahead + 1), id)
+})
+
+test('more clocks than are told apart change nothing but their order', () => {
+  const times = Array.from({ length: 20 }, (_, index) => 1_500_000_000_000 + index * 3_600_000)
+  const made = [...times, ...times].map((at) => ({ at, id: newId(at) }))
+  assert.equal(new Set(made.map(({ id }) => id)).size, made.length)
+  for (const { at, id } of made) assert.ok(firstIdAt(at) <= id && id < firstIdAt(at + 1), id)
 })
 
 test('an id has 22 URL-safe characters and does not begin with a hyphen', () => {

@@ -8,23 +8,55 @@ export const ID_PATTERN = /^[-0-9A-Z_a-z]{22}$/
 /** Sets the first bit, so that no id begins with a hyphen, which command lines would read as an option. */
 const TIME_OFFSET = 2 ** 47
 
-let lastMs = 0
-let sequence = 0
+/** The newest id of one clock: its time, and how many before it have the same. */
+interface Newest {
+  ms: number
+  sequence: number
+}
+
+/**
+ * Ids never run further ahead of the time that they are made for: until a clock caught up with them, ranges of ids by time would miss them.
+ */
+const AHEAD_MAX_MS = 60_000
+
+/** A process has its own clock and that of the system, which can be set; tests have more. */
+const CLOCKS_MAX = 4
+
+/** By use, the latest first. */
+const clocks: Newest[] = []
 const idBytes = Buffer.alloc(16)
 
 /**
  * A new 128-bit id in 22 URL-safe characters: 48 bits of Unix milliseconds, 16 bits counting within the
- * millisecond, 64 random bits. Ids of one process sort by the order of their creation; two processes never collide in practice.
+ * millisecond, 64 random bits. Ids of one process sort by the order of their creation, also where their times go back by up to a
+ * minute; times further apart are different clocks, each with an order of its own. Two processes never collide in practice.
  */
 export function newId(nowMs: number = Date.now()): string {
-  const ms = Math.max(Math.floor(nowMs), lastMs)
-  sequence = ms === lastMs ? sequence + 1 : 0
-  lastMs = sequence > 0xffff ? ms + 1 : ms
-  if (sequence > 0xffff) sequence = 0
+  const newest = newestNear(Math.floor(nowMs))
+  newest.sequence += 1
+  if (newest.sequence > 0xffff) {
+    newest.ms += 1
+    newest.sequence = 0
+  }
   takeRandom(idBytes, 8)
-  idBytes.writeUIntBE(lastMs + TIME_OFFSET, 0, 6)
-  idBytes.writeUInt16BE(sequence, 6)
+  idBytes.writeUIntBE(newest.ms + TIME_OFFSET, 0, 6)
+  idBytes.writeUInt16BE(newest.sequence, 6)
   return encodeSortable(idBytes)
+}
+
+/** Of the clock that shows about this time, moved on to it. */
+function newestNear(ms: number): Newest {
+  const at = clocks.findIndex((newest) => Math.abs(newest.ms - ms) <= AHEAD_MAX_MS)
+  const newest = clocks[at] ?? { ms, sequence: -1 }
+  if (at !== 0) {
+    clocks.splice(at < 0 ? CLOCKS_MAX - 1 : at, 1)
+    clocks.unshift(newest)
+  }
+  if (newest.ms < ms) {
+    newest.ms = ms
+    newest.sequence = -1
+  }
+  return newest
 }
 
 /** Random bytes drawn ahead: one call for 512 ids; a call for each costs 7 µs, most of a new id. */

@@ -21,7 +21,7 @@ test('below the floor nothing is accepted, and what was accepted is delivered', 
     SENDWRIGHT_DELIVERY: `smtp://${sink.host}:${sink.port}`,
   }
   const before = await startTestService(t, env)
-  const deliverytime = new Date(Date.now() + 3_000).toUTCString()
+  const deliverytime = new Date(Date.now() + 3_600_000).toUTCString()
   const accepted = await before.send({ 'o:deliverytime': deliverytime })
   assert.equal(accepted.status, 200)
   await before.service.stop()
@@ -29,6 +29,9 @@ test('below the floor nothing is accepted, and what was accepted is delivered', 
 
   const short = await startTestService(t, { ...env, SENDWRIGHT_FREE_SPACE_MIN: '900000g' })
   assert.equal((await short.send({})).status, 507)
+  const path = `/sendwright/v1/scheduled/${encodeURIComponent(accepted.body.id)}`
+  const form = { deliverytime: new Date().toUTCString() }
+  assert.equal((await short.call('PATCH', path, { form })).status, 200)
   await eventually('the delivery', async () => sink.messages.length === 1)
   const delivered = async () => (await short.events('?event=delivered')).length === 1
   await eventually('its event', delivered)

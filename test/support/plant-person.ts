@@ -209,6 +209,12 @@ async function addPassing(core: Core, domain: string, domainId: string): Promise
       },
       last_error: `refused: ${PERSON}`,
     }),
+    // It has read all events: one that reads or fails would have another error.
+    insert('event_followers', {
+      name: 'sink:planted',
+      tx: Number.MAX_SAFE_INTEGER,
+      seq: Number.MAX_SAFE_INTEGER,
+    }),
     insert('sandbox_mails', { account_id: accountId, address: PERSON, sent_at: Date.now() }),
     insert('validation_jobs', { ...job, id: 'planted', list_id: 'planted', blob, status: 'uploaded' }),
     insert('list_uploads', {

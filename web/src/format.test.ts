@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { beforeEach, test } from 'node:test'
 import {
   displayName,
   formatBytes,
@@ -11,6 +11,8 @@ import {
   timeUntil,
   writeDates,
 } from './format.ts'
+
+beforeEach(() => writeDates({ language: null, time_zone: 'UTC' }))
 
 test('sizes read in decimal units and never as "1000 kB"', () => {
   const expected = { 0: '0 B', 999: '999 B', 1000: '1.0 kB', 9949: '9.9 kB', 9999: '10 kB', 999499: '999 kB' }

@@ -11,7 +11,7 @@ type Functions = {
   both(bytes: Uint8Array): { first: Uint8Array; second: Uint8Array; count: number }
   add(a: number, b: number): Promise<number>
   fail(): never
-  forever(): never
+  forever(begun: Int32Array): never
   exit(): never
 }
 
@@ -22,7 +22,7 @@ serve({
   both: (bytes) => ({ first: bytes.subarray(0, 1), second: bytes.subarray(1), count: bytes.length }),
   add: async (a, b) => a + b,
   fail() { throw new RangeError('too much') },
-  forever() { for (;;); },
+  forever(begun) { for (begun[0] = 1; ; ); },
   exit() { process.exit(1) },
 })
 `
@@ -82,12 +82,18 @@ test('an error in the thread, or in making the arguments, is the error of that c
 
 test('a call that does not end, and one that ends the thread, fail; those behind them do not', async (t) => {
   const thread = await started(t, { callMsMax: 2_000 })
-  const results = await Promise.allSettled([
-    thread.call('forever', () => []),
+  // The start of a thread counts too, and takes seconds on a busy machine.
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const begun = new Int32Array(new SharedArrayBuffer(4))
+  const calls = Promise.allSettled([
+    thread.call('forever', () => [begun]),
     thread.call('add', () => [1, 1]),
     thread.call('exit', () => []),
     thread.call('add', () => [2, 2]),
   ])
+  while (begun[0] === 0) await new Promise((resolve) => setImmediate(resolve))
+  t.mock.timers.tick(2_000)
+  const results = await calls
   const shown = results.map((result) => (result.status === 'fulfilled' ? result.value : result.reason))
   assert.ok(shown[0] instanceof Unavailable)
   assert.equal(shown[1], 2)
@@ -104,7 +110,11 @@ test('after a rest it starts again', async (t) => {
 
 test('closing fails what runs and what waits', async (t) => {
   const thread = await started(t)
-  const results = Promise.allSettled([thread.call('forever', () => []), thread.call('add', () => [1, 1])])
+  const begun = new Int32Array(new SharedArrayBuffer(4))
+  const results = Promise.allSettled([
+    thread.call('forever', () => [begun]),
+    thread.call('add', () => [1, 1]),
+  ])
   await thread.close()
   for (const result of await results) {
     assert.ok(result.status === 'rejected' && result.reason instanceof Unavailable)

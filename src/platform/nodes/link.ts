@@ -40,6 +40,8 @@ interface LinkParts {
 }
 
 const CONNECT_MAX_MS = 2_000
+/** A start waits as long for the only server as the store does: a busy one takes seconds for a new connection. */
+const FIRST_CONNECT_MAX_MS = 30_000
 const QUERY_MAX_MS = 3_000
 const RECONNECT_AFTER_MS = 500
 const ECHO_MAX_MS = 2_000
@@ -56,9 +58,9 @@ export async function openLink(parts: LinkParts): Promise<Link> {
   let heardEcho: (() => void) | null = null
   let retry: NodeJS.Timeout | undefined
 
-  async function connect(): Promise<void> {
+  async function connect(limitMs = CONNECT_MAX_MS): Promise<void> {
     const next = new WritableClient(servers, {
-      connectionTimeoutMillis: CONNECT_MAX_MS,
+      connectionTimeoutMillis: limitMs,
       query_timeout: QUERY_MAX_MS,
       keepAlive: true,
       application_name: 'sendwright node',
@@ -106,23 +108,24 @@ export async function openLink(parts: LinkParts): Promise<Link> {
     client = null
     // It may be waiting for an answer that never comes.
     broken.cut()
-    if (closed) return
-    onServer(null)
-    reconnect()
+    if (!closed) unreached()
   }
 
-  function reconnect(): void {
+  function unreached(): void {
+    onServer(null)
     retry = setTimeout(() => {
-      servers.reach(connect).then(
-        () => {
-          onServer(client?.server ?? null)
-          onMissed()
-        },
-        () => {
-          onServer(null)
-          reconnect()
-        },
-      )
+      servers
+        .reach(() => connect())
+        .then(
+          () => {
+            if (closed) return
+            onServer(client?.server ?? null)
+            onMissed()
+          },
+          () => {
+            if (!closed) unreached()
+          },
+        )
     }, RECONNECT_AFTER_MS)
   }
 
@@ -138,9 +141,12 @@ export async function openLink(parts: LinkParts): Promise<Link> {
     }
   }
 
-  await servers.reach(connect).catch((error: unknown) => {
-    throw servers.unreachable(error)
-  })
+  const firstMs = servers.count === 1 ? FIRST_CONNECT_MAX_MS : CONNECT_MAX_MS
+  await servers
+    .reach(() => connect(firstMs))
+    .catch((error: unknown) => {
+      throw servers.unreachable(error)
+    })
   return {
     query,
     async notify(notes) {

@@ -79,6 +79,17 @@ const STUB: Record<string, string[]> = {
   'many.test': ['127.0.0.1', '::1', '10.0.0.1', 'fe80::1'],
 }
 
+test('a network without a route is an outcome, and breaks nothing', async (t) => {
+  // TCP has no broadcast: the system refuses to connect there at once, whatever networks the machine has.
+  const unreachable = '255.255.255.255'
+  const allow = [parseCidr(`${unreachable}/32`)].flatMap((cidr) => cidr ?? [])
+  const http = client(t, { resolve: async () => [unreachable], allow })
+  for (const scheme of ['http', 'https']) {
+    const outcome = await http.send({ url: `${scheme}://hook.example/`, body: Buffer.from('{}') })
+    assert.partialDeepStrictEqual(outcome, { kind: 'failed', why: 'network not reachable' })
+  }
+})
+
 test(`${FORBIDDEN_HOSTS.length} ways to write an address that is not public make no connection (R37)`, async (t) => {
   assert.ok(FORBIDDEN_HOSTS.length >= 60)
   const four = await rawServer(t, '0.0.0.0')

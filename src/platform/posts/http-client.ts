@@ -280,14 +280,17 @@ export function readUrl(text: string): URL | string {
   return url
 }
 
-/** A lookup function that returns the checked addresses for any name. */
+/**
+ * A lookup function that returns the checked addresses for any name. In a later tick: a connection that fails at once, to a network
+ * without a route, would else break before its request listens for errors, and end the process.
+ */
 function pinned(addresses: readonly string[]): LookupFunction {
   const all = addresses.map((address) => ({ address, family: parseIp(address)?.family === 4 ? 4 : 6 }))
   return (_host, { all: wantsAll }, callback) => {
     const [first] = all
-    if (!first) callback(new Error('host not found'), '')
-    else if (wantsAll) callback(null, all)
-    else callback(null, first.address, first.family)
+    if (!first) process.nextTick(callback, new Error('host not found'), '')
+    else if (wantsAll) process.nextTick(callback, null, all)
+    else process.nextTick(callback, null, first.address, first.family)
   }
 }
 

@@ -7,7 +7,7 @@ import { createResolver, type Resolver } from './resolver.ts'
 
 async function withList(run: (dns: DnsServer, resolver: Resolver) => Promise<void>): Promise<void> {
   const dns = await createDnsServer()
-  const resolver = createResolver({ servers: [dns], clock: systemClock, timeoutMs: 200, attempts: 1 })
+  const resolver = createResolver({ servers: [dns], clock: systemClock, timeoutMs: 10_000, attempts: 1 })
   try {
     await run(dns, resolver)
   } finally {

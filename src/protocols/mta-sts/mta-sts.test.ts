@@ -62,11 +62,11 @@ async function serve(
     server.close()
   })
   const { port } = server.address() as AddressInfo
-  return (addresses = ['127.0.0.1']) =>
+  return (addresses = ['127.0.0.1'], timeoutMs = 20_000) =>
     fetchPolicy('example.com', {
       port,
       ca: authority.cert,
-      timeoutMs: 1_000,
+      timeoutMs,
       addressesOf: async () => addresses,
     })
 }
@@ -97,7 +97,7 @@ test('fetching: what is accepted and what is not', async (t) => {
     ['altnames', (_request, response) => response.end(EXAMPLE), 'other.example.com'],
   ]
   for (const [why, answer, name] of bad) {
-    const fetched = await (await serve(t, answer, name))()
+    const fetched = await (await serve(t, answer, name))(undefined, why === 'aborted' ? 1_000 : undefined)
     assert.equal(fetched.kind, 'failed', why)
     assert.ok(fetched.kind === 'failed' && fetched.why.includes(why), `${why}: ${JSON.stringify(fetched)}`)
   }

@@ -8,7 +8,7 @@ import { createDomainMailLookup } from './domain-mail.ts'
 
 async function setUp(t: TestContext) {
   const dns = await createDnsServer()
-  const resolver = createResolver({ servers: [dns], clock: systemClock, timeoutMs: 200 })
+  const resolver = createResolver({ servers: [dns], clock: systemClock, timeoutMs: 10_000 })
   t.after(async () => {
     resolver.close()
     await dns.close()

@@ -33,7 +33,7 @@ async function rig(
   const { prefer, source = SOURCE, from } = options
   const dns = await createDnsServer()
   const clock = createTestClock()
-  const resolver = createResolver({ servers: [dns], clock: systemClock, timeoutMs: 2_000, attempts: 1 })
+  const resolver = createResolver({ servers: [dns], clock: systemClock, timeoutMs: 10_000, attempts: 1 })
   const site = { site: 'acme', mx: ['acme.example'], prefer }
   const shaping =
     prefer === undefined

@@ -58,7 +58,7 @@ async function dnsOf(t: TestContext) {
   const dns = await createDnsServer()
   t.after(() => dns.close())
   publishAll(dns)
-  const resolver = createResolver({ servers: [dns], clock: systemClock, timeoutMs: 200, attempts: 1 })
+  const resolver = createResolver({ servers: [dns], clock: systemClock, timeoutMs: 10_000, attempts: 1 })
   t.after(() => resolver.close())
   const faults = async () => {
     const parts = { resolver, config: readConfig(DIRECT), hostAddresses: ['10.0.0.7'], fresh: true }
@@ -146,6 +146,19 @@ for (const [what, spoil, name, state, says] of SPOILED)
     )
     assert.match(found[0]?.sentence ?? '', says)
   })
+
+test('where an MX target leads is not known while DNS gives no answer about the public host', async (t) => {
+  const { dns, faults } = await dnsOf(t)
+  dns.misbehave('mail.own.example', 'servfail')
+  const found = await faults()
+  assert.deepEqual(
+    found.filter(({ name }) => name.startsWith('mx')).map(({ name, state }) => [name, state]),
+    [
+      ['mxa.mail', 'unanswered'],
+      ['mxb.mail', 'unanswered'],
+    ],
+  )
+})
 
 test('doctor and the DNS state of a domain say which of the operator records is missing', async (t) => {
   const dns = await createDnsServer()

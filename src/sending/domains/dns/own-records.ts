@@ -115,7 +115,10 @@ export async function checkOwnRecords(parts: OwnRecordParts): Promise<OwnRecordC
     wanted.map(async (records) => {
       const [first, ...rest] = records
       if (first === undefined) throw new Error('An own record without a form')
-      const look = first.type === 'TXT' ? await spfOf(parts, first) : await hostOf(parts, first, ours)
+      const look =
+        first.type === 'TXT'
+          ? await spfOf(parts, first)
+          : await hostOf(parts, first, { ours, areAllKnown: published.isAnswered })
       return { records: [first, ...rest] as const, ...look }
     }),
   )
@@ -123,14 +126,23 @@ export async function checkOwnRecords(parts: OwnRecordParts): Promise<OwnRecordC
 
 type Look = Omit<OwnRecordCheck, 'records'>
 
-async function hostOf(parts: OwnRecordParts, record: OwnRecord, ours: ReadonlySet<string>): Promise<Look> {
+/** `areAllKnown`: DNS has said which addresses the public host has. */
+interface OwnAddresses {
+  ours: ReadonlySet<string>
+  areAllKnown: boolean
+}
+
+async function hostOf(
+  parts: OwnRecordParts,
+  record: OwnRecord,
+  { ours, areAllKnown }: OwnAddresses,
+): Promise<Look> {
   const { name, purpose } = record
   const { found, isAnswered, isAlias } = await addressesOf(parts, name)
   const uses = USES[purpose]
-  if (found.length === 0)
-    return isAnswered
-      ? { state: 'missing', found, sentence: `${name}, ${uses}, has no address. ${todo(record)}` }
-      : { state: 'unanswered', found, sentence: `DNS gave no answer about ${name}, ${uses}.` }
+  if (found.length === 0 && isAnswered)
+    return { state: 'missing', found, sentence: `${name}, ${uses}, has no address. ${todo(record)}` }
+  if (found.length === 0) return unanswered(record, found)
   if (purpose === 'mx-target' && isAlias)
     return {
       state: 'missing',
@@ -140,6 +152,7 @@ async function hostOf(parts: OwnRecordParts, record: OwnRecord, ours: ReadonlySe
   // A proxy or a content network may stand before the web hosts, not before mail.
   if (purpose !== 'mx-target' || found.some((address) => ours.has(plain(address))))
     return { state: 'valid', found, sentence: '' }
+  if (!areAllKnown || !isAnswered) return unanswered(record, found)
   return {
     state: 'elsewhere',
     found,
@@ -147,13 +160,18 @@ async function hostOf(parts: OwnRecordParts, record: OwnRecord, ours: ReadonlySe
   }
 }
 
+const unanswered = ({ name, purpose }: OwnRecord, found: readonly string[]): Look => ({
+  state: 'unanswered',
+  found,
+  sentence: `DNS gave no answer about ${name}, ${USES[purpose]}.`,
+})
+
 async function spfOf(parts: OwnRecordParts, record: OwnRecord): Promise<Look> {
   const { name } = record
   const answer = await ask(parts, name, 'TXT')
   const found = answer.records.filter(isSpfRecord)
   const uses = USES['spf-include']
-  if (!isDefinite(answer))
-    return { state: 'unanswered', found, sentence: `DNS gave no answer about ${name}, ${uses}.` }
+  if (!isDefinite(answer)) return unanswered(record, found)
   if (found.length === 1) return { state: 'valid', found, sentence: '' }
   const fact = found.length === 0 ? 'has no SPF record' : `has ${found.length} SPF records instead of one`
   return {
