@@ -426,6 +426,9 @@ async function endpointFails(scene: Scene): Promise<void> {
     // The check that ran with this attempt may have been before or after it.
     for (const _ of [1, 2]) await runAfter('alert-webhook-endpoint', 5 * MINUTE_MS)
     await scene.told('sendwright:webhook-endpoint', 2)
+    // It would fail again.
+    const webhook = `/v3/domains/${service.domain}/webhooks/accepted`
+    assert.equal((await service.call('DELETE', webhook)).status, 200)
   } finally {
     await failing.close()
   }

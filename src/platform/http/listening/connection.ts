@@ -125,10 +125,11 @@ export class Connections<R extends InFlight> {
     }
   }
 
+  /** Counts checks, not time: while this process itself stood still nobody could take anything. */
   #endStalled(): void {
     const now = performance.now()
     for (const connection of [...this.#open]) {
-      if (!connection.progressed(now) && now - connection.progressAt >= this.#stalledMs) connection.destroy()
+      if (connection.checksWithoutProgress(now) > CHECKS_PER_STALL) connection.destroy()
     }
   }
 }
@@ -155,6 +156,7 @@ export class Connection<R extends InFlight> {
   #weightBytes = 0
   #expectedBytes = EXPECTED_MIN_BYTES
   #sentBytes = 0
+  #idleChecks = 0
   #dropped = 0
   #isLast = false
   #isGone = false
@@ -214,14 +216,15 @@ export class Connection<R extends InFlight> {
     if (this.#waiting.length > 0) this.#serveWaiting()
   }
 
-  /** Whether it has nothing to send, or has sent some of it since the last check. */
-  progressed(now: number): boolean {
+  /** Checks in a row, with this one, at which it had bytes to send and had sent none since the check before. */
+  checksWithoutProgress(now: number): number {
     const { writableLength } = this.#socket
     const sentBytes = this.#socket.bytesWritten - writableLength
-    if (writableLength > 0 && sentBytes === this.#sentBytes) return false
+    if (writableLength > 0 && sentBytes === this.#sentBytes) return ++this.#idleChecks
     this.#sentBytes = sentBytes
     this.progressAt = now
-    return true
+    this.#idleChecks = 0
+    return 0
   }
 
   destroy(): void {
