@@ -1,4 +1,4 @@
-// Slow: it kills processes of the service under load.
+// By name: it kills processes of the service under load.
 /** A front before two nodes of one pod, which are killed in turn while clients send over HTTP and SMTP. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
