@@ -50,6 +50,8 @@ export async function run(report: DrillReport): Promise<void> {
     await service.end('SIGTERM')
     multiply(folder, domain, report)
     service = await startProcess(host, env, { domain })
+    // A million events that come at once are counted and indexed for minutes, at the cost of everybody.
+    report.figure('until all events are counted and indexed', await followed(folder), 's')
 
     const turns: Turn[] = []
     const turn = async (name: string, work: () => Promise<unknown>) => {
@@ -79,6 +81,21 @@ export async function run(report: DrillReport): Promise<void> {
       assert.ok(!(await holds(join(folder, name), person)), `${name} has nothing of the person`)
   }
   await rm(folder, { recursive: true, force: true })
+}
+
+/** Resolves with the seconds until the followers of events have seen those that are there now. */
+async function followed(folder: string): Promise<number> {
+  const begunAt = performance.now()
+  const database = new DatabaseSync(join(folder, 'sendwright.db'), { readOnly: true })
+  try {
+    const { newest } = database.prepare('SELECT max(seq) AS newest FROM events').get() as { newest: number }
+    const places = database.prepare(`SELECT min(seq) AS seq FROM (SELECT seq FROM event_index_place
+      UNION ALL SELECT seq FROM event_followers WHERE name = 'counters')`)
+    while ((places.get() as { seq: number }).seq < newest) await sleep(500)
+  } finally {
+    database.close()
+  }
+  return (performance.now() - begunAt) / 1_000
 }
 
 /** Kills the service with entries of the person left and others erased, again and again. */
