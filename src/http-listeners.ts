@@ -2,30 +2,17 @@
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { whenKnown } from './base/flow/cache.ts'
-import { pause } from './base/flow/pause.ts'
-import type { Clock } from './base/time/clock.ts'
 import type { Core } from './core.ts'
 import type { AccountsArea } from './people/access/area.ts'
 import { readPages } from './platform/http/answer/pages.ts'
 import { createIdempotency } from './platform/http/limits/idempotency.ts'
+import { createReadiness } from './platform/http/readiness.ts'
 import { createHttpServer, type HttpServer } from './platform/http/server.ts'
 import { createJob, type Job } from './platform/jobs/job.ts'
-import type { Store, StoreFault } from './platform/store/store.ts'
 import type { CertificatesArea } from './sending/certificates/area.ts'
 import type { PrometheusArea } from './watching/prometheus/area.ts'
 
 const SWEEP_EVERY_MS = 600_000
-
-/** Open to everybody: without the names of files, which the log has. */
-const NOT_READY: Record<StoreFault['kind'], string> = {
-  damaged: 'The database is damaged; the log and "sendwright doctor" say what to do',
-  disk: 'The disk of the database failed; restart the service once it works',
-}
-
-const STORAGE_AWAY = 'The storage cannot be used'
-const STORAGE_HANGS = 'The storage does not answer'
-/** Balancers and supervisors wait for a second or longer. */
-const ANSWER_MAX_MS = 600
 
 /** First parts of the paths of the dashboard's pages (web/src/sections.ts): any path below them is its page. */
 const PAGES = [
@@ -40,34 +27,6 @@ interface HttpUses {
   accounts: AccountsArea
   certificates: CertificatesArea
   prometheus: Pick<PrometheusArea, 'answered'>
-}
-
-/**
- * Whether the service can work now. It never waits long for a disk or a database that hangs, and all calls share one
- * question to it.
- */
-function createReadiness(
-  store: Pick<Store, 'fault' | 'ping'>,
-  clock: Clock,
-): () => Promise<{ ready: boolean; reason?: string }> {
-  let asked: Promise<string | null> | null = null
-  const ask = () =>
-    store
-      .ping()
-      .then((works) => (works ? null : STORAGE_AWAY))
-      .catch(() => STORAGE_AWAY)
-      .finally(() => {
-        asked = null
-      })
-  return async () => {
-    const fault = store.fault()
-    if (fault) return { ready: false, reason: NOT_READY[fault.kind] }
-    asked ??= ask()
-    const over = new AbortController()
-    const late = pause(clock, ANSWER_MAX_MS, over.signal).then(() => STORAGE_HANGS)
-    const reason = await Promise.race([asked, late]).finally(() => over.abort())
-    return reason === null ? { ready: true } : { ready: false, reason }
-  }
 }
 
 /**
