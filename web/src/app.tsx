@@ -1,11 +1,11 @@
 import { MantineProvider } from '@mantine/core'
 import { QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
+import { theme } from './look/theme.ts'
 import { createQueries } from './queries.ts'
 import { createDashboardRouter } from './router.tsx'
 import { SessionGate } from './session-gate.tsx'
 import { MailedLinkGate } from './sign-in/mailed-link-gate.tsx'
-import { theme } from './theme.ts'
 
 const queries = createQueries()
 const router = createDashboardRouter(queries)

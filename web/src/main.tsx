@@ -1,8 +1,8 @@
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { App } from './app.tsx'
-import { printInLightColours } from './print-colours.ts'
-import './styles.ts'
+import { printInLightColours } from './look/print-colours.ts'
+import './look/styles.ts'
 
 const root = document.getElementById('root')
 if (root === null) throw new Error('Cannot start the dashboard: the page has no element "root"')

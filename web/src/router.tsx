@@ -4,8 +4,8 @@ import { readSearch, writeSearch } from './acting.ts'
 import { NotFound } from './not-found.tsx'
 import { rootRoute } from './root-route.ts'
 import { SECTIONS } from './sections.ts'
-import { LoadingPage } from './shared/loading-page.tsx'
-import { PageFault } from './shared/page-fault.tsx'
+import { LoadingPage } from './shared/page/loading-page.tsx'
+import { PageFault } from './shared/page/page-fault.tsx'
 import { Shell } from './shell.tsx'
 
 type SectionRoute = (typeof SECTIONS)[number]['routes'][number]

@@ -1,6 +1,6 @@
 /** What a section of the dashboard is (docs/dashboard.md): one folder, one value of this type, one line in sections.ts. */
 import type { AnyRoute } from '@tanstack/react-router'
-import type { IconName } from './icons.tsx'
+import type { IconName } from './look/icons.tsx'
 import type { Need } from './session.ts'
 
 export interface SectionPage {

@@ -3,7 +3,7 @@ import { queryOptions, useQuery } from '@tanstack/react-query'
 import type { Access, RightsArea } from '../../src/platform/http/rights/rights.ts'
 import { getJson } from './api.ts'
 import type * as Api from './api-types.ts'
-import { writeDates } from './format.ts'
+import { writeDates } from './base/format.ts'
 import { valueOrThrow } from './queries.ts'
 
 export type Session = Api.CallerIdentity

@@ -1,8 +1,8 @@
 /** The columns of the list of events, and the choice of them. */
 import { Link } from '@tanstack/react-router'
-import { Icon } from '../icons.tsx'
-import type { Column } from '../shared/data-table.tsx'
-import { lookOf } from '../shared/event-look.ts'
+import { Icon } from '../look/icons.tsx'
+import { lookOf } from '../shared/mail/event-look.ts'
+import type { Column } from '../shared/page/data-table.tsx'
 import { PersonLink } from '../shared/person-link.tsx'
 import { Time } from '../shared/time.tsx'
 import type { LogItem } from './activity-api.ts'

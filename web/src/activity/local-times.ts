@@ -1,4 +1,4 @@
-import { shortDateTime } from '../format.ts'
+import { shortDateTime } from '../base/format.ts'
 
 const INSTANT = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g
 

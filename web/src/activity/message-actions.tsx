@@ -3,12 +3,12 @@ import { Button, Group, Modal, Text, TextInput } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import { Confirm } from '../confirm.tsx'
-import { Icon } from '../icons.tsx'
+import { Confirm } from '../base/confirm.tsx'
+import { Icon } from '../look/icons.tsx'
 import { valueOrThrow } from '../queries.ts'
 import { useMay } from '../session.ts'
-import { notify } from '../shared/notices.tsx'
-import { useSending } from '../shared/use-sending.ts'
+import { useSending } from '../shared/forms/use-sending.ts'
+import { notify } from '../shared/page/notices.tsx'
 import {
   actOnMessage,
   cancelScheduled,

@@ -1,6 +1,6 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query'
 import { RefusedRequest, valueOrThrow } from '../queries.ts'
-import { placePath } from '../shared/paging.ts'
+import { placePath } from '../shared/page/paging.ts'
 import {
   condition,
   deliveriesPath,

@@ -2,7 +2,7 @@
 import { Button, TextInput } from '@mantine/core'
 import { Link } from '@tanstack/react-router'
 import { useId, useState } from 'react'
-import { Icon } from '../icons.tsx'
+import { Icon } from '../look/icons.tsx'
 import { type ActivitySearch, readActivitySearch } from './activity-search.ts'
 import { useBrowserSetting } from './browser-setting.ts'
 import { TEXT } from './text.ts'

@@ -1,12 +1,12 @@
 import { Button, Group, Modal, NativeSelect, Text, TextInput } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
+import { useTyped } from '../base/use-typed.ts'
 import { useMay } from '../session.ts'
-import { Chooser } from '../shared/chooser.tsx'
-import { notify } from '../shared/notices.tsx'
-import { Failure } from '../shared/states.tsx'
-import { useSending } from '../shared/use-sending.ts'
-import { useTyped } from '../use-typed.ts'
+import { Chooser } from '../shared/forms/chooser.tsx'
+import { useSending } from '../shared/forms/use-sending.ts'
+import { notify } from '../shared/page/notices.tsx'
+import { Failure } from '../shared/page/states.tsx'
 import {
   ACTIONS,
   countAction,

@@ -1,4 +1,4 @@
-import { countOf } from '../format.ts'
+import { countOf } from '../base/format.ts'
 import type { FilterName, QueueAction, QueueFilter } from './delivery-api.ts'
 import type { View } from './delivery-search.ts'
 

@@ -22,7 +22,7 @@ import { standingQuery } from '../shared/standing-api.ts'
 import { DomainFrame } from './domain-frame.tsx'
 import { DOMAINS_KEY } from './domain-queries.ts'
 import type { DomainDetails } from './domains-api.ts'
-import { readReports, readRules, reportsPath } from './receivers-api.ts'
+import { readReports, readRules, reportsPath } from './receivers/receivers-api.ts'
 
 const scoreQuery = (name: string) =>
   queryOptions({

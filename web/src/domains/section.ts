@@ -2,7 +2,7 @@ import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
 import { rootRoute } from '../root-route.ts'
 import { section as defineSection } from '../section.ts'
 import { readDomainsSearch, readKeysSearch, readLoginsSearch, readOptionsSearch } from './domains-search.ts'
-import { readReceiversSearch } from './receivers-search.ts'
+import { readReceiversSearch } from './receivers/receivers-search.ts'
 
 const listRoute = createRoute({
   getParentRoute: () => rootRoute,
@@ -19,7 +19,7 @@ const receiversRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: '/domains/$name/receivers',
   validateSearch: readReceiversSearch,
-  component: lazyRouteComponent(() => import('./receivers-page.tsx'), 'ReceiversPage'),
+  component: lazyRouteComponent(() => import('./receivers/receivers-page.tsx'), 'ReceiversPage'),
 })
 const healthRoute = createRoute({
   getParentRoute: () => rootRoute,

@@ -1,5 +1,5 @@
 import { Alert, Text } from '@mantine/core'
-import { CopyButton } from '../copy-button.tsx'
+import { CopyButton } from '../base/copy-button.tsx'
 import type { ServiceFault } from './domains-api.ts'
 import { DOMAIN_TEXT as TEXT } from './text.ts'
 

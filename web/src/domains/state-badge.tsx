@@ -1,5 +1,5 @@
 import { Badge } from '@mantine/core'
-import type { RecordState } from './records.ts'
+import type { RecordState } from './records/records.ts'
 import { RECORD_STATE_NAMES, STATE_NAMES } from './text.ts'
 
 const LOOK = { variant: 'light', tt: 'none', fw: 550 } as const

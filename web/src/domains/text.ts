@@ -1,6 +1,6 @@
 /** Texts of the pages of domains. */
 import type { DnsChange } from './domains-api.ts'
-import type { RecordState } from './records.ts'
+import type { RecordState } from './records/records.ts'
 
 export const LIST_TEXT = {
   title: 'Domains',

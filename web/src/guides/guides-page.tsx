@@ -2,7 +2,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useParams } from '@tanstack/react-router'
 import { DocumentationFrame } from '../reference/documentation-frame.tsx'
-import { PageHeader, Panel } from '../shared/page.tsx'
+import { PageHeader, Panel } from '../shared/page/page.tsx'
 import { guideOf, searchGuides } from './guides-search.ts'
 import { TEXT } from './text.ts'
 import './guides.css'

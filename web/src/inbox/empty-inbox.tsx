@@ -1,7 +1,7 @@
 import { Code, Text } from '@mantine/core'
-import { CopyButton } from '../copy-button.tsx'
-import { Icon } from '../icons.tsx'
-import { useChosenDomain } from '../shared/domain-choice.tsx'
+import { CopyButton } from '../base/copy-button.tsx'
+import { Icon } from '../look/icons.tsx'
+import { useChosenDomain } from '../shared/forms/domain-choice.tsx'
 
 /** A command for a first message, with this page's address and a domain that may send. */
 export function EmptyInbox() {

@@ -2,12 +2,12 @@
 import { Badge, Button } from '@mantine/core'
 import { sendJson } from '../api.ts'
 import type { LinkCheck } from '../api-types.ts'
-import { Icon } from '../icons.tsx'
+import { Icon } from '../look/icons.tsx'
 import { valueOrThrow } from '../queries.ts'
 import { useMay } from '../session.ts'
-import type { MessageLink } from '../shared/safe-html.ts'
-import { Failure } from '../shared/states.tsx'
-import { useSending } from '../shared/use-sending.ts'
+import { useSending } from '../shared/forms/use-sending.ts'
+import type { MessageLink } from '../shared/mail/safe-html.ts'
+import { Failure } from '../shared/page/states.tsx'
 import { LINK_TEXT as TEXT } from './text.ts'
 
 const CHECK_MAX_MS = 60_000 // the service takes half of it at the most

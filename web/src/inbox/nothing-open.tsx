@@ -1,5 +1,5 @@
 import { Kbd, Text } from '@mantine/core'
-import { Icon } from '../icons.tsx'
+import { Icon } from '../look/icons.tsx'
 
 export function NothingOpen() {
   return (

@@ -24,7 +24,7 @@ const indexRoute = createRoute({
 const messageRoute = createRoute({
   getParentRoute: () => inboxRoute,
   path: '/inbox/$id',
-  component: lazyRouteComponent(() => import('./message-page.tsx'), 'MessagePage'),
+  component: lazyRouteComponent(() => import('./message/message-page.tsx'), 'MessagePage'),
 })
 const aliasRoute = createRoute({
   getParentRoute: () => rootRoute,

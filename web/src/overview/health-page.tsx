@@ -8,13 +8,13 @@ import { getJson } from '../api.ts'
 import type { HealthScore } from '../api-types.ts'
 import { valueOrThrow } from '../queries.ts'
 import { useMay, useSession } from '../session.ts'
-import { type Column, DataTable } from '../shared/data-table.tsx'
 import { HEALTH_KEY, listedQuery, type Part, Parts, rateParts } from '../shared/health/parts.tsx'
 import { domainSteps, standingSteps } from '../shared/health/steps.ts'
 import { AREA_TEXT, TEXT } from '../shared/health/text.ts'
-import { Page, PageHeader, Panel } from '../shared/page.tsx'
+import { type Column, DataTable } from '../shared/page/data-table.tsx'
+import { Page, PageHeader, Panel } from '../shared/page/page.tsx'
+import { EmptyState } from '../shared/page/states.tsx'
 import { standingQuery } from '../shared/standing-api.ts'
-import { EmptyState } from '../shared/states.tsx'
 
 const DOMAINS_MAX = 100
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { AlertHit, Lane, WebhookAttempt } from '../api-types.ts'
-import { worstProvider } from '../shared/reasons-api.ts'
+import { worstProvider } from '../shared/mail/reasons-api.ts'
 import { alarmsOf, failingWebhooks, stoppedSites, stuckLanes } from './needs.ts'
 
 const attempt = (url: string, status: 'ok' | 'failing' | 'given-up', at: string, code?: number) =>

@@ -1,10 +1,10 @@
 import { queryOptions } from '@tanstack/react-query'
-import { startOfDay } from '../format.ts'
+import { startOfDay } from '../base/format.ts'
 import { valueOrThrow } from '../queries.ts'
-import { readMetrics } from '../shared/metrics-api.ts'
+import { readMetrics } from '../shared/charts/metrics-api.ts'
+import { DAY_MS, floorTo } from '../shared/charts/spans.ts'
+import { readReasons } from '../shared/mail/reasons-api.ts'
 import { shapingQuery } from '../shared/orders-api.ts'
-import { readReasons } from '../shared/reasons-api.ts'
-import { DAY_MS, floorTo } from '../shared/spans.ts'
 import {
   listDomainsIn,
   listNewestDomains,

@@ -2,9 +2,9 @@
 import { Badge, Tabs } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
-import { CopyButton } from '../copy-button.tsx'
-import { PageHeader, Panel } from '../shared/page.tsx'
-import { withSearch } from '../shared/search.ts'
+import { CopyButton } from '../base/copy-button.tsx'
+import { PageHeader, Panel } from '../shared/page/page.tsx'
+import { withSearch } from '../shared/page/search.ts'
 import {
   type DescribedResponse,
   type Field,

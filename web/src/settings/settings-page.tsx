@@ -1,9 +1,9 @@
 /** Frame of the settings with their tabs. Calls nothing. */
 import { Link } from '@tanstack/react-router'
-import { Icon } from '../icons.tsx'
+import { Icon } from '../look/icons.tsx'
 import { may, useSession } from '../session.ts'
-import { Page, PageHeader, Panel } from '../shared/page.tsx'
-import { EmptyState } from '../shared/states.tsx'
+import { Page, PageHeader, Panel } from '../shared/page/page.tsx'
+import { EmptyState } from '../shared/page/states.tsx'
 import { PAGES } from './pages.ts'
 import { TEXT } from './text.ts'
 import './settings.css'

@@ -1,11 +1,11 @@
 /** State of the service: checks, jobs, sizes, addresses. Calls GET /sendwright/v1/system. */
 import { Badge, Button, Skeleton } from '@mantine/core'
 import { type UseQueryResult, useQuery } from '@tanstack/react-query'
-import { formatBytes } from '../format.ts'
+import { formatBytes } from '../base/format.ts'
 import { Count } from '../shared/copyable.tsx'
-import { DataTable } from '../shared/data-table.tsx'
-import { Page, PageHeader, Panel } from '../shared/page.tsx'
-import { EmptyState, Failure } from '../shared/states.tsx'
+import { DataTable } from '../shared/page/data-table.tsx'
+import { Page, PageHeader, Panel } from '../shared/page/page.tsx'
+import { EmptyState, Failure } from '../shared/page/states.tsx'
 import { Time } from '../shared/time.tsx'
 import {
   checksQuery,

@@ -4,10 +4,10 @@ import { queryOptions, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { actFor, actingFor } from '../acting.ts'
 import { getOwnJson } from '../api.ts'
-import { Icon } from '../icons.tsx'
+import { Icon } from '../look/icons.tsx'
 import { valueOrThrow } from '../queries.ts'
 import { useSession } from '../session.ts'
-import { Failure } from './states.tsx'
+import { Failure } from './page/states.tsx'
 import { SHELL_TEXT as TEXT } from './text.ts'
 
 const SHOWN_MAX = 20 // a name is found by typing a part of it

@@ -1,8 +1,8 @@
 /** Values that a click copies. */
 import type { ReactNode } from 'react'
-import { copyText } from '../clipboard.ts'
-import { CopyButton } from '../copy-button.tsx'
-import { notify } from './notices.tsx'
+import { copyText } from '../base/clipboard.ts'
+import { CopyButton } from '../base/copy-button.tsx'
+import { notify } from './page/notices.tsx'
 import { TEXT } from './text.ts'
 
 /** A count with thousands separators; a click copies the bare digits. */

@@ -1,6 +1,6 @@
 import { actingFor } from '../acting.ts'
 import { saveFile } from '../api.ts'
-import { notify } from './notices.tsx'
+import { notify } from './page/notices.tsx'
 
 /** Properties of a link that downloads `path` as `name`; acting for a subaccount, the request gets the header it needs. */
 export const downloadLink = (path: string, name: string) => ({

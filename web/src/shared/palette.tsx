@@ -2,7 +2,7 @@
 import { Modal } from '@mantine/core'
 import { useNavigate } from '@tanstack/react-router'
 import { useId, useState } from 'react'
-import { Icon, type IconName } from '../icons.tsx'
+import { Icon, type IconName } from '../look/icons.tsx'
 import type { Command, Section } from '../section.ts'
 import { may, type Session, useSession } from '../session.ts'
 import { PALETTE_TEXT as TEXT } from './text.ts'

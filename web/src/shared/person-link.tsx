@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router'
-import { Icon } from '../icons.tsx'
+import { Icon } from '../look/icons.tsx'
 import { TEXT } from './text.ts'
 
 /** A small link, beside an address, to the page of the person who has it. */

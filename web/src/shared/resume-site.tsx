@@ -1,4 +1,4 @@
-import { ActionButton } from './action-button.tsx'
+import { ActionButton } from './forms/action-button.tsx'
 import { ORDERS_KEY, type Pause, pauseAgain, resumeSite } from './orders-api.ts'
 import { siteName } from './site-names.ts'
 import { ORDER_TEXT as TEXT } from './text.ts'

@@ -1,5 +1,5 @@
-import { clockTime, exactTime, shortAge, shortDate, shortDateTime, timeUntil } from '../format.ts'
-import { useNow } from '../use-now.ts'
+import { clockTime, exactTime, shortAge, shortDate, shortDateTime, timeUntil } from '../base/format.ts'
+import { useNow } from '../base/use-now.ts'
 
 /**
  * A time in the reader's zone, with UTC on hover. `at`: RFC 3339, RFC 2822 or Unix milliseconds.

@@ -1,8 +1,8 @@
 import { Alert, Button, Text, TextInput, Title } from '@mantine/core'
 import { requestPasswordReset } from '../api.ts'
-import { Brand } from '../brand.tsx'
+import { Brand } from '../look/brand.tsx'
 import { valueOrThrow } from '../queries.ts'
-import { useSending } from '../shared/use-sending.ts'
+import { useSending } from '../shared/forms/use-sending.ts'
 import { TEXT } from './text.ts'
 
 interface ForgotPasswordProps {

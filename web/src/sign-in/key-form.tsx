@@ -3,7 +3,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { signIn } from '../api.ts'
 import { isUnauthorized, valueOrThrow } from '../queries.ts'
-import { useSending } from '../shared/use-sending.ts'
+import { useSending } from '../shared/forms/use-sending.ts'
 import { TEXT } from './text.ts'
 
 export function KeyForm() {

@@ -1,6 +1,6 @@
 import { Code, Text, Title } from '@mantine/core'
 import { useState } from 'react'
-import { Brand } from '../brand.tsx'
+import { Brand } from '../look/brand.tsx'
 import { ForgotPassword } from './forgot-password.tsx'
 import { KeyForm } from './key-form.tsx'
 import { PasskeyButton } from './passkey-button.tsx'

@@ -2,7 +2,7 @@ import { Alert, Button } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { beginPasskeySignIn, signInWithPasskey } from '../api.ts'
 import { signInMethodsQuery, valueOrThrow } from '../queries.ts'
-import { useSending } from '../shared/use-sending.ts'
+import { useSending } from '../shared/forms/use-sending.ts'
 import { askPasskey, hasPasskeys } from './passkey-client.ts'
 import { PASSKEY_TEXT as TEXT } from './text.ts'
 

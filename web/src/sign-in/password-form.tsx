@@ -4,7 +4,7 @@ import { useState } from 'react'
 import { signInUser } from '../api.ts'
 import type * as Api from '../api-types.ts'
 import { RefusedRequest, valueOrThrow } from '../queries.ts'
-import { useSending } from '../shared/use-sending.ts'
+import { useSending } from '../shared/forms/use-sending.ts'
 import { askPasskey, hasPasskeys } from './passkey-client.ts'
 import { TEXT } from './text.ts'
 

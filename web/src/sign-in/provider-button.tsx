@@ -2,7 +2,7 @@ import { Alert, Button, Divider } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { beginProviderSignIn } from '../api.ts'
 import { signInMethodsQuery, valueOrThrow } from '../queries.ts'
-import { useSending } from '../shared/use-sending.ts'
+import { useSending } from '../shared/forms/use-sending.ts'
 import { TEXT } from './text.ts'
 
 /**

@@ -1,9 +1,9 @@
 import { Skeleton } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { LineChart, type Series } from '../shared/line-chart.tsx'
-import { figure, isKnown, type MetricsPage } from '../shared/metrics-api.ts'
-import { intervalName, intervalsOf, isRunningAt, valuesAt } from '../shared/spans.ts'
-import { Failure } from '../shared/states.tsx'
+import { LineChart, type Series } from '../shared/charts/line-chart.tsx'
+import { figure, isKnown, type MetricsPage } from '../shared/charts/metrics-api.ts'
+import { intervalName, intervalsOf, isRunningAt, valuesAt } from '../shared/charts/spans.ts'
+import { Failure } from '../shared/page/states.tsx'
 import { figuresQuery } from './statistics-queries.ts'
 import {
   type Change,

@@ -1,11 +1,11 @@
 import { NativeSelect } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
+import { type Figures, figure, isKnown, type MetricsPage } from '../shared/charts/metrics-api.ts'
+import { changeOf, intervalName } from '../shared/charts/spans.ts'
 import { Count } from '../shared/copyable.tsx'
-import { type Column, DataTable } from '../shared/data-table.tsx'
-import { type Figures, figure, isKnown, type MetricsPage } from '../shared/metrics-api.ts'
-import { changeOf, intervalName } from '../shared/spans.ts'
-import { EmptyState } from '../shared/states.tsx'
+import { type Column, DataTable } from '../shared/page/data-table.tsx'
+import { EmptyState } from '../shared/page/states.tsx'
 import { figuresQuery } from './statistics-queries.ts'
 import {
   type Change,

@@ -1,8 +1,8 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query'
 import { getJson, sendJson } from '../api.ts'
 import { valueOrThrow } from '../queries.ts'
-import { type MetricsQuery, readMetrics } from '../shared/metrics-api.ts'
-import { readReasons } from '../shared/reasons-api.ts'
+import { type MetricsQuery, readMetrics } from '../shared/charts/metrics-api.ts'
+import { readReasons } from '../shared/mail/reasons-api.ts'
 import type { Span } from './statistics-search.ts'
 
 const REFRESH_MS = 60_000

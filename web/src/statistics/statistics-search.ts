@@ -1,6 +1,6 @@
 /** The search parameters of the metrics page, and the spans and queries that they stand for. Pure. */
-import type { MetricsFilter, MetricsQuery } from '../shared/metrics-api.ts'
-import { DAY_MS, floorTo, type Resolution } from '../shared/spans.ts'
+import type { MetricsFilter, MetricsQuery } from '../shared/charts/metrics-api.ts'
+import { DAY_MS, floorTo, type Resolution } from '../shared/charts/spans.ts'
 
 export const COUNTS = [
   { id: 'accepted', metric: 'accepted_count', color: 2, good: true },

@@ -1,5 +1,5 @@
 /** Sums by weekday and hour. Pure. */
-import { figure, type MetricsItem } from '../shared/metrics-api.ts'
+import { figure, type MetricsItem } from '../shared/charts/metrics-api.ts'
 
 export const WEEKDAYS: readonly string[] = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun']
 export const HOURS = 24

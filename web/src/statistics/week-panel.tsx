@@ -1,7 +1,7 @@
 /** A count by hour and weekday, as a table whose cells are the darker the more they hold. Calls POST /v1/analytics/metrics. */
 import { Button, NativeSelect, Skeleton } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { Failure } from '../shared/states.tsx'
+import { Failure } from '../shared/page/states.tsx'
 import { figuresQuery } from './statistics-queries.ts'
 import {
   type Change,

@@ -1,4 +1,4 @@
-import { localInput, startOfDay } from '../format.ts'
+import { localInput, startOfDay } from '../base/format.ts'
 
 /** Spans that the form of a replay offers; `own`: as typed. */
 export const REPLAY_SPANS = ['hour', 'day', 'today', 'yesterday', 'own'] as const

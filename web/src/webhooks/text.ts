@@ -1,4 +1,4 @@
-import { countOf } from '../format.ts'
+import { countOf } from '../base/format.ts'
 import type { ReplaySpanName } from './replay-times.ts'
 import type { AttemptStatus, EventType } from './webhooks-api.ts'
 import type { AttemptFilter } from './webhooks-search.ts'

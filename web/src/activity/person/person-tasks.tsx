@@ -2,11 +2,11 @@
 import { Button, Group, Loader, Modal, Text, TextInput } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { type ReactNode, useEffect, useRef, useState } from 'react'
-import { Icon } from '../../icons.tsx'
+import { Icon } from '../../look/icons.tsx'
 import { downloadLink } from '../../shared/download.ts'
-import { Failure } from '../../shared/states.tsx'
-import { EXACT } from '../../shared/use-form.ts'
-import { useSending } from '../../shared/use-sending.ts'
+import { EXACT } from '../../shared/forms/use-form.ts'
+import { useSending } from '../../shared/forms/use-sending.ts'
+import { Failure } from '../../shared/page/states.tsx'
 import {
   archivePath,
   PERSON_KEY,

@@ -1,11 +1,11 @@
 import { Badge, Group, Progress, Skeleton, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useMay } from '../../session.ts'
-import { ActionButton } from '../../shared/action-button.tsx'
 import { Count } from '../../shared/copyable.tsx'
-import { type Column, DataTable } from '../../shared/data-table.tsx'
-import { Panel } from '../../shared/page.tsx'
-import { Failure } from '../../shared/states.tsx'
+import { ActionButton } from '../../shared/forms/action-button.tsx'
+import { type Column, DataTable } from '../../shared/page/data-table.tsx'
+import { Panel } from '../../shared/page/page.tsx'
+import { Failure } from '../../shared/page/states.tsx'
 import { Time } from '../../shared/time.tsx'
 import {
   cancelWarmup,

@@ -1,9 +1,9 @@
 import { Badge, Button, Group, NativeSelect, Text, TextInput } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useMay } from '../../session.ts'
-import { ActionButton, useTakeBack } from '../../shared/action-button.tsx'
-import { FormWindow } from '../../shared/form-window.tsx'
-import { notify } from '../../shared/notices.tsx'
+import { ActionButton, useTakeBack } from '../../shared/forms/action-button.tsx'
+import { FormWindow } from '../../shared/forms/form-window.tsx'
+import { EXACT, useForm } from '../../shared/forms/use-form.ts'
 import {
   ORDERS_KEY,
   type Override,
@@ -16,11 +16,11 @@ import {
   secondsTo,
   shapingQuery,
 } from '../../shared/orders-api.ts'
+import { notify } from '../../shared/page/notices.tsx'
 import { ResumeSite } from '../../shared/resume-site.tsx'
 import { siteName } from '../../shared/site-names.ts'
 import { ORDER_TEXT } from '../../shared/text.ts'
 import { Time } from '../../shared/time.tsx'
-import { EXACT, useForm } from '../../shared/use-form.ts'
 import { rateWords, TEXT } from './text.ts'
 
 /** Whether the caller may give orders. */

@@ -1,9 +1,9 @@
 /** The window of a relay: a new one from what is known of its provider, or one that there is. Secrets are only written. */
 import { Checkbox, Group, NativeSelect, PasswordInput, Stack, Text, Textarea, TextInput } from '@mantine/core'
 import { useState } from 'react'
-import { FormWindow } from '../../shared/form-window.tsx'
-import { notify } from '../../shared/notices.tsx'
-import { EXACT, useForm } from '../../shared/use-form.ts'
+import { FormWindow } from '../../shared/forms/form-window.tsx'
+import { EXACT, useForm } from '../../shared/forms/use-form.ts'
+import { notify } from '../../shared/page/notices.tsx'
 import { PRESETS, type PresetName } from './presets.ts'
 import { fieldsOf, hasTokens, NEW_RELAY, type RelayFields, relayOf } from './relay-fields.ts'
 import { RelayState } from './relay-state.tsx'

@@ -1,9 +1,9 @@
 /** The window that sends one message through a relay now, and shows the dialogue. */
 import { Badge, Text, TextInput } from '@mantine/core'
 import { useState } from 'react'
-import { DialogueLines } from '../../shared/dialogue-lines.tsx'
-import { FormWindow } from '../../shared/form-window.tsx'
-import { EXACT, useForm } from '../../shared/use-form.ts'
+import { FormWindow } from '../../shared/forms/form-window.tsx'
+import { EXACT, useForm } from '../../shared/forms/use-form.ts'
+import { DialogueLines } from '../../shared/mail/dialogue-lines.tsx'
 import { RELAYS_KEY, type RelayTest, testRelay } from './relays-api.ts'
 import { TRIAL as TEXT } from './text.ts'
 

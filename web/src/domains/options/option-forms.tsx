@@ -1,8 +1,8 @@
 /** Windows that change a domain's footers, tracking host, and settings of messages. */
 import { NativeSelect, Switch, Textarea, TextInput } from '@mantine/core'
-import { FormWindow } from '../../shared/form-window.tsx'
-import { notify } from '../../shared/notices.tsx'
-import { EXACT, useForm } from '../../shared/use-form.ts'
+import { FormWindow } from '../../shared/forms/form-window.tsx'
+import { EXACT, useForm } from '../../shared/forms/use-form.ts'
+import { notify } from '../../shared/page/notices.tsx'
 import { DOMAINS_KEY } from '../domain-queries.ts'
 import type { DomainDetails } from '../domains-api.ts'
 import { OPTIONS_TEXT as TEXT } from '../text.ts'

@@ -1,4 +1,4 @@
-import { searchText } from '../../shared/search.ts'
+import { searchText } from '../../shared/page/search.ts'
 
 export const BODIES = ['text', 'html', 'template'] as const
 export type Body = (typeof BODIES)[number]

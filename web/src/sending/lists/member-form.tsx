@@ -1,7 +1,7 @@
 import { Switch, Textarea, TextInput } from '@mantine/core'
 import { valueOrThrow } from '../../queries.ts'
-import { FormWindow } from '../../shared/form-window.tsx'
-import { EXACT, useForm } from '../../shared/use-form.ts'
+import { FormWindow } from '../../shared/forms/form-window.tsx'
+import { EXACT, useForm } from '../../shared/forms/use-form.ts'
 import { addMember, LISTS_KEY, type Member, updateMember } from './lists-api.ts'
 import { TEXT } from './text.ts'
 

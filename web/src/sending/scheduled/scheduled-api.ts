@@ -1,7 +1,7 @@
 /** The operations on scheduled mail (own-operations.md section 2). */
 import { followJson, sendForm, sendJson } from '../../api.ts'
 import type * as Api from '../../api-types.ts'
-import { placePath } from '../../shared/paging.ts'
+import { placePath } from '../../shared/page/paging.ts'
 import type { ScheduledSearch } from './scheduled-search.ts'
 
 export type ScheduledItem = Api.ScheduledMessage

@@ -1,7 +1,7 @@
 /** The operations on suppressions (suppressions.md), and records of all kinds in one shape. */
 import { type Answer, followJson, type Page, sendForm, sendJson } from '../../api.ts'
 import type * as Api from '../../api-types.ts'
-import { placePath } from '../../shared/paging.ts'
+import { placePath } from '../../shared/page/paging.ts'
 import type { ImportRecord } from '../import/records.ts'
 import type { Kind } from './suppressions-search.ts'
 

@@ -1,4 +1,4 @@
-import { searchText } from '../../shared/search.ts'
+import { searchText } from '../../shared/page/search.ts'
 
 export const KINDS = ['bounces', 'complaints', 'unsubscribes', 'whitelists'] as const
 export type Kind = (typeof KINDS)[number]

@@ -1,6 +1,6 @@
 /** The sample of a version as fields, one for each place of a variable; those without a value are marked. */
 import { Button, NativeSelect, Textarea, TextInput } from '@mantine/core'
-import { Panel } from '../../shared/page.tsx'
+import { Panel } from '../../shared/page/page.tsx'
 import {
   isHole,
   type Place,

@@ -1,4 +1,4 @@
-import { searchText } from '../../shared/search.ts'
+import { searchText } from '../../shared/page/search.ts'
 
 /** Search parameters of the pages of templates. */
 export interface TemplatesSearch {

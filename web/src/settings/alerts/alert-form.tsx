@@ -1,8 +1,8 @@
 import { Checkbox, Group, NativeSelect, TextInput } from '@mantine/core'
 import { useSession } from '../../session.ts'
-import { FormWindow } from '../../shared/form-window.tsx'
-import { notify } from '../../shared/notices.tsx'
-import { useForm } from '../../shared/use-form.ts'
+import { FormWindow } from '../../shared/forms/form-window.tsx'
+import { useForm } from '../../shared/forms/use-form.ts'
+import { notify } from '../../shared/page/notices.tsx'
 import {
   ALERTS_KEY,
   type Alert,

@@ -1,8 +1,8 @@
 import { NativeSelect, Textarea, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { FormWindow } from '../../shared/form-window.tsx'
-import { notify } from '../../shared/notices.tsx'
-import { EXACT, useForm } from '../../shared/use-form.ts'
+import { FormWindow } from '../../shared/forms/form-window.tsx'
+import { EXACT, useForm } from '../../shared/forms/use-form.ts'
+import { notify } from '../../shared/page/notices.tsx'
 import {
   ALERTS_KEY,
   CHANNELS,

@@ -1,7 +1,7 @@
 import { Checkbox, NativeSelect, PasswordInput, TextInput } from '@mantine/core'
-import { FormWindow } from '../../shared/form-window.tsx'
-import { notify } from '../../shared/notices.tsx'
-import { EXACT, useForm } from '../../shared/use-form.ts'
+import { FormWindow } from '../../shared/forms/form-window.tsx'
+import { EXACT, useForm } from '../../shared/forms/use-form.ts'
+import { notify } from '../../shared/page/notices.tsx'
 import {
   changeSink,
   type Field,

@@ -1,6 +1,6 @@
 /** Limits of the account: monthly, rates, unknown parameters. */
 import { useMay, useSession } from '../../session.ts'
-import { Page, PageHeader } from '../../shared/page.tsx'
+import { Page, PageHeader } from '../../shared/page/page.tsx'
 import { TEXT as SHARED } from '../text.ts'
 import { MonthlyLimit } from './monthly-limit.tsx'
 import { RateLimits } from './rate-limits.tsx'

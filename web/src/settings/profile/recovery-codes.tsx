@@ -1,5 +1,5 @@
 import { Button, Group, Modal, Text } from '@mantine/core'
-import { CopyButton } from '../../copy-button.tsx'
+import { CopyButton } from '../../base/copy-button.tsx'
 import { saveText } from '../../shared/save-text.ts'
 import { TEXT } from './text.ts'
 

@@ -1,9 +1,9 @@
 /** Browsers in which the own user is signed in. */
 import { Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { ActionButton } from '../../shared/action-button.tsx'
-import { BUTTONS, type Column, DataTable } from '../../shared/data-table.tsx'
-import { Panel } from '../../shared/page.tsx'
+import { ActionButton } from '../../shared/forms/action-button.tsx'
+import { BUTTONS, type Column, DataTable } from '../../shared/page/data-table.tsx'
+import { Panel } from '../../shared/page/page.tsx'
 import { Time } from '../../shared/time.tsx'
 import {
   endOtherSessions,

@@ -1,10 +1,10 @@
 /** How a subaccount stands: what is stopped and why, with its release, and the figures that it is judged by. */
 import { Alert, Group, Skeleton, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { ActionButton } from '../../shared/action-button.tsx'
-import { Panel } from '../../shared/page.tsx'
+import { ActionButton } from '../../shared/forms/action-button.tsx'
+import { Panel } from '../../shared/page/page.tsx'
+import { Failure } from '../../shared/page/states.tsx'
 import { releaseStanding, STANDING_KEY, standingQuery } from '../../shared/standing-api.ts'
-import { Failure } from '../../shared/states.tsx'
 import { Time } from '../../shared/time.tsx'
 import { STANDING_TEXT as TEXT } from './text.ts'
 

@@ -4,7 +4,7 @@
  */
 import { ActionIcon, Alert, Button } from '@mantine/core'
 import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef, useState } from 'react'
-import { Icon } from '../../../icons.tsx'
+import { Icon } from '../../../look/icons.tsx'
 import type { ContentHistory } from '../content-history.ts'
 import type { Rendered } from '../templates-api.ts'
 import {
