@@ -6,7 +6,7 @@ export type Proof = readonly [file: string, ...tests: readonly [string, ...strin
 
 const TEMPLATES = 'src/sending/templates/routes.test.ts'
 const TEMPLATES_JS = 'src/sending/templates/mailgun-js.test.ts'
-const MJML = 'src/sending/templates/mjml.test.ts'
+const MJML = 'src/sending/templates/rendering/mjml.test.ts'
 const TEMPLATE_SENDS = 'test/scenarios/template-sends.test.ts'
 const LISTS = 'src/sending/lists/routes.test.ts'
 const UPLOADS = 'src/sending/lists/upload-tasks.test.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { compileProgram, TemplateFault } from '../../sending/templates/program.ts'
+import { compileProgram, TemplateFault } from '../../sending/templates/rendering/program.ts'
 import { type Converted, fromPostmark, fromSendgrid, fromSes } from './template-syntax.ts'
 
 /** What the service would send. */

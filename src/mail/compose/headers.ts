@@ -4,7 +4,7 @@ import { formatRfc2822 } from '../../base/time/dates.ts'
 import { AddressSyntaxError, addressKey, formatMailbox, type Mailbox } from '../../protocols/mime/address.ts'
 import { headerField, isUniqueField } from '../../protocols/mime/header.ts'
 import { HEADER_LIMITS } from '../../protocols/mime/split.ts'
-import type { Rendered } from '../../sending/templates/render-messages.ts'
+import type { Rendered } from '../../sending/templates/rendering/render-messages.ts'
 import { authorsText, needsSender, readAuthors } from '../record/authors.ts'
 import type { MessageOptions } from '../record/options.ts'
 import {

@@ -17,7 +17,7 @@ import { makeFit } from '../../protocols/mime/downgrade.ts'
 import type { MimeLeaf } from '../../protocols/mime/part-map.ts'
 import { splitMessage } from '../../protocols/mime/split.ts'
 import type { EncodedText } from '../../protocols/mime/transfer-encoding.ts'
-import type { Rendered } from '../../sending/templates/render-messages.ts'
+import type { Rendered } from '../../sending/templates/rendering/render-messages.ts'
 import {
   attach,
   fileChunk,

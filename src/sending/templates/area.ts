@@ -1,9 +1,9 @@
 /** Templates, with the threads that compile and render them; those start when they are first needed. */
 import type { Area } from '../../area.ts'
 import type { Core } from '../../core.ts'
-import { createMjmlCompiler } from './mjml.ts'
 import { previewRoutes } from './preview.ts'
-import { createRenderer, type Renderer } from './render.ts'
+import { createMjmlCompiler } from './rendering/mjml.ts'
+import { createRenderer, type Renderer } from './rendering/render.ts'
 import { templateRoutes } from './routes.ts'
 import { createTemplates, type TemplateService } from './service.ts'
 

@@ -5,7 +5,7 @@ import { BadRequest } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import type { Store } from '../../platform/store/store.ts'
 import type { DomainDirectory } from '../domains/names/directory.ts'
-import type { TemplateSource } from './render-messages.ts'
+import type { TemplateSource } from './rendering/render-messages.ts'
 import { findForSending, findVersion } from './store.ts'
 import type { TemplateHeaders } from './template.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { compileProgram, parseTemplate } from './program.ts'
+import { compileProgram, parseTemplate } from './rendering/program.ts'
 import { usedVariables } from './variables.ts'
 
 const named = (...sources: string[]) =>

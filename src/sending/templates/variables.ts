@@ -2,7 +2,7 @@
  * The variables that a template uses, read from its parsed texts: those of branches that no rendering has entered too. Positions of a
  * list (`@index`) and `this` of the outermost level are none.
  */
-import { pathOf } from './program.ts'
+import { pathOf } from './rendering/program.ts'
 
 /** What a place needs: a list for `each`, anything for `if`, else a text. */
 export type VariableKind = 'text' | 'list' | 'condition'

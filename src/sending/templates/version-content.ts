@@ -1,8 +1,8 @@
 /** The content of a version as given by a caller, checked for storing. */
 import { BadRequest } from '../../base/process/errors.ts'
 import { templateSource } from './choose.ts'
-import type { MjmlCompiler } from './mjml.ts'
-import type { Renderer } from './render.ts'
+import type { MjmlCompiler } from './rendering/mjml.ts'
+import type { Renderer } from './rendering/render.ts'
 import type { TemplateHeaders, VersionContent } from './template.ts'
 
 /** `template` is MJML if `engine` is `mjml`. */

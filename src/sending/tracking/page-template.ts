@@ -10,8 +10,8 @@ import { LANGUAGES, type Language } from '../../base/languages.ts'
 import { BadRequest, ServiceError } from '../../base/process/errors.ts'
 import { pagePolicy, plainText, sandboxedPolicy, smallPage } from '../../platform/http/answer/pages.ts'
 import type { TemplateChoice } from '../templates/choose.ts'
-import { describeFailure, type Renderer } from '../templates/render.ts'
-import type { TemplateSource } from '../templates/render-messages.ts'
+import { describeFailure, type Renderer } from '../templates/rendering/render.ts'
+import type { TemplateSource } from '../templates/rendering/render-messages.ts'
 
 /** A page before it is written. */
 export interface Page {

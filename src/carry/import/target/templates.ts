@@ -1,4 +1,4 @@
-import { compileProgram, TemplateFault } from '../../../sending/templates/program.ts'
+import { compileProgram, TemplateFault } from '../../../sending/templates/rendering/program.ts'
 import { type ApiAnswer, errorText, pathPart } from '../api-client.ts'
 import type { TemplateEntry, TemplateVersion } from '../entry.ts'
 import {

@@ -1,6 +1,7 @@
 /** What the service (render.ts) and its threads (render-worker.ts) exchange. */
+
+import type { UsedVariable } from '../variables.ts'
 import type { RenderLimit } from './program.ts'
-import type { UsedVariable } from './variables.ts'
 
 /** What is rendered. Equal keys mean equal contents: compiled templates are remembered by key. */
 export interface TemplateSource {

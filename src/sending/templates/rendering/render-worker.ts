@@ -7,6 +7,7 @@
  * is made from HTML].
  */
 import { parentPort, workerData } from 'node:worker_threads'
+import { type UsedVariable, usedVariables } from '../variables.ts'
 import { compileParsed, LimitReached, type Program, parseTemplate, TemplateFault } from './program.ts'
 import type {
   RenderResult,
@@ -15,7 +16,6 @@ import type {
   WorkerJob,
   WorkerResults,
 } from './render-messages.ts'
-import { type UsedVariable, usedVariables } from './variables.ts'
 
 /** Compiled templates kept. */
 const TEMPLATES_MAX = 200
@@ -98,7 +98,7 @@ async function runJob(job: WorkerJob, source: TemplateSource): Promise<RenderRes
 
 async function textOf(html: string): Promise<string> {
   Atomics.store(progress, 1, 1)
-  htmlToText ??= (await import('../../protocols/mime/quoted/html-text.ts')).htmlToText
+  htmlToText ??= (await import('../../../protocols/mime/quoted/html-text.ts')).htmlToText
   return htmlToText(html)
 }
 

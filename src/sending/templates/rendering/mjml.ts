@@ -6,8 +6,8 @@
 
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { Unavailable } from '../../base/process/errors.ts'
-import { MINUTE_MS } from '../../base/time/durations.ts'
+import { Unavailable } from '../../../base/process/errors.ts'
+import { MINUTE_MS } from '../../../base/time/durations.ts'
 
 export type MjmlResult = { kind: 'compiled'; html: string } | { kind: 'failed'; why: string }
 

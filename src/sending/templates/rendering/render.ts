@@ -7,8 +7,8 @@
  */
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { Unavailable } from '../../base/process/errors.ts'
-import { sizesFor } from '../../base/process/memory-sizes.ts'
+import { Unavailable } from '../../../base/process/errors.ts'
+import { sizesFor } from '../../../base/process/memory-sizes.ts'
 import { createJobQueue, type WaitingJob } from './job-queue.ts'
 import type {
   RenderFailure,

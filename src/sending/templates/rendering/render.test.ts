@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { Unavailable } from '../../base/process/errors.ts'
+import { Unavailable } from '../../../base/process/errors.ts'
 import { createRenderer, type Renderer, type RenderRequest } from './render.ts'
 import type { RenderResult } from './render-messages.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { Unavailable } from '../../base/process/errors.ts'
+import { Unavailable } from '../../../base/process/errors.ts'
 import { createMjmlCompiler } from './mjml.ts'
 
 const compiler = createMjmlCompiler()
