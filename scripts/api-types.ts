@@ -38,7 +38,7 @@ export interface Description {
   paths: Record<string, Record<string, Operation>>
   components: {
     schemas: Record<string, Schema>
-    /** Those that operations refer to. */
+    /** Answers that operations refer to. */
     responses: Record<string, Answer>
   }
 }

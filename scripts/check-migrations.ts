@@ -8,7 +8,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 
-/** Of the time before the first release; newer ones are checked. */
+/** The last migration before the first release; newer ones are checked. */
 const UNCHECKED_MAX = 112
 
 export interface Contraction {

@@ -64,7 +64,7 @@ function fieldTable(name: string, api: Description): string {
   )
 }
 
-/** Those in the query and in the body; the path shows its own. */
+/** Parameters in the query and in the body; the path shows its own. */
 function parameterTable(id: string, api: Description): string {
   const operations = Object.values(api.paths).flatMap((item) => Object.values(item))
   const operation = operations.find(({ operationId }) => operationId === id)

@@ -43,10 +43,10 @@ const LOOKS: readonly [string, BrowserContextOptions][] = [
 ]
 const MX_PORT = 25
 const DNS_PORT = 53
-/** Of RFC 5737: the service's own, and those of the providers. */
 const DATA = '/var/lib/sendwright'
 /** What the folder's file system seems to have; memory is taken for what is written only. */
 const DISK = '80g'
+/** Documentation networks of RFC 5737: the service's own, and those of the providers. */
 const NETWORKS = ['203.0.113.0/24', '198.51.100.0/24']
 const HOOKS_ADDRESS = '198.51.100.80'
 /** Last parts of the service's addresses. */

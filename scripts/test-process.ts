@@ -15,7 +15,7 @@ import { followTimers, printOpen } from './left-open.ts'
 export interface Order {
   file: string
   folder: string
-  /** Of those that it defines tests for (test/support/databases.ts). */
+  /** The databases that it defines tests for (test/support/databases.ts). */
   databases: 'both' | Database
 }
 

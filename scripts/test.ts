@@ -61,7 +61,7 @@ const EACH_DATABASE = /\beach(?:Database|Store)\(/
 const BOTH_DATABASES = /^\/\/ Both databases: ./m
 /** Only the end of a file's output is printed with its failures. */
 const OUTPUT_SHOWN_CHARS = 4_000
-/** Of the slowest tests, and of the costliest files. */
+/** How many of the slowest tests, and of the costliest files, are listed. */
 const SHOWN = 10
 /** Loaded into every process of a test. */
 const PRELOADED = ['answer-shapes.ts', 'unsynced.ts'].map((name) =>
@@ -70,7 +70,7 @@ const PRELOADED = ['answer-shapes.ts', 'unsynced.ts'].map((name) =>
 /** Scenarios take longest: started first, they do not delay the end. */
 const FOLDERS = ['test', 'src', 'web', 'scripts', 'bench']
 
-/** Of a file: all, or what it defines for one of the databases; `postgres`: nothing else. */
+/** A file, or what it defines for one of the databases; `postgres`: nothing else. */
 interface Part {
   file: string
   databases: 'both' | Database
@@ -80,7 +80,7 @@ interface FileResult {
   /** As it is printed. */
   file: string
   durationMs: number
-  /** Of its process with all that it started, so without a PostgreSQL that all files share. */
+  /** Processor time of its process and all that it started, so without a PostgreSQL that all files share. */
   processorMs: number
   records: TestRecord[]
   /** How the process itself failed. */

@@ -31,7 +31,7 @@ const UNPACED = 2
 /** Fill the caches. */
 const FIRST_ROUNDS = 1
 const ROUNDS = 3
-/** Of the lane; shorter than what the caches keep. */
+/** Between messages of the lane; shorter than what the caches keep. */
 const INTERVAL_MS = 1_000
 /** Between the times of the lane and those of periodic work. */
 const APART_MS = 333

@@ -127,10 +127,8 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   const messageLimits = add(messageLimitsArea(core))
   const { limits } = messageLimits
   for (const build of [rateLimitsArea, recipientsArea, retentionArea]) add(build(core))
-  const shaping = await openShaping({
-    ...{ file: core.config.shapingFile, dataFolder: core.config.dataFolder },
-    ...{ clock: core.clock, log: core.log },
-  })
+  const { shapingFile: file, dataFolder } = core.config
+  const shaping = await openShaping({ file, dataFolder, clock: core.clock, log: core.log })
   const ips = add(ipsArea(core, { known: addresses, figures: metrics.figures, shaping: shaping.current }))
   const siteOverrides = await openOverrides(core)
   const relays = add(await relaysArea(core, { blocks: ips.blocks, overrides: siteOverrides }))
@@ -154,16 +152,17 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
       parts.sending,
     ),
   )
-  relays.relays.onChange(messages.delivery.shapingChanged)
+  const { delivery, sendSystemMail: sendMail } = messages
+  relays.relays.onChange(delivery.shapingChanged)
   add(consentArea(core, { lists, tracking, sendMail: messages.sendConfirmation }))
-  add(usersArea(core, accounts, messages.sendSystemMail))
-  add(oidcArea(core, accounts, messages.sendSystemMail))
-  add(sandboxArea(core, messages.sendSystemMail))
-  add(limitNoticesArea(core, messageLimits, messages.sendSystemMail))
+  add(usersArea(core, accounts, sendMail))
+  add(oidcArea(core, accounts, sendMail))
+  add(sandboxArea(core, sendMail))
+  add(limitNoticesArea(core, messageLimits, sendMail))
   add(
     subaccountsArea(core, {
       addAccount: webhooks.addAccount,
-      wakeDelivery: messages.delivery.wake,
+      wakeDelivery: delivery.wake,
       removeDomains: domains.removeAllOf,
       removeAll: removals.ofAccount,
     }),
@@ -182,18 +181,14 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   const alerts = add(
     alertsArea(core, {
       ...{ webhooks, certificates, bounces, figures: parts.figures ?? metrics.figures },
-      userDirectory: accounts.userDirectory,
-      delivery: messages.delivery,
+      ...{ userDirectory: accounts.userDirectory, delivery, sendMail },
       ...{ blocks: ips.blocks, relays, content, standings, reputation, blocklists, sinks },
-      sendMail: messages.sendSystemMail,
     }),
   )
   blocklists.notifyBy(alerts.events)
   add(
     standingArea(core, {
-      known: standings,
-      wakeDelivery: messages.delivery.wake,
-      sendMail: messages.sendSystemMail,
+      ...{ known: standings, wakeDelivery: delivery.wake, sendMail },
       notices: alerts.events,
       contentFigures: content.check && content.figures,
     }),
@@ -207,7 +202,6 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   add(systemArea(core, { ...parts, bounces, certificates, alerts, relays: relays.states, scanners }))
   add(exportsArea(core, () => areas.flatMap(({ operations = [] }) => operations)))
   add(personArea(core, messages))
-  const { delivery } = messages
   const prometheus = add(
     prometheusArea(core, { delivery, alerts, jobs: parts.jobs, relays: relays.states, content, sinks }),
   )

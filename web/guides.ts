@@ -86,7 +86,7 @@ export type GuidePart = { kind: 'html'; html: string } | { kind: 'code'; languag
 
 export interface RenderedGuide {
   title: string
-  /** Of the second and third level, for searching. */
+  /** Headings of the second and third level, for searching. */
   headings: string[]
   parts: GuidePart[]
 }

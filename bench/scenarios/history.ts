@@ -28,7 +28,7 @@ const FILE = join(import.meta.dirname, '../history.json')
 export interface Entry {
   version: string
   commit: string
-  /** Of the commit. */
+  /** When the commit was made. */
   date: string
   processor: string
   /** CPU microseconds of a message and of a round of the loop. */

@@ -56,7 +56,7 @@ interface Measured {
   events: number
   rows: number
   megabytes: number
-  /** Of the events with their indexes. */
+  /** Space of the events with their indexes. */
   eventMegabytes: number
   cpuPerEventUs: number
   figures: FigureTimes[]
@@ -248,7 +248,7 @@ function* eventRows(count: number, perSecond?: number): Generator<Statement> {
   }
 }
 
-/** Of the whole database: events lie in partitions, whose number changes. */
+/** Size of the whole database: events are stored in partitions, whose number changes. */
 async function megabytesOf(store: Store): Promise<number> {
   const [size] = await store.read({
     sql:

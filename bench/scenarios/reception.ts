@@ -9,7 +9,7 @@ import { amountsOf, CONTENT_BYTES, ourName } from './e2e.ts'
 const PEER = 'Postfix, pipe to curl'
 /** Postfix posts a few hundred in a second. */
 const MESSAGES = 5_000
-/** Of both: it compiles ours, and starts the daemons of Postfix. */
+/** Both servers warm up: ours is compiled, and Postfix starts its daemons. */
 const WARM_UP = 3_000
 
 export async function run(options: Options): Promise<Section> {

@@ -22,7 +22,7 @@ import {
 
 const random = createRandom(5)
 const anyDomain = zipf(DOMAINS, random)
-/** Of the account itself. */
+/** A domain of the account itself. */
 function ownDomain(): number {
   for (;;) {
     const at = anyDomain()
@@ -126,7 +126,7 @@ export interface LogTimes {
   p50: number
   p95: number
   longest: number
-  /** Of the largest page. */
+  /** Items of the largest page. */
   items: number
 }
 

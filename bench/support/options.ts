@@ -15,7 +15,7 @@ export interface Options {
   count: number | null
   /** Small amounts, to check that everything works; the figures mean nothing. */
   short: boolean
-  /** Of the metrics scenario: figures alone, without events, their space and logs. */
+  /** The metrics scenario measures figures alone, without events, their space and logs. */
   countersOnly: boolean
   /** Folder for data, queues and databases. */
   folder: string

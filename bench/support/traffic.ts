@@ -37,7 +37,7 @@ export const SUBACCOUNT_IDS = Array.from({ length: SUBACCOUNTS }, (_, at) => `be
 const EVENTS_PER_MESSAGE = 2.45
 
 export const domainName = (index: number) => `d${index}.bench.example`
-/** Those of subaccounts are spread over all sizes. */
+/** Domains of subaccounts are spread over all sizes. */
 export const accountOf = (domain: number): string => {
   const every = DOMAINS / DOMAINS_OF_SUBACCOUNTS
   return domain % every === every - 1
@@ -127,7 +127,7 @@ interface Draw {
   provider(): number
 }
 
-/** Of each hundred: 92 delivered, 6 of them at the second attempt; 5 refused; 3 suppressed; 30 opened, 6 clicked. */
+/** Shares in percent: 92 delivered, 6 of them at the second attempt; 5 refused; 3 suppressed; 30 opened, 6 clicked. */
 function* lifeOf(number: number, at: number, draw: Draw): Generator<EventRecord> {
   const { random } = draw
   const domain = draw.domain()

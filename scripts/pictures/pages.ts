@@ -5,7 +5,7 @@ import type { TestService } from '../../test/support/service.ts'
 import { activeUser } from '../../test/support/users.ts'
 
 export interface PicturedPage {
-  /** Of the picture's file. */
+  /** File name of the picture. */
   name: string
   path: string
   /** The first such link on the page of `path` is followed. */

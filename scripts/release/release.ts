@@ -29,7 +29,7 @@ export interface ReleaseOptions {
   kinds: readonly Kind[]
   processor: Processor
   quick: boolean
-  /** Of the Debian package; default: the manifest's. */
+  /** Version of the Debian package; default: the manifest's. */
   version?: string
 }
 

@@ -8,7 +8,7 @@ import { type Lock, releaseLock, releaseManifest } from './manifest.ts'
 /** Files and folders that are taken as they are. */
 const COPIED = ['bin', 'web/dist', 'README.md', 'CHANGELOG.md', 'SECURITY.md', 'LICENSE', 'docs']
 
-/** Of the runtime's package: headers for native addons, which nothing here has, and its manual. */
+/** Parts of the runtime's package that nothing here needs: headers for native addons, and its manual. */
 const UNUSED = ['include', 'share', 'CHANGELOG.md', 'README.md']
 
 /** Runs a command to its end and returns its standard output. @throws Error with its output when it fails */

@@ -44,7 +44,7 @@ export function newId(nowMs: number = Date.now()): string {
   return encodeSortable(idBytes)
 }
 
-/** Of the clock that shows about this time, moved on to it. */
+/** The newest id of the clock that shows about this time, moved on to it. */
 function newestNear(ms: number): Newest {
   const at = clocks.findIndex((newest) => Math.abs(newest.ms - ms) <= AHEAD_MAX_MS)
   const newest = clocks[at] ?? { ms, sequence: -1 }

@@ -57,7 +57,7 @@ const PODS_EVERY_MS = 1_000
 /** Each takes some 200 bytes. Apart, so that names that nobody has push no others out. */
 const FOUND_MAX = 100_000
 const ABSENT_MAX = 10_000
-/** Of one statement. */
+/** Names looked up by one statement. */
 const LOOKED_UP_MAX = 1_000
 /** Names that wait for theirs. */
 const WAITING_MAX = 10_000

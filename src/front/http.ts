@@ -22,7 +22,7 @@ import { type Dial, NoNode } from './nodes.ts'
 
 /** A node that has all of a request and says nothing for this long is given up; streams of events say something in a minute. */
 const SILENT_MAX_MS = 2 * MINUTE_MS
-/** Of a sign-in. */
+/** Size of the body of a sign-in. */
 const NAMING_MAX_BYTES = 16 * 1024
 
 /** Fields for one connection only (RFC 9110 §7.6.1), those that frame the body, and what only a front may say. */

@@ -15,7 +15,7 @@ interface Head {
   headers: IncomingHttpHeaders
 }
 
-/** Of calls without credentials, which name someone in their body. */
+/** Paths of calls without credentials, which name someone in their body. */
 const NAMING = new Set([
   ...['/sendwright/v1/session', '/sendwright/v1/password-resets'],
   ...['/sendwright/v1/password-resets/redeem', '/sendwright/v1/invitations/accept'],
@@ -49,7 +49,7 @@ export function namesInHead({ url, headers }: Head, digest: KeyDigest): Name[] {
   return names
 }
 
-/** Of a body with `email`, `key` or the `token` of a link, as JSON or a form. */
+/** Names in a body with `email`, `key` or the `token` of a link, as JSON or a form. */
 export function namesIn(body: Buffer, contentType: string, digest: KeyDigest): Name[] {
   const { email, key, token } = fieldsOf(body, contentType)
   if (typeof token === 'string') return namedPod(token)
@@ -62,7 +62,7 @@ function namedPod(text: string | undefined): Name[] {
   return pod === null ? [] : [{ kind: 'pod', value: pod }]
 }
 
-/** Of the address of RCPT TO. */
+/** Names that the address of RCPT TO stands for. */
 export function namesOfAddress(address: string): Name[] {
   const domain = address.slice(address.lastIndexOf('@') + 1).toLowerCase()
   return [

@@ -11,7 +11,7 @@ import { insert, StaleWrite, type Statement, type Store } from '../../platform/s
 export const KEPT_MS = DAY_MS
 /** Exports of an account, each a file on the disk. */
 const EXPORTS_MAX = 10
-/** Of those, exports that are not done. */
+/** Exports of an account that are not done. */
 const OPEN_MAX = 2
 
 const OPEN = "status IN ('requested', 'processing')"

@@ -34,7 +34,7 @@ export interface FateParts {
   person: Person
   /** Nothing will be changed: blobs are not written. */
   isDry: boolean
-  /** Of the task that asks. */
+  /** Id of the task that asks. */
   taskId: string
 }
 

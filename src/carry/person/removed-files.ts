@@ -17,7 +17,7 @@ const PORTION = 500
 export interface RemovedFiles {
   /** Removes a file here, and soon on the other nodes. */
   remove(name: string): Promise<void>
-  /** Of every process. */
+  /** Runs in every process. */
   job: Job
 }
 

@@ -7,9 +7,9 @@ import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
 import type { PersonTaskRow } from '../../platform/store/schema.ts'
 import { insert, StaleWrite, type Store } from '../../platform/store/store.ts'
 
-/** Of tasks and their reports, after their end. */
+/** How long tasks and their reports are kept after their end. */
 export const KEPT_MS = 90 * DAY_MS
-/** Of archives. */
+/** How long archives are kept. */
 export const ARCHIVE_KEPT_MS = 7 * DAY_MS
 /** The newest archives of an account, each of up to 1 GB, and its newest tasks without a report of an erasure. */
 const ARCHIVES_MAX = 20
@@ -57,7 +57,7 @@ export const listTasks = (store: Store, accountId: string): Promise<PersonTaskRo
 export const findTask = (store: Store, id: string): Promise<PersonTaskRow | undefined> =>
   store.db.selectFrom('person_tasks').selectAll().where('id', '=', id).executeTakeFirst()
 
-/** Of an account: the oldest archives, and the oldest tasks that prove no erasure, beyond what is kept. */
+/** Removes the oldest archives of an account, and its oldest tasks that prove no erasure, beyond what is kept. */
 export async function removeBeyond(
   parts: { store: Store; blobs: BlobStore },
   accountId: string,

@@ -162,7 +162,7 @@ class Step {
   /** Notes which blobs are not there. */
   readonly #blobs: BlobStore
   readonly #shapes = new Map<string, TableShape>()
-  /** Of one table, for the next commit: what changes, what is counted only, and where they begin. */
+  /** Rows of one table for the next commit: what changes, what is counted only, and where they begin. */
   #judged: Judged[] = []
   #unchanged: Fate['kind'][] = []
   #from: Pick<Position, 'store' | 'after'>

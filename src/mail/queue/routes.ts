@@ -38,8 +38,15 @@ const TENANT_ACTIONS = { openMax: 1, waitingMax: 50, ownOpenMax: 1, ownWaitingMa
 const ACTIONS_RETRY_SECONDS = 5
 
 export function queueRoutes(parts: QueueRouteParts): Operation[] {
-  const turns = createKeyedGate(TENANT_ACTIONS)
-  const scope = (caller: Caller) => (caller.accountId === parts.firstAccountId ? null : caller.accountId)
+  return [...deliveryRoutes(parts), ...waitingRoutes(parts), actionRoute(parts)]
+}
+
+/** Null: the operator, whose calls are about the mail of all accounts. */
+const scopeOf = ({ firstAccountId }: QueueRouteParts, { accountId }: Caller) =>
+  accountId === firstAccountId ? null : accountId
+
+/** Where one message is. */
+function deliveryRoutes(parts: QueueRouteParts): Operation[] {
   return [
     operation({
       method: 'GET',
@@ -82,6 +89,12 @@ export function queueRoutes(parts: QueueRouteParts): Operation[] {
         items: await readTranscripts(parts.store, caller.accountId, path.id),
       }),
     }),
+  ]
+}
+
+/** What waits. */
+function waitingRoutes(parts: QueueRouteParts): Operation[] {
+  return [
     operation({
       method: 'GET',
       path: `${BASE}/queue/lanes`,
@@ -90,7 +103,7 @@ export function queueRoutes(parts: QueueRouteParts): Operation[] {
       summary: 'What waits for each lane, and what holds there',
       auth: READ,
       answers: { 200: LANES },
-      handler: async ({ caller }) => ({ items: await parts.totals.lanes(scope(caller)) }),
+      handler: async ({ caller }) => ({ items: await parts.totals.lanes(scopeOf(parts, caller)) }),
     }),
     operation({
       method: 'GET',
@@ -100,7 +113,7 @@ export function queueRoutes(parts: QueueRouteParts): Operation[] {
       summary: 'What waits per sending domain and per recipient domain',
       auth: READ,
       answers: { 200: QUEUE_DOMAINS },
-      handler: async ({ caller }) => parts.totals.domains(scope(caller)),
+      handler: async ({ caller }) => parts.totals.domains(scopeOf(parts, caller)),
     }),
     operation({
       method: 'GET',
@@ -120,7 +133,7 @@ export function queueRoutes(parts: QueueRouteParts): Operation[] {
         const { limit, page, id, ...given } = input()
         const backwards = page === 'previous' || page === 'last'
         const from = (page === 'next' || page === 'previous') && id !== undefined ? placeOf(id) : null
-        const { items, first, last } = await listQueue(parts, scope(caller), filterOf(given), {
+        const { items, first, last } = await listQueue(parts, scopeOf(parts, caller), filterOf(given), {
           ...{ from, backwards, limit },
         })
         const paging = pivotPaging({
@@ -135,35 +148,39 @@ export function queueRoutes(parts: QueueRouteParts): Operation[] {
         return { items, paging }
       },
     }),
-    operation({
-      method: 'POST',
-      path: `${BASE}/queue/actions`,
-      id: 'runQueueAction',
-      audit: {
-        action: 'queue.act',
-        given: ['action', 'filter', 'pool', 'dry_run'],
-        made: ['matched', 'changed'],
-      },
-      tag: TAG,
-      summary: 'Pause, resume, retry, expire, drop or move what a filter matches',
-      auth: WRITE,
-      body: QUEUE_ACTION,
-      answers: { 200: ACTION_RESULT },
-      async handler({ params, caller, log, signal }) {
-        const action = params.oneOf('action', ACTIONS)
-        if (action === undefined) throw new BadRequest('Missing mandatory parameter: action')
-        const filter = bodyFilter(params)
-        const order = action === 'move' ? { action, pool: params.required('pool') } : { action }
-        const dryRun = params.boolean('dry_run') ?? false
-        const accountId = scope(caller)
-        const run = () => runAction(parts, accountId, order, filter, dryRun)
-        const result = dryRun || accountId === null ? await run() : await turns.run(accountId, signal, run)
-        if (result === null) throw new TooManyWaiting(ACTIONS_RETRY_SECONDS)
-        log.info({ ...order, filter, dryRun, key: caller.keyId, ...result }, 'queue action')
-        return result
-      },
-    }),
   ]
+}
+
+function actionRoute(parts: QueueRouteParts): Operation {
+  const turns = createKeyedGate(TENANT_ACTIONS)
+  return operation({
+    method: 'POST',
+    path: `${BASE}/queue/actions`,
+    id: 'runQueueAction',
+    audit: {
+      action: 'queue.act',
+      given: ['action', 'filter', 'pool', 'dry_run'],
+      made: ['matched', 'changed'],
+    },
+    tag: TAG,
+    summary: 'Pause, resume, retry, expire, drop or move what a filter matches',
+    auth: WRITE,
+    body: QUEUE_ACTION,
+    answers: { 200: ACTION_RESULT },
+    async handler({ params, caller, log, signal }) {
+      const action = params.oneOf('action', ACTIONS)
+      if (action === undefined) throw new BadRequest('Missing mandatory parameter: action')
+      const filter = bodyFilter(params)
+      const order = action === 'move' ? { action, pool: params.required('pool') } : { action }
+      const dryRun = params.boolean('dry_run') ?? false
+      const accountId = scopeOf(parts, caller)
+      const run = () => runAction(parts, accountId, order, filter, dryRun)
+      const result = dryRun || accountId === null ? await run() : await turns.run(accountId, signal, run)
+      if (result === null) throw new TooManyWaiting(ACTIONS_RETRY_SECONDS)
+      log.info({ ...order, filter, dryRun, key: caller.keyId, ...result }, 'queue action')
+      return result
+    },
+  })
 }
 
 const pivotOf = ({ accountId, id }: Place) => `${accountId}.${id}`

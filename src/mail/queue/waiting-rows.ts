@@ -35,7 +35,7 @@ export type Waiting = DeliveryRow & { summary_json?: string }
 /** A place in the order. */
 export interface Place {
   accountId: string
-  /** Of a delivery. */
+  /** Id of a delivery. */
   id: string
 }
 

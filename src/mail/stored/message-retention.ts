@@ -73,6 +73,7 @@ const ROW_BYTES = sql<number>`1000 + COALESCE(length(content), 0)
 
 export function createRetention(parts: RetentionParts): Retention {
   const { store, clock } = parts
+  const remove = createRemoval(parts)
 
   async function sweep(signal?: AbortSignal): Promise<number> {
     await parts.past.sweep()
@@ -166,36 +167,6 @@ export function createRetention(parts: RetentionParts): Retention {
     return !open && (last ?? row.created_at) <= clock.now() - keptMs && !(await isInUse(store, row.id))
   }
 
-  /**
-   * Rows first: a blob without a row wastes space, a row without its blob is a broken message. If the disk has no room for
-   * the log of that, the blobs are removed first to make some: the message has expired anyway.
-   */
-  async function remove(row: RemovedRow): Promise<number> {
-    try {
-      await removeRows(row)
-    } catch (error) {
-      if (!(error instanceof StoreFull)) throw error
-      await removeBlobs(row)
-      await removeRows(row)
-    }
-    await removeBlobs(row)
-    return 1
-  }
-
-  async function removeRows(row: RemovedRow): Promise<void> {
-    await parts.past.moveAll({ ...row, summary: JSON.parse(row.summary_json) as RemovedSummary })
-    await store.commit([
-      { sql: 'DELETE FROM list_expansions WHERE message_pk = ?', values: [row.id] },
-      { sql: 'DELETE FROM deliveries WHERE message_pk = ?', values: [row.id] },
-      { sql: 'DELETE FROM messages WHERE id = ?', values: [row.id] },
-    ])
-    parts.records.forget(row.id)
-  }
-
-  async function removeBlobs(row: RemovedRow): Promise<void> {
-    for (const name of JSON.parse(row.blobs_json) as string[]) await parts.blobs.remove(name)
-  }
-
   return {
     sweep,
     sweepFinished,
@@ -214,6 +185,46 @@ export function createRetention(parts: RetentionParts): Retention {
       }),
     ],
   }
+}
+
+/** Removes a message with all that belongs to it; resolves to 1, for sums. */
+function createRemoval({
+  store,
+  past,
+  records,
+  blobs,
+}: RetentionParts): (row: RemovedRow) => Promise<number> {
+  /**
+   * Rows first: a blob without a row wastes space, a row without its blob is a broken message. If the disk has no room for
+   * the log of that, the blobs are removed first to make some: the message has expired anyway.
+   */
+  async function remove(row: RemovedRow): Promise<number> {
+    try {
+      await removeRows(row)
+    } catch (error) {
+      if (!(error instanceof StoreFull)) throw error
+      await removeBlobs(row)
+      await removeRows(row)
+    }
+    await removeBlobs(row)
+    return 1
+  }
+
+  async function removeRows(row: RemovedRow): Promise<void> {
+    await past.moveAll({ ...row, summary: JSON.parse(row.summary_json) as RemovedSummary })
+    await store.commit([
+      { sql: 'DELETE FROM list_expansions WHERE message_pk = ?', values: [row.id] },
+      { sql: 'DELETE FROM deliveries WHERE message_pk = ?', values: [row.id] },
+      { sql: 'DELETE FROM messages WHERE id = ?', values: [row.id] },
+    ])
+    records.forget(row.id)
+  }
+
+  async function removeBlobs(row: RemovedRow): Promise<void> {
+    for (const name of JSON.parse(row.blobs_json) as string[]) await blobs.remove(name)
+  }
+
+  return remove
 }
 
 /**

@@ -69,8 +69,8 @@ function passkeyRoute(passkeys: Pick<Passkeys, 'beginSignIn'>): Operation {
 }
 
 function signInRoutes(parts: AccountRouteParts): Operation[] {
-  const { keys, sessions, sessionOpening, passwordSignIn, settings, allowedCallers } = parts
-  const { failedAttempts, failedSignIns, publicUrl, audit } = parts
+  const { sessions, settings, publicUrl, audit } = parts
+  const { redeem, signInByKey, signInByPasskey, signInUser } = createSignIn(parts)
   return [
     operation({
       method: 'GET',
@@ -128,7 +128,7 @@ function signInRoutes(parts: AccountRouteParts): Operation[] {
             ? await signInUser(email, { password: password ?? missing('password'), code, passkey }, context)
             : passkey !== undefined
               ? await signInByPasskey(passkey, context)
-              : await signIn(key ?? missing('key'), context)
+              : await signInByKey(key ?? missing('key'), context)
         const cookie = sessionCookie(opened.secret, context.isSecure, opened.lifetimeMs)
         return jsonReply({ message: 'Signed in' }, { headers: { 'set-cookie': cookie } })
       },
@@ -176,6 +176,12 @@ function signInRoutes(parts: AccountRouteParts): Operation[] {
       },
     }),
   ]
+}
+
+/** The ways to open a session. */
+function createSignIn(parts: AccountRouteParts) {
+  const { keys, sessions, sessionOpening, passwordSignIn, allowedCallers } = parts
+  const { failedAttempts, failedSignIns } = parts
 
   /** The session opened by a link; null for an invalid link. */
   async function redeem(token: string, context: SignInContext) {
@@ -186,7 +192,7 @@ function signInRoutes(parts: AccountRouteParts): Operation[] {
   }
 
   /** The session opened by a key. @throws Unauthenticated for a wrong key or a sending key; TooManyRequests */
-  async function signIn(key: string, context: SignInContext) {
+  async function signInByKey(key: string, context: SignInContext) {
     const { remoteAddress } = context
     const holder = await keys.authenticate(key)
     const mayCall =
@@ -220,6 +226,8 @@ function signInRoutes(parts: AccountRouteParts): Operation[] {
     if (!opened) throw notSignedIn()
     return opened
   }
+
+  return { redeem, signInByKey, signInByPasskey, signInUser }
 }
 
 /** One text for all causes: it tells nothing about the key or the user. */

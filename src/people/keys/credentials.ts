@@ -74,8 +74,7 @@ function removeLogins(store: Store, domainId: string, kinds: readonly Flag[]): P
 }
 
 export function createCredentials(store: Store, sealer: Sealer, clock: Clock): Credentials {
-  /** Keyed digests of login, hash and password that matched, with their expiry. */
-  const verified = new Map<string, number>()
+  const matches = createVerification(sealer, clock)
 
   const find = (login: string) =>
     store.db.selectFrom('credentials').selectAll().where('login', '=', login).executeTakeFirst()
@@ -84,22 +83,6 @@ export function createCredentials(store: Store, sealer: Sealer, clock: Clock): C
     const row = await find(loginOf(domain, spec))
     if (!row || row.domain_id !== domain.id) throw new NotFound('Credentials not found')
     return row
-  }
-
-  async function matches(row: CredentialRow | undefined, password: string): Promise<boolean> {
-    const hash = row?.password_hash ?? null
-    if (!row || hash === null) {
-      // So that the response takes equally long.
-      await verifyPassword(password, DECOY_HASH)
-      return false
-    }
-    const digest = sealer.mac('smtp-login', `${row.login}\0${hash}\0${password}`).toString('base64')
-    if ((verified.get(digest) ?? 0) > clock.monotonic()) return true
-    if (!(await verifyPassword(password, hash))) return false
-    verified.set(digest, clock.monotonic() + VERIFIED_MS)
-    const [oldest] = verified.keys()
-    if (verified.size > VERIFIED_MAX && oldest !== undefined) verified.delete(oldest)
-    return true
   }
 
   return {
@@ -207,6 +190,28 @@ export function createCredentials(store: Store, sealer: Sealer, clock: Clock): C
       const row = await find(login.login)
       return row !== undefined && row.changed_at === login.changedAt
     },
+  }
+}
+
+/** Verifies passwords; those that matched lately are known by their digest. */
+function createVerification(sealer: Sealer, clock: Clock) {
+  /** Keyed digests of login, hash and password that matched, with their expiry. */
+  const verified = new Map<string, number>()
+
+  return async (row: CredentialRow | undefined, password: string): Promise<boolean> => {
+    const hash = row?.password_hash ?? null
+    if (!row || hash === null) {
+      // So that the response takes equally long.
+      await verifyPassword(password, DECOY_HASH)
+      return false
+    }
+    const digest = sealer.mac('smtp-login', `${row.login}\0${hash}\0${password}`).toString('base64')
+    if ((verified.get(digest) ?? 0) > clock.monotonic()) return true
+    if (!(await verifyPassword(password, hash))) return false
+    verified.set(digest, clock.monotonic() + VERIFIED_MS)
+    const [oldest] = verified.keys()
+    if (verified.size > VERIFIED_MAX && oldest !== undefined) verified.delete(oldest)
+    return true
   }
 }
 

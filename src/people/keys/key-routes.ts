@@ -37,7 +37,7 @@ interface KeyRouteParts {
   publicKeys: PublicKeys
   userDirectory: Pick<UserDirectory, 'read'>
   clock: Clock
-  /** Of the service; null: there are none. */
+  /** Name of the service's pod; null: there are none. */
   pod: string | null
   /** Whether a domain belongs to an account. */
   ownsDomain(accountId: string, domainName: string): Promise<boolean>

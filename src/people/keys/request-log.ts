@@ -28,10 +28,10 @@ export interface RequestLog extends CallNotes {
 }
 
 const WRITE_EVERY_MS = 10_000
-/** Of a key, between two writes. */
+/** Calls of a key that are kept between two writes. */
 const SUCCEEDED_MAX = 10
 const FAILED_MAX = 20
-/** Of an account between two writes: it may have a hundred keys. */
+/** Calls of an account that are kept between two writes: it may have a hundred keys. */
 const ACCOUNT_MAX = 200
 /** In all between two writes, beyond which an account has only its share; and rows in memory. */
 const NOTED_MAX = 1_000

@@ -47,54 +47,13 @@ export function createLinking(parts: LinkingParts): Linking {
   const { oidc, store, clock, userDirectory, sendMail, publicUrl } = parts
   const nowMs = () => Math.floor(clock.now())
 
-  async function linkedUser({ issuer, subject }: Identity): Promise<User | null> {
-    const row = await store.db
-      .selectFrom('user_identities')
-      .select('user_id')
-      .where('issuer', '=', issuer)
-      .where('subject', '=', subject)
-      .executeTakeFirst()
-    return row === undefined ? null : userDirectory.byId(row.user_id)
-  }
-
-  function checkDomain(email: string): void {
-    const domain = email.slice(email.lastIndexOf('@') + 1)
-    if (oidc.domains !== null && !oidc.domains.includes(domain))
-      throw new SignInRefused(`Addresses in ${domain} may not sign in here`)
-  }
-
-  /** The role that the provider gives. `otherwise`: without a claim for roles. @throws SignInRefused */
-  function roleFor({ claims }: Identity, otherwise: UserRole): UserRole {
-    if (oidc.roleClaim === null) return otherwise
-    const role = roleOf(claims, oidc.roleClaim) ?? oidc.newUserRole
-    if (role === null) throw new SignInRefused(`${oidc.label} gives you no role here`)
-    return role
-  }
-
-  /** The changes of a user who signs in, and the user afterwards. */
-  function entering(user: User, identity: Identity): { after: User; update: Statement } {
-    if (user.is_disabled === 1) throw new SignInRefused('Your user is disabled')
-    checkDomain(user.email)
-    const role = user.is_master === 1 ? user.role : roleFor(identity, user.role as UserRole)
-    const isFirst = user.auth_method !== 'oidc'
-    const after: User = {
-      ...user,
-      role,
-      auth_method: 'oidc',
-      last_sign_in_at: nowMs(),
-      provider_sign_in_at: nowMs(),
-      session_epoch: user.session_epoch + Number(isFirst),
-    }
-    return { after, update: enteringUpdate(user, after) }
-  }
-
   async function enter(
     user: User,
     identity: Identity,
     completion: readonly Statement[],
     visitor: Visitor,
   ): Promise<User> {
-    const { after, update } = entering(user, identity)
+    const { after, update } = entering(oidc, user, identity, nowMs())
     const detail = { by: 'oidc', role: after.role }
     await store.commit([
       ...completion,
@@ -113,7 +72,7 @@ export function createLinking(parts: LinkingParts): Linking {
     const { issuer } = identity
     if (await isLinked(store.db, user, issuer))
       throw new SignInRefused(`The user ${user.email} is linked with another account of ${oidc.label}`)
-    const { after, update } = entering(user, identity)
+    const { after, update } = entering(oidc, user, identity, nowMs())
     const { opened_ip: openedIp = null } = user
     await store.commit([
       ...completion,
@@ -147,9 +106,9 @@ export function createLinking(parts: LinkingParts): Linking {
     completion: readonly Statement[],
     visitor: Visitor,
   ): Promise<User> {
-    checkDomain(email)
+    checkDomain(oidc, email)
     if (oidc.newUserRole === null) throw new SignInRefused(`Nobody has invited ${email}`)
-    const role = roleFor(identity, oidc.newUserRole)
+    const role = roleFor(oidc, identity, oidc.newUserRole)
     const { accountId } = parts
     const { count } = await userDirectory.room(accountId, email)
     if (count >= USERS_PER_ACCOUNT_MAX) throw new SignInRefused('There are too many users already')
@@ -177,7 +136,8 @@ export function createLinking(parts: LinkingParts): Linking {
     completion: readonly Statement[],
     visitor: Visitor,
   ): Promise<User> {
-    const known = await linkedUser(identity)
+    const linkedId = await linkedUserId(store.db, identity)
+    const known = linkedId === null ? null : await userDirectory.byId(linkedId)
     if (known !== null) return enter(known, identity, completion, visitor)
     const email = emailOf(verifiedEmail(identity.claims) ?? '')
     if (email === null) throw new SignInRefused(`${oidc.label} has not verified your mail address`)
@@ -195,6 +155,54 @@ export function createLinking(parts: LinkingParts): Linking {
         throw error
       }),
   }
+}
+
+/** Resolves the id of the user that is linked with this identity; null: none. */
+async function linkedUserId(db: Store['db'], { issuer, subject }: Identity): Promise<string | null> {
+  const row = await db
+    .selectFrom('user_identities')
+    .select('user_id')
+    .where('issuer', '=', issuer)
+    .where('subject', '=', subject)
+    .executeTakeFirst()
+  return row?.user_id ?? null
+}
+
+/** @throws SignInRefused */
+function checkDomain(oidc: OidcConfig, email: string): void {
+  const domain = email.slice(email.lastIndexOf('@') + 1)
+  if (oidc.domains !== null && !oidc.domains.includes(domain))
+    throw new SignInRefused(`Addresses in ${domain} may not sign in here`)
+}
+
+/** The role that the provider gives. `otherwise`: without a claim for roles. @throws SignInRefused */
+function roleFor(oidc: OidcConfig, { claims }: Identity, otherwise: UserRole): UserRole {
+  if (oidc.roleClaim === null) return otherwise
+  const role = roleOf(claims, oidc.roleClaim) ?? oidc.newUserRole
+  if (role === null) throw new SignInRefused(`${oidc.label} gives you no role here`)
+  return role
+}
+
+/** The changes of a user who signs in, and the user afterwards. */
+function entering(
+  oidc: OidcConfig,
+  user: User,
+  identity: Identity,
+  now: number,
+): { after: User; update: Statement } {
+  if (user.is_disabled === 1) throw new SignInRefused('Your user is disabled')
+  checkDomain(oidc, user.email)
+  const role = user.is_master === 1 ? user.role : roleFor(oidc, identity, user.role as UserRole)
+  const isFirst = user.auth_method !== 'oidc'
+  const after: User = {
+    ...user,
+    role,
+    auth_method: 'oidc',
+    last_sign_in_at: now,
+    provider_sign_in_at: now,
+    session_epoch: user.session_epoch + Number(isFirst),
+  }
+  return { after, update: enteringUpdate(user, after) }
 }
 
 /** Changes the row of `user` to `after`; fails the unit if it was changed meanwhile. */

@@ -191,7 +191,7 @@ export function createSessions(store: Store, sealer: Sealer, clock: Clock): Sess
       const role = rightsOf(source, key, user, now)
       if (role === null) return null
       const stepMs = Math.min(LAST_USED_STEP_MS, times.idleMs / LAST_USED_STEPS)
-      if (isUse && row.last_used_at <= now - stepMs) await noteUse(row.id, now)
+      if (isUse && row.last_used_at <= now - stepMs) await noteUse(store, row.id, now)
       return { ...source, id: row.id, role }
     },
     async close(secret) {
@@ -215,12 +215,12 @@ export function createSessions(store: Store, sealer: Sealer, clock: Clock): Sess
       await store.db.updateTable('sessions').set({ proved_at: nowMs() }).where('id', '=', id).execute()
     },
   }
+}
 
-  /** Ignores errors: a full disk must not prevent reading. */
-  async function noteUse(id: string, now: number): Promise<void> {
-    const update = store.db.updateTable('sessions').set({ last_used_at: now }).where('id', '=', id)
-    await update.execute().catch(() => {})
-  }
+/** Ignores errors: a full disk must not prevent reading. */
+async function noteUse(store: Store, id: string, now: number): Promise<void> {
+  const update = store.db.updateTable('sessions').set({ last_used_at: now }).where('id', '=', id)
+  await update.execute().catch(() => {})
 }
 
 /** The sessions of an account that have not ended, the newest first. */

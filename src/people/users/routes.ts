@@ -34,49 +34,7 @@ interface UserRouteParts {
 
 export function userRoutes({ userDirectory, users, secondFactor }: UserRouteParts): Operation[] {
   return [
-    operation({
-      method: 'GET',
-      path: PATH,
-      id: 'listUsers',
-      tag: TAG,
-      summary: 'List the users of the account, oldest first',
-      auth: READ,
-      params: {
-        limit: limitParam(100, LIMIT_MAX),
-        skip: skipParam(),
-        role: choiceParam('Only users with this role', USER_ROLES),
-      },
-      answers: {
-        200: object('Users', { users: list('Of this page', USER), total: integer('Of all pages') }),
-      },
-      async handler({ input, caller }) {
-        const { rows, total } = await userDirectory.list(caller.accountId, input())
-        return { users: rows.map(userView), total }
-      },
-    }),
-    operation({
-      method: 'GET',
-      path: `${PATH}/me`,
-      id: 'readOwnUser',
-      tag: TAG,
-      summary: 'The user whose session or key this is',
-      auth: { area: 'own-user', access: 'read', only: 'user' },
-      answers: { 200: USER, 404: 'The user belongs to another account' },
-      async handler({ caller }) {
-        if (caller.userId === undefined) throw new Forbidden('Incompatible key for this endpoint')
-        return userView(await userDirectory.read(caller.accountId, caller.userId))
-      },
-    }),
-    operation({
-      method: 'GET',
-      path: `${PATH}/{user_id}`,
-      id: 'readUser',
-      tag: TAG,
-      summary: 'Read one user',
-      auth: READ,
-      answers: { 200: USER },
-      handler: async ({ path, caller }) => userView(await userDirectory.read(caller.accountId, path.user_id)),
-    }),
+    ...readRoutes(userDirectory),
     operation({
       method: 'POST',
       path: PATH,
@@ -161,6 +119,54 @@ export function userRoutes({ userDirectory, users, secondFactor }: UserRoutePart
       },
     }),
     secondFactorRoute(userDirectory, users, secondFactor),
+  ]
+}
+
+function readRoutes(userDirectory: UserDirectory): Operation[] {
+  return [
+    operation({
+      method: 'GET',
+      path: PATH,
+      id: 'listUsers',
+      tag: TAG,
+      summary: 'List the users of the account, oldest first',
+      auth: READ,
+      params: {
+        limit: limitParam(100, LIMIT_MAX),
+        skip: skipParam(),
+        role: choiceParam('Only users with this role', USER_ROLES),
+      },
+      answers: {
+        200: object('Users', { users: list('Of this page', USER), total: integer('Of all pages') }),
+      },
+      async handler({ input, caller }) {
+        const { rows, total } = await userDirectory.list(caller.accountId, input())
+        return { users: rows.map(userView), total }
+      },
+    }),
+    operation({
+      method: 'GET',
+      path: `${PATH}/me`,
+      id: 'readOwnUser',
+      tag: TAG,
+      summary: 'The user whose session or key this is',
+      auth: { area: 'own-user', access: 'read', only: 'user' },
+      answers: { 200: USER, 404: 'The user belongs to another account' },
+      async handler({ caller }) {
+        if (caller.userId === undefined) throw new Forbidden('Incompatible key for this endpoint')
+        return userView(await userDirectory.read(caller.accountId, caller.userId))
+      },
+    }),
+    operation({
+      method: 'GET',
+      path: `${PATH}/{user_id}`,
+      id: 'readUser',
+      tag: TAG,
+      summary: 'Read one user',
+      auth: READ,
+      answers: { 200: USER },
+      handler: async ({ path, caller }) => userView(await userDirectory.read(caller.accountId, path.user_id)),
+    }),
   ]
 }
 

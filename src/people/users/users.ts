@@ -100,7 +100,8 @@ interface UsersParts {
   publicUrl: string
 }
 
-export function createUsers({ store, clock, userDirectory, tokens, sendMail, publicUrl }: UsersParts): Users {
+export function createUsers(parts: UsersParts): Users {
+  const { store, clock, userDirectory, tokens, sendMail, publicUrl } = parts
   const { read, byId } = userDirectory
   const nowMs = () => Math.floor(clock.now())
 
@@ -150,6 +151,65 @@ export function createUsers({ store, clock, userDirectory, tokens, sendMail, pub
     await sendMail(text, [...before, ...statements])
   }
 
+  return {
+    invite,
+    createAdmin,
+    ...createPasswords(parts),
+    async inviteAgain(accountId, id) {
+      const user = await read(accountId, id)
+      if (isActive(user)) throw new BadRequest('The user is active already')
+      if (user.is_disabled === 1) throw new BadRequest('The user is disabled')
+      await sendLink(invitationMail, user, [])
+      return user
+    },
+    async resendActivation(accountId) {
+      const { rows } = await userDirectory.list(accountId, { limit: USERS_PER_ACCOUNT_MAX, skip: 0 })
+      if (rows.some(isActive)) return
+      const admin = rows.find(({ role, is_disabled }) => role === 'admin' && is_disabled === 0)
+      if (admin !== undefined) await sendLink(invitationMail, admin, [])
+    },
+    async change(accountId, id, changes) {
+      const { name, role, isDisabled } = changes
+      const user = await read(accountId, id)
+      if (name === undefined && role === undefined && isDisabled === undefined)
+        throw new BadRequest('Either `name`, `role` or `is_disabled` must be provided to update the user.')
+      if (name !== undefined) checkName(name)
+      const ends = isDisabled === true ? disabling(user.id) : []
+      await store.commit([updateOf(user.id, changes), ...ends]).catch(masterStays)
+      return read(accountId, id)
+    },
+    async remove(accountId, id) {
+      const user = await read(accountId, id)
+      await store.commit([disableKeys(user.id, 'user removed'), ...removal(store, user)]).catch(masterStays)
+    },
+    changeProfile: (user, changes) => changeProfile(store, user, changes),
+    signOutEverywhere: (userId) =>
+      store.commit([raiseEpoch(userId), ...ending(userId, false)]).then(() => {}),
+    async allowPassword(accountId, id) {
+      const user = await read(accountId, id)
+      if (user.auth_method !== 'oidc') throw new BadRequest('The user signs in with a password already')
+      if (user.is_disabled === 1) throw new BadRequest('The user is disabled')
+      await sendLink(passwordAllowedMail, user, [...leaveProvider(user.id), ...ending(user.id)])
+      return read(accountId, id)
+    },
+  }
+}
+
+/** Passwords that users set, and the mails that tell them of a change. */
+function createPasswords({
+  store,
+  clock,
+  userDirectory,
+  tokens,
+  sendMail,
+  publicUrl,
+}: UsersParts): Pick<Users, 'acceptInvitation' | 'resetPassword' | 'changePassword' | 'notify'> {
+  const { byId } = userDirectory
+  const nowMs = () => Math.floor(clock.now())
+
+  /** Ignores errors: the change is made already. */
+  const tell = (mail: Parameters<SystemMail>[0]) => sendMail(mail, []).catch(() => {})
+
   /** The owner of a link sets the password, in one unit: the row of the link makes sure that it works once. */
   async function setByLink(
     purpose: 'invitation' | 'reset',
@@ -185,39 +245,7 @@ export function createUsers({ store, clock, userDirectory, tokens, sendMail, pub
     return (await byId(user.id)) ?? user
   }
 
-  /** Ignores errors: the change is made already. */
-  const tell = (mail: Parameters<SystemMail>[0]) => sendMail(mail, []).catch(() => {})
-
   return {
-    invite,
-    createAdmin,
-    async inviteAgain(accountId, id) {
-      const user = await read(accountId, id)
-      if (isActive(user)) throw new BadRequest('The user is active already')
-      if (user.is_disabled === 1) throw new BadRequest('The user is disabled')
-      await sendLink(invitationMail, user, [])
-      return user
-    },
-    async resendActivation(accountId) {
-      const { rows } = await userDirectory.list(accountId, { limit: USERS_PER_ACCOUNT_MAX, skip: 0 })
-      if (rows.some(isActive)) return
-      const admin = rows.find(({ role, is_disabled }) => role === 'admin' && is_disabled === 0)
-      if (admin !== undefined) await sendLink(invitationMail, admin, [])
-    },
-    async change(accountId, id, changes) {
-      const { name, role, isDisabled } = changes
-      const user = await read(accountId, id)
-      if (name === undefined && role === undefined && isDisabled === undefined)
-        throw new BadRequest('Either `name`, `role` or `is_disabled` must be provided to update the user.')
-      if (name !== undefined) checkName(name)
-      const ends = isDisabled === true ? disabling(user.id) : []
-      await store.commit([updateOf(user.id, changes), ...ends]).catch(masterStays)
-      return read(accountId, id)
-    },
-    async remove(accountId, id) {
-      const user = await read(accountId, id)
-      await store.commit([disableKeys(user.id, 'user removed'), ...removal(store, user)]).catch(masterStays)
-    },
     acceptInvitation: (token, password, visitor) => setByLink('invitation', token, password, visitor),
     resetPassword: (token, password, visitor) => setByLink('reset', token, password, visitor),
     async changePassword(user, password) {
@@ -238,17 +266,7 @@ export function createUsers({ store, clock, userDirectory, tokens, sendMail, pub
       await tell(passwordChangedMail(user.email, publicUrl))
       return (await byId(user.id)) ?? user
     },
-    changeProfile: (user, changes) => changeProfile(store, user, changes),
     notify: ({ email }, change) => tell(signInChangedMail(email, publicUrl, change)),
-    signOutEverywhere: (userId) =>
-      store.commit([raiseEpoch(userId), ...ending(userId, false)]).then(() => {}),
-    async allowPassword(accountId, id) {
-      const user = await read(accountId, id)
-      if (user.auth_method !== 'oidc') throw new BadRequest('The user signs in with a password already')
-      if (user.is_disabled === 1) throw new BadRequest('The user is disabled')
-      await sendLink(passwordAllowedMail, user, [...leaveProvider(user.id), ...ending(user.id)])
-      return read(accountId, id)
-    },
   }
 }
 

@@ -145,15 +145,6 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
 
   const allowed = (address: string) => isPublicAddress(address) || anyCidrContains(allow, address)
 
-  /** The addresses to connect to, or why there are none. */
-  async function target(url: URL): Promise<readonly string[] | string> {
-    const host = url.hostname.replace(/^\[|\]$/g, '')
-    const found = isIP(host) ? [host] : await options.resolve(host.replace(/\.$/, '')).catch(() => [])
-    if (found.length === 0) return 'host not found'
-    const reachable = found.filter(allowed)
-    return reachable.length > 0 ? reachable : NOT_ALLOWED
-  }
-
   async function send(request: HttpRequest): Promise<HttpOutcome> {
     const url = readUrl(request.url)
     if (typeof url === 'string') return { kind: 'refused', why: url, durationMs: 0 }
@@ -164,7 +155,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     const durationMs = () => Math.round(clock.monotonic() - startedAt)
     const limits = createLimits(clock, request)
     try {
-      const addresses = await Promise.race([target(url), limits.over])
+      const addresses = await Promise.race([targetOf(url, options.resolve, allowed), limits.over])
       if (typeof addresses === 'string') {
         const kind = addresses === NOT_ALLOWED ? 'refused' : 'failed'
         return { kind, why: addresses, durationMs: durationMs() }
@@ -205,7 +196,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     const broken = new Promise<never>((_resolve, reject) => {
       outgoing.on('error', (error) => reject(outgoing.reusedSocket ? new StaleConnection(error) : error))
       outgoing.on('socket', (socket: Socket) =>
-        watch(socket, isTls, limits, (error) => outgoing.destroy(error)),
+        watch(socket, isTls, limits, allowed, (error) => outgoing.destroy(error)),
       )
     })
     broken.catch(() => {}) // may reject after the response
@@ -232,19 +223,6 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     }
   }
 
-  /** Checks the remote address of every new connection, and ends the connect timeout. */
-  function watch(socket: Socket, isTls: boolean, limits: Limits, refuse: (error: Error) => void): void {
-    if (!socket.connecting) {
-      limits.connected()
-      return
-    }
-    socket.setNoDelay(true)
-    socket.once('connect', () => {
-      if (!allowed(socket.remoteAddress ?? '')) refuse(new Error(NOT_ALLOWED))
-    })
-    socket.once(isTls ? 'secureConnect' : 'connect', () => limits.connected())
-  }
-
   return {
     send,
     async fault(text) {
@@ -252,7 +230,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
       if (typeof url === 'string') return url
       const limits = createLimits(clock)
       try {
-        const addresses = await Promise.race([target(url), limits.over])
+        const addresses = await Promise.race([targetOf(url, options.resolve, allowed), limits.over])
         return typeof addresses === 'string' ? addresses : null
       } catch {
         return 'host not found'
@@ -266,6 +244,38 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
       agents.https.destroy()
     },
   }
+}
+
+/** The addresses to connect to, or why there are none. */
+async function targetOf(
+  url: URL,
+  resolve: HttpClientOptions['resolve'],
+  allowed: (address: string) => boolean,
+): Promise<readonly string[] | string> {
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  const found = isIP(host) ? [host] : await resolve(host.replace(/\.$/, '')).catch(() => [])
+  if (found.length === 0) return 'host not found'
+  const reachable = found.filter(allowed)
+  return reachable.length > 0 ? reachable : NOT_ALLOWED
+}
+
+/** Checks the remote address of every new connection, and ends the connect timeout. */
+function watch(
+  socket: Socket,
+  isTls: boolean,
+  limits: Limits,
+  allowed: (address: string) => boolean,
+  refuse: (error: Error) => void,
+): void {
+  if (!socket.connecting) {
+    limits.connected()
+    return
+  }
+  socket.setNoDelay(true)
+  socket.once('connect', () => {
+    if (!allowed(socket.remoteAddress ?? '')) refuse(new Error(NOT_ALLOWED))
+  })
+  socket.once(isTls ? 'secureConnect' : 'connect', () => limits.connected())
 }
 
 /** Parses the URL, or returns what is wrong with it. */

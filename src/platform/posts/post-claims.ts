@@ -52,8 +52,10 @@ interface PostClaims {
   stop(): void
 }
 
-export function createPostClaims({ rows, lanes, clock, log, signal }: PostClaimParts): PostClaims {
-  const timers: { discover: Timer | null; renew: Timer | null } = { discover: null, renew: null }
+export function createPostClaims(parts: PostClaimParts): PostClaims {
+  const { rows, lanes, clock, log, signal } = parts
+  const leases = createLeases(parts)
+  let discovery: Timer | null = null
 
   /** Wakes a lane shortly; `step` counts the wake-ups in vain. */
   function wakeSoon(lane: Lane, step: number): void {
@@ -84,7 +86,7 @@ export function createPostClaims({ rows, lanes, clock, log, signal }: PostClaimP
 
   async function discover(): Promise<void> {
     const startedAt = clock.monotonic()
-    timers.discover = null
+    discovery = null
     try {
       const horizon = clock.now() + DISCOVER_EVERY_MS
       for (const { lane: name, due_at } of await rows.dueLanes(horizon)) {
@@ -99,7 +101,7 @@ export function createPostClaims({ rows, lanes, clock, log, signal }: PostClaimP
     if (signal.aborted) return
     const share = (clock.monotonic() - startedAt) * DISCOVER_SHARE
     const wait = Math.min(Math.max(DISCOVER_EVERY_MS, share), DISCOVER_MAX_MS)
-    timers.discover = clock.setTimer(wait, () => void discover())
+    discovery = clock.setTimer(wait, () => void discover())
   }
 
   /** Starts waiting rows, or reads more of them. */
@@ -133,12 +135,46 @@ export function createPostClaims({ rows, lanes, clock, log, signal }: PostClaimP
     const fresh = due.filter((row) => !busy.has(row.id)).slice(0, FETCH_MAX)
     lane.hasMore = fresh.length === FETCH_MAX
     if (fresh.length === 0) return wakeSoon(lane, step + 1)
-    if (!(await holdLease(lane))) return wake(lane, LANE_LEASE_MS / 2, ONCE)
+    if (!(await leases.hold(lane))) return wake(lane, LANE_LEASE_MS / 2, ONCE)
     lane.waiting.push(...fresh)
     lanes.startWaiting(lane)
   }
 
-  async function holdLease(lane: Lane): Promise<boolean> {
+  return {
+    expectRows: (laneName) => wakeSoon(lanes.named(laneName), 0),
+    foundRows(names, leased) {
+      for (const name of names) if (!leased || lanes.has(name)) wakeSoon(lanes.named(name), 0)
+    },
+    lookNow() {
+      if (discovery === null || signal.aborted) return
+      discovery.cancel()
+      void discover()
+    },
+    wakeIn(lane, waitMs) {
+      if (waitMs < DISCOVER_EVERY_MS && !signal.aborted) wake(lane, Math.max(waitMs, 0), ONCE)
+    },
+    refill: (lane) => void serve(lane, ONCE),
+    async start() {
+      await discover()
+      leases.start()
+    },
+    stop() {
+      discovery?.cancel()
+      leases.stop()
+      for (const lane of lanes.all()) lane.wakeUp?.timer.cancel()
+    },
+  }
+}
+
+/** The leases of this process on lanes, which it renews while they are in use. */
+function createLeases({ rows, lanes, clock, log, signal }: PostClaimParts) {
+  let renewal: Timer | null = null
+
+  function renewLater(): void {
+    renewal = clock.setTimer(RENEW_EVERY_MS, () => void keep())
+  }
+
+  async function hold(lane: Lane): Promise<boolean> {
     const now = clock.monotonic()
     if (lane.lease && lane.lease.until - now > LEASE_LEFT_MIN_MS) return true
     // A new token would invalidate the outcomes of attempts in flight.
@@ -148,7 +184,7 @@ export function createPostClaims({ rows, lanes, clock, log, signal }: PostClaimP
     return token !== null
   }
 
-  async function keepLeases(): Promise<void> {
+  async function keep(): Promise<void> {
     try {
       const unused = lanes
         .all()
@@ -168,31 +204,15 @@ export function createPostClaims({ rows, lanes, clock, log, signal }: PostClaimP
     } catch (error) {
       log.error({ err: error }, 'cannot renew the leases of outgoing requests')
     }
-    if (!signal.aborted) timers.renew = clock.setTimer(RENEW_EVERY_MS, () => void keepLeases())
+    if (!signal.aborted) renewLater()
   }
 
   return {
-    expectRows: (laneName) => wakeSoon(lanes.named(laneName), 0),
-    foundRows(names, leased) {
-      for (const name of names) if (!leased || lanes.has(name)) wakeSoon(lanes.named(name), 0)
-    },
-    lookNow() {
-      if (timers.discover === null || signal.aborted) return
-      timers.discover.cancel()
-      void discover()
-    },
-    wakeIn(lane, waitMs) {
-      if (waitMs < DISCOVER_EVERY_MS && !signal.aborted) wake(lane, Math.max(waitMs, 0), ONCE)
-    },
-    refill: (lane) => void serve(lane, ONCE),
-    async start() {
-      await discover()
-      timers.renew = clock.setTimer(RENEW_EVERY_MS, () => void keepLeases())
-    },
-    stop() {
-      timers.discover?.cancel()
-      timers.renew?.cancel()
-      for (const lane of lanes.all()) lane.wakeUp?.timer.cancel()
+    /** False: another process has the lane. */
+    hold,
+    start: renewLater,
+    stop(): void {
+      renewal?.cancel()
     },
   }
 }

@@ -208,57 +208,6 @@ export function createResolver(options: ResolverOptions): Resolver {
     return last
   }
 
-  /** Queries one server: UDP, without EDNS if it does not support it, over TCP if the reply does not fit. */
-  async function queryServer(
-    exchanges: OpenExchanges,
-    server: Server,
-    name: string,
-    type: DnsType,
-  ): Promise<QueryResult> {
-    for (const edns of [true, false]) {
-      const query = encodeQuery({ id: randomInt(0x10000), name, type, edns })
-      let outcome: Exchange = await queryOverUdp(server, query, exchanges)
-      if (outcome.kind === 'flooded' || (outcome.kind === 'packet' && isTruncated(outcome.packet)))
-        outcome = await queryOverTcp(server, query, exchanges)
-      const lacksEdns = outcome.kind === 'packet' && [1, 4].includes(rcodeOf(outcome.packet))
-      if (!edns || !lacksEdns) return readOutcome(outcome, server) // RFC 6891 §7
-    }
-    throw new Error('unreachable: the second round always returns')
-  }
-
-  /** The whole answer for a name, with CNAMEs followed. */
-  async function resolve<T extends DnsType>(name: string, type: T): Promise<DnsAnswer<T>> {
-    let current = name
-    let chain: string[] = []
-    let ttlSeconds = TTL_SECONDS_MAX
-    let authenticated = true
-    // Terminates: each round either returns or makes the chain longer, and the chain has a limit.
-    for (;;) {
-      const result = await queryServers(current, type)
-      const asked = { name, type }
-      const server = result.server?.label ?? ''
-      if (result.kind !== 'reply') {
-        const { kind, problem, localFault } = result
-        const failed = { records: [], chain, ttlSeconds: 0, authenticated: false, server, asked }
-        return { kind, ...failed, problem, ...(localFault !== undefined && { localFault }) }
-      }
-      const step = interpretReply(result.reply, name, type, chain)
-      authenticated &&= result.server.trusted && result.reply.authenticData
-      chain = step.chain
-      if ('problem' in step) {
-        const { kind, problem } = step
-        return { kind, records: [], chain, ttlSeconds: 0, authenticated: false, server, asked, problem }
-      }
-      ttlSeconds = Math.min(ttlSeconds, step.ttlSeconds)
-      if (step.kind === 'alias') {
-        current = step.target
-        continue
-      }
-      const records = step.kind === 'records' ? step.records : []
-      return { kind: step.kind, records, chain, ttlSeconds, authenticated, server, asked, problem: '' }
-    }
-  }
-
   function store(key: string, answer: DnsAnswer) {
     const size = answer.records.reduce<number>((sum, record) => sum + JSON.stringify(record).length, 0)
     cache.set(key, answer, size > CACHED_RECORD_BYTES_MAX ? 0 : cacheSeconds(answer))
@@ -278,7 +227,7 @@ export function createResolver(options: ResolverOptions): Resolver {
       }
       let pending = inFlight.get(key) as Promise<DnsAnswer<T>> | undefined
       if (pending === undefined) {
-        pending = resolve(normal, type).finally(() => inFlight.delete(key))
+        pending = followAliases(normal, type, queryServers).finally(() => inFlight.delete(key))
         inFlight.set(key, pending)
         pending.then((answer) => store(key, answer))
       }
@@ -288,6 +237,61 @@ export function createResolver(options: ResolverOptions): Resolver {
       closed = true
       for (const exchanges of [...open]) exchanges.end()
     },
+  }
+}
+
+/** Queries one server: UDP, without EDNS if it does not support it, over TCP if the reply does not fit. */
+async function queryServer(
+  exchanges: OpenExchanges,
+  server: Server,
+  name: string,
+  type: DnsType,
+): Promise<QueryResult> {
+  for (const edns of [true, false]) {
+    const query = encodeQuery({ id: randomInt(0x10000), name, type, edns })
+    let outcome: Exchange = await queryOverUdp(server, query, exchanges)
+    if (outcome.kind === 'flooded' || (outcome.kind === 'packet' && isTruncated(outcome.packet)))
+      outcome = await queryOverTcp(server, query, exchanges)
+    const lacksEdns = outcome.kind === 'packet' && [1, 4].includes(rcodeOf(outcome.packet))
+    if (!edns || !lacksEdns) return readOutcome(outcome, server) // RFC 6891 §7
+  }
+  throw new Error('unreachable: the second round always returns')
+}
+
+/** The whole answer for a name, with CNAMEs followed. */
+async function followAliases<T extends DnsType>(
+  name: string,
+  type: T,
+  queryServers: (name: string, type: DnsType) => Promise<QueryResult>,
+): Promise<DnsAnswer<T>> {
+  let current = name
+  let chain: string[] = []
+  let ttlSeconds = TTL_SECONDS_MAX
+  let authenticated = true
+  // Terminates: each round either returns or makes the chain longer, and the chain has a limit.
+  for (;;) {
+    const result = await queryServers(current, type)
+    const asked = { name, type }
+    const server = result.server?.label ?? ''
+    if (result.kind !== 'reply') {
+      const { kind, problem, localFault } = result
+      const failed = { records: [], chain, ttlSeconds: 0, authenticated: false, server, asked }
+      return { kind, ...failed, problem, ...(localFault !== undefined && { localFault }) }
+    }
+    const step = interpretReply(result.reply, name, type, chain)
+    authenticated &&= result.server.trusted && result.reply.authenticData
+    chain = step.chain
+    if ('problem' in step) {
+      const { kind, problem } = step
+      return { kind, records: [], chain, ttlSeconds: 0, authenticated: false, server, asked, problem }
+    }
+    ttlSeconds = Math.min(ttlSeconds, step.ttlSeconds)
+    if (step.kind === 'alias') {
+      current = step.target
+      continue
+    }
+    const records = step.kind === 'records' ? step.records : []
+    return { kind: step.kind, records, chain, ttlSeconds, authenticated, server, asked, problem: '' }
   }
 }
 

@@ -170,33 +170,10 @@ export function createInbox(parts: InboxParts): Inbox {
     return blobs.read(found.raw_blob as string)
   }
 
-  const ids = (): InboxIds => store.db.selectFrom('inbox').select('id')
-
-  /** What `selected` selects is removed a few at a time, until nothing is left of it. */
-  async function removeAll(selected: InboxIds, signal?: AbortSignal): Promise<void> {
-    while (!signal?.aborted) {
-      const some = selected.limit(CLEAR_ROWS)
-      const gone = await store.db.deleteFrom('inbox').where('id', 'in', some).returning('raw_blob').execute()
-      for (const { raw_blob } of gone) if (raw_blob) await blobs.remove(raw_blob)
-      if (gone.length < CLEAR_ROWS) return
-    }
-  }
-
   return {
     receive,
-    async list(viewer, filter, page, limit) {
-      const ascending = page.kind === 'last' || page.kind === 'previous'
-      let query = filtered(store, store.db.selectFrom('inbox').select(LISTED), viewer.accountId, filter)
-      if (!viewer.seesRestricted) query = query.where('restricted', '=', 0)
-      if (page.kind === 'next') query = query.where('id', '<', page.pivot)
-      if (page.kind === 'previous') query = query.where('id', '>', page.pivot)
-      const rows = await query
-        .orderBy('id', ascending ? 'asc' : 'desc')
-        .limit(limit)
-        .execute()
-      const items = rows.map(itemOf)
-      return ascending ? items.reverse() : items
-    },
+    ...createRemovals(parts),
+    list: (viewer, filter, page, limit) => listPage(store, viewer, filter, page, limit),
     async view(viewer, id) {
       const { about, read } = await shown(viewer, id)
       return reader.view(about, read)
@@ -232,6 +209,32 @@ export function createInbox(parts: InboxParts): Inbox {
       await store.db.deleteFrom('inbox').where('id', '=', found.id).execute()
       if (found.raw_blob) await blobs.remove(found.raw_blob)
     },
+    async *arrivals({ accountId, seesRestricted }, signal) {
+      try {
+        for await (const [item, restricted] of on(arrived, accountId, { signal }))
+          if (seesRestricted || !restricted) yield item as InboxItem
+      } catch (error) {
+        if (!signal.aborted) throw error
+      }
+    },
+  }
+}
+
+/** Removes captured mail by filter, age and size. */
+function createRemovals({ store, blobs, clock }: InboxParts): Pick<Inbox, 'clear' | 'sweep'> {
+  const ids = (): InboxIds => store.db.selectFrom('inbox').select('id')
+
+  /** What `selected` selects is removed a few at a time, until nothing is left of it. */
+  async function removeAll(selected: InboxIds, signal?: AbortSignal): Promise<void> {
+    while (!signal?.aborted) {
+      const some = selected.limit(CLEAR_ROWS)
+      const gone = await store.db.deleteFrom('inbox').where('id', 'in', some).returning('raw_blob').execute()
+      for (const { raw_blob } of gone) if (raw_blob) await blobs.remove(raw_blob)
+      if (gone.length < CLEAR_ROWS) return
+    }
+  }
+
+  return {
     async clear(accountId, filter) {
       const newest = newId(clock.now())
       await removeAll(filtered(store, ids(), accountId, filter).where('id', '<', newest))
@@ -241,14 +244,6 @@ export function createInbox(parts: InboxParts): Inbox {
       await removeAll(ids().where('received_at', '<', since).orderBy('received_at'), signal)
       const [newestBeyond] = await store.read({ sql: BEYOND, values: [bytesMax] })
       if (newestBeyond) await removeAll(ids().where('id', '<=', String(newestBeyond['id'])), signal)
-    },
-    async *arrivals({ accountId, seesRestricted }, signal) {
-      try {
-        for await (const [item, restricted] of on(arrived, accountId, { signal }))
-          if (seesRestricted || !restricted) yield item as InboxItem
-      } catch (error) {
-        if (!signal.aborted) throw error
-      }
     },
   }
 }
@@ -266,6 +261,27 @@ const LISTED = [
   'tags_json',
   'delivery_id',
 ] as const
+
+/** One page of the list, newest first. */
+async function listPage(
+  store: Store,
+  viewer: InboxViewer,
+  filter: InboxFilter,
+  page: IdPage,
+  limit: number,
+): Promise<InboxItem[]> {
+  const ascending = page.kind === 'last' || page.kind === 'previous'
+  let query = filtered(store, store.db.selectFrom('inbox').select(LISTED), viewer.accountId, filter)
+  if (!viewer.seesRestricted) query = query.where('restricted', '=', 0)
+  if (page.kind === 'next') query = query.where('id', '<', page.pivot)
+  if (page.kind === 'previous') query = query.where('id', '>', page.pivot)
+  const rows = await query
+    .orderBy('id', ascending ? 'asc' : 'desc')
+    .limit(limit)
+    .execute()
+  const items = rows.map(itemOf)
+  return ascending ? items.reverse() : items
+}
 
 function filtered<Row>(
   { kind }: Store,

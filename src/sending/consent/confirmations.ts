@@ -79,61 +79,13 @@ const REFUSED_AGAIN_MS = 10 * MINUTE_MS
 const OLD_ROWS = 1_000
 
 export function createConfirmations(parts: ConfirmationParts): Confirmations {
-  const { store, lists, domains, clock, log, tokens } = parts
+  const { store, lists, clock, tokens } = parts
+  const sendDue = createAsking(parts)
 
   async function pendingOf(token: string): Promise<{ list: List; member: ListMemberRow } | null> {
     const id = tokens.readConfirm(token)
     const found = id === null ? null : await lists.pending(id)
     return found && isWaiting(found.member, clock.now()) ? found : null
-  }
-
-  async function bodyOf(list: List, domain: Domain, row: ListMemberRow, withTemplate: boolean) {
-    const url = `${await parts.pageBase(domain)}/confirm/${tokens.confirm(row.pending_id ?? '')}`
-    if (!withTemplate || list.confirmTemplate === null) return mailText(list, url)
-    const variables = {
-      ...{ confirm_url: url, list_title: list.title || list.name, list_address: list.address },
-      expire_days: list.confirmDays,
-    }
-    return { template: list.confirmTemplate, variables }
-  }
-
-  async function ask(row: ListMemberRow, list: List, domain: Domain): Promise<void> {
-    const from = { ...parseMailbox(list.address), name: list.title || list.name }
-    const send = async (withTemplate: boolean) => {
-      const body: AskingMail['body'] = await bodyOf(list, domain, row, withTemplate)
-      await parts.sendMail({ domain, from, to: row.address, body }, mailedStatements(row))
-    }
-    try {
-      await send(true)
-    } catch (error) {
-      const isRefused = error instanceof ServiceError && !(error instanceof Unavailable)
-      if (!isRefused || list.confirmTemplate === null) throw error
-      // A template that is gone, or has no subject, must not keep people from confirming.
-      log.warn({ err: error, list: list.address }, 'confirmation mail without its template')
-      await send(false)
-    }
-  }
-
-  async function sendOne(row: ListMemberRow): Promise<void> {
-    const list = await lists.byId(row.list_id)
-    if (list === null) return void (await store.commit([forgetStatement(row)]))
-    const domain = await domains.byName(list.domainName)
-    try {
-      if (domain?.accountId !== list.accountId) await postpone(row)
-      else await ask(row, list, domain)
-    } catch (error) {
-      // Answered or changed meanwhile: the next step sees it.
-      if (error instanceof StaleWrite) return
-      if (!(error instanceof ServiceError) || error instanceof Unavailable) throw error
-      log.info({ err: error, list: list.address }, 'confirmation mail refused')
-      await postpone(row)
-    }
-  }
-
-  async function postpone({ pending_id }: ListMemberRow): Promise<void> {
-    const sql =
-      'UPDATE list_members SET pending_mail_at = ? WHERE pending_id = ? AND pending_mail_at IS NOT NULL'
-    await store.commit([{ sql, values: [Math.floor(clock.now()) + REFUSED_AGAIN_MS, pending_id] }])
   }
 
   async function endOf(listId: string, rows: readonly ListMemberRow[], cause: Cause): Promise<void> {
@@ -145,15 +97,6 @@ export function createConfirmations(parts: ConfirmationParts): Confirmations {
       return { change: over.length === 0 ? null : { ...ended(over), cause }, result: true }
     })
     if (found === undefined) await store.commit(rows.map(forgetStatement))
-  }
-
-  async function sendDue(signal?: AbortSignal): Promise<boolean> {
-    const due = await lists.duePending('pending_mail_at', clock.now(), PORTION)
-    for (const row of due) {
-      if (signal?.aborted) return false
-      await sendOne(row)
-    }
-    return due.length === PORTION
   }
 
   async function endDue(): Promise<boolean> {
@@ -223,6 +166,69 @@ export function createConfirmations(parts: ConfirmationParts): Confirmations {
       }
       mails.wake()
     },
+  }
+}
+
+/** Sends the mails that ask members to confirm. */
+function createAsking(parts: ConfirmationParts): Confirmations['sendDue'] {
+  const { store, lists, domains, clock, log, tokens } = parts
+
+  async function bodyOf(list: List, domain: Domain, row: ListMemberRow, withTemplate: boolean) {
+    const url = `${await parts.pageBase(domain)}/confirm/${tokens.confirm(row.pending_id ?? '')}`
+    if (!withTemplate || list.confirmTemplate === null) return mailText(list, url)
+    const variables = {
+      ...{ confirm_url: url, list_title: list.title || list.name, list_address: list.address },
+      expire_days: list.confirmDays,
+    }
+    return { template: list.confirmTemplate, variables }
+  }
+
+  async function ask(row: ListMemberRow, list: List, domain: Domain): Promise<void> {
+    const from = { ...parseMailbox(list.address), name: list.title || list.name }
+    const send = async (withTemplate: boolean) => {
+      const body: AskingMail['body'] = await bodyOf(list, domain, row, withTemplate)
+      await parts.sendMail({ domain, from, to: row.address, body }, mailedStatements(row))
+    }
+    try {
+      await send(true)
+    } catch (error) {
+      const isRefused = error instanceof ServiceError && !(error instanceof Unavailable)
+      if (!isRefused || list.confirmTemplate === null) throw error
+      // A template that is gone, or has no subject, must not keep people from confirming.
+      log.warn({ err: error, list: list.address }, 'confirmation mail without its template')
+      await send(false)
+    }
+  }
+
+  async function sendOne(row: ListMemberRow): Promise<void> {
+    const list = await lists.byId(row.list_id)
+    if (list === null) return void (await store.commit([forgetStatement(row)]))
+    const domain = await domains.byName(list.domainName)
+    try {
+      if (domain?.accountId !== list.accountId) await postpone(row)
+      else await ask(row, list, domain)
+    } catch (error) {
+      // Answered or changed meanwhile: the next step sees it.
+      if (error instanceof StaleWrite) return
+      if (!(error instanceof ServiceError) || error instanceof Unavailable) throw error
+      log.info({ err: error, list: list.address }, 'confirmation mail refused')
+      await postpone(row)
+    }
+  }
+
+  async function postpone({ pending_id }: ListMemberRow): Promise<void> {
+    const sql =
+      'UPDATE list_members SET pending_mail_at = ? WHERE pending_id = ? AND pending_mail_at IS NOT NULL'
+    await store.commit([{ sql, values: [Math.floor(clock.now()) + REFUSED_AGAIN_MS, pending_id] }])
+  }
+
+  return async (signal) => {
+    const due = await lists.duePending('pending_mail_at', clock.now(), PORTION)
+    for (const row of due) {
+      if (signal?.aborted) return false
+      await sendOne(row)
+    }
+    return due.length === PORTION
   }
 }
 

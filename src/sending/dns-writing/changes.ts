@@ -69,55 +69,12 @@ const NAMES_MAX = 60
 export type Changes = ReturnType<typeof createChanges>
 
 export function createChanges({ clock, log, rows, providers, wantedOf, includeHost }: ChangeParts) {
-  /** Domains that something is done for, and their accounts. */
-  const busy = new Map<string, string>()
-
-  async function alone<T>(domain: Domain, work: () => Promise<T>): Promise<T> {
-    const ofAccount = [...busy.values()].filter((accountId) => accountId === domain.accountId)
-    if (busy.has(domain.id) || ofAccount.length >= PER_ACCOUNT_MAX) throw inProgress()
-    busy.set(domain.id, domain.accountId)
-    try {
-      return await work()
-    } catch (error) {
-      if (!(error instanceof ProviderFault)) throw error
-      const { retrySeconds } = error
-      throw new Conflict(error.message, { cause: error, ...(retrySeconds !== undefined && { retrySeconds }) })
-    } finally {
-      busy.delete(domain.id)
-    }
-  }
+  const alone = createTurns()
 
   const limitsOf = (signal: AbortSignal): Limits => ({
     signal,
     untilMs: clock.monotonic() + OPERATION_MAX_MS,
   })
-
-  /** The one that was named, else the one whose zone is the longest. @throws NotFound, BadRequest, ProviderFault */
-  async function choose(domain: Domain, name: string | undefined, limits: Limits) {
-    if (name !== undefined) {
-      const row = await providers.one(domain.accountId, name)
-      return { row, opened: providers.open(row, limits) }
-    }
-    const known = await providers.list(domain.accountId)
-    if (known.length === 0)
-      throw new BadRequest('There is no DNS provider: make one with PUT /sendwright/v1/dns-providers/{name}')
-    let best: { row: DnsProviderRow; opened: DnsProvider; length: number } | null = null
-    let fault: unknown
-    for (const row of known) {
-      const opened = providers.open(row, limits)
-      try {
-        const zone = await opened.zoneOf(domain.name)
-        if (zone && zone.name.length > (best?.length ?? 0)) best = { row, opened, length: zone.name.length }
-      } catch (error) {
-        if (!(error instanceof ProviderFault)) throw error
-        fault = error
-      }
-    }
-    if (best) return best
-    throw (
-      fault ?? new ProviderFault('refused', `No DNS provider of the account has a zone for ${domain.name}.`)
-    )
-  }
 
   /** @throws NotFound */
   async function found(domain: Domain, id: string): Promise<DnsChangeRow> {
@@ -181,7 +138,7 @@ export function createChanges({ clock, log, rows, providers, wantedOf, includeHo
         if (domain.type === 'sandbox') throw new BadRequest('The sandbox domain has no records')
         const limits = limitsOf(signal)
         await settleAbandoned(domain, limits)
-        const chosen = await choose(domain, request.provider, limits)
+        const chosen = await choose(providers, domain, request.provider, limits)
         const wanted = await wantedOf(domain)
         const standing = await read(chosen.opened, namesOf(wanted))
         const written = await rows.written(domain.id)
@@ -216,6 +173,51 @@ export function createChanges({ clock, log, rows, providers, wantedOf, includeHo
         return { ...outcome, row: await write(domain, provider, id, plan, standing.sets) }
       })
     },
+  }
+}
+
+/** The one that was named, else the one whose zone is the longest. @throws NotFound, BadRequest, ProviderFault */
+async function choose(providers: KnownProviders, domain: Domain, name: string | undefined, limits: Limits) {
+  if (name !== undefined) {
+    const row = await providers.one(domain.accountId, name)
+    return { row, opened: providers.open(row, limits) }
+  }
+  const known = await providers.list(domain.accountId)
+  if (known.length === 0)
+    throw new BadRequest('There is no DNS provider: make one with PUT /sendwright/v1/dns-providers/{name}')
+  let best: { row: DnsProviderRow; opened: DnsProvider; length: number } | null = null
+  let fault: unknown
+  for (const row of known) {
+    const opened = providers.open(row, limits)
+    try {
+      const zone = await opened.zoneOf(domain.name)
+      if (zone && zone.name.length > (best?.length ?? 0)) best = { row, opened, length: zone.name.length }
+    } catch (error) {
+      if (!(error instanceof ProviderFault)) throw error
+      fault = error
+    }
+  }
+  if (best) return best
+  throw fault ?? new ProviderFault('refused', `No DNS provider of the account has a zone for ${domain.name}.`)
+}
+
+/** Runs the operations of a domain one at a time, and few of an account. @throws Conflict */
+function createTurns() {
+  /** Domains that something is done for, and their accounts. */
+  const busy = new Map<string, string>()
+  return async <T>(domain: Domain, work: () => Promise<T>): Promise<T> => {
+    const ofAccount = [...busy.values()].filter((accountId) => accountId === domain.accountId)
+    if (busy.has(domain.id) || ofAccount.length >= PER_ACCOUNT_MAX) throw inProgress()
+    busy.set(domain.id, domain.accountId)
+    try {
+      return await work()
+    } catch (error) {
+      if (!(error instanceof ProviderFault)) throw error
+      const { retrySeconds } = error
+      throw new Conflict(error.message, { cause: error, ...(retrySeconds !== undefined && { retrySeconds }) })
+    } finally {
+      busy.delete(domain.id)
+    }
   }
 }
 

@@ -21,7 +21,7 @@ import { domainView, explainedRecords, recordStates, recordViews, serviceFaults 
 export interface DomainRouteParts extends UpdateParts, VerificationParts, DeletionParts {
   limiter: Limiter
   ownRecords: Pick<OwnRecordLooks, 'last' | 'look'>
-  /** Of the service. */
+  /** Base URL of the service. */
   publicUrl: string
   maxMessageTtlSeconds: number
   /** Starts the job that removes what belonged to a deleted domain. */

@@ -73,11 +73,6 @@ export function createEnrolments(parts: EnrolmentParts): Enrolments {
     return { figures, verdict: judge(figures, config) }
   }
 
-  const namesOf = async (accountId: string) => ({
-    accountName: (await accounts.byId(accountId))?.name ?? '',
-    ownerId: await ownerOf(accounts, accountId),
-  })
-
   async function enrolIn(
     tx: Tx,
     { id, name, accountId }: Domain,
@@ -85,7 +80,7 @@ export function createEnrolments(parts: EnrolmentParts): Enrolments {
     initiatedBy: string,
   ): Promise<boolean> {
     const { band } = verdict
-    const { accountName, ownerId } = await namesOf(accountId)
+    const { accountName, ownerId } = await namesOf(accounts, accountId)
     const poolId = poolsOf(known.book(), ownerId).get(band)?.id as string
     const updated = await tx
       .updateTable('domains')
@@ -96,15 +91,13 @@ export function createEnrolments(parts: EnrolmentParts): Enrolments {
     if (Number(updated.numUpdatedRows) === 0) return false
     await setDomainAddresses(tx, { id, accountId }, { ips: null, poolId: null })
     const at = now()
-    await tx
-      .insertInto('dynamic_pool_domains')
-      .values({
-        ...{ domain_id: id, account_id: accountId, owner_id: ownerId, name, band, registered_at: at },
-        ...{ is_pinned: 0, clean_checks: band === 'dynamic_poor' ? 0 : 1 },
-        next_check_at: nextCheckAt(id, at, config.intervalMs),
-        ...columnsOf(figures),
-      })
-      .execute()
+    const row: DynamicPoolDomainRow = {
+      ...{ domain_id: id, account_id: accountId, owner_id: ownerId, name, band, registered_at: at },
+      ...{ is_pinned: 0, clean_checks: band === 'dynamic_poor' ? 0 : 1 },
+      next_check_at: nextCheckAt(id, at, config.intervalMs),
+      ...columnsOf(figures),
+    }
+    await tx.insertInto('dynamic_pool_domains').values(row).execute()
     await recordChange(
       tx,
       {
@@ -125,7 +118,7 @@ export function createEnrolments(parts: EnrolmentParts): Enrolments {
   ): Promise<void> {
     const { domain_id: domainId, owner_id: ownerId, account_id: accountId } = row
     await setBand(tx, row, to)
-    const { accountName } = await namesOf(accountId)
+    const { accountName } = await namesOf(accounts, accountId)
     const change = { domainId, domainName: row.name, accountId, accountName, ownerId, ...about }
     await recordChange(tx, { ...change, from: row.band as Band, to }, now())
   }
@@ -152,7 +145,7 @@ export function createEnrolments(parts: EnrolmentParts): Enrolments {
         await tx.updateTable('domains').set({ dynamic_pool_id: null }).where('id', '=', present.id).execute()
         await setDomainAddresses(tx, present, settings)
         await parts.assigned(tx, present.accountId, settings.ips ?? [])
-        const { accountName, ownerId } = await namesOf(present.accountId)
+        const { accountName, ownerId } = await namesOf(accounts, present.accountId)
         await recordChange(
           tx,
           {
@@ -167,32 +160,13 @@ export function createEnrolments(parts: EnrolmentParts): Enrolments {
     },
     async pin(domain, band, initiatedBy) {
       await store.transaction(async (tx) => {
-        const row = await tx
-          .updateTable('dynamic_pool_domains')
-          .set({ is_pinned: 1, clean_checks: 0 })
-          .where('domain_id', '=', domain.id)
-          .returningAll()
-          .executeTakeFirst()
-        if (row === undefined) throw notEnrolled()
-        if (row.band === band) return
-        await tx
-          .updateTable('dynamic_pool_domains')
-          .set({ band })
-          .where('domain_id', '=', domain.id)
-          .execute()
-        await move(tx, row, band, { reason: 'override set', figures: row, initiatedBy })
+        const row = await pinTo(tx, domain.id, band)
+        if (row.band !== band)
+          await move(tx, row, band, { reason: 'override set', figures: row, initiatedBy })
       })
       domains.changed(domain)
     },
-    async unpin(domain) {
-      const updated = await store.db
-        .updateTable('dynamic_pool_domains')
-        .set({ is_pinned: 0, clean_checks: 0, next_check_at: now() })
-        .where('domain_id', '=', domain.id)
-        .where('is_pinned', '=', 1)
-        .executeTakeFirst()
-      return Number(updated.numUpdatedRows) > 0
-    },
+    unpin: ({ id }) => endPin(store, id, now()),
     async runCheck(row) {
       const { figures, verdict } = await check({ accountId: row.account_id, name: row.name })
       const present = { band: row.band as Band, cleanChecks: Number(row.clean_checks) }
@@ -212,11 +186,41 @@ export function createEnrolments(parts: EnrolmentParts): Enrolments {
   }
 }
 
+const namesOf = async (accounts: AccountDirectory, accountId: string) => ({
+  accountName: (await accounts.byId(accountId))?.name ?? '',
+  ownerId: await ownerOf(accounts, accountId),
+})
+
 const columnsOf = ({ processed, bounced, delivered, complained }: DomainFigures) => ({
   processed,
   bounce_ppm: ratePpm(bounced, processed),
   complaint_ppm: ratePpm(complained, delivered),
 })
+
+/** Pins an enrolled domain to `band`; resolves its row as it was before. @throws BadRequest when it is not enrolled */
+async function pinTo(tx: Tx, domainId: string, band: Band): Promise<DynamicPoolDomainRow> {
+  const row = await tx
+    .updateTable('dynamic_pool_domains')
+    .set({ is_pinned: 1, clean_checks: 0 })
+    .where('domain_id', '=', domainId)
+    .returningAll()
+    .executeTakeFirst()
+  if (row === undefined) throw notEnrolled()
+  if (row.band !== band)
+    await tx.updateTable('dynamic_pool_domains').set({ band }).where('domain_id', '=', domainId).execute()
+  return row
+}
+
+/** Resolves whether the domain was pinned; then it is due for a check. */
+async function endPin(store: Store, domainId: string, now: number): Promise<boolean> {
+  const updated = await store.db
+    .updateTable('dynamic_pool_domains')
+    .set({ is_pinned: 0, clean_checks: 0, next_check_at: now })
+    .where('domain_id', '=', domainId)
+    .where('is_pinned', '=', 1)
+    .executeTakeFirst()
+  return Number(updated.numUpdatedRows) > 0
+}
 
 /** @throws BadRequest when the domain is not enrolled */
 async function deleteEnrolled(tx: Tx, domainId: string): Promise<DynamicPoolDomainRow> {

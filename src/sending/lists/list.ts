@@ -40,7 +40,7 @@ export interface List {
   formRedirect: string | null
   confirmDays: number
   confirmTemplate: string | null
-  /** Of the form, and of the pages behind the link of a confirmation mail. */
+  /** Template of the form, and of the pages behind the link of a confirmation mail. */
   pageTemplate: string | null
   /** Confirmation mails asked for on the day `mailsDay` (days since 1970, UTC). */
   mailsDay: number

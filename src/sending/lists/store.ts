@@ -30,11 +30,17 @@ interface MemberChange {
   added: number
   /** Events and other rows of the same transaction. */
   also?: readonly Statement[]
-  /** Of the same transaction. One that expects rows and finds none ends the change as `StaleWrite`. */
+  /** Statements of the same transaction. One that expects rows and finds none ends the change as `StaleWrite`. */
   limits?: readonly Statement[]
   /** For the consent trail. */
   cause: Cause
 }
+
+type Decide<T> = (
+  list: List,
+  present: ReadonlyMap<string, ListMemberRow>,
+  mailedAt: ReadonlyMap<string, number>,
+) => { change: MemberChange | null; result: T }
 
 export interface ListStore extends ConsentStore {
   byKey(key: string): Promise<List | null>
@@ -61,11 +67,7 @@ export interface ListStore extends ConsentStore {
   changeMembers<T>(
     listId: string,
     keys: readonly string[],
-    decide: (
-      list: List,
-      present: ReadonlyMap<string, ListMemberRow>,
-      mailedAt: ReadonlyMap<string, number>,
-    ) => { change: MemberChange | null; result: T },
+    decide: Decide<T>,
     options?: { mails: boolean },
   ): Promise<T | undefined>
 }
@@ -102,24 +104,29 @@ export function createListStore(store: Store, changed: (accountId: string) => vo
     return row ? listOfRow(row) : null
   }
 
-  async function presentMembers(
+  /** Decides and writes, again and again until no other node has changed the list meanwhile. */
+  async function changeWhole<T>(
     listId: string,
     keys: readonly string[],
-  ): Promise<Map<string, ListMemberRow>> {
-    const present = new Map<string, ListMemberRow>()
-    for (let from = 0; from < keys.length; from += KEYS_PER_QUERY) {
-      const rows = await db
-        .selectFrom('list_members')
-        .selectAll()
-        .where('list_id', '=', listId)
-        .where('address_key', 'in', keys.slice(from, from + KEYS_PER_QUERY))
-        .execute()
-      for (const row of rows) present.set(row.address_key, row)
+    decide: Decide<T>,
+    mails: boolean,
+  ): Promise<T | undefined> {
+    for (let tries = 1; ; tries++) {
+      const list = await byId(listId)
+      if (!list) return undefined
+      const present = await presentMembers(db, listId, keys)
+      const mailedAt = mails ? await consent.mailedAt(listId, keys) : NO_MAILS
+      const { change, result } = decide(list, present, mailedAt)
+      if (change === null) return result
+      try {
+        await store.commit(changeStatements(list, present, change))
+        return result
+      } catch (error) {
+        if (!(error instanceof StaleWrite) || tries === TRIES_MAX) throw error
+        if (change.limits?.includes(error.statement)) throw error
+      }
     }
-    return present
   }
-
-  const membersOf = (listId: string, filter: MemberFilter) => filteredMembers(db, listId, filter)
 
   return {
     byKey,
@@ -186,6 +193,19 @@ export function createListStore(store: Store, changed: (accountId: string) => vo
         .execute()
       return (backward ? found.reverse() : found).map(listOfRow)
     },
+    ...consent,
+    ...memberQueries(db),
+    changeMembers: (listId, keys, decide, { mails } = { mails: false }) =>
+      serialised(listId, () => changeWhole(listId, keys, decide, mails)),
+  }
+}
+
+/** The queries of members of a list. */
+function memberQueries(
+  db: Store['db'],
+): Pick<ListStore, 'member' | 'findMembers' | 'pageMembers' | 'subscribedAfter'> {
+  const membersOf = (listId: string, filter: MemberFilter) => filteredMembers(db, listId, filter)
+  return {
     async member(listId, key) {
       const row = await membersOf(listId, { key }).selectAll().executeTakeFirst()
       return row ? memberOfRow(row) : null
@@ -208,7 +228,6 @@ export function createListStore(store: Store, changed: (accountId: string) => vo
         .execute()
       return (backward ? found.reverse() : found).map(memberOfRow)
     },
-    ...consent,
     subscribedAfter: (listId, after, limit) =>
       membersOf(listId, { subscribed: true })
         .selectAll()
@@ -216,25 +235,25 @@ export function createListStore(store: Store, changed: (accountId: string) => vo
         .orderBy('address_key')
         .limit(limit)
         .execute(),
-    changeMembers: (listId, keys, decide, { mails } = { mails: false }) =>
-      serialised(listId, async () => {
-        for (let tries = 1; ; tries++) {
-          const list = await byId(listId)
-          if (!list) return undefined
-          const present = await presentMembers(listId, keys)
-          const mailedAt = mails ? await consent.mailedAt(listId, keys) : NO_MAILS
-          const { change, result } = decide(list, present, mailedAt)
-          if (change === null) return result
-          try {
-            await store.commit(changeStatements(list, present, change))
-            return result
-          } catch (error) {
-            if (!(error instanceof StaleWrite) || tries === TRIES_MAX) throw error
-            if (change.limits?.includes(error.statement)) throw error
-          }
-        }
-      }),
   }
+}
+
+async function presentMembers(
+  db: Store['db'],
+  listId: string,
+  keys: readonly string[],
+): Promise<Map<string, ListMemberRow>> {
+  const present = new Map<string, ListMemberRow>()
+  for (let from = 0; from < keys.length; from += KEYS_PER_QUERY) {
+    const rows = await db
+      .selectFrom('list_members')
+      .selectAll()
+      .where('list_id', '=', listId)
+      .where('address_key', 'in', keys.slice(from, from + KEYS_PER_QUERY))
+      .execute()
+    for (const row of rows) present.set(row.address_key, row)
+  }
+  return present
 }
 
 function filteredMembers(db: Store['db'], listId: string, filter: MemberFilter) {

@@ -78,7 +78,7 @@ interface EngineRelayParts {
 }
 
 export function createEngineRelays(parts: EngineRelayParts): EngineRelays {
-  const { known, days, blocks, tokens, isPaused, domains, sealer, clock, random, firstAccountId } = parts
+  const { known, days, blocks, isPaused, domains, clock, random, firstAccountId } = parts
   const counts = new Map<string, RelayCounts>()
   let relays: RelayBook['relays'] = new Map()
   let hops: ReadonlyMap<string, RelayHop> = new Map()
@@ -88,34 +88,12 @@ export function createEngineRelays(parts: EngineRelayParts): EngineRelays {
   function build(): void {
     const book = known.book()
     relays = book.relays
-    hops = new Map([...relays].map(([name, relay]) => [name, hopOf(relay)]))
+    hops = new Map([...relays].map(([name, relay]) => [name, hopOf(relay, hops.get(name), parts)]))
     rules = compileRules(book.rules, hops.has(DEFAULT_RELAY) ? DEFAULT_RELAY : DIRECT, isKnown)
     for (const name of counts.keys()) if (!relays.has(name)) counts.delete(name)
   }
   build()
   known.onChange(build)
-
-  /** The same object as long as the relay does not change: limits are compared by it. */
-  function hopOf(relay: Relay): RelayHop {
-    const before = hops.get(relay.name)
-    if (before?.revision === relay.revision) return before
-    const { name, host, port, limits, login } = relay
-    const isOpen = relay.createdAt === null && login === null
-    return {
-      ...{ name, host, port, revision: relay.revision, site: siteOfRelay(name) },
-      ...linkRules(relay, { isOpen, allowUnverified: relay.allowUnverified }),
-      auth: login && {
-        mechanism: login.mechanism,
-        user: login.username,
-        secret: login.oauth ? tokens.of(relay) : () => openSecret(sealer, relay, 'password') ?? '',
-        allowUnverified: relay.allowUnverified,
-      },
-      limits: laneLimitsOf(limits, parts.connections),
-      sizeMax: limits.max_message_size,
-      returnPath: relay.returnPath,
-      losesReturnPath: relay.alters.return_path,
-    }
-  }
 
   const countsOf = (name: string): RelayCounts => {
     const found = counts.get(name) ?? { accepted: 0, failed: 0 }
@@ -227,6 +205,31 @@ export function createEngineRelays(parts: EngineRelayParts): EngineRelays {
 
 const NO_FACTS = (): Facts => {
   throw new Error('no rule is asked')
+}
+
+/** The same object as long as the relay does not change: limits are compared by it. */
+function hopOf(
+  relay: Relay,
+  before: RelayHop | undefined,
+  { tokens, sealer, connections }: Pick<EngineRelayParts, 'tokens' | 'sealer' | 'connections'>,
+): RelayHop {
+  if (before?.revision === relay.revision) return before
+  const { name, host, port, limits, login } = relay
+  const isOpen = relay.createdAt === null && login === null
+  return {
+    ...{ name, host, port, revision: relay.revision, site: siteOfRelay(name) },
+    ...linkRules(relay, { isOpen, allowUnverified: relay.allowUnverified }),
+    auth: login && {
+      mechanism: login.mechanism,
+      user: login.username,
+      secret: login.oauth ? tokens.of(relay) : () => openSecret(sealer, relay, 'password') ?? '',
+      allowUnverified: relay.allowUnverified,
+    },
+    limits: laneLimitsOf(limits, connections),
+    sizeMax: limits.max_message_size,
+    returnPath: relay.returnPath,
+    losesReturnPath: relay.alters.return_path,
+  }
 }
 
 /** Null: that of a relay without limits. A pause of the breaker is short: a relay is the operator's own. */

@@ -143,7 +143,7 @@ function noticeOf({ account_id, domain_name: domain, state, code, reason, until_
 }
 
 export function createStandingChanges(parts: ChangeParts) {
-  const { store, clock, domains, known, holds, notices, wakeDelivery } = parts
+  const { store, clock, domains, known, notices } = parts
   const now = () => Math.floor(clock.now())
 
   const rowOf = (accountId: string, name: string) => domainRow(store, accountId, name)
@@ -155,75 +155,7 @@ export function createStandingChanges(parts: ChangeParts) {
     await known.changed()
   }
 
-  /** All mail of the account that waits is due. */
-  async function releaseMail(accountId: string, signal: AbortSignal): Promise<void> {
-    await holds.release(accountId, signal)
-    wakeDelivery()
-  }
-
-  /** Once no process can put aside more: mail that one did put aside after the release, or that a crash left, is due as well. */
-  async function settle(row: StandingRow, signal: AbortSignal): Promise<void> {
-    // A clock that was set back must not put it off.
-    if (Math.abs(now() - Number(row.since_at)) < SETTLE_MS) return
-    await releaseMail(row.account_id, signal)
-    if (signal.aborted) return
-    const values = [row.account_id, row.domain_name, row.since_at]
-    const sql = `UPDATE standings SET is_settled = 1 WHERE ${STANDING} AND since_at = ? AND state = 'good'`
-    await store.commit([{ sql, values }])
-  }
-
-  /** `actor` null: its time is over. `isEnabled`: what the operator has disabled ends as well. */
-  async function endNow(
-    accountId: string,
-    name: string,
-    actor: Actor | null,
-    isEnabled = false,
-  ): Promise<void> {
-    const domain = await rowOf(accountId, name)
-    const shown = domain?.disabled_json ? (JSON.parse(domain.disabled_json) as Disablement) : null
-    const isOver = (shown?.until ?? Number.POSITIVE_INFINITY) <= now()
-    const isShownEnded = shown !== null && (isEnabled || isOver || shown.code === STOPPED_CODE)
-    const at = now()
-    const good = goodSince(accountId, name, at)
-    const change = {
-      action: 'standing.release',
-      subject: name || accountId,
-      detail: { by: actor === null ? 'time' : 'operator' },
-    }
-    await commit(
-      [
-        write(good),
-        ...(await notices.statements(noticeOf(good))),
-        forgetCounts(accountId, name),
-        ...(domain && isShownEnded ? [disablement(domain, null)] : []),
-        // In the log of the account that it is about.
-        auditStatement(actor === null ? SELF(accountId) : asParent(actor, accountId), change, at),
-      ],
-      domain,
-    )
-  }
-
-  /** By hand: what waits is due at once. What that leaves, or a stop interrupts, the job does. */
-  async function endByHand(accountId: string, name: string, actor: Actor, isEnabled: boolean): Promise<void> {
-    await endNow(accountId, name, actor, isEnabled)
-    void releaseMail(accountId, AbortSignal.timeout(SETTLE_MS)).catch(() => {})
-  }
-
-  async function endByTime(accountId: string, name: string, signal: AbortSignal): Promise<void> {
-    await endNow(accountId, name, null)
-    await releaseMail(accountId, signal)
-  }
-
-  /** The time of what a domain shows is over. What the service has stopped for longer stays so, and is shown then. */
-  async function endShown(domain: DomainRow, signal: AbortSignal): Promise<void> {
-    const { account_id: accountId, name } = domain
-    const stopped = await stoppedAfter(store, domain, now())
-    if (stopped === undefined) return endByTime(accountId, name, signal)
-    const shown = stopped.state === 'held' ? shownOf(stopped) : null
-    const change = { action: 'domain.enable', subject: name, detail: { by: 'time' } }
-    await commit([disablement(domain, shown), auditStatement(SELF(accountId), change, now())], domain)
-    if (shown === null) await releaseMail(accountId, signal)
-  }
+  const { settle, endByHand, endByTime, endShown } = createReleases(parts, commit)
 
   return {
     /**
@@ -298,6 +230,86 @@ export function createStandingChanges(parts: ChangeParts) {
 
     ...operatorChanges({ clock, rowOf, commit, endByHand }),
   }
+}
+
+/** Ends standings, and makes the mail due that they have kept. */
+function createReleases(
+  { store, clock, holds, notices, wakeDelivery }: ChangeParts,
+  commit: (unit: readonly Statement[], domain: DomainRow | null) => Promise<void>,
+) {
+  const now = () => Math.floor(clock.now())
+
+  /** All mail of the account that waits is due. */
+  async function releaseMail(accountId: string, signal: AbortSignal): Promise<void> {
+    await holds.release(accountId, signal)
+    wakeDelivery()
+  }
+
+  /** Once no process can put aside more: mail that one did put aside after the release, or that a crash left, is due as well. */
+  async function settle(row: StandingRow, signal: AbortSignal): Promise<void> {
+    // A clock that was set back must not put it off.
+    if (Math.abs(now() - Number(row.since_at)) < SETTLE_MS) return
+    await releaseMail(row.account_id, signal)
+    if (signal.aborted) return
+    const values = [row.account_id, row.domain_name, row.since_at]
+    const sql = `UPDATE standings SET is_settled = 1 WHERE ${STANDING} AND since_at = ? AND state = 'good'`
+    await store.commit([{ sql, values }])
+  }
+
+  /** `actor` null: its time is over. `isEnabled`: what the operator has disabled ends as well. */
+  async function endNow(
+    accountId: string,
+    name: string,
+    actor: Actor | null,
+    isEnabled = false,
+  ): Promise<void> {
+    const domain = await domainRow(store, accountId, name)
+    const shown = domain?.disabled_json ? (JSON.parse(domain.disabled_json) as Disablement) : null
+    const isOver = (shown?.until ?? Number.POSITIVE_INFINITY) <= now()
+    const isShownEnded = shown !== null && (isEnabled || isOver || shown.code === STOPPED_CODE)
+    const at = now()
+    const good = goodSince(accountId, name, at)
+    const change = {
+      action: 'standing.release',
+      subject: name || accountId,
+      detail: { by: actor === null ? 'time' : 'operator' },
+    }
+    await commit(
+      [
+        write(good),
+        ...(await notices.statements(noticeOf(good))),
+        forgetCounts(accountId, name),
+        ...(domain && isShownEnded ? [disablement(domain, null)] : []),
+        // In the log of the account that it is about.
+        auditStatement(actor === null ? SELF(accountId) : asParent(actor, accountId), change, at),
+      ],
+      domain,
+    )
+  }
+
+  /** By hand: what waits is due at once. What that leaves, or a stop interrupts, the job does. */
+  async function endByHand(accountId: string, name: string, actor: Actor, isEnabled: boolean): Promise<void> {
+    await endNow(accountId, name, actor, isEnabled)
+    void releaseMail(accountId, AbortSignal.timeout(SETTLE_MS)).catch(() => {})
+  }
+
+  async function endByTime(accountId: string, name: string, signal: AbortSignal): Promise<void> {
+    await endNow(accountId, name, null)
+    await releaseMail(accountId, signal)
+  }
+
+  /** The time of what a domain shows is over. What the service has stopped for longer stays so, and is shown then. */
+  async function endShown(domain: DomainRow, signal: AbortSignal): Promise<void> {
+    const { account_id: accountId, name } = domain
+    const stopped = await stoppedAfter(store, domain, now())
+    if (stopped === undefined) return endByTime(accountId, name, signal)
+    const shown = stopped.state === 'held' ? shownOf(stopped) : null
+    const change = { action: 'domain.enable', subject: name, detail: { by: 'time' } }
+    await commit([disablement(domain, shown), auditStatement(SELF(accountId), change, now())], domain)
+    if (shown === null) await releaseMail(accountId, signal)
+  }
+
+  return { settle, endByHand, endByTime, endShown }
 }
 
 const goodSince = (account_id: string, domain_name: string, since_at: number): StandingRow => ({

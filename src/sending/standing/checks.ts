@@ -53,7 +53,7 @@ export function createStandingChecks(parts: CheckParts): Job {
     for (const [hours, accountIds] of byWindow) {
       const sinceHour = hourOf(now() - hours * HOUR_MS)
       // Before the figures, so that one during their reading is noticed.
-      const releasedAt = await releases()
+      const releasedAt = await releasesIn(store)
       const counts = [
         ...(await countsOf(store, accountIds, sinceHour)),
         ...(await contentCounts(accountIds, sinceHour, releasedAt)),
@@ -66,17 +66,6 @@ export function createStandingChecks(parts: CheckParts): Job {
         })
       }
     }
-  }
-
-  /** When something of each account was released last, in Unix milliseconds. */
-  async function releases(): Promise<Map<string, number>> {
-    const rows = await store.db
-      .selectFrom('standings')
-      .select(['account_id', ({ fn }) => fn.max('since_at').as('at')])
-      .where('state', '=', 'good')
-      .groupBy('account_id')
-      .execute()
-    return new Map(rows.map(({ account_id, at }) => [account_id, Number(at)]))
   }
 
   async function judgeOne(
@@ -136,50 +125,6 @@ export function createStandingChecks(parts: CheckParts): Job {
     }))
   }
 
-  /** A mail to the admins about each that was stopped, once. */
-  async function notifyAdmins(signal: AbortSignal): Promise<void> {
-    const due = await store.db
-      .selectFrom('standings')
-      .selectAll()
-      .where('is_told', '=', 0)
-      .where('state', '<>', 'good')
-      .limit(MAILS_MAX)
-      .execute()
-    for (const row of due) {
-      if (signal.aborted) return
-      const account = await parts.accounts.byId(row.account_id)
-      const to = await adminMailboxes(store, row.account_id, account?.parentId ?? null)
-      const notified = {
-        sql: `UPDATE standings SET is_told = 1, told_json = ?
-          WHERE account_id = ? AND domain_name = ? AND since_at = ? AND is_told = 0`,
-        values: [JSON.stringify(to), row.account_id, row.domain_name, row.since_at],
-        expectRows: 1,
-      }
-      try {
-        if (to.length === 0) await store.commit([notified])
-        else await parts.sendMail({ to, ...noticeOf(row, account?.name ?? row.account_id) }, [notified])
-      } catch (error) {
-        // Another process has sent it, or it is over. One that cannot be sent now holds up no other.
-        if (!(error instanceof StaleWrite))
-          log.warn({ err: error, account: row.account_id }, 'cannot notify admins of a stopped sender')
-      }
-    }
-  }
-
-  async function removeOld(): Promise<void> {
-    await store.commit([
-      {
-        sql: 'DELETE FROM standing_counts WHERE hour_at < ?',
-        values: [hourOf(now() - (WINDOW_HOURS_MAX + 1) * HOUR_MS)],
-      },
-      {
-        sql: `DELETE FROM standings WHERE state = 'good' AND is_settled = 1 AND since_at < ?`,
-        values: [now() - KEPT_MS],
-      },
-    ])
-    await known.removeOldDays()
-  }
-
   return createJob({
     name: 'standing-checks',
     everyMs: EVERY_MS,
@@ -187,10 +132,66 @@ export function createStandingChecks(parts: CheckParts): Job {
     async work(signal) {
       await changes.endOver(signal)
       await judgeAll(signal)
-      await removeOld()
-      await notifyAdmins(signal)
+      await removeOld(parts, now())
+      await notifyAdmins(parts, signal)
     },
   })
+}
+
+/** When something of each account was released last, in Unix milliseconds. */
+async function releasesIn(store: Store): Promise<Map<string, number>> {
+  const rows = await store.db
+    .selectFrom('standings')
+    .select(['account_id', ({ fn }) => fn.max('since_at').as('at')])
+    .where('state', '=', 'good')
+    .groupBy('account_id')
+    .execute()
+  return new Map(rows.map(({ account_id, at }) => [account_id, Number(at)]))
+}
+
+/** A mail to the admins about each that was stopped, once. */
+async function notifyAdmins(parts: CheckParts, signal: AbortSignal): Promise<void> {
+  const { store, log } = parts
+  const due = await store.db
+    .selectFrom('standings')
+    .selectAll()
+    .where('is_told', '=', 0)
+    .where('state', '<>', 'good')
+    .limit(MAILS_MAX)
+    .execute()
+  for (const row of due) {
+    if (signal.aborted) return
+    const account = await parts.accounts.byId(row.account_id)
+    const to = await adminMailboxes(store, row.account_id, account?.parentId ?? null)
+    const notified = {
+      sql: `UPDATE standings SET is_told = 1, told_json = ?
+        WHERE account_id = ? AND domain_name = ? AND since_at = ? AND is_told = 0`,
+      values: [JSON.stringify(to), row.account_id, row.domain_name, row.since_at],
+      expectRows: 1,
+    }
+    try {
+      if (to.length === 0) await store.commit([notified])
+      else await parts.sendMail({ to, ...noticeOf(row, account?.name ?? row.account_id) }, [notified])
+    } catch (error) {
+      // Another process has sent it, or it is over. One that cannot be sent now holds up no other.
+      if (!(error instanceof StaleWrite))
+        log.warn({ err: error, account: row.account_id }, 'cannot notify admins of a stopped sender')
+    }
+  }
+}
+
+async function removeOld({ store, known }: CheckParts, now: number): Promise<void> {
+  await store.commit([
+    {
+      sql: 'DELETE FROM standing_counts WHERE hour_at < ?',
+      values: [hourOf(now - (WINDOW_HOURS_MAX + 1) * HOUR_MS)],
+    },
+    {
+      sql: `DELETE FROM standings WHERE state = 'good' AND is_settled = 1 AND since_at < ?`,
+      values: [now - KEPT_MS],
+    },
+  ])
+  await known.removeOldDays()
 }
 
 const EFFECTS: Readonly<Record<string, string>> = {

@@ -79,72 +79,43 @@ export interface KnownStandings {
 
 const NOTHING_TO_GIVE_BACK: Allowed = { giveBack() {} }
 
+/** What each process has in memory of standings and policies. */
+interface ReadStandings {
+  rows: readonly StandingRow[]
+  /** By id of an account, or of a domain. */
+  stopped: ReadonlyMap<string, Stopped>
+  policies: ReadonlyMap<string, GeneralPolicy>
+  traps: ReadonlySet<string>
+}
+
 export async function openStandings(parts: KnownParts): Promise<KnownStandings> {
   const { store, clock, accounts } = parts
   const days = createDayLimits(store, clock, 'account_days')
-  let rows: readonly StandingRow[] = []
-  /** By id of an account, or of a domain. */
-  let stopped: ReadonlyMap<string, Stopped> = new Map()
-  let policies: ReadonlyMap<string, GeneralPolicy> = new Map()
-  let traps: ReadonlySet<string> = new Set()
+  let read: ReadStandings = { rows: [], stopped: new Map(), policies: new Map(), traps: new Set() }
   /** How long after midnight the last message beyond a budget comes back. */
   let backAfter = 0
 
   let reading = Promise.resolve()
   /** One at a time: an older answer must not replace a newer one. */
   function refresh(): Promise<void> {
-    const read = reading.then(readRows)
-    reading = read.catch(() => {})
-    return read
+    const next = reading.then(async () => {
+      read = await readStandings(store.db, read.stopped)
+    })
+    reading = next.catch(() => {})
+    return next
   }
 
-  async function readRows(): Promise<void> {
-    const { db } = store
-    const found = await db.selectFrom('standings').selectAll().where('state', '<>', 'good').execute()
-    const domains = await db
-      .selectFrom('standings')
-      .innerJoin('domains', (join) =>
-        join
-          .onRef('domains.name', '=', 'standings.domain_name')
-          .onRef('domains.account_id', '=', 'standings.account_id'),
-      )
-      .select(['domains.id', 'domains.account_id', 'domains.name'])
-      .where('standings.state', '<>', 'good')
-      .execute()
-    // The domain may be another account's by now.
-    const keyOf = (accountId: string, name: string) => `${accountId} ${name}`
-    const idOf = new Map(domains.map(({ id, account_id, name }) => [keyOf(account_id, name), id]))
-    const next = new Map<string, Stopped>()
-    for (const row of found) {
-      const id = row.domain_name === '' ? row.account_id : idOf.get(keyOf(row.account_id, row.domain_name))
-      if (id !== undefined && (row.state === 'slowed' || row.state === 'held'))
-        next.set(id, stoppedOf(row, stopped.get(id)))
-    }
-    rows = found
-    stopped = next
-    const own = await db.selectFrom('standing_policies').selectAll().execute()
-    policies = new Map(own.map((row) => [row.account_id, policyOfRow(row)]))
-    traps = new Set((await db.selectFrom('spam_traps').select('address').execute()).map((row) => row.address))
-  }
-
-  const stoppedOf = (row: StandingRow, before: Stopped | undefined): Stopped => ({
-    state: row.state as Stopped['state'],
-    until: Number(row.until_at),
-    intervalMs: 60_000 / Math.max(1, Number(row.per_minute)),
-    nextAt: before?.state === row.state ? before.nextAt : 0,
-  })
-
-  const general = () => policies.get('') ?? DEFAULT_POLICY
+  const general = () => read.policies.get('') ?? DEFAULT_POLICY
 
   /** The account and the domain, if they are in this state. What is over need not be noted yet. */
   const inState = ({ account_id, domain_id }: Delivery, state: Stopped['state']): Stopped[] =>
-    [stopped.get(account_id), stopped.get(domain_id)].filter(
+    [read.stopped.get(account_id), read.stopped.get(domain_id)].filter(
       (found) => found !== undefined && found.state === state && found.until > clock.now(),
     ) as Stopped[]
 
   /** The slower one, if both are slowed; null: neither is, or what waited for its turn has it now. */
   function slowedOf(delivery: Delivery): Stopped | null {
-    if (stopped.size === 0 || delivery.reason === REASON_ACCOUNT_HELD) return null
+    if (read.stopped.size === 0 || delivery.reason === REASON_ACCOUNT_HELD) return null
     const [one, other] = inState(delivery, 'slowed')
     return (other && one && other.intervalMs > one.intervalMs ? other : one) ?? null
   }
@@ -168,7 +139,7 @@ export async function openStandings(parts: KnownParts): Promise<KnownStandings> 
 
   const engine: Standings = {
     heldUntil(delivery) {
-      if (stopped.size === 0) return null
+      if (read.stopped.size === 0) return null
       const held = inState(delivery, 'held')
       return held.length === 0 ? null : Math.max(...held.map(({ until }) => until))
     },
@@ -204,16 +175,16 @@ export async function openStandings(parts: KnownParts): Promise<KnownStandings> 
   return {
     engine,
     job,
-    list: () => rows,
+    list: () => read.rows,
     general,
     policyFor(accountId) {
-      const own = policies.get(accountId)
+      const own = read.policies.get(accountId)
       return own === undefined ? { ...general(), isOwn: false } : { ...own, isOwn: true }
     },
     newStepCount() {
-      if (parts.isCaptured || [...policies.values(), general()].every(({ limits }) => limits === null))
+      if (parts.isCaptured || [...read.policies.values(), general()].every(({ limits }) => limits === null))
         return null
-      const isTrap = (address: string) => traps.size > 0 && traps.has(addressKey(address))
+      const isTrap = (address: string) => read.traps.size > 0 && read.traps.has(addressKey(address))
       return stepCount({ store, isTrap, isUnknownUser: parts.isUnknownUser })
     },
     usedToday: () => days.used(),
@@ -225,3 +196,38 @@ export async function openStandings(parts: KnownParts): Promise<KnownStandings> 
     close: () => days.close(),
   }
 }
+
+/** `before`: what was stopped when the rows were read last; slowed senders keep their turns. */
+async function readStandings(db: Store['db'], before: ReadStandings['stopped']): Promise<ReadStandings> {
+  const rows = await db.selectFrom('standings').selectAll().where('state', '<>', 'good').execute()
+  const domains = await db
+    .selectFrom('standings')
+    .innerJoin('domains', (join) =>
+      join
+        .onRef('domains.name', '=', 'standings.domain_name')
+        .onRef('domains.account_id', '=', 'standings.account_id'),
+    )
+    .select(['domains.id', 'domains.account_id', 'domains.name'])
+    .where('standings.state', '<>', 'good')
+    .execute()
+  // The domain may be another account's by now.
+  const keyOf = (accountId: string, name: string) => `${accountId} ${name}`
+  const idOf = new Map(domains.map(({ id, account_id, name }) => [keyOf(account_id, name), id]))
+  const stopped = new Map<string, Stopped>()
+  for (const row of rows) {
+    const id = row.domain_name === '' ? row.account_id : idOf.get(keyOf(row.account_id, row.domain_name))
+    if (id !== undefined && (row.state === 'slowed' || row.state === 'held'))
+      stopped.set(id, stoppedOf(row, before.get(id)))
+  }
+  const own = await db.selectFrom('standing_policies').selectAll().execute()
+  const policies = new Map(own.map((row) => [row.account_id, policyOfRow(row)]))
+  const addresses = await db.selectFrom('spam_traps').select('address').execute()
+  return { rows, stopped, policies, traps: new Set(addresses.map(({ address }) => address)) }
+}
+
+const stoppedOf = (row: StandingRow, before: Stopped | undefined): Stopped => ({
+  state: row.state as Stopped['state'],
+  until: Number(row.until_at),
+  intervalMs: 60_000 / Math.max(1, Number(row.per_minute)),
+  nextAt: before?.state === row.state ? before.nextAt : 0,
+})

@@ -10,7 +10,7 @@ export interface StandingLimits {
   bounce_percent: number
   unknown_user_percent: number
   complaint_percent: number
-  /** Of what the outbound check has judged. */
+  /** Share of the messages that the outbound check has judged. */
   bad_content_percent: number
   /** Messages delivered to spam traps in the window; 0: not judged. */
   spam_trap_hits: number

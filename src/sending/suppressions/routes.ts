@@ -62,9 +62,14 @@ export function suppressionRoutes(parts: SuppressionRouteParts): Operation[] {
   return KINDS.flatMap((traits) => operationsOf(traits, parts))
 }
 
-function operationsOf<V, A, R>(traits: KindTraits<V, A, R>, parts: SuppressionRouteParts): Operation[] {
-  const { suppressions } = parts
-  const { kind, noun } = traits
+const operationsOf = <V, A, R>(traits: KindTraits<V, A, R>, parts: SuppressionRouteParts): Operation[] => [
+  ...readOperations(traits, parts),
+  ...changeOperations(traits, parts),
+]
+
+/** What the operations of one kind have in common. */
+function commonOf<V, A, R>(traits: KindTraits<V, A, R>, domains: SuppressionRouteParts['domains']) {
+  const { kind } = traits
   const name = kind[0]?.toUpperCase() + kind.slice(1)
   const listPath = { path: `/v3/{domain_name}/${kind}`, aliases: aliasesOf(traits, '') } as const
   const recordPath = {
@@ -77,7 +82,14 @@ function operationsOf<V, A, R>(traits: KindTraits<V, A, R>, parts: SuppressionRo
     ...(access === 'write' && { audit: IN_TRANSACTION }),
   })
   const domainOf = (path: { domain_name: string }, caller: Caller) =>
-    ownDomain(parts.domains, caller, path.domain_name)
+    ownDomain(domains, caller, path.domain_name)
+  return { name, listPath, recordPath, common, domainOf }
+}
+
+function readOperations<V, A, R>(traits: KindTraits<V, A, R>, parts: SuppressionRouteParts): Operation[] {
+  const { suppressions } = parts
+  const { kind, noun } = traits
+  const { name, listPath, recordPath, common, domainOf } = commonOf(traits, parts.domains)
   return [
     operation({
       ...common('read'),
@@ -120,6 +132,14 @@ function operationsOf<V, A, R>(traits: KindTraits<V, A, R>, parts: SuppressionRo
       handler: async ({ path, caller }) =>
         traits.view(await suppressions.read(await domainOf(path, caller), kind, path.address)),
     }),
+  ]
+}
+
+function changeOperations<V, A, R>(traits: KindTraits<V, A, R>, parts: SuppressionRouteParts): Operation[] {
+  const { suppressions } = parts
+  const { kind, noun } = traits
+  const { name, listPath, recordPath, common, domainOf } = commonOf(traits, parts.domains)
+  return [
     operation({
       ...common('write'),
       ...listPath,

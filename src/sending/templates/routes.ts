@@ -348,25 +348,30 @@ function versionOperations(parts: TemplateRouteParts): Operation[] {
         }
       },
     }),
-    ...scoped(parts, {
-      method: 'PUT',
-      suffix: '/{name}/versions/{tag}/copy/{new_tag}',
-      id: 'copyTemplateVersion',
-      summary: 'Copy a version under another tag; one of that tag is overwritten',
-      params: {
-        ...VERSION_TAG,
-        new_tag: otherParam('Tag of the copy'),
-        comment: newComment('Comment on the copy; default that of the source'),
-      },
-      answers: { 200: VERSION_COPIED },
-      async handler({ input, path, scope }) {
-        const newTag = storedName('tag', path.new_tag)
-        const { comment } = input()
-        const copy = copyView(await templates.copyVersion(scope, path.name, path.tag, newTag, comment))
-        return { message: 'version has been copied', version: copy, template: copy }
-      },
-    }),
+    ...versionCopyOperations(parts),
   ]
+}
+
+function versionCopyOperations(parts: TemplateRouteParts): Operation[] {
+  const { templates } = parts
+  return scoped(parts, {
+    method: 'PUT',
+    suffix: '/{name}/versions/{tag}/copy/{new_tag}',
+    id: 'copyTemplateVersion',
+    summary: 'Copy a version under another tag; one of that tag is overwritten',
+    params: {
+      ...VERSION_TAG,
+      new_tag: otherParam('Tag of the copy'),
+      comment: newComment('Comment on the copy; default that of the source'),
+    },
+    answers: { 200: VERSION_COPIED },
+    async handler({ input, path, scope }) {
+      const newTag = storedName('tag', path.new_tag)
+      const { comment } = input()
+      const copy = copyView(await templates.copyVersion(scope, path.name, path.tag, newTag, comment))
+      return { message: 'version has been copied', version: copy, template: copy }
+    },
+  })
 }
 
 function copyOperation({ templates }: TemplateRouteParts): Operation {

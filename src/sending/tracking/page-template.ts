@@ -21,7 +21,7 @@ export interface Page {
   /** HTML, as the parts. */
   title: string
   parts: readonly string[]
-  /** Those of the parts that the person acts on or must not miss. */
+  /** Parts that the person acts on or must not miss. */
   forms: readonly string[]
   /** Whom and what it is about, as text. */
   about: Readonly<Record<string, string>>

@@ -51,19 +51,19 @@ const unsubscribeView = (settings: TrackingSettings) => ({
   ...(settings.unsubscribeOnBulk ? {} : { on_bulk: false }),
 })
 
-export function trackingSettingsRoutes(parts: {
+interface SettingsParts {
   domains: DomainDirectory
   tracking: TrackingDirectory
   lists: Pick<ListStore, 'titled'>
   pageTemplates: Pick<PageTemplates, 'check'>
-}): Operation[] {
-  const { domains, tracking, lists, pageTemplates } = parts
-  const topicsView = async (domain: Domain, { preferences }: TrackingSettings) => ({
-    active: preferences.isActive,
-    topics: preferences.topics,
-    ...(preferences.pageTemplate !== undefined && { page_template: preferences.pageTemplate }),
-    lists: await lists.titled(domain.accountId, domain.name, LISTS_SHOWN_MAX),
-  })
+}
+
+export function trackingSettingsRoutes(parts: SettingsParts): Operation[] {
+  return [...switchRoutes(parts), ...topicRoutes(parts)]
+}
+
+/** What is tracked: opens, clicks and unsubscribe links. */
+function switchRoutes({ domains, tracking }: SettingsParts): Operation[] {
   return [
     operation({
       ...COMMON,
@@ -146,6 +146,18 @@ export function trackingSettingsRoutes(parts: {
         return { message: UPDATED, unsubscribe: unsubscribeView(settings) }
       },
     }),
+  ]
+}
+
+/** The topics of a domain. */
+function topicRoutes({ domains, tracking, lists, pageTemplates }: SettingsParts): Operation[] {
+  const topicsView = async (domain: Domain, { preferences }: TrackingSettings) => ({
+    active: preferences.isActive,
+    topics: preferences.topics,
+    ...(preferences.pageTemplate !== undefined && { page_template: preferences.pageTemplate }),
+    lists: await lists.titled(domain.accountId, domain.name, LISTS_SHOWN_MAX),
+  })
+  return [
     operation({
       ...COMMON,
       method: 'GET',

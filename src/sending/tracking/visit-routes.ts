@@ -63,50 +63,15 @@ const COMMON = {
 type Visited = Context<'token', null>
 
 export function visitRoutes(parts: VisitRoutesParts): Operation[] {
-  const { tokens, visits, unsubscriber, preferences } = parts
-  const resubscribes = createMinuteCounts(parts.clock, RESUBSCRIBES_PER_TOKEN_PER_MINUTE, COUNTED_MAX)
+  return [...measuringRoutes(parts), ...unsubscribeRoutes(parts)]
+}
+
+/** The pixel and the links of mails. */
+function measuringRoutes(parts: VisitRoutesParts): Operation[] {
+  const { tokens, visits } = parts
 
   async function urlOf(target: ClickTarget): Promise<string | null> {
     return 'url' in target ? target.url : parts.urlOf(target.linkId)
-  }
-
-  async function subjectOf(from: Unsubscription): Promise<Subject> {
-    return {
-      recipient: from.recipient,
-      scope: from.scope === 'tags' && from.tags.length === 0 ? 'domain' : from.scope,
-      sender: await parts.senderOf(from),
-    }
-  }
-
-  async function html(context: Visited, from: Unsubscription, page: Page): Promise<Reply> {
-    const { html, policy } = await parts.pageTemplates.show(await parts.ownerOf(from), page)
-    const headers = { ...headersOf(context), 'content-security-policy': policy }
-    return htmlReply(html, { headers: { ...headers, vary: 'Accept-Language' } })
-  }
-
-  async function pageReply(context: Visited, from: Unsubscription, name: keyof typeof PAGES): Promise<Reply> {
-    return html(context, from, PAGES[name](await subjectOf(from), languageOf(context)))
-  }
-
-  const stateReply = async (context: Visited, from: Unsubscription) =>
-    pageReply(context, from, (await unsubscriber.isUnsubscribed(from)) ? 'done' : 'ask')
-
-  /** The page of topics; null where the domain has none, or nothing to choose from. */
-  async function topicsReply(
-    context: Visited,
-    from: Unsubscription,
-    isSaved: boolean,
-  ): Promise<Reply | null> {
-    const choice = await preferences.of(from)
-    if (choice === null) return null
-    const subject = await subjectOf({ ...from, scope: 'domain' })
-    return html(context, from, preferencePage(subject, { ...choice, isSaved }, languageOf(context)))
-  }
-
-  async function resubscribe(context: Visited, from: Unsubscription): Promise<Reply> {
-    if (!resubscribes.take(context.path.token)) return tooMany(context)
-    await unsubscriber.resubscribe(from, visits.visitorOf(callerOf(context)), 'unsubscribe_link')
-    return pageReply(context, from, (await unsubscriber.isUnsubscribed(from)) ? 'kept' : 'undone')
   }
 
   return [
@@ -148,6 +113,54 @@ export function visitRoutes(parts: VisitRoutesParts): Operation[] {
         return redirectReply(location, { headers: headersOf(context) })
       },
     }),
+  ]
+}
+
+/** The page of an unsubscribe link, and what it and mail programs send. */
+function unsubscribeRoutes(parts: VisitRoutesParts): Operation[] {
+  const { tokens, visits, unsubscriber, preferences } = parts
+  const resubscribes = createMinuteCounts(parts.clock, RESUBSCRIBES_PER_TOKEN_PER_MINUTE, COUNTED_MAX)
+
+  async function subjectOf(from: Unsubscription): Promise<Subject> {
+    return {
+      recipient: from.recipient,
+      scope: from.scope === 'tags' && from.tags.length === 0 ? 'domain' : from.scope,
+      sender: await parts.senderOf(from),
+    }
+  }
+
+  async function html(context: Visited, from: Unsubscription, page: Page): Promise<Reply> {
+    const { html, policy } = await parts.pageTemplates.show(await parts.ownerOf(from), page)
+    const headers = { ...headersOf(context), 'content-security-policy': policy }
+    return htmlReply(html, { headers: { ...headers, vary: 'Accept-Language' } })
+  }
+
+  async function pageReply(context: Visited, from: Unsubscription, name: keyof typeof PAGES): Promise<Reply> {
+    return html(context, from, PAGES[name](await subjectOf(from), languageOf(context)))
+  }
+
+  const stateReply = async (context: Visited, from: Unsubscription) =>
+    pageReply(context, from, (await unsubscriber.isUnsubscribed(from)) ? 'done' : 'ask')
+
+  /** The page of topics; null where the domain has none, or nothing to choose from. */
+  async function topicsReply(
+    context: Visited,
+    from: Unsubscription,
+    isSaved: boolean,
+  ): Promise<Reply | null> {
+    const choice = await preferences.of(from)
+    if (choice === null) return null
+    const subject = await subjectOf({ ...from, scope: 'domain' })
+    return html(context, from, preferencePage(subject, { ...choice, isSaved }, languageOf(context)))
+  }
+
+  async function resubscribe(context: Visited, from: Unsubscription): Promise<Reply> {
+    if (!resubscribes.take(context.path.token)) return tooMany(context)
+    await unsubscriber.resubscribe(from, visits.visitorOf(callerOf(context)), 'unsubscribe_link')
+    return pageReply(context, from, (await unsubscriber.isUnsubscribed(from)) ? 'kept' : 'undone')
+  }
+
+  return [
     operation({
       ...PUBLIC,
       method: 'GET',

@@ -22,7 +22,7 @@ export interface AuthenticationFacts extends Pick<SenderFacts, 'spf' | 'dkim' | 
   /** Whether From has one organization with either, for relaxed alignment; null: DNS gave no answer. */
   isReturnPathRelated: boolean | null
   isSignerRelated: boolean | null
-  /** Of the author; null: no answer. */
+  /** BIMI records of the author's domain; null: no answer. */
   bimi: BimiTexts | null
 }
 

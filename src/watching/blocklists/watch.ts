@@ -153,9 +153,9 @@ export function createWatch(parts: WatchParts): Watch {
     const notices = change === null ? null : parts.notices()
     if (change !== null) {
       const about = { list, row, change, now: now() }
-      for (const event of await eventsOf(about)) unit.push(insert('blocklist_events', event))
+      for (const event of await eventsOf(parts, about)) unit.push(insert('blocklist_events', event))
       if (notices !== null)
-        for (const monitor of await monitorsOf(about))
+        for (const monitor of await monitorsOf(parts, about))
           unit.push(...(await notices.statements(noticeOf(about, monitor))))
     }
     try {
@@ -165,28 +165,6 @@ export function createWatch(parts: WatchParts): Watch {
       // It was made due meanwhile: the next run sees it.
       if (!(error instanceof StaleWrite)) throw error
     }
-  }
-
-  /** The history: of an address for the operator, of a domain for each account that has one there. */
-  async function eventsOf({ list, row, change, now }: Changed): Promise<BlocklistEventRow[]> {
-    const kind = kindOf(row)
-    const monitors =
-      kind === 'ip'
-        ? [{ accountId: parts.firstAccountId, subject: row.subject }]
-        : await monitorsOfDomain(store, row.subject)
-    return monitors.map(({ accountId, subject }) => ({
-      ...{ id: newId(now), account_id: accountId, kind, subject },
-      ...{ list: list.zone, event: change, created_at: now },
-    }))
-  }
-
-  /** The accounts to notify; the service's own checks notify the first one. */
-  async function monitorsOf({ row, change }: Changed): Promise<Monitor[]> {
-    const all =
-      kindOf(row) === 'ip'
-        ? await monitorsOfAddress(store, parts.book(), row.subject, `ip_${change}`)
-        : await monitorsOfDomain(store, row.subject)
-    return all.filter(({ accountId }) => accountId !== parts.firstAccountId)
   }
 
   const job = createJob({
@@ -264,3 +242,31 @@ const stateStatement = ({ list, kind, fault, checked_at }: BlocklistStateRow): S
     ON CONFLICT (list, kind) DO UPDATE SET fault = excluded.fault, checked_at = excluded.checked_at`,
   values: [list, kind, fault, checked_at],
 })
+
+/** The history: of an address for the operator, of a domain for each account that has one there. */
+async function eventsOf(
+  { store, firstAccountId }: WatchParts,
+  { list, row, change, now }: Changed,
+): Promise<BlocklistEventRow[]> {
+  const kind = kindOf(row)
+  const monitors =
+    kind === 'ip'
+      ? [{ accountId: firstAccountId, subject: row.subject }]
+      : await monitorsOfDomain(store, row.subject)
+  return monitors.map(({ accountId, subject }) => ({
+    ...{ id: newId(now), account_id: accountId, kind, subject },
+    ...{ list: list.zone, event: change, created_at: now },
+  }))
+}
+
+/** The accounts to notify; the service's own checks notify the first one. */
+async function monitorsOf(
+  { store, book, firstAccountId }: WatchParts,
+  { row, change }: Changed,
+): Promise<Monitor[]> {
+  const all =
+    kindOf(row) === 'ip'
+      ? await monitorsOfAddress(store, book(), row.subject, `ip_${change}`)
+      : await monitorsOfDomain(store, row.subject)
+  return all.filter(({ accountId }) => accountId !== firstAccountId)
+}

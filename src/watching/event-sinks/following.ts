@@ -25,7 +25,7 @@ const TURN_MS = 20 * SECOND_MS
 const TICK_MS = SECOND_MS
 const RETRY_MIN_MS = SECOND_MS
 const RETRY_MAX_MS = MINUTE_MS
-/** Of JSON in one step, if it has more than one event. */
+/** JSON of one step, if it has more than one event. */
 const BYTES_MAX = 4 * 2 ** 20
 const ERROR_LENGTH_MAX = 300
 const ERROR_DEPTH_MAX = 10
@@ -64,7 +64,8 @@ interface Running {
 
 export type Following = ReturnType<typeof createFollowing>
 
-export function createFollowing({ store, clock, log, known }: FollowingParts) {
+export function createFollowing(parts: FollowingParts) {
+  const { store, clock, log, known } = parts
   const all = new Map<string, Running>()
 
   async function close(sink: Running): Promise<void> {
@@ -152,20 +153,7 @@ export function createFollowing({ store, clock, log, known }: FollowingParts) {
     } catch (error) {
       sink.dueAt = clock.monotonic() + Math.min(RETRY_MIN_MS * 2 ** sink.failures++, RETRY_MAX_MS)
       await close(sink)
-      await failed(sink.row, error)
-    }
-  }
-
-  async function failed(row: EventSinkRow, error: unknown): Promise<void> {
-    const { name } = row
-    const said = innermost(error).message
-    const words = printableLine(known.shownError(row, said)).slice(0, ERROR_LENGTH_MAX)
-    log.warn({ sink: name, error: words }, 'an event sink took nothing')
-    const sql = `UPDATE event_sinks SET failing_since = COALESCE(failing_since, ?), last_error = ? WHERE name = ?`
-    try {
-      await store.commit([{ sql, values: [Math.floor(clock.now()), words, name] }])
-    } catch (writing) {
-      log.error({ err: writing, sink: name }, 'the failure of an event sink was not written')
+      await noteFailure(parts, sink.row, error)
     }
   }
 
@@ -197,6 +185,23 @@ export function createFollowing({ store, clock, log, known }: FollowingParts) {
       return 'more'
     },
     stop: closeAll,
+  }
+}
+
+async function noteFailure(
+  { store, clock, log, known }: FollowingParts,
+  row: EventSinkRow,
+  error: unknown,
+): Promise<void> {
+  const { name } = row
+  const said = innermost(error).message
+  const words = printableLine(known.shownError(row, said)).slice(0, ERROR_LENGTH_MAX)
+  log.warn({ sink: name, error: words }, 'an event sink took nothing')
+  const sql = `UPDATE event_sinks SET failing_since = COALESCE(failing_since, ?), last_error = ? WHERE name = ?`
+  try {
+    await store.commit([{ sql, values: [Math.floor(clock.now()), words, name] }])
+  } catch (writing) {
+    log.error({ err: writing, sink: name }, 'the failure of an event sink was not written')
   }
 }
 
@@ -239,7 +244,7 @@ function fitting(rows: readonly EventToSend[]): number {
   return rows.length
 }
 
-/** Those that the sink wants. An event of a closed account is emptied before it is removed: it has no account. */
+/** Events that the sink wants. An event of a closed account is emptied before it is removed: it has no account. */
 function selected(settings: SinkSettings, rows: readonly EventToSend[]): SinkEvent[] {
   const { accounts, domains, events } = settings
   const isIn = (wanted: readonly string[] | undefined, value: string) => !wanted || wanted.includes(value)

@@ -90,21 +90,6 @@ export function createLogReader({ store, accounts, facts, retentionMs }: LogRead
     return planLogs(store, query, [accountId, ...children])
   }
 
-  async function itemsOf(found: readonly Match[]): Promise<LogItem[]> {
-    const parents = new Map<string, string | null>()
-    for (const { row } of found) {
-      if (parents.has(row.account_id)) continue
-      parents.set(row.account_id, (await accounts.byId(row.account_id))?.parentId ?? null)
-    }
-    return found.map(({ row, payload }) =>
-      logItem({
-        ...rowOf(row, payload),
-        timestampUs: row.timestamp_us,
-        parentId: parents.get(row.account_id) ?? null,
-      }),
-    )
-  }
-
   async function* itemsOfList(search: Search, signal: AbortSignal): AsyncGenerator<LogItem> {
     const { ascending } = search.query
     let left = search.query.limit
@@ -121,7 +106,7 @@ export function createLogReader({ store, accounts, facts, retentionMs }: LogRead
         readPage(store, walkOf(store, facts, search, request, pause)),
       )
       scanned += page.rows
-      yield* await itemsOf(inOrder(page.found, ascending))
+      yield* await itemsOf(accounts, inOrder(page.found, ascending))
       left -= page.found.length
       if (!page.more) return
       gap = ascending ? page.high : page.low
@@ -146,17 +131,9 @@ export function createLogReader({ store, accounts, facts, retentionMs }: LogRead
         gap = { in: 'since', ...search.settled }
         pages = 0
       }
-      if (page.found.length > 0 || skipped) yield { items: await itemsOf(page.found), skipped }
+      if (page.found.length > 0 || skipped) yield { items: await itemsOf(accounts, page.found), skipped }
       await pause(clock, after !== null && page.more ? CATCH_UP_EVERY_MS : TAIL_EVERY_MS, signal)
     }
-  }
-
-  /** Behind an event of the account. @throws BadRequest when there is none, or none any more */
-  async function positionAfter(accountId: string, id: string): Promise<CommitPosition> {
-    const sql = `SELECT ${store.kind === 'sqlite' ? '0 AS tx' : 'tx'}, seq FROM events WHERE id = ? AND account_id = ?`
-    const [row] = await store.read({ sql, values: [id, accountId] })
-    if (!row) throw new BadRequest('after: no event with this id is kept')
-    return { tx: Number(row['tx']), seq: Number(row['seq']) + 1 }
   }
 
   function totalsOf(search: Search, pause: Walk['pause']): Promise<LogTotals> {
@@ -186,7 +163,7 @@ export function createLogReader({ store, accounts, facts, retentionMs }: LogRead
         await readPage(store, walkOf(store, facts, search, { ...query, ...request }, pause)),
         query.totals ? (request.totals ?? (await totalsOf(search, pause))) : null,
       ])
-      const items = await itemsOf(inOrder(page.found, query.ascending))
+      const items = await itemsOf(accounts, inOrder(page.found, query.ascending))
       return { items, totals, links: linksOf(request, search, page) }
     },
     /**
@@ -200,7 +177,7 @@ export function createLogReader({ store, accounts, facts, retentionMs }: LogRead
       await planOf(accountId, query)
       return tailOf(
         tail,
-        after === null ? await settledPosition(store) : await positionAfter(accountId, after),
+        after === null ? await settledPosition(store) : await positionAfter(store, accountId, after),
       )
     },
     /**
@@ -217,6 +194,29 @@ export function createLogReader({ store, accounts, facts, retentionMs }: LogRead
       return itemsOfList(await searchOf(store, query, plan, null, now - retentionMs), signal)
     },
   }
+}
+
+async function itemsOf(accounts: LogReaderParts['accounts'], found: readonly Match[]): Promise<LogItem[]> {
+  const parents = new Map<string, string | null>()
+  for (const { row } of found) {
+    if (parents.has(row.account_id)) continue
+    parents.set(row.account_id, (await accounts.byId(row.account_id))?.parentId ?? null)
+  }
+  return found.map(({ row, payload }) =>
+    logItem({
+      ...rowOf(row, payload),
+      timestampUs: row.timestamp_us,
+      parentId: parents.get(row.account_id) ?? null,
+    }),
+  )
+}
+
+/** Behind an event of the account. @throws BadRequest when there is none, or none any more */
+async function positionAfter(store: Store, accountId: string, id: string): Promise<CommitPosition> {
+  const sql = `SELECT ${store.kind === 'sqlite' ? '0 AS tx' : 'tx'}, seq FROM events WHERE id = ? AND account_id = ?`
+  const [row] = await store.read({ sql, values: [id, accountId] })
+  if (!row) throw new BadRequest('after: no event with this id is kept')
+  return { tx: Number(row['tx']), seq: Number(row['seq']) + 1 }
 }
 
 /**

@@ -26,8 +26,7 @@ type ReadGauges = () => Promise<void>
 
 export function createGauges(registry: Registry, parts: GaugeParts): ReadGauges {
   const { config, store, space, clock } = parts
-  const gauge = <const L extends string>(name: string, help: string, labelNames: readonly L[] = []) =>
-    new Gauge({ name: `sendwright_${name}`, help, labelNames, registers: [registry] })
+  const gauge = gaugesIn(registry)
 
   gauge('build_info', 'Always 1.', ['version', 'database', 'delivery'])
     .labels(VERSION, store.kind, config.delivery.kind)
@@ -52,81 +51,9 @@ export function createGauges(registry: Registry, parts: GaugeParts): ReadGauges 
   ])
   const jobFailed = gauge('job_failed', '1: the last run of the job failed, else 0.', ['name'])
   const alerts = gauge('alerts_active', "The operator's own alerts that last.", ['name'])
-
-  const relays = {
-    state: gauge('relay_open', '1: the relay gets mail; 0: it is closed, paused or tried again.', ['relay']),
-    messages: new Counter({
-      name: 'sendwright_relay_messages_total',
-      help: 'Messages that a relay has accepted from this process, and attempts that it failed.',
-      labelNames: ['relay', 'result'],
-      registers: [registry],
-    }),
-  }
-
-  const content = {
-    checks: new Counter({
-      name: 'sendwright_content_checks_total',
-      help: 'Messages whose content was checked before they were sent, by what was done; unchecked: no scanner answered in time.',
-      labelNames: ['result'],
-      registers: [registry],
-    }),
-    answers: new Counter({
-      name: 'sendwright_scanner_answers_total',
-      help: 'Questions to rspamd, spamd and clamd that were answered, and that were not.',
-      labelNames: ['scanner', 'directions', 'result'],
-      registers: [registry],
-    }),
-  }
-
-  const sinks = {
-    behind: gauge('event_sink_behind_seconds', 'Age of the oldest event that an event sink has not taken.', [
-      'sink',
-    ]),
-    failing: gauge('event_sink_failing', '1: the event sink takes nothing, else 0.', ['sink']),
-    events: new Counter({
-      name: 'sendwright_event_sink_events_total',
-      help: 'Events that an event sink has taken, and that it missed because it had taken nothing for too long.',
-      labelNames: ['sink', 'result'],
-      registers: [registry],
-    }),
-  }
-
-  async function readSinks(): Promise<void> {
-    const rows = await parts.sinks.list()
-    const behind = await Promise.all(rows.map((row) => parts.sinks.behindMs(row)))
-    for (const each of Object.values(sinks)) each.reset()
-    for (const [index, { name, failing_since, sent, skipped }] of rows.entries()) {
-      sinks.behind.labels(name).set((behind[index] as number) / 1000)
-      sinks.failing.labels(name).set(failing_since === null ? 0 : 1)
-      sinks.events.labels(name, 'sent').inc(Number(sent))
-      sinks.events.labels(name, 'skipped').inc(Number(skipped))
-    }
-  }
-
-  /** They count themselves. */
-  function readContentChecks(): void {
-    const { check, scanners } = parts.content
-    content.checks.reset()
-    content.answers.reset()
-    for (const [result, count] of Object.entries(check?.results() ?? {}))
-      content.checks.labels(result).inc(count)
-    for (const { scanner, directions, answered, failed } of scanners.states()) {
-      const of = [scanner, directions.join(' ')] as const
-      content.answers.labels(...of, 'answered').inc(answered)
-      content.answers.labels(...of, 'failed').inc(failed)
-    }
-  }
-
-  /** Relays count themselves: a removed one leaves no series behind. */
-  async function readRelays(): Promise<void> {
-    relays.state.reset()
-    relays.messages.reset()
-    for (const { name, state, pause, since_start } of await parts.relays.list()) {
-      relays.state.labels(name).set(state.word === 'open' && pause === null ? 1 : 0)
-      for (const [result, count] of Object.entries(since_start))
-        relays.messages.labels(name, result).inc(count)
-    }
-  }
+  const readRelays = relayGauges(registry, parts.relays)
+  const readContentChecks = contentGauges(registry, parts.content)
+  const readSinks = sinkGauges(registry, parts.sinks)
 
   async function readQueue(): Promise<void> {
     const { counts, oldestDueAt, kinds } = await queueOf(store)
@@ -165,6 +92,90 @@ export function createGauges(registry: Registry, parts: GaugeParts): ReadGauges 
     readLanes()
     readContentChecks()
     await Promise.all([readQueue(), readJobs(), readAlerts(), readRelays(), readSinks()])
+  }
+}
+
+const gaugesIn =
+  (registry: Registry) =>
+  <const L extends string>(name: string, help: string, labelNames: readonly L[] = []) =>
+    new Gauge({ name: `sendwright_${name}`, help, labelNames, registers: [registry] })
+
+/** Relays count themselves: a removed one leaves no series behind. */
+function relayGauges(registry: Registry, known: GaugeParts['relays']): ReadGauges {
+  const gauge = gaugesIn(registry)
+  const relays = {
+    state: gauge('relay_open', '1: the relay gets mail; 0: it is closed, paused or tried again.', ['relay']),
+    messages: new Counter({
+      name: 'sendwright_relay_messages_total',
+      help: 'Messages that a relay has accepted from this process, and attempts that it failed.',
+      labelNames: ['relay', 'result'],
+      registers: [registry],
+    }),
+  }
+  return async () => {
+    relays.state.reset()
+    relays.messages.reset()
+    for (const { name, state, pause, since_start } of await known.list()) {
+      relays.state.labels(name).set(state.word === 'open' && pause === null ? 1 : 0)
+      for (const [result, count] of Object.entries(since_start))
+        relays.messages.labels(name, result).inc(count)
+    }
+  }
+}
+
+/** Content checks and scanners count themselves. */
+function contentGauges(registry: Registry, { check, scanners }: GaugeParts['content']): () => void {
+  const content = {
+    checks: new Counter({
+      name: 'sendwright_content_checks_total',
+      help: 'Messages whose content was checked before they were sent, by what was done; unchecked: no scanner answered in time.',
+      labelNames: ['result'],
+      registers: [registry],
+    }),
+    answers: new Counter({
+      name: 'sendwright_scanner_answers_total',
+      help: 'Questions to rspamd, spamd and clamd that were answered, and that were not.',
+      labelNames: ['scanner', 'directions', 'result'],
+      registers: [registry],
+    }),
+  }
+  return () => {
+    content.checks.reset()
+    content.answers.reset()
+    for (const [result, count] of Object.entries(check?.results() ?? {}))
+      content.checks.labels(result).inc(count)
+    for (const { scanner, directions, answered, failed } of scanners.states()) {
+      const of = [scanner, directions.join(' ')] as const
+      content.answers.labels(...of, 'answered').inc(answered)
+      content.answers.labels(...of, 'failed').inc(failed)
+    }
+  }
+}
+
+function sinkGauges(registry: Registry, list: GaugeParts['sinks']): ReadGauges {
+  const gauge = gaugesIn(registry)
+  const sinks = {
+    behind: gauge('event_sink_behind_seconds', 'Age of the oldest event that an event sink has not taken.', [
+      'sink',
+    ]),
+    failing: gauge('event_sink_failing', '1: the event sink takes nothing, else 0.', ['sink']),
+    events: new Counter({
+      name: 'sendwright_event_sink_events_total',
+      help: 'Events that an event sink has taken, and that it missed because it had taken nothing for too long.',
+      labelNames: ['sink', 'result'],
+      registers: [registry],
+    }),
+  }
+  return async () => {
+    const rows = await list.list()
+    const behind = await Promise.all(rows.map((row) => list.behindMs(row)))
+    for (const each of Object.values(sinks)) each.reset()
+    for (const [index, { name, failing_since, sent, skipped }] of rows.entries()) {
+      sinks.behind.labels(name).set((behind[index] as number) / 1000)
+      sinks.failing.labels(name).set(failing_since === null ? 0 : 1)
+      sinks.events.labels(name, 'sent').inc(Number(sent))
+      sinks.events.labels(name, 'skipped').inc(Number(skipped))
+    }
   }
 }
 

@@ -27,12 +27,10 @@ export type TagStore = ReturnType<typeof createTagStore>
 /** After every text that begins with `prefix`: tags are printable ASCII. */
 const afterPrefix = (prefix: string) => `${prefix}\u007f`
 
-export function createTagStore(store: Store) {
-  const list =
-    store.kind === 'sqlite' ? 'SELECT value FROM json_each(?)' : 'SELECT json_array_elements_text(?::json)'
-  const inPrefix = (prefix: string | null): [sql: string, values: SqlValue[]] =>
-    prefix === null ? ['', []] : ['AND tag_key >= ? AND tag_key < ?', [prefix, afterPrefix(prefix)]]
+const inPrefix = (prefix: string | null): [sql: string, values: SqlValue[]] =>
+  prefix === null ? ['', []] : ['AND tag_key >= ? AND tag_key < ?', [prefix, afterPrefix(prefix)]]
 
+export function createTagStore(store: Store) {
   return {
     async page(domainId: string, { page, pivot, prefix, limit }: TagPage): Promise<TagRow[]> {
       const up = page === 'first' || page === 'next'
@@ -94,6 +92,15 @@ export function createTagStore(store: Store) {
         { sql: UNUSED, values: [accountId, accountId] },
       ])
     },
+    ...accountTagQueries(store),
+  }
+}
+
+/** The tags of accounts, each with what its domains have of it. */
+function accountTagQueries(store: Store) {
+  const list =
+    store.kind === 'sqlite' ? 'SELECT value FROM json_each(?)' : 'SELECT json_array_elements_text(?::json)'
+  return {
     /** Sorted; ties by tag and account. */
     async accountPage({
       accountIds,

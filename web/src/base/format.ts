@@ -18,7 +18,7 @@ function formatters({ language, time_zone }: DateStyle) {
     exact: format({ dateStyle: 'full', timeStyle: 'long' }),
     dateAndTime: format({ dateStyle: 'medium', timeStyle: 'short' }),
     timeOfDay: format({ timeStyle: 'medium' }),
-    /** Of the zone's clock, for arithmetic. */
+    /** Date and time of the zone's clock, for arithmetic. */
     clock: new Intl.DateTimeFormat('en-US', {
       ...{ year: 'numeric', month: 'numeric', day: 'numeric', hour: 'numeric', minute: 'numeric' },
       ...{ second: 'numeric', hourCycle: 'h23', era: 'short' },

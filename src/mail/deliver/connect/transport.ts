@@ -61,6 +61,7 @@ export function createTransport(parts: TransportParts): Transport {
   const pool = new ConnectionPool(clock)
   const routing = new Routing(parts)
   const opener = new Opener(parts, routing)
+  const { transact, transactOnIdle } = createTransactions(clock, pool, opener)
 
   async function send(attempt: Attempt): Promise<AttemptResult | NotTried> {
     const early = withoutHosts(attempt)
@@ -80,14 +81,6 @@ export function createTransport(parts: TransportParts): Transport {
       if (result) return result
     }
     return null
-  }
-
-  async function transactOnIdle(attempt: Attempt, key: string): Promise<AttemptResult | NotTried | null> {
-    const idle = pool.take(attempt.lane.name, key)
-    if (!idle) return null
-    idle.transcript.restart(clock.monotonic() - idle.openedAt)
-    const { result, left } = await transact(attempt, idle, key)
-    return left ? null : result
   }
 
   async function sendToHosts(attempt: Attempt): Promise<AttemptResult | NotTried> {
@@ -127,6 +120,49 @@ export function createTransport(parts: TransportParts): Transport {
     if (!left || 'localFault' in result) return result
     routing.down.refused(attempt, target, 'the connection was closed')
     return failures.add(result)
+  }
+
+  return {
+    laneOf: (delivery) => routing.laneOf(delivery),
+    limitsOf: (lane) => routing.limitsOf(lane),
+    withoutRelay: (delivery, relay, sizeBytes) => routing.withoutRelay(delivery, relay, sizeBytes),
+    shapingChanged: () => routing.destinations.forget(),
+    async deliver(lane, delivery, prepared, beforeFinalDot) {
+      const release = prepared.sizeBytes > SMALL_MAX_BYTES ? await parts.memory.take(STREAMED_BYTES) : null
+      try {
+        const startedAt = clock.monotonic()
+        const relay = routing.relayOf(lane)
+        const destination =
+          lane.relay === null ? await routing.destinations.get(delivery.recipient_domain) : null
+        const result = await send({
+          lane,
+          domain: delivery.recipient_domain,
+          destination,
+          relay,
+          provider: destination?.provider ?? lane.provider,
+          prepared: parts.isCaptured ? withoutTls(prepared) : prepared,
+          recipient: delivery.recipient,
+          beforeFinalDot,
+        })
+        if ('localFault' in result) pool.closeIdle()
+        else result.sessionMs = clock.monotonic() - startedAt
+        return result
+      } finally {
+        release?.()
+      }
+    },
+    close: () => pool.close(),
+  }
+}
+
+/** Sends messages on connections that are open. */
+function createTransactions(clock: TransportParts['clock'], pool: ConnectionPool, opener: Opener) {
+  async function transactOnIdle(attempt: Attempt, key: string): Promise<AttemptResult | NotTried | null> {
+    const idle = pool.take(attempt.lane.name, key)
+    if (!idle) return null
+    idle.transcript.restart(clock.monotonic() - idle.openedAt)
+    const { result, left } = await transact(attempt, idle, key)
+    return left ? null : result
   }
 
   /** One message on an open connection, which is put into the pool under `key` or closed. */
@@ -170,37 +206,7 @@ export function createTransport(parts: TransportParts): Transport {
     return { result, left: hasLeft(failure, held) }
   }
 
-  return {
-    laneOf: (delivery) => routing.laneOf(delivery),
-    limitsOf: (lane) => routing.limitsOf(lane),
-    withoutRelay: (delivery, relay, sizeBytes) => routing.withoutRelay(delivery, relay, sizeBytes),
-    shapingChanged: () => routing.destinations.forget(),
-    async deliver(lane, delivery, prepared, beforeFinalDot) {
-      const release = prepared.sizeBytes > SMALL_MAX_BYTES ? await parts.memory.take(STREAMED_BYTES) : null
-      try {
-        const startedAt = clock.monotonic()
-        const relay = routing.relayOf(lane)
-        const destination =
-          lane.relay === null ? await routing.destinations.get(delivery.recipient_domain) : null
-        const result = await send({
-          lane,
-          domain: delivery.recipient_domain,
-          destination,
-          relay,
-          provider: destination?.provider ?? lane.provider,
-          prepared: parts.isCaptured ? withoutTls(prepared) : prepared,
-          recipient: delivery.recipient,
-          beforeFinalDot,
-        })
-        if ('localFault' in result) pool.closeIdle()
-        else result.sessionMs = clock.monotonic() - startedAt
-        return result
-      } finally {
-        release?.()
-      }
-    },
-    close: () => pool.close(),
-  }
+  return { transact, transactOnIdle }
 }
 
 /** Null: there are addresses to send from and to. */

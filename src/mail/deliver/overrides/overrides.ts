@@ -71,15 +71,11 @@ const RELEASE = `UPDATE deliveries SET due_at = ?, reason = 'resumed', updated_a
 
 export async function openOverrides({ store, clock, log, random }: OverrideParts) {
   const listeners: (() => void)[] = []
-  let onReleased = () => {}
   let inForce: ReadonlyMap<string, Override> = new Map()
   let signature = '[]'
   const known = new Map<string, { shaped: LaneLimits; limits: LaneLimits }>()
-  let releasing = Promise.resolve()
-  /** What an attempt was putting off while the pause ended is made due a little later. */
-  let hasLateOnes = false
-  let isStopping = false
   const now = () => Math.floor(clock.now())
+  const releases = createReleases({ store, log, now })
 
   let reading = Promise.resolve()
   /** One at a time: an older answer must not replace a newer one. */
@@ -92,7 +88,7 @@ export async function openOverrides({ store, clock, log, random }: OverrideParts
   async function readRows(): Promise<void> {
     const rows = await store.db.selectFrom('delivery_overrides').selectAll().orderBy('site').execute()
     const current = rows.flatMap((row) => overrideOf(row, now()) ?? [])
-    if (current.length < rows.length) await removeEnded()
+    if (current.length < rows.length) await removeEnded(store, now())
     const next = JSON.stringify(current)
     if (next === signature) return
     signature = next
@@ -101,63 +97,10 @@ export async function openOverrides({ store, clock, log, random }: OverrideParts
     for (const listener of listeners) listener()
   }
 
-  /** Judged by the database: a row may have been ordered anew since it was read. */
-  async function removeEnded(): Promise<void> {
-    await store.db
-      .deleteFrom('delivery_overrides')
-      .where((eb) => eb.or([eb('paused_at', 'is', null), eb('pause_until', '<=', now())]))
-      .where((eb) =>
-        eb.or([
-          eb('limits_until', '<=', now()),
-          eb.and([eb('connections', 'is', null), eb('rate', 'is', null)]),
-        ]),
-      )
-      .execute()
-  }
-
-  /** Writes one row, which is removed when it orders nothing. */
   async function change(site: string, part: Partial<DeliveryOverrideRow>): Promise<void> {
-    await store.transaction(async (tx) => {
-      const table = 'delivery_overrides'
-      const old = await tx.selectFrom(table).selectAll().where('site', '=', site).executeTakeFirst()
-      const row = { ...(old ?? emptyRow(site)), ...part }
-      if (old === undefined) {
-        const { count } = await tx
-          .selectFrom(table)
-          .select((eb) => eb.fn.countAll<number>().as('count'))
-          .executeTakeFirstOrThrow()
-        if (Number(count) >= OVERRIDES_MAX) throw new BadRequest(`at most ${OVERRIDES_MAX} sites`)
-      }
-      if (overrideOf(row, now()) === null) await tx.deleteFrom(table).where('site', '=', site).execute()
-      // What somebody else orders at the same time stays.
-      else
-        await tx
-          .insertInto(table)
-          .values(row)
-          .onConflict((conflict) => conflict.column('site').doUpdateSet(part))
-          .execute()
-    })
+    await writeOrder(store, site, part, now())
     await refresh()
     await store.changes.announce(TOPIC, '')
-  }
-
-  /** Mail that the pause kept is due. */
-  function releaseAll(): Promise<void> {
-    releasing = releasing.then(release).catch((error) => {
-      log.error({ err: error }, 'mail of an ended pause could not be made due; it is within an hour')
-    })
-    return releasing
-  }
-
-  async function release(): Promise<void> {
-    const begun = now()
-    for (;;) {
-      const values = [now(), now(), begun]
-      const [result] = await store.commit([{ sql: RELEASE, values }])
-      // Each portion at once: else the first of a million would wait for the last.
-      if ((result?.affected ?? 0) > 0) onReleased()
-      if (isStopping || (result?.affected ?? 0) < PORTION) return
-    }
   }
 
   function pauseOf(site: string, recipientDomain: string): Pause | null {
@@ -200,8 +143,7 @@ export async function openOverrides({ store, clock, log, random }: OverrideParts
     async resume(site: string): Promise<boolean> {
       if (!inForce.get(site)?.pause) return false
       await change(site, { paused_at: null, pause_until: null, pause_reason: '' })
-      void releaseAll()
-      hasLateOnes = true
+      void releases.begin()
       return true
     },
     /** @throws BadRequest over OVERRIDES_MAX sites */
@@ -217,14 +159,9 @@ export async function openOverrides({ store, clock, log, random }: OverrideParts
     },
     onChange: (listener: () => void) => void listeners.push(listener),
     /** Calls `listener` when mail that a pause kept is due. */
-    onReleased(listener: () => void): void {
-      onReleased = listener
-    },
+    onReleased: releases.onReleased,
     /** Ends what makes the mail of an ended pause due; the rest of it is looked at within the hour. */
-    stop(): Promise<void> {
-      isStopping = true
-      return releasing
-    },
+    stop: releases.stop,
     job: createJob({
       name: 'delivery-overrides',
       everyMs: READ_EVERY_MS,
@@ -232,11 +169,98 @@ export async function openOverrides({ store, clock, log, random }: OverrideParts
       scope: 'process',
       async work() {
         await refresh()
-        if (!hasLateOnes) return
-        hasLateOnes = false
-        await releaseAll()
+        await releases.finish()
       },
     }),
+  }
+}
+
+/** Judged by the database: a row may have been ordered anew since it was read. */
+async function removeEnded(store: Store, now: number): Promise<void> {
+  await store.db
+    .deleteFrom('delivery_overrides')
+    .where((eb) => eb.or([eb('paused_at', 'is', null), eb('pause_until', '<=', now)]))
+    .where((eb) =>
+      eb.or([eb('limits_until', '<=', now), eb.and([eb('connections', 'is', null), eb('rate', 'is', null)])]),
+    )
+    .execute()
+}
+
+/** Writes one row, which is removed when it orders nothing. @throws BadRequest over OVERRIDES_MAX sites */
+async function writeOrder(
+  store: Store,
+  site: string,
+  part: Partial<DeliveryOverrideRow>,
+  now: number,
+): Promise<void> {
+  await store.transaction(async (tx) => {
+    const table = 'delivery_overrides'
+    const old = await tx.selectFrom(table).selectAll().where('site', '=', site).executeTakeFirst()
+    const row = { ...(old ?? emptyRow(site)), ...part }
+    if (old === undefined) {
+      const { count } = await tx
+        .selectFrom(table)
+        .select((eb) => eb.fn.countAll<number>().as('count'))
+        .executeTakeFirstOrThrow()
+      if (Number(count) >= OVERRIDES_MAX) throw new BadRequest(`at most ${OVERRIDES_MAX} sites`)
+    }
+    if (overrideOf(row, now) === null) await tx.deleteFrom(table).where('site', '=', site).execute()
+    // What somebody else orders at the same time stays.
+    else
+      await tx
+        .insertInto(table)
+        .values(row)
+        .onConflict((conflict) => conflict.column('site').doUpdateSet(part))
+        .execute()
+  })
+}
+
+/** Makes the mail of ended pauses due. */
+function createReleases({ store, log, now }: Pick<OverrideParts, 'store' | 'log'> & { now(): number }) {
+  let onReleased = () => {}
+  let releasing = Promise.resolve()
+  /** What an attempt was putting off while the pause ended is made due a little later. */
+  let hasLateOnes = false
+  let isStopping = false
+
+  /** Mail that the pause kept is due. */
+  function releaseAll(): Promise<void> {
+    releasing = releasing.then(release).catch((error) => {
+      log.error({ err: error }, 'mail of an ended pause could not be made due; it is within an hour')
+    })
+    return releasing
+  }
+
+  async function release(): Promise<void> {
+    const begun = now()
+    for (;;) {
+      const values = [now(), now(), begun]
+      const [result] = await store.commit([{ sql: RELEASE, values }])
+      // Each portion at once: else the first of a million would wait for the last.
+      if ((result?.affected ?? 0) > 0) onReleased()
+      if (isStopping || (result?.affected ?? 0) < PORTION) return
+    }
+  }
+
+  return {
+    begin(): Promise<void> {
+      hasLateOnes = true
+      return releaseAll()
+    },
+    /** Releases what was put off while the last pause ended. */
+    async finish(): Promise<void> {
+      if (!hasLateOnes) return
+      hasLateOnes = false
+      await releaseAll()
+    },
+    /** Calls `listener` when mail that a pause kept is due. */
+    onReleased(listener: () => void): void {
+      onReleased = listener
+    },
+    stop(): Promise<void> {
+      isStopping = true
+      return releasing
+    },
   }
 }
 

@@ -116,17 +116,6 @@ export function createPasskeys(parts: PasskeyParts): Passkeys {
       .orderBy('id')
       .execute()
 
-  async function read(userId: string, id: string): Promise<PasskeyRow> {
-    const row = await store.db
-      .selectFrom('passkeys')
-      .selectAll()
-      .where('user_id', '=', userId)
-      .where('id', '=', id)
-      .executeTakeFirst()
-    if (row === undefined) throw new NotFound('Passkey not found')
-    return row
-  }
-
   /** Writes the count, fenced against a copy of the authenticator, and the challenge, which is valid once. */
   async function complete({ id, counter: before }: PasskeyRow, challenge: string, counter: number) {
     const used = {
@@ -195,12 +184,12 @@ export function createPasskeys(parts: PasskeyParts): Passkeys {
     },
     async rename(userId, id, name) {
       checkName(name)
-      const passkey = await read(userId, id)
+      const passkey = await passkeyOf(store, userId, id)
       await store.commit([{ sql: 'UPDATE passkeys SET name = ? WHERE id = ?', values: [name, id] }])
       return { ...passkey, name }
     },
     async remove(userId, id) {
-      const passkey = await read(userId, id)
+      const passkey = await passkeyOf(store, userId, id)
       const isRemoved = await fenced(
         store,
         { sql: 'DELETE FROM passkeys WHERE id = ?', values: [id], expectRows: 1 },
@@ -227,6 +216,18 @@ export function createPasskeys(parts: PasskeyParts): Passkeys {
     check: async (user, response, purpose) =>
       (await meet(response, { purpose, userId: user.id }, purpose === 'prove')) !== null,
   }
+}
+
+/** @throws NotFound */
+async function passkeyOf(store: Store, userId: string, id: string): Promise<PasskeyRow> {
+  const row = await store.db
+    .selectFrom('passkeys')
+    .selectAll()
+    .where('user_id', '=', userId)
+    .where('id', '=', id)
+    .executeTakeFirst()
+  if (row === undefined) throw new NotFound('Passkey not found')
+  return row
 }
 
 /** False: a row was no longer as the unit expects it. */

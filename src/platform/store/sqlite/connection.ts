@@ -82,19 +82,76 @@ export function serveConnection(port: MessagePort, options: ConnectionOptions): 
     try {
       return open(options)
     } catch (error) {
-      broken = describe(error)
+      broken = describe(error, file)
       return new DatabaseSync(':memory:')
     }
   }
 
   const database = openOrMarkBroken()
-  /** Prepared: parsing costs more than running. */
-  const begin = database.prepare('BEGIN IMMEDIATE')
-  const commit = database.prepare('COMMIT')
   /** Neither waits for nor blocks other connections; returns (busy, pages in the log, checkpointed pages). */
   const checkpoint = database.prepare('PRAGMA wal_checkpoint(PASSIVE)')
   const unpack = createUnpacker()
+  const { run, rollBack, answerUnits } = createUnitRunner(database, file)
 
+  function answer(id: number, request: WorkerRequest): WorkerReply {
+    switch (request.kind) {
+      case 'units':
+        return answerUnits(id, unpack(request.units))
+      case 'single':
+        return { id, units: [{ results: [run(request.statement)] }] }
+      case 'script':
+        // A full disk may have rolled back already; its own error was reported.
+        if (request.sql === 'ROLLBACK' && !database.isTransaction) return { id, units: [] }
+        try {
+          database.exec(request.sql)
+        } catch (error) {
+          rollBack()
+          throw error
+        }
+        return { id, units: [] }
+      case 'checkpoint':
+        return { id, affected: [Number(checkpoint.get()?.['log'] ?? 0)] }
+      case 'trim':
+        // With a timeout it would wait for readers, and all writers with it.
+        database.exec('PRAGMA busy_timeout = 0')
+        try {
+          database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+        } finally {
+          database.exec(`PRAGMA busy_timeout = ${BUSY_MS}`)
+        }
+        return { id, units: [] }
+      case 'shrink':
+        database.exec(`PRAGMA incremental_vacuum(${request.pages})`)
+        return { id, units: [] }
+      case 'close':
+        database.close()
+        return { id, units: [] }
+    }
+  }
+
+  port.on('message', ({ id, request }: { id: number; request: WorkerRequest }) => {
+    let reply: WorkerReply
+    try {
+      reply = broken && request.kind !== 'close' ? { id, error: broken } : answer(id, request)
+    } catch (error) {
+      reply = { id, error: describe(error, file) }
+      // Units posted meanwhile must not be written after it (sqlite.ts, `createConnection`).
+      if (role === 'writer' && isIoError(error)) broken = reply.error
+    }
+    port.postMessage(reply)
+    if (request.kind === 'close') port.close()
+  })
+  // The other side has broken off.
+  port.on('close', () => {
+    if (database.isOpen) database.close()
+  })
+}
+
+/** Runs statements and units of statements on one connection. */
+function createUnitRunner(database: DatabaseSync, file: string) {
+  /** Prepared: parsing costs more than running. */
+  const begin = database.prepare('BEGIN IMMEDIATE')
+  const commit = database.prepare('COMMIT')
   type Prepared = { statement: StatementSync; columns: string[] }
   const prepared = new Map<string, Prepared>()
 
@@ -114,11 +171,6 @@ export function serveConnection(port: MessagePort, options: ConnectionOptions): 
     }
     const rows = statement.all(...values) as unknown as unknown[][]
     return { columns: rows.length > 0 ? columns : [], values: packed(rows), affected: rows.length }
-  }
-
-  function describe(error: unknown): WorkerError {
-    const { message, errcode } = error as Error & { errcode?: number }
-    return { message, code: errcode ?? null, file }
   }
 
   /** Runs one unit in its savepoint; a failure rolls back only this unit. */
@@ -144,7 +196,7 @@ export function serveConnection(port: MessagePort, options: ConnectionOptions): 
       if (!database.isTransaction || isIoError(error)) throw error
       database.exec('ROLLBACK TO unit')
       database.exec('RELEASE unit')
-      return { error: describe(error) }
+      return { error: describe(error, file) }
     }
   }
 
@@ -190,42 +242,6 @@ export function serveConnection(port: MessagePort, options: ConnectionOptions): 
     }
   }
 
-  function answer(id: number, request: WorkerRequest): WorkerReply {
-    switch (request.kind) {
-      case 'units':
-        return answerUnits(id, unpack(request.units))
-      case 'single':
-        return { id, units: [{ results: [run(request.statement)] }] }
-      case 'script':
-        // A full disk may have rolled back already; its own error was reported.
-        if (request.sql === 'ROLLBACK' && !database.isTransaction) return { id, units: [] }
-        try {
-          database.exec(request.sql)
-        } catch (error) {
-          rollBack()
-          throw error
-        }
-        return { id, units: [] }
-      case 'checkpoint':
-        return { id, affected: [Number(checkpoint.get()?.['log'] ?? 0)] }
-      case 'trim':
-        // With a timeout it would wait for readers, and all writers with it.
-        database.exec('PRAGMA busy_timeout = 0')
-        try {
-          database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
-        } finally {
-          database.exec(`PRAGMA busy_timeout = ${BUSY_MS}`)
-        }
-        return { id, units: [] }
-      case 'shrink':
-        database.exec(`PRAGMA incremental_vacuum(${request.pages})`)
-        return { id, units: [] }
-      case 'close':
-        database.close()
-        return { id, units: [] }
-    }
-  }
-
   function answerUnits(id: number, units: Statement[][]): WorkerReply {
     const together = runTogether(units)
     if (together === null) return { id, units: runApart(units) }
@@ -234,22 +250,12 @@ export function serveConnection(port: MessagePort, options: ConnectionOptions): 
     return { id, affected: packed(together.map((results) => results.map(({ affected }) => affected))) }
   }
 
-  port.on('message', ({ id, request }: { id: number; request: WorkerRequest }) => {
-    let reply: WorkerReply
-    try {
-      reply = broken && request.kind !== 'close' ? { id, error: broken } : answer(id, request)
-    } catch (error) {
-      reply = { id, error: describe(error) }
-      // Units posted meanwhile must not be written after it (sqlite.ts, `createConnection`).
-      if (role === 'writer' && isIoError(error)) broken = reply.error
-    }
-    port.postMessage(reply)
-    if (request.kind === 'close') port.close()
-  })
-  // The other side has broken off.
-  port.on('close', () => {
-    if (database.isOpen) database.close()
-  })
+  return { run, rollBack, answerUnits }
+}
+
+function describe(error: unknown, file: string): WorkerError {
+  const { message, errcode } = error as Error & { errcode?: number }
+  return { message, code: errcode ?? null, file }
 }
 
 /** `flat` and `flatMap` return a holey array, which the structured clone writes and reads like an object, key by key. */

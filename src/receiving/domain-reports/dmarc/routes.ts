@@ -243,7 +243,7 @@ function ofAddress(chosen: Chosen, ip: string | undefined): Chosen {
 interface Level {
   /** With the most mail. */
   addresses: readonly AddressSums[]
-  /** Of the others. */
+  /** Sums of the other addresses. */
   rest: Sums
   restCount: number
 }

@@ -104,7 +104,7 @@ export function createBlocks({ store, known, clock, log, random, shaping }: Bloc
   /** Decided here and not yet in the book. */
   const fresh = new Map<string, IpBlockRow>()
   const evidence = createEvidence({ clock, shaping })
-  const probes = new Map<string, Probing>()
+  const probes = createProbes(clock)
   const removeOld = createRemoval({ store, known, clock })
   let writing = Promise.resolve()
   let refused: (refusal: Refusal) => void = () => {}
@@ -123,16 +123,10 @@ export function createBlocks({ store, known, clock, log, random, shaping }: Bloc
     return row === undefined ? 'open' : stateOfRow(row, clock.now())
   }
 
-  function probingOf(key: string): Probing {
-    const probing = probes.get(key) ?? { begunAt: null, accepted: 0, isOpening: false }
-    probes.set(key, probing)
-    return probing
-  }
-
   function close(ip: string, lane: Site, reply: string): void {
     const key = blockKey(ip, lane.site)
     evidence.forget(key)
-    probes.delete(key)
+    probes.forget(key)
     if (known.book().blocks.size + fresh.size >= BLOCKS_MAX) return
     const row = closed(rowOf(key), { ip, lane, reply, now: now() })
     fresh.set(key, row)
@@ -159,31 +153,25 @@ export function createBlocks({ store, known, clock, log, random, shaping }: Bloc
     const key = blockKey(ip, site)
     const wasClosed = rowOf(key) !== undefined
     fresh.delete(key)
-    probes.delete(key)
+    probes.forget(key)
     evidence.forget(key)
     await writing
     await opened(known, ip, site, now(), true)
     return wasClosed
   }
 
-  /** A message from an address that is probing was answered. */
-  function probed(ip: string, site: string, isAccepted: boolean): void {
+  /** Its probes were accepted. */
+  function open(ip: string, site: string): void {
     const key = blockKey(ip, site)
-    const probing = probingOf(key)
-    probing.begunAt = null
-    if (!isAccepted) return
-    probing.accepted++
-    if (probing.accepted < PROBES_TO_OPEN || probing.isOpening) return
-    probing.isOpening = true
     log.info({ ip, site }, 'a provider takes mail from a sending address again')
     writing = writing
       .then(async () => {
         await opened(known, ip, site, now(), false)
         fresh.delete(key)
-        probes.delete(key)
+        probes.forget(key)
       })
       .catch((error: unknown) => {
-        probing.isOpening = false
+        probes.notOpened(key)
         log.error({ err: error, ip, site }, 'cannot record that an address is open again')
       })
   }
@@ -191,14 +179,7 @@ export function createBlocks({ store, known, clock, log, random, shaping }: Bloc
   return {
     stateOf,
     isClosed: (ip, site) => stateOf(ip, site) === 'closed',
-    mayProbe(ip, site) {
-      if (stateOf(ip, site) !== 'probing') return false
-      const probing = probingOf(blockKey(ip, site))
-      const { begunAt } = probing
-      if (begunAt !== null && clock.monotonic() - begunAt < PROBE_MAX_MS) return false
-      probing.begunAt = clock.monotonic()
-      return true
-    },
+    mayProbe: (ip, site) => stateOf(ip, site) === 'probing' && probes.begin(blockKey(ip, site)),
     answered(ip, lane, domain, answer) {
       const { site } = lane
       const state = stateOf(ip, site)
@@ -206,7 +187,7 @@ export function createBlocks({ store, known, clock, log, random, shaping }: Bloc
       if (answer.kind !== 'blocked') {
         const isAccepted = answer.kind === 'accepted'
         evidence.answered(key, site, domain, isAccepted)
-        if (state === 'probing') probed(ip, site, isAccepted)
+        if (state === 'probing' && probes.answered(key, isAccepted)) open(ip, site)
         return
       }
       // Those in progress when it was closed.
@@ -215,7 +196,7 @@ export function createBlocks({ store, known, clock, log, random, shaping }: Bloc
       if (isSure) refused({ ip, site, provider: lane.provider, reply: answer.reply })
       if (answer.isSure || isEnough || (state === 'probing' && isSure))
         close(ip, lane, `${answer.code} ${answer.reply}`)
-      else if (state === 'probing') probes.set(key, { ...probingOf(key), begunAt: null, accepted: 0 })
+      else if (state === 'probing') probes.restart(key)
     },
     nextFree(ip, site) {
       const row = rowOf(blockKey(ip, site))
@@ -245,9 +226,55 @@ export function createBlocks({ store, known, clock, log, random, shaping }: Bloc
         await writing
         await removeOld()
         // Another process has opened these addresses.
-        for (const key of probes.keys()) if (rowOf(key) === undefined) probes.delete(key)
+        probes.keep((key) => rowOf(key) !== undefined)
       },
     }),
+  }
+}
+
+/** Messages that try whether a block has ended, by address and site. */
+function createProbes(clock: Clock) {
+  const probes = new Map<string, Probing>()
+
+  function probingOf(key: string): Probing {
+    const probing = probes.get(key) ?? { begunAt: null, accepted: 0, isOpening: false }
+    probes.set(key, probing)
+    return probing
+  }
+
+  return {
+    /** False: another probe is in progress. */
+    begin(key: string): boolean {
+      const probing = probingOf(key)
+      const { begunAt } = probing
+      if (begunAt !== null && clock.monotonic() - begunAt < PROBE_MAX_MS) return false
+      probing.begunAt = clock.monotonic()
+      return true
+    },
+    /** A message from an address that is probing was answered. True, once: enough were accepted to open it. */
+    answered(key: string, isAccepted: boolean): boolean {
+      const probing = probingOf(key)
+      probing.begunAt = null
+      if (!isAccepted) return false
+      probing.accepted++
+      if (probing.accepted < PROBES_TO_OPEN || probing.isOpening) return false
+      probing.isOpening = true
+      return true
+    },
+    /** The opening could not be recorded: the next accepted message tries again. */
+    notOpened(key: string): void {
+      probingOf(key).isOpening = false
+    },
+    /** A probe was refused, without proof that the address is blocked. */
+    restart(key: string): void {
+      Object.assign(probingOf(key), { begunAt: null, accepted: 0 })
+    },
+    forget(key: string): void {
+      probes.delete(key)
+    },
+    keep(isKnown: (key: string) => boolean): void {
+      for (const key of probes.keys()) if (!isKnown(key)) probes.delete(key)
+    },
   }
 }
 

@@ -76,19 +76,6 @@ export function createPools(parts: PoolParts): Pools {
   const inheritedOf = (accountId: string) => known.book().inherited.get(accountId)
   const now = () => Math.floor(clock.now())
 
-  async function pool(db: Tx | Store['db'], accountId: string, id: string): Promise<PoolRow> {
-    const found = await poolOf(db, accountId, id, inheritedOf(accountId))
-    if (found === null) throw poolNotFound()
-    return found
-  }
-
-  /** @throws Forbidden for an inherited one (rule 7) */
-  async function ownPool(db: Tx | Store['db'], accountId: string, id: string): Promise<PoolRow> {
-    const found = await pool(db, accountId, id)
-    if (found.isInherited) throw inherited()
-    return found
-  }
-
   async function addMembers(tx: Tx, accountId: string, id: string, ips: readonly string[]): Promise<void> {
     const added = ips
       .map((ip) => ownAddress(known.book(), accountId, ip))
@@ -102,61 +89,9 @@ export function createPools(parts: PoolParts): Pools {
     await parts.assigned(tx, accountId, [...rows.keys()])
   }
 
-  async function removeMembers(
-    tx: Tx,
-    accountId: string,
-    found: PoolRow,
-    ips: readonly string[],
-  ): Promise<void> {
-    const removed = new Set(ips.map((ip) => ownAddress(known.book(), accountId, ip).ip))
-    for (const ip of removed)
-      if (!found.members.some((member) => member.ip === ip)) throw new NotFound('ip not found')
-    if (removed.size === 0) return
-    await tx
-      .deleteFrom('ip_pool_members')
-      .where('pool_id', '=', found.id)
-      .where('ip', 'in', [...removed])
-      .execute()
-  }
-
-  /** Rule 6; after all other changes of the call. */
-  async function checkNotEmpty(tx: Tx, accountId: string, id: string): Promise<void> {
-    const after = await pool(tx, accountId, id)
-    if (after.isLinked && after.members.length === 0)
-      throw new BadRequest('pool is linked to domains and must have at least one IP')
-  }
-
-  async function replacementOf(
-    tx: Tx,
-    accountId: string,
-    found: PoolRow,
-    to: { ip: string | undefined; poolId: string | undefined },
-  ): Promise<Replacement> {
-    const { ip, poolId } = to
-    if (ip !== undefined && poolId !== undefined)
-      throw new BadRequest('only one of ip and pool_id may be provided')
-    if (ip !== undefined)
-      return ip === 'shared'
-        ? sharedReplacement(tx, accountId)
-        : { ip: await replacementAddress(tx, known.book(), accountId, ip) }
-    if (poolId === undefined) {
-      if (found.members.length > 0) throw new BadRequest('replacement IP or pool is required')
-      return 'default'
-    }
-    const other = await ownPool(tx, accountId, poolId)
-    if (other.members.length === 0 || other.id === found.id)
-      throw new BadRequest('replacement pool must be another one with at least one IP')
-    return { pool: other.id }
-  }
-
-  async function sharedReplacement(tx: Tx, accountId: string): Promise<Replacement> {
-    await leastUsedShared(tx, known.book(), accountId)
-    return 'shared'
-  }
-
   return {
     list: (accountId) => poolsOf(store.db, accountId, inheritedOf(accountId)),
-    read: (accountId, id) => pool(store.db, accountId, id),
+    read: (accountId, id) => knownPool(store.db, known.book(), accountId, id),
     domains: ({ id, isInherited }, accountId, after, limit) =>
       linkedDomains(store.db, id, isInherited ? accountId : null, after, limit),
     create(accountId, name, description, ips) {
@@ -176,7 +111,7 @@ export function createPools(parts: PoolParts): Pools {
       if (change.linkDomains.length + change.unlinkDomains.length > DOMAINS_MAX)
         throw new BadRequest(`at most ${DOMAINS_MAX} domains may be changed by one call`)
       const changed = await known.change(async (tx) => {
-        const found = await ownPool(tx, accountId, id)
+        const found = await ownPool(tx, known.book(), accountId, id)
         const linked = await ownDomains(tx, accountId, change.linkDomains)
         const unlinked = await ownDomains(tx, accountId, change.unlinkDomains)
         if (!changesAnything(found, change, linked, unlinked)) throw new BadRequest('nothing to update')
@@ -184,31 +119,31 @@ export function createPools(parts: PoolParts): Pools {
         checkTexts(name, description)
         await tx.updateTable('ip_pools').set({ name, description }).where('id', '=', id).execute()
         await addMembers(tx, accountId, id, change.addIps)
-        await removeMembers(tx, accountId, found, change.removeIps)
+        await removeMembers(tx, known.book(), accountId, found, change.removeIps)
         await unlinkDomains(tx, known.book(), id, unlinked)
         await linkDomains(tx, id, linked)
-        await checkNotEmpty(tx, accountId, id)
+        await checkNotEmpty(tx, known.book(), accountId, id)
         return [...linked, ...unlinked]
       })
       for (const domain of changed) domains.changed(domain)
     },
     async addIps(accountId, id, ips) {
       await known.change(async (tx) => {
-        await ownPool(tx, accountId, id)
+        await ownPool(tx, known.book(), accountId, id)
         await addMembers(tx, accountId, id, ips)
       })
       return newReference(clock)
     },
     async removeIp(accountId, id, ip) {
       await known.change(async (tx) => {
-        await removeMembers(tx, accountId, await ownPool(tx, accountId, id), [ip])
-        await checkNotEmpty(tx, accountId, id)
+        await removeMembers(tx, known.book(), accountId, await ownPool(tx, known.book(), accountId, id), [ip])
+        await checkNotEmpty(tx, known.book(), accountId, id)
       })
       return newReference(clock)
     },
     async remove(accountId, id, to) {
       const replacement = await known.change(async (tx) =>
-        replacementOf(tx, accountId, await ownPool(tx, accountId, id), to),
+        replacementOf(tx, known.book(), accountId, await ownPool(tx, known.book(), accountId, id), to),
       )
       const task = {
         kind: 'unlink',
@@ -220,6 +155,80 @@ export function createPools(parts: PoolParts): Pools {
       return parts.tasks.add(accountId, task)
     },
   }
+}
+
+async function knownPool(
+  db: Tx | Store['db'],
+  book: AddressBook,
+  accountId: string,
+  id: string,
+): Promise<PoolRow> {
+  const found = await poolOf(db, accountId, id, book.inherited.get(accountId))
+  if (found === null) throw poolNotFound()
+  return found
+}
+
+/** @throws Forbidden for an inherited one (rule 7) */
+async function ownPool(
+  db: Tx | Store['db'],
+  book: AddressBook,
+  accountId: string,
+  id: string,
+): Promise<PoolRow> {
+  const found = await knownPool(db, book, accountId, id)
+  if (found.isInherited) throw inherited()
+  return found
+}
+
+async function removeMembers(
+  tx: Tx,
+  book: AddressBook,
+  accountId: string,
+  found: PoolRow,
+  ips: readonly string[],
+): Promise<void> {
+  const removed = new Set(ips.map((ip) => ownAddress(book, accountId, ip).ip))
+  for (const ip of removed)
+    if (!found.members.some((member) => member.ip === ip)) throw new NotFound('ip not found')
+  if (removed.size === 0) return
+  await tx
+    .deleteFrom('ip_pool_members')
+    .where('pool_id', '=', found.id)
+    .where('ip', 'in', [...removed])
+    .execute()
+}
+
+/** Rule 6; after all other changes of the call. */
+async function checkNotEmpty(tx: Tx, book: AddressBook, accountId: string, id: string): Promise<void> {
+  const after = await knownPool(tx, book, accountId, id)
+  if (after.isLinked && after.members.length === 0)
+    throw new BadRequest('pool is linked to domains and must have at least one IP')
+}
+
+/** What sends instead of a pool that is removed. @throws BadRequest, NotFound */
+async function replacementOf(
+  tx: Tx,
+  book: AddressBook,
+  accountId: string,
+  found: PoolRow,
+  to: { ip: string | undefined; poolId: string | undefined },
+): Promise<Replacement> {
+  const { ip, poolId } = to
+  if (ip !== undefined && poolId !== undefined)
+    throw new BadRequest('only one of ip and pool_id may be provided')
+  if (ip === 'shared') {
+    await leastUsedShared(tx, book, accountId)
+    return 'shared'
+  }
+  if (ip !== undefined) return { ip: await replacementAddress(tx, book, accountId, ip) }
+  if (poolId === undefined) {
+    if (found.members.length > 0) throw new BadRequest('replacement IP or pool is required')
+    return 'default'
+  }
+  const other = await ownPool(tx, book, accountId, poolId)
+  if (other.members.length === 0 || other.id === found.id)
+    throw new BadRequest('replacement pool must be another one with at least one IP')
+  return { pool: other.id }
 }
 
 /** @throws BadRequest at the limit */

@@ -177,43 +177,13 @@ export function createAllowances(parts: AllowanceParts): WarmupAllowances {
     const wanted = Math.max(1, Math.floor((ofHour * SHARE_AT_A_TIME) / address.providers.size))
     let failed: 'address' | 'provider' | null = null
     for (const count of new Set([wanted, 1])) {
-      failed = await take(address, held, hourAt, count)
+      failed = await takeFromDatabase(store, address, held, hourAt, count, Math.floor(clock.now()))
       if (failed !== null) continue
       if (address.hourAt === hourAt) held.left += count
       else held.unused += count
       return
     }
     if (address.hourAt === hourAt) (failed === 'address' ? address : held).isUsedUp = true
-  }
-
-  /** Whose limit leaves no room for so many; null: they are taken. */
-  async function take(
-    address: Address,
-    held: Held,
-    hourAt: number,
-    count: number,
-  ): Promise<'address' | 'provider' | null> {
-    const { ip, stage, windowAt, hourlyLimit: hourly, limit } = address
-    const { provider } = held
-    const now = Math.floor(clock.now())
-    // Until its stage is judged.
-    if (now >= windowAt + WINDOW_MS) return 'address'
-    const ofAddress = exactly(TAKE, [
-      ...[hourAt, count, hourAt, hourAt, count, now],
-      ...[ip, stage, windowAt, hourAt],
-      ...[hourAt, count, hourly, count, limit],
-    ])
-    const ofProvider = exactly(TAKE_OF_PROVIDER, [
-      ...[hourAt, count, hourAt, hourAt, count],
-      ...[ip, provider, held.stage, hourAt],
-      ...[hourAt, count, held.hourlyLimit, count, held.limit],
-      ...[ip, hourly, ip, hourAt, ip, provider, hourly],
-    ])
-    const missing = held.hasRow ? [] : [rowFor(ip, provider, now)]
-    const failed = await failing(store, [ofAddress, ...missing, ofProvider])
-    if (failed !== null) return failed === ofAddress ? 'address' : 'provider'
-    held.hasRow = true
-    return null
   }
 
   async function takeOne(ip: string, site: string): Promise<Allowed | null> {
@@ -227,16 +197,6 @@ export function createAllowances(parts: AllowanceParts): WarmupAllowances {
     }
   }
 
-  /** `hourAt`: the hour that it was taken in, if that goes on. */
-  async function giveBack(address: Address, { provider }: Held, hourAt: number, count: number) {
-    if (count === 0) return
-    const { ip, stage, windowAt } = address
-    await failing(store, [
-      exactly(GIVE_BACK, [hourAt, count, count, ip, stage, windowAt]),
-      { sql: GIVE_BACK_OF_PROVIDER, values: [hourAt, count, count, ip, provider] },
-    ])
-  }
-
   async function flushOne(address: Address, held: Held, all: boolean): Promise<void> {
     const { hourAt } = address
     const { diverted, unused } = held
@@ -246,8 +206,8 @@ export function createAllowances(parts: AllowanceParts): WarmupAllowances {
     const { left } = held
     if (all) held.left = 0
     // What an earlier hour has left counts for the window only.
-    await giveBack(address, held, -1, unused)
-    if (all) await giveBack(address, held, hourAt, left)
+    await giveBack(store, address, held, -1, unused)
+    if (all) await giveBack(store, address, held, hourAt, left)
   }
 
   async function flush(all: boolean): Promise<void> {
@@ -283,6 +243,53 @@ export function createAllowances(parts: AllowanceParts): WarmupAllowances {
     flush: () => flush(false),
     close: () => flush(true),
   }
+}
+
+/** Whose limit leaves no room for so many; null: they are taken. */
+async function takeFromDatabase(
+  store: Store,
+  address: Address,
+  held: Held,
+  hourAt: number,
+  count: number,
+  now: number,
+): Promise<'address' | 'provider' | null> {
+  const { ip, stage, windowAt, hourlyLimit: hourly, limit } = address
+  const { provider } = held
+  // Until its stage is judged.
+  if (now >= windowAt + WINDOW_MS) return 'address'
+  const ofAddress = exactly(TAKE, [
+    ...[hourAt, count, hourAt, hourAt, count, now],
+    ...[ip, stage, windowAt, hourAt],
+    ...[hourAt, count, hourly, count, limit],
+  ])
+  const ofProvider = exactly(TAKE_OF_PROVIDER, [
+    ...[hourAt, count, hourAt, hourAt, count],
+    ...[ip, provider, held.stage, hourAt],
+    ...[hourAt, count, held.hourlyLimit, count, held.limit],
+    ...[ip, hourly, ip, hourAt, ip, provider, hourly],
+  ])
+  const missing = held.hasRow ? [] : [rowFor(ip, provider, now)]
+  const failed = await failing(store, [ofAddress, ...missing, ofProvider])
+  if (failed !== null) return failed === ofAddress ? 'address' : 'provider'
+  held.hasRow = true
+  return null
+}
+
+/** `hourAt`: the hour that it was taken in, if that goes on. */
+async function giveBack(
+  store: Store,
+  address: Address,
+  { provider }: Held,
+  hourAt: number,
+  count: number,
+): Promise<void> {
+  if (count === 0) return
+  const { ip, stage, windowAt } = address
+  await failing(store, [
+    exactly(GIVE_BACK, [hourAt, count, count, ip, stage, windowAt]),
+    { sql: GIVE_BACK_OF_PROVIDER, values: [hourAt, count, count, ip, provider] },
+  ])
 }
 
 /** Resolves the statement that affected no row, if one had to; then the unit has changed nothing. */

@@ -19,7 +19,7 @@ export interface Rendered {
   /** Rendered without escaping; without line ends and other control characters. */
   headers: Record<string, string>
   missing: string[]
-  /** Of content and headers; empty unless missing names are requested. */
+  /** Variables of content and headers; empty unless missing names are requested. */
   variables: UsedVariable[]
 }
 

@@ -162,33 +162,8 @@ export function createRenderer({ workersMax = sizesFor('normal').templateThreads
     pump()
   }
 
-  /** Without a fault, the watch ended the thread. Any fault except memory is our own. */
-  function endJob(job: RenderJob, fault: NodeJS.ErrnoException | null): void {
-    if (fault === null) job.resolve({ kind: 'failed', cause: 'time', detail: '' })
-    else if (fault.code === OUT_OF_MEMORY) job.resolve({ kind: 'failed', cause: 'memory', detail: '' })
-    else job.reject(fault)
-  }
-
   async function watchSlots(): Promise<void> {
     for (const slot of slots) if (slot.batch.length > 0) await watchSlot(slot)
-  }
-
-  /** Ends the thread of a job that has used its time, counted from the first check that saw it. */
-  async function watchSlot(slot: Slot): Promise<void> {
-    const { worker, progress, watched, batchNumber } = slot
-    const phase = Atomics.load(progress, 1)
-    const position = `${batchNumber} ${Atomics.load(progress, 0)} ${phase}`
-    const usage = await worker.cpuUsage().catch(() => null)
-    if (!usage || slot.batchNumber !== batchNumber || slot.batch.length === 0) return
-    const cpuMs = (usage.user + usage.system) / 1000
-    if (position !== watched.position) {
-      slot.watched = { position, cpuMs, since: performance.now() }
-      return
-    }
-    const started = Atomics.load(progress, 0) > 0
-    const cpuMax = phase === 1 ? TEXT_CPU_MS_MAX : JOB_CPU_MS_MAX
-    const tooLong = performance.now() - watched.since > WALL_MS_MAX
-    if (tooLong || (started && cpuMs - watched.cpuMs > cpuMax)) await worker.terminate()
   }
 
   function stopWatchWhenIdle(): void {
@@ -220,6 +195,31 @@ export function createRenderer({ workersMax = sizesFor('normal').templateThreads
       watch = null
     },
   }
+}
+
+/** Without a fault, the watch ended the thread. Any fault except memory is our own. */
+function endJob(job: RenderJob, fault: NodeJS.ErrnoException | null): void {
+  if (fault === null) job.resolve({ kind: 'failed', cause: 'time', detail: '' })
+  else if (fault.code === OUT_OF_MEMORY) job.resolve({ kind: 'failed', cause: 'memory', detail: '' })
+  else job.reject(fault)
+}
+
+/** Ends the thread of a job that has used its time, counted from the first check that saw it. */
+async function watchSlot(slot: Slot): Promise<void> {
+  const { worker, progress, watched, batchNumber } = slot
+  const phase = Atomics.load(progress, 1)
+  const position = `${batchNumber} ${Atomics.load(progress, 0)} ${phase}`
+  const usage = await worker.cpuUsage().catch(() => null)
+  if (!usage || slot.batchNumber !== batchNumber || slot.batch.length === 0) return
+  const cpuMs = (usage.user + usage.system) / 1000
+  if (position !== watched.position) {
+    slot.watched = { position, cpuMs, since: performance.now() }
+    return
+  }
+  const started = Atomics.load(progress, 0) > 0
+  const cpuMax = phase === 1 ? TEXT_CPU_MS_MAX : JOB_CPU_MS_MAX
+  const tooLong = performance.now() - watched.since > WALL_MS_MAX
+  if (tooLong || (started && cpuMs - watched.cpuMs > cpuMax)) await worker.terminate()
 }
 
 /** Each template once, however many jobs share it. */

@@ -84,85 +84,11 @@ const endName = (toUs: number) => `ends_at_${toUs}`
 export function createEventPartitions(parts: PartitionParts) {
   const { store, clock, log } = parts
   const { partitionedFromBytes = PARTITIONED_FROM_BYTES, checkedFromBytes = CHECKED_FROM_BYTES } = parts
-  const { forgottenMs = FORGOTTEN_MS } = parts
+  const { change, end, announce, finish, takeBack } = createBoundChanges(parts)
   const span = spanUs(parts.days)
   const isUsed = store.kind === 'postgres'
   const nowUs = () => Math.floor(clock.now() * 1000)
   let isWarned = false
-
-  /** One transaction that changes partitions, tried again while the tables are in use. False: they always were. */
-  async function change(work: (tx: Tx) => Promise<void>, signal?: AbortSignal): Promise<boolean> {
-    for (let tries = 1; ; tries++) {
-      try {
-        await store.transaction(async (tx) => {
-          await run(tx, `SELECT pg_advisory_xact_lock(${advisoryKey(EVENT_PARTITIONS_LOCK)})`)
-          await run(tx, `SET LOCAL lock_timeout = '${LOCK_WAIT}'`)
-          await work(tx)
-        })
-        return true
-      } catch (error) {
-        if (!(error instanceof StoreBusy)) throw error
-        if (tries === TRIES_MAX || signal?.aborted) return false
-        await pause(clock, TRY_AGAIN_MS, signal)
-      }
-    }
-  }
-
-  /** Ends the newest partition at `toUs`, and adds the next one. */
-  const end = (newest: Partition, toUs: number, signal?: AbortSignal) =>
-    change(async (tx) => {
-      await lock(tx, [newest])
-      if (!isSame(await newestOf(tx), newest)) return
-      for (const table of TABLES) await split(tx, table, newest, toUs)
-      log.info({ partition: suffixOf(toUs) }, 'a partition for events was added')
-    }, signal)
-
-  /** From now on no row may be at `toUs` or later. */
-  const announce = (newest: Partition, toUs: number, signal?: AbortSignal) =>
-    change(async (tx) => {
-      await lock(tx, [newest])
-      if (!isSame(await newestOf(tx), newest) || (await announced(tx, newest)) !== null) return
-      for (const table of TABLES)
-        await run(
-          tx,
-          `ALTER TABLE ${table}_${newest.suffix} ADD CONSTRAINT ${endName(toUs)} CHECK (timestamp_us < ${toUs}) NOT VALID`,
-        )
-    }, signal)
-
-  /** Checks its rows and ends it. */
-  async function finish(newest: Partition, toUs: number, signal?: AbortSignal): Promise<void> {
-    for (const table of TABLES) {
-      // Does nothing if it was checked already.
-      const validate = `ALTER TABLE ${table}_${newest.suffix} VALIDATE CONSTRAINT ${endName(toUs)}`
-      try {
-        await cancellable(store, validate, signal)
-      } catch (error) {
-        if ((error as { code?: unknown }).code !== VIOLATED) throw error
-        // Written between the choice of the bound and the constraint.
-        return takeBack(newest, toUs, signal)
-      }
-      if (signal?.aborted) return
-    }
-    if (toUs > nowUs() + REPAIRED_US) await end(newest, toUs, signal)
-  }
-
-  async function takeBack(newest: Partition, toUs: number, signal?: AbortSignal): Promise<void> {
-    log.warn('a partition for events could not be ended; it will be tried again')
-    const drop = () =>
-      change(async (tx) => {
-        await lock(tx, [newest])
-        if (!isSame(await newestOf(tx), newest)) return
-        for (const table of TABLES)
-          await run(tx, `ALTER TABLE ${table}_${newest.suffix} DROP CONSTRAINT IF EXISTS ${endName(toUs)}`)
-      }, signal)
-    if (await drop()) return
-    // Beyond the bound no event could be written, and so no mail be accepted.
-    await endForgotten(store.db, newest, forgottenMs).catch((error) =>
-      log.error({ err: error }, 'cannot end sessions that hold the table of events'),
-    )
-    if (!(await drop()))
-      throw new Error('Cannot take back the bound of a partition of events: the table is in use')
-  }
 
   async function repair(signal?: AbortSignal): Promise<void> {
     const newest = await newestOf(store.db)
@@ -245,6 +171,85 @@ export function createEventPartitions(parts: PartitionParts) {
     keptLongerUs: async (): Promise<number> =>
       isUsed && (await partitionsOf(store.db)).length > 1 ? span : 0,
   }
+}
+
+/** Transactions that change the bounds of partitions. */
+function createBoundChanges({ store, clock, log, forgottenMs = FORGOTTEN_MS }: PartitionParts) {
+  /** One transaction that changes partitions, tried again while the tables are in use. False: they always were. */
+  async function change(work: (tx: Tx) => Promise<void>, signal?: AbortSignal): Promise<boolean> {
+    for (let tries = 1; ; tries++) {
+      try {
+        await store.transaction(async (tx) => {
+          await run(tx, `SELECT pg_advisory_xact_lock(${advisoryKey(EVENT_PARTITIONS_LOCK)})`)
+          await run(tx, `SET LOCAL lock_timeout = '${LOCK_WAIT}'`)
+          await work(tx)
+        })
+        return true
+      } catch (error) {
+        if (!(error instanceof StoreBusy)) throw error
+        if (tries === TRIES_MAX || signal?.aborted) return false
+        await pause(clock, TRY_AGAIN_MS, signal)
+      }
+    }
+  }
+
+  /** Ends the newest partition at `toUs`, and adds the next one. */
+  const end = (newest: Partition, toUs: number, signal?: AbortSignal) =>
+    change(async (tx) => {
+      await lock(tx, [newest])
+      if (!isSame(await newestOf(tx), newest)) return
+      for (const table of TABLES) await split(tx, table, newest, toUs)
+      log.info({ partition: suffixOf(toUs) }, 'a partition for events was added')
+    }, signal)
+
+  /** From now on no row may be at `toUs` or later. */
+  const announce = (newest: Partition, toUs: number, signal?: AbortSignal) =>
+    change(async (tx) => {
+      await lock(tx, [newest])
+      if (!isSame(await newestOf(tx), newest) || (await announced(tx, newest)) !== null) return
+      for (const table of TABLES)
+        await run(
+          tx,
+          `ALTER TABLE ${table}_${newest.suffix} ADD CONSTRAINT ${endName(toUs)} CHECK (timestamp_us < ${toUs}) NOT VALID`,
+        )
+    }, signal)
+
+  /** Checks its rows and ends it. */
+  async function finish(newest: Partition, toUs: number, signal?: AbortSignal): Promise<void> {
+    for (const table of TABLES) {
+      // Does nothing if it was checked already.
+      const validate = `ALTER TABLE ${table}_${newest.suffix} VALIDATE CONSTRAINT ${endName(toUs)}`
+      try {
+        await cancellable(store, validate, signal)
+      } catch (error) {
+        if ((error as { code?: unknown }).code !== VIOLATED) throw error
+        // Written between the choice of the bound and the constraint.
+        return takeBack(newest, toUs, signal)
+      }
+      if (signal?.aborted) return
+    }
+    if (toUs > clock.now() * 1000 + REPAIRED_US) await end(newest, toUs, signal)
+  }
+
+  async function takeBack(newest: Partition, toUs: number, signal?: AbortSignal): Promise<void> {
+    log.warn('a partition for events could not be ended; it will be tried again')
+    const drop = () =>
+      change(async (tx) => {
+        await lock(tx, [newest])
+        if (!isSame(await newestOf(tx), newest)) return
+        for (const table of TABLES)
+          await run(tx, `ALTER TABLE ${table}_${newest.suffix} DROP CONSTRAINT IF EXISTS ${endName(toUs)}`)
+      }, signal)
+    if (await drop()) return
+    // Beyond the bound no event could be written, and so no mail be accepted.
+    await endForgotten(store.db, newest, forgottenMs).catch((error) =>
+      log.error({ err: error }, 'cannot end sessions that hold the table of events'),
+    )
+    if (!(await drop()))
+      throw new Error('Cannot take back the bound of a partition of events: the table is in use')
+  }
+
+  return { change, end, announce, finish, takeBack }
 }
 
 const run = (on: Run, text: string) => sql.raw<Record<string, unknown>>(text).execute(on)

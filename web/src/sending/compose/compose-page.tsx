@@ -98,8 +98,6 @@ function ComposeForm(props: { domain: string; isSent: boolean; onSent: (sent: Se
   const [fields, setFields] = useState(empty)
   const [files, setFiles] = useState<readonly File[]>([])
   const [isTest, setTest] = useState(false)
-  const { data: system } = useQuery(systemQuery)
-  const isCapture = system?.mode === 'capture'
   const variables = readSample(fields.variables)
   const change = (changes: { [Name in keyof ComposeSearch]?: ComposeSearch[Name] | undefined }) =>
     void navigate({ replace: true, search: (old) => withSearch(old, changes) })
@@ -129,47 +127,8 @@ function ComposeForm(props: { domain: string; isSent: boolean; onSent: (sent: Se
           if (hasBody && !sending.isPending) sending.mutate()
         }}
       >
-        <Alert
-          color={isCapture ? 'petrol' : 'orange'}
-          variant="light"
-          role="note"
-          icon={<Icon name={isCapture ? 'shield' : 'send'} />}
-        >
-          {isCapture ? TEXT.capture : TEXT.live}
-        </Alert>
-        <div className="compose-pair">
-          <DomainChoice
-            label={TEXT.domain}
-            toSend
-            value={domain}
-            onChange={(chosen) => change({ domain: chosen })}
-          />
-          <TextInput
-            label={TEXT.from}
-            placeholder={`postmaster@${domain}`}
-            autoComplete="off"
-            value={fields.from}
-            onChange={set('from')}
-          />
-          <TextInput
-            label={TEXT.to}
-            description={TEXT.toHint}
-            inputWrapperOrder={['label', 'input', 'description']}
-            placeholder="bob@example.com"
-            autoComplete="off"
-            autoCapitalize="none"
-            inputMode="email"
-            value={fields.to}
-            onChange={set('to')}
-          />
-          <TextInput
-            label={TEXT.cc}
-            autoComplete="off"
-            inputMode="email"
-            value={fields.cc}
-            onChange={set('cc')}
-          />
-        </div>
+        <CaptureNotice />
+        <AddressFields {...{ domain, fields, set }} onDomain={(chosen) => change({ domain: chosen })} />
         <TextInput
           label={TEXT.subject}
           value={fields.subject}
@@ -184,37 +143,11 @@ function ComposeForm(props: { domain: string; isSent: boolean; onSent: (sent: Se
             onChange={(chosen) => change({ body: chosen })}
           />
         </div>
-        {body === 'template' ? (
-          <Stack gap="md">
-            <TemplateChoice
-              domain={domain}
-              value={template}
-              onChange={(chosen) => change({ template: chosen || undefined })}
-            />
-            <Textarea
-              label={TEXT.variables}
-              className="compose-code"
-              autosize
-              minRows={3}
-              maxRows={12}
-              spellCheck={false}
-              value={fields.variables}
-              error={'fault' in variables ? variables.fault : undefined}
-              onChange={set('variables')}
-            />
-          </Stack>
-        ) : (
-          <Textarea
-            key={body}
-            aria-label={TEXT.bodies[body]}
-            {...(body === 'html' && { className: 'compose-code', spellCheck: false })}
-            autosize
-            minRows={8}
-            maxRows={24}
-            value={fields[body]}
-            onChange={set(body)}
-          />
-        )}
+        <BodyFields
+          {...{ domain, body, template, fields, set }}
+          fault={'fault' in variables ? variables.fault : undefined}
+          onTemplate={(chosen) => change({ template: chosen || undefined })}
+        />
         <Attachments files={files} onChange={setFiles} />
         <div className="compose-pair">
           <Chooser
@@ -266,16 +199,119 @@ function ComposeForm(props: { domain: string; isSent: boolean; onSent: (sent: Se
   )
 }
 
-interface GivenMessage {
+/** Whether the mail leaves this machine. */
+function CaptureNotice() {
+  const { data: system } = useQuery(systemQuery)
+  const isCapture = system?.mode === 'capture'
+  return (
+    <Alert
+      color={isCapture ? 'petrol' : 'orange'}
+      variant="light"
+      role="note"
+      icon={<Icon name={isCapture ? 'shield' : 'send'} />}
+    >
+      {isCapture ? TEXT.capture : TEXT.live}
+    </Alert>
+  )
+}
+
+/** What is written into the fields of the form. */
+interface Fields {
   from: string
   to: string
   cc: string
   subject: string
   text: string
   html: string
+  /** JSON. */
   variables: string
   tag: string
   deliverAt: string
+}
+
+interface FieldsProps {
+  domain: string
+  fields: Fields
+  set: (name: keyof Fields) => (event: { currentTarget: { value: string } }) => void
+}
+
+function AddressFields({
+  domain,
+  fields,
+  set,
+  onDomain,
+}: FieldsProps & { onDomain: (domain: string) => void }) {
+  return (
+    <div className="compose-pair">
+      <DomainChoice label={TEXT.domain} toSend value={domain} onChange={onDomain} />
+      <TextInput
+        label={TEXT.from}
+        placeholder={`postmaster@${domain}`}
+        autoComplete="off"
+        value={fields.from}
+        onChange={set('from')}
+      />
+      <TextInput
+        label={TEXT.to}
+        description={TEXT.toHint}
+        inputWrapperOrder={['label', 'input', 'description']}
+        placeholder="bob@example.com"
+        autoComplete="off"
+        autoCapitalize="none"
+        inputMode="email"
+        value={fields.to}
+        onChange={set('to')}
+      />
+      <TextInput
+        label={TEXT.cc}
+        autoComplete="off"
+        inputMode="email"
+        value={fields.cc}
+        onChange={set('cc')}
+      />
+    </div>
+  )
+}
+
+interface BodyFieldsProps extends FieldsProps {
+  body: Body
+  template: string
+  /** What is wrong with the variables. */
+  fault: string | undefined
+  onTemplate: (name: string) => void
+}
+
+function BodyFields({ domain, body, template, fields, set, fault, onTemplate }: BodyFieldsProps) {
+  return body === 'template' ? (
+    <Stack gap="md">
+      <TemplateChoice domain={domain} value={template} onChange={onTemplate} />
+      <Textarea
+        label={TEXT.variables}
+        className="compose-code"
+        autosize
+        minRows={3}
+        maxRows={12}
+        spellCheck={false}
+        value={fields.variables}
+        error={fault}
+        onChange={set('variables')}
+      />
+    </Stack>
+  ) : (
+    <Textarea
+      key={body}
+      aria-label={TEXT.bodies[body]}
+      {...(body === 'html' && { className: 'compose-code', spellCheck: false })}
+      autosize
+      minRows={8}
+      maxRows={24}
+      value={fields[body]}
+      onChange={set(body)}
+    />
+  )
+}
+
+interface GivenMessage extends Fields {
   body: Body
   template: string
   files: readonly File[]

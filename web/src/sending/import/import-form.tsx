@@ -78,24 +78,13 @@ export function ImportForm(props: ImportFormProps) {
   }
   if (state !== undefined)
     return (
-      <Stack gap="md">
-        <ProgressLine label={TEXT.importing} done={state.done} of={records.length} what={what} many={many} />
-        {isOver && <Outcome state={state} counted={(count) => countOf(count, what, many)} />}
-        <Group justify="flex-end">
-          {isOver ? (
-            <Button onClick={onClose}>{TEXT.close}</Button>
-          ) : (
-            <Button
-              variant="default"
-              onClick={() => {
-                isStopped.current = true
-              }}
-            >
-              {TEXT.stop}
-            </Button>
-          )}
-        </Group>
-      </Stack>
+      <RunningImport
+        {...{ state, isOver, what, many, onClose }}
+        total={records.length}
+        onStop={() => {
+          isStopped.current = true
+        }}
+      />
     )
   const fault = fileFault ?? (read && 'fault' in read ? read.fault : undefined)
   return (
@@ -160,6 +149,34 @@ export function ImportForm(props: ImportFormProps) {
         </Button>
       </Group>
     </form>
+  )
+}
+
+interface RunningImportProps {
+  state: ImportState
+  isOver: boolean
+  total: number
+  what: string
+  many: string
+  onStop: () => void
+  onClose: () => void
+}
+
+function RunningImport({ state, isOver, total, what, many, onStop, onClose }: RunningImportProps) {
+  return (
+    <Stack gap="md">
+      <ProgressLine label={TEXT.importing} done={state.done} of={total} what={what} many={many} />
+      {isOver && <Outcome state={state} counted={(count) => countOf(count, what, many)} />}
+      <Group justify="flex-end">
+        {isOver ? (
+          <Button onClick={onClose}>{TEXT.close}</Button>
+        ) : (
+          <Button variant="default" onClick={onStop}>
+            {TEXT.stop}
+          </Button>
+        )}
+      </Group>
+    </Stack>
   )
 }
 

@@ -167,7 +167,31 @@ function Found({ list }: { list: MailingList }) {
           }
         />
       </Panel>
-      {mayWrite && form === 'add' && (
+      <Forms
+        {...{ list, edited, refresh, close }}
+        form={mayWrite ? form : undefined}
+        onEdited={() => setEdited(undefined)}
+      />
+    </>
+  )
+}
+
+interface FormsProps {
+  list: MailingList
+  form: ListSearch['open']
+  /** The member that is being changed. */
+  edited: Member | undefined
+  onEdited: () => void
+  refresh: () => Promise<void>
+  close: () => void
+}
+
+/** The windows of the page. */
+function Forms({ list, form, edited, onEdited, refresh, close }: FormsProps) {
+  const navigate = useNavigate({ from: '/sending/lists/$address' })
+  return (
+    <>
+      {form === 'add' && (
         <MemberForm
           list={list.address}
           onClose={close}
@@ -181,19 +205,14 @@ function Found({ list }: { list: MailingList }) {
         <MemberForm
           list={list.address}
           member={edited}
-          onClose={() => setEdited(undefined)}
+          onClose={onEdited}
           onSaved={({ address }) => {
             notify({ text: TEXT.memberSaved(address) })
-            setEdited(undefined)
+            onEdited()
           }}
         />
       )}
-      <Modal
-        opened={mayWrite && form === 'import'}
-        onClose={close}
-        title={<strong>{TEXT.importTitle}</strong>}
-        centered
-      >
+      <Modal opened={form === 'import'} onClose={close} title={<strong>{TEXT.importTitle}</strong>} centered>
         <ImportForm
           what="member"
           columns={['address', 'name', 'vars', 'subscribed']}
@@ -206,7 +225,7 @@ function Found({ list }: { list: MailingList }) {
           onClose={close}
         />
       </Modal>
-      {mayWrite && form === 'consent' && (
+      {form === 'consent' && (
         <ConsentForm
           list={list.address}
           onClose={close}
@@ -216,7 +235,7 @@ function Found({ list }: { list: MailingList }) {
           }}
         />
       )}
-      {mayWrite && form === 'edit' && (
+      {form === 'edit' && (
         <ListForm
           list={list}
           onClose={close}

@@ -14,7 +14,7 @@ export interface ContentHistory {
 interface Steps {
   past: readonly string[]
   future: readonly string[]
-  /** Of the last change. */
+  /** Field of the last change. */
   name: string
 }
 

@@ -5,7 +5,7 @@ import { type Draft, listTemplates, listVersions, readVersion, renderDraft } fro
 /** Prefix of every query about templates. */
 export const TEMPLATES_KEY = 'templates'
 
-/** Of every mutation that stores a version's content. */
+/** Key of every mutation that stores a version's content. */
 export const VERSION_SAVING = ['template-version-saving']
 
 export const templatesQuery = (domain: string) =>

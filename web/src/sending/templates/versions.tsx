@@ -21,8 +21,59 @@ interface VersionsProps {
   domain: string
 }
 
-export function Versions({ template, domain }: VersionsProps) {
+interface RowButtonsProps {
+  version: VersionSummary
+  /** Tag of the active version. */
+  active: string | undefined
+  /** Name of the template. */
+  name: string
+  search: { domain?: string }
+  isActivating: boolean
+  onActivate: () => void
+  onDelete: () => void
+}
+
+function RowButtons({ version, active, name, search, isActivating, onActivate, onDelete }: RowButtonsProps) {
   const mayWrite = useMay({ area: 'templates', access: 'write' })
+  return (
+    <span className="row-buttons">
+      {!version.active && active !== undefined && (
+        <Button
+          size="compact-sm"
+          variant="subtle"
+          renderRoot={(props) => (
+            <Link
+              {...props}
+              to="/sending/templates/$name"
+              params={{ name }}
+              search={{ ...search, view: 'compare', version: active, with: version.tag }}
+            />
+          )}
+        >
+          {TEXT.compare}
+        </Button>
+      )}
+      {mayWrite && !version.active && (
+        <Button size="compact-sm" variant="light" loading={isActivating} onClick={onActivate}>
+          {TEXT.activate}
+        </Button>
+      )}
+      {mayWrite && (
+        <ActionIcon
+          variant="subtle"
+          color="gray"
+          aria-label={TEXT.deleteVersion(version.tag)}
+          title={TEXT.deleteVersion(version.tag)}
+          onClick={onDelete}
+        >
+          <Icon name="trash" size={16} />
+        </ActionIcon>
+      )}
+    </span>
+  )
+}
+
+export function Versions({ template, domain }: VersionsProps) {
   const [toDelete, setToDelete] = useState<string>()
   const queries = useQueryClient()
   const refresh = () => queries.invalidateQueries({ queryKey: [TEMPLATES_KEY, domain, template.name] })
@@ -82,45 +133,15 @@ export function Versions({ template, domain }: VersionsProps) {
     {
       ...BUTTONS,
       cell: (version) => (
-        <span className="row-buttons">
-          {!version.active && active !== undefined && (
-            <Button
-              size="compact-sm"
-              variant="subtle"
-              renderRoot={(props) => (
-                <Link
-                  {...props}
-                  to="/sending/templates/$name"
-                  params={{ name: template.name }}
-                  search={{ ...search, view: 'compare', version: active, with: version.tag }}
-                />
-              )}
-            >
-              {TEXT.compare}
-            </Button>
-          )}
-          {mayWrite && !version.active && (
-            <Button
-              size="compact-sm"
-              variant="light"
-              loading={activation.isPending && activation.variables.tag === version.tag}
-              onClick={() => activation.mutate({ tag: version.tag, before: active })}
-            >
-              {TEXT.activate}
-            </Button>
-          )}
-          {mayWrite && (
-            <ActionIcon
-              variant="subtle"
-              color="gray"
-              aria-label={TEXT.deleteVersion(version.tag)}
-              title={TEXT.deleteVersion(version.tag)}
-              onClick={() => setToDelete(version.tag)}
-            >
-              <Icon name="trash" size={16} />
-            </ActionIcon>
-          )}
-        </span>
+        <RowButtons
+          version={version}
+          active={active}
+          name={template.name}
+          search={search}
+          isActivating={activation.isPending && activation.variables.tag === version.tag}
+          onActivate={() => activation.mutate({ tag: version.tag, before: active })}
+          onDelete={() => setToDelete(version.tag)}
+        />
       ),
     },
   ]

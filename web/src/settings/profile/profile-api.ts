@@ -6,7 +6,7 @@ import { valueOrThrow } from '../../queries.ts'
 import { askPasskey, makePasskey } from '../../sign-in/passkey-client.ts'
 
 const ME = '/sendwright/v1/me'
-/** Of all that follows: a change of one may change the others. */
+/** Begins all keys below: a change of one may change the others. */
 export const PROFILE_KEY = 'own-profile'
 
 export type Profile = Api.OwnProfile

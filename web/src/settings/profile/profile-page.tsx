@@ -54,7 +54,7 @@ function OwnProfile() {
   )
 }
 
-/** Of which every browser knows how dates are written. */
+/** Languages whose dates every browser can write. */
 const LANGUAGES = [
   'en-GB',
   'en-US',

@@ -12,7 +12,7 @@ export interface Series {
   label: string
   /** One value per point; null: none. */
   values: readonly (number | null)[]
-  /** Of all points together, for the legend: the sum of counts, the rate over the whole span; null: none. */
+  /** Value for all points together, shown in the legend: the sum of counts, or the rate over the whole span; null: none. */
   total: number | null
   /** Index of the colour, 1 to 8 (dashboard.css). */
   color: number
@@ -110,53 +110,10 @@ export function LineChart(props: LineChartProps) {
           onBlur={() => setAt(null)}
         >
           {width > 0 && last >= 0 && (
-            <svg width={width} height={height} aria-hidden="true">
-              {[0, 0.5, 1].map((share) => (
-                <g key={share}>
-                  <line
-                    className="chart-grid"
-                    x1={LEFT}
-                    x2={width - RIGHT}
-                    y1={y(top * share)}
-                    y2={y(top * share)}
-                  />
-                  <text className="chart-axis" x={LEFT - 8} y={y(top * share) + 4} textAnchor="end">
-                    {short(top * share)}
-                  </text>
-                </g>
-              ))}
-              {ticks(points.length, width).map((index) => (
-                <text
-                  key={index}
-                  className="chart-axis"
-                  x={x(index)}
-                  y={height - 5}
-                  textAnchor={index === last ? 'end' : index === 0 ? 'start' : 'middle'}
-                >
-                  {points[index]}
-                </text>
-              ))}
-              {series.map((one) => (
-                <Line key={one.id} series={one} isRunning={isRunning} x={x} y={y} />
-              ))}
-              {at !== null && (
-                <>
-                  <line className="chart-marker" x1={x(shown)} x2={x(shown)} y1={TOP} y2={height - BOTTOM} />
-                  {series.map(({ id, values, color }) =>
-                    values[shown] == null ? null : (
-                      <circle
-                        key={id}
-                        className="chart-dot"
-                        data-color={color}
-                        cx={x(shown)}
-                        cy={y(values[shown] ?? 0)}
-                        r={4}
-                      />
-                    ),
-                  )}
-                </>
-              )}
-            </svg>
+            <Curves
+              shown={at === null ? null : shown}
+              {...{ points, series, isRunning, width, height, top, x, y }}
+            />
           )}
           {at !== null && last >= 0 && (
             <div className="chart-values" aria-hidden="true" style={besideMarker(x(shown), width)}>
@@ -171,6 +128,73 @@ export function LineChart(props: LineChartProps) {
         </div>
       )}
     </figure>
+  )
+}
+
+interface CurvesProps {
+  points: LineChartProps['points']
+  series: readonly Series[]
+  isRunning: boolean
+  width: number
+  height: number
+  /** Value at the upper end of the scale. */
+  top: number
+  /** Index of the point under the marker; null: there is none. */
+  shown: number | null
+  x: (index: number) => number
+  y: (value: number) => number
+}
+
+function Curves({ points, series, isRunning, width, height, top, shown, x, y }: CurvesProps) {
+  const last = points.length - 1
+  return (
+    <svg width={width} height={height} aria-hidden="true">
+      {[0, 0.5, 1].map((share) => (
+        <g key={share}>
+          <line className="chart-grid" x1={LEFT} x2={width - RIGHT} y1={y(top * share)} y2={y(top * share)} />
+          <text className="chart-axis" x={LEFT - 8} y={y(top * share) + 4} textAnchor="end">
+            {short(top * share)}
+          </text>
+        </g>
+      ))}
+      {ticks(points.length, width).map((index) => (
+        <text
+          key={index}
+          className="chart-axis"
+          x={x(index)}
+          y={height - 5}
+          textAnchor={index === last ? 'end' : index === 0 ? 'start' : 'middle'}
+        >
+          {points[index]}
+        </text>
+      ))}
+      {series.map((one) => (
+        <Line key={one.id} series={one} isRunning={isRunning} x={x} y={y} />
+      ))}
+      {shown !== null && <Marker shown={shown} {...{ series, height, x, y }} />}
+    </svg>
+  )
+}
+
+type MarkerProps = Pick<CurvesProps, 'series' | 'height' | 'x' | 'y'> & { shown: number }
+
+function Marker({ series, height, shown, x, y }: MarkerProps) {
+  return (
+    <>
+      <line className="chart-marker" x1={x(shown)} x2={x(shown)} y1={TOP} y2={height - BOTTOM} />
+      {series.map(({ id, values, color }) =>
+        values[shown] == null ? null : (
+          <circle
+            key={id}
+            className="chart-dot"
+            data-color={color}
+            cx={x(shown)}
+            cy={y(values[shown] ?? 0)}
+            r={4}
+          />
+        ),
+      )}
+    </>
   )
 }
 

@@ -16,7 +16,7 @@ export interface Option {
 
 /** Options that the API finds by a part of their names, a page at a time. */
 export interface OptionSource {
-  /** Of its queries. */
+  /** Begins the keys of its queries. */
   key: readonly unknown[]
   /** `next`: how many to skip for the next page; undefined at the end. */
   find: (part: string, skip: number, signal: AbortSignal) => Promise<OptionPage>

@@ -14,7 +14,7 @@ import './health.css'
 
 export const HEALTH_KEY = 'health'
 
-/** Of all domains that are looked up in blocklists. */
+/** Listings of all domains that are looked up in blocklists. */
 export const listedQuery = queryOptions({
   queryKey: [HEALTH_KEY, 'listed'],
   queryFn: async ({ signal }) =>

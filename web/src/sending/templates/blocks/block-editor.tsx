@@ -139,18 +139,9 @@ function Editor({ doc, history, variables, disabled }: BlockEditorProps & { doc:
     setOpen(undefined)
     setSaid(text)
   }
-  const keys = (event: KeyboardEvent) => {
-    if (!(event.ctrlKey || event.metaKey) || !/^[zy]$/i.test(event.key)) return
-    if ((event.target as Element).closest('[data-own-undo]')) return
-    event.preventDefault()
-    const isRedo = event.shiftKey || /y/i.test(event.key)
-    const act = isRedo ? history.redo : history.undo
-    act?.()
-    if (act) setSaid(isRedo ? TEXT.redone : TEXT.undone)
-  }
   const inside = namesFor(variables)
   return (
-    <section ref={list} className="blocks" aria-label={TEXT.blocks} onKeyDown={keys}>
+    <section ref={list} className="blocks" aria-label={TEXT.blocks} onKeyDown={undoKeys(history, setSaid)}>
       <div className="block-bar">
         <HistoryButtons history={history} say={say} />
       </div>
@@ -170,30 +161,7 @@ function Editor({ doc, history, variables, disabled }: BlockEditorProps & { doc:
           return (
             <Card key={placeKey(place)} place={place} name={nameOf(block)} tools={card}>
               {{
-                form:
-                  block.kind === 'row' ? (
-                    <RowForm
-                      value={block}
-                      lists={variables
-                        .filter(({ kind, path }) => kind === 'list' && !path.includes('[]'))
-                        .map(({ path }) => path.join('.'))}
-                      onChange={(row, name) =>
-                        write(
-                          replaceRow(doc, index, () => row),
-                          `${index} ${name}`,
-                        )
-                      }
-                    />
-                  ) : (
-                    <SourceField
-                      label={TEXT.source}
-                      description={TEXT.sourceHint}
-                      value={block.content}
-                      onDone={(source) =>
-                        write({ ...doc, blocks: doc.blocks.with(index, { ...block, content: source }) }, '')
-                      }
-                    />
-                  ),
+                form: <BlockForm {...{ doc, index, variables, write }} />,
                 below: block.kind === 'row' && (
                   <Columns
                     row={block}
@@ -234,6 +202,55 @@ function Editor({ doc, history, variables, disabled }: BlockEditorProps & { doc:
         />
       )}
     </section>
+  )
+}
+
+/** Ctrl or Cmd with Z and Y, but in fields with a history of their own. */
+function undoKeys(history: BlockEditorProps['history'], setSaid: (text: string) => void) {
+  return (event: KeyboardEvent) => {
+    if (!(event.ctrlKey || event.metaKey) || !/^[zy]$/i.test(event.key)) return
+    if ((event.target as Element).closest('[data-own-undo]')) return
+    event.preventDefault()
+    const isRedo = event.shiftKey || /y/i.test(event.key)
+    const act = isRedo ? history.redo : history.undo
+    act?.()
+    if (act) setSaid(isRedo ? TEXT.redone : TEXT.undone)
+  }
+}
+
+interface BlockFormProps {
+  doc: BlockDocument
+  index: number
+  variables: BlockEditorProps['variables']
+  write: (changed: BlockDocument, name: string) => void
+}
+
+/** The form of a row, or the source of what is no block. */
+function BlockForm({ doc, index, variables, write }: BlockFormProps) {
+  const block = doc.blocks[index]
+  if (block === undefined) return null
+  return block.kind === 'row' ? (
+    <RowForm
+      value={block}
+      lists={variables
+        .filter(({ kind, path }) => kind === 'list' && !path.includes('[]'))
+        .map(({ path }) => path.join('.'))}
+      onChange={(row, name) =>
+        write(
+          replaceRow(doc, index, () => row),
+          `${index} ${name}`,
+        )
+      }
+    />
+  ) : (
+    <SourceField
+      label={TEXT.source}
+      description={TEXT.sourceHint}
+      value={block.content}
+      onDone={(source) =>
+        write({ ...doc, blocks: doc.blocks.with(index, { ...block, content: source }) }, '')
+      }
+    />
   )
 }
 
