@@ -52,7 +52,6 @@ export interface MailEvent {
   }
 }
 
-export type SystemState = Api.System
 
 export type Domain = Api.Answers['GET /v4/domains']['items'][number]
 
@@ -132,7 +131,6 @@ export const beginPasskeySignIn = () => sendJson('POST', `${OWN}/passkeys/sign-i
 
 export const signInWithPasskey = (passkey: string) => sendJson('POST', `${OWN}/session`, { passkey })
 
-export type SignInMethods = Api.Answers['GET /sendwright/v1/sign-in-methods']
 
 export const readSignInMethods = () => getJson(`${OWN}/sign-in-methods`)
 

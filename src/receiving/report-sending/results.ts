@@ -55,8 +55,6 @@ interface Counted extends CountedDomain {
   rows: Map<string, number>
 }
 
-export type DmarcResults = ReturnType<typeof createDmarcResults>
-
 export function createDmarcResults(
   { store, clock, log }: { store: Store; clock: Clock; log: Logger },
   bounds: Bounds = BOUNDS,

@@ -28,6 +28,4 @@ const CONSENT_CHANGE = named('ConsentChange', 'How an address came onto a list, 
   user_agent: optional(text('Browser or program of the person')),
   by: optional(text('Id of the user or key, for what the account did')),
 })
-
-export type ConsentTrail = typeof CONSENT_TRAIL
 export const CONSENT_TRAIL = object('The last 100 changes', { items: list('Newest first', CONSENT_CHANGE) })

@@ -146,5 +146,3 @@ export function blocklistOf(askedZone: string, kinds: 'addresses' | 'domains'): 
 
 const isKeyed = (zone: string) => zone.endsWith('.dq.spamhaus.net')
 
-/** The name of a zone that may be shown: without a customer's key. */
-export const shownZone = (askedZone: string): string => blocklistOf(askedZone, 'addresses').zone

@@ -147,7 +147,6 @@ export const MESSAGE_TEXT = {
   gone: 'The content is no longer stored.',
   noText: 'The message has no text part.',
   tooLarge: 'The HTML is too large to show here. Look at the source.',
-  showContent: 'Show the content',
 } as const
 
 export const STATE_LABELS: Record<string, { label: string; color: string }> = {

@@ -8,7 +8,6 @@ export const TEXT = {
   title: 'Delivery',
   lead: 'What waits to be delivered, how fast it goes now, and what holds it. Each of your addresses has a queue for each provider. Counts are of recipients.',
   act: 'Act on the queue',
-  actShort: 'Act',
   actOn: (what: string) => `Act on mail of ${what}`,
   find: 'Find a queue, provider or domain',
   view: 'Show by',

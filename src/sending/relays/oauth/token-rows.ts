@@ -16,8 +16,6 @@ export interface LoginKey {
   id: string
 }
 
-export type TokenRows = ReturnType<typeof createTokenRows>
-
 /** Longer than a request and storing its result can take. */
 const TAKEN_MS = 60 * SECOND_MS
 /** Another process may not know of a change yet, and use the row of the login before it. */

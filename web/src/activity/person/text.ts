@@ -21,7 +21,6 @@ export const TEXT = {
   ofDomain: (domain: string) => `for ${domain}`,
   until: 'until',
   consent: 'Consent',
-  consentWhy: 'How and when the address came onto a list, or left it; newest first.',
   noConsent: 'Nothing is recorded.',
   consentColumns: { when: 'When', what: 'What', list: 'List or topic', source: 'How' },
   allMail: 'all mail',

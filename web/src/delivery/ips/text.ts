@@ -28,7 +28,6 @@ export const TEXT = {
   rdns: 'Reverse name',
   noRdns: 'none',
   request: 'Request an address',
-  requestWhy: (count: number) => `${count} left`,
   requested: 'The address is yours',
   none: 'No addresses',
   noneWhy:

@@ -17,7 +17,6 @@ export const TEXT = {
   perConnection: 'Messages a connection',
   perConnectionOf: (count: number) => count.toLocaleString('en'),
   noRate: 'no limit',
-  recovery: 'Back to full speed',
   find: 'Find a provider',
   noneFound: (q: string) => `No provider has “${q}” in its name`,
   noneFoundWhy: 'A domain, or the host that takes its mail, can be stopped too: use the button above.',

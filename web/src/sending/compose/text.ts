@@ -18,7 +18,6 @@ export const TEXT = {
   noTemplates: 'There are no templates yet.',
   ofAccount: 'of the account',
   variables: 'Variables (JSON)',
-  badVariables: 'Not a JSON object',
   attachments: 'Attachments',
   addFiles: 'Add files',
   removeFile: (name: string) => `Remove ${name}`,

@@ -12,7 +12,6 @@ export const TEXT = {
   to: 'To',
   copies: 'Recipients',
   due: 'Due',
-  dueAt: (words: string) => `Due ${words}`,
   move: 'Change time',
   moveOf: (subject: string) => `Change time of “${subject}”`,
   moveTitle: 'Send at another time',

@@ -45,7 +45,6 @@ export const TEXT = {
   subject: 'Subject',
   from: 'From',
   replyTo: 'Reply-To',
-  headersHint: 'Used where a message has none of its own.',
   sample: 'Sample data',
   sampleWhy:
     'Values for the preview and for tests. They are stored with the version, for everybody who works on it.',

@@ -16,7 +16,6 @@ export const TEXT = {
   save: 'Save',
   used: 'Used this month',
   lift: 'Send again',
-  liftWhy: 'After the limit was reached, sending stays off, even with a higher limit. This ends that.',
   lifted: 'Sending is on',
   rates: 'Rate limits',
   ratesWhy: 'Calls that are allowed in a time. 0: no limit.',
