@@ -1,11 +1,16 @@
 /**
  * Three pods on one PostgreSQL, each with one node, under load, while the node of one pod after the other is killed. No accepted
  * message is lost, a kill repeats at most what was past the final dot, every pod has exactly the events of its own
- * deliveries, and a second round without kills repeats none.
+ * deliveries, and a round without kills repeats none.
+ *
+ * Then two of the pods have calls at a fixed pace, beside noise: at first from the third pod, then, as large, from a service with
+ * a PostgreSQL of its own on the same machine, in turns. What sharing a database costs a neighbour is the difference: no session
+ * may wait for a lock that one of another pod has, and the report has p99 of both.
  *
  * SENDWRIGHT_TEST_CITUS=postgres://... names the coordinator of a Citus cluster in place of a plain PostgreSQL; its database
  * should be empty. Schemas are then distributed, and one of them is moved between the workers under load
- * (`citus_schema_move`). PODS_MESSAGES sets another number of messages for each round.
+ * (`citus_schema_move`). PODS_MESSAGES sets another number of messages for each of the two rounds,
+ * PODS_CALLS of calls of a pod beside each noise.
  */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -14,7 +19,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { DrillReport } from '../../scripts/drill.ts'
-import { schemaOf } from '../../src/platform/store/pods/pod.ts'
+import { SCHEMA_PREFIX, schemaOf } from '../../src/platform/store/pods/pod.ts'
 import { judge, post } from '../support/crash-rig.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { ownAddress } from '../support/service.ts'
@@ -26,6 +31,11 @@ export const title =
 
 const CITUS = process.env['SENDWRIGHT_TEST_CITUS']
 const MESSAGES = Number(process.env['PODS_MESSAGES'] ?? 20_000)
+/** Of each quiet pod in one turn. */
+const CALLS = Number(process.env['PODS_CALLS'] ?? 1_000)
+const CALL_EVERY_MS = 50
+const NOISE_TURNS = ['pod', 'stranger', 'stranger', 'pod', 'pod', 'stranger'] as const
+const NOISE_CLIENTS = 4
 const PODS = ['a', 'b', 'c'] as const
 const CLIENTS_PER_POD = 4
 const CONNECTIONS_MAX = 10
@@ -34,14 +44,13 @@ const MOVE_EVERY_MS = 10_000
 /** Without any delivery that ends. */
 const STILL_MAX_MS = 300_000
 const PAUSE_MS = 20
+const LOOK_EVERY_MS = 100
 
 interface Pod {
   name: string
   folder: string
   node: ServiceProcess
   ledger: Set<string>
-  /** Milliseconds of each accepted call. */
-  callsMs: number[]
 }
 
 interface Rig {
@@ -68,11 +77,11 @@ export async function run(report: DrillReport): Promise<void> {
     }
     for (const name of PODS) {
       const folder = await mkdtemp(join(tmpdir(), 'sendwright-drill-'))
-      rig.pods.push({ name, folder, node: await start(rig, name, folder), ledger: new Set(), callsMs: [] })
+      rig.pods.push({ name, folder, node: await start(rig, name, folder), ledger: new Set() })
     }
     await round(rig, report, 'quiet')
     await round(rig, report, 'kills')
-    await round(rig, report, 'neighbour')
+    await noise(rig, report)
     await checkEvents(rig, report)
   } finally {
     for (const { node } of rig.pods) await node.end('SIGKILL')
@@ -98,45 +107,100 @@ const start = ({ url, sink }: Pick<Rig, 'url' | 'sink'>, name: string, folder: s
 
 const keyOf = (pod: string) => `key-of-the-pod-${pod}-0123456789`
 
-type Kind = 'quiet' | 'kills' | 'neighbour'
+type Kind = 'quiet' | 'kills'
 
-/**
- * `quiet`: each pod has its load. `kills`: nodes are killed in turn, and on Citus a schema moves. `neighbour`: the first pod has
- * four times the clients of the others.
- */
+/** `kills`: nodes are killed in turn, and on Citus a schema moves. */
 async function round(rig: Rig, report: DrillReport, kind: Kind): Promise<void> {
   const before = rig.pods.map(({ ledger }) => ledger.size)
-  for (const pod of rig.pods) pod.callsMs = []
   const over = new AbortController()
   const disturbing = kind === 'kills' ? [killing(rig, over.signal), moving(rig, over.signal)] : []
   // Without its node a pod's clients would try for ever.
   for (const one of disturbing) one.catch(() => over.abort())
   const share = Math.ceil(MESSAGES / rig.pods.length)
   await Promise.all(
-    rig.pods.map((pod, at) =>
-      sendAll(pod, (before[at] as number) + share, kind === 'neighbour' && at === 0 ? 4 : 1, over.signal),
-    ),
+    rig.pods.map((pod, at) => sendAll(pod, CLIENTS_PER_POD, over.signal, (before[at] as number) + share)),
   )
   over.abort()
   const [kills = 0, moves = 0] = await Promise.all(disturbing)
-  await drained(rig)
-  const all = new Set(rig.pods.flatMap(({ ledger }) => [...ledger]))
-  const { lost, repeated } = judge(all, rig.sink)
-  const sent = all.size - before.reduce((sum, size) => sum + size, 0)
+  const sent = rig.pods.reduce((sum, { ledger }, at) => sum + ledger.size - (before[at] as number), 0)
   report.figure(`${kind}, messages`, sent)
   if (kind === 'kills') report.figure('kills, killed nodes', kills)
   if (kind === 'kills' && CITUS) report.figure('kills, moves of a schema', moves)
-  report.figure(`${kind}, lost and repeated since the start`, `${lost.length} and ${repeated.length}`)
-  report.figure(`${kind}, p99 of calls by pod`, rig.pods.map(p99).join(', '), 'ms')
-  assert.equal(lost.length, 0, `lost: ${lost.slice(0, 5)}`)
   // What was past the final dot and not answered for, on the connections of the killed one.
   rig.repeatedMax += kills * CONNECTIONS_MAX
+  await checkMessages(rig, report, kind)
+}
+
+async function checkMessages(rig: Rig, report: DrillReport, what: string): Promise<void> {
+  await drained(rig)
+  const all = new Set(rig.pods.flatMap(({ ledger }) => [...ledger]))
+  const { lost, repeated } = judge(all, rig.sink)
+  report.figure(`${what}, lost and repeated since the start`, `${lost.length} and ${repeated.length}`)
+  assert.equal(lost.length, 0, `lost: ${lost.slice(0, 5)}`)
   assert.ok(repeated.length <= rig.repeatedMax, `${repeated.length} repeated, at most ${rig.repeatedMax}`)
 }
 
-function p99({ callsMs }: Pod): string {
+async function noise(rig: Rig, report: DrillReport): Promise<void> {
+  const [noisy, ...quiet] = rig.pods as [Pod, ...Pod[]]
+  const cluster = await startPostgres({ settings: { fsync: 'on', synchronous_commit: 'on' } })
+  const folder = await mkdtemp(join(tmpdir(), 'sendwright-drill-'))
+  const sink = await createSink({ host: ownAddress() })
+  const stranger: Pod = {
+    ...{ name: 'stranger', folder, ledger: new Set<string>() },
+    node: await start({ url: cluster.url, sink }, 'stranger', folder),
+  }
+  const callsMs = { pod: quiet.map((): number[] => []), stranger: quiet.map((): number[] => []) }
+  const messages = { pod: 0, stranger: 0 }
+  try {
+    for (const kind of NOISE_TURNS) {
+      const source = kind === 'pod' ? noisy : stranger
+      const over = new AbortController()
+      const before = source.ledger.size
+      const loud = sendAll(source, NOISE_CLIENTS * CLIENTS_PER_POD, over.signal)
+      const watched = noWaits(rig, over.signal)
+      watched.catch(() => over.abort())
+      await Promise.all(quiet.map((pod, at) => sendPaced(pod, callsMs[kind][at] as number[], over.signal)))
+      over.abort()
+      await Promise.all([loud, watched])
+      messages[kind] += source.ledger.size - before
+    }
+  } finally {
+    await stranger.node.end('SIGKILL')
+    await sink.close()
+    await cluster.stop()
+    await rm(folder, { recursive: true, force: true })
+  }
+  const names = { pod: 'beside a busy pod', stranger: 'beside a busy service with its own database' }
+  for (const kind of ['pod', 'stranger'] as const) {
+    report.figure(`${names[kind]}, messages of it`, messages[kind])
+    const [p50s, p99s] = [0.5, 0.99].map((rank) => callsMs[kind].map((calls) => percentile(calls, rank)))
+    report.figure(`${names[kind]}, p50 and p99 of calls by pod`, `${p50s} and ${p99s}`, 'ms')
+  }
+  await checkMessages(rig, report, 'noise')
+}
+
+/** A session's pod is that of a relation that it has locked, which it has while it waits for another's row. */
+const WAITS = `WITH pods AS (
+    SELECT DISTINCT pid, nspname FROM pg_locks JOIN pg_class ON pg_class.oid = relation
+    JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE starts_with(nspname, '${SCHEMA_PREFIX}'))
+  SELECT waiting.nspname AS waiting, blocking.nspname AS blocking, query FROM pg_stat_activity
+  CROSS JOIN LATERAL unnest(pg_blocking_pids(pg_stat_activity.pid)) AS blocker
+  JOIN pods AS waiting ON waiting.pid = pg_stat_activity.pid
+  JOIN pods AS blocking ON blocking.pid = blocker
+  WHERE wait_event_type = 'Lock' AND waiting.nspname <> blocking.nspname`
+
+/** Rejects if a session waits for a lock of another pod's. */
+async function noWaits({ database }: Rig, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const { rows } = await database.query(WAITS)
+    assert.deepEqual(rows, [], 'a session waits for one of another pod')
+    await sleep(LOOK_EVERY_MS)
+  }
+}
+
+function percentile(callsMs: readonly number[], rank: number): string {
   const sorted = callsMs.toSorted((a, b) => a - b)
-  return (sorted[Math.floor(sorted.length * 0.99)] ?? 0).toFixed(0)
+  return (sorted[Math.floor(sorted.length * rank)] ?? 0).toFixed(0)
 }
 
 /** Resolves to the number of killed nodes. */
@@ -169,23 +233,36 @@ async function moving({ database }: Rig, signal: AbortSignal): Promise<number> {
   }
 }
 
-/** Refused and broken calls are neither recorded nor repeated. */
-async function sendAll(pod: Pod, target: number, factor: number, signal: AbortSignal): Promise<void> {
-  const { ledger, callsMs } = pod
-  let next = ledger.size
-  const authorization = authorizationOf(keyOf(pod.name))
+/** From so many clients, until the pod has `target` messages. Refused and broken calls are neither recorded nor repeated. */
+async function sendAll(
+  pod: Pod,
+  clients: number,
+  signal: AbortSignal,
+  target = Number.POSITIVE_INFINITY,
+): Promise<void> {
   const client = async () => {
-    while (ledger.size < target && !signal.aborted) {
-      const to = `user${next++}@${pod.name}.example.org`
-      const from = performance.now()
-      const answer = await post(pod.node, { to, subject: 'drill', text: 'Hi.' }, authorization)
-      if ('id' in answer) {
-        ledger.add(answer.id)
-        callsMs.push(performance.now() - from)
-      } else await sleep(PAUSE_MS)
-    }
+    while (pod.ledger.size < target && !signal.aborted) if (!(await sendOne(pod))) await sleep(PAUSE_MS)
   }
-  await Promise.all(Array.from({ length: CLIENTS_PER_POD * factor }, client))
+  await Promise.all(Array.from({ length: clients }, client))
+}
+
+/** A call begins at its time, however long the ones before it take. */
+async function sendPaced(pod: Pod, callsMs: number[], signal: AbortSignal): Promise<void> {
+  const calls: Promise<void>[] = []
+  for (let call = 0; call < CALLS && !signal.aborted; call++) {
+    const from = performance.now()
+    calls.push(sendOne(pod).then((isTaken) => void (isTaken && callsMs.push(performance.now() - from))))
+    await sleep(CALL_EVERY_MS)
+  }
+  await Promise.all(calls)
+}
+
+/** Whether it was accepted. */
+async function sendOne({ name, node, ledger }: Pod): Promise<boolean> {
+  const to = `user${ledger.size}@${name}.example.org`
+  const answer = await post(node, { to, subject: 'drill', text: 'Hi.' }, authorizationOf(keyOf(name)))
+  if ('id' in answer) ledger.add(answer.id)
+  return 'id' in answer
 }
 
 const count = async ({ database }: Rig, sql: string) => Number((await database.query(sql)).rows[0].count)

@@ -24,7 +24,9 @@ const linesOf = (text: string): Event[] =>
     .map((line) => JSON.parse(line) as Event)
 
 const eventsIn = ({ posts }: Pick<Receiver, 'posts'>): Event[] =>
-  posts.flatMap(({ raw }) => linesOf(gunzipSync(raw).toString()))
+  posts.flatMap(({ raw, headers }) =>
+    linesOf((headers['content-encoding'] === 'gzip' ? gunzipSync(raw) : raw).toString()),
+  )
 
 const put = async (service: TestService, name: string, json: object) => {
   const answer = await service.call('PUT', `${PATH}/${name}`, { json })
@@ -81,16 +83,19 @@ test('a sink that fails gets the same events again, in order, and others do not 
   const [failing, sound] = [await createReceiver(), await createReceiver()]
   t.after(() => Promise.all([failing.close(), sound.close()]))
   failing.answer = (response) => response.writeHead(503).end('no room')
-  await put(service, 'failing', { kind: 'http', url: `${failing.url}/in`, format: 'json-lines' })
+  await put(service, 'failing', { kind: 'http', url: `${failing.url}/in`, gzip: true })
   await put(service, 'sound', { kind: 'http', url: `${sound.url}/in`, events: ['delivered'] })
   for (const to of ['a', 'b', 'c']) await service.send({ to: `${to}@example.org` })
   await eventually('the sound one has its events', async () => eventsIn(sound).length === 3)
   assert.deepEqual([...new Set(eventsIn(sound).map(({ event }) => event))], ['delivered'])
+  // It is on this machine.
+  assert.equal(sound.posts[0]?.headers['content-encoding'], undefined)
   await eventually('the failing one is known', async () =>
     /503 .*no room/.test((await sinkOf(service, 'failing')).last_error ?? ''),
   )
   assert.notEqual((await sinkOf(service, 'failing')).failing_since, null)
   const refused = eventsIn(failing)
+  assert.equal(failing.posts[0]?.headers['content-encoding'], 'gzip')
   failing.posts.length = 0
   failing.answer = 200
   await eventually('it has all', async () => new Set(eventsIn(failing).map(({ id }) => id)).size === 6)

@@ -1104,7 +1104,7 @@ export interface EventSink {
   /** Where events go */ kind: 'http' | 's3' | 'syslog' | 'stdout' | 'nats' | 'amqp' | 'kafka'
   /** Of http: where batches are posted. Of s3: the endpoint */ url?: string
   /** Of http: the form of a batch */ format?: 'json-lines' | 'json-array' | 'elasticsearch-bulk'
-  /** Of http: whether batches are compressed */ gzip?: boolean
+  /** Of http: whether batches are compressed. Default: unless the receiver is on this machine */ gzip?: boolean
   /** Of s3: the bucket */ bucket?: string
   /** Of s3: the region */ region?: string
   /** Of s3: what the names of objects begin with */ prefix?: string

@@ -36,7 +36,7 @@ const SETTINGS = optionals({
     only: { maxLength: 2048, format: 'uri' },
   }),
   format: oneOf('Of http: the form of a batch', FORMATS),
-  gzip: flag('Of http: whether batches are compressed'),
+  gzip: flag('Of http: whether batches are compressed. Default: unless the receiver is on this machine'),
   bucket: text('Of s3: the bucket', { only: { pattern: '^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$' } }),
   region: text('Of s3: the region', { only: { pattern: '^[a-z0-9-]{1,40}$' } }),
   prefix: text('Of s3: what the names of objects begin with', {

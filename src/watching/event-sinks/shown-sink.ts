@@ -41,7 +41,8 @@ export function sinkWarning(
   return 'The secret goes to the servers without TLS, so others on the way can read it: set tls to true'
 }
 
-function isOwnMachine(server: string): boolean {
+/** `server`: with a port or without, as in `servers` or of a URL. */
+export function isOwnMachine(server: string): boolean {
   const host = server.startsWith('[') ? server.slice(1, server.indexOf(']')) : server.replace(/:\d+$/, '')
   if (isIP(host) === 4) return host.startsWith('127.')
   return host === 'localhost' || host === '::1'

@@ -6,8 +6,8 @@ import assert from 'node:assert/strict'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { post } from '../../support/crash-rig.ts'
-import { eventually, ownAddress } from '../../support/service.ts'
+import { post, queueTotals } from '../../support/crash-rig.ts'
+import { ownAddress } from '../../support/service.ts'
 import { AUTHORIZATION, type ServiceProcess, startProcess } from '../../support/service-process.ts'
 import { temporaryFolder } from '../../support/stores.ts'
 import { BROKERS, type Broker } from './brokers.ts'
@@ -16,6 +16,9 @@ const MESSAGES = 20
 const SINK = '/sendwright/v1/event-sinks/broker'
 /** Kills come this long after the first message of a round, at most. */
 const PAUSE_MAX_MS = 1_500
+const LOOK_EVERY_MS = 500
+/** Without any event that is sent or any delivery that ends. */
+const STILL_MAX_MS = 300_000
 
 export async function runBrokers(names: readonly string[], kills: number): Promise<void> {
   for (const name of names) {
@@ -30,12 +33,14 @@ async function tryBroker(make: (typeof BROKERS)[string], kills: number): Promise
   const [host, brokerHost] = [ownAddress(), ownAddress()]
   await mkdir(join(folder, 'broker'))
   const broker = make(join(folder, 'broker'), brokerHost)
-  const start = () =>
-    startProcess(host, {
+  const start = () => {
+    const env = {
       SENDWRIGHT_DATA: join(folder, 'data'),
       SENDWRIGHT_SMTP_PORT: '0',
       SENDWRIGHT_DELIVERY: 'capture',
-    })
+    }
+    return startProcess(host, env, { startMaxMs: Number.POSITIVE_INFINITY })
+  }
   let service: ServiceProcess | null = null
   try {
     await broker.start()
@@ -71,18 +76,13 @@ async function tryBroker(make: (typeof BROKERS)[string], kills: number): Promise
 type Posted = Record<string, unknown> & { event: string; message?: { headers?: Record<string, string> } }
 
 async function compared(service: ServiceProcess, broker: Broker): Promise<string> {
-  await eventually('the queue is empty and all events are sent', async () => {
-    const { items } = await call(service, 'GET', '/sendwright/v1/queue/deliveries?limit=1')
-    const { behind_seconds, failing_since } = await call(service, 'GET', SINK)
-    if (broker.isPeriodic && behind_seconds > 0) await call(service, 'PUT', SINK, broker.sink)
-    return items.length === 0 && behind_seconds === 0 && failing_since === null
-  })
-  // The place moves when the last ones are confirmed.
-  await sleep(3_000)
-  const shown = new Map((await allEvents(service)).map((event) => [String(event['id']), event]))
+  const shown = new Map((await allSent(service, broker)).map((event) => [String(event['id']), event]))
   const got = await broker.read()
   const first = new Map<string, string>()
-  for (const { id, text } of got) if (!first.has(id)) first.set(id, text)
+  for (const { id, text } of got) {
+    if (!first.has(id)) first.set(id, text)
+    assert.equal(text, first.get(id), 'a repeat differs')
+  }
   const lost = [...shown.keys()].filter((id) => !first.has(id))
   assert.deepEqual(lost, [], 'lost')
   assert.equal(first.size, shown.size, 'events that nobody knows')
@@ -95,6 +95,25 @@ async function compared(service: ServiceProcess, broker: Broker): Promise<string
   }
   for (const order of ofMessages.values()) assert.deepEqual(order, ['accepted', 'delivered'])
   return `${shown.size} events of ${ofMessages.size} messages, 0 lost, in order, ${got.length - first.size} came again`
+}
+
+/** All events, once the queue is empty and the sink has confirmed as many. */
+async function allSent(service: ServiceProcess, broker: Broker): Promise<Record<string, unknown>[]> {
+  let before = ''
+  let until = 0
+  for (;;) {
+    const waiting = await queueTotals(service)
+    const { sent, behind_seconds: behind, last_error } = await call(service, 'GET', SINK)
+    const isQuiet = waiting === 0 && behind === 0
+    const events = isQuiet ? await allEvents(service) : []
+    if (isQuiet && sent === events.length) return events
+    const now = `${waiting} deliveries wait, ${sent} events are sent`
+    if (now !== before) until = performance.now() + STILL_MAX_MS
+    else if (performance.now() > until) throw new Error(`${now}, and no more for long: ${last_error}`)
+    before = now
+    if (broker.isPeriodic) await call(service, 'PUT', SINK, broker.sink)
+    await sleep(LOOK_EVERY_MS)
+  }
 }
 
 async function allEvents(service: ServiceProcess): Promise<Record<string, unknown>[]> {

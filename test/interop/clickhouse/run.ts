@@ -49,6 +49,7 @@ export async function runClickHouse(): Promise<void> {
   try {
     await call(service, 'PUT', SINK, {
       kind: 'http',
+      gzip: true,
       from: 'oldest',
       url: `${target.url}/?query=${encodeURIComponent(INSERT)}`,
     })
