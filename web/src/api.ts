@@ -52,7 +52,6 @@ export interface MailEvent {
   }
 }
 
-
 export type Domain = Api.Answers['GET /v4/domains']['items'][number]
 
 /** A refusal of the API, or `status` 0: no response. */
@@ -130,7 +129,6 @@ export const signInUser = (email: string, password: string, code: string, passke
 export const beginPasskeySignIn = () => sendJson('POST', `${OWN}/passkeys/sign-ins`)
 
 export const signInWithPasskey = (passkey: string) => sendJson('POST', `${OWN}/session`, { passkey })
-
 
 export const readSignInMethods = () => getJson(`${OWN}/sign-in-methods`)
 

@@ -145,4 +145,3 @@ export function blocklistOf(askedZone: string, kinds: 'addresses' | 'domains'): 
 }
 
 const isKeyed = (zone: string) => zone.endsWith('.dq.spamhaus.net')
-

@@ -7,7 +7,6 @@ export type ListedDomain = Api.Answers['GET /v4/domains']['items'][number]
 /** With the members of `h:extended`. */
 export type DomainDetails = Api.Domain & Required<Pick<Api.Domain, 'dkim_host' | 'mailfrom_host'>>
 
-
 export type DnsChange = Api.DnsChange
 
 export type RecordPurpose = RecordToPublish['purpose']
