@@ -5,7 +5,6 @@ import { gzipSync } from 'node:zlib'
 import { createNoonClock } from '../../../test/support/clock.ts'
 import { type Answer, startTestService, type TestService } from '../../../test/support/service.ts'
 import { TooManyWaiting } from '../../base/process/errors.ts'
-import { systemClock } from '../../base/time/clock.ts'
 import { postedReportRoute } from './posted.ts'
 
 const DAY_S = 86_400
@@ -129,7 +128,7 @@ test('a network with many reports in hand keeps no other out', async () => {
   }
   const route = postedReportRoute({
     store: store as never,
-    clock: systemClock,
+    clock,
     domains: { byName: async () => domain } as never,
   })
   const taken = (remoteAddress: string, n: number) =>
