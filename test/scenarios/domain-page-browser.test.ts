@@ -331,6 +331,7 @@ test('by keyboard: tracking, footers, tracking host, connection and messages cha
   await page.getByLabel('First label').fill('links')
   await press(page, 'Enter')
   await page.getByText(`http://links.${name}`).waitFor()
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
   await page.getByRole('button', { name: 'Order a certificate' }).press('Enter')
   await page.getByText(/x509 certificates are not issued by this server|invalid CNAME record/).waitFor()
 
@@ -344,6 +345,7 @@ test('by keyboard: tracking, footers, tracking host, connection and messages cha
   await page.getByLabel('Copies of sent mail go to this URL').fill('https://archive.example/in')
   await press(page, 'Enter')
   await page.getByText('1.5 h').waitFor()
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
   const { message_ttl, archive_to, require_tls, mailfrom_host } = await domainOf(name)
   assert.deepEqual(
     { message_ttl, archive_to, require_tls, mailfrom_host },

@@ -96,6 +96,7 @@ export async function startDashboard(
   async function newContext(look: BrowserContextOptions): Promise<BrowserContext> {
     const context = await browser.newContext({ reducedMotion: 'reduce', ...look })
     if (aheadMs !== undefined) await context.addInitScript(clockAhead(aheadMs))
+    context.on('page', pressWhatIsEnabled)
     await context.grantPermissions(['clipboard-read', 'clipboard-write'])
     context.setDefaultTimeout(WAIT_MS)
     return context
@@ -199,6 +200,21 @@ const OBSERVE_SHIFTS = `if (window === window.top) {
   for (const name of ['pointerdown', 'keydown', 'input', 'popstate'])
     window.addEventListener(name, () => observer.disconnect(), { capture: true, once: true })
 }`
+/** Locators whose `press` waits already: all have one prototype. */
+const patient = new WeakSet<Locator>()
+
+/** A button may be disabled until its data is there. Unlike a click, a key does not wait for that, and would be lost. */
+function pressWhatIsEnabled(page: Page): void {
+  const prototype = Object.getPrototypeOf(page.locator('html')) as Locator
+  if (patient.has(prototype)) return
+  patient.add(prototype)
+  const { press } = prototype
+  prototype.press = async function (this: Locator, key, options) {
+    await eventually('it is enabled', () => this.isEnabled())
+    await press.call(this, key, options)
+  }
+}
+
 const clockAhead = (ms: number) => `globalThis.Date = class extends Date {
   constructor(...given) {
     super(...(given.length === 0 ? [Date.now()] : given))
