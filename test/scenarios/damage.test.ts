@@ -98,7 +98,7 @@ test('a start refuses a damaged index, table or header with an explanation, and 
     if (advice) {
       const { code, out } = await runCommand(env, 'doctor')
       assert.equal(code, 1)
-      assert.match(out, advice, what)
+      assert.match(out, advice, `${what}: ${out}`)
     }
     const repair = await open(file, 'r+')
     await repair.write(whole, 0, length, at)
