@@ -112,6 +112,6 @@ test('agrees with a validator of JSON Schema on any shape and value', () => {
       const validate = ajv.compile({ ...shape.schema, components: { schemas: shape.parts } })
       for (const value of values) assert.equal(shapeFault(shape, value) === null, validate(value))
     }),
-    { numRuns: 200 },
+    { seed: 20261128, numRuns: 200 },
   )
 })

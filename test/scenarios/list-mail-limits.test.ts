@@ -27,8 +27,12 @@ test('the limit of the account and those of a list hold for posts', async (t) =>
   await eventually('the copies count', async () => (await current()) === members.length)
   await sink.waitFor(members.length)
   const empty = await newList('empty', { access_level: 'everyone' }, [])
-  for (let count = 0; count < 60; count++) assert.equal(await scene.post({ to: empty }), RECEIVED)
-  assert.equal(await scene.post({ to: empty }), '451 4.7.1 Too many posts to this list, try again later')
+  // Sixty an hour, and one more for each minute that they take.
+  const taken: string[] = []
+  let reply = await scene.post({ to: empty })
+  for (; reply === RECEIVED && taken.length < 120; reply = await scene.post({ to: empty })) taken.push(reply)
+  assert.equal(reply, '451 4.7.1 Too many posts to this list, try again later')
+  assert.ok(taken.length >= 60, String(taken.length))
   assert.equal(await scene.post({ to: empty, from: 'Pat <pat@plain.example>' }), RECEIVED, 'another author')
   assert.equal(sink.messages.length, members.length)
 })

@@ -2,16 +2,17 @@
 import assert from 'node:assert/strict'
 import { afterEach, before, type TestContext, test } from 'node:test'
 import type { Page } from 'playwright-core'
+import { createNoonClock } from '../support/clock.ts'
 import { type Dashboard, LOOKS, PHONE, press, startDashboard } from '../support/dashboard.ts'
 import { eventually } from '../support/service.ts'
 import { createSink, type Sink, type SinkOptions } from '../support/smtp-sink.ts'
 
+/** Limits are of a day. */
+const clock = createNoonClock()
 let dashboard: Dashboard
 before(async (t) => {
-  dashboard = await startDashboard(t as TestContext, {
-    SENDWRIGHT_DELIVERY: 'smtp://127.0.0.1:9',
-    SENDWRIGHT_SANDBOX_RECIPIENTS: '*',
-  })
+  const env = { SENDWRIGHT_DELIVERY: 'smtp://127.0.0.1:9', SENDWRIGHT_SANDBOX_RECIPIENTS: '*' }
+  dashboard = await startDashboard(t as TestContext, env, { clock })
 })
 afterEach(() => dashboard.tidy())
 
@@ -130,7 +131,7 @@ test('pause and resume, with reason and end, and each taken back', async () => {
     await row.getByText('Paused').waitFor()
     const { pause } = await relay('default')
     assert.equal(pause.reason, 'their maintenance')
-    assert.ok(Date.parse(pause.until) > Date.now() + 3_000_000)
+    assert.ok(Date.parse(pause.until) > clock.now() + 3_000_000)
     await dashboard.sound(page)
     await undo(page)
     await isPaused(false)

@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
+import type { ServiceOverrides } from '../../src/service.ts'
 import { selfSigned } from '../support/certificates.ts'
+import { createNoonClock } from '../support/clock.ts'
 import { createDnsServer } from '../support/dns-server.ts'
 import { type Answer, eventually, startTestService, type TestService } from '../support/service.ts'
 import { createSink, type Sink, type SinkOptions } from '../support/smtp-sink.ts'
@@ -19,13 +21,17 @@ async function sinkFor(t: TestContext, options: SinkOptions = {}): Promise<Sink>
 }
 
 /** In direct mode; all mail is for relays unless a test says otherwise. */
-const start = (t: TestContext, env: Record<string, string> = {}) =>
-  startTestService(t, {
-    SENDWRIGHT_DELIVERY: 'direct',
-    SENDWRIGHT_SANDBOX_RECIPIENTS: '*',
-    SENDWRIGHT_TRANSCRIPTS: 'all',
-    ...env,
-  })
+const start = (t: TestContext, env: Record<string, string> = {}, overrides: ServiceOverrides = {}) =>
+  startTestService(
+    t,
+    {
+      SENDWRIGHT_DELIVERY: 'direct',
+      SENDWRIGHT_SANDBOX_RECIPIENTS: '*',
+      SENDWRIGHT_TRANSCRIPTS: 'all',
+      ...env,
+    },
+    overrides,
+  )
 
 async function ok(service: TestService, method: string, path: string, json?: unknown) {
   const { status, body, text } = await service.call(method, path, json === undefined ? {} : { json })
@@ -318,7 +324,7 @@ test('a subaccount asks for the relays that it is offered, and for no other way'
 
 test('a pause, a limit of size and a limit of the day send mail to the next choice', async (t) => {
   const [one, two] = [await sinkFor(t), await sinkFor(t)]
-  const service = await start(t)
+  const service = await start(t, {}, { clock: createNoonClock() })
   await addRelay(service, 'one', one, { limits: { max_message_size: 20_000, messages_per_day: 2 } })
   await addRelay(service, 'two', two)
   // Larger than all: it fails at once.

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { afterEach, before, type TestContext, test } from 'node:test'
+import { createNoonClock } from '../support/clock.ts'
 import { type Dashboard, DESK, PHONE, press, startDashboard, typeText } from '../support/dashboard.ts'
 import { FILLED_ENV, setFaults } from '../support/fill-account.ts'
 import { eventually } from '../support/service.ts'
@@ -11,7 +12,7 @@ const BOUNCED = 3
 
 let dashboard: Dashboard
 before(async (t) => {
-  dashboard = await startDashboard(t as TestContext, FILLED_ENV)
+  dashboard = await startDashboard(t as TestContext, FILLED_ENV, { clock: createNoonClock() })
   const { service } = dashboard
   await setFaults(service)
   for (let n = 0; n < DELIVERED; n += 1)

@@ -1,5 +1,5 @@
 /** A clock that a test advances by hand; timers fire in order when they are due. */
-import type { Clock, Timer } from '../../src/base/time/clock.ts'
+import { type Clock, systemClock, type Timer } from '../../src/base/time/clock.ts'
 
 export interface TestClock extends Clock {
   /** Lets time pass: wall clock and monotonic clock together. Awaits the microtasks that each timer starts. */
@@ -48,4 +48,15 @@ export function createTestClock(startMs = Date.UTC(2026, 5, 1, 12)): TestClock {
       offset += ms
     },
   }
+}
+
+/** A clock that runs like that of the system, from noon in the middle of a month on: no hour, day or month ends during a test. */
+export interface NoonClock extends Clock {
+  /** How far it is ahead of that of the system. */
+  aheadMs: number
+}
+
+export function createNoonClock(): NoonClock {
+  const aheadMs = Date.UTC(2026, 5, 17, 12) - systemClock.now()
+  return { ...systemClock, aheadMs, now: () => systemClock.now() + aheadMs }
 }

@@ -17,6 +17,7 @@ import axe from 'axe-core'
 import type { BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { launchBrowser } from './browser.ts'
 import { builtDashboard } from './built-dashboard.ts'
+import type { NoonClock } from './clock.ts'
 import { eventually, startTestService, type TestService } from './service.ts'
 
 const WAIT_MS = 40_000 // a step takes a fraction of a second, on a very busy machine ten
@@ -60,7 +61,10 @@ export interface Dashboard {
   tidy(): Promise<void>
 }
 
-/** Starts a service with the built dashboard, and a browser; both end with the test. `env`: settings of the service. */
+/**
+ * Starts a service with the built dashboard, and a browser; both end with the test. `env`: settings of the service. With a
+ * `NoonClock` the pages have its time, too.
+ */
 export async function startDashboard(
   t: Pick<TestContext, 'after'>,
   env: Record<string, string> = {},
@@ -71,6 +75,7 @@ export async function startDashboard(
   t.after(() => browser.close())
   const operations = await publicOperations(service)
   const faults = new WeakMap<Page, string[]>()
+  const { aheadMs } = (overrides.clock ?? {}) as Partial<NoonClock>
 
   /** By what they look like; nobody is signed in there. */
   const empty = new Map<BrowserContextOptions, Page[]>()
@@ -90,6 +95,8 @@ export async function startDashboard(
   }
   async function newContext(look: BrowserContextOptions): Promise<BrowserContext> {
     const context = await browser.newContext({ reducedMotion: 'reduce', ...look })
+    if (aheadMs !== undefined) await context.addInitScript(clockAhead(aheadMs))
+    context.on('page', pressWhatIsEnabled)
     await context.grantPermissions(['clipboard-read', 'clipboard-write'])
     context.setDefaultTimeout(WAIT_MS)
     return context
@@ -193,6 +200,29 @@ const OBSERVE_SHIFTS = `if (window === window.top) {
   for (const name of ['pointerdown', 'keydown', 'input', 'popstate'])
     window.addEventListener(name, () => observer.disconnect(), { capture: true, once: true })
 }`
+/** Locators whose `press` waits already: all have one prototype. */
+const patient = new WeakSet<Locator>()
+
+/** A button may be disabled until its data is there. Unlike a click, a key does not wait for that, and would be lost. */
+function pressWhatIsEnabled(page: Page): void {
+  const prototype = Object.getPrototypeOf(page.locator('html')) as Locator
+  if (patient.has(prototype)) return
+  patient.add(prototype)
+  const { press } = prototype
+  prototype.press = async function (this: Locator, key, options) {
+    await eventually('it is enabled', () => this.isEnabled())
+    await press.call(this, key, options)
+  }
+}
+
+const clockAhead = (ms: number) => `globalThis.Date = class extends Date {
+  constructor(...given) {
+    super(...(given.length === 0 ? [Date.now()] : given))
+  }
+  static now() {
+    return super.now() + ${ms}
+  }
+}`
 /** The page, its main part and its tables, which would have to be scrolled sideways to be read. */
 const TOO_WIDE = `[...document.querySelectorAll('html, main, .table-scroll')]
   .filter((part) => part.scrollWidth > part.clientWidth)
@@ -249,5 +279,12 @@ export async function chooseOption(field: Locator, name: string): Promise<void> 
 
 /** Presses keys one after another, as a keyboard user does. */
 export async function press(page: Page, ...keys: readonly string[]): Promise<void> {
-  for (const key of keys) await page.keyboard.press(key)
+  for (let at = 0; at < keys.length; at += 1) {
+    const [key = '', letter] = keys.slice(at)
+    if (key === 'g' && letter !== undefined) {
+      // Its letter follows within a time: both are sent at once, however slow the machine is.
+      await Promise.all([page.keyboard.press(key), page.keyboard.press(letter)])
+      at += 1
+    } else await page.keyboard.press(key)
+  }
 }

@@ -60,7 +60,10 @@ test('logos: the profile Portable/Secure of SVG Tiny', () => {
   ]
   for (const [text, faults] of cases)
     assert.match(logoFaults(Buffer.from(text)).join('; '), faults, text.slice(0, 200))
-  fc.assert(fc.property(fc.string(), (text) => void logoFaults(Buffer.from(`<svg>${text}`))))
+  fc.assert(
+    fc.property(fc.string(), (text) => void logoFaults(Buffer.from(`<svg>${text}`))),
+    { seed: 20261128 },
+  )
 })
 
 test('logos are at most 32 KB, packed or not', async () => {
@@ -149,5 +152,6 @@ test('DER is read within its bounds, whatever the bytes', () => {
       fc.uint8Array({ maxLength: 300 }),
       (bytes) => void derAt(Buffer.from(bytes), [0x30, 0x30, 0xa3]),
     ),
+    { seed: 20261128 },
   )
 })

@@ -2,14 +2,16 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
+import { createNoonClock } from '../../../test/support/clock.ts'
 import { type Answer, startTestService, type TestService } from '../../../test/support/service.ts'
 import { TooManyWaiting } from '../../base/process/errors.ts'
-import { systemClock } from '../../base/time/clock.ts'
 import { postedReportRoute } from './posted.ts'
 
 const DAY_S = 86_400
 const GZIP = 'application/tlsrpt+gzip'
-const begin = Math.floor(Date.now() / 1000 / DAY_S - 1) * DAY_S
+/** Reports are counted by day. */
+const clock = createNoonClock()
+const begin = Math.floor(clock.now() / 1000 / DAY_S - 1) * DAY_S
 
 const reportOf = (domain: string, id = 'r1', at = begin) => ({
   'organization-name': 'Sender Inc',
@@ -41,7 +43,7 @@ const post = (
 const packed = (report: unknown) => gzipSync(JSON.stringify(report))
 
 const start = (t: TestContext, env: Record<string, string> = {}) =>
-  startTestService(t, { SENDWRIGHT_DNS: '127.0.0.1:9', ...env })
+  startTestService(t, { SENDWRIGHT_DNS: '127.0.0.1:9', ...env }, { clock })
 
 test('a posted report is shown as what nobody has proven, and is in no total', async (t) => {
   const service = await start(t, { SENDWRIGHT_PUBLIC_URL: 'https://mail.test.example' })
@@ -126,7 +128,7 @@ test('a network with many reports in hand keeps no other out', async () => {
   }
   const route = postedReportRoute({
     store: store as never,
-    clock: systemClock,
+    clock,
     domains: { byName: async () => domain } as never,
   })
   const taken = (remoteAddress: string, n: number) =>

@@ -4,14 +4,16 @@ import { type TestContext, test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { simpleParser } from 'mailparser'
 import { createTransport } from 'nodemailer'
+import { createNoonClock } from '../../../test/support/clock.ts'
 import { createInternet, type Internet } from '../../../test/support/internet.ts'
 import { startTestService, type TestService } from '../../../test/support/service.ts'
 import { openSqlite } from '../../platform/store/sqlite/sqlite.ts'
 import { AggregateReader } from '../../protocols/reports/dmarc/aggregate-report.ts'
 
 const DAY_MS = 86_400_000
-/** Its reports are due, whatever the time. */
-const DAY = new Date(Date.now() - 2 * DAY_MS).toISOString().slice(0, 10)
+const clock = createNoonClock()
+/** Its reports are due. */
+const DAY = new Date(clock.now() - 2 * DAY_MS).toISOString().slice(0, 10)
 const BEGIN = Date.parse(`${DAY}T00:00:00Z`) / 1000
 
 const ENV = {
@@ -21,7 +23,7 @@ const ENV = {
 }
 
 async function start(t: TestContext, internet: Internet): Promise<TestService> {
-  const service = await startTestService(t, { ...internet.env, ...ENV })
+  const service = await startTestService(t, { ...internet.env, ...ENV }, { clock })
   const made = await service.call('POST', '/v4/domains', { form: { name: 'receiver.example' } })
   assert.equal(made.status, 200, made.text)
   const expression = `match_recipient(".*@${service.domain}")`

@@ -1,6 +1,7 @@
 /** Health scores of real mail: delivered, refused, complained about (health-score.md). */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { createNoonClock } from '../../../test/support/clock.ts'
 import { eachDatabase } from '../../../test/support/databases.ts'
 import { eventually, ownAddress, startTestService } from '../../../test/support/service.ts'
 import { createSink } from '../../../test/support/smtp-sink.ts'
@@ -14,10 +15,11 @@ eachDatabase((database) => {
     t.after(() => sink.close())
     sink.on('RCPT TO:<full@example.org>', '552 5.2.2 mailbox full')
     sink.on('RCPT TO:<gone@example.org>', '550 5.1.1 no such user')
+    const clock = createNoonClock()
     const service = await startTestService(
       t,
       { SENDWRIGHT_DELIVERY: `smtp://${sink.host}:${sink.port}` },
-      { database },
+      { database, clock },
     )
     const { domain } = service
     const { accountId } = service.service.first
@@ -38,7 +40,7 @@ eachDatabase((database) => {
     const one = (key: string) => ({ items: [{ group_key: key, account_id: accountId, ...score }], total: 1 })
     assert.deepEqual(await get('/grouped'), one(domain))
     assert.deepEqual(await get('/grouped?group=subaccount&sort=score:asc'), one(accountId))
-    const today = new Date().toISOString().slice(0, 10)
+    const today = new Date(clock.now()).toISOString().slice(0, 10)
     for (const group of ['timestamp', 'ip']) {
       const { items, total } = await get(`/grouped?group=${group}&limit=5`)
       assert.deepEqual([total, items[0].counters, items[0].account_id], [1, { delivered: 38 }, undefined])

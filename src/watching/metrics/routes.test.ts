@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import MailgunModule from 'mailgun.js'
+import { createNoonClock } from '../../../test/support/clock.ts'
 import { createReceiver } from '../../../test/support/http-receiver.ts'
 import { eventually, startTestService } from '../../../test/support/service.ts'
 import { METRICS } from './figures.ts'
@@ -15,7 +16,8 @@ interface Item {
 }
 
 test('metrics follow the contract', async (t) => {
-  const service = await startTestService(t, { SENDWRIGHT_ALLOW_NETWORKS: '127.0.0.0/8' })
+  const clock = createNoonClock()
+  const service = await startTestService(t, { SENDWRIGHT_ALLOW_NETWORKS: '127.0.0.0/8' }, { clock })
   const { domain } = service
   const post = (json?: unknown, path = PATH) => service.call('POST', path, json === undefined ? {} : { json })
   const itemsOf = async (json: unknown): Promise<Item[]> => {
@@ -207,8 +209,8 @@ test('metrics follow the contract', async (t) => {
     const asked = { dimensions: ['time'], metrics: ['delivered_count'], include_aggregates: true }
     const metrics = await client.metrics.getAccount({
       ...asked,
-      start: new Date(Date.now() - 3_600_000),
-      end: new Date(),
+      start: new Date(clock.now() - 3_600_000),
+      end: new Date(clock.now()),
     })
     assert.ok(metrics.start instanceof Date && metrics.end instanceof Date)
     assert.equal(metrics.aggregates.metrics.delivered_count, 5)

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import MailgunModule from 'mailgun.js'
+import { createNoonClock } from '../../../../test/support/clock.ts'
 import { eventually, startTestService } from '../../../../test/support/service.ts'
 import { assertFigures, figuresOf } from '../../../../test/support/statistics.ts'
 
 test('the operations follow the contract', async (t) => {
-  const service = await startTestService(t)
+  const clock = createNoonClock()
+  const service = await startTestService(t, {}, { clock })
   const { domain } = service
   const get = (path: string, key?: string | null) =>
     service.call('GET', path, key === undefined ? {} : { key })
@@ -145,7 +147,7 @@ test('the operations follow the contract', async (t) => {
       ['group=domain&filter=subaccount:nobody', []],
     ]
     for (const [query, entries] of cases) assert.deepEqual(await groups(query), entries, query)
-    const now = Math.floor(Date.now() / 1000)
+    const now = Math.floor(clock.now() / 1000)
     const domains = await get(`/v3/stats/total/domains?event=delivered&timestamp=${now}&resolution=month`)
     assert.deepEqual(domains.body.stats[0].type, { type: 'domain', key: domain })
     assert.equal(domains.body.stats.length, 1)
