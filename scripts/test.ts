@@ -41,8 +41,8 @@ import type { Order } from './test-process.ts'
 
 /** Most files wait for sockets, databases and browsers at times: three at a time leave a third of two cores unused. Memory limits the rest. */
 const FILES_AT_A_TIME = Math.min(4, availableParallelism() + 2)
-/** The longest files take 40 s: only a hang reaches it, also on a machine that is five times slower. */
-const FILE_LIMIT_MS = 240_000
+/** The longest files take 40 s: only a hang reaches it, also on a machine that is twenty times slower. */
+const FILE_LIMIT_MS = 900_000
 /** From the last test of a process to its end: a fraction of a second, if nothing is left open. Connections that are kept end within a minute. */
 const END_LIMIT_MS = 90_000
 /** A run is to take less than twenty minutes with installing and checking; on a slow machine it may take three times as long. */

@@ -17,9 +17,8 @@ import axe from 'axe-core'
 import type { BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { launchBrowser } from './browser.ts'
 import { builtDashboard } from './built-dashboard.ts'
+import { HANG_MS } from './hang.ts'
 import { eventually, startTestService, type TestService } from './service.ts'
-
-const WAIT_MS = 40_000 // a step takes a fraction of a second, on a very busy machine ten
 
 /** A desk in light colours, and a phone of the smallest common width in dark ones. */
 export const DESK: BrowserContextOptions = { viewport: { width: 1280, height: 860 }, colorScheme: 'light' }
@@ -91,7 +90,7 @@ export async function startDashboard(
   async function newContext(look: BrowserContextOptions): Promise<BrowserContext> {
     const context = await browser.newContext({ reducedMotion: 'reduce', ...look })
     await context.grantPermissions(['clipboard-read', 'clipboard-write'])
-    context.setDefaultTimeout(WAIT_MS)
+    context.setDefaultTimeout(HANG_MS)
     return context
   }
   async function newPage(look: BrowserContextOptions): Promise<Page> {

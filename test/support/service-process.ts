@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { HANG_MS } from './hang.ts'
 import { withinGroup } from './memory-group.ts'
 import { TEST_KEY } from './service.ts'
 
@@ -25,8 +26,6 @@ export class EndedAtStart extends Error {
   }
 }
 
-/** From spawn to the first response of /health/ready; a start takes a second, on a busy machine ten. */
-const START_MAX_MS = 60_000
 const OUTPUT_MAX = 1_000_000
 
 /**
@@ -83,7 +82,7 @@ export async function startProcess(
     })
   }
   const url = `http://${host}:8080`
-  const { startMaxMs = START_MAX_MS, isReady = () => isHealthy(url) } = options
+  const { startMaxMs = HANG_MS, isReady = () => isHealthy(url) } = options
   const until = performance.now() + startMaxMs
   while (!(await isReady())) {
     if (child.exitCode !== null || child.signalCode !== null) throw new EndedAtStart(output)
