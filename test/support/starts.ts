@@ -32,7 +32,7 @@ export function refusedStart(env: Record<string, string>): Promise<Refusal> {
   const main = join(import.meta.dirname, '../../src/main.ts')
   const options = {
     env: { PATH: process.env['PATH'], SENDWRIGHT_HOST: ownAddress(), ...env },
-    timeout: HANG_MS,
+    timeout: 3 * HANG_MS,
   }
   return new Promise((resolve) => {
     const child = execFile(process.execPath, [main, 'serve'], options, (_error, _stdout, stderr) =>
