@@ -8,6 +8,8 @@ import { type RunOptions, runTests, type Totals } from './test.ts'
 
 const HEAD = "import { test, describe, before } from 'node:test'\nimport assert from 'node:assert/strict'\n"
 
+const FILE_LIMIT_MS = 600_000
+
 /** Runs the runner over planted files. */
 async function run(
   context: TestContext,
@@ -20,7 +22,7 @@ async function run(
     root,
     filters: [],
     slow: false,
-    fileLimitMs: 30_000,
+    fileLimitMs: FILE_LIMIT_MS,
     skippedIsFailed: false,
     print: (text) => {
       printed += `${text}\n`
@@ -80,23 +82,33 @@ for (const [name, source, said] of FAULTS) {
 }
 
 test('a file over its time limit is killed with what it started, and its open test is named', async (context) => {
-  const { totals, printed, root } = await run(
+  const note = join(plantFiles(context, {}), 'pid')
+  // Written when the runner has been told of both tests.
+  const setLimit = (ms: number, over: () => void) => {
+    if (ms !== FILE_LIMIT_MS) return () => {}
+    const look = setInterval(() => existsSync(note) && setImmediate(over), 20)
+    return () => clearInterval(look)
+  }
+  const { totals, printed } = await run(
     context,
     {
       'test/hangs.test.ts': `${HEAD}import { spawn } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { renameSync, writeFileSync } from 'node:fs'
+import { setImmediate as turn } from 'node:timers/promises'
 test('ends', () => {})
 test('never ends', async () => {
   process.on('SIGTERM', () => {})
+  for (let turns = 0; turns < 100; turns++) await turn()
   writeFileSync('pid', String(spawn('sleep', ['600'], { stdio: 'inherit' }).pid))
+  renameSync('pid', ${JSON.stringify(note)})
   await new Promise(() => setInterval(() => {}, 1_000))
 })`,
     },
-    { fileLimitMs: 6_000 },
+    { setLimit },
   )
   assert.deepEqual(totals, { passed: 1, failed: 1, skipped: 0 })
-  assert.match(printed, /FAILED test\/hangs\.test\.ts: ran over 6\.0 s in "never ends"/)
-  const child = readFileSync(join(root, 'pid'), 'utf8')
+  assert.match(printed, /FAILED test\/hangs\.test\.ts: ran over 600\.0 s in "never ends"/)
+  const child = readFileSync(note, 'utf8')
   assert.ok(!existsSync(`/proc/${child}`) || /State:\s+Z/.test(readFileSync(`/proc/${child}/status`, 'utf8')))
 })
 
@@ -221,11 +233,17 @@ test('runs', () => {
   for (const word of ['after', 'cleaned']) assert.equal(trace.filter((line) => line === word).length, 6, word)
 })
 
+/** A second for the end of a process, which nothing but what is left open prevents. */
+function onceEnding(ms: number, over: () => void): () => void {
+  const timer = setTimeout(over, ms === FILE_LIMIT_MS ? ms : 1_000)
+  return () => clearTimeout(timer)
+}
+
 test('a file that leaves something open is named', async (context) => {
   const { totals, printed } = await run(
     context,
     { 'src/open.test.ts': `${HEAD}test('passes', () => void setInterval(() => {}, 1_000))` },
-    { fileLimitMs: 6_000 },
+    { setLimit: onceEnding },
   )
   assert.deepEqual(totals, { passed: 1, failed: 1, skipped: 0 })
   assert.match(printed, /src\/open\.test\.ts: left something open/)

@@ -41,8 +41,8 @@ import type { Order } from './test-process.ts'
 
 /** Most files wait for sockets, databases and browsers at times: three at a time leave a third of two cores unused. Memory limits the rest. */
 const FILES_AT_A_TIME = Math.min(4, availableParallelism() + 2)
-/** The longest files take 40 s: only a hang reaches it, also on a machine that is five times slower. */
-const FILE_LIMIT_MS = 240_000
+/** The longest files take 40 s: only a hang reaches it, also on a machine that is twenty times slower. */
+const FILE_LIMIT_MS = 900_000
 /** From the last test of a process to its end: a fraction of a second, if nothing is left open. Connections that are kept end within a minute. */
 const END_LIMIT_MS = 90_000
 /** A run is to take less than twenty minutes with installing and checking; on a slow machine it may take three times as long. */
@@ -97,6 +97,8 @@ export interface RunOptions {
   filters: string[]
   slow: boolean
   fileLimitMs: number
+  /** Calls `over` after that time, unless what it returns is called before; in place of a timer. */
+  setLimit?: (ms: number, over: () => void) => () => void
   skippedIsFailed: boolean
   /** Takes one or more lines, without the last line end. */
   print(text: string): void
@@ -231,10 +233,9 @@ interface TestProcess {
 function startProcess(
   ofRest: boolean,
   scratch: string,
-  { root, fileLimitMs }: RunOptions,
+  { root, fileLimitMs, setLimit = setTimer }: RunOptions,
   running: Set<ChildProcess>,
 ): TestProcess {
-  const endLimitMs = Math.min(END_LIMIT_MS, fileLimitMs)
   const home = makeFolder(scratch, 'process-')
   const outputFile = join(home, 'output')
   const answersFile = join(home, 'answers')
@@ -292,13 +293,13 @@ function startProcess(
         if (record.kind === 'complete') done()
       })
     })
-    const limit = setTimeout(() => {
+    const clearLimit = setLimit(fileLimitMs, () => {
       timedOut = true
       killGroup(child)
-    }, fileLimitMs)
+    })
     child.send({ file: resolve(root, file), folder, databases } satisfies Order, () => {})
     await Promise.race([complete, ended])
-    clearTimeout(limit)
+    clearLimit()
     child.removeAllListeners('message')
     return { records, timedOut }
   }
@@ -330,18 +331,24 @@ function startProcess(
       child.disconnect()
       const printedBefore = statSync(outputFile).size
       let timedOut = false
-      const limit = setTimeout(() => {
+      const clearLimit = setLimit(END_LIMIT_MS, () => {
         timedOut = true
         killGroup(child)
-      }, endLimitMs)
+      })
       await ended
-      clearTimeout(limit)
+      clearLimit()
       const text = readFileSync(outputFile).subarray(printedBefore).toString().slice(0, OUTPUT_SHOWN_CHARS)
       removeFolder(home)
-      if (timedOut) return `left something open: their process did not end in ${seconds(endLimitMs)}\n${text}`
+      if (timedOut)
+        return `left something open: their process did not end in ${seconds(END_LIMIT_MS)}\n${text}`
       return outcome === 0 || (outcome === 1 && hasFailed) ? undefined : `their process ended with ${outcome}`
     },
   }
+}
+
+function setTimer(ms: number, over: () => void): () => void {
+  const timer = setTimeout(over, ms)
+  return () => clearTimeout(timer)
 }
 
 const nameOf = (part: Part) => (isRest(part) ? `${part.file} (postgres)` : part.file)

@@ -7,6 +7,7 @@ import { after, afterEach, before, beforeEach, test } from 'node:test'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { launchBrowser } from '../test/support/browser.ts'
 import { builtDashboard } from '../test/support/built-dashboard.ts'
+import { HANG_MS } from '../test/support/hang.ts'
 import { API_KEY, type FakeApi, startFakeApi } from './test/fake-api.ts'
 import { everydayMail, hostileMail, mail } from './test/sample-mail.ts'
 
@@ -14,7 +15,6 @@ import { everydayMail, hostileMail, mail } from './test/sample-mail.ts'
  * A locator's patience: far above what a step takes, and above the five seconds from one poll to the next, as what
  * one poll misses on a busy machine the next one shows.
  */
-const WAIT_MS = 15_000
 const BLANK = 'about:blank'
 const DESKTOP = { viewport: { width: 1280, height: 800 } }
 const PHONE = { viewport: { width: 375, height: 700 } }
@@ -63,7 +63,7 @@ async function startElsewhere() {
     origin: `http://127.0.0.2:${(server.address() as AddressInfo).port}`,
     hits,
     async hit(path: string) {
-      const patience = AbortSignal.timeout(WAIT_MS)
+      const patience = AbortSignal.timeout(HANG_MS)
       while (!hits.has(path)) await once(server, 'hit', { signal: patience })
     },
     async close() {
@@ -77,7 +77,7 @@ async function startElsewhere() {
 async function openPage(path: string, options: BrowserContextOptions = DESKTOP): Promise<Page> {
   const page = pages.get(options) ?? (await browser.newPage({ ...options, reducedMotion: 'reduce' }))
   pages.set(options, page)
-  page.setDefaultTimeout(WAIT_MS)
+  page.setDefaultTimeout(HANG_MS)
   page.on('pageerror', (error) => assert.fail(error))
   await page.goto(api.origin + path)
   return page

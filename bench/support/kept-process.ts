@@ -28,7 +28,7 @@ export interface KeptProcess {
   end(signal: NodeJS.Signals, limitMs?: number): Promise<void>
 }
 
-const START_LIMIT_MS = 10_000
+const START_LIMIT_MS = 120_000
 const END_LIMIT_MS = 30_000
 const OUTPUT_SHOWN_CHARS = 4_000
 

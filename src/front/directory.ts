@@ -52,7 +52,7 @@ const FRESH_MS = 5_000
 const ABSENT_MS = 1_000
 const STALE_MAX_MS = HOUR_MS
 const RETRY_MS = 500
-const ANSWER_MAX_MS = 1_000
+const ANSWER_MAX_MS = 3_000
 const PODS_EVERY_MS = 1_000
 /** Each takes some 200 bytes. Apart, so that names that nobody has push no others out. */
 const FOUND_MAX = 100_000

@@ -15,10 +15,10 @@ import {
 import { exampleOf } from '../../web/src/reference/example.ts'
 import { LANGUAGES, snippetOf } from '../../web/src/reference/snippets.ts'
 import { type Dashboard, LOOKS, PHONE, press, startDashboard, typeText } from '../support/dashboard.ts'
+import { HANG_MS } from '../support/hang.ts'
 import { lacking } from '../support/lacking.ts'
 import { temporaryFolder } from '../support/stores.ts'
 
-const RUN_LIMIT_MS = 20_000 // a call to this machine takes a fraction of it
 /** Most of its time Java compiles, its own sources and ours; what follows is too short for fast code to pay. */
 const JAVA_FLAGS = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC']
 
@@ -59,7 +59,7 @@ test('the curl, JavaScript and Java code works: a message is sent, a list is imp
   const folder = await temporaryFolder(t)
   const options = {
     cwd: folder,
-    timeout: RUN_LIMIT_MS,
+    timeout: HANG_MS,
     env: { ...process.env, API_KEY: service.key },
   }
   const run = async (language: 'curl' | 'javascript' | 'java', id: string) => {

@@ -15,6 +15,10 @@ import { createSink } from '../support/smtp-sink.ts'
 import { temporaryFolder } from '../support/stores.ts'
 
 const PAGE_BYTES = 4096
+/** A mail is due when the damage, which is done at once, is long there. */
+const DUE_AFTER_MS = 20_000
+/** What is due is claimed by then. */
+const CLAIMED_AFTER_MS = 3_000
 
 /** A service with some messages on its disk, and the settings to start it again. */
 async function rig(t: TestContext, messages: number) {
@@ -110,7 +114,7 @@ test('a start refuses a damaged index, table or header with an explanation, and 
 
 test('damage found at run time stops accepting and claiming, and health reports it', async (t) => {
   const { folder, file, first: service, sink } = await rig(t, 1)
-  const dueAt = Date.now() + 10_000
+  const dueAt = Date.now() + DUE_AFTER_MS
   const later = await fetch(`${service.url}/v3/${service.domain}/messages`, {
     method: 'POST',
     headers: { authorization: AUTHORIZATION },
@@ -147,6 +151,6 @@ test('damage found at run time stops accepting and claiming, and health reports 
       .split('\n')
       .some((line) => line.includes(`\\"${file}\\" is damaged`) || line.includes('The disk failed')),
   )
-  await sleep(Math.max(0, dueAt - Date.now()) + 1_000)
+  await sleep(Math.max(0, dueAt + CLAIMED_AFTER_MS - Date.now()))
   assert.equal(sink.messages.length, arrived, 'nothing was claimed')
 })

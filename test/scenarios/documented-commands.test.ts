@@ -9,6 +9,7 @@ import { parseEnv, promisify } from 'node:util'
 import { readConfig } from '../../src/platform/config/config.ts'
 import { createDnsServer } from '../support/dns-server.ts'
 import { blocksIn, commandsIn, type FencedBlock, fencedBlocks } from '../support/documents.ts'
+import { HANG_MS } from '../support/hang.ts'
 import { lacking } from '../support/lacking.ts'
 import { createTestDatabase } from '../support/postgres.ts'
 import { eventually, startTestService, type TestService } from '../support/service.ts'
@@ -18,8 +19,6 @@ const exec = promisify(execFile)
 const ROOT = resolve(import.meta.dirname, '../..')
 /** A fence without a language could be a command, so each has to name one. */
 const SHELLS = ['sh', 'bash', 'console', 'shell', '']
-/** A busy machine takes seconds to start a command. */
-const COMMAND_MAX_MS = 60_000
 
 const BLOCKS = fencedBlocks()
 const isShell = ({ language }: FencedBlock) => SHELLS.includes(language)
@@ -182,7 +181,7 @@ test('every command of the documents runs', { skip: lacking('curl') }, async (t)
       const { stdout, stderr } = await exec('/bin/sh', ['-c', command], {
         cwd: folder,
         env,
-        timeout: COMMAND_MAX_MS,
+        timeout: HANG_MS,
       }).catch((error: { stdout?: string; stderr?: string }) => {
         throw new Error(`${place}: ${written}\n${error.stdout}${error.stderr}`, { cause: error })
       })

@@ -3,14 +3,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { post } from '../support/crash-rig.ts'
+import { HANG_MS } from '../support/hang.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { eventually, ownAddress } from '../support/service.ts'
 import { startProcess } from '../support/service-process.ts'
 import { temporaryFolder } from '../support/stores.ts'
 import { attachStrace, hasStrace } from '../support/strace.ts'
-
-/** Each answer takes 0.6 s; machines that run tests may be slow. */
-const ANSWER_MAX_MS = 5_000
 
 test('health says soon that a database hangs', async (t) => {
   const cluster = await startPostgres()
@@ -52,7 +50,7 @@ test('health says soon that a disk hangs', { skip: !hasStrace() && 'needs strace
 /** Each answer comes in time. */
 async function eventuallyHangs(url: string): Promise<void> {
   await eventually('health says so', async () => {
-    const answer = await fetch(url, { signal: AbortSignal.timeout(ANSWER_MAX_MS) })
+    const answer = await fetch(url, { signal: AbortSignal.timeout(HANG_MS) })
     return answer.status === 503 && /storage does not answer/.test(await answer.text())
   })
 }

@@ -9,14 +9,13 @@ import { after, before, type TestContext, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { longestBlock } from '../support/block-probe.ts'
 import { COLLECTING, collectedBytes } from '../support/collect-on-signal.ts'
+import { HANG_MS } from '../support/hang.ts'
 import { ownAddress } from '../support/service.ts'
 import { AUTHORIZATION, type ServiceProcess, startProcess } from '../support/service-process.ts'
 import { temporaryFolder } from '../support/stores.ts'
 
 const BLOCK_MAX_MS = 200
 const GROWTH_MAX_BYTES = 100 * 2 ** 20
-/** A successful attack ends the process after minutes. */
-const ANSWER_MAX_MS = 30_000
 const MIB = 2 ** 20
 
 let service: ServiceProcess
@@ -313,7 +312,7 @@ interface Answer {
 }
 
 async function call(path: string, init: RequestInit, method = 'POST'): Promise<Answer> {
-  const signal = AbortSignal.timeout(ANSWER_MAX_MS)
+  const signal = AbortSignal.timeout(HANG_MS)
   const answer = await fetch(service.url + path, { method, signal, duplex: 'half', ...init } as RequestInit)
   const body = (await answer.json()) as { message?: string }
   return { status: answer.status, message: body.message ?? '' }

@@ -9,11 +9,11 @@ import { after, before, type TestContext, test } from 'node:test'
 import type { Browser, BrowserContext } from 'playwright-core'
 import { launchBrowser } from '../support/browser.ts'
 import { startDashboard, windowHasFocus } from '../support/dashboard.ts'
+import { HANG_MS } from '../support/hang.ts'
 import { eventually, startTestService, type TestService } from '../support/service.ts'
 import { createSink } from '../support/smtp-sink.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
-const WAIT_MS = 20_000 // a step takes a fraction of it, even on a busy machine
 
 let browser: Browser
 let service: TestService
@@ -31,7 +31,7 @@ after(() => browser.close())
 async function signedIn(): Promise<BrowserContext> {
   const { body } = await service.call('POST', '/sendwright/v1/login-links')
   const context = await browser.newContext()
-  context.setDefaultTimeout(WAIT_MS)
+  context.setDefaultTimeout(HANG_MS)
   const page = await context.newPage()
   await page.goto(body.url)
   await page.waitForURL(`${service.url}/`)
@@ -166,7 +166,7 @@ test('a link works once, and without a session nothing is shown', async () => {
   assert.equal((await service.call('GET', path, { key: null })).status, 404)
 
   const context = await browser.newContext()
-  context.setDefaultTimeout(WAIT_MS)
+  context.setDefaultTimeout(HANG_MS)
   const page = await context.newPage()
   await page.goto(service.url)
   await page.getByText('sendwright login-link').first().waitFor()

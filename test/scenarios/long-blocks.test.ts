@@ -8,14 +8,13 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { longestBlock } from '../support/block-probe.ts'
+import { HANG_MS } from '../support/hang.ts'
 import { ownAddress } from '../support/service.ts'
 import { AUTHORIZATION, startProcess } from '../support/service-process.ts'
 import { temporaryFolder } from '../support/stores.ts'
 
 const BLOCK_MAX_MS = 200
 const MB = 1_000_000
-/** Of one step, on a busy machine. */
-const STEP_MAX_MS = 60_000
 
 const filled = (unit: string, bytes: number) => Buffer.alloc(bytes - (bytes % unit.length), unit)
 const HEAD = 'From: a@example.com\r\nTo: b@example.org\r\nSubject: s\r\nMIME-Version: 1.0\r\n'
@@ -67,7 +66,7 @@ async function start(t: TestContext) {
     const answer = await fetch(url + path, {
       ...init,
       headers: { authorization: AUTHORIZATION, ...(init.headers as Record<string, string>) },
-      signal: AbortSignal.timeout(STEP_MAX_MS),
+      signal: AbortSignal.timeout(HANG_MS),
     })
     return { status: answer.status, bytes: Buffer.from(await answer.arrayBuffer()) }
   }
@@ -81,7 +80,7 @@ async function start(t: TestContext) {
 }
 
 async function newest(json: (path: string) => Promise<{ items: { id: string }[] }>, before: string) {
-  const until = performance.now() + STEP_MAX_MS
+  const until = performance.now() + HANG_MS
   for (;;) {
     const { items } = await json('/sendwright/v1/inbox?limit=1')
     if (items[0] && items[0].id !== before) return items[0].id

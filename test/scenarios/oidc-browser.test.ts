@@ -5,12 +5,12 @@ import { join } from 'node:path'
 import { after, before, type TestContext, test } from 'node:test'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { launchBrowser } from '../support/browser.ts'
+import { HANG_MS } from '../support/hang.ts'
 import { CLIENT_ID, CLIENT_SECRET, createOidcProvider, type OidcProvider } from '../support/oidc-provider.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { activeUser, as, invite, PASSWORD } from '../support/users.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
-const WAIT_MS = 20_000
 const BUTTON = 'Sign in with Acme'
 
 let browser: Browser
@@ -40,7 +40,7 @@ after(async () => {
 
 async function newContext(): Promise<BrowserContext> {
   const context = await browser.newContext({ reducedMotion: 'reduce' })
-  context.setDefaultTimeout(WAIT_MS)
+  context.setDefaultTimeout(HANG_MS)
   return context
 }
 

@@ -8,11 +8,11 @@ import { fromBase32 } from '../../src/base/base32.ts'
 import { totpCode, totpStep } from '../../src/people/sign-in/totp.ts'
 import { launchBrowser } from '../support/browser.ts'
 import { createTestClock, type TestClock } from '../support/clock.ts'
+import { HANG_MS } from '../support/hang.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { activeUser, as, invite, mailedToken, PASSWORD } from '../support/users.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
-const WAIT_MS = 20_000 // a step takes a fraction of it, on a busy machine too
 const NEW_PASSWORD = 'another staple entirely'
 
 let browser: Browser
@@ -31,7 +31,7 @@ after(() => browser.close())
 
 async function newContext(): Promise<BrowserContext> {
   const context = await browser.newContext({ reducedMotion: 'reduce' })
-  context.setDefaultTimeout(WAIT_MS)
+  context.setDefaultTimeout(HANG_MS)
   return context
 }
 

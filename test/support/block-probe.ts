@@ -3,7 +3,9 @@
  * it before anything else (`startProcess`, `probe`); it writes its results to the file named by SENDWRIGHT_TEST_PROBE.
  *
  * It measures the thread's processor time between two turns of its event loop, not wall-clock time, which grows with
- * other load on the machine. Garbage collection counts, waiting does not.
+ * other load on the machine. Garbage collection counts, waiting does not. The time is divided by how much longer than on the
+ * machine that the limits were set on the same work takes at the moment: other load doubles processor time too, as it
+ * takes caches away.
  */
 import { renameSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -36,6 +38,35 @@ export async function resetBlocks(pid: number, file: string): Promise<void> {
 /** A long block is measured again so often before it counts. */
 const MEASUREMENTS_MAX = 3
 
+/** Processor time of `work` on the machine that the limits were set on. */
+const WORK_MS = 4
+const WORK_SAMPLES = 9
+const ROWS = Array.from({ length: 2_000 }, (_, id) => ({ id, name: `name ${id}`, text: 'x'.repeat(id % 50) }))
+
+/** Parses, allocates and collects, as most of what blocks a thread does. */
+function work(): void {
+  const text = JSON.stringify(ROWS)
+  for (let round = 0; round < 3; round++) {
+    const rows = JSON.parse(text) as typeof ROWS
+    new Map(rows.map((row) => [row.name, JSON.stringify(row)]))
+  }
+}
+
+/** How many times as long as on the machine that limits were set on the same work takes now; at least 1. */
+export function slowness(): number {
+  const samples = Array.from({ length: WORK_SAMPLES }, () => {
+    const before = process.threadCpuUsage()
+    work()
+    return busyMs(before)
+  })
+  return Math.max(1, (samples.sort((a, b) => a - b)[WORK_SAMPLES >> 1] as number) / WORK_MS)
+}
+
+function busyMs(since: NodeJS.CpuUsage): number {
+  const { user, system } = process.threadCpuUsage(since)
+  return (user + system) / 1000
+}
+
 /**
  * The longest block of a process, in milliseconds, while `run` works. One that reaches `maxMs` is measured again, and the
  * shortest counts: work of the process takes its time in each run, but what the host takes from a virtual processor also
@@ -52,7 +83,8 @@ export async function longestBlock(
     await run()
     // The probe writes its result in the turn after the response.
     await sleep(WRITE_MS)
-    shortestMs = Math.min(shortestMs, (await readBlocks(process.probe))?.longestMs ?? 0)
+    const longestMs = (await readBlocks(process.probe))?.longestMs ?? 0
+    shortestMs = Math.min(shortestMs, longestMs / slowness())
   }
   return shortestMs
 }
@@ -67,12 +99,11 @@ export interface BlockWatch {
 export function watchBlocks(grown: (longestMs: number) => void = () => {}): BlockWatch {
   let last = process.threadCpuUsage()
   const timer = setInterval(() => {
-    const now = process.threadCpuUsage()
-    const busyMs = (now.user + now.system - last.user - last.system) / 1000
-    last = now
-    if (busyMs <= watch.longestMs) return
-    watch.longestMs = busyMs
-    grown(busyMs)
+    const longMs = busyMs(last)
+    last = process.threadCpuUsage()
+    if (longMs <= watch.longestMs) return
+    watch.longestMs = longMs
+    grown(longMs)
   }, TURN_MS)
   timer.unref()
   const watch = { longestMs: 0, stop: () => clearInterval(timer) }

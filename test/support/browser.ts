@@ -24,10 +24,10 @@ import { tmpdir } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { type Browser, type BrowserContext, chromium } from 'playwright-core'
+import { HANG_MS } from './hang.ts'
 
 /** Unpacking takes 2 s of one core; a busy machine may need many times as long, a broken one for ever. */
 const UNPACK_LIMIT_MS = 120_000
-const START_LIMIT_MS = 60_000
 
 const PACKAGE = resolve(import.meta.dirname, '../../node_modules/@sparticuz/chromium')
 const CACHE = resolve(PACKAGE, '../../.cache')
@@ -111,14 +111,14 @@ function borrow(browser: Browser): Browser {
 async function startBrowser(): Promise<Browser> {
   const { executablePath, environment } = findSystemBrowser() ?? (await packagedBrowser())
   const env = { ...definedEnvironment(), ...environment }
-  return chromium.launch({ executablePath, args: FLAGS, env, headless: true, timeout: START_LIMIT_MS })
+  return chromium.launch({ executablePath, args: FLAGS, env, headless: true, timeout: HANG_MS })
 }
 
 /** The first in PATH that runs: Ubuntu's `chromium-browser` may only print a hint to install a snap. */
 function findSystemBrowser(): Program | undefined {
   const folders = (process.env['PATH'] ?? '').split(delimiter)
   const executablePath = SYSTEM_NAMES.flatMap((name) => folders.map((folder) => join(folder, name))).find(
-    (file) => existsSync(file) && spawnSync(file, ['--version'], { timeout: START_LIMIT_MS }).status === 0,
+    (file) => existsSync(file) && spawnSync(file, ['--version'], { timeout: HANG_MS }).status === 0,
   )
   return executablePath === undefined ? undefined : { executablePath, environment: {} }
 }

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { BroadcastChannel, isMainThread } from 'node:worker_threads'
+import { HANG_MS } from './hang.ts'
 import { residentBytes } from './process-memory.ts'
 
 /** For `env` of `startProcess`. */
@@ -15,19 +16,19 @@ const SIGNAL = 'SIGWINCH'
 /** The process starts collecting. */
 const collectIn = (pid: number): void => void process.kill(pid, SIGNAL)
 
-/** Interval and number of readings: the threads collect one after the other, and return memory later. */
+/** Interval of readings: the threads collect one after the other, and return memory later. */
 const LOOK_EVERY_MS = 250
-const LOOKS_MAX = 40
 /** Readings of which the lowest counts. */
 const LOOKS_HELD = 8
 
-/** Resident set of a process in bytes, once it is below `maxBytes`, else after ten seconds. */
+/** Resident set of a process in bytes, once it is below `maxBytes`, else after HANG_MS. */
 export async function collectedBytes(pid: number, maxBytes: number): Promise<number> {
-  for (let look = 1; ; look++) {
+  const until = performance.now() + HANG_MS
+  for (;;) {
     collectIn(pid)
     await sleep(LOOK_EVERY_MS)
     const bytes = await residentBytes(pid)
-    if (bytes < maxBytes || look === LOOKS_MAX) return bytes
+    if (bytes < maxBytes || performance.now() > until) return bytes
   }
 }
 

@@ -18,9 +18,8 @@ import type { BrowserContext, BrowserContextOptions, Locator, Page } from 'playw
 import { launchBrowser } from './browser.ts'
 import { builtDashboard } from './built-dashboard.ts'
 import type { NoonClock } from './clock.ts'
+import { HANG_MS } from './hang.ts'
 import { eventually, startTestService, type TestService } from './service.ts'
-
-const WAIT_MS = 40_000 // a step takes a fraction of a second, on a very busy machine ten
 
 /** A desk in light colours, and a phone of the smallest common width in dark ones. */
 export const DESK: BrowserContextOptions = { viewport: { width: 1280, height: 860 }, colorScheme: 'light' }
@@ -98,7 +97,7 @@ export async function startDashboard(
     if (aheadMs !== undefined) await context.addInitScript(clockAhead(aheadMs))
     context.on('page', pressWhatIsEnabled)
     await context.grantPermissions(['clipboard-read', 'clipboard-write'])
-    context.setDefaultTimeout(WAIT_MS)
+    context.setDefaultTimeout(HANG_MS)
     return context
   }
   async function newPage(look: BrowserContextOptions): Promise<Page> {

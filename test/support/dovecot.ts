@@ -10,6 +10,7 @@ import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { HANG_MS } from './hang.ts'
 
 export interface Dovecot {
   host: string
@@ -32,7 +33,6 @@ const COMMAND = '/usr/sbin/dovecot'
 const IMAP_PORT = 10_143
 const IMAPS_PORT = 10_993
 const LMTP_PORT = 10_024
-const READY_MS = 30_000
 /** Of the account that mail belongs to where the tests run as root: Dovecot refuses to use 0. */
 const NOBODY = 65_534
 
@@ -170,7 +170,7 @@ async function untilOpen(
   child: ChildProcess,
   errors: () => string,
 ): Promise<void> {
-  const until = performance.now() + READY_MS
+  const until = performance.now() + HANG_MS
   for (;;) {
     const isOpen = await new Promise<boolean>((resolve) => {
       const socket = connect({ host, port })

@@ -23,7 +23,7 @@ export type Answering = (typeof FAILING)[number] | 'normal' | 'held' | '401' | '
 const API = /^\/(?:v\d+|sendwright)\/|^\/openapi\.json$/
 const FRAME = /^\/(?:sendwright\/v1\/(?:session|system|sign-in-methods)|v5\/accounts\/subaccounts\?limit=20)$/
 const FAULT_MAX = 500
-const STEP_MAX_MS = 15_000 // a page without what is awaited must not take the time of the others
+const STEP_MAX_MS = 60_000 // a page without what is awaited must not take the time of the others
 const MOVING = `document.getAnimations().filter(({ playState }) => playState === 'running')
   .map((animation) => animation.animationName ?? animation.transitionProperty ?? 'an animation')`
 const FOCUS_FAULT = `(() => {

@@ -37,14 +37,12 @@ import { tmpdir } from 'node:os'
 import { basename, delimiter, dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { Client } from 'pg'
+import { HANG_MS } from './hang.ts'
 import { killGroup } from './kill-group.ts'
 import { memoryFolder } from './memory-folder.ts'
 
 /** The oldest release that the store supports. */
 const MAJOR_MIN = 15
-/** Both take under a second; a busy machine may need many times as long, a broken one for ever. */
-const INITDB_LIMIT_MS = 60_000
-const START_LIMIT_MS = 60_000
 /** An immediate shutdown does not wait; after this the processes are killed. */
 const STOP_LIMIT_MS = 10_000
 /** Another process can take the free port between our check and the server's bind. */
@@ -406,7 +404,7 @@ async function initialise(
     ...['--pgdata', data, '--username', SUPERUSER, '--pwfile', passwordFile, '--auth', 'scram-sha-256'],
     ...['--encoding', 'UTF8', '--locale', 'C', '--no-sync', '--no-instructions'],
   ]
-  const options = { cwd: folder, env: SERVER_ENVIRONMENT, timeout: INITDB_LIMIT_MS, ...user }
+  const options = { cwd: folder, env: SERVER_ENVIRONMENT, timeout: HANG_MS, ...user }
   await promisify(execFile)(join(binFolder, 'initdb'), flags, options)
   return data
 }
@@ -441,7 +439,7 @@ async function launch(
   })
   let log = ''
   const ready = Promise.withResolvers<boolean>()
-  const limit = setTimeout(() => ready.resolve(false), START_LIMIT_MS)
+  const limit = setTimeout(() => ready.resolve(false), HANG_MS)
   keeper.once('error', ready.reject)
   keeper.stdin.on('error', () => {}) // the keeper was killed from outside: its exit shows that
   keeper.stderr.setEncoding('utf8')

@@ -1,5 +1,6 @@
 /** One HTTP request written as bytes, well-formed or not, on its own connection. */
 import { connect } from 'node:net'
+import { HANG_MS } from './hang.ts'
 
 export interface RawCall {
   host: string
@@ -11,19 +12,17 @@ export interface RawCall {
   after: 'wait' | 'close' | { cut: () => Promise<unknown> }
 }
 
-/** A missing response is a fault of the service. */
-const ANSWER_MAX_MS = 30_000
-
 /** The response's status; null: the connection ended without one. A stream of events is closed at its beginning. */
 export function rawCall({ host, port, head, body, after }: RawCall): Promise<number | null> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host, port, allowHalfOpen: true })
     let text = ''
     let status: number | null = null
+    // A missing response is a fault of the service.
     const deadline = setTimeout(() => {
       socket.destroy()
-      reject(new Error(`no answer after ${ANSWER_MAX_MS} ms`))
-    }, ANSWER_MAX_MS)
+      reject(new Error(`no answer after ${HANG_MS} ms`))
+    }, HANG_MS)
     socket.setEncoding('latin1')
     socket.on('data', (chunk) => {
       if (status !== null) return

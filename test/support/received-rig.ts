@@ -4,13 +4,12 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { connectSmtp } from '../../src/protocols/smtp/client.ts'
 import { longestBlock } from './block-probe.ts'
+import { HANG_MS } from './hang.ts'
 import { ownAddress } from './service.ts'
 import { AUTHORIZATION, type ServiceProcess, startProcess } from './service-process.ts'
 import { temporaryFolder } from './stores.ts'
 
 export const BLOCK_MAX_MS = 200
-/** Of one step, on a busy machine. */
-const STEP_MAX_MS = 60_000
 
 export interface ReceivedRig {
   host: string
@@ -50,7 +49,7 @@ export async function startReceivedRig(
       method,
       headers: { authorization: AUTHORIZATION, ...headers },
       ...(form && { body: new URLSearchParams(form) }),
-      signal: AbortSignal.timeout(STEP_MAX_MS),
+      signal: AbortSignal.timeout(HANG_MS),
     })
     return { status: answer.status, text: await answer.text() }
   }

@@ -5,6 +5,7 @@ import pino, { type Logger } from 'pino'
 import { type Config, readConfig } from '../../src/platform/config/config.ts'
 import { type Service, type ServiceOverrides, startService } from '../../src/service.ts'
 import { readingDeclaredNames } from './declared-names.ts'
+import { HANG_MS } from './hang.ts'
 import { connectInProcess } from './in-process-sqlite.ts'
 import { createMigratedDatabase, prepareDataFolder } from './migrated.ts'
 import { temporaryFolder } from './stores.ts'
@@ -161,21 +162,19 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** Longest wait for something that a running service should do: a second as a rule, half a minute on a very busy machine. */
-const WAIT_MS = 60_000
 /** A look costs a few milliseconds of processor time: what is awaited for seconds is looked at less often. */
 const LOOK_AFTER_MS = { first: 10, times: 1.2, most: 50 }
 
-/** Polls until `look` returns a value, and returns it. @throws after 60 s, naming what was awaited */
+/** Polls until `look` returns a value, and returns it. @throws after HANG_MS, naming what was awaited */
 export async function eventually<T>(
   what: string,
   look: () => Promise<T | null | undefined | false>,
 ): Promise<T> {
-  const until = performance.now() + WAIT_MS
+  const until = performance.now() + HANG_MS
   for (let { first: waitMs, times, most } = LOOK_AFTER_MS; ; waitMs = Math.min(most, waitMs * times)) {
     const found = await look()
     if (found) return found
-    if (performance.now() > until) throw new Error(`waited ${WAIT_MS} ms in vain: ${what}`)
+    if (performance.now() > until) throw new Error(`waited ${HANG_MS} ms in vain: ${what}`)
     await sleep(waitMs)
   }
 }

@@ -3,10 +3,9 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
+import { HANG_MS } from './hang.ts'
 import { eventually, ownAddress } from './service.ts'
 import { type ServiceProcess, startProcess } from './service-process.ts'
-
-const START_MAX_MS = 60_000
 
 /** A service that is killed when the test ends. */
 export async function startFor(t: TestContext, env: Record<string, string>): Promise<ServiceProcess> {
@@ -33,7 +32,7 @@ export function refusedStart(env: Record<string, string>): Promise<Refusal> {
   const main = join(import.meta.dirname, '../../src/main.ts')
   const options = {
     env: { PATH: process.env['PATH'], SENDWRIGHT_HOST: ownAddress(), ...env },
-    timeout: START_MAX_MS,
+    timeout: 3 * HANG_MS,
   }
   return new Promise((resolve) => {
     const child = execFile(process.execPath, [main, 'serve'], options, (_error, _stdout, stderr) =>

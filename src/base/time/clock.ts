@@ -4,7 +4,10 @@ export interface Clock {
   now(): number
   /** Milliseconds from an arbitrary start that no clock step changes; for durations and time-outs. */
   monotonic(): number
-  /** Calls `run` once after `delayMs` of monotonic time. */
+  /**
+   * Calls `run` once after `delayMs` of monotonic time. What has arrived by then is handled first, and may cancel it: a
+   * process that stood still finds the answer and the end of its patience at once.
+   */
   setTimer(delayMs: number, run: () => void): Timer
 }
 
@@ -23,12 +26,22 @@ export const systemClock: Clock = {
   setTimer(delayMs, run) {
     const until = performance.now() + delayMs
     let handle: NodeJS.Timeout
+    let due: NodeJS.Immediate | undefined
+    // The event loop runs timers, then what sockets and threads have brought, then immediates.
+    const end = () => {
+      due = setImmediate(run)
+    }
     const arm = () => {
       const left = until - performance.now()
-      handle = left > TIMEOUT_MAX_MS ? setTimeout(arm, TIMEOUT_MAX_MS) : setTimeout(run, Math.max(0, left))
+      handle = left > TIMEOUT_MAX_MS ? setTimeout(arm, TIMEOUT_MAX_MS) : setTimeout(end, Math.max(0, left))
     }
     arm()
-    return { cancel: () => clearTimeout(handle) }
+    return {
+      cancel() {
+        clearTimeout(handle)
+        clearImmediate(due)
+      },
+    }
   },
 }
 

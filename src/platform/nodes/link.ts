@@ -55,7 +55,7 @@ export async function openLink(parts: LinkParts): Promise<Link> {
   let client: WritableClient | null = null
   let closed = false
   let hears = true
-  let heardEcho: (() => void) | null = null
+  let echoTimer: NodeJS.Timeout | undefined
   let retry: NodeJS.Timeout | undefined
 
   async function connect(limitMs = CONNECT_MAX_MS): Promise<void> {
@@ -68,7 +68,7 @@ export async function openLink(parts: LinkParts): Promise<Link> {
     next.on('error', () => lose(next))
     next.on('end', () => lose(next))
     next.on('notification', ({ channel, payload = '' }) => {
-      if (payload === ECHO) heardEcho?.()
+      if (payload === ECHO) noteHears(true)
       else onNote(channel, payload)
     })
     try {
@@ -80,32 +80,32 @@ export async function openLink(parts: LinkParts): Promise<Link> {
     }
     if (closed) return void (await next.end().catch(() => {}))
     client = next
-    void checkEcho(next)
+    checkEcho(next)
   }
 
-  async function checkEcho(of: WritableClient): Promise<void> {
-    const heard = new Promise<boolean>((resolve) => {
-      const timer = setTimeout(() => resolve(false), ECHO_MAX_MS)
-      heardEcho = () => {
-        clearTimeout(timer)
-        resolve(true)
-      }
-    })
-    await of.query('SELECT pg_notify($1, $2)', [channels[1], ECHO]).catch(() => {})
-    const before = hears
-    hears = (await heard) || client !== of
-    if (hears !== before && !closed)
-      log.warn(
-        { hears },
-        hears
-          ? 'notifications of PostgreSQL arrive again'
-          : 'notifications of PostgreSQL do not arrive, as behind a pooler by transactions; other nodes are asked every few seconds instead',
-      )
+  function checkEcho(of: WritableClient): void {
+    clearTimeout(echoTimer)
+    echoTimer = setTimeout(() => noteHears(false), ECHO_MAX_MS)
+    void of.query('SELECT pg_notify($1, $2)', [channels[1], ECHO]).catch(() => {})
+  }
+
+  /** An echo may come late, from a busy server. */
+  function noteHears(now: boolean): void {
+    clearTimeout(echoTimer)
+    if (now === hears) return
+    hears = now
+    log.warn(
+      { hears },
+      hears
+        ? 'notifications of PostgreSQL arrive again'
+        : 'notifications of PostgreSQL do not arrive, as behind a pooler by transactions; other nodes are asked every few seconds instead',
+    )
   }
 
   function lose(broken: WritableClient): void {
     if (client !== broken) return
     client = null
+    clearTimeout(echoTimer)
     // It may be waiting for an answer that never comes.
     broken.cut()
     if (!closed) unreached()
@@ -157,7 +157,7 @@ export async function openLink(parts: LinkParts): Promise<Link> {
     async close() {
       closed = true
       clearTimeout(retry)
-      heardEcho?.()
+      clearTimeout(echoTimer)
       await client?.end().catch(() => {})
     },
   }

@@ -278,7 +278,15 @@ test('hostile replies are bounded in length and work', () => {
     ...samples.map((text) => text.slice(4, 24)),
   ])
   const all = rules.rules.flatMap(({ patterns }) => patterns)
-  let [spentMs, worstMs] = [0, 0]
+  const work = (failure: ReturnType<typeof reply>, prepared: string) => {
+    const before = cpuMs()
+    for (const pattern of all) pattern.isIn(prepared)
+    classify(rules, failure)
+    return cpuMs() - before
+  }
+  const usual = reply(`550 ${'The mailbox that you tried to reach is unknown. '.repeat(30)}`)
+  const usualText = matchText(usual)
+  let [spentMs, usualMs, worstMs] = [0, 0, 0]
   const property = fc.property(
     fc.array(fc.oneof(fc.constantFrom(...pieces), fc.string({ maxLength: 8, unit: anyCharacter })), {
       minLength: 1,
@@ -294,18 +302,16 @@ test('hostile replies are bounded in length and work', () => {
       let replyMs = REPLY_MAX_MS
       // The first run compiles, and may collect garbage.
       for (let run = 0; run < RUNS_MAX && replyMs >= REPLY_MAX_MS; run++) {
-        const before = cpuMs()
-        for (const pattern of all) pattern.isIn(prepared)
-        classify(rules, failure)
-        replyMs = cpuMs() - before
+        replyMs = work(failure, prepared)
       }
       spentMs += replyMs
+      usualMs += work(usual, usualText)
       worstMs = Math.max(worstMs, replyMs)
     },
   )
   fc.assert(property, { seed: 7, numRuns: REPLIES_TRIED })
-  // All patterns, none left out, cost 0.3 ms a reply.
-  assert.ok(spentMs < REPLIES_TRIED * 2, `${spentMs} ms for all`)
+  // All patterns, none left out, cost 0.3 ms a reply. Both are measured in turn, on the same machine.
+  assert.ok(spentMs < usualMs * 10, `${spentMs} ms for all, ${usualMs} ms for as many usual ones`)
   assert.ok(worstMs < REPLY_MAX_MS, `${worstMs} ms for one`)
 })
 

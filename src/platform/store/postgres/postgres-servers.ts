@@ -19,8 +19,10 @@ import { serversOf } from '../database-url.ts'
 import { schemaOf } from '../pods/pod.ts'
 import { StoreUnavailable } from '../store.ts'
 
-/** A server that does not answer is given up for the next one. */
+/** One of several that does not answer is given up for the next one. */
 const CONNECT_MAX_MS = 3_000
+/** The only one is waited for longer: a busy one takes seconds for a new connection. */
+const ONLY_CONNECT_MAX_MS = 10_000
 /** A connection that has received nothing for this long while no server answers, and is in use. */
 const UNANSWERED_MAX_MS = 2_000
 
@@ -61,6 +63,11 @@ export class Servers {
 
   get count(): number {
     return this.#urls.length
+  }
+
+  /** Longest wait for a new connection, and for an answer to what it is asked first. */
+  get connectMaxMs(): number {
+    return this.count === 1 ? ONLY_CONNECT_MAX_MS : CONNECT_MAX_MS
   }
 
   get current(): string {
@@ -123,7 +130,7 @@ export class WritableClient extends pg.Client {
 
   constructor(servers: Servers, options: pg.ClientConfig) {
     const url = servers.current
-    super({ connectionTimeoutMillis: CONNECT_MAX_MS, ...options, connectionString: url })
+    super({ connectionTimeoutMillis: servers.connectMaxMs, ...options, connectionString: url })
     this.#servers = servers
     this.#url = url
     // Without a listener the event would end the process: the pool listens on idle connections only. A query that runs on
@@ -150,7 +157,7 @@ export class WritableClient extends pg.Client {
   async #connect(): Promise<pg.Client> {
     try {
       await super.connect()
-      const greeting = { text: this.#servers.greeting, query_timeout: CONNECT_MAX_MS }
+      const greeting = { text: this.#servers.greeting, query_timeout: this.#servers.connectMaxMs }
       const { rows } = await super.query<{ read_only: string; started: string }>(greeting)
       if (rows[0]?.read_only === 'on')
         throw new NoWritableServer('PostgreSQL allows reading only: is this a standby?')
@@ -209,7 +216,7 @@ export class WritablePool extends pg.Pool {
   constructor(servers: Servers, options: pg.PoolConfig) {
     class Client extends WritableClient {
       constructor() {
-        super(servers, { ...options, connectionTimeoutMillis: CONNECT_MAX_MS })
+        super(servers, { ...options, connectionTimeoutMillis: servers.connectMaxMs })
       }
     }
     super({ ...options, Client })
@@ -258,7 +265,6 @@ type Connected = (
   done: (release?: boolean | Error) => void,
 ) => void
 
-const ANSWER_MAX_MS = 3_000
 /** One is enough for a pooler that gives out the session that was used last; others choose at random. */
 const ROUNDS = 3
 
@@ -276,7 +282,7 @@ export async function requireSessions(servers: Servers): Promise<void> {
   const open: WritableClient[] = []
   const connect = () =>
     servers.reach(async () => {
-      const client = new WritableClient(servers, {})
+      const client = new WritableClient(servers, { query_timeout: servers.connectMaxMs })
       await client.connect()
       open.push(client)
       return client
@@ -291,10 +297,10 @@ export async function requireSessions(servers: Servers): Promise<void> {
       await check()
       const other = await connect()
       for (let round = 0; round < ROUNDS; round++) {
-        await ask(other, 'BEGIN')
+        await other.query('BEGIN')
         await answeringProcess(other)
         await check()
-        await ask(other, 'ROLLBACK')
+        await other.query('ROLLBACK')
       }
     }
     for (const each of open) await each.end()
@@ -309,12 +315,7 @@ const refusal = ({ name }: Servers) =>
     `Cannot use PostgreSQL through the pooler at ${name}: it gives each transaction another session. Give SENDWRIGHT_DATABASE_URL the address of PostgreSQL itself, or set the pooler to pool by sessions (PgBouncer: pool_mode = session).`,
   )
 
-function ask(client: WritableClient, text: string) {
-  const query = { text, query_timeout: ANSWER_MAX_MS }
-  return client.query<{ pid: number }>(query)
-}
-
 async function answeringProcess(client: WritableClient): Promise<number | undefined> {
-  const { rows } = await ask(client, 'SELECT pg_backend_pid() AS pid')
+  const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
   return rows[0]?.pid
 }

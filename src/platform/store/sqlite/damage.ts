@@ -98,8 +98,8 @@ interface FileCheck {
  * cannot restart, and grows with every write.
  */
 const LIMIT_MS = 20_000
-/** As a `nice` value. */
-const LOWEST_PRIORITY = 19
+/** As a `nice` value. At the lowest, 19, a check on busy processors does not even start within its time. */
+const LOW_PRIORITY = 10
 
 /**
  * Checks a database file for damage in a separate process, which can be killed at any time: SQLite's check of a large
@@ -126,7 +126,7 @@ export function startFileCheck(
     child.once('close', (code) => end(code === 0))
   })
   try {
-    if (child.pid !== undefined) setPriority(child.pid, LOWEST_PRIORITY)
+    if (child.pid !== undefined) setPriority(child.pid, LOW_PRIORITY)
   } catch {
     // The process has ended already, or the system does not allow it.
   }

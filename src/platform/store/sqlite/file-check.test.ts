@@ -3,6 +3,7 @@ import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
+import { HANG_MS } from '../../../../test/support/hang.ts'
 import { temporaryFolder } from '../../../../test/support/stores.ts'
 import type { StoreFault } from '../store.ts'
 import { describeFinding, startFileCheck } from './damage.ts'
@@ -33,9 +34,12 @@ async function overwrite(file: string, page: number): Promise<void> {
 test('a damaged index is named; neither a locked file nor a stopped check counts as damage', async (t) => {
   const file = join(await temporaryFolder(t), 'sendwright.db')
   const index = makeDatabase(file, 1)
-  assert.deepEqual(await startFileCheck(file).result, { findings: [], complete: true })
+  assert.deepEqual(await startFileCheck(file, 'quick_check', HANG_MS).result, {
+    findings: [],
+    complete: true,
+  })
   await overwrite(file, index)
-  const { findings } = await startFileCheck(file).result
+  const { findings } = await startFileCheck(file, 'quick_check', HANG_MS).result
   assert.match(findings.map(describeFinding).join(), /^index filler_names: Tree \d+ page \d+/)
 
   const holder = new DatabaseSync(file)
