@@ -147,7 +147,7 @@ function findParts({ root, filters, slow }: RunOptions): Part[] {
   )
   if (filters.length === 0) {
     const parts = files.flatMap((file) => partOf(file, readFileSync(join(root, file), 'utf8'), slow) ?? [])
-    // In a row, for what is left out is the whole process's.
+    // The others take longest.
     return [...parts.filter((part) => !isRest(part)), ...parts.filter(isRest)]
   }
   /** A path below the root, seen from here, becomes one seen from the root; anything else is a part of a path. */
@@ -196,16 +196,16 @@ async function runParts(parts: Part[], scratch: string, options: RunOptions): Pr
         continue
       }
       if (OWN_PROCESS.test(readFileSync(join(options.root, part.file), 'utf8'))) {
-        const own = startProcess(isRest(part), scratch, options, running)
+        const own = startProcess(scratch, options, running)
         note(await own.run(part))
         await end(own)
         continue
       }
-      if (shared && (shared.isSpent() || shared.ofRest !== isRest(part))) {
+      if (shared?.isSpent()) {
         await end(shared)
         shared = undefined
       }
-      shared ??= startProcess(isRest(part), scratch, options, running)
+      shared ??= startProcess(scratch, options, running)
       note(await shared.run(part))
     }
     if (shared) await end(shared)
@@ -215,8 +215,6 @@ async function runParts(parts: Part[], scratch: string, options: RunOptions): Pr
 }
 
 interface TestProcess {
-  /** It runs only tests with PostgreSQL. */
-  ofRest: boolean
   /** So far. */
   ran: readonly Part[]
   /** Runs one file to its end or its limit. */
@@ -229,7 +227,6 @@ interface TestProcess {
 
 /** `running` holds it until its end. */
 function startProcess(
-  ofRest: boolean,
   scratch: string,
   { root, fileLimitMs }: RunOptions,
   running: Set<ChildProcess>,
@@ -258,8 +255,7 @@ function startProcess(
     // Databases with today's schema, for all files (test/support/migrated.ts).
     SENDWRIGHT_TEST_TEMPLATES: scratch,
   }
-  const flags = [`--test-reporter=${reporter}`, ...(ofRest ? ['--test-name-pattern=^postgres$'] : [])]
-  const child = spawn(process.execPath, [...flags, program ?? ''], {
+  const child = spawn(process.execPath, [`--test-reporter=${reporter}`, program ?? ''], {
     cwd: root,
     env,
     stdio: ['ignore', output, output, 'ipc'],
@@ -275,8 +271,6 @@ function startProcess(
   })
   const usedMs = () => (child.pid === undefined ? 0 : treeProcessorMs(child.pid))
   const ran: Part[] = []
-  // Where node:test leaves tests out, it runs nothing that is defined after the first file.
-  const filesMax = ofRest ? 1 : FILES_PER_PROCESS
   let rssBytes = 0
   let hasFailed = false
 
@@ -304,7 +298,6 @@ function startProcess(
   }
 
   return {
-    ofRest,
     ran,
     async run(part) {
       const begun = performance.now()
@@ -324,7 +317,7 @@ function startProcess(
       const durationMs = performance.now() - begun
       return { file: nameOf(part), durationMs, processorMs, records: all, fault, output: text }
     },
-    isSpent: () => outcome !== undefined || ran.length >= filesMax || rssBytes > RSS_MAX_BYTES,
+    isSpent: () => outcome !== undefined || ran.length >= FILES_PER_PROCESS || rssBytes > RSS_MAX_BYTES,
     async end() {
       if (outcome !== undefined) return undefined // with the file that ran
       child.disconnect()
