@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
+import { commandEnvironment } from './command.ts'
 import { eventually, ownAddress } from './service.ts'
 import { type ServiceProcess, startProcess } from './service-process.ts'
 
@@ -32,7 +33,7 @@ export interface Refusal {
 export function refusedStart(env: Record<string, string>): Promise<Refusal> {
   const main = join(import.meta.dirname, '../../src/main.ts')
   const options = {
-    env: { PATH: process.env['PATH'], SENDWRIGHT_HOST: ownAddress(), ...env },
+    env: { ...commandEnvironment(), SENDWRIGHT_HOST: ownAddress(), ...env },
     timeout: START_MAX_MS,
   }
   return new Promise((resolve) => {
