@@ -18,10 +18,13 @@
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import {
+  accessSync,
   chmodSync,
   closeSync,
+  constants,
   existsSync,
   globSync,
+  mkdirSync,
   mkdtempSync,
   openSync,
   readFileSync,
@@ -59,6 +62,7 @@ const BY_NAME = /^\/\/ By name: ./m
 const EACH_DATABASE = /\beach(?:Database|Store)\(/
 /** A file says so, with its reason, if what holds with one database may not with the other. */
 const BOTH_DATABASES = /^\/\/ Both databases: ./m
+const COMPILE_CACHE = join(import.meta.dirname, '../node_modules/.cache/sendwright-test')
 /** Only the end of a file's output is printed with its failures. */
 const OUTPUT_SHOWN_CHARS = 4_000
 /** Of the slowest tests, and of the costliest files. */
@@ -214,6 +218,20 @@ async function runParts(parts: Part[], scratch: string, options: RunOptions): Pr
   return results
 }
 
+/**
+ * Compiled sources, shared by all processes and kept for later runs. Without them loading the sources takes seconds of processor
+ * time in each. Node compares them with the sources.
+ */
+function compileCache(scratch: string): string {
+  try {
+    mkdirSync(COMPILE_CACHE, { recursive: true })
+    accessSync(COMPILE_CACHE, constants.W_OK)
+    return COMPILE_CACHE
+  } catch {
+    return join(scratch, 'compile-cache')
+  }
+}
+
 interface TestProcess {
   /** So far. */
   ran: readonly Part[]
@@ -245,8 +263,7 @@ function startProcess(
     // For what outlasts a file (test/support/browser.ts).
     SENDWRIGHT_TEST_HOME: home,
     SENDWRIGHT_TEST_DISK: tmpdir(),
-    // Shared by all processes: without it loading the sources takes half a second of processor time in each.
-    NODE_COMPILE_CACHE: join(scratch, 'compile-cache'),
+    NODE_COMPILE_CACHE: compileCache(scratch),
     // The variable is node's own: set when this run is itself under test, it would overrule our reporter.
     NODE_TEST_CONTEXT: undefined,
     // Every answer that a test sees is compared with what its operation declares, and commits wait for no disk.
