@@ -27,6 +27,8 @@ export class EndedAtStart extends Error {
 
 /** From spawn to the first response of /health/ready; a start takes a second, on a busy machine ten. */
 const START_MAX_MS = 60_000
+/** A look that nobody answers takes a millisecond of processor time. */
+const READY_LOOK_MS = 30
 const OUTPUT_MAX = 1_000_000
 
 /**
@@ -91,7 +93,7 @@ export async function startProcess(
       child.kill('SIGKILL')
       throw new Error(`the service is not ready after ${startMaxMs} ms:\n${output}`)
     }
-    await sleep(10)
+    await sleep(READY_LOOK_MS)
   }
   const domain =
     options.domain ??
