@@ -74,13 +74,13 @@ function leaveOutTests(suiteName: string): void {
   const { prototype } = asyncHooks.AsyncResource
   const { runInAsyncScope } = prototype
   // A suite calls its function in its scope.
-  prototype.runInAsyncScope = function (this: Definer, ...call) {
+  prototype.runInAsyncScope = function (this: Definer, ...call: unknown[]) {
     if (this.name === suiteName) {
       prototype.runInAsyncScope = runInAsyncScope
       const create = this.createSubtest.bind(this)
       this.createSubtest = (kind, ...rest) => (kind.name === 'Suite' ? create(kind, ...rest) : undefined)
     }
-    return runInAsyncScope.apply(this, call)
+    return Reflect.apply(runInAsyncScope, this, call)
   } as typeof runInAsyncScope
 }
 
