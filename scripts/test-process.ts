@@ -3,7 +3,7 @@
  * processor time than the tests of most files. Each file is a suite, so that its hooks are its own; test-events.ts
  * reports its end. It ends once the runner has disconnected and no file has left anything open.
  */
-import asyncHooks from 'node:async_hooks'
+import asyncHooks, { type AsyncResource } from 'node:async_hooks'
 import { flushCompileCache } from 'node:module'
 import type { SuiteContext } from 'node:test'
 import { pathToFileURL } from 'node:url'
@@ -44,6 +44,7 @@ process.on('message', ({ file, folder, databases }: Order) => {
   process.env['SENDWRIGHT_TEST_DATABASES'] = databases
   process.env['TMPDIR'] = folder
   following?.enable()
+  if (databases === 'postgres') leaveOutTests(file)
   describe(file, async (suite) => {
     const cleanups = collectCleanups(suite)
     await import(pathToFileURL(file).href)
@@ -58,6 +59,30 @@ process.on('message', ({ file, folder, databases }: Order) => {
 
 // What keeps the process is in the output that the runner shows. The timer itself does not keep it.
 process.once('disconnect', () => setTimeout(printOpen, LEFT_OPEN_MS).unref())
+
+/** The object of node:test behind a suite. */
+interface Definer extends AsyncResource {
+  name: string
+  createSubtest(kind: { name: string }, ...rest: unknown[]): unknown
+}
+
+/**
+ * The suite that is described next, of this name, takes suites only: of a file whose tests with SQLite have run, those that
+ * `eachDatabase` defines for PostgreSQL. By a pattern of names, node:test would leave out all that later files of the process define.
+ */
+function leaveOutTests(suiteName: string): void {
+  const { prototype } = asyncHooks.AsyncResource
+  const { runInAsyncScope } = prototype
+  // A suite calls its function in its scope.
+  prototype.runInAsyncScope = function (this: Definer, ...call: unknown[]) {
+    if (this.name === suiteName) {
+      prototype.runInAsyncScope = runInAsyncScope
+      const create = this.createSubtest.bind(this)
+      this.createSubtest = (kind, ...rest) => (kind.name === 'Suite' ? create(kind, ...rest) : undefined)
+    }
+    return Reflect.apply(runInAsyncScope, this, call)
+  } as typeof runInAsyncScope
+}
 
 /** A hook of a file that is run by node itself receives the context of a test, whose `after` it may call. */
 function collectCleanups(suite: SuiteContext): readonly Cleanup[] {

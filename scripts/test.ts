@@ -18,10 +18,13 @@
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import {
+  accessSync,
   chmodSync,
   closeSync,
+  constants,
   existsSync,
   globSync,
+  mkdirSync,
   mkdtempSync,
   openSync,
   readFileSync,
@@ -59,6 +62,7 @@ const BY_NAME = /^\/\/ By name: ./m
 const EACH_DATABASE = /\beach(?:Database|Store)\(/
 /** A file says so, with its reason, if what holds with one database may not with the other. */
 const BOTH_DATABASES = /^\/\/ Both databases: ./m
+const COMPILE_CACHE = join(import.meta.dirname, '../node_modules/.cache/sendwright-test')
 /** Only the end of a file's output is printed with its failures. */
 const OUTPUT_SHOWN_CHARS = 4_000
 /** How many of the slowest tests, and of the costliest files, are listed. */
@@ -149,7 +153,7 @@ function findParts({ root, filters, slow }: RunOptions): Part[] {
   )
   if (filters.length === 0) {
     const parts = files.flatMap((file) => partOf(file, readFileSync(join(root, file), 'utf8'), slow) ?? [])
-    // In a row, for what is left out is the whole process's.
+    // The others take longest.
     return [...parts.filter((part) => !isRest(part)), ...parts.filter(isRest)]
   }
   /** A path below the root, seen from here, becomes one seen from the root; anything else is a part of a path. */
@@ -198,16 +202,16 @@ async function runParts(parts: Part[], scratch: string, options: RunOptions): Pr
         continue
       }
       if (OWN_PROCESS.test(readFileSync(join(options.root, part.file), 'utf8'))) {
-        const own = startProcess(isRest(part), scratch, options, running)
+        const own = startProcess(scratch, options, running)
         note(await own.run(part))
         await end(own)
         continue
       }
-      if (shared && (shared.isSpent() || shared.ofRest !== isRest(part))) {
+      if (shared?.isSpent()) {
         await end(shared)
         shared = undefined
       }
-      shared ??= startProcess(isRest(part), scratch, options, running)
+      shared ??= startProcess(scratch, options, running)
       note(await shared.run(part))
     }
     if (shared) await end(shared)
@@ -216,9 +220,21 @@ async function runParts(parts: Part[], scratch: string, options: RunOptions): Pr
   return results
 }
 
+/**
+ * Compiled sources, shared by all processes and kept for later runs. Without them loading the sources takes seconds of processor
+ * time in each. Node compares them with the sources.
+ */
+function compileCache(scratch: string): string {
+  try {
+    mkdirSync(COMPILE_CACHE, { recursive: true })
+    accessSync(COMPILE_CACHE, constants.W_OK)
+    return COMPILE_CACHE
+  } catch {
+    return join(scratch, 'compile-cache')
+  }
+}
+
 interface TestProcess {
-  /** It runs only tests with PostgreSQL. */
-  ofRest: boolean
   /** So far. */
   ran: readonly Part[]
   /** Runs one file to its end or its limit. */
@@ -231,7 +247,6 @@ interface TestProcess {
 
 /** `running` holds it until its end. */
 function startProcess(
-  ofRest: boolean,
   scratch: string,
   { root, fileLimitMs, setLimit = setTimer }: RunOptions,
   running: Set<ChildProcess>,
@@ -249,8 +264,7 @@ function startProcess(
     // For what outlasts a file (test/support/browser.ts).
     SENDWRIGHT_TEST_HOME: home,
     SENDWRIGHT_TEST_DISK: tmpdir(),
-    // Shared by all processes: without it loading the sources takes half a second of processor time in each.
-    NODE_COMPILE_CACHE: join(scratch, 'compile-cache'),
+    NODE_COMPILE_CACHE: compileCache(scratch),
     // The variable is node's own: set when this run is itself under test, it would overrule our reporter.
     NODE_TEST_CONTEXT: undefined,
     // Every answer that a test sees is compared with what its operation declares, and commits wait for no disk.
@@ -259,8 +273,7 @@ function startProcess(
     // Databases with today's schema, for all files (test/support/migrated.ts).
     SENDWRIGHT_TEST_TEMPLATES: scratch,
   }
-  const flags = [`--test-reporter=${reporter}`, ...(ofRest ? ['--test-name-pattern=^postgres$'] : [])]
-  const child = spawn(process.execPath, [...flags, program ?? ''], {
+  const child = spawn(process.execPath, [`--test-reporter=${reporter}`, program ?? ''], {
     cwd: root,
     env,
     stdio: ['ignore', output, output, 'ipc'],
@@ -276,8 +289,6 @@ function startProcess(
   })
   const usedMs = () => (child.pid === undefined ? 0 : treeProcessorMs(child.pid))
   const ran: Part[] = []
-  // Where node:test leaves tests out, it runs nothing that is defined after the first file.
-  const filesMax = ofRest ? 1 : FILES_PER_PROCESS
   let rssBytes = 0
   let hasFailed = false
 
@@ -305,7 +316,6 @@ function startProcess(
   }
 
   return {
-    ofRest,
     ran,
     async run(part) {
       const begun = performance.now()
@@ -325,7 +335,7 @@ function startProcess(
       const durationMs = performance.now() - begun
       return { file: nameOf(part), durationMs, processorMs, records: all, fault, output: text }
     },
-    isSpent: () => outcome !== undefined || ran.length >= filesMax || rssBytes > RSS_MAX_BYTES,
+    isSpent: () => outcome !== undefined || ran.length >= FILES_PER_PROCESS || rssBytes > RSS_MAX_BYTES,
     async end() {
       if (outcome !== undefined) return undefined // with the file that ran
       child.disconnect()

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { readdirSync } from 'node:fs'
-import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { runCommand } from '../../test/support/command.ts'
 import { createDnsServer } from '../../test/support/dns-server.ts'
 import { createTestDatabase } from '../../test/support/postgres.ts'
 import { ownAddress, TEST_KEY } from '../../test/support/service.ts'
@@ -23,14 +22,7 @@ async function setUp(t: TestContext) {
   return { folder, host, env }
 }
 
-function doctor(env: Record<string, string>): Promise<{ code: number; out: string; err: string }> {
-  const main = join(import.meta.dirname, '../main.ts')
-  return new Promise((resolve) => {
-    execFile(process.execPath, [main, 'doctor'], { env }, (error, out, err) => {
-      resolve({ code: typeof error?.code === 'number' ? error.code : 0, out, err })
-    })
-  })
-}
+const doctor = (env: Record<string, string>) => runCommand(env, 'doctor')
 
 test('before the first start doctor runs the checks itself, and leaves no files', async (t) => {
   const { folder, env } = await setUp(t)

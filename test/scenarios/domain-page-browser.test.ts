@@ -13,6 +13,7 @@ import { eventually, ownAddress, type TestService } from '../support/service.ts'
 
 const REFRESH_MS = 10_000
 const OWN_ADDRESS = '192.0.2.7'
+const VERIFICATIONS_PER_MINUTE = 10
 /** Of the service's own DKIM zone. */
 const ZONE = { host: ownAddress(), port: 5353 }
 

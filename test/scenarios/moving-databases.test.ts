@@ -11,7 +11,7 @@ import pg from 'pg'
 import { openSqliteTarget } from '../../src/carry/migrate/sqlite-side.ts'
 import { openInstallation } from '../../src/platform/store/installation.ts'
 import type { StoreUnavailable } from '../../src/platform/store/store.ts'
-import { runCommand } from '../support/command.ts'
+import { commandEnvironment, runCommand } from '../support/command.ts'
 import { fillTables } from '../support/fill-tables.ts'
 import { createTestDatabase } from '../support/postgres.ts'
 import { startS3 } from '../support/s3-server.ts'
@@ -172,7 +172,7 @@ test('a copy that is killed continues, and no service starts on it before its en
   for (const at of ['accounts', 'events']) {
     if (at === 'events') await query(holdAfter(before))
     const child = spawn(process.execPath, [main, 'migrate', '--to-file', file], {
-      env: { PATH: process.env['PATH'], ...env },
+      env: { ...commandEnvironment(), ...env },
       stdio: 'inherit',
     })
     const ended = once(child, 'exit')

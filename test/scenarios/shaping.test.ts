@@ -5,6 +5,7 @@ import { utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
+import { commandEnvironment } from '../support/command.ts'
 import { createInternet } from '../support/internet.ts'
 import { eventually, ownAddress, startTestService, type TestService } from '../support/service.ts'
 import { startProcess } from '../support/service-process.ts'
@@ -111,7 +112,7 @@ test('the command checks a file, and shows what the service has in force; SIGHUP
   const host = ownAddress()
   const env = { SENDWRIGHT_DATA: join(folder, 'data'), SENDWRIGHT_SHAPING: file, SENDWRIGHT_HOST: host }
   const command = async (...args: string[]) => {
-    const options = { env: { PATH: process.env['PATH'], ...env } }
+    const options = { env: { ...commandEnvironment(), ...env } }
     return run(process.execPath, [main, 'shaping', ...args], options).then(
       ({ stdout }) => ({ code: 0, text: stdout }),
       (error: { code: number; stderr: string }) => ({ code: error.code, text: error.stderr }),

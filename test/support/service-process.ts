@@ -28,6 +28,8 @@ export class EndedAtStart extends Error {
 
 /** A start takes two seconds of a processor: three minutes with 60 others. Its output says why it hangs. */
 const START_MAX_MS = 3 * HANG_MS
+/** A look that nobody answers takes a millisecond of processor time. */
+const READY_LOOK_MS = 30
 const OUTPUT_MAX = 1_000_000
 
 /**
@@ -93,7 +95,7 @@ export async function startProcess(
       throw new Error(`the service is not ready after ${startMaxMs} ms:\n${output}`)
     }
     // Asking takes processor time that a slow start needs: a twentieth of the time already gone.
-    await sleep(Math.max(10, (performance.now() - from) / 20))
+    await sleep(Math.max(READY_LOOK_MS, (performance.now() - from) / 20))
   }
   const domain =
     options.domain ??

@@ -163,7 +163,9 @@ function jsonOf(text: string): unknown {
 }
 
 /** A look costs a few milliseconds of processor time: what is awaited for seconds is looked at less often. */
-const LOOK_AFTER_MS = { first: 10, times: 1.2, most: 50 }
+const LOOK_AFTER_MS = { first: 10, times: 1.2, most: 100 }
+/** On a busy machine a look takes long, and time from what it waits for: no more than a fifth of the time is spent on looks. */
+const REST_AFTER_LOOK = { times: 4, mostMs: 500 }
 
 /** Polls until `look` returns a value, and returns it. @throws after HANG_MS, naming what was awaited */
 export async function eventually<T>(
@@ -172,9 +174,11 @@ export async function eventually<T>(
 ): Promise<T> {
   const until = performance.now() + HANG_MS
   for (let { first: waitMs, times, most } = LOOK_AFTER_MS; ; waitMs = Math.min(most, waitMs * times)) {
+    const begun = performance.now()
     const found = await look()
     if (found) return found
-    if (performance.now() > until) throw new Error(`waited ${HANG_MS} ms in vain: ${what}`)
-    await sleep(waitMs)
+    const now = performance.now()
+    if (now > until) throw new Error(`waited ${HANG_MS} ms in vain: ${what}`)
+    await sleep(Math.max(waitMs, Math.min(REST_AFTER_LOOK.mostMs, REST_AFTER_LOOK.times * (now - begun))))
   }
 }

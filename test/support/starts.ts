@@ -4,6 +4,7 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { HANG_MS } from './hang.ts'
+import { commandEnvironment } from './command.ts'
 import { eventually, ownAddress } from './service.ts'
 import { type ServiceProcess, startProcess } from './service-process.ts'
 
@@ -31,7 +32,7 @@ export interface Refusal {
 export function refusedStart(env: Record<string, string>): Promise<Refusal> {
   const main = join(import.meta.dirname, '../../src/main.ts')
   const options = {
-    env: { PATH: process.env['PATH'], SENDWRIGHT_HOST: ownAddress(), ...env },
+    env: { ...commandEnvironment(), SENDWRIGHT_HOST: ownAddress(), ...env },
     timeout: 3 * HANG_MS,
   }
   return new Promise((resolve) => {
