@@ -15,8 +15,10 @@ import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import axe from 'axe-core'
 import type { BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core'
+import type { Operation } from '../../src/platform/http/operation.ts'
 import { launchBrowser } from './browser.ts'
 import { builtDashboard } from './built-dashboard.ts'
+import { readingDeclaredNames } from './declared-names.ts'
 import { eventually, startTestService, type TestService } from './service.ts'
 
 const WAIT_MS = 40_000 // a step takes a fraction of a second, on a very busy machine ten
@@ -67,9 +69,14 @@ export async function startDashboard(
   overrides: Parameters<typeof startTestService>[2] = {},
 ): Promise<Dashboard> {
   builtDashboard()
-  const [browser, service] = await Promise.all([launchBrowser(), startTestService(t, env, overrides)])
+  const operations = new PublicOperations()
+  const { operation = readingDeclaredNames } = overrides
+  const noting = (spec: Operation) => operation(operations.add(spec))
+  const [browser, service] = await Promise.all([
+    launchBrowser(),
+    startTestService(t, env, { ...overrides, operation: noting }),
+  ])
   t.after(() => browser.close())
-  const operations = await publicOperations(service)
   const faults = new WeakMap<Page, string[]>()
 
   /** By what they look like; nobody is signed in there. */
@@ -133,7 +140,7 @@ export async function startDashboard(
 }
 
 /** Notes what a page must not do. */
-function watch(page: Page, origins: readonly string[], operations: readonly RegExp[]): string[] {
+function watch(page: Page, origins: readonly string[], operations: PublicOperations): string[] {
   const faults: string[] = []
   page.on('pageerror', (error) => faults.push(`exception: ${error.message}`))
   page.on('console', (message) => {
@@ -152,8 +159,8 @@ function watch(page: Page, origins: readonly string[], operations: readonly RegE
     if (!origins.includes(url.origin) && request.frame() === page.mainFrame())
       faults.push(`foreign request: ${request.url()}`)
     if (!['fetch', 'xhr', 'eventsource'].includes(request.resourceType())) return
-    const call = `${request.method()} ${url.pathname}`
-    if (!operations.some((pattern) => pattern.test(call))) faults.push(`no public operation: ${call}`)
+    if (!operations.has(request.method(), url.pathname))
+      faults.push(`no public operation: ${request.method()} ${url.pathname}`)
   })
   page.on('response', (response) => {
     const url = new URL(response.url())
@@ -165,16 +172,38 @@ function watch(page: Page, origins: readonly string[], operations: readonly RegE
   return faults
 }
 
-/** Templates of the published description as patterns of "METHOD /path". */
-async function publicOperations(service: TestService): Promise<RegExp[]> {
-  const { body } = await service.call('GET', '/openapi.json')
-  return Object.entries(body.paths as Record<string, object>).flatMap(([path, methods]) =>
-    Object.keys(methods).map((method) => {
-      const pattern = path.replaceAll('.', '\\.').replaceAll(/\{[^}]+\}/g, '[^/]+')
-      return new RegExp(`^${method.toUpperCase()} ${pattern}$`)
-    }),
-  )
+/**
+ * What a service serves, noted as it registers that: its description would be made, compressed and read again by every file.
+ */
+class PublicOperations {
+  /** By method and number of segments. */
+  readonly #patterns = new Map<string, Set<string>>()
+
+  constructor() {
+    // The server registers it itself.
+    this.#add('GET', '/openapi.json')
+  }
+
+  /** Returns the same operation. */
+  add(spec: Operation): Operation {
+    for (const path of [spec.path, ...(spec.aliases ?? [])]) this.#add(spec.method, path)
+    return spec
+  }
+
+  has(method: string, path: string): boolean {
+    const patterns = [...(this.#patterns.get(placeOf(method, path)) ?? [])]
+    return patterns.some((pattern) => new RegExp(pattern).test(path))
+  }
+
+  #add(method: string, path: string): void {
+    const place = placeOf(method, path)
+    const pattern = `^${path.replaceAll('.', '\\.').replaceAll(/\{[^}]+\}/g, '[^/]+')}$`
+    this.#patterns.set(place, (this.#patterns.get(place) ?? new Set()).add(pattern))
+  }
 }
+
+/** A name in a path holds no slash. */
+const placeOf = (method: string, path: string) => `${method} ${path.split('/').length}`
 
 /**
  * Notes what moves while the page is loaded, up to the first input or step back (Layout Instability of the W3C): the share of the
