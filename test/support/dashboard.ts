@@ -200,7 +200,7 @@ class PublicOperations {
   #add(method: string, path: string): void {
     const place = placeOf(method, path)
     const pattern = `^${path.replaceAll('.', '\\.').replaceAll(/\{[^}]+\}/g, '[^/]+')}$`
-    this.#patterns.set(place, (this.#patterns.get(place) ?? new Set()).add(pattern))
+    this.#patterns.set(place, (this.#patterns.get(place) ?? new Set<string>()).add(pattern))
   }
 }
 
@@ -279,6 +279,26 @@ export async function windowHasFocus(page: Page): Promise<void> {
   const isFocused =
     "[...document.querySelectorAll('[role=dialog]')].at(-1)?.contains(document.activeElement) ?? true"
   await eventually('the window has the focus', () => page.evaluate<boolean>(isFocused))
+}
+
+/**
+ * Presses a button that copies, and resolves once the page has said so, which it does for a moment only: it is noted in the page, as
+ * a look from here may come too late. @throws after 40 s
+ */
+export async function pressToCopy(button: Locator, press: (button: Locator) => Promise<void>): Promise<void> {
+  // Evaluated before the press, as the browser handles one command after the other.
+  const said = button.page().evaluate(`new Promise((resolve, reject) => {
+    const observer = new MutationObserver(() => {
+      for (const button of document.querySelectorAll('button'))
+        if ((button.getAttribute('aria-label') ?? button.textContent) === 'Copied') {
+          observer.disconnect()
+          resolve()
+        }
+    })
+    observer.observe(document, { subtree: true, childList: true, characterData: true, attributes: true })
+    setTimeout(() => reject(new Error('no button says "Copied"')), ${WAIT_MS})
+  })`)
+  await Promise.all([said, press(button)])
 }
 
 /** Chooses in a field that finds options by a part of their names, as it is typed. */
