@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { afterEach, before, type TestContext, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { createNoonClock } from '../support/clock.ts'
-import { type Dashboard, LOOKS, PHONE, press, startDashboard } from '../support/dashboard.ts'
+import { type Dashboard, LOOKS, PHONE, press, pressToCopy, startDashboard } from '../support/dashboard.ts'
 import { eventually } from '../support/service.ts'
 import { createSink, type Sink, type SinkOptions } from '../support/smtp-sink.ts'
 
@@ -238,8 +238,8 @@ test('topics of SNS: added by ARN, with an endpoint to copy, and removed', async
     })
     assert.equal(topic?.arn, arn)
     await page.getByText('not yet').waitFor()
-    await page.getByRole('button', { name: `Copy the endpoint of ${arn}` }).press('Enter')
-    await page.getByRole('button', { name: 'Copied' }).waitFor()
+    const copy = page.getByRole('button', { name: `Copy the endpoint of ${arn}` })
+    await pressToCopy(copy, (button) => button.press('Enter'))
     assert.equal(await page.evaluate('navigator.clipboard.readText()'), topic?.endpoint)
     await dashboard.sound(page)
     await page.getByRole('button', { name: `Remove ${arn}` }).press('Enter')

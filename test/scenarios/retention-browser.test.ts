@@ -1,7 +1,14 @@
 /** The page of retention in a real browser: what is kept of the account and of a domain, a change, and the passage for a policy. */
 import assert from 'node:assert/strict'
 import { afterEach, before, type TestContext, test } from 'node:test'
-import { chooseOption, type Dashboard, LOOKS, startDashboard, windowHasFocus } from '../support/dashboard.ts'
+import {
+  chooseOption,
+  type Dashboard,
+  LOOKS,
+  pressToCopy,
+  startDashboard,
+  windowHasFocus,
+} from '../support/dashboard.ts'
 
 let dashboard: Dashboard
 before(async (t) => {
@@ -34,8 +41,9 @@ test('an admin shortens what a domain keeps, by keyboard, and copies the passage
     await row.getByText('7 days').waitFor()
     await row.getByText('The domain').waitFor()
     await page.getByText(`For mail that we send from ${service.domain}`).waitFor()
-    await page.getByRole('button', { name: 'Copy the passage' }).press('Enter')
-    await page.getByRole('button', { name: 'Copied' }).waitFor()
+    await pressToCopy(page.getByRole('button', { name: 'Copy the passage' }), (button) =>
+      button.press('Enter'),
+    )
     assert.match(
       await page.evaluate<string>('navigator.clipboard.readText()'),
       /We store it for 7 days after/,

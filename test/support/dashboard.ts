@@ -12,12 +12,16 @@
  *     }
  */
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import type { TestContext } from 'node:test'
-import axe from 'axe-core'
+import type axe from 'axe-core'
 import type { BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core'
+import type { Operation } from '../../src/platform/http/operation.ts'
 import { launchBrowser } from './browser.ts'
 import { builtDashboard } from './built-dashboard.ts'
 import type { NoonClock } from './clock.ts'
+import { readingDeclaredNames } from './declared-names.ts'
 import { HANG_MS } from './hang.ts'
 import { eventually, startTestService, type TestService } from './service.ts'
 
@@ -70,9 +74,14 @@ export async function startDashboard(
   overrides: Parameters<typeof startTestService>[2] = {},
 ): Promise<Dashboard> {
   builtDashboard()
-  const [browser, service] = await Promise.all([launchBrowser(), startTestService(t, env, overrides)])
+  const operations = new PublicOperations()
+  const { operation = readingDeclaredNames } = overrides
+  const noting = (spec: Operation) => operation(operations.add(spec))
+  const [browser, service] = await Promise.all([
+    launchBrowser(),
+    startTestService(t, env, { ...overrides, operation: noting }),
+  ])
   t.after(() => browser.close())
-  const operations = await publicOperations(service)
   const faults = new WeakMap<Page, string[]>()
   const { aheadMs } = (overrides.clock ?? {}) as Partial<NoonClock>
 
@@ -139,7 +148,7 @@ export async function startDashboard(
 }
 
 /** Notes what a page must not do. */
-function watch(page: Page, origins: readonly string[], operations: readonly RegExp[]): string[] {
+function watch(page: Page, origins: readonly string[], operations: PublicOperations): string[] {
   const faults: string[] = []
   page.on('pageerror', (error) => faults.push(`exception: ${error.message}`))
   page.on('console', (message) => {
@@ -158,8 +167,8 @@ function watch(page: Page, origins: readonly string[], operations: readonly RegE
     if (!origins.includes(url.origin) && request.frame() === page.mainFrame())
       faults.push(`foreign request: ${request.url()}`)
     if (!['fetch', 'xhr', 'eventsource'].includes(request.resourceType())) return
-    const call = `${request.method()} ${url.pathname}`
-    if (!operations.some((pattern) => pattern.test(call))) faults.push(`no public operation: ${call}`)
+    if (!operations.has(request.method(), url.pathname))
+      faults.push(`no public operation: ${request.method()} ${url.pathname}`)
   })
   page.on('response', (response) => {
     const url = new URL(response.url())
@@ -171,16 +180,38 @@ function watch(page: Page, origins: readonly string[], operations: readonly RegE
   return faults
 }
 
-/** Templates of the published description as patterns of "METHOD /path". */
-async function publicOperations(service: TestService): Promise<RegExp[]> {
-  const { body } = await service.call('GET', '/openapi.json')
-  return Object.entries(body.paths as Record<string, object>).flatMap(([path, methods]) =>
-    Object.keys(methods).map((method) => {
-      const pattern = path.replaceAll('.', '\\.').replaceAll(/\{[^}]+\}/g, '[^/]+')
-      return new RegExp(`^${method.toUpperCase()} ${pattern}$`)
-    }),
-  )
+/**
+ * What a service serves, noted as it registers that: its description would be made, compressed and read again by every file.
+ */
+class PublicOperations {
+  /** By method and number of segments. */
+  readonly #patterns = new Map<string, Set<string>>()
+
+  constructor() {
+    // The server registers it itself.
+    this.#add('GET', '/openapi.json')
+  }
+
+  /** Returns the same operation. */
+  add(spec: Operation): Operation {
+    for (const path of [spec.path, ...(spec.aliases ?? [])]) this.#add(spec.method, path)
+    return spec
+  }
+
+  has(method: string, path: string): boolean {
+    const patterns = [...(this.#patterns.get(placeOf(method, path)) ?? [])]
+    return patterns.some((pattern) => new RegExp(pattern).test(path))
+  }
+
+  #add(method: string, path: string): void {
+    const place = placeOf(method, path)
+    const pattern = `^${path.replaceAll('.', '\\.').replaceAll(/\{[^}]+\}/g, '[^/]+')}$`
+    this.#patterns.set(place, (this.#patterns.get(place) ?? new Set<string>()).add(pattern))
+  }
 }
+
+/** A name in a path holds no slash. */
+const placeOf = (method: string, path: string) => `${method} ${path.split('/').length}`
 
 /**
  * Notes what moves while the page is loaded, up to the first input or step back (Layout Instability of the W3C): the share of the
@@ -232,13 +263,16 @@ const SHIFT_MAX = 0.05
 
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 
+/** Less than half of the text that the package exports: each document receives and parses it. */
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
 /** A fault of a row is a fault of all rows. */
 const NODES_SHOWN_MAX = 5
 
 /** What axe-core finds, one line each. Frames are left out: what is in them is somebody else's mail. */
 async function violations(page: Page): Promise<string[]> {
-  // By the browser's protocol, which a Content-Security-Policy does not concern; once for each document.
-  if (await page.evaluate<boolean>('globalThis.axe === undefined')) await page.evaluate(axe.source)
+  // Once for each document.
+  if (await page.evaluate<boolean>('globalThis.axe === undefined')) await addAxe(page)
   // Without the nodes that break no rule: to name them takes most of the time.
   const options = JSON.stringify({ runOnly: RULES, iframes: false, resultTypes: ['violations'] })
   const found = await page.evaluate<axe.Result[]>(
@@ -249,6 +283,14 @@ async function violations(page: Page): Promise<string[]> {
       .slice(0, NODES_SHOWN_MAX)
       .map((node) => `${id}: ${node.target.join(' ')}: ${node.any[0]?.message ?? node.html}`),
   )
+}
+
+/** By the browser's protocol, which a Content-Security-Policy does not concern, and without what Playwright wraps a text in. */
+async function addAxe(page: Page): Promise<void> {
+  const session = await page.context().newCDPSession(page)
+  const { exceptionDetails } = await session.send('Runtime.evaluate', { expression: AXE })
+  assert.equal(exceptionDetails, undefined)
+  await session.detach()
 }
 
 /** Types once a field has the focus: a dialog gives it to its first one some time after that can be seen. */
@@ -266,6 +308,26 @@ export async function windowHasFocus(page: Page): Promise<void> {
   const isFocused =
     "[...document.querySelectorAll('[role=dialog]')].at(-1)?.contains(document.activeElement) ?? true"
   await eventually('the window has the focus', () => page.evaluate<boolean>(isFocused))
+}
+
+/**
+ * Presses a button that copies, and resolves once the page has said so, which it does for a moment only: it is noted in the page, as
+ * a look from here may come too late. @throws after HANG_MS
+ */
+export async function pressToCopy(button: Locator, press: (button: Locator) => Promise<void>): Promise<void> {
+  // Evaluated before the press, as the browser handles one command after the other.
+  const said = button.page().evaluate(`new Promise((resolve, reject) => {
+    const observer = new MutationObserver(() => {
+      for (const button of document.querySelectorAll('button'))
+        if ((button.getAttribute('aria-label') ?? button.textContent) === 'Copied') {
+          observer.disconnect()
+          resolve()
+        }
+    })
+    observer.observe(document, { subtree: true, childList: true, characterData: true, attributes: true })
+    setTimeout(() => reject(new Error('no button says "Copied"')), ${HANG_MS})
+  })`)
+  await Promise.all([said, press(button)])
 }
 
 /** Chooses in a field that finds options by a part of their names, as it is typed. */
