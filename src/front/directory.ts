@@ -16,7 +16,7 @@ import { HOUR_MS } from '../base/time/durations.ts'
 
 /** As the pods enter them (platform/store/pods/entries.ts); `host`: of a public URL, too. */
 export interface Name {
-  kind: 'key' | 'domain' | 'host' | 'login' | 'user' | 'pod'
+  kind: 'key' | 'domain' | 'host' | 'login' | 'user' | 'pod' | 'account' | 'link'
   value: string
 }
 
@@ -48,7 +48,8 @@ export class DirectoryAway extends Error {
 /** Rows of one statement on the database of the directory. */
 export type Query = (sql: string, values: unknown[]) => Promise<Record<string, unknown>[]>
 
-const FRESH_MS = 5_000
+/** A front that can read the directory knows of a change after this time. */
+export const FRESH_MS = 5_000
 const ABSENT_MS = 1_000
 const STALE_MAX_MS = HOUR_MS
 const RETRY_MS = 500

@@ -22,6 +22,7 @@ import { sessionSettings } from '../receiving/sessions/session-settings.ts'
 import { SMTP_CONNECTIONS_MAX, startSmtpListener } from '../receiving/sessions/smtp-listener.ts'
 import { createTlsIdentity, tlsIdentityFiles } from '../receiving/sessions/tls-identity.ts'
 import { MODERN_TLS } from '../sending/certificates/tls-contexts.ts'
+import { createTokens } from '../sending/tracking/links/tokens.ts'
 import { type Directory, openDirectory, type Query } from './directory.ts'
 import { createHttpFront } from './http.ts'
 import { createDial } from './nodes.ts'
@@ -66,8 +67,10 @@ export async function startFront(config: Config, log: Logger, query?: Query): Pr
       ...{ files: config.smtpTls, dataFolder: config.dataFolder, hostname: config.hostname, clock, log },
       minVersion: config.smtpTlsMinVersion,
     }
+    const links = createTokens(sealer)
     const pass = createHttpFront({
       ...{ directory, dial, digest: (key) => keyDigest(sealer, key) },
+      linkedAccount: (token) => links.readUnsubscribe(token)?.accountId,
       remote: createRemoteAddresses(config.trustedProxies),
       answered: ({ pod, status }) => figures.requests.inc({ pod, status }),
       onBroken: (pod, err) => log.warn({ pod, reason: err.message }, 'a request broke off'),

@@ -5,9 +5,12 @@ import { type IncomingMessage, request } from 'node:http'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
-import { basic, digestOf, directoryRows, testFront } from '../../test/support/front.ts'
+import { basic, digestOf, directoryRows, FRONT_SECRET, testFront } from '../../test/support/front.ts'
 import { eventually } from '../../test/support/service.ts'
+import { newId } from '../base/ids.ts'
+import { createSealer } from '../platform/store/secrets/sealing.ts'
 import { readProxyHeader } from '../protocols/proxy/header.ts'
+import { createTokens } from '../sending/tracking/links/tokens.ts'
 
 const KEY = 'key-of-the-only-pod-0123456789'
 const AUTHORIZATION = `Authorization: ${basic(KEY)}`
@@ -220,6 +223,25 @@ test('a link leads to the pod that its token names, else to the only pod with th
     const type = { 'content-type': 'application/x-www-form-urlencoded' }
     assert.equal(await ask(path, 'both.example', type, form), 'b', path)
   }
+  // An account has moved to b, with a delivery and a list; links of before name a.
+  const delivery = newId()
+  const tokens = createTokens(createSealer(FRONT_SECRET), 'a')
+  const from = {
+    scope: 'domain',
+    domainId: newId(),
+    recipient: 'x@example.org',
+    tags: [],
+    listSid: null,
+  } as const
+  const unsubscribe = tokens.unsubscribe({ ...from, accountId: 'moved', deliveryId: delivery })
+  const list = newId()
+  rows.entries.set(`link ${delivery}`, 'b').set(`link ${list}`, 'b').set('account moved', 'b')
+  for (const path of [
+    ...[`/o/${tokens.open(delivery)}`, `/c/${tokens.click(delivery, { url: 'https://example.org/' })}`],
+    ...[`/u/${unsubscribe}`, `/subscribe/a.${list}`],
+  ])
+    assert.equal(await ask(path, 'a.example'), 'b', path)
+  assert.equal(await ask(`/o/${tokens.open(newId())}`, 'a.example'), 'a')
   // A key says more than a link.
   rows.entries.set(`key ${digestOf(KEY)}`, 'a')
   assert.equal(await ask(`/u/b.${TOKEN}`, 'b.example', { authorization: basic(KEY) }), 'a')

@@ -17,7 +17,7 @@ import { JSON_TYPE } from '../platform/http/listening/arrival.ts'
 import type { DirectArrival } from '../platform/http/listening/direct-arrival.ts'
 import type { RemoteAddresses } from '../platform/http/request/origin.ts'
 import { type Directory, DirectoryAway, type Name, type Pod } from './directory.ts'
-import { type KeyDigest, namesIn, namesInBody, namesInHead } from './names.ts'
+import { type KeyDigest, type LinkedAccount, namesIn, namesInBody, namesInHead } from './names.ts'
 import { type Dial, NoNode } from './nodes.ts'
 
 /** A node that has all of a request and says nothing for this long is given up; streams of events say something in a minute. */
@@ -43,6 +43,8 @@ export interface HttpFrontParts {
   directory: Pick<Directory, 'find' | 'fallback'>
   dial: Dial
   digest: KeyDigest
+  /** Default: no link is looked into. */
+  linkedAccount?: LinkedAccount
   remote: RemoteAddresses
   /** `pod`: '' where none was found. */
   answered(request: { pod: string; status: number }): void
@@ -52,14 +54,15 @@ export interface HttpFrontParts {
 
 /** What the listener calls for each request. Its listener must leave bodies as streams. */
 export function createHttpFront(parts: HttpFrontParts): (arrival: DirectArrival) => Promise<void> {
-  const { directory, dial, digest, remote, answered, onBroken } = parts
+  const { directory, dial, digest, linkedAccount, remote, answered, onBroken } = parts
 
   return async (arrival) => {
     let pod: Pod | null = null
     try {
       const read = namesInBody(arrival) ? await readNaming(arrival) : null
       const names: Name[] = read ? namesIn(read, arrival.headers['content-type'] ?? '', digest) : []
-      pod = (await directory.find([...names, ...namesInHead(arrival, digest)])) ?? directory.fallback()
+      names.push(...namesInHead(arrival, digest, linkedAccount))
+      pod = (await directory.find(names)) ?? directory.fallback()
       if (arrival.isGone) return
       if (pod === null) return refuse(pod, arrival, 503)
       const socket = await dial(pod.http, {

@@ -10,8 +10,8 @@ import { EndedAtStart, type ServiceProcess, startProcess } from '../support/serv
 import { createSink } from '../support/smtp-sink.ts'
 import { temporaryFolder } from '../support/stores.ts'
 
-/** Those that any message passes; relay-tokens-kill.test.ts and dns-writing-kill.test.ts have the others. */
-type Point = Exclude<FailPoint, 'token-before-commit' | 'dns-before-write' | 'dns-after-write'>
+/** Those that any message passes; relay-tokens-kill.test.ts, dns-writing-kill.test.ts and move-account-kill.test.ts have the others. */
+type Point = Exclude<FailPoint, 'token-before-commit' | `dns-${string}` | `move-${string}`>
 
 const POINTS: Record<Point, { mayRepeat: boolean }> = {
   'accept-before-commit': { mayRepeat: false },

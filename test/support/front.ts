@@ -9,9 +9,10 @@ import { createSealer } from '../../src/platform/store/secrets/sealing.ts'
 import { ownAddress, startTestService, type TestService } from './service.ts'
 import { temporaryFolder } from './stores.ts'
 
-const SECRET = 'secret-of-all-processes-0123456789'
+/** `SENDWRIGHT_SECRET` of the front and of its pods. */
+export const FRONT_SECRET = 'secret-of-all-processes-0123456789'
 
-export const digestOf = (key: string): string => keyDigest(createSealer(SECRET), key)
+export const digestOf = (key: string): string => keyDigest(createSealer(FRONT_SECRET), key)
 
 export const basic = (key: string): string => `Basic ${Buffer.from(`api:${key}`).toString('base64')}`
 
@@ -62,7 +63,7 @@ export async function testFront(
   const config = readConfig({
     ...{
       SENDWRIGHT_ROLES: 'front',
-      SENDWRIGHT_SECRET: SECRET,
+      SENDWRIGHT_SECRET: FRONT_SECRET,
       SENDWRIGHT_DATABASE_URL: 'postgres://none/none',
     },
     ...{ SENDWRIGHT_HOST: host, SENDWRIGHT_PORT: '0', SENDWRIGHT_SMTP_PORT: '0', SENDWRIGHT_HTTPS_PORT: '0' },
@@ -87,7 +88,7 @@ export async function testPods(t: TestContext, rows: DirectoryRows): Promise<[Te
   const start = async (name: string): Promise<TestPod> => {
     const key = `key-of-pod-${name}-0123456789`
     const service = await startTestService(t, {
-      ...{ SENDWRIGHT_API_KEY: key, SENDWRIGHT_SECRET: SECRET, SENDWRIGHT_SMTP_PORT: '0' },
+      ...{ SENDWRIGHT_API_KEY: key, SENDWRIGHT_SECRET: FRONT_SECRET, SENDWRIGHT_SMTP_PORT: '0' },
       ...{ SENDWRIGHT_HTTP_PROXY_PROTOCOL: '127.0.0.1', SENDWRIGHT_SMTP_PROXY_PROTOCOL: '127.0.0.1' },
     })
     const { config, domain, service: running } = service

@@ -18,6 +18,11 @@ export type FailPoint =
   | 'token-before-commit'
   | 'dns-before-write'
   | 'dns-after-write'
+  | 'move-before-copy'
+  | 'move-between'
+  | 'move-before-commit'
+  | 'move-after-commit'
+  | 'move-after-files'
 
 let armed: { name: string; left: number } | null = null
 

@@ -1,6 +1,7 @@
 /** Copies and compares the files that rows name: between a data folder and S3, or between two folders. */
 import { createHash } from 'node:crypto'
-import { mkdir, rename, rm, stat } from 'node:fs/promises'
+import { mkdir, mkdtemp, rename, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import {
   BLOB_COLUMNS,
@@ -27,6 +28,8 @@ export interface BlobPlace {
   /** Its file, where blobs are files. */
   path?(blob: string): string
   write(blob: string, from: BlobPlace, sizeBytes: number): Promise<void>
+  /** Does nothing if it is not there. */
+  remove(blob: string): Promise<void>
 }
 
 export function folderPlace(dataFolder: string): BlobPlace {
@@ -57,6 +60,7 @@ export function folderPlace(dataFolder: string): BlobPlace {
       await syncFolder(dirname(file))
       await syncFolder(join(dataFolder, BLOB_FOLDER))
     },
+    remove: (blob) => rm(path(blob), { force: true }),
   }
   return place
 }
@@ -71,13 +75,27 @@ export function s3Place(client: S3Client, bucket: string, prefix: string): BlobP
       if (!(await client.get(key(blob), use))) throw new Error(`there is no blob "${blob}"`)
     },
     async write(blob, from, sizeBytes) {
+      const put = (file: string) =>
+        client.put(
+          key(blob),
+          chunkOf(() => file, 0, sizeBytes),
+        )
       const file = from.path?.(blob)
-      if (file === undefined) throw new TypeError('Only files can be uploaded')
-      await client.put(
-        key(blob),
-        chunkOf(() => file, 0, sizeBytes),
-      )
+      if (file !== undefined) return put(file)
+      // A request may be sent again, so it needs bytes that can be read again.
+      const folder = await mkdtemp(join(tmpdir(), 'sendwright-'))
+      const copy = join(folder, blob)
+      try {
+        await from.read(blob, async (bytes) => {
+          await rm(copy, { force: true })
+          await writeFileSynced(copy, bytes)
+        })
+        await put(copy)
+      } finally {
+        await rm(folder, { recursive: true, force: true })
+      }
     },
+    remove: (blob) => client.remove(key(blob)),
   }
   return place
 }
@@ -95,15 +113,18 @@ async function digestOf(place: BlobPlace, blob: string): Promise<string | null> 
 
 const NAMES_PER_QUERY = 1_000
 
-/** Names in all rows of a database. */
-export async function* namedBlobs(side: Side): AsyncGenerator<string> {
+type Rows = Pick<Side, 'query'>
+
+/** Names in all rows of a database. `accountId`: only in those of this account. */
+export async function* namedBlobs(side: Rows, accountId: string | null = null): AsyncGenerator<string> {
+  const [condition, values] = accountId === null ? ['', []] : [' AND account_id = ?', [accountId]]
   for (const place of BLOB_COLUMNS) {
     let last = ''
     for (;;) {
       const rows = await side.query(
-        `SELECT id, ${place.column} FROM ${place.table} WHERE id > ? AND ${namesBlobs(place)}
+        `SELECT id, ${place.column} FROM ${place.table} WHERE id > ? AND ${namesBlobs(place)}${condition}
           ORDER BY id LIMIT ${NAMES_PER_QUERY}`,
-        [last],
+        [last, ...values],
       )
       for (const [, value] of rows) yield* blobsIn(place, String(value))
       if (rows.length < NAMES_PER_QUERY) break
@@ -121,13 +142,14 @@ export interface BlobResult {
 
 /** Copies what is not there yet. `onFile` is called after each. */
 export async function copyBlobs(
-  side: Side,
+  side: Rows,
   from: BlobPlace,
   to: BlobPlace,
   onFile: (result: BlobResult) => void,
+  accountId: string | null = null,
 ): Promise<void> {
   const result: BlobResult = { files: 0, bytes: 0, missing: [] }
-  for await (const blob of namedBlobs(side)) {
+  for await (const blob of namedBlobs(side, accountId)) {
     const size = await from.size(blob)
     if (size === null) continue
     if ((await to.size(blob)) !== size) await to.write(blob, from, size)
@@ -139,14 +161,15 @@ export async function copyBlobs(
 
 /** Compares all bytes. `to` null: the files stay where they are, and are counted. */
 export async function compareBlobs(
-  side: Side,
+  side: Rows,
   from: BlobPlace,
   to: BlobPlace | null,
   onFile: (result: BlobResult) => void,
+  accountId: string | null = null,
 ): Promise<{ result: BlobResult; differences: string[] }> {
   const result: BlobResult = { files: 0, bytes: 0, missing: [] }
   const differences: string[] = []
-  for await (const blob of namedBlobs(side)) {
+  for await (const blob of namedBlobs(side, accountId)) {
     const size = await from.size(blob)
     if (size === null) {
       result.missing.push(blob)

@@ -56,6 +56,10 @@ export async function createPod(client: Client, pod: string): Promise<void> {
   }
 }
 
+/** A copy that was cut off has left it `moving`. Called by a process that starts, so nobody copies now. */
+export const reopenPod = (client: Client, pod: string): Promise<unknown> =>
+  client.query("UPDATE sendwright_pods.pods SET state = 'open' WHERE name = $1 AND state = 'moving'", [pod])
+
 /** What it had is elsewhere: whatever it still has in its queue would be sent a second time. */
 async function refuseMoved(client: Client, pod: string): Promise<void> {
   const { rows } = await client.query(
@@ -138,6 +142,17 @@ export const SOURCES: readonly (readonly [kind: string, values: string])[] = [
   ['user', 'SELECT email FROM users'],
   ['pod', `SELECT substr(current_schema()::text, ${SCHEMA_PREFIX.length + 1})`],
 ]
+
+/**
+ * Ids in the links of an account, from pods that had it before: of deliveries, lists, members who are to confirm, and shared
+ * tests. `ACCOUNT` is its id as a literal.
+ */
+export const LINKED = `SELECT id FROM deliveries WHERE account_id = ACCOUNT
+  UNION SELECT id FROM past_deliveries WHERE account_id = ACCOUNT
+  UNION SELECT id FROM lists WHERE account_id = ACCOUNT
+  UNION SELECT pending_id FROM list_members
+    WHERE pending_id IS NOT NULL AND list_id IN (SELECT id FROM lists WHERE account_id = ACCOUNT)
+  UNION SELECT regexp_replace(share_id, '^.*[.]', '') FROM placement_tests WHERE account_id = ACCOUNT`
 
 /** An entry that a pod's tables ask for and another pod has. */
 export interface Clash {

@@ -10,8 +10,10 @@ import { type SqlValue, StaleWrite, type Statement, type Store } from '../store.
  * `key`: `secret_hmac` of an API key or a public key. `domain`: the name of a domain. `host`: a tracking host or a host of
  * return paths. `login`: of SMTP. `account`: its id. `user`: the address of a user.
  * `pod`: the name before secrets and tokens; of a former pod, too, all of which has moved here.
+ * Of accounts that have moved here (decision 264): `link`: an id in links that name a former pod. `files`: an account and the
+ * place where this pod still has its files.
  */
-export type EntryKind = 'key' | 'domain' | 'host' | 'login' | 'account' | 'user' | 'pod'
+export type EntryKind = 'key' | 'domain' | 'host' | 'login' | 'account' | 'user' | 'pod' | 'link' | 'files'
 
 export interface Entry {
   kind: EntryKind

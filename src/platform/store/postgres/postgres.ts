@@ -6,7 +6,7 @@ import { ChangeHub } from '../../../base/changes.ts'
 import { remember } from '../../../base/flow/cache.ts'
 import { createEventBounds } from '../event-bounds.ts'
 import { type BeforeMigrations, type MigratedDatabase, migrate, unmigrated } from '../migrate.ts'
-import { type Clash, completeEntries, createPod } from '../pods/directory.ts'
+import { type Clash, completeEntries, createPod, reopenPod } from '../pods/directory.ts'
 import { advisoryKey } from '../pods/pod.ts'
 import type { Schema } from '../schema.ts'
 import {
@@ -184,6 +184,7 @@ async function migratePostgres(pool: pg.Pool, options: PostgresOptions): Promise
     if (pod !== null) await createPod(client, pod)
     await client.query(`SELECT pg_advisory_lock(${advisoryKey(MIGRATION_LOCK)})`)
     await refuseDuringCopy(client)
+    if (pod !== null) await reopenPod(client, pod)
     await beforeMigrations?.(unmigrated('postgres', async (sql) => (await client.query(sql)).rows))
     await migrate(migrated(client))
     if (pod !== null) {
