@@ -36,7 +36,7 @@ export interface AccountMoveResult {
   /** Null: the account was in the pod already, and its files are there now. */
   from: string | null
   to: string
-  /** Those with rows. */
+  /** Tables with rows. */
   tables: { name: string; rows: number }[]
   files: number
 }
@@ -290,7 +290,7 @@ async function deleteRows(
   }
 }
 
-/** Of both pods, for `pods list`. */
+/** Sets the state of both pods, which `pods list` shows. */
 async function say(
   { from, names }: Pick<Pods, 'from' | 'names'>,
   state: 'moving' | 'open',

@@ -44,7 +44,10 @@ const OF_SCOPE = moves(of('scope', 'figure_scopes', 'no'), {
   },
 })
 
-/** Those that the counters of the source have not read are read by those of the target, like new ones. Followers passed the number 0. */
+/**
+ * Events that the counters of the source have not read are read by those of the target, like new ones. Followers passed the
+ * number 0.
+ */
 const EVENTS = moves(
   OWN,
   {
@@ -259,5 +262,5 @@ export const REFUSALS: readonly (readonly [query: string, why: string])[] = [
   ],
 ]
 
-/** Of the target. Until they are read, events of the past and new ones cannot be told apart there. */
+/** Rows of a query on the target: until they are read, events of the past and new ones cannot be told apart there. */
 export const TARGET_REFUSAL = `SELECT 1 FROM event_followers f JOIN events e ON e.tx = 0 AND (e.tx, e.seq) > (f.tx, f.seq) LIMIT 1`
