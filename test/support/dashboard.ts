@@ -16,7 +16,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { TestContext } from 'node:test'
 import type axe from 'axe-core'
-import type { BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core'
+import type { BrowserContext, BrowserContextOptions, CDPSession, Locator, Page } from 'playwright-core'
 import type { Operation } from '../../src/platform/http/operation.ts'
 import { launchBrowser } from './browser.ts'
 import { builtDashboard } from './built-dashboard.ts'
@@ -285,12 +285,17 @@ async function violations(page: Page): Promise<string[]> {
   )
 }
 
-/** By the browser's protocol, which a Content-Security-Policy does not concern, and without what Playwright wraps a text in. */
+const sessions = new WeakMap<Page, Promise<CDPSession>>()
+
+/**
+ * By the browser's protocol, which a Content-Security-Policy does not concern, and without what Playwright wraps a text in. The
+ * session ends with its page: Chromium 153 crashes when a passkey is added after one was detached.
+ */
 async function addAxe(page: Page): Promise<void> {
-  const session = await page.context().newCDPSession(page)
-  const { exceptionDetails } = await session.send('Runtime.evaluate', { expression: AXE })
+  const session = sessions.get(page) ?? page.context().newCDPSession(page)
+  sessions.set(page, session)
+  const { exceptionDetails } = await (await session).send('Runtime.evaluate', { expression: AXE })
   assert.equal(exceptionDetails, undefined)
-  await session.detach()
 }
 
 /** Types once a field has the focus: a dialog gives it to its first one some time after that can be seen. */
