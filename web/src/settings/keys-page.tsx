@@ -136,6 +136,7 @@ function CreateKey({ onClose, onCreated }: { onClose: () => void; onCreated: (se
     initial: { role: 'developer', description: '', domain: '', expiration: '' },
     send: createKey,
     changes: KEYS_KEY,
+    doneFirst: true,
     onDone: ({ secret }) => onCreated(secret),
   })
   const key = form.values

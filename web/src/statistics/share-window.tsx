@@ -25,6 +25,7 @@ export function ShareWindow(props: { span: Span; search: StatisticsSearch; onClo
         query: shareQuery(span, search, what === 'table' ? 'table' : 'chart'),
       }),
     changes: SHARED_KEY,
+    doneFirst: true,
     onDone: (made) => setUrl(made.url),
   })
   const { what, title } = form.values

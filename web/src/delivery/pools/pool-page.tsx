@@ -356,7 +356,7 @@ function DeleteForm({ pool: { pool_id, name, ips }, onClose }: FormProps) {
     initial: { replacement: ips.length === 0 ? '' : 'shared', typed: '' },
     send: ({ replacement }) => deletePool(pool_id, replacement),
     changes: IPS_KEY,
-    leaves: true,
+    doneFirst: true,
     onDone() {
       notify({ text: TEXT.deleted(name) })
       return navigate({ to: '/delivery/pools' })

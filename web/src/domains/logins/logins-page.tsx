@@ -163,6 +163,7 @@ function AddLogin(props: { name: string; onSecret: (secret: Secret) => void; onC
     initial: { login: '', password: '' },
     send: ({ login, password }) => createLogin(name, login.trim(), password),
     changes: DOMAINS_KEY,
+    doneFirst: true,
     onDone({ credentials }, { login }) {
       const [generated] = Object.entries(credentials ?? {})
       if (generated) onSecret({ login: generated[0], password: generated[1] })

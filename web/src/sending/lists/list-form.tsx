@@ -30,7 +30,7 @@ export function ListForm(props: {
     send: async (fields: Readonly<Record<string, string>>) =>
       valueOrThrow(await (list ? updateList(list.address, fields) : createList(fields))).list,
     changes: LISTS_KEY,
-    leaves: true,
+    doneFirst: true,
     onDone: onSaved,
   })
   return (

@@ -32,7 +32,7 @@ export function RenameTemplate(props: { template: Template; domain: string; onCl
       })
     },
     changes: TEMPLATES_KEY,
-    leaves: true,
+    doneFirst: true,
   })
   return (
     <FormWindow

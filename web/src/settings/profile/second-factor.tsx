@@ -86,6 +86,7 @@ function AddApp({ onClose, onDone }: { onClose: () => void; onDone: (codes: stri
     initial: { code: '' },
     send: ({ code }) => prove(() => confirmApp(code.trim())),
     changes: PROFILE_KEY,
+    doneFirst: true,
     onDone,
   })
   if (begun.data === undefined)

@@ -7,8 +7,8 @@ interface FormOptions<Values, Result> {
   send: (values: Values) => Promise<Result>
   /** Prefix of the queries that the change concerns: they are asked again before the form is done. */
   changes?: string
-  /** `onDone` leaves the page, which asks for what is no longer there: it comes first. */
-  leaves?: true
+  /** `onDone` comes before that: it leaves the page, which asks for what is no longer there, or shows a secret that is shown once. */
+  doneFirst?: true
   /** It was accepted. */
   onDone: (result: Result, values: Values) => unknown
 }
@@ -18,7 +18,7 @@ interface FormOptions<Values, Result> {
  * `FormWindow`. The server's refusal goes away when something is changed.
  */
 export function useForm<Values extends object, Result>(options: FormOptions<Values, Result>) {
-  const { initial, send, changes, leaves, onDone } = options
+  const { initial, send, changes, doneFirst, onDone } = options
   const [values, setValues] = useState(initial)
   const queries = useQueryClient()
   const sending = useSending({
@@ -26,9 +26,9 @@ export function useForm<Values extends object, Result>(options: FormOptions<Valu
     async onSuccess(result) {
       const refresh = () => changes !== undefined && queries.invalidateQueries({ queryKey: [changes] })
       // A window that closed before the page has the change would open again with the old values.
-      if (leaves !== true) await refresh()
+      if (doneFirst !== true) await refresh()
       await onDone(result, values)
-      if (leaves === true) void refresh()
+      if (doneFirst === true) void refresh()
     },
   })
   const set = (part: Partial<Values>) => {
