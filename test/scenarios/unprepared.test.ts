@@ -31,9 +31,16 @@ const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1_000).to
 /** Nothing is sent before `untilExpired` moves it. */
 const later = () => inSeconds(3_600)
 
-/** Lets the scheduled message be sent; resolves its failed events, oldest first, once the last one exists. */
-async function untilExpired(service: TestService): Promise<{ severity: string; status: Status }[]> {
+/**
+ * Lets the scheduled message be sent; resolves its failed events, oldest first, once the last one exists. `found`: runs once the
+ * message was listed.
+ */
+async function untilExpired(
+  service: TestService,
+  found: () => Promise<void> = async () => {},
+): Promise<{ severity: string; status: Status }[]> {
   const { body } = await service.call('GET', '/sendwright/v1/scheduled')
+  await found()
   const path = `/sendwright/v1/scheduled/${encodeURIComponent(body.items[0].message_id)}`
   const moved = await service.call('PATCH', path, { form: { deliverytime: inSeconds(2) } })
   assert.equal(moved.status, 200, moved.text)
@@ -123,4 +130,15 @@ test('an unreadable stored message: an internal error counts like any other fail
     database.close()
   })
   assertExpired(await untilExpired(service), 'internal error')
+})
+
+test('a message of whose summary nothing is left ends like any other, and ends no process', async (t) => {
+  const { service } = await rig(t)
+  await service.send({ 'o:deliverytime': later() })
+  const damage = (folder: string) => {
+    const database = new DatabaseSync(join(folder, 'sendwright.db'))
+    database.exec("UPDATE messages SET summary_json = '{}'")
+    database.close()
+  }
+  assertExpired(await untilExpired(service, () => whileStopped(service, damage)), 'internal error')
 })

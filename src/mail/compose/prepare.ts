@@ -8,6 +8,7 @@ import { ServiceError } from '../../base/process/errors.ts'
 import { shortageOf } from '../../base/process/shortage.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { MINUTE_MS } from '../../base/time/durations.ts'
+import { isPlainObject } from '../../base/values.ts'
 import { type AccountDirectory, maySend } from '../../people/accounts/account-directory.ts'
 import type { SandboxGate } from '../../people/sandbox/gate.ts'
 import { SYSTEM_ACCOUNT_ID } from '../../platform/store/account-rows.ts'
@@ -114,11 +115,21 @@ export async function describeDelivery(
     accountId: delivery.account_id,
     domainName: row?.domain_name ?? (await parts.domains.byId(delivery.domain_id))?.name ?? '',
     messageId: row?.message_id ?? delivery.message_pk,
-    summary: row ? (JSON.parse(row.summary_json) as MessageSummary) : unknownSummary(delivery),
+    summary: { ...unknownSummary(delivery), ...summaryIn(row?.summary_json) },
     // In batch mode every recipient has variables, possibly none.
     content: { batch: variables !== null && list === null },
   }
   return knownMessage(message, parts.storageUrl, recipient, delivery, variables, list)
+}
+
+/** What can be read of it: a damaged one must not keep the delivery from ending either. */
+function summaryIn(text = '{}'): Partial<MessageSummary> {
+  try {
+    const summary: unknown = JSON.parse(text)
+    return isPlainObject(summary) ? summary : {}
+  } catch {
+    return {}
+  }
 }
 
 /** The summary of a message whose row is gone. */
