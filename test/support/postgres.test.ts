@@ -8,6 +8,7 @@ import { test } from 'node:test'
 import { Client } from 'pg'
 import { memoryFolder } from './memory-folder.ts'
 import { createTestDatabase, NoPostgresFound, startPostgres } from './postgres.ts'
+import { eventually } from './service.ts'
 
 async function query(url: string, text: string): Promise<unknown[]> {
   const client = new Client({ connectionString: url })
@@ -113,7 +114,5 @@ test('the server stops and its folder is removed when the process that started i
   child.kill('SIGKILL')
   await stopped
   // The keeper removes the folder right afterwards, without a signal.
-  for (let tries = 0; existsSync(folder) && tries < 200; tries += 1)
-    await new Promise((done) => setTimeout(done, 50))
-  assert.equal(existsSync(folder), false)
+  await eventually('the folder is gone', async () => !existsSync(folder))
 })

@@ -4,6 +4,7 @@ import pino from 'pino'
 import { createTestClock } from '../../../test/support/clock.ts'
 import { bareRecorder } from '../../../test/support/events.ts'
 import { SENT_AT, storeSent, TEST_DOMAINS } from '../../../test/support/sent-message.ts'
+import { eventually } from '../../../test/support/service.ts'
 import { eachStore } from '../../../test/support/stores.ts'
 import { newId } from '../../base/ids.ts'
 import { createKnownDeliveries } from '../../mail/stored/known-deliveries.ts'
@@ -76,8 +77,10 @@ eachStore('while the database is away an open waits, and is written with its own
   fail(2)
   const at = clock.now()
   visits.opened(fetchOf('pixel'))
-  for (let looks = 0; looks < 2_000 && (await events('opened')).length === 0; looks++)
+  await eventually('the open is written', async () => {
     await clock.advance(100)
+    return (await events('opened')).length > 0
+  })
   const [opened] = await events('opened')
   assert.equal(opened.timestamp, at / 1000)
   await visits.stop()

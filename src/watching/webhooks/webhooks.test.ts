@@ -5,6 +5,7 @@ import pino from 'pino'
 import { createTestClock, type TestClock } from '../../../test/support/clock.ts'
 import { eventStatements } from '../../../test/support/events.ts'
 import { createReceiver, type Receiver } from '../../../test/support/http-receiver.ts'
+import { eventually } from '../../../test/support/service.ts'
 import { eachStore } from '../../../test/support/stores.ts'
 import { newId, randomHex } from '../../base/ids.ts'
 import { parseCidr } from '../../base/net/ip.ts'
@@ -166,10 +167,10 @@ eachStore(
     await first.domains.create(domain, 'accepted', [receiver.url])
     const event = eventOf(domain, clock)
     await first.record(event)
-    for (let look = 0; held.length === 0 && look < 2_000; look++) {
+    await eventually('the webhook is called', async () => {
       await clock.advance(10)
-      await sleep(1)
-    }
+      return held.length > 0
+    })
     cut.lost = true
     first.registry.stop()
     for (const release of held) release()
