@@ -13,6 +13,8 @@ export interface Options {
   messages: number | null
   /** Queued deliveries or event rows; null: its default. */
   count: number | null
+  /** Folders of other checkouts, installed, that one scenario compares with. */
+  others: readonly string[]
   /** Small amounts, to check that everything works; the figures mean nothing. */
   short: boolean
   /** The metrics scenario measures figures alone, without events, their space and logs. */
@@ -33,6 +35,7 @@ Scenarios  %SCENARIOS%
   --seconds N    length of the load, where a scenario runs by time
   --messages N   messages (or calls), where a scenario runs by count
   --count N      queued deliveries (backlog) or rows (events)
+  --with DIR     compare: another checkout, with its packages installed; may be given more than once
   --counters-only  metrics: figures alone, without events and logs
   --short        small amounts and one run: shows that it works, and writes no results
   --folder DIR   where data, queues and databases go (default: the system's temporary folder)
@@ -49,6 +52,7 @@ export function readOptions(args: readonly string[]): { names: string[]; options
       seconds: { type: 'string' },
       messages: { type: 'string' },
       count: { type: 'string' },
+      with: { type: 'string', multiple: true, default: [] },
       short: { type: 'boolean', default: false },
       'counters-only': { type: 'boolean', default: false },
       folder: { type: 'string', default: tmpdir() },
@@ -68,6 +72,7 @@ export function readOptions(args: readonly string[]): { names: string[]; options
       seconds: amount('seconds', values.seconds),
       messages: amount('messages', values.messages),
       count: amount('count', values.count),
+      others: values.with.map((folder) => resolve(folder)),
       short,
       countersOnly: values['counters-only'],
       folder: resolve(values.folder),

@@ -38,6 +38,7 @@ test('options: defaults, a short run that writes nothing, and errors for faults'
     [['e2e'], 1, null, ['sqlite', 'postgres']],
   )
   assert.equal(readOptions(['--runs', '5']).options.runs, 5)
+  assert.deepEqual(readOptions(['--with', '/a', '--with', '/b']).options.others, ['/a', '/b'])
   assert.throws(() => readOptions(['--runs', '0']), /--runs "0"/)
   assert.throws(() => readOptions(['--database', 'oracle']), /oracle/)
 })
