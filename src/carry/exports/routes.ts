@@ -11,7 +11,7 @@ import { formatRfc3339 } from '../../base/time/dates.ts'
 import { MINUTE_MS } from '../../base/time/durations.ts'
 import { isPlainObject } from '../../base/values.ts'
 import { accepts, Reply, redirectReply } from '../../platform/http/answer/reply.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { parsedParam, textParam } from '../../platform/http/request/inputs.ts'
 import { type Caller, mayAccess } from '../../platform/http/rights/auth.ts'
 import type { RightsArea } from '../../platform/http/rights/rights.ts'
@@ -41,12 +41,8 @@ interface ExportRouteParts {
 
 const PATH = '/v3/exports'
 const ONE = `${PATH}/{id}` as const
-const COMMON = {
-  tag: 'Exports',
-  // The list itself may need another right.
-  auth: { area: 'events', access: 'read' },
-  rateLimit: 'analytics',
-} as const
+// The list itself may need another right.
+const api = operationsOf({ tag: 'Exports', auth: { area: 'events' }, rateLimit: 'analytics' })
 const URL_LENGTH_MAX = 2_048
 const BODY_LENGTH_MAX = 64 * 1024
 /** Whoever has the link needs no key. */
@@ -66,10 +62,7 @@ export function exportRoutes(parts: ExportRouteParts): Operation[] {
   }
 
   return [
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: PATH,
+    api.get(PATH, {
       id: 'listExports',
       summary: 'List exports of the last 24 hours, newest first',
       description: 'Those of lists that the caller may read.',
@@ -80,10 +73,8 @@ export function exportRoutes(parts: ExportRouteParts): Operation[] {
         return { items: rows.filter((row) => mayRead(caller, row)).map(exportView) }
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'POST',
-      path: PATH,
+    api.post(PATH, {
+      auth: { area: 'events', access: 'read' },
       id: 'createExport',
       audit: { made: ['id'] },
       summary: 'Write a list into a CSV file, in the background',
@@ -111,19 +102,13 @@ export function exportRoutes(parts: ExportRouteParts): Operation[] {
         return exportView(row)
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: ONE,
+    api.get(ONE, {
       id: 'readExport',
       summary: 'Read the state of an export',
       answers: { 200: EXPORT },
       handler: async ({ path, caller }) => exportView(await find(path.id, caller)),
     }),
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: `${ONE}/download_url`,
+    api.get(`${ONE}/download_url`, {
       id: 'readExportUrl',
       summary: 'A link to the file of an export, for a quarter of an hour',
       answers: { 302: nothing('The link is in Location'), 404: 'No such export, or it is not complete' },
@@ -140,11 +125,9 @@ export function exportRoutes(parts: ExportRouteParts): Operation[] {
 }
 
 function fileRoute({ store, blobs, sealer, clock }: ExportRouteParts): Operation {
-  return operation({
-    method: 'GET',
-    path: `${ONE}/file`,
+  return api.get(`${ONE}/file`, {
+    rateLimit: 'default',
     id: 'downloadExport',
-    tag: COMMON.tag,
     summary: 'The file of an export, by a link that an operation gave',
     auth: 'public',
     opensByLink: true,

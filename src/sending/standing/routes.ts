@@ -6,7 +6,7 @@ import { formatRfc3339 } from '../../base/time/dates.ts'
 import { DAY_MS, HOUR_MS } from '../../base/time/durations.ts'
 import type { Account, AccountDirectory } from '../../people/accounts/account-directory.ts'
 import { emailOf } from '../../people/accounts/user-directory.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import {
   choiceParam,
   dateParam,
@@ -43,9 +43,7 @@ const PATH = '/sendwright/v1/standing'
 const OF_ACCOUNT = '/sendwright/v1/accounts/{account_id}/standing' as const
 const OF_DOMAIN = '/sendwright/v1/domains/{name}' as const
 const TRAPS_PATH = '/sendwright/v1/spam-traps'
-const COMMON = { tag: 'Standing' } as const
-const READ = { area: 'account', access: 'read', only: 'first' } as const
-const WRITE = { area: 'account', access: 'write', only: 'first' } as const
+const api = operationsOf({ tag: 'Standing', auth: { area: 'account', only: 'first' } })
 
 const TEXT_LENGTH_MAX = 1_000
 /** All are in memory of each process. */
@@ -126,27 +124,19 @@ function generalRoutes(parts: StandingRouteParts): Operation[] {
     return { policy, ...(limits && { limits }), new_account_daily: newAccountDaily }
   }
   return [
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: PATH,
+    api.get(PATH, {
       id: 'listStandings',
       summary: 'Who is stopped, and by which policy senders are judged',
-      auth: READ,
       answers: { 200: STANDINGS },
       async handler() {
         const rows = [...known.list()].sort((one, other) => Number(other.since_at) - Number(one.since_at))
         return { policy: general(), items: rows.map(view) }
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'PUT',
-      path: `${PATH}/policy`,
+    api.put(`${PATH}/policy`, {
       id: 'setStandingPolicy',
       audit: { given: Object.keys(POLICY_PARAMS) },
       summary: 'Set the policy of all accounts without one of their own',
-      auth: WRITE,
       params: {
         ...POLICY_PARAMS,
         new_account_daily: integerParam(
@@ -198,10 +188,7 @@ function accountRoutes(parts: StandingRouteParts): Operation[] {
   }
 
   return [
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: OF_ACCOUNT,
+    api.get(OF_ACCOUNT, {
       id: 'readAccountStanding',
       summary: 'How an account stands: state, figures, policy, daily budget',
       description: "The caller's own account, or any for the operator.",
@@ -212,15 +199,11 @@ function accountRoutes(parts: StandingRouteParts): Operation[] {
         return standingOf(await accountOf(path.account_id))
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'POST',
-      path: `${OF_ACCOUNT}/release`,
+    api.post(`${OF_ACCOUNT}/release`, {
       id: 'releaseStanding',
       audit: { given: ['domain'] },
       summary: 'Release a stopped account, or a domain of it; what waited goes on',
       description: 'Its figures begin anew.',
-      auth: WRITE,
       params: { domain: textParam('The domain; absent: the account as a whole') },
       answers: { 200: ACCOUNT_STANDING, 404: 'No such account' },
       async handler({ input, caller, path, remoteAddress, requestId }) {
@@ -229,14 +212,10 @@ function accountRoutes(parts: StandingRouteParts): Operation[] {
         return standingOf(account)
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'PUT',
-      path: `${OF_ACCOUNT}/policy`,
+    api.put(`${OF_ACCOUNT}/policy`, {
       id: 'setAccountStandingPolicy',
       audit: { given: Object.keys(POLICY_PARAMS) },
       summary: 'Set the policy of one account',
-      auth: WRITE,
       params: POLICY_PARAMS,
       answers: { 200: ACCOUNT_POLICY, 404: 'No such account' },
       async handler({ input, path }) {
@@ -245,13 +224,9 @@ function accountRoutes(parts: StandingRouteParts): Operation[] {
         return policyView(id)
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'DELETE',
-      path: `${OF_ACCOUNT}/policy`,
+    api.delete(`${OF_ACCOUNT}/policy`, {
       id: 'deleteAccountStandingPolicy',
       summary: 'Return an account to the policy of all',
-      auth: WRITE,
       answers: { 200: ACCOUNT_POLICY, 404: 'No such account' },
       async handler({ path }) {
         const { id } = await accountOf(path.account_id)
@@ -297,14 +272,10 @@ function domainRoutes(parts: StandingRouteParts): Operation[] {
   }
 
   return [
-    operation({
-      ...COMMON,
-      method: 'POST',
-      path: `${OF_DOMAIN}/disable`,
+    api.post(`${OF_DOMAIN}/disable`, {
       id: 'disableDomain',
       audit: { given: ['reason', 'note', 'until'] },
       summary: 'Disable a domain of any account: it takes no mail, and its queued mail is held',
-      auth: WRITE,
       params: {
         reason: shortText('Why'),
         note: shortText('More about it'),
@@ -318,13 +289,9 @@ function domainRoutes(parts: StandingRouteParts): Operation[] {
         return { name, is_disabled: true }
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'POST',
-      path: `${OF_DOMAIN}/enable`,
+    api.post(`${OF_DOMAIN}/enable`, {
       id: 'enableDomain',
       summary: 'Let a disabled domain send again; its held mail goes on',
-      auth: WRITE,
       answers: { 200: DOMAIN_DISABLED, 404: 'No such domain' },
       async handler({ caller, path, remoteAddress, requestId }) {
         const { accountId, name } = await domainOf(path.name)
@@ -359,27 +326,19 @@ function trapRoutes(parts: StandingRouteParts): Operation[] {
     created_at: formatRfc3339(new Date(Number(created_at))),
   })
   return [
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: TRAPS_PATH,
+    api.get(TRAPS_PATH, {
       id: 'listSpamTraps',
       summary: 'List the spam traps that senders are judged by',
-      auth: READ,
       answers: { 200: TRAPS },
       async handler() {
         const rows = await store.db.selectFrom('spam_traps').selectAll().orderBy('address').execute()
         return { items: rows.map(trapView) }
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'POST',
-      path: TRAPS_PATH,
+    api.post(TRAPS_PATH, {
       id: 'addSpamTrap',
       audit: { subject: ['address'], given: ['address', 'note'] },
       summary: 'Name an address that only senders with a bad list write to',
-      auth: WRITE,
       params: {
         address: wordParam('The address', addressOf, { required: true }),
         note: shortText('Where it comes from'),
@@ -403,13 +362,9 @@ function trapRoutes(parts: StandingRouteParts): Operation[] {
         return trapView(row)
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'DELETE',
-      path: `${TRAPS_PATH}/{address}`,
+    api.delete(`${TRAPS_PATH}/{address}`, {
       id: 'deleteSpamTrap',
       summary: 'Take an address from the spam traps',
-      auth: WRITE,
       answers: { 200: message('The spam trap was removed'), 404: 'No such spam trap' },
       async handler({ path }) {
         const { numDeletedRows } = await store.db

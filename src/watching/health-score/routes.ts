@@ -6,7 +6,7 @@ import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
 import { quotable } from '../../base/values.ts'
 import type { AccountDirectory } from '../../people/accounts/account-directory.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import {
   choiceParam,
   flagParam,
@@ -35,12 +35,7 @@ interface ScoreParts {
 const WINDOW_MS = 30 * DAY_MS
 /** Groups of a table that are read: more are no table that anybody reads. */
 const GROUPS_MAX = 20_000
-const COMMON = {
-  method: 'GET',
-  tag: 'Email Health Score',
-  auth: { area: 'events', access: 'read' },
-  rateLimit: 'analytics',
-} as const
+const api = operationsOf({ tag: 'Email Health Score', auth: { area: 'events' }, rateLimit: 'analytics' })
 const GROUPS = ['domain', 'ip', 'subaccount', 'timestamp'] as const
 type GroupName = (typeof GROUPS)[number]
 const ATTRIBUTES = { domain: 'domain', ip: 'ip', account_id: 'subaccount' } as const
@@ -64,9 +59,7 @@ const INCLUDE = flagParam('Mail of subaccounts too', { default: true })
 
 export function scoreRoutes(parts: ScoreParts): Operation[] {
   return [
-    operation({
-      ...COMMON,
-      path: '/v1/maverick-score/total',
+    api.get('/v1/maverick-score/total', {
       id: 'readHealthScore',
       summary: 'Health score of the mail of the last 30 days',
       params: { include_subaccounts: INCLUDE },
@@ -77,9 +70,7 @@ export function scoreRoutes(parts: ScoreParts): Operation[] {
         return viewOf(groups[0]?.signals ?? NO_SIGNALS)
       },
     }),
-    operation({
-      ...COMMON,
-      path: '/v1/maverick-score/grouped',
+    api.get('/v1/maverick-score/grouped', {
       id: 'listHealthScores',
       summary: 'Health scores of the last 30 days by domain, address, account or day',
       params: {

@@ -7,7 +7,7 @@ import type { Clock } from '../../../base/time/clock.ts'
 import { isPlainObject } from '../../../base/values.ts'
 import type { Core } from '../../../core.ts'
 import { csvReply, prefersCsv, type Reply } from '../../../platform/http/answer/reply.ts'
-import { type Operation, operation } from '../../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../../platform/http/operation.ts'
 import { type InputOf, textParam } from '../../../platform/http/request/inputs.ts'
 import type { Store } from '../../../platform/store/store.ts'
 import type { Domain } from '../../../sending/domains/domain.ts'
@@ -27,9 +27,13 @@ export interface StatsRouteParts {
 }
 
 /** Deprecated in favour of the metrics operations. */
-export const COMMON = { method: 'GET', deprecated: true, rateLimit: 'analytics' } as const
+const api = operationsOf({
+  tag: 'Tags',
+  auth: { area: 'events', domain: 'domain' },
+  rateLimit: 'analytics',
+  deprecated: true,
+})
 export const READ = { area: 'events', access: 'read' } as const
-export const READ_DOMAIN = { ...READ, domain: 'domain' } as const
 
 const BAD = 'No event or an unknown one, a bad date, a range that is too long or runs backwards'
 export const FOUND = { 200: [STATS, CSV], 400: BAD } as const
@@ -52,9 +56,7 @@ export const inForm = <S extends Stats>(stats: S, headers: { accept?: string | u
 export function statsRoutes(parts: StatsRouteParts): Operation[] {
   const { figures, domains, clock } = parts
   return [
-    operation({
-      ...COMMON,
-      path: '/v3/stats/total',
+    api.get('/v3/stats/total', {
       id: 'readAccountStats',
       tag: 'Stats',
       summary: 'Totals of the account by hour, day or month',
@@ -66,13 +68,10 @@ export function statsRoutes(parts: StatsRouteParts): Operation[] {
         return inForm(await readStats(figures, scope, statsQuery(input(), clock.now())), headers)
       },
     }),
-    operation({
-      ...COMMON,
-      path: '/v3/{domain}/stats/total',
+    api.get('/v3/{domain}/stats/total', {
       id: 'readDomainStats',
       tag: 'Stats',
       summary: 'Totals of a domain by hour, day or month',
-      auth: READ_DOMAIN,
       params: STATS_PARAMS,
       answers: { ...FOUND, 404: 'Domain not found' },
       async handler({ input, path, caller, headers }) {
@@ -80,13 +79,9 @@ export function statsRoutes(parts: StatsRouteParts): Operation[] {
         return inForm(await readStats(figures, scope, statsQuery(input(), clock.now())), headers)
       },
     }),
-    operation({
-      ...COMMON,
-      path: '/v3/{domain}/tag/stats',
+    api.get('/v3/{domain}/tag/stats', {
       id: 'readTagStats',
-      tag: 'Tags',
       summary: 'Totals of a tag by hour, day or month',
-      auth: READ_DOMAIN,
       params: { tag: TAG, ...TAG_PARAMS },
       answers: FOUND_OF_TAG,
       async handler({ input, path, caller, headers }) {
@@ -95,13 +90,9 @@ export function statsRoutes(parts: StatsRouteParts): Operation[] {
         return inForm(await tagStats(parts, domain, tag, given), headers)
       },
     }),
-    operation({
-      ...COMMON,
-      path: '/v3/{domain}/tags/{tag}/stats',
+    api.get('/v3/{domain}/tags/{tag}/stats', {
       id: 'readTagStatsByPath',
-      tag: 'Tags',
       summary: 'Totals of a tag by hour, day or month; the tag is in the path',
-      auth: READ_DOMAIN,
       params: TAG_PARAMS,
       answers: FOUND_OF_TAG,
       async handler({ input, path, caller, headers }) {
