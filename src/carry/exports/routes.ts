@@ -2,14 +2,13 @@
 
 import { pipeline, Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
-import type { Logger } from 'pino'
 import { newId } from '../../base/ids.ts'
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import { nothing, type Of } from '../../base/shape.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
 import { MINUTE_MS } from '../../base/time/durations.ts'
 import { isPlainObject } from '../../base/values.ts'
+import type { Core } from '../../core.ts'
 import { accepts, Reply, redirectReply } from '../../platform/http/answer/reply.ts'
 import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { parsedParam, textParam } from '../../platform/http/request/inputs.ts'
@@ -20,19 +19,14 @@ import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
 import { withoutPod, withPod } from '../../platform/store/pods/pod.ts'
 import type { ExportRow } from '../../platform/store/schema.ts'
 import { readToken, type Sealer, signToken } from '../../platform/store/secrets/sealing.ts'
-import type { Store } from '../../platform/store/store.ts'
 import { checkCall, type createSources } from './lists.ts'
 import { requesterOf } from './requester.ts'
 import { EXPORT, EXPORTS, FILE, type STATUSES } from './shapes.ts'
 import { findExport, insertExport, KEPT_MS, listExports } from './store.ts'
 import { callerOf } from './work.ts'
 
-interface ExportRouteParts {
-  store: Store
-  blobs: BlobStore
+interface ExportRouteParts extends Pick<Core, 'store' | 'blobs' | 'clock' | 'log'> {
   sealer: Pick<Sealer, 'mac'>
-  clock: Clock
-  log: Logger
   baseUrl: string
   sourceOf: ReturnType<typeof createSources>
   /** An export waits for its first step. */

@@ -3,8 +3,8 @@ import { Readable } from 'node:stream'
 import { newId } from '../../base/ids.ts'
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import { described, type Of } from '../../base/shape.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
+import type { Core } from '../../core.ts'
 import { jsonReply, Reply } from '../../platform/http/answer/reply.ts'
 import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { flagParam, parsedParam } from '../../platform/http/request/inputs.ts'
@@ -14,8 +14,6 @@ import { piecesOf } from '../../platform/jobs/piece-steps.ts'
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
 import type { PersonTaskRow } from '../../platform/store/schema.ts'
 import { erasedAddress } from '../../platform/store/secrets/erased-address.ts'
-import type { Sealer } from '../../platform/store/secrets/sealing.ts'
-import type { Store } from '../../platform/store/store.ts'
 import { AddressSyntaxError, addressKey, bareAddress, parseMailbox } from '../../protocols/mime/address.ts'
 import { readSigningKey } from '../../watching/webhooks/signing-key.ts'
 import { type Counts, type reportOf, signatureOf } from './report.ts'
@@ -23,12 +21,7 @@ import { ARCHIVE, REPORT, STARTED, TASK, TASKS } from './shapes.ts'
 import { ARCHIVE_KEPT_MS, findTask, insertTask, listTasks } from './store.ts'
 import { ADDRESS_PURPOSE, START } from './work.ts'
 
-interface PersonRouteParts {
-  store: Store
-  blobs: BlobStore
-  sealer: Sealer
-  clock: Clock
-  firstAccountId: string
+interface PersonRouteParts extends Pick<Core, 'store' | 'blobs' | 'sealer' | 'clock' | 'firstAccountId'> {
   /** A task waits for its first step. */
   wake(): void
 }

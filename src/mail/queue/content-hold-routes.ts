@@ -1,7 +1,7 @@
 /** What the content check keeps for a person (content-check.md section 3). */
 
 import { NotFound } from '../../base/process/errors.ts'
-import type { Clock } from '../../base/time/clock.ts'
+import type { Core } from '../../core.ts'
 import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { limitParam, skipParam } from '../../platform/http/request/inputs.ts'
 import type { Store } from '../../platform/store/store.ts'
@@ -9,9 +9,7 @@ import type { Decision, HeldContent, Holds } from '../../sending/content-check/h
 import type { MessageSummary } from '../../watching/events/event.ts'
 import { CONTENT_DECISION, CONTENT_HOLDS, type ContentHoldView } from './shapes.ts'
 
-interface ContentHoldRouteParts {
-  store: Store
-  clock: Clock
+interface ContentHoldRouteParts extends Pick<Core, 'store' | 'clock'> {
   holds: Holds
   /** The operator's: its callers see those of all accounts, and decide. */
   firstAccountId: string

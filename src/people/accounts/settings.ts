@@ -2,16 +2,14 @@
 import { sql } from 'kysely'
 import { BadRequest } from '../../base/process/errors.ts'
 import { message } from '../../base/shape.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { invalidFormat } from '../../base/values.ts'
+import type { Core } from '../../core.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import { type InputOf, integerParam, wordParam } from '../../platform/http/request/inputs.ts'
-import { StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
+import { StaleWrite, type Statement } from '../../platform/store/store.ts'
 import { type AccountDirectory, isAccountName } from './account-directory.ts'
 
-interface AccountSettingsParts {
-  store: Store
-  clock: Clock
+interface AccountSettingsParts extends Pick<Core, 'store' | 'clock'> {
   accounts: Pick<AccountDirectory, 'changed'>
 }
 

@@ -2,16 +2,15 @@
 
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import { flag, integer, list, named, number, type Of, object, oneOf } from '../../base/shape.ts'
+import type { Core } from '../../core.ts'
 import {
   ACCOUNT_LIMITS,
   type AccountLimitName,
-  type AccountLimits,
   type LimitName,
   type LimitSetting,
 } from '../../platform/http/limits/rate-limit.ts'
 import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { integerParam } from '../../platform/http/request/inputs.ts'
-import type { AccountDirectory } from '../accounts/account-directory.ts'
 
 const api = operationsOf({ tag: 'Rate limits', auth: { area: 'account', only: 'first' } })
 const PATH = '/sendwright/v1/accounts/{account_id}/rate-limits'
@@ -24,10 +23,8 @@ const LIMIT = named('AccountRateLimit', 'A rate limit of an account', {
   is_default: flag('The general limit applies'),
 })
 
-interface RateLimitRouteParts {
-  accountLimits: AccountLimits
+interface RateLimitRouteParts extends Pick<Core, 'accountLimits' | 'accounts'> {
   limits: Readonly<Record<LimitName, LimitSetting>>
-  accounts: AccountDirectory
 }
 
 export function rateLimitRoutes(parts: RateLimitRouteParts): Operation[] {

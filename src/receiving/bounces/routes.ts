@@ -1,9 +1,9 @@
 /** Bounce classification over HTTP (bounce-classification.md sections 1 and 3). */
 
 import { BadRequest, Gone, NotFound } from '../../base/process/errors.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { formatRfc2822 } from '../../base/time/dates.ts'
 import { invalidFormat, quotable } from '../../base/values.ts'
+import type { Core } from '../../core.ts'
 import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import {
   flagParam,
@@ -16,8 +16,6 @@ import {
 } from '../../platform/http/request/inputs.ts'
 import type { Params } from '../../platform/http/request/params.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'
-import type { Store } from '../../platform/store/store.ts'
-import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
 import { readMetrics } from './metrics.ts'
 import { readMetricsQuery } from './metrics-query.ts'
 import { type Category, entityName, type Rule, type RuleSet, UNCLASSIFIED } from './rules.ts'
@@ -43,10 +41,7 @@ import {
 } from './statistics.ts'
 import { UNKNOWN_DAYS, unknownReplies } from './unknown-replies.ts'
 
-interface BounceRouteParts {
-  store: Store
-  domains: DomainDirectory
-  clock: Clock
+interface BounceRouteParts extends Pick<Core, 'store' | 'domains' | 'clock'> {
   rules: RuleSet
   /** How long classified failures are kept. */
   keepMs: number

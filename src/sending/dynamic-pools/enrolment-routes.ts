@@ -2,13 +2,12 @@
 
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { quotable } from '../../base/values.ts'
+import type { Core } from '../../core.ts'
 import { ACCOUNT_ID } from '../../people/accounts/account-directory.ts'
 import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { flagParam, otherParam, textParam, wordParam } from '../../platform/http/request/inputs.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'
-import type { Store } from '../../platform/store/store.ts'
 import { ipsParam } from '../ips/pools/routes.ts'
 import { SUCCESS, WRITE } from '../ips/routes.ts'
 import { DONE } from '../ips/shapes.ts'
@@ -25,9 +24,7 @@ const api = operationsOf({ tag: 'Dynamic IP pools', auth: { area: 'ips' } })
 const ENROLMENT = '/v3/domains/{name}/dynamic_pools' as const
 const OVERRIDE = '/v1/dynamic_pools/domains/{name}/override' as const
 
-interface EnrolmentRouteParts extends LookupParts {
-  store: Store
-  clock: Clock
+interface EnrolmentRouteParts extends LookupParts, Pick<Core, 'store' | 'clock'> {
   enrolments: Enrolments
   bulk: BulkEnrolment
   wakeChecks(): void

@@ -3,11 +3,11 @@
 import { canonicalIp } from '../../base/net/ip.ts'
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
-import { ACCOUNT_ID, type AccountDirectory } from '../../people/accounts/account-directory.ts'
+import type { Core } from '../../core.ts'
+import { ACCOUNT_ID } from '../../people/accounts/account-directory.ts'
 import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { flagParam, textParam } from '../../platform/http/request/inputs.ts'
 import type { IpRow } from '../../platform/store/schema.ts'
-import type { Store } from '../../platform/store/store.ts'
 import type { Block, Blocks } from './blocks/blocks.ts'
 import type { KnownAddresses } from './known-addresses.ts'
 import { SUCCESS } from './routes.ts'
@@ -21,10 +21,8 @@ const api = operationsOf({ tag: 'IPs', auth: { area: 'account', only: 'first' } 
 /** In place of an account's id. */
 const NOBODY = 'none'
 
-interface OperatorRouteParts {
-  store: Store
+interface OperatorRouteParts extends Pick<Core, 'store' | 'accounts'> {
   known: KnownAddresses
-  accounts: AccountDirectory
   blocks: Blocks
 }
 

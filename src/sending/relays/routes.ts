@@ -1,12 +1,11 @@
 /** Relays and relay rules over HTTP, for the operator (relays.md). */
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import { message } from '../../base/shape.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
+import type { Core } from '../../core.ts'
 import type { Overrides } from '../../mail/deliver/overrides/overrides.ts'
 import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { dateParam, wordParam } from '../../platform/http/request/inputs.ts'
-import type { Sealer } from '../../platform/store/secrets/sealing.ts'
 import type { Blocks } from '../ips/blocks/blocks.ts'
 import { ANY_ADDRESS, type EngineRelays, siteOfRelay } from './engine-relays.ts'
 import type { KnownRelays } from './known-relays.ts'
@@ -26,14 +25,12 @@ const REASON_LENGTH_MAX = 1_000
 /** A pause for longer than this has no end. */
 const UNTIL_MAX_MS = 366 * DAY_MS
 
-interface RelayRouteParts {
+interface RelayRouteParts extends Pick<Core, 'sealer' | 'clock'> {
   known: KnownRelays
   states: RelayStates
   overrides: Overrides
   engineRelays: EngineRelays
   blocks: Pick<Blocks, 'clear'>
-  sealer: Sealer
-  clock: Clock
   /** For EHLO. */
   hostname: string
 }

@@ -1,10 +1,10 @@
 /** Standings, policies, spam traps, and domains that the operator disables, over HTTP (standing.md). */
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import { message, type Of } from '../../base/shape.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
 import { DAY_MS, HOUR_MS } from '../../base/time/durations.ts'
-import type { Account, AccountDirectory } from '../../people/accounts/account-directory.ts'
+import type { Core } from '../../core.ts'
+import type { Account } from '../../people/accounts/account-directory.ts'
 import { emailOf } from '../../people/accounts/user-directory.ts'
 import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import {
@@ -19,10 +19,8 @@ import {
 import type { Params } from '../../platform/http/request/params.ts'
 import { checkOperator } from '../../platform/http/rights/auth.ts'
 import type { StandingRow } from '../../platform/store/schema.ts'
-import type { Store } from '../../platform/store/store.ts'
 import { addressKey } from '../../protocols/mime/address.ts'
 import type { Domain } from '../domains/domain.ts'
-import type { DomainDirectory } from '../domains/names/directory.ts'
 import type { StandingChanges } from './changes.ts'
 import { countsOf, hourOf } from './counts.ts'
 import { type Code, NO_FIGURES, plus, type SentFigures, type StandingState } from './judge.ts'
@@ -52,12 +50,8 @@ const BUDGET_MAX = 10_000_000
 /** A disablement for longer than this has no end. */
 const UNTIL_MAX_MS = 366 * DAY_MS
 
-interface StandingRouteParts {
-  store: Store
-  clock: Clock
-  accounts: AccountDirectory
-  domains: DomainDirectory
-  firstAccountId: string
+interface StandingRouteParts
+  extends Pick<Core, 'store' | 'clock' | 'accounts' | 'domains' | 'firstAccountId'> {
   known: KnownStandings
   changes: StandingChanges
 }

@@ -1,14 +1,14 @@
 /** When bounces of a domain suppress, and for how long (own-operations.md section 6). */
 
 import { descriptionOf, type Of } from '../../base/shape.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
+import type { Core } from '../../core.ts'
 import { type Actor, auditStatement } from '../../people/accounts/audit-log.ts'
 import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { given, integerParam } from '../../platform/http/request/inputs.ts'
 import type { Statement, Store } from '../../platform/store/store.ts'
 import type { Domain } from '../domains/domain.ts'
-import { type DomainDirectory, ownDomain } from '../domains/names/directory.ts'
+import { ownDomain } from '../domains/names/directory.ts'
 import { SUPPRESSION_POLICY } from './shapes.ts'
 
 type SuppressionPolicy = Of<typeof SUPPRESSION_POLICY>
@@ -39,11 +39,7 @@ const NAMES = Object.keys(DEFAULT_POLICY) as (keyof SuppressionPolicy)[]
 const PATH = '/sendwright/v1/domains/{name}/suppression-policy'
 const api = operationsOf({ tag: 'Suppressions', auth: { area: 'domains' }, rateLimit: 'domains' })
 
-interface PolicyRouteParts {
-  store: Store
-  domains: DomainDirectory
-  clock: Clock
-}
+type PolicyRouteParts = Pick<Core, 'store' | 'domains' | 'clock'>
 
 export function policyRoutes({ store, domains, clock }: PolicyRouteParts): Operation[] {
   return [

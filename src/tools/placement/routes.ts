@@ -2,9 +2,9 @@
 
 import { NotFound } from '../../base/process/errors.ts'
 import { list, message, type Of, object } from '../../base/shape.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { formatRfc3339, parseDate } from '../../base/time/dates.ts'
 import { invalidFormat } from '../../base/values.ts'
+import type { Core } from '../../core.ts'
 import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import {
   choiceParam,
@@ -53,9 +53,7 @@ import {
 import { runTest, type TestParts } from './tests.ts'
 import { listView, type ResultList, sharingView, testView } from './view.ts'
 
-interface PlacementRouteParts extends TestParts {
-  store: Store
-  clock: Clock
+interface PlacementRouteParts extends TestParts, Pick<Core, 'store' | 'clock'> {
   seeds: Seeds
   lists: SeedLists
   /** The public address, without a final slash. */

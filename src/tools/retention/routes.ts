@@ -1,6 +1,6 @@
 import { BadRequest } from '../../base/process/errors.ts'
 import { media, type Of } from '../../base/shape.ts'
-import type { Clock } from '../../base/time/clock.ts'
+import type { Core } from '../../core.ts'
 import { type Actor, auditStatement } from '../../people/accounts/audit-log.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { textReply } from '../../platform/http/answer/reply.ts'
@@ -8,19 +8,14 @@ import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { given, wordParam } from '../../platform/http/request/inputs.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'
 import { KEPT_KINDS, type KeptKind, keptBounds } from '../../platform/store/kept-days.ts'
-import type { Statement, Store } from '../../platform/store/store.ts'
+import type { Statement } from '../../platform/store/store.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
-import { type DomainDirectory, ownDomain } from '../../sending/domains/names/directory.ts'
+import { ownDomain } from '../../sending/domains/names/directory.ts'
 import { type Effective, effectiveDays, setDaysOf } from './effective.ts'
 import { policyText } from './policy-text.ts'
 import { RETENTIONS, type RetentionView } from './shapes.ts'
 
-interface RetentionRouteParts {
-  config: Config
-  store: Store
-  domains: DomainDirectory
-  clock: Clock
-}
+type RetentionRouteParts = Pick<Core, 'config' | 'store' | 'domains' | 'clock'>
 
 const OF_ACCOUNT = '/sendwright/v1/retention'
 const OF_DOMAIN = '/sendwright/v1/domains/{name}/retention'

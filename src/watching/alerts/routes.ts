@@ -4,7 +4,7 @@ import { BadRequest } from '../../base/process/errors.ts'
 import { message } from '../../base/shape.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { quotable } from '../../base/values.ts'
-import type { AccountDirectory } from '../../people/accounts/account-directory.ts'
+import type { Core } from '../../core.ts'
 import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { mayAccess } from '../../platform/http/rights/auth.ts'
 import type { HttpClient } from '../../platform/posts/http-client.ts'
@@ -28,12 +28,10 @@ import {
 } from './shapes.ts'
 import type { Slack, Workspace } from './slack.ts'
 
-interface AlertRouteParts {
+interface AlertRouteParts extends Pick<Core, 'accounts' | 'clock'> {
   alerts: AlertStore
   hits: Hits
-  accounts: AccountDirectory
   parentOf(accountId: string): Promise<ParentId>
-  clock: Clock
 }
 
 const PATH = '/v1/thresholds/alerts/send'

@@ -6,11 +6,12 @@ import { Forbidden } from '../../base/process/errors.ts'
 import { message, type Of } from '../../base/shape.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS, HOUR_MS } from '../../base/time/durations.ts'
+import type { Core } from '../../core.ts'
 import type { AccountDirectory } from '../../people/accounts/account-directory.ts'
 import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
 import { accountLockStatements } from '../../platform/store/account-rows.ts'
-import { insert, StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
+import { insert, StaleWrite, type Statement } from '../../platform/store/store.ts'
 import { matches } from '../metrics/filter.ts'
 import { type Alert, alertOfRow, alertView, type ParentId, periodMs } from './alert.ts'
 import type { AlertStore } from './alert-store.ts'
@@ -37,10 +38,8 @@ export interface UsageLimits {
   countStatements(use: Use): Statement[]
 }
 
-interface LimitParts {
-  store: Store
+interface LimitParts extends Pick<Core, 'store' | 'clock'> {
   accounts: Pick<AccountDirectory, 'byId'>
-  clock: Clock
 }
 
 export function createUsageLimits({ store, accounts, clock }: LimitParts): UsageLimits {

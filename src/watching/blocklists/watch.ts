@@ -9,11 +9,11 @@
  * 4. Then the addresses that providers refuse by what is listed now are left for them (pools.ts).
  */
 import { newId } from '../../base/ids.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
+import type { Core } from '../../core.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
 import type { BlocklistCheckRow, BlocklistEventRow, BlocklistStateRow } from '../../platform/store/schema.ts'
-import { insert, insertMany, StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
+import { insert, insertMany, StaleWrite, type Statement } from '../../platform/store/store.ts'
 import {
   type BlocklistAnswer,
   type BlocklistKind,
@@ -45,14 +45,11 @@ export interface ListingNotices {
   written(): void
 }
 
-interface WatchParts {
-  store: Store
-  clock: Clock
+interface WatchParts extends Pick<Core, 'store' | 'clock' | 'firstAccountId'> {
   random(): number
   resolver: Pick<Resolver, 'query'>
   lists: readonly Blocklist[]
   book(): AddressBook
-  firstAccountId: string
   notices(): ListingNotices | null
   /** Called after each run. */
   leave(): Promise<void>

@@ -4,9 +4,9 @@ import type { MaybePromise } from '../../base/flow/cache.ts'
 import { nearestName } from '../../base/nearest-name.ts'
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { isGoZeroTime, parseDate } from '../../base/time/dates.ts'
 import { quotable } from '../../base/values.ts'
+import type { Core } from '../../core.ts'
 import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import {
   flagParam,
@@ -34,12 +34,10 @@ import { openPage, type PageRequest, sealPage } from './search/page-request.ts'
 import type { EventReader } from './search/query.ts'
 import { EVENTS } from './shapes.ts'
 
-interface EventRouteParts {
+interface EventRouteParts extends Pick<Core, 'clock' | 'sealer'> {
   events: EventReader
   domains: { byName(name: string): MaybePromise<{ accountId: string; name: string } | null> }
   accounts: { byId(id: string): MaybePromise<{ parentId: string | null } | null> }
-  clock: Clock
-  sealer: Sealer
   baseUrl: string
 }
 

@@ -2,9 +2,9 @@
 
 import { BadRequest } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
 import { quotable } from '../../base/values.ts'
+import type { Core } from '../../core.ts'
 import type { AccountDirectory } from '../../people/accounts/account-directory.ts'
 import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import {
@@ -16,17 +16,14 @@ import {
   textsParam,
 } from '../../platform/http/request/inputs.ts'
 import { listOf } from '../../platform/store/lists.ts'
-import type { Store } from '../../platform/store/store.ts'
 import { countOf, type Dimension, type Figures, type FilterEntry, type Metric } from '../metrics/figures.ts'
 import { conditionSql, matches } from '../metrics/filter.ts'
 import { NO_SIGNALS, RATES, type Rates, type Signals, scoreOf, sumOf } from './score.ts'
 import { GROUPED, TOTAL } from './shapes.ts'
 
-interface ScoreParts {
-  store: Store
+interface ScoreParts extends Pick<Core, 'store' | 'clock'> {
   figures: Figures
   accounts: Pick<AccountDirectory, 'childrenOf'>
-  clock: Clock
   /** Sees what providers say of addresses: they are the operator's. */
   firstAccountId: string
 }

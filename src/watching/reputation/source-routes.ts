@@ -1,8 +1,8 @@
 /** Credentials of Gmail Postmaster Tools and Microsoft SNDS over HTTP, for the operator (reputation.md section 1). */
 import { NotFound } from '../../base/process/errors.ts'
 import { message } from '../../base/shape.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
+import type { Core } from '../../core.ts'
 import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import type { HttpClient } from '../../platform/posts/http-client.ts'
 import type { ReputationSourceRow } from '../../platform/store/schema.ts'
@@ -21,10 +21,8 @@ const NAMES = { google: 'Gmail Postmaster Tools', snds: 'Microsoft SNDS' } as co
 /** Domains in the view of the source. */
 const DOMAINS_MAX = 1_000
 
-interface SourceRouteParts {
-  store: Store
+interface SourceRouteParts extends Pick<Core, 'store' | 'clock'> {
   sources: Sources
-  clock: Clock
   client: Pick<HttpClient, 'send'>
   domains: Pick<DomainDirectory, 'byName'>
   /** Credentials were stored. */

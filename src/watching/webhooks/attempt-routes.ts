@@ -1,8 +1,8 @@
 /** The log of attempts and the replay of events over HTTP (own-operations.md section 5). */
 
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { formatRfc3339, parseDate } from '../../base/time/dates.ts'
+import type { Core } from '../../core.ts'
 import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import {
   choiceParam,
@@ -14,7 +14,7 @@ import {
 import { ID_PAGE_PARAMS, idPage, pivotPaging } from '../../platform/http/request/paging.ts'
 import type { Params } from '../../platform/http/request/params.ts'
 import type { WebhookAttemptRow } from '../../platform/store/schema.ts'
-import { type DomainDirectory, ownDomain } from '../../sending/domains/names/directory.ts'
+import { ownDomain } from '../../sending/domains/names/directory.ts'
 import type { AttemptLog } from './attempts.ts'
 import { ATTEMPTS, ONE_ATTEMPT, REPLAYED, SPAN_REPLAYED, STATUSES } from './shapes.ts'
 import { WEBHOOK_TYPES, webhookType } from './types.ts'
@@ -26,11 +26,9 @@ const api = operationsOf({ tag: 'Webhooks', auth: { area: 'domains' }, rateLimit
 const PATH = '/sendwright/v1/webhooks'
 const LIST = `${PATH}/attempts` as const
 
-interface AttemptRouteParts {
+interface AttemptRouteParts extends Pick<Core, 'domains' | 'clock'> {
   attempts: AttemptLog
   webhooks: Webhooks
-  domains: DomainDirectory
-  clock: Clock
   baseUrl: string
 }
 

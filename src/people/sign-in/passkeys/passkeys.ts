@@ -10,8 +10,8 @@
  */
 import { randomHex } from '../../../base/ids.ts'
 import { BadRequest, NotFound } from '../../../base/process/errors.ts'
-import type { Clock } from '../../../base/time/clock.ts'
 import { DAY_MS } from '../../../base/time/durations.ts'
+import type { Core } from '../../../core.ts'
 import type { PasskeyRow } from '../../../platform/store/schema.ts'
 import { insert, StaleWrite, type Statement, type Store } from '../../../platform/store/store.ts'
 import { isActive, type User, type UserDirectory } from '../../accounts/user-directory.ts'
@@ -88,9 +88,7 @@ const NAME_LENGTH_MAX = 100
 /** A session of the provider's sign-in could have lasted as long. */
 const PROVIDER_TRUST_MS = 14 * DAY_MS
 
-interface PasskeyParts {
-  store: Store
-  clock: Clock
+interface PasskeyParts extends Pick<Core, 'store' | 'clock'> {
   challenges: Challenges
   secondFactor: Pick<SecondFactor, 'firstCodes' | 'voidedCodes'>
   userDirectory: Pick<UserDirectory, 'byId'>

@@ -1,17 +1,16 @@
 /** The public operations on DMARC reports (dmarc.md): from the domain to its sources, their hosts and addresses. */
 import { Turns } from '../../../base/flow/gate.ts'
 import { BadRequest } from '../../../base/process/errors.ts'
-import type { Clock } from '../../../base/time/clock.ts'
 import { formatRfc3339 } from '../../../base/time/dates.ts'
 import { DAY_MS } from '../../../base/time/durations.ts'
+import type { Core } from '../../../core.ts'
 import { type Operation, operationsOf } from '../../../platform/http/operation.ts'
 import { dateParam, type InputOf } from '../../../platform/http/request/inputs.ts'
 import type { Caller } from '../../../platform/http/rights/auth.ts'
 import type { Store } from '../../../platform/store/store.ts'
 import { isDmarcRecord } from '../../../protocols/dns/dmarc.ts'
-import type { Resolver } from '../../../protocols/dns/resolver.ts'
 import type { Domain } from '../../../sending/domains/domain.ts'
-import { type DomainDirectory, ownDomain } from '../../../sending/domains/names/directory.ts'
+import { ownDomain } from '../../../sending/domains/names/directory.ts'
 import { dayOf, OTHER } from '../store.ts'
 import type { Sums } from '../summary.ts'
 import {
@@ -42,11 +41,7 @@ import {
   SOURCE,
 } from './shapes.ts'
 
-interface DmarcRouteParts {
-  store: Store
-  resolver: Resolver
-  domains: DomainDirectory
-  clock: Clock
+interface DmarcRouteParts extends Pick<Core, 'store' | 'resolver' | 'domains' | 'clock'> {
   baseUrl: string
 }
 

@@ -2,10 +2,9 @@
 
 import { newId } from '../../../base/ids.ts'
 import { BadRequest, NotFound } from '../../../base/process/errors.ts'
-import type { Clock } from '../../../base/time/clock.ts'
-import type { BlobStore } from '../../../platform/store/blobs/blobs.ts'
+import type { Core } from '../../../core.ts'
 import type { ValidationJobRow } from '../../../platform/store/schema.ts'
-import { StaleWrite, type Statement, type Store } from '../../../platform/store/store.ts'
+import { StaleWrite, type Statement } from '../../../platform/store/store.ts'
 import type { Chunk } from '../../../protocols/message/mime-message.ts'
 import type { List } from '../../../sending/lists/list.ts'
 import { storeFile } from '../../../sending/suppressions/import-file.ts'
@@ -33,10 +32,7 @@ export interface Jobs {
   promote(accountId: string, listId: string): Promise<void>
 }
 
-interface JobsParts {
-  store: Store
-  blobs: BlobStore
-  clock: Clock
+interface JobsParts extends Pick<Core, 'store' | 'blobs' | 'clock'> {
   /** A job waits for its next step. */
   wake(): void
   /** Rows of a job wait for their removal. */

@@ -3,7 +3,6 @@
 import type { CsvValue } from '../../../base/csv.ts'
 import { NotFound } from '../../../base/process/errors.ts'
 import type { Of } from '../../../base/shape.ts'
-import type { Clock } from '../../../base/time/clock.ts'
 import { isPlainObject } from '../../../base/values.ts'
 import type { Core } from '../../../core.ts'
 import { csvReply, prefersCsv, type Reply } from '../../../platform/http/answer/reply.ts'
@@ -11,19 +10,16 @@ import { type Operation, operationsOf } from '../../../platform/http/operation.t
 import { type InputOf, textParam } from '../../../platform/http/request/inputs.ts'
 import type { Store } from '../../../platform/store/store.ts'
 import type { Domain } from '../../../sending/domains/domain.ts'
-import { type DomainDirectory, ownDomain } from '../../../sending/domains/names/directory.ts'
+import { ownDomain } from '../../../sending/domains/names/directory.ts'
 import type { Figures, FilterEntry } from '../figures.ts'
 import { CSV, STATS, TAG_STATS } from '../shapes.ts'
 import { PROVIDERS, providerFilter } from './aggregates.ts'
 import { equal, readStats, type Stats, type StatsScope } from './stats.ts'
 import { STATS_PARAMS, statsQuery } from './stats-query.ts'
 
-export interface StatsRouteParts {
-  store: Store
+export interface StatsRouteParts extends Pick<Core, 'store' | 'domains' | 'clock'> {
   figures: Figures
-  domains: DomainDirectory
   accounts: Core['accounts']
-  clock: Clock
 }
 
 /** Deprecated in favour of the metrics operations. */
