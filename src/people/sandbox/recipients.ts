@@ -11,6 +11,7 @@ import { BadRequest, TooManyRequests } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
 import type { Core } from '../../core.ts'
+import { commitUnlessStale } from '../../platform/store/commits.ts'
 import type { SandboxRecipientRow } from '../../platform/store/schema.ts'
 import { isSecret, newSecret } from '../../platform/store/secrets/random-secret.ts'
 import { StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
@@ -118,13 +119,7 @@ export function createSandboxRecipients(parts: SandboxRecipientParts): SandboxRe
         expectRows: 1,
       }
       const audit = auditStatement({ ...visitor, caller: { accountId, keyId: '' } }, change, clock.now())
-      try {
-        await store.commit([agreed, audit])
-      } catch (error) {
-        if (error instanceof StaleWrite) return null
-        throw error
-      }
-      return address
+      return (await commitUnlessStale(store, [agreed, audit])) ? address : null
     },
   }
 }

@@ -12,8 +12,9 @@ import { newId } from '../../base/ids.ts'
 import { HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import type { Core } from '../../core.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
+import { commitUnlessStale } from '../../platform/store/commits.ts'
 import type { BlocklistCheckRow, BlocklistEventRow, BlocklistStateRow } from '../../platform/store/schema.ts'
-import { insert, insertMany, StaleWrite, type Statement } from '../../platform/store/store.ts'
+import { insert, insertMany, type Statement } from '../../platform/store/store.ts'
 import {
   type BlocklistAnswer,
   type BlocklistKind,
@@ -155,13 +156,8 @@ export function createWatch(parts: WatchParts): Watch {
         for (const monitor of await monitorsOf(parts, about))
           unit.push(...(await notices.statements(noticeOf(about, monitor))))
     }
-    try {
-      await store.commit(unit)
-      if (change !== null) notices?.written()
-    } catch (error) {
-      // It was made due meanwhile: the next run sees it.
-      if (!(error instanceof StaleWrite)) throw error
-    }
+    // Unless it was made due meanwhile: the next run sees it.
+    if ((await commitUnlessStale(store, unit)) && change !== null) notices?.written()
   }
 
   const job = createJob({

@@ -12,8 +12,9 @@ import { randomHex } from '../../../base/ids.ts'
 import { BadRequest, NotFound } from '../../../base/process/errors.ts'
 import { DAY_MS } from '../../../base/time/durations.ts'
 import type { Core } from '../../../core.ts'
+import { commitUnlessStale } from '../../../platform/store/commits.ts'
 import type { PasskeyRow } from '../../../platform/store/schema.ts'
-import { insert, StaleWrite, type Statement, type Store } from '../../../platform/store/store.ts'
+import { insert, type Statement, type Store } from '../../../platform/store/store.ts'
 import { isActive, type User, type UserDirectory } from '../../accounts/user-directory.ts'
 import type { SecondFactor } from '../second-factor.ts'
 import { CHALLENGE_MS, type Challenges, type ChallengeUse } from './challenges.ts'
@@ -228,16 +229,7 @@ async function passkeyOf(store: Store, userId: string, id: string): Promise<Pass
   return row
 }
 
-/** False: a row was no longer as the unit expects it. */
-async function fenced(store: Store, ...unit: Statement[]): Promise<boolean> {
-  try {
-    await store.commit(unit)
-    return true
-  } catch (error) {
-    if (error instanceof StaleWrite) return false
-    throw error
-  }
-}
+const fenced = (store: Store, ...unit: Statement[]) => commitUnlessStale(store, unit)
 
 /** Browsers make passkeys for names, and for secure contexts only (WebAuthn §5.1.2). */
 function relyingParty(publicUrl: string): RelyingParty | null {

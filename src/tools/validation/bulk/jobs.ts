@@ -3,8 +3,9 @@
 import { newId } from '../../../base/ids.ts'
 import { BadRequest, NotFound } from '../../../base/process/errors.ts'
 import type { Core } from '../../../core.ts'
+import { commitUnlessStale } from '../../../platform/store/commits.ts'
 import type { ValidationJobRow } from '../../../platform/store/schema.ts'
-import { StaleWrite, type Statement } from '../../../platform/store/store.ts'
+import type { Statement } from '../../../platform/store/store.ts'
 import type { Chunk } from '../../../protocols/message/mime-message.ts'
 import type { List } from '../../../sending/lists/list.ts'
 import { storeFile } from '../../../sending/suppressions/import-file.ts'
@@ -102,13 +103,9 @@ export function createJobs(parts: JobsParts): Jobs {
       // A preview leaves nothing behind that anybody would ask for.
       const steps = isRunning(row) ? [canceledStatement(row.id, now)] : []
       const isGone = !isRunning(row) || kind === 'preview'
-      try {
-        await store.commit([...steps, ...(isGone ? [deletedStatement(row.id, now)] : [])])
-      } catch (error) {
-        // Its last step, or another caller, was faster.
-        if (!(error instanceof StaleWrite)) throw error
-        return this.remove(accountId, kind, listId)
-      }
+      const unit = [...steps, ...(isGone ? [deletedStatement(row.id, now)] : [])]
+      // Its last step, or another caller, was faster.
+      if (!(await commitUnlessStale(store, unit))) return this.remove(accountId, kind, listId)
       parts.wakeRemoval()
     },
     async promote(accountId, listId) {
