@@ -76,7 +76,7 @@ const PEOPLE: FilterField<FilterName> = {
   options: [['only', TEXT.peopleOnly]],
 }
 
-export function ActivityPage() {
+export default function ActivityPage() {
   const search = route.useSearch()
   const navigate = useNavigate({ from: '/activity' })
   const [isPaused, setPaused] = useState(false)

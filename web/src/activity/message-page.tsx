@@ -27,7 +27,7 @@ const route = getRouteApi('/activity/$id')
 /** So many recipients are open at once without a click. */
 const OPEN_MAX = 3
 
-export function MessagePage() {
+export default function MessagePage() {
   const { id } = route.useParams()
   const head = useQuery(headQuery(id))
   return (

@@ -18,7 +18,7 @@ import './domains.css'
 
 const route = getRouteApi('/domains')
 
-export function DomainsPage() {
+export default function DomainsPage() {
   const { q = '', add } = route.useSearch()
   const navigate = useNavigate()
   const mayAdd = useMay({ area: 'domains', access: 'write' })

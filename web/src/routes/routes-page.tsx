@@ -33,7 +33,7 @@ import './routes.css'
 const route = getRouteApi('/routes')
 const nameOf = ({ description, expression }: Route) => description || expression
 
-export function RoutesPage() {
+export default function RoutesPage() {
   const { at, address, add, edit } = route.useSearch()
   const navigate = useNavigate()
   const mayChange = useMay({ area: 'routes', access: 'write' })

@@ -32,7 +32,7 @@ import './settings.css'
 
 const route = getRouteApi('/settings/audit')
 
-export function AuditPage() {
+export default function AuditPage() {
   const { at, ...filters } = route.useSearch()
   const navigate = useNavigate()
   const list = useQuery({

@@ -30,7 +30,7 @@ import './settings.css'
 const route = getRouteApi('/settings/keys')
 const back = { to: '/settings', label: SHARED.title }
 
-export function KeysPage() {
+export default function KeysPage() {
   const { add } = route.useSearch()
   const navigate = useNavigate()
   const mayChange = useMay({ area: 'keys', access: 'write' })

@@ -29,7 +29,7 @@ import './settings.css'
 const route = getRouteApi('/settings/users')
 const roleOf = (value: string): UserRole | undefined => USER_ROLES.find((role) => role === value)
 
-export function UsersPage() {
+export default function UsersPage() {
   const { add } = route.useSearch()
   const navigate = useNavigate()
   const mayChange = useMay({ area: 'account', access: 'write' })

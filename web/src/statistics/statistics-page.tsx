@@ -36,7 +36,7 @@ import './statistics.css'
 
 const route = getRouteApi('/statistics')
 
-export function StatisticsPage() {
+export default function StatisticsPage() {
   const search = route.useSearch()
   const navigate = useNavigate({ from: '/statistics' })
   const minute = floorTo(useNow(), 'hour')

@@ -29,7 +29,7 @@ import './webhooks.css'
 
 const route = getRouteApi('/webhooks')
 
-export function WebhooksPage() {
+export default function WebhooksPage() {
   const { domain, add, edit } = route.useSearch()
   const navigate = useNavigate()
   const mayChange = useMay({ area: 'domains', access: 'write' })

@@ -46,7 +46,7 @@ import '../delivery.css'
 
 const route = getRouteApi('/delivery/dynamic-pools')
 
-export function DynamicPage() {
+export default function DynamicPage() {
   const search = route.useSearch()
   const { view = 'domains', open, leave } = search
   const navigate = useNavigate({ from: '/delivery/dynamic-pools' })

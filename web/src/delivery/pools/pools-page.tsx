@@ -18,7 +18,7 @@ import '../delivery.css'
 
 const route = getRouteApi('/delivery/pools')
 
-export function PoolsPage() {
+export default function PoolsPage() {
   const { add } = route.useSearch()
   const navigate = useNavigate({ from: '/delivery/pools' })
   const mayChange = useMay({ area: 'ips', access: 'write' })

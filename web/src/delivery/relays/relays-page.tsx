@@ -27,7 +27,7 @@ const route = getRouteApi('/delivery/relays')
 /** Which windows open and close. */
 type Changes = { add?: 'yes' | undefined } & { [Name in 'edit' | 'pause' | 'test']?: string | undefined }
 
-export function RelaysPage() {
+export default function RelaysPage() {
   const { add, edit, pause, test } = route.useSearch()
   const navigate = useNavigate({ from: '/delivery/relays' })
   const mayChange = useMay({ area: 'account', access: 'write', only: 'first' })

@@ -37,7 +37,7 @@ import {
 const route = getRouteApi('/domains/$name/keys')
 
 /** The keys that sign a domain's mail: made, published, activated and replaced. */
-export function KeysPage() {
+export default function KeysPage() {
   const { name } = route.useParams()
   const mayChange = useMay({ area: 'domains', access: 'write' })
   const open = useOpen(name)

@@ -38,7 +38,7 @@ interface Secret {
 }
 
 /** The SMTP logins of a domain. */
-export function LoginsPage() {
+export default function LoginsPage() {
   const { name } = route.useParams()
   const { at, add } = route.useSearch()
   const mayChange = useMay({ area: 'keys', access: 'write' })

@@ -43,7 +43,7 @@ import { TEXT } from './text.ts'
 const route = getRouteApi('/sending/lists/$address')
 const IMPORT_STEP = 100 // more would be stored in the background, out of sight
 
-export function ListPage() {
+export default function ListPage() {
   const { address } = route.useParams()
   const list = useQuery({
     queryKey: [LISTS_KEY, 'one', address],

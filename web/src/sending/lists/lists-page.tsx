@@ -17,7 +17,7 @@ import { TEXT } from './text.ts'
 
 const route = getRouteApi('/sending/lists')
 
-export function ListsPage() {
+export default function ListsPage() {
   const { q = '', skip: skipText = '0', add } = route.useSearch()
   const skip = Number(skipText)
   const navigate = useNavigate({ from: '/sending/lists' })

@@ -43,7 +43,7 @@ const listsQuery = {
   queryFn: async ({ signal }: { signal: AbortSignal }) => valueOrThrow(await readLists(signal)).items,
 }
 
-export function PlacementPage() {
+export default function PlacementPage() {
   const { view, add } = route.useSearch()
   const navigate = useNavigate({ from: '/sending/placement' })
   const mayWrite = useMay({ area: 'validation', access: 'write' })

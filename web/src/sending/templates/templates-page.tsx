@@ -22,7 +22,7 @@ import './templates.css'
 
 const route = getRouteApi('/sending/templates')
 
-export function TemplatesPage() {
+export default function TemplatesPage() {
   const { domain = '', q = '', add } = route.useSearch()
   const navigate = useNavigate({ from: '/sending/templates' })
   const mayWrite = useMay({ area: 'templates', access: 'write' })

@@ -35,7 +35,7 @@ const route = getRouteApi('/sending/validation')
 export const VALIDATION_KEY = 'validation-jobs'
 export const REFRESH_MS = 2_000 // while a job runs
 
-export function ValidationPage() {
+export default function ValidationPage() {
   const { at, add } = route.useSearch()
   const navigate = useNavigate({ from: '/sending/validation' })
   const mayWrite = useMay({ area: 'validation', access: 'write' })

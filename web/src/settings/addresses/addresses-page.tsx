@@ -27,7 +27,7 @@ import '../settings.css'
 
 const route = getRouteApi('/settings/addresses')
 
-export function AddressesPage() {
+export default function AddressesPage() {
   const { add, edit } = route.useSearch()
   const navigate = useNavigate({ from: '/settings/addresses' })
   const mayChange = useMay({ area: 'keys', access: 'write' })

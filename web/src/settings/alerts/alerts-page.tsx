@@ -33,7 +33,7 @@ import '../settings.css'
 
 const route = getRouteApi('/settings/alerts')
 
-export function AlertsPage() {
+export default function AlertsPage() {
   const { view = 'hits', add, edit } = route.useSearch()
   const navigate = useNavigate({ from: '/settings/alerts' })
   const mayChange = useMay({ area: 'alerts', access: 'write' })

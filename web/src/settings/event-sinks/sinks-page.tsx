@@ -17,7 +17,7 @@ import '../settings.css'
 
 const route = getRouteApi('/settings/event-sinks')
 
-export function SinksPage() {
+export default function SinksPage() {
   const { add, edit } = route.useSearch()
   const navigate = useNavigate({ from: '/settings/event-sinks' })
   const mayChange = useMay({ area: 'account', access: 'write', only: 'first' })

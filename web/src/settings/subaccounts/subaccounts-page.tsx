@@ -28,7 +28,7 @@ import { TEXT } from './text.ts'
 
 const route = getRouteApi('/settings/subaccounts')
 
-export function SubaccountsPage() {
+export default function SubaccountsPage() {
   const { q = '', state = '', at, add } = route.useSearch()
   const navigate = useNavigate({ from: '/settings/subaccounts' })
   const mayCreate = useMay({ area: 'subaccounts', access: 'write', only: 'parent' })
