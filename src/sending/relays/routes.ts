@@ -1,11 +1,10 @@
 /** Relays and relay rules over HTTP, for the operator (relays.md). */
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import { message } from '../../base/shape.ts'
-import { DAY_MS } from '../../base/time/durations.ts'
 import type { Core } from '../../core.ts'
 import type { Overrides } from '../../mail/deliver/overrides/overrides.ts'
 import { type Operation, operationsOf } from '../../platform/http/operation.ts'
-import { dateParam, wordParam } from '../../platform/http/request/inputs.ts'
+import { dateParam, untilOf, wordParam } from '../../platform/http/request/inputs.ts'
 import type { Blocks } from '../ips/blocks/blocks.ts'
 import { ANY_ADDRESS, type EngineRelays, siteOfRelay } from './engine-relays.ts'
 import type { KnownRelays } from './known-relays.ts'
@@ -22,8 +21,6 @@ const GIVEN = ['host', 'port', 'tls', 'allow_unverified', 'limits', 'alters', 'r
 const NOT_FOUND = 'Relay not found'
 
 const REASON_LENGTH_MAX = 1_000
-/** A pause for longer than this has no end. */
-const UNTIL_MAX_MS = 366 * DAY_MS
 
 interface RelayRouteParts extends Pick<Core, 'sealer' | 'clock'> {
   known: KnownRelays
@@ -185,13 +182,4 @@ function ruleRoutes(parts: RelayRouteParts): Operation[] {
 function shortReason(text: string): string {
   if (text.length > REASON_LENGTH_MAX) throw new BadRequest(`reason: at most ${REASON_LENGTH_MAX} characters`)
   return text
-}
-
-/** @throws BadRequest */
-function untilOf(date: Date | undefined, now: number): number | null {
-  if (date === undefined) return null
-  const until = date.getTime()
-  if (until <= now || until > now + UNTIL_MAX_MS)
-    throw new BadRequest('until must be in the future, and within a year')
-  return until
 }

@@ -2,7 +2,7 @@
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import { message, type Of } from '../../base/shape.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
-import { DAY_MS, HOUR_MS } from '../../base/time/durations.ts'
+import { HOUR_MS } from '../../base/time/durations.ts'
 import type { Core } from '../../core.ts'
 import type { Account } from '../../people/accounts/account-directory.ts'
 import { emailOf } from '../../people/accounts/user-directory.ts'
@@ -14,6 +14,7 @@ import {
   integerParam,
   parsedParam,
   textParam,
+  untilOf,
   wordParam,
 } from '../../platform/http/request/inputs.ts'
 import type { Params } from '../../platform/http/request/params.ts'
@@ -47,8 +48,6 @@ const TEXT_LENGTH_MAX = 1_000
 /** All are in memory of each process. */
 const TRAPS_MAX = 10_000
 const BUDGET_MAX = 10_000_000
-/** A disablement for longer than this has no end. */
-const UNTIL_MAX_MS = 366 * DAY_MS
 
 interface StandingRouteParts
   extends Pick<Core, 'store' | 'clock' | 'accounts' | 'domains' | 'firstAccountId'> {
@@ -294,15 +293,6 @@ function domainRoutes(parts: StandingRouteParts): Operation[] {
       },
     }),
   ]
-}
-
-/** @throws BadRequest */
-function untilOf(date: Date | undefined, now: number): number | null {
-  if (date === undefined) return null
-  const until = date.getTime()
-  if (until <= now || until > now + UNTIL_MAX_MS)
-    throw new BadRequest('until must be in the future, and within a year')
-  return until
 }
 
 function trapRoutes(parts: StandingRouteParts): Operation[] {

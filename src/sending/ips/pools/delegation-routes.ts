@@ -26,13 +26,10 @@ function poolSide(delegations: Delegations): Operation[] {
       summary: 'Let a subaccount use a pool, in place of the one it had',
       params,
       answers: { 200: STARTED },
-      handler: async ({ input, path, caller }) =>
-        started(
-          await delegations.add(caller.accountId, {
-            poolId: path.pool_id,
-            subaccountId: input().subaccount_id,
-          }),
-        ),
+      async handler({ input, path, caller }) {
+        const use = { poolId: path.pool_id, subaccountId: input().subaccount_id }
+        return started(await delegations.add(caller.accountId, use))
+      },
     }),
     api.delete(OF_POOL, {
       aliases: [ALIAS],
@@ -41,13 +38,10 @@ function poolSide(delegations: Delegations): Operation[] {
       summary: 'End the use of a pool by a subaccount; its domains are unlinked',
       params,
       answers: { 200: STARTED },
-      handler: async ({ input, path, caller }) =>
-        started(
-          await delegations.remove(caller.accountId, {
-            poolId: path.pool_id,
-            subaccountId: input().subaccount_id,
-          }),
-        ),
+      async handler({ input, path, caller }) {
+        const use = { poolId: path.pool_id, subaccountId: input().subaccount_id }
+        return started(await delegations.remove(caller.accountId, use))
+      },
     }),
   ]
 }
@@ -73,13 +67,10 @@ function subaccountSide(delegations: Delegations): Operation[] {
       summary: 'Name the pool that a subaccount may use',
       params,
       answers: { 200: STARTED },
-      handler: async ({ input, path, caller }) =>
-        started(
-          await delegations.add(caller.accountId, {
-            poolId: input().pool_id,
-            subaccountId: path.subaccount_id,
-          }),
-        ),
+      async handler({ input, path, caller }) {
+        const use = { poolId: input().pool_id, subaccountId: path.subaccount_id }
+        return started(await delegations.add(caller.accountId, use))
+      },
     }),
     api.delete(OF_SUBACCOUNT, {
       id: 'revokeIpPoolFromSubaccount',
@@ -87,13 +78,10 @@ function subaccountSide(delegations: Delegations): Operation[] {
       summary: 'Take the pool from a subaccount; its domains are unlinked',
       params,
       answers: { 200: STARTED },
-      handler: async ({ input, path, caller }) =>
-        started(
-          await delegations.remove(caller.accountId, {
-            poolId: input().pool_id,
-            subaccountId: path.subaccount_id,
-          }),
-        ),
+      async handler({ input, path, caller }) {
+        const use = { poolId: input().pool_id, subaccountId: path.subaccount_id }
+        return started(await delegations.remove(caller.accountId, use))
+      },
     }),
   ]
 }
