@@ -38,7 +38,7 @@ export interface Section {
   commands?: readonly Command[]
   /** Entries for what was typed into the palette, such as a search for it. */
   find?: (text: string) => readonly Command[]
-  /** Their components are loaded on demand: `lazyRouteComponent(() => import('./x-page.tsx'), 'XPage')`. */
+  /** Made by `pageRoute` or `searchRoute` (root-route.ts). */
   routes: readonly AnyRoute[]
 }
 

@@ -13,3 +13,12 @@ export function pause(clock: Clock, ms: number, signal?: AbortSignal): Promise<v
     if (signal?.aborted) end()
   })
 }
+
+/** What `pending` resolves to; rejects earlier, with the reason of the signal, when that aborts. */
+export function untilAborted<T>(pending: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason)
+    signal.addEventListener('abort', abort, { once: true })
+    pending.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+  })
+}

@@ -1,9 +1,8 @@
 /** Backups of the running service, one at a time, requested by the command line on this machine. */
-import type { Logger } from 'pino'
 import { newId } from '../../base/ids.ts'
 import { Conflict } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
-import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
+import type { Core } from '../../core.ts'
 import { BackupError } from './manifest.ts'
 import { type RunningBackup, runBackup } from './run-backup.ts'
 import type { BACKUP } from './shapes.ts'
@@ -21,12 +20,10 @@ export interface Backups {
   stop(): Promise<void>
 }
 
-interface BackupParts {
+interface BackupParts extends Pick<Core, 'blobs' | 'log'> {
   dataFolder: string
   secret: string
   version: string
-  blobs: BlobStore
-  log: Logger
 }
 
 export function createBackups({ dataFolder, secret, version, blobs, log }: BackupParts): Backups {

@@ -7,12 +7,12 @@ import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import { described } from '../../base/shape.ts'
 import { requireLocalKey } from '../../people/keys/api-keys.ts'
 import { jsonReply } from '../../platform/http/answer/reply.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { flagParam, textParam } from '../../platform/http/request/inputs.ts'
 import type { Backups } from './backups.ts'
 import { BACKUP } from './shapes.ts'
 
-const TAG = 'System'
+const api = operationsOf({ tag: 'System', auth: { area: 'account', only: 'machine' } })
 const PATH = '/sendwright/v1/backups'
 
 /** `backups` is null with PostgreSQL. */
@@ -22,13 +22,9 @@ export function backupRoutes(backups: Backups | null): Operation[] {
     return backups
   }
   return [
-    operation({
-      method: 'POST',
-      path: PATH,
+    api.post(PATH, {
       id: 'startBackup',
-      tag: TAG,
       summary: 'Make a backup in a folder of this machine; for the command line only',
-      auth: { area: 'account', access: 'write', only: 'machine' },
       audit: { given: ['folder'] },
       params: {
         folder: textParam('Absolute path, absent or empty', { required: true }),
@@ -42,13 +38,9 @@ export function backupRoutes(backups: Backups | null): Operation[] {
         return jsonReply(operations().start(folder, withSecret), { status: 202 })
       },
     }),
-    operation({
-      method: 'GET',
-      path: `${PATH}/{id}`,
+    api.get(`${PATH}/{id}`, {
       id: 'getBackup',
-      tag: TAG,
       summary: 'State of a backup; for the command line only',
-      auth: { area: 'account', access: 'read', only: 'machine' },
       rateLimit: 'none',
       answers: { 200: BACKUP },
       async handler({ path, caller }) {

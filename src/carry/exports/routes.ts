@@ -2,16 +2,15 @@
 
 import { pipeline, Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
-import type { Logger } from 'pino'
 import { newId } from '../../base/ids.ts'
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import { nothing, type Of } from '../../base/shape.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
 import { MINUTE_MS } from '../../base/time/durations.ts'
 import { isPlainObject } from '../../base/values.ts'
+import type { Core } from '../../core.ts'
 import { accepts, Reply, redirectReply } from '../../platform/http/answer/reply.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { parsedParam, textParam } from '../../platform/http/request/inputs.ts'
 import { type Caller, mayAccess } from '../../platform/http/rights/auth.ts'
 import type { RightsArea } from '../../platform/http/rights/rights.ts'
@@ -20,19 +19,14 @@ import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
 import { withoutPod, withPod } from '../../platform/store/pods/pod.ts'
 import type { ExportRow } from '../../platform/store/schema.ts'
 import { readToken, type Sealer, signToken } from '../../platform/store/secrets/sealing.ts'
-import type { Store } from '../../platform/store/store.ts'
 import { checkCall, type createSources } from './lists.ts'
 import { requesterOf } from './requester.ts'
 import { EXPORT, EXPORTS, FILE, type STATUSES } from './shapes.ts'
 import { findExport, insertExport, KEPT_MS, listExports } from './store.ts'
 import { callerOf } from './work.ts'
 
-interface ExportRouteParts {
-  store: Store
-  blobs: BlobStore
+interface ExportRouteParts extends Pick<Core, 'store' | 'blobs' | 'clock' | 'log'> {
   sealer: Pick<Sealer, 'mac'>
-  clock: Clock
-  log: Logger
   baseUrl: string
   sourceOf: ReturnType<typeof createSources>
   /** An export waits for its first step. */
@@ -41,12 +35,8 @@ interface ExportRouteParts {
 
 const PATH = '/v3/exports'
 const ONE = `${PATH}/{id}` as const
-const COMMON = {
-  tag: 'Exports',
-  // The list itself may need another right.
-  auth: { area: 'events', access: 'read' },
-  rateLimit: 'analytics',
-} as const
+// The list itself may need another right.
+const api = operationsOf({ tag: 'Exports', auth: { area: 'events' }, rateLimit: 'analytics' })
 const URL_LENGTH_MAX = 2_048
 const BODY_LENGTH_MAX = 64 * 1024
 /** Whoever has the link needs no key. */
@@ -66,10 +56,7 @@ export function exportRoutes(parts: ExportRouteParts): Operation[] {
   }
 
   return [
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: PATH,
+    api.get(PATH, {
       id: 'listExports',
       summary: 'List exports of the last 24 hours, newest first',
       description: 'Those of lists that the caller may read.',
@@ -80,10 +67,8 @@ export function exportRoutes(parts: ExportRouteParts): Operation[] {
         return { items: rows.filter((row) => mayRead(caller, row)).map(exportView) }
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'POST',
-      path: PATH,
+    api.post(PATH, {
+      auth: { area: 'events', access: 'read' },
       id: 'createExport',
       audit: { made: ['id'] },
       summary: 'Write a list into a CSV file, in the background',
@@ -111,19 +96,13 @@ export function exportRoutes(parts: ExportRouteParts): Operation[] {
         return exportView(row)
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: ONE,
+    api.get(ONE, {
       id: 'readExport',
       summary: 'Read the state of an export',
       answers: { 200: EXPORT },
       handler: async ({ path, caller }) => exportView(await find(path.id, caller)),
     }),
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: `${ONE}/download_url`,
+    api.get(`${ONE}/download_url`, {
       id: 'readExportUrl',
       summary: 'A link to the file of an export, for a quarter of an hour',
       answers: { 302: nothing('The link is in Location'), 404: 'No such export, or it is not complete' },
@@ -140,11 +119,9 @@ export function exportRoutes(parts: ExportRouteParts): Operation[] {
 }
 
 function fileRoute({ store, blobs, sealer, clock }: ExportRouteParts): Operation {
-  return operation({
-    method: 'GET',
-    path: `${ONE}/file`,
+  return api.get(`${ONE}/file`, {
+    rateLimit: 'default',
     id: 'downloadExport',
-    tag: COMMON.tag,
     summary: 'The file of an export, by a link that an operation gave',
     auth: 'public',
     opensByLink: true,

@@ -5,9 +5,9 @@
  */
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
-import type { Logger } from 'pino'
 import { csvRecord } from '../../base/csv.ts'
 import { BadRequest, InsufficientStorage, ServiceError, Unavailable } from '../../base/process/errors.ts'
+import type { Core } from '../../core.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'
 import type { Role } from '../../platform/http/rights/rights.ts'
 import { commitPiece, createPieceSteps } from '../../platform/jobs/piece-steps.ts'
@@ -17,11 +17,9 @@ import type { ExportRow } from '../../platform/store/schema.ts'
 import { columnsOf, type createSources, fieldOf, type Page, readPage, type Source } from './lists.ts'
 import { roleNow } from './requester.ts'
 
-interface WorkParts extends TaskParts {
-  blobs: BlobStore
+interface WorkParts extends TaskParts, Pick<Core, 'blobs' | 'log'> {
   /** Ends at the floor of free space. */
   spool: Pick<BlobStore, 'spool'>
-  log: Logger
   sourceOf: ReturnType<typeof createSources>
 }
 

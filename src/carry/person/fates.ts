@@ -3,7 +3,7 @@
  * files or sealed answers are judged here one by one.
  */
 
-import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
+import type { Core } from '../../core.ts'
 import { listOf } from '../../platform/store/lists.ts'
 import type { MessageRow } from '../../platform/store/schema.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
@@ -27,9 +27,7 @@ export interface Fate {
   waitsFor?: { column: 'id' | 'message_pk'; value: string }
 }
 
-export interface FateParts {
-  store: Store
-  blobs: BlobStore
+export interface FateParts extends Pick<Core, 'store' | 'blobs'> {
   sealer: Pick<Sealer, 'open'>
   person: Person
   /** Nothing will be changed: blobs are not written. */

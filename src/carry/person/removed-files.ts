@@ -2,11 +2,9 @@
  * Files of erased people on the disks of other nodes: the only ones, where nodes share no blob store, or copies of what is
  * there. An erasure writes down which it has removed, and each node removes what it has of them.
  */
-import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS, MINUTE_MS } from '../../base/time/durations.ts'
+import type { Core } from '../../core.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
-import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
-import type { Store } from '../../platform/store/store.ts'
 
 /** A node that was away for longer keeps its files. */
 const KEPT_MS = 30 * DAY_MS
@@ -21,11 +19,7 @@ export interface RemovedFiles {
   job: Job
 }
 
-interface RemovedFileParts {
-  store: Store
-  blobs: BlobStore
-  clock: Clock
-}
+type RemovedFileParts = Pick<Core, 'store' | 'blobs' | 'clock'>
 
 export function createRemovedFiles({ store, blobs, clock }: RemovedFileParts): RemovedFiles {
   /** All before that are removed here. */

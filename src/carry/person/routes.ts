@@ -3,10 +3,10 @@ import { Readable } from 'node:stream'
 import { newId } from '../../base/ids.ts'
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import { described, type Of } from '../../base/shape.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
+import type { Core } from '../../core.ts'
 import { jsonReply, Reply } from '../../platform/http/answer/reply.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { flagParam, parsedParam } from '../../platform/http/request/inputs.ts'
 import type { Params } from '../../platform/http/request/params.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'
@@ -14,8 +14,6 @@ import { piecesOf } from '../../platform/jobs/piece-steps.ts'
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
 import type { PersonTaskRow } from '../../platform/store/schema.ts'
 import { erasedAddress } from '../../platform/store/secrets/erased-address.ts'
-import type { Sealer } from '../../platform/store/secrets/sealing.ts'
-import type { Store } from '../../platform/store/store.ts'
 import { AddressSyntaxError, addressKey, bareAddress, parseMailbox } from '../../protocols/mime/address.ts'
 import { readSigningKey } from '../../watching/webhooks/signing-key.ts'
 import { type Counts, type reportOf, signatureOf } from './report.ts'
@@ -23,12 +21,7 @@ import { ARCHIVE, REPORT, STARTED, TASK, TASKS } from './shapes.ts'
 import { ARCHIVE_KEPT_MS, findTask, insertTask, listTasks } from './store.ts'
 import { ADDRESS_PURPOSE, START } from './work.ts'
 
-interface PersonRouteParts {
-  store: Store
-  blobs: BlobStore
-  sealer: Sealer
-  clock: Clock
-  firstAccountId: string
+interface PersonRouteParts extends Pick<Core, 'store' | 'blobs' | 'sealer' | 'clock' | 'firstAccountId'> {
   /** A task waits for its first step. */
   wake(): void
 }
@@ -37,7 +30,7 @@ const PATH = '/sendwright/v1/people'
 const TASKS_PATH = `${PATH}/tasks`
 const ONE = `${TASKS_PATH}/{task_id}` as const
 // What they show is for nobody else: all of them need the right to change the account.
-const COMMON = { tag: 'Recipients', auth: { area: 'account', access: 'write' } } as const
+const api = operationsOf({ tag: 'Recipients', auth: { area: 'account' } })
 const NOT_FOUND = 'task not found'
 const ADDRESS = parsedParam('Mail address of the person', addressOf, { required: true })
 
@@ -69,10 +62,7 @@ export function personRoutes(parts: PersonRouteParts): Operation[] {
   }
 
   return [
-    operation({
-      ...COMMON,
-      method: 'POST',
-      path: `${PATH}/export`,
+    api.post(`${PATH}/export`, {
       id: 'exportPerson',
       audit: { given: ['dry_run'], made: ['task.id'] },
       summary: 'Collect all that is stored about a mail address into an archive, in the background',
@@ -83,10 +73,7 @@ export function personRoutes(parts: PersonRouteParts): Operation[] {
         return start('export', address, dry_run, caller)
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'POST',
-      path: `${PATH}/erase`,
+    api.post(`${PATH}/erase`, {
       id: 'erasePerson',
       audit: { given: ['dry_run'], made: ['task.id'] },
       summary: 'Remove all that is stored about a mail address, in the background',
@@ -98,28 +85,22 @@ export function personRoutes(parts: PersonRouteParts): Operation[] {
         return start('erase', address, dry_run, caller)
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: TASKS_PATH,
+    api.get(TASKS_PATH, {
+      auth: { area: 'account', access: 'write' },
       id: 'listPersonTasks',
       summary: 'List the last 100 exports and erasures of people, newest first',
       answers: { 200: TASKS },
       handler: async ({ caller }) => ({ items: (await listTasks(store, caller.accountId)).map(view) }),
     }),
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: ONE,
+    api.get(ONE, {
+      auth: { area: 'account', access: 'write' },
       id: 'readPersonTask',
       summary: 'Read the state of an export or erasure of a person',
       answers: { 200: TASK, 404: 'No such task' },
       handler: async ({ path, caller }) => view(await find(path.task_id, caller)),
     }),
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: `${ONE}/download`,
+    api.get(`${ONE}/download`, {
+      auth: { area: 'account', access: 'write' },
       id: 'downloadPerson',
       summary: 'The archive of an export of a person',
       answers: { 200: ARCHIVE, 404: 'No such task, or it has no archive' },
@@ -139,10 +120,8 @@ export function personRoutes(parts: PersonRouteParts): Operation[] {
         )
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: `${ONE}/report`,
+    api.get(`${ONE}/report`, {
+      auth: { area: 'account', access: 'write' },
       id: 'readPersonReport',
       summary: 'What became of the data of a person, with counts, signed',
       answers: { 200: REPORT, 404: 'No such task, or it is not done' },

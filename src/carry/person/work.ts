@@ -12,10 +12,10 @@
  *
  * An export writes a piece of its archive with the place. A dry run only counts.
  */
-import type { Logger } from 'pino'
 import { pause } from '../../base/flow/pause.ts'
 import { createYielding, type Yielding } from '../../base/flow/yielding.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
+import type { Core } from '../../core.ts'
 import type { AcceptParts } from '../../mail/accept/accept.ts'
 import type { Delivery } from '../../mail/deliver/contract.ts'
 import type { AccountDirectory } from '../../people/accounts/account-directory.ts'
@@ -24,7 +24,6 @@ import type { TaskParts, TaskSteps, TaskTable } from '../../platform/jobs/steppe
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
 import type { PersonTaskRow } from '../../platform/store/schema.ts'
 import { erasedAddress } from '../../platform/store/secrets/erased-address.ts'
-import type { Sealer } from '../../platform/store/secrets/sealing.ts'
 import { type SqlValue, type Statement, type StatementResult, StoreFull } from '../../platform/store/store.ts'
 import { type ArchiveFile, fileName, indexPage, rowsPage, shownRow, textFile, writePiece } from './archive.ts'
 import { clean } from './clean.ts'
@@ -38,12 +37,9 @@ import { removeBeyond } from './store.ts'
 import { STORES, type StoreRule, WALKED } from './stores.ts'
 import { keyBehind, type Row, readPortion, rowOf, type Scope, type TableShape, tableShape } from './walk.ts'
 
-interface WorkParts extends TaskParts {
-  blobs: BlobStore
+interface WorkParts extends TaskParts, Pick<Core, 'blobs' | 'sealer' | 'log'> {
   /** Ends at the floor of free space. */
   spool: Pick<BlobStore, 'spool'>
-  sealer: Sealer
-  log: Logger
   accounts: Pick<AccountDirectory, 'childrenOf'>
   accept: AcceptParts
   delivery: Pick<Delivery, 'whileIdle'>

@@ -6,7 +6,7 @@
 
 import { newId } from '../../base/ids.ts'
 import { Forbidden } from '../../base/process/errors.ts'
-import type { Clock } from '../../base/time/clock.ts'
+import type { Core } from '../../core.ts'
 import type { MessageLimits } from '../../people/message-limits/limits.ts'
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
 import { insertMany, StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
@@ -20,7 +20,6 @@ import { type AcceptedPost, expansionStatement } from '../../sending/lists/expan
 import {
   acceptedEvent,
   type EventMessage,
-  type EventRecorder,
   type MessageSummary,
   rejectedEvent,
 } from '../../watching/events/event.ts'
@@ -99,12 +98,9 @@ export interface ReceivedPost extends Pick<AcceptedPost, 'list' | 'headers'> {
   key: string | null
 }
 
-export interface ReceivedMailParts {
+export interface ReceivedMailParts extends Pick<Core, 'blobs' | 'clock' | 'recorder'> {
   /** Refuses below the floor of free space. */
   store: Store
-  blobs: BlobStore
-  clock: Clock
-  recorder: EventRecorder
   sources: KeyParts['sources']
   relays: KeyParts['relays']
   storageUrl: string

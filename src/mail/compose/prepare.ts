@@ -6,14 +6,13 @@
 
 import { ServiceError } from '../../base/process/errors.ts'
 import { shortageOf } from '../../base/process/shortage.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { MINUTE_MS } from '../../base/time/durations.ts'
 import { isPlainObject } from '../../base/values.ts'
+import type { Core } from '../../core.ts'
 import { type AccountDirectory, maySend } from '../../people/accounts/account-directory.ts'
 import type { SandboxGate } from '../../people/sandbox/gate.ts'
 import { SYSTEM_ACCOUNT_ID } from '../../platform/store/account-rows.ts'
 import type { DeliveryRow } from '../../platform/store/schema.ts'
-import type { Store } from '../../platform/store/store.ts'
 import { type SigningKey, signMessage } from '../../protocols/dkim/sign.ts'
 import { type MimeMessage, messageSize } from '../../protocols/message/mime-message.ts'
 import { parseMailbox } from '../../protocols/mime/address.ts'
@@ -23,7 +22,6 @@ import type { ContentCheck, Judgement } from '../../sending/content-check/check.
 import { HELD_MS_MAX, type Holds } from '../../sending/content-check/holds.ts'
 import { type Domain, sendTime } from '../../sending/domains/domain.ts'
 import type { SigningKeys } from '../../sending/domains/keys/signing-keys.ts'
-import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
 import { returnPathHost } from '../../sending/domains/names/name-owner.ts'
 import type { StoppingList, SuppressionCheck } from '../../sending/suppressions/check.ts'
 import type { EventMessage, MessageSummary } from '../../watching/events/event.ts'
@@ -57,15 +55,12 @@ import { isSuppressed } from './headers.ts'
 import { type SecondaryKeys, secondaryKey } from './secondary-keys.ts'
 import { isSignature } from './texts.ts'
 
-export interface PrepareParts extends CopyParts {
-  store: Store
+export interface PrepareParts extends CopyParts, Pick<Core, 'store' | 'domains' | 'clock'> {
   records: MessageRecords
   accounts: Pick<AccountDirectory, 'byId'>
-  domains: DomainDirectory
   signingKeys: SigningKeys
   suppressions: SuppressionCheck
   secondaryKeys: SecondaryKeys
-  clock: Clock
   returnPathMac: ReturnPathMac
   archive: ArchiveNotes
   inProgress: AttemptsInProgress

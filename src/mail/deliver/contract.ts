@@ -1,7 +1,6 @@
 /** What the delivery engine needs (`DeliveryParts`, with `Transport` and `Prepared`) and what it offers (`Delivery`). */
-import type { Logger } from 'pino'
 import type { MaybePromise } from '../../base/flow/cache.ts'
-import type { Clock } from '../../base/time/clock.ts'
+import type { Core } from '../../core.ts'
 import type { DeliveryRow } from '../../platform/store/schema.ts'
 import type { Statement } from '../../platform/store/store.ts'
 import type { Tracing } from '../../platform/traces/tracing.ts'
@@ -207,7 +206,7 @@ export interface Allowed {
   giveBack(): void
 }
 
-export interface DeliveryParts {
+export interface DeliveryParts extends Pick<Core, 'clock' | 'log'> {
   standings: Standings
   pauses: Pick<Overrides, 'pauseOf' | 'nextLook'>
   egress: Pick<Egress, 'isDown' | 'nextTry'>
@@ -250,8 +249,6 @@ export interface DeliveryParts {
   isOff: boolean
   /** False while nothing may be claimed, because outcomes could not be written (disk full, disk failed). */
   mayClaim(): boolean
-  clock: Clock
-  log: Logger
   random(): number
   retryScheduleMs: readonly number[]
   /** What a failed attempt means: reason and rule of its event. */

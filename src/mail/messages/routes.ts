@@ -11,7 +11,7 @@ import {
   Reply,
 } from '../../platform/http/answer/reply.ts'
 import { type Limiter, takeMessage } from '../../platform/http/limits/rate-limit.ts'
-import { type Context, type Operation, operation } from '../../platform/http/operation.ts'
+import { type Context, type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { mediaTypeOf, SENDING_BODY_LIMIT } from '../../platform/http/request/body.ts'
 import { otherParam } from '../../platform/http/request/inputs.ts'
 import type { Params } from '../../platform/http/request/params.ts'
@@ -31,7 +31,11 @@ import { ACCEPTANCE, STORED_MESSAGE, STORED_MIME } from '../stored/shapes.ts'
 import { resendMessage } from './resend.ts'
 import { findStored, storedFile, storedMessage, storedMime, type View } from './stored-message.ts'
 
-const TAG = 'Messages'
+const api = operationsOf({
+  tag: 'Messages',
+  auth: { area: 'messages:send', domain: 'domain_name' },
+  rateLimit: 'sending',
+})
 const STORED = { area: 'messages:stored', access: 'read' } as const
 
 /** Read by `readSendRequest` and `readMimeRequest`, in the contract's order of checks. */
@@ -111,11 +115,7 @@ const STORED_PATH = '/v3/domains/{domain_name}/messages/{storage_key}'
 
 /** What the two send operations have in common. */
 const SENDING = {
-  method: 'POST',
-  tag: TAG,
-  auth: { area: 'messages:send', access: 'write', domain: 'domain_name' },
   plainText401: true,
-  rateLimit: 'sending',
   bodyLimit: SENDING_BODY_LIMIT,
   joinsIdempotency: true,
   audit: { exempt: 'each message is an event' },
@@ -150,18 +150,16 @@ function sendRoutes(parts: MessageRouteParts): Operation[] {
     return jsonReply(acceptance, { headers })
   }
   return [
-    operation({
+    api.post(SEND_PATH, {
       ...SENDING,
-      path: SEND_PATH,
       id: 'sendMessage',
       summary: 'Send a message from parts',
       params: SEND_PARAMS,
       beforeBody,
       handler: (context) => send(context, readSendRequest),
     }),
-    operation({
+    api.post(`${SEND_PATH}.mime`, {
       ...SENDING,
-      path: `${SEND_PATH}.mime`,
       id: 'sendMimeMessage',
       summary: 'Send a MIME message',
       multipartOnly: true,
@@ -197,11 +195,9 @@ function submissionOf(
 
 function storedRoutes(parts: MessageRouteParts): Operation[] {
   return [
-    operation({
-      method: 'GET',
-      path: STORED_PATH,
+    api.get(STORED_PATH, {
+      rateLimit: 'default',
       id: 'readStoredMessage',
-      tag: TAG,
       summary: 'Read a stored message',
       auth: STORED,
       answers: {
@@ -215,15 +211,11 @@ function storedRoutes(parts: MessageRouteParts): Operation[] {
         return viewReply(await storedMessage(parts, stored, url))
       },
     }),
-    operation({
-      method: 'POST',
-      path: STORED_PATH,
+    api.post(STORED_PATH, {
       id: 'resendMessage',
       audit: { exempt: 'each message is an event' },
-      tag: TAG,
       summary: 'Send a stored message again, to other recipients',
       auth: { area: 'messages:send', access: 'write' },
-      rateLimit: 'sending',
       joinsIdempotency: true,
       params: { to: otherParam('Recipients', { required: true, repeated: true }) },
       answers: { 200: ACCEPTANCE },
@@ -244,11 +236,9 @@ function storedRoutes(parts: MessageRouteParts): Operation[] {
         return jsonReply(acceptance, { headers })
       },
     }),
-    operation({
-      method: 'GET',
-      path: `${STORED_PATH}/attachments/{n}`,
+    api.get(`${STORED_PATH}/attachments/{n}`, {
+      rateLimit: 'default',
       id: 'readStoredAttachment',
-      tag: TAG,
       summary: 'One file of a stored message, counted from 0',
       auth: STORED,
       answers: { 200: media('*/*', 'The bytes, with their own media type') },

@@ -2,7 +2,7 @@
 import { NotFound } from '../../base/process/errors.ts'
 import { message, type Of } from '../../base/shape.ts'
 import { invalidFormat } from '../../base/values.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import {
   dateParam,
   type InputOf,
@@ -30,7 +30,7 @@ export interface ScheduledRouteParts extends ScheduledParts {
   baseUrl: string
 }
 
-const TAG = 'Messages'
+const api = operationsOf({ tag: 'Messages', auth: { area: 'domains' } })
 const READ = { area: 'messages:stored', access: 'read' } as const
 const WRITE = { area: 'messages:send', access: 'write' } as const
 /** The most that any domain may schedule ahead; its own limit is checked at acceptance. */
@@ -49,48 +49,34 @@ const LIST_PARAMS = {
 
 export function scheduledRoutes(parts: ScheduledRouteParts): Operation[] {
   return [
-    operation({
-      method: 'GET',
-      path: '/v3/domains/{name}/sending_queues',
+    api.get('/v3/domains/{name}/sending_queues', {
       aliases: ['/v3/{name}/sending_queues'],
       id: 'readSendingQueues',
-      tag: TAG,
       summary: 'Whether the queues of a domain take mail',
-      auth: { area: 'domains', access: 'read' },
       rateLimit: 'domains',
       answers: { 200: QUEUES },
       handler: async ({ path, caller }) =>
         parts.queueLimits.status(await ownDomain(parts, caller, path.name, 'Domain not found')),
     }),
-    operation({
-      method: 'DELETE',
-      path: '/v3/{domain_name}/envelopes',
+    api.delete('/v3/{domain_name}/envelopes', {
       id: 'dropQueue',
-      tag: TAG,
       summary: 'Drop scheduled and undelivered mail of a domain',
-      auth: { area: 'domains', access: 'write' },
       answers: { 200: message('done', 'Dropped') },
       async handler({ path, caller }) {
         await dropQueue(parts, await ownDomain(parts, caller, path.domain_name, 'domain not found'))
         return { message: 'done' }
       },
     }),
-    operation({
-      method: 'GET',
-      path: LIST_PATH,
+    api.get(LIST_PATH, {
       id: 'listScheduled',
-      tag: TAG,
       summary: 'List mail that is not due yet',
       auth: READ,
       params: LIST_PARAMS,
       answers: { 200: SCHEDULED_PAGE },
       handler: async ({ params, input, caller }) => scheduledPage(parts, caller, input(), params),
     }),
-    operation({
-      method: 'PATCH',
-      path: `${LIST_PATH}/{message_id}`,
+    api.patch(`${LIST_PATH}/{message_id}`, {
       id: 'moveScheduled',
-      tag: TAG,
       summary: 'Move scheduled mail to another time',
       auth: WRITE,
       params: { deliverytime: dateParam('The new time', { required: true }) },
@@ -105,11 +91,8 @@ export function scheduledRoutes(parts: ScheduledRouteParts): Operation[] {
         return { message: 'Message has been rescheduled' }
       },
     }),
-    operation({
-      method: 'DELETE',
-      path: `${LIST_PATH}/{message_id}`,
+    api.delete(`${LIST_PATH}/{message_id}`, {
       id: 'cancelScheduled',
-      tag: TAG,
       summary: 'Cancel scheduled mail',
       auth: WRITE,
       answers: {

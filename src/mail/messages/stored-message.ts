@@ -2,6 +2,7 @@
 
 import { ID_PATTERN } from '../../base/ids.ts'
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
+import type { Core } from '../../core.ts'
 import type { DeliveryRow } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
 import {
@@ -16,7 +17,6 @@ import { formatContentType, mediaType, parseContentType } from '../../protocols/
 import type { MimeLeaf } from '../../protocols/mime/part-map.ts'
 import { DELIVERED_HEADER_LIMITS, splitMessage, unfoldedValue } from '../../protocols/mime/split.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
-import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
 import { type Copy, type CopyParts, makeCopy } from '../compose/copy.ts'
 import { contentIds } from '../compose/inline-files.ts'
 import { mailTexts, type Utf8 } from '../compose/mail-texts.ts'
@@ -36,9 +36,7 @@ import {
 import { RenderError } from '../record/variables.ts'
 import { jsonStream } from './json-stream.ts'
 
-export interface StoredParts extends CopyParts {
-  store: Store
-  domains: DomainDirectory
+export interface StoredParts extends CopyParts, Pick<Core, 'store' | 'domains'> {
   records: MessageRecords
 }
 

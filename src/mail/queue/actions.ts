@@ -8,8 +8,9 @@
 import { pause } from '../../base/flow/pause.ts'
 import { BadRequest } from '../../base/process/errors.ts'
 import { quotable } from '../../base/values.ts'
+import { commitUnlessStale } from '../../platform/store/commits.ts'
 import type { DeliveryRow } from '../../platform/store/schema.ts'
-import { type SqlValue, StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
+import type { SqlValue, Statement, Store } from '../../platform/store/store.ts'
 import type { Sources } from '../../sending/ips/source-addresses.ts'
 import { type EventMessage, type EventRecorder, rejectedEvent } from '../../watching/events/event.ts'
 import { REASON_ACCOUNT_HELD, REASON_CONTENT_HELD, REASON_EXPIRE_ASKED } from '../deliver/attempt/outcome.ts'
@@ -212,7 +213,8 @@ export async function change(parts: ActionParts, order: Order, rows: readonly Ca
       const about = action === 'drop' ? await parts.messageOf(row.message_pk) : null
       if (about)
         unit.push(...parts.recorder.statements([rejectedEvent(about, 'cancelled', '', parts.clock.now())]))
-      return commitOne(parts.store, unit)
+      // False when the delivery has been claimed or has ended meanwhile.
+      return commitUnlessStale(parts.store, unit)
     }),
   )
   return results.filter(Boolean).length
@@ -233,15 +235,4 @@ function valuesOf(
     .replace(/[^?]/g, '')
     .split('')
     .map(() => now)
-}
-
-/** False when the delivery has been claimed or has ended meanwhile. */
-async function commitOne(store: Store, unit: readonly Statement[]): Promise<boolean> {
-  try {
-    await store.commit(unit)
-    return true
-  } catch (error) {
-    if (error instanceof StaleWrite) return false
-    throw error
-  }
 }

@@ -1,17 +1,15 @@
 /** What the content check keeps for a person (content-check.md section 3). */
 
 import { NotFound } from '../../base/process/errors.ts'
-import type { Clock } from '../../base/time/clock.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import type { Core } from '../../core.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { limitParam, skipParam } from '../../platform/http/request/inputs.ts'
 import type { Store } from '../../platform/store/store.ts'
 import type { Decision, HeldContent, Holds } from '../../sending/content-check/holds.ts'
 import type { MessageSummary } from '../../watching/events/event.ts'
 import { CONTENT_DECISION, CONTENT_HOLDS, type ContentHoldView } from './shapes.ts'
 
-interface ContentHoldRouteParts {
-  store: Store
-  clock: Clock
+interface ContentHoldRouteParts extends Pick<Core, 'store' | 'clock'> {
   holds: Holds
   /** The operator's: its callers see those of all accounts, and decide. */
   firstAccountId: string
@@ -20,8 +18,7 @@ interface ContentHoldRouteParts {
 }
 
 const PATH = '/sendwright/v1/content-holds'
-const TAG = 'Queue'
-const DECIDE = { area: 'domains', access: 'write', only: 'first' } as const
+const api = operationsOf({ tag: 'Queue', auth: { area: 'domains', only: 'first' } })
 
 export function contentHoldRoutes(parts: ContentHoldRouteParts): Operation[] {
   const { holds, clock, firstAccountId, decided } = parts
@@ -34,11 +31,8 @@ export function contentHoldRoutes(parts: ContentHoldRouteParts): Operation[] {
   }
 
   return [
-    operation({
-      method: 'GET',
-      path: PATH,
+    api.get(PATH, {
       id: 'listContentHolds',
-      tag: TAG,
       summary: 'Mail that the content check keeps until the operator decides',
       auth: { area: 'events', access: 'read' },
       params: { limit: limitParam(100, 1000), skip: skipParam() },
@@ -49,25 +43,17 @@ export function contentHoldRoutes(parts: ContentHoldRouteParts): Operation[] {
         return { items: await views(parts.store, await holds.list(scope, limit, skip)) }
       },
     }),
-    operation({
-      method: 'POST',
-      path: `${PATH}/{id}/release`,
+    api.post(`${PATH}/{id}/release`, {
       id: 'releaseContentHold',
-      tag: TAG,
       summary: 'Send what has this content, now and for a week',
       description: 'For the first account only.',
-      auth: DECIDE,
       answers: { 200: CONTENT_DECISION, 404: 'Nothing with this content is held' },
       handler: ({ path }) => decide(path.id, 'released'),
     }),
-    operation({
-      method: 'DELETE',
-      path: `${PATH}/{id}`,
+    api.delete(`${PATH}/{id}`, {
       id: 'dropContentHold',
-      tag: TAG,
       summary: 'Drop what has this content, now and for a week',
       description: 'For the first account only.',
-      auth: DECIDE,
       answers: { 200: CONTENT_DECISION, 404: 'Nothing with this content is held' },
       handler: ({ path }) => decide(path.id, 'dropped'),
     }),

@@ -1,7 +1,7 @@
 /** The state of a message per recipient, and the dialogues of its attempts (own-operations.md section 2). */
 
 import { NotFound } from '../../base/process/errors.ts'
-import type { Clock } from '../../base/time/clock.ts'
+import type { Core } from '../../core.ts'
 import type { PageName } from '../../platform/http/request/paging.ts'
 import type { DeliveryRow } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
@@ -10,10 +10,8 @@ import { reasonOf } from './reasons.ts'
 import type { DeliveryView, Transcript } from './shapes.ts'
 import { sharedLane } from './shared-lanes.ts'
 
-interface DeliveryViewParts {
+interface DeliveryViewParts extends Pick<Core, 'clock' | 'firstAccountId'> {
   delivery: Delivery
-  clock: Clock
-  firstAccountId: string
 }
 
 type Line = Transcript['lines'][number]

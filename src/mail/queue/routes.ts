@@ -4,7 +4,7 @@ import { createKeyedGate } from '../../base/flow/gate.ts'
 import { BadRequest, TooManyWaiting } from '../../base/process/errors.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../base/time/durations.ts'
 import { invalidFormat, isPlainObject, jsonText } from '../../base/values.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { limitParam, parsedParam, textParam } from '../../platform/http/request/inputs.ts'
 import { pageName, pivotPaging } from '../../platform/http/request/paging.ts'
 import type { Params } from '../../platform/http/request/params.ts'
@@ -30,8 +30,7 @@ interface QueueRouteParts extends ActionParts {
 }
 
 const BASE = '/sendwright/v1'
-const TAG = 'Queue'
-const READ = { area: 'events', access: 'read' } as const
+const api = operationsOf({ tag: 'Queue', auth: { area: 'events' } })
 const WRITE = { area: 'domains', access: 'write' } as const
 /** Actions of tenants hold the mail of all: one at a time. */
 const TENANT_ACTIONS = { openMax: 1, waitingMax: 50, ownOpenMax: 1, ownWaitingMax: 5 }
@@ -48,13 +47,9 @@ const scopeOf = ({ firstAccountId }: QueueRouteParts, { accountId }: Caller) =>
 /** Where one message is. */
 function deliveryRoutes(parts: QueueRouteParts): Operation[] {
   return [
-    operation({
-      method: 'GET',
-      path: `${BASE}/messages/{message_id}/deliveries`,
+    api.get(`${BASE}/messages/{message_id}/deliveries`, {
       id: 'listDeliveries',
-      tag: TAG,
       summary: 'Where a message is, recipient by recipient, and why',
-      auth: READ,
       params: {
         limit: limitParam(100, 1000),
         page: parsedParam('From a paging link', pageName),
@@ -77,13 +72,9 @@ function deliveryRoutes(parts: QueueRouteParts): Operation[] {
         return { items, paging }
       },
     }),
-    operation({
-      method: 'GET',
-      path: `${BASE}/deliveries/{id}/transcript`,
+    api.get(`${BASE}/deliveries/{id}/transcript`, {
       id: 'readTranscript',
-      tag: TAG,
       summary: 'The SMTP dialogue of each attempt that was kept',
-      auth: READ,
       answers: { 200: TRANSCRIPTS },
       handler: async ({ path, caller }) => ({
         items: await readTranscripts(parts.store, caller.accountId, path.id),
@@ -95,33 +86,21 @@ function deliveryRoutes(parts: QueueRouteParts): Operation[] {
 /** What waits. */
 function waitingRoutes(parts: QueueRouteParts): Operation[] {
   return [
-    operation({
-      method: 'GET',
-      path: `${BASE}/queue/lanes`,
+    api.get(`${BASE}/queue/lanes`, {
       id: 'listLanes',
-      tag: TAG,
       summary: 'What waits for each lane, and what holds there',
-      auth: READ,
       answers: { 200: LANES },
       handler: async ({ caller }) => ({ items: await parts.totals.lanes(scopeOf(parts, caller)) }),
     }),
-    operation({
-      method: 'GET',
-      path: `${BASE}/queue/domains`,
+    api.get(`${BASE}/queue/domains`, {
       id: 'listQueueDomains',
-      tag: TAG,
       summary: 'What waits per sending domain and per recipient domain',
-      auth: READ,
       answers: { 200: QUEUE_DOMAINS },
       handler: async ({ caller }) => parts.totals.domains(scopeOf(parts, caller)),
     }),
-    operation({
-      method: 'GET',
-      path: `${BASE}/queue/deliveries`,
+    api.get(`${BASE}/queue/deliveries`, {
       id: 'listQueuedDeliveries',
-      tag: TAG,
       summary: 'What waits, delivery by delivery, and why',
-      auth: READ,
       params: {
         ...FILTER_PARAMS,
         limit: limitParam(100, 1000),
@@ -153,16 +132,13 @@ function waitingRoutes(parts: QueueRouteParts): Operation[] {
 
 function actionRoute(parts: QueueRouteParts): Operation {
   const turns = createKeyedGate(TENANT_ACTIONS)
-  return operation({
-    method: 'POST',
-    path: `${BASE}/queue/actions`,
+  return api.post(`${BASE}/queue/actions`, {
     id: 'runQueueAction',
     audit: {
       action: 'queue.act',
       given: ['action', 'filter', 'pool', 'dry_run'],
       made: ['matched', 'changed'],
     },
-    tag: TAG,
     summary: 'Pause, resume, retry, expire, drop or move what a filter matches',
     auth: WRITE,
     body: QUEUE_ACTION,

@@ -8,7 +8,7 @@ import { message } from '../../base/shape.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
 import { invalidFormat } from '../../base/values.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { dateParam, integerParam, wordParam } from '../../platform/http/request/inputs.ts'
 import { NO_RATE, type Override, type Overrides } from '../deliver/overrides/overrides.ts'
 import type { Shaping } from '../deliver/shaping/shaping.ts'
@@ -24,8 +24,7 @@ interface ShapingRouteParts {
 
 const SHAPING_PATH = '/sendwright/v1/shaping'
 const PATH = `${SHAPING_PATH}/{site}` as const
-const TAG = 'Queue'
-const WRITE = { area: 'domains', access: 'write', only: 'first' } as const
+const api = operationsOf({ tag: 'Queue', auth: { area: 'domains', only: 'first' } })
 /** The name of a site has up to three host names. */
 const SITE_LENGTH_MAX = 800
 const REASON_LENGTH_MAX = 1_000
@@ -54,11 +53,8 @@ export function shapingRoutes({ shaping, overrides, clock }: ShapingRouteParts):
   }
 
   return [
-    operation({
-      method: 'GET',
-      path: SHAPING_PATH,
+    api.get(SHAPING_PATH, {
       id: 'readShaping',
-      tag: 'Queue',
       summary: 'The limits per provider in force, and the faults of a file that is not',
       description: 'For the first account only.',
       auth: { area: 'account', access: 'read', only: 'first' },
@@ -67,16 +63,12 @@ export function shapingRoutes({ shaping, overrides, clock }: ShapingRouteParts):
         return { ...shapingView(shaping), overrides: overrides.list().map(overrideView) }
       },
     }),
-    operation({
-      method: 'PUT',
-      path: `${PATH}/pause`,
+    api.put(`${PATH}/pause`, {
       id: 'pauseSite',
       audit: { given: ['reason', 'until'] },
-      tag: TAG,
       summary: 'Send nothing to a provider, now and later, until that is ended',
       description:
         'What is accepted meanwhile waits, too. `site` is as in the lanes, or the domain of recipients. For the first account only.',
-      auth: WRITE,
       params: { reason: wordParam('For the others; at most 1000 characters', shortReason), until: UNTIL },
       answers: { 200: ORDER },
       async handler({ input, path, log }) {
@@ -87,14 +79,10 @@ export function shapingRoutes({ shaping, overrides, clock }: ShapingRouteParts):
         return overrideView(override)
       },
     }),
-    operation({
-      method: 'DELETE',
-      path: `${PATH}/pause`,
+    api.delete(`${PATH}/pause`, {
       id: 'resumeSite',
-      tag: TAG,
       summary: 'Send to a provider again, at once',
       description: 'For the first account only.',
-      auth: WRITE,
       answers: ENDED,
       async handler({ path }) {
         const site = siteFor(path.site)
@@ -102,16 +90,12 @@ export function shapingRoutes({ shaping, overrides, clock }: ShapingRouteParts):
         return { message: 'success' }
       },
     }),
-    operation({
-      method: 'PUT',
-      path: `${PATH}/limits`,
+    api.put(`${PATH}/limits`, {
       id: 'setSiteLimits',
       audit: { given: ['connections', 'rate', 'until'] },
-      tag: TAG,
       summary: 'Order other limits for a provider than those of the shaping',
       description:
         'They hold for each source address at once, over a changed shaping file and a restart. For the first account only.',
-      auth: WRITE,
       params: {
         connections: integerParam(
           `At a time from one address, 1 to ${CONNECTIONS_MAX}; without it as shaped`,
@@ -133,14 +117,10 @@ export function shapingRoutes({ shaping, overrides, clock }: ShapingRouteParts):
         return overrideView(override)
       },
     }),
-    operation({
-      method: 'DELETE',
-      path: `${PATH}/limits`,
+    api.delete(`${PATH}/limits`, {
       id: 'resetSiteLimits',
-      tag: TAG,
       summary: 'Return to the limits of the shaping',
       description: 'For the first account only.',
-      auth: WRITE,
       answers: ENDED,
       async handler({ path }) {
         const site = siteFor(path.site)

@@ -3,7 +3,7 @@
  * them, CHUNK at a time: first their ids, then the rows by id. So a chunk costs the same whatever the filter leaves of it, and
  * whatever was delivered before.
  */
-import type { Clock } from '../../base/time/clock.ts'
+import type { Core } from '../../core.ts'
 import type { DeliveryRow } from '../../platform/store/schema.ts'
 import type { SqlValue, Store } from '../../platform/store/store.ts'
 import { STATE_OF_ID } from '../deliver/claim/queue.ts'
@@ -23,11 +23,8 @@ export interface QueueFilter {
   olderThanMs: number | undefined
 }
 
-export interface WaitingParts {
-  store: Store
+export interface WaitingParts extends Pick<Core, 'store' | 'clock' | 'firstAccountId'> {
   delivery: Delivery
-  clock: Clock
-  firstAccountId: string
 }
 
 export type Waiting = DeliveryRow & { summary_json?: string }

@@ -6,13 +6,12 @@
  * 3. The sender posts what is due: the stored header block and the body, which is composed again to the same bytes.
  * 4. A copy that was taken is counted in the transaction that removes its row.
  */
-import type { Logger } from 'pino'
 import { newId } from '../../base/ids.ts'
 import { loggableUrl } from '../../base/printable.ts'
-import type { Clock } from '../../base/time/clock.ts'
+import type { Core } from '../../core.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
 import type { ArchiveOutboxRow } from '../../platform/store/schema.ts'
-import { insert, type Statement, type Store } from '../../platform/store/store.ts'
+import { insert, type Statement } from '../../platform/store/store.ts'
 import {
   chunkSize,
   type LazyChunk,
@@ -73,15 +72,12 @@ export interface ArchivePoster {
   post(url: string, contentType: string, body: LazyChunk): Promise<PostResult>
 }
 
-export interface ArchiveSenderParts {
-  store: Store
+export interface ArchiveSenderParts extends Pick<Core, 'store' | 'clock' | 'log'> {
   poster: ArchivePoster
   /** The body of a delivery as it was sent; null when the message is gone. */
   bodyOf(deliveryId: string): Promise<MimeMessage['body'] | null>
   /** Commits the removal of the row with the count of a copy that was taken. */
   countTaken(copy: ArchivedCopy, removal: Statement): Promise<void>
-  clock: Clock
-  log: Logger
   /** Delays between attempts; after the last one the copy is given up. */
   scheduleMs: readonly number[]
 }

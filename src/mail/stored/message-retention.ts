@@ -9,20 +9,17 @@
  */
 
 import { sql } from 'kysely'
-import type { Logger } from 'pino'
 import { pause } from '../../base/flow/pause.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
+import type { Core } from '../../core.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
-import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
 import {
   domainsKeepingNone,
   type KeptBounds,
   type KeptDays,
   readKeptDays,
 } from '../../platform/store/kept-days.ts'
-import { type Store, StoreFull } from '../../platform/store/store.ts'
-import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
+import { StoreFull } from '../../platform/store/store.ts'
 import type { MessageRecords } from '../record/record.ts'
 import {
   endedMessages,
@@ -42,15 +39,10 @@ export interface Retention {
   jobs: Job[]
 }
 
-export interface RetentionParts {
-  store: Store
-  blobs: BlobStore
-  domains: DomainDirectory
+export interface RetentionParts extends Pick<Core, 'store' | 'blobs' | 'domains' | 'clock' | 'log'> {
   records: MessageRecords
   /** Keeps what later events need of the deliveries. */
   past: PastDeliveries
-  clock: Clock
-  log: Logger
   /** What accounts may set. */
   bounds: KeptBounds
   /** Approximate space that messages may take; null: no limit. */

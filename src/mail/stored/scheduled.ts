@@ -2,12 +2,12 @@
 
 import { sql } from 'kysely'
 import { Conflict, NotFound } from '../../base/process/errors.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
-import type { Statement, Store } from '../../platform/store/store.ts'
+import type { Core } from '../../core.ts'
+import type { Statement } from '../../platform/store/store.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
 import { cancelExpansions, endExpansionsOf } from '../../sending/lists/expansion-job.ts'
-import { type EventRecorder, type MessageSummary, rejectedEvent } from '../../watching/events/event.ts'
+import { type MessageSummary, rejectedEvent } from '../../watching/events/event.ts'
 import type { Delivery } from '../deliver/contract.ts'
 import { eventMessage } from '../record/event-message.ts'
 import type { MessageOptions } from '../record/options.ts'
@@ -16,12 +16,9 @@ import type { AttemptsInProgress } from './in-progress.ts'
 import type { QueueLimits } from './queue-limits.ts'
 import type { ScheduledItem } from './shapes.ts'
 
-export interface ScheduledParts {
-  store: Store
-  clock: Clock
+export interface ScheduledParts extends Pick<Core, 'store' | 'clock' | 'recorder'> {
   records: MessageRecords
   storageUrl: string
-  recorder: EventRecorder
   queueLimits: QueueLimits
   inProgress: AttemptsInProgress
   /** Name under which this process holds leases. */

@@ -4,7 +4,7 @@ import { canonicalCidr } from '../../base/net/ip.ts'
 import { BadRequest } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { invalidFormat } from '../../base/values.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { flagParam, parsedParam, wordParam } from '../../platform/http/request/inputs.ts'
 import type { Params } from '../../platform/http/request/params.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'
@@ -14,8 +14,7 @@ import { type AllowedCallers, entriesAllow, isBoundToAddresses } from './authent
 import type { CallerAddress, CallerAddressStore } from './caller-address-store.ts'
 
 const DESCRIPTION_LENGTH_MAX = 255
-const COMMON = { path: '/v2/ip_whitelist', tag: 'Account' } as const
-const WRITE = { area: 'keys', access: 'write' } as const
+const api = operationsOf({ tag: 'Account', auth: { area: 'keys' } })
 const ADDRESS = wordParam('IP address or CIDR network', addressOf, {
   required: true,
   missing: 'IP address can not be blank',
@@ -41,22 +40,16 @@ export function callerAddressRoutes(parts: CallerAddressParts): Operation[] {
   })
 
   return [
-    operation({
-      ...COMMON,
-      method: 'GET',
+    api.get('/v2/ip_whitelist', {
       id: 'listCallerAddresses',
       summary: 'List the addresses that API keys and SMTP logins may be used from',
-      auth: { area: 'keys', access: 'read' },
       answers: LISTED,
       handler: ({ caller }) => listOf(caller),
     }),
-    operation({
-      ...COMMON,
-      method: 'POST',
+    api.post('/v2/ip_whitelist', {
       id: 'addCallerAddress',
       audit: { subject: ['address'], given: ['address', 'description'] },
       summary: 'Allow an address or network to call; with the first one all others are refused',
-      auth: WRITE,
       params: { address: ADDRESS, description: DESCRIPTION, force: FORCE },
       answers: LISTED,
       async handler({ input, caller, remoteAddress }) {
@@ -67,13 +60,10 @@ export function callerAddressRoutes(parts: CallerAddressParts): Operation[] {
         return listOf(caller)
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'PUT',
+    api.put('/v2/ip_whitelist', {
       id: 'changeCallerAddress',
       audit: { subject: ['address'], given: ['address', 'description'] },
       summary: 'Change the description of an address',
-      auth: WRITE,
       params: { address: ADDRESS, description: DESCRIPTION },
       answers: LISTED,
       async handler({ input, caller }) {
@@ -81,13 +71,10 @@ export function callerAddressRoutes(parts: CallerAddressParts): Operation[] {
         return listOf(caller)
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'DELETE',
+    api.delete('/v2/ip_whitelist', {
       id: 'removeCallerAddress',
       audit: { subject: ['address'], given: ['address'] },
       summary: 'Remove an address; without any, every address may call',
-      auth: WRITE,
       params: { address: ADDRESS, force: FORCE },
       answers: LISTED,
       async handler({ input, caller, remoteAddress }) {

@@ -1,12 +1,10 @@
 /** What a new installation starts with: an account, its signing key, an admin key, an active sandbox domain. */
 import { sql } from 'kysely'
 import { randomHex } from '../../base/ids.ts'
-import type { Clock } from '../../base/time/clock.ts'
+import type { Core } from '../../core.ts'
 import { enter, entriesOf } from '../../platform/store/pods/entries.ts'
 import { advisoryKey } from '../../platform/store/pods/pod.ts'
 import { FIRST_START_LOCK } from '../../platform/store/postgres/advisory-locks.ts'
-import type { Sealer } from '../../platform/store/secrets/sealing.ts'
-import type { Store } from '../../platform/store/store.ts'
 import type { Keys, NewKey } from '../keys/api-keys.ts'
 
 export interface FirstAccount {
@@ -16,11 +14,8 @@ export interface FirstAccount {
   newApiKey: string | null
 }
 
-interface FirstStartParts {
-  store: Store
-  sealer: Sealer
+interface FirstStartParts extends Pick<Core, 'store' | 'sealer' | 'clock'> {
   keys: Keys
-  clock: Clock
   /** Creates a domain with its DKIM key, active at once. */
   createSandbox(accountId: string, name: string): Promise<void>
 }

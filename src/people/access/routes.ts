@@ -4,7 +4,7 @@ import { BadRequest, Forbidden, Unauthenticated } from '../../base/process/error
 import { described, flag, media, message, nothing, object, optional, text } from '../../base/shape.ts'
 import { htmlReply, jsonReply } from '../../platform/http/answer/reply.ts'
 import type { FailedAttempts } from '../../platform/http/limits/failed-attempts.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { textParam } from '../../platform/http/request/inputs.ts'
 import { type Caller, cookieValue, SESSION_COOKIE } from '../../platform/http/rights/auth.ts'
 import type { AccountDirectory } from '../accounts/account-directory.ts'
@@ -22,7 +22,7 @@ import { sessionRoutes } from '../sign-in/session-routes.ts'
 import type { SessionSource, Sessions } from '../sign-in/sessions.ts'
 import { type AllowedCallers, isBoundToAddresses } from './authenticator.ts'
 
-const TAG = 'Account'
+const api = operationsOf({ tag: 'Account', auth: 'public' })
 const NOT_SIGNED_IN = object('Not signed in', {
   message: text('What is wrong'),
   tfa_required: optional(flag('The password is right and a code or passkey is needed; absent otherwise')),
@@ -55,14 +55,10 @@ export function accountRoutes(parts: AccountRouteParts): Operation[] {
 }
 
 function passkeyRoute(passkeys: Pick<Passkeys, 'beginSignIn'>): Operation {
-  return operation({
-    method: 'POST',
-    path: '/sendwright/v1/passkeys/sign-ins',
+  return api.post('/sendwright/v1/passkeys/sign-ins', {
     id: 'beginPasskeySignIn',
     audit: { exempt: 'changes nothing' },
-    tag: TAG,
     summary: 'Begin to sign in with a passkey; what the browser returns goes to POST /session',
-    auth: 'public',
     answers: { 200: REQUEST_OPTIONS, 400: 'The public URL allows no passkeys' },
     handler: async () => passkeys.beginSignIn(),
   })
@@ -72,15 +68,11 @@ function signInRoutes(parts: AccountRouteParts): Operation[] {
   const { sessions, settings, publicUrl, audit } = parts
   const { redeem, signInByKey, signInByPasskey, signInUser } = createSignIn(parts)
   return [
-    operation({
-      method: 'GET',
-      path: '/login/{token}',
+    api.get('/login/{token}', {
       id: 'redeemLoginLink',
       audit: { by: 'operation' },
-      tag: TAG,
       summary: 'Open a one-time link: starts a browser session',
       description: 'HEAD, and a prefetching GET, do not use the link up.',
-      auth: 'public',
       opensByLink: true,
       answers: {
         200: media('text/html', 'Signed in; the cookie is set'),
@@ -101,14 +93,10 @@ function signInRoutes(parts: AccountRouteParts): Operation[] {
         return htmlReply(SIGNED_IN, { headers: { ...PAGE_POLICY, ...cookies } })
       },
     }),
-    operation({
-      method: 'POST',
-      path: '/sendwright/v1/session',
+    api.post('/sendwright/v1/session', {
       id: 'signIn',
       audit: { by: 'operation' },
-      tag: TAG,
       summary: 'Start a browser session, as a user or with an API key',
-      auth: 'public',
       params: {
         email: secretParam('Of a user'),
         password: secretParam('Of the user'),
@@ -133,14 +121,10 @@ function signInRoutes(parts: AccountRouteParts): Operation[] {
         return jsonReply({ message: 'Signed in' }, { headers: { 'set-cookie': cookie } })
       },
     }),
-    operation({
-      method: 'DELETE',
-      path: '/sendwright/v1/session',
+    api.delete('/sendwright/v1/session', {
       id: 'signOut',
       audit: { by: 'operation' },
-      tag: TAG,
       summary: 'End the browser session',
-      auth: 'public',
       answers: { 200: SIGNED_OUT },
       async handler({ headers, isSecure, remoteAddress, requestId }) {
         const secret = cookieValue(headers, SESSION_COOKIE)
@@ -160,11 +144,8 @@ function signInRoutes(parts: AccountRouteParts): Operation[] {
         )
       },
     }),
-    operation({
-      method: 'POST',
-      path: '/sendwright/v1/login-links',
+    api.post('/sendwright/v1/login-links', {
       id: 'createLoginLink',
-      tag: TAG,
       summary: 'Create a one-time link that signs a browser in',
       auth: { area: 'keys', access: 'write', only: 'itself' },
       answers: { 200: object('The link', { url: text('Its address', { only: { format: 'uri' } }) }) },

@@ -9,16 +9,15 @@
  * Rows past the retention are removed, oldest first; those beyond the space that they may take too, unless they are of the last 30 days.
  */
 
-import type { Logger } from 'pino'
 import { newId } from '../../base/ids.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS, HOUR_MS } from '../../base/time/durations.ts'
+import type { Core } from '../../core.ts'
 import type { AuditEntry, AuditLog as CallLog } from '../../platform/http/rights/audit.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
 import { removeBeyond, type SizedTable } from '../../platform/store/kept-size.ts'
 import type { AuditRow } from '../../platform/store/schema.ts'
-import { insert, type Statement, type Store } from '../../platform/store/store.ts'
+import { insert, type Statement } from '../../platform/store/store.ts'
 
 /** Who makes a change and from where; every handler has all of this. */
 export interface Actor {
@@ -72,10 +71,7 @@ const REMOVE_EVERY_MS = HOUR_MS
 /** Rows removed at a time, so that other writes are not delayed long. */
 const REMOVE_ROWS = 500
 
-interface AuditLogParts {
-  store: Store
-  clock: Clock
-  log: Logger
+interface AuditLogParts extends Pick<Core, 'store' | 'clock' | 'log'> {
   retentionDays: number
   /** Space that rows may take; null or absent: no limit. */
   bytesMax?: number | null

@@ -5,7 +5,7 @@ import { NotFound } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
 import { csvReply, prefersCsv } from '../../platform/http/answer/reply.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import {
   dateParam,
   type InputOf,
@@ -18,6 +18,8 @@ import type { AuditRow } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
 import { ACCOUNT_ID } from './account-directory.ts'
 import { AUDIT_ACTIONS, AUDIT_ENTRY } from './shapes.ts'
+
+const api = operationsOf({ tag: 'Audit log', auth: { area: 'account' } })
 
 const PATH = '/sendwright/v1/audit'
 const PAGE_SIZE = 100
@@ -49,13 +51,9 @@ interface AuditPage {
 /** GET /sendwright/v1/audit: newest first, `id` being the pivot of `next` and `previous`. */
 export function auditRoutes(store: Store, baseUrl: string): Operation[] {
   return [
-    operation({
-      method: 'GET',
-      path: PATH,
+    api.get(PATH, {
       id: 'listAudit',
-      tag: 'Audit log',
       summary: 'List changes and sign-ins, newest first',
-      auth: { area: 'account', access: 'read' },
       params: PARAMS,
       alsoCsv: true,
       description:
@@ -83,13 +81,9 @@ export function auditRoutes(store: Store, baseUrl: string): Operation[] {
         return { items: rows.map(view), paging }
       },
     }),
-    operation({
-      method: 'GET',
-      path: `${PATH}/actions`,
+    api.get(`${PATH}/actions`, {
       id: 'listAuditActions',
-      tag: 'Audit log',
       summary: 'List the actions that the audit log of the account has, by name',
-      auth: { area: 'account', access: 'read' },
       answers: { 200: AUDIT_ACTIONS },
       handler: async ({ caller }) => ({ items: await actionsOf(store, caller.accountId) }),
     }),

@@ -2,16 +2,15 @@
 import { sql } from 'kysely'
 import { BadRequest } from '../../base/process/errors.ts'
 import { message } from '../../base/shape.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { invalidFormat } from '../../base/values.ts'
+import type { Core } from '../../core.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import { type InputOf, integerParam, wordParam } from '../../platform/http/request/inputs.ts'
-import { StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
+import { ifStale } from '../../platform/store/commits.ts'
+import type { Statement } from '../../platform/store/store.ts'
 import { type AccountDirectory, isAccountName } from './account-directory.ts'
 
-interface AccountSettingsParts {
-  store: Store
-  clock: Clock
+interface AccountSettingsParts extends Pick<Core, 'store' | 'clock'> {
   accounts: Pick<AccountDirectory, 'changed'>
 }
 
@@ -62,11 +61,7 @@ export function createAccountSettings({ store, clock, accounts }: AccountSetting
         values: [accountId, inactiveSeconds ?? null, absoluteSeconds ?? null, logoutRedirectUrl ?? null],
       }
       const renaming = name === undefined ? [] : [renameStatement(accountId, name)]
-      try {
-        await store.commit([...renaming, settings])
-      } catch (error) {
-        throw error instanceof StaleWrite ? new BadRequest('Bad request') : error
-      }
+      await store.commit([...renaming, settings]).catch(ifStale(() => new BadRequest('Bad request')))
       if (name !== undefined) accounts.changed(accountId)
     },
     async logoutRedirectUrl(accountId) {

@@ -3,7 +3,7 @@
 import { BadRequest } from '../../base/process/errors.ts'
 import { integer, list, type Of, object, text } from '../../base/shape.ts'
 import { formatRfc2822 } from '../../base/time/dates.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import {
   flagParam,
   type InputOf,
@@ -18,9 +18,7 @@ import { type DomainDirectory, ownDomain } from '../../sending/domains/names/dir
 import type { Credentials } from './credentials.ts'
 import { CREDENTIAL, SHOWN_ONCE } from './shapes.ts'
 
-const TAG = 'Credentials'
-const READ = { area: 'keys', access: 'read' } as const
-const WRITE = { area: 'keys', access: 'write' } as const
+const api = operationsOf({ tag: 'Credentials', auth: { area: 'keys' } })
 const LIMIT_MAX = 1000
 const NOTE = 'Store these credentials, they will not be shown again'
 const MESSAGE = text('What was done')
@@ -36,14 +34,10 @@ export function credentialRoutes(credentials: Credentials, domains: DomainDirect
   const path = '/v3/domains/{domain_name}/credentials' as const
   const older = '/v3/{domain_name}/mailboxes'
   return [
-    operation({
-      method: 'GET',
-      path,
+    api.get(path, {
       aliases: [older],
       id: 'listCredentials',
-      tag: TAG,
       summary: 'List the SMTP logins of a domain',
-      auth: READ,
       params: {
         limit: limitParam(100, LIMIT_MAX, { tooLarge: `Limit parameter can't be larger than ${LIMIT_MAX}` }),
         skip: skipParam(),
@@ -60,15 +54,11 @@ export function credentialRoutes(credentials: Credentials, domains: DomainDirect
         return { items: rows.map(view), total_count: total }
       },
     }),
-    operation({
-      method: 'POST',
-      path,
+    api.post(path, {
       aliases: [older],
       id: 'createCredentials',
       audit: { given: ['login'] },
-      tag: TAG,
       summary: 'Make SMTP logins, or set the passwords of existing ones',
-      auth: WRITE,
       params: NEW_PARAMS,
       answers: { 200: object('Made, or their passwords set', { message: MESSAGE, ...SHOWN_ONCE }) },
       async handler({ input, path: parts, caller }) {
@@ -78,14 +68,10 @@ export function credentialRoutes(credentials: Credentials, domains: DomainDirect
         return { message: `Created ${given.length} credentials pair(s)`, ...shownOnce(made) }
       },
     }),
-    operation({
-      method: 'PUT',
-      path: `${path}/{spec}`,
+    api.put(`${path}/{spec}`, {
       aliases: [`${older}/{spec}`],
       id: 'changeCredential',
-      tag: TAG,
       summary: 'Change the password of an SMTP login',
-      auth: WRITE,
       params: { password: textParam(PASSWORD) },
       answers: { 200: object('Changed', { message: MESSAGE, ...SHOWN_ONCE }) },
       async handler({ input, path: parts, caller }) {
@@ -95,14 +81,10 @@ export function credentialRoutes(credentials: Credentials, domains: DomainDirect
         return { message: 'Password changed', ...shownOnce(shown) }
       },
     }),
-    operation({
-      method: 'DELETE',
-      path: `${path}/{spec}`,
+    api.delete(`${path}/{spec}`, {
       aliases: [`${older}/{spec}`],
       id: 'deleteCredential',
-      tag: TAG,
       summary: 'Delete an SMTP login',
-      auth: WRITE,
       answers: { 200: object('Deleted', { message: MESSAGE, spec: text('Full address of the login') }) },
       async handler({ path: parts, caller }) {
         const domain = await ownDomain(domains, caller, parts.domain_name)
@@ -112,14 +94,10 @@ export function credentialRoutes(credentials: Credentials, domains: DomainDirect
         }
       },
     }),
-    operation({
-      method: 'DELETE',
-      path,
+    api.delete(path, {
       aliases: [older],
       id: 'deleteCredentials',
-      tag: TAG,
       summary: 'Delete all SMTP logins of a domain but the system one',
-      auth: WRITE,
       answers: { 200: object('Deleted', { message: MESSAGE, count: integer('How many') }) },
       async handler({ path: parts, caller }) {
         const domain = await ownDomain(domains, caller, parts.domain_name)

@@ -5,7 +5,7 @@ import { integer, list, message, type Of, object, text } from '../../base/shape.
 import type { Clock } from '../../base/time/clock.ts'
 import { formatIsoLocal } from '../../base/time/dates.ts'
 import { invalidFormat } from '../../base/values.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { type InputOf, integerParam, textParam, wordParam } from '../../platform/http/request/inputs.ts'
 import type { Role } from '../../platform/http/rights/rights.ts'
 import type { ApiKeyRow } from '../../platform/store/schema.ts'
@@ -21,9 +21,7 @@ import {
 } from './api-keys.ts'
 import { API_KEY, NEW_API_KEY } from './shapes.ts'
 
-const TAG = 'Account'
-const READ = { area: 'keys', access: 'read' } as const
-const WRITE = { area: 'keys', access: 'write' } as const
+const api = operationsOf({ tag: 'Account', auth: { area: 'keys' } })
 
 const MESSAGE = text('What was done')
 const DAY_SECONDS = 86_400
@@ -52,13 +50,9 @@ export function keyRoutes({
   ownsDomain,
 }: KeyRouteParts): Operation[] {
   return [
-    operation({
-      method: 'GET',
-      path: '/v1/keys',
+    api.get('/v1/keys', {
       id: 'listKeys',
-      tag: TAG,
       summary: 'List API keys',
-      auth: READ,
       params: {
         domain_name: textParam('Only keys of this domain'),
         kind: wordParam('Only keys of this kind', kindOf, { values: KEY_KINDS }),
@@ -72,14 +66,10 @@ export function keyRoutes({
         return { total_count: rows.length, items: rows.map((row) => keyView(row, clock.now(), pod)) }
       },
     }),
-    operation({
-      method: 'POST',
-      path: '/v1/keys',
+    api.post('/v1/keys', {
       id: 'createKey',
       audit: { given: ['role', 'kind', 'domain_name', 'user_id', 'email'], made: ['key.id'] },
-      tag: TAG,
       summary: 'Create an API key; its secret is shown once',
-      auth: WRITE,
       params: NEW_KEY,
       answers: {
         200: object('The key with its secret', { message: MESSAGE, key: NEW_API_KEY }),
@@ -94,26 +84,18 @@ export function keyRoutes({
         return { message: 'great success', key: { ...keyView(row, clock.now(), pod), secret } }
       },
     }),
-    operation({
-      method: 'DELETE',
-      path: '/v1/keys/{key_id}',
+    api.delete('/v1/keys/{key_id}', {
       id: 'deleteKey',
-      tag: TAG,
       summary: 'Delete an API key',
-      auth: WRITE,
       answers: { 200: message('key deleted') },
       async handler({ path, caller }) {
         await keys.remove(caller.accountId, path.key_id)
         return { message: 'key deleted' }
       },
     }),
-    operation({
-      method: 'POST',
-      path: '/v1/keys/public',
+    api.post('/v1/keys/public', {
       id: 'regeneratePublicKey',
-      tag: TAG,
       summary: 'Create the public key, or replace it; it authenticates the validation of addresses only',
-      auth: WRITE,
       answers: {
         200: object('The new key; the former one has stopped', { key: text('The key'), message: MESSAGE }),
       },

@@ -2,14 +2,15 @@
 
 import { BadRequest, Forbidden } from '../../base/process/errors.ts'
 import { object, oneOf } from '../../base/shape.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { integerParam, otherParam } from '../../platform/http/request/inputs.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'
 import type { AccountDirectory } from '../accounts/account-directory.ts'
 import type { LimitSettings } from './setting.ts'
 import { MESSAGE_LIMIT } from './shapes.ts'
 
-const TAG = 'Message limits'
+const api = operationsOf({ tag: 'Message limits', auth: { area: 'message-limits' } })
+const parentApi = operationsOf({ tag: 'Message limits', auth: { area: 'message-limits', only: 'parent' } })
 const OWN = '/v5/accounts/limit/custom/monthly'
 const OF_SUBACCOUNT = '/v5/accounts/subaccounts/{subaccount_id}/limit/custom/monthly'
 
@@ -22,9 +23,6 @@ const LIMIT_TEXT = 'Recipients per calendar month in UTC; at least 1000, for a s
 const READ_ANSWERS = { 200: MESSAGE_LIMIT, 404: 'No limit is set' } as const
 const CHANGE_ANSWERS = { 200: object('Done', { success: oneOf('Always true', [true]) }) }
 const SUCCESS = { success: true } as const
-
-const READ = { area: 'message-limits', access: 'read' } as const
-const WRITE = { area: 'message-limits', access: 'write' } as const
 
 export interface LimitRouteParts {
   settings: LimitSettings
@@ -45,23 +43,15 @@ function ownRoutes({ settings, accounts }: LimitRouteParts): Operation[] {
   }
 
   return [
-    operation({
-      method: 'GET',
-      path: OWN,
+    api.get(OWN, {
       id: 'readMessageLimit',
-      tag: TAG,
       summary: 'Read the monthly message limit and its use',
-      auth: READ,
       answers: READ_ANSWERS,
       handler: ({ caller }) => settings.read(caller.accountId),
     }),
-    operation({
-      method: 'PUT',
-      path: OWN,
+    api.put(OWN, {
       id: 'setMessageLimit',
-      tag: TAG,
       summary: 'Set the monthly message limit: a hard stop',
-      auth: WRITE,
       // The least value depends on the caller.
       params: { limit: otherParam(LIMIT_TEXT, { type: 'integer', required: true }) },
       answers: CHANGE_ANSWERS,
@@ -75,13 +65,9 @@ function ownRoutes({ settings, accounts }: LimitRouteParts): Operation[] {
         return SUCCESS
       },
     }),
-    operation({
-      method: 'DELETE',
-      path: OWN,
+    api.delete(OWN, {
       id: 'deleteMessageLimit',
-      tag: TAG,
       summary: 'Delete the monthly message limit',
-      auth: WRITE,
       answers: CHANGE_ANSWERS,
       async handler({ caller }) {
         await checkOwner(caller)
@@ -89,13 +75,9 @@ function ownRoutes({ settings, accounts }: LimitRouteParts): Operation[] {
         return SUCCESS
       },
     }),
-    operation({
-      method: 'PUT',
-      path: '/v5/accounts/limit/custom/enable',
+    api.put('/v5/accounts/limit/custom/enable', {
       id: 'enableAccount',
-      tag: TAG,
       summary: 'Enable sending again after the limit was raised or deleted',
-      auth: WRITE,
       answers: CHANGE_ANSWERS,
       async handler({ caller }) {
         await checkOwner(caller)
@@ -125,23 +107,15 @@ function subaccountRoutes({ settings, accounts }: LimitRouteParts): Operation[] 
     )
 
   return [
-    operation({
-      method: 'GET',
-      path: OF_SUBACCOUNT,
+    parentApi.get(OF_SUBACCOUNT, {
       id: 'readSubaccountLimit',
-      tag: TAG,
       summary: 'Read the monthly message limit of a subaccount and its use',
-      auth: { ...READ, only: 'parent' },
       answers: READ_ANSWERS,
       handler: async ({ caller, path }) => settings.read(await target(caller, path.subaccount_id)),
     }),
-    operation({
-      method: 'PUT',
-      path: OF_SUBACCOUNT,
+    parentApi.put(OF_SUBACCOUNT, {
       id: 'setSubaccountLimit',
-      tag: TAG,
       summary: 'Set the monthly message limit of a subaccount',
-      auth: { ...WRITE, only: 'parent' },
       params: {
         limit: integerParam(LIMIT_TEXT, { required: true, min: 1, invalid: tooLow(1) }),
       },
@@ -152,13 +126,9 @@ function subaccountRoutes({ settings, accounts }: LimitRouteParts): Operation[] 
         return SUCCESS
       },
     }),
-    operation({
-      method: 'DELETE',
-      path: OF_SUBACCOUNT,
+    parentApi.delete(OF_SUBACCOUNT, {
       id: 'deleteSubaccountLimit',
-      tag: TAG,
       summary: 'Delete the monthly message limit of a subaccount',
-      auth: { ...WRITE, only: 'parent' },
       answers: CHANGE_ANSWERS,
       async handler({ caller, path }) {
         await settings.remove(await target(caller, path.subaccount_id))

@@ -7,7 +7,7 @@
  *
  * Each is one unit with the mark that this sign-in was completed, so it works once.
  */
-import type { Clock } from '../../base/time/clock.ts'
+import type { Core } from '../../core.ts'
 import type { OidcConfig } from '../../platform/config/watching.ts'
 import type { UserRole } from '../../platform/http/rights/rights.ts'
 import { insert, StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
@@ -32,10 +32,8 @@ export interface Linking {
   signIn(identity: Identity, completion: readonly Statement[], visitor: Visitor): Promise<User>
 }
 
-interface LinkingParts {
+interface LinkingParts extends Pick<Core, 'store' | 'clock'> {
   oidc: OidcConfig
-  store: Store
-  clock: Clock
   userDirectory: UserDirectory
   sendMail: SystemMail
   publicUrl: string

@@ -22,9 +22,8 @@ import {
   fetchUserInfo,
   None,
 } from 'openid-client'
-import type { Logger } from 'pino'
 import { createCache } from '../../base/flow/cache.ts'
-import type { Clock } from '../../base/time/clock.ts'
+import type { Core } from '../../core.ts'
 import type { OidcConfig } from '../../platform/config/watching.ts'
 import { type Attempt, begunAt } from './attempts.ts'
 import { type Claims, hasClaim, type Identity, isSubject, verifiedEmail } from './claims.ts'
@@ -44,12 +43,10 @@ const FAILURE_MS = 5_000
 /** Clocks of provider and service may differ by this much. */
 const TOLERANCE_SECONDS = 30
 
-interface ProviderParts {
+interface ProviderParts extends Pick<Core, 'clock' | 'log'> {
   oidc: OidcConfig
   redirectUri: string
   fetch: ProviderFetch['fetch']
-  clock: Clock
-  log: Logger
 }
 
 export function createProvider({ oidc, redirectUri, fetch, clock, log }: ProviderParts): Provider {

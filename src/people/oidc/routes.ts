@@ -3,7 +3,7 @@ import { NotFound, Unavailable } from '../../base/process/errors.ts'
 import { flag, media, message, nothing, nullable, object, text } from '../../base/shape.ts'
 import { escapeHtml, PAGE_POLICY, smallPage } from '../../platform/http/answer/pages.ts'
 import { htmlReply, jsonReply, redirectReply } from '../../platform/http/answer/reply.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { flagParam, type InputOf, parsedParam } from '../../platform/http/request/inputs.ts'
 import type { FailedSignIns } from '../sign-in/failed-sign-ins.ts'
 import { type SessionOpening, type SignInContext, sessionCookie } from '../sign-in/session-opening.ts'
@@ -12,8 +12,7 @@ import { SignInRefused } from './refused.ts'
 import type { OidcSignIn } from './sign-in.ts'
 
 export const CALLBACK_PATH = '/sendwright/v1/oidc/callback'
-
-const TAG = 'Users'
+const api = operationsOf({ tag: 'Users', auth: 'public' })
 /** A repeated one stays repeated, and is refused. */
 const OF_PROVIDER = parsedParam('Of the provider', (params, name) => params.texts(name))
 /** The provider's answer (RFC 6749 §4.1.2, RFC 9207); other parameters are ignored. */
@@ -64,13 +63,9 @@ export function oidcRoutes({
   }
 
   return [
-    operation({
-      method: 'GET',
-      path: '/sendwright/v1/sign-in-methods',
+    api.get('/sendwright/v1/sign-in-methods', {
       id: 'readSignInMethods',
-      tag: TAG,
       summary: 'Ways to sign in to the dashboard',
-      auth: 'public',
       answers: {
         200: object('Ways to sign in', {
           password: flag('Always true'),
@@ -88,14 +83,10 @@ export function oidcRoutes({
         passkey: passkeyOrigin === null ? null : { origin: passkeyOrigin },
       }),
     }),
-    operation({
-      method: 'POST',
-      path: '/sendwright/v1/oidc/sign-ins',
+    api.post('/sendwright/v1/oidc/sign-ins', {
       id: 'beginOidcSignIn',
       audit: { exempt: 'changes nothing' },
-      tag: TAG,
       summary: 'Begin to sign in with the OpenID Connect provider',
-      auth: 'public',
       params: {
         proof: flagParam('true: the provider asks again who one is, which counts as proof (`/me/proof`)', {
           default: false,
@@ -117,13 +108,9 @@ export function oidcRoutes({
         }
       },
     }),
-    operation({
-      method: 'GET',
-      path: CALLBACK_PATH,
+    api.get(CALLBACK_PATH, {
       id: 'completeOidcSignIn',
-      tag: TAG,
       summary: 'Where the provider sends the browser back to: starts a browser session',
-      auth: 'public',
       opensByLink: true,
       params: ANSWER,
       answers: {

@@ -2,18 +2,17 @@
 
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import { flag, integer, list, named, number, type Of, object, oneOf } from '../../base/shape.ts'
+import type { Core } from '../../core.ts'
 import {
   ACCOUNT_LIMITS,
   type AccountLimitName,
-  type AccountLimits,
   type LimitName,
   type LimitSetting,
 } from '../../platform/http/limits/rate-limit.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { integerParam } from '../../platform/http/request/inputs.ts'
-import type { AccountDirectory } from '../accounts/account-directory.ts'
 
-const TAG = 'Rate limits'
+const api = operationsOf({ tag: 'Rate limits', auth: { area: 'account', only: 'first' } })
 const PATH = '/sendwright/v1/accounts/{account_id}/rate-limits'
 const COUNT_MAX = 1_000_000_000
 
@@ -24,10 +23,8 @@ const LIMIT = named('AccountRateLimit', 'A rate limit of an account', {
   is_default: flag('The general limit applies'),
 })
 
-interface RateLimitRouteParts {
-  accountLimits: AccountLimits
+interface RateLimitRouteParts extends Pick<Core, 'accountLimits' | 'accounts'> {
   limits: Readonly<Record<LimitName, LimitSetting>>
-  accounts: AccountDirectory
 }
 
 export function rateLimitRoutes(parts: RateLimitRouteParts): Operation[] {
@@ -47,26 +44,18 @@ export function rateLimitRoutes(parts: RateLimitRouteParts): Operation[] {
   }
 
   return [
-    operation({
-      method: 'GET',
-      path: PATH,
+    api.get(PATH, {
       id: 'listAccountRateLimits',
-      tag: TAG,
       summary: 'List the rate limits of an account',
-      auth: { area: 'account', access: 'read', only: 'first' },
       answers: { 200: object('All of them', { items: list('Limits', LIMIT) }) },
       async handler({ path }) {
         const accountId = await accountOf(path.account_id)
         return { items: ACCOUNT_LIMITS.map((name) => viewOf(name, accountId)) }
       },
     }),
-    operation({
-      method: 'PUT',
-      path: `${PATH}/{name}`,
+    api.put(`${PATH}/{name}`, {
       id: 'setAccountRateLimit',
-      tag: TAG,
       summary: 'Set a rate limit of an account',
-      auth: { area: 'account', access: 'write', only: 'first' },
       params: {
         count: integerParam('Per window of the general limit; 0: no limit', {
           required: true,
@@ -82,13 +71,9 @@ export function rateLimitRoutes(parts: RateLimitRouteParts): Operation[] {
         return viewOf(name, accountId)
       },
     }),
-    operation({
-      method: 'DELETE',
-      path: `${PATH}/{name}`,
+    api.delete(`${PATH}/{name}`, {
       id: 'deleteAccountRateLimit',
-      tag: TAG,
       summary: 'Return a rate limit of an account to the general one',
-      auth: { area: 'account', access: 'write', only: 'first' },
       answers: { 200: LIMIT },
       async handler({ path }) {
         const accountId = await accountOf(path.account_id)

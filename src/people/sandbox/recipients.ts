@@ -9,11 +9,11 @@
 
 import { BadRequest, TooManyRequests } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
+import type { Core } from '../../core.ts'
+import { commitUnlessStale } from '../../platform/store/commits.ts'
 import type { SandboxRecipientRow } from '../../platform/store/schema.ts'
 import { isSecret, newSecret } from '../../platform/store/secrets/random-secret.ts'
-import type { Sealer } from '../../platform/store/secrets/sealing.ts'
 import { StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
 import { type Actor, auditStatement } from '../accounts/audit-log.ts'
 import type { SANDBOX_RECIPIENT } from '../accounts/shapes.ts'
@@ -40,10 +40,7 @@ const LINK_DAYS = 7
 const MAILS_PER_ACCOUNT_MAX = 20
 const MAILS_PER_ADDRESS_MAX = 3
 
-interface SandboxRecipientParts {
-  store: Store
-  sealer: Sealer
-  clock: Clock
+interface SandboxRecipientParts extends Pick<Core, 'store' | 'sealer' | 'clock'> {
   sendMail: SystemMail
   publicUrl: string
 }
@@ -122,13 +119,7 @@ export function createSandboxRecipients(parts: SandboxRecipientParts): SandboxRe
         expectRows: 1,
       }
       const audit = auditStatement({ ...visitor, caller: { accountId, keyId: '' } }, change, clock.now())
-      try {
-        await store.commit([agreed, audit])
-      } catch (error) {
-        if (error instanceof StaleWrite) return null
-        throw error
-      }
-      return address
+      return (await commitUnlessStale(store, [agreed, audit])) ? address : null
     },
   }
 }

@@ -2,12 +2,14 @@
 import { list, media, message, object } from '../../base/shape.ts'
 import { escapeHtml, PAGE_POLICY, postButton, smallPage } from '../../platform/http/answer/pages.ts'
 import { htmlReply } from '../../platform/http/answer/reply.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { otherParam, textParam } from '../../platform/http/request/inputs.ts'
 import { SANDBOX_RECIPIENT } from '../accounts/shapes.ts'
 import type { SandboxRecipients } from './recipients.ts'
 
-const TAG = 'Sandbox'
+const api = operationsOf({ tag: 'Sandbox', auth: { area: 'sandbox' } })
+// A page without referrer posts with an opaque origin.
+const pages = operationsOf({ tag: 'Sandbox', auth: 'public', crossSite: true })
 const PATH = '/v5/sandbox/auth_recipients'
 const PAGE_PATH = '/sandbox-recipients/{token}'
 
@@ -18,25 +20,17 @@ export const sandboxRoutes = (recipients: SandboxRecipients): Operation[] => [
 
 function recipientRoutes(recipients: SandboxRecipients): Operation[] {
   return [
-    operation({
-      method: 'GET',
-      path: PATH,
+    api.get(PATH, {
       id: 'listSandboxRecipients',
-      tag: TAG,
       summary: 'List the addresses that sandbox domains may send to',
-      auth: { area: 'sandbox', access: 'read' },
       answers: { 200: object('All of them', { recipients: list('Oldest first', SANDBOX_RECIPIENT) }) },
       handler: async ({ caller }) => ({ recipients: await recipients.list(caller.accountId) }),
     }),
-    operation({
-      method: 'POST',
-      path: PATH,
+    api.post(PATH, {
       id: 'addSandboxRecipient',
       audit: { subject: ['email'], given: ['email'] },
-      tag: TAG,
       summary: 'Add an address that sandbox domains may send to; its owner gets a mail to confirm',
       description: 'Adding it again sends the mail again.',
-      auth: { area: 'sandbox', access: 'write' },
       params: { email: textParam('The address', { required: true }) },
       answers: {
         200: object('The mail is queued', { recipient: SANDBOX_RECIPIENT }),
@@ -47,13 +41,9 @@ function recipientRoutes(recipients: SandboxRecipients): Operation[] {
         recipient: await recipients.add(caller.accountId, input().email),
       }),
     }),
-    operation({
-      method: 'DELETE',
-      path: `${PATH}/{email}`,
+    api.delete(`${PATH}/{email}`, {
       id: 'deleteSandboxRecipient',
-      tag: TAG,
       summary: 'Remove an address',
-      auth: { area: 'sandbox', access: 'write' },
       answers: { 200: message('Sandbox recipient deleted.'), 400: 'Not in the list' },
       async handler({ caller, path }) {
         await recipients.remove(caller.accountId, path.email)
@@ -66,18 +56,14 @@ function recipientRoutes(recipients: SandboxRecipients): Operation[] {
 /** The token is the only right. Mail programs and scanners open links: only the button changes something. */
 function pageRoutes(recipients: SandboxRecipients): Operation[] {
   return [
-    operation({
-      ...PUBLIC,
-      method: 'GET',
-      path: PAGE_PATH,
+    pages.get(PAGE_PATH, {
+      ...PAGE,
       id: 'showSandboxRecipient',
       summary: 'The page of a link to confirm; changes nothing',
       handler: async ({ path }) => pageReply(await recipients.find(path.token), askPage),
     }),
-    operation({
-      ...PUBLIC,
-      method: 'POST',
-      path: PAGE_PATH,
+    pages.post(PAGE_PATH, {
+      ...PAGE,
       id: 'confirmSandboxRecipient',
       audit: { by: 'operation' },
       summary: "Agree to receive test messages, by the page's button",
@@ -88,11 +74,7 @@ function pageRoutes(recipients: SandboxRecipients): Operation[] {
   ]
 }
 
-const PUBLIC = {
-  tag: TAG,
-  auth: 'public',
-  // A page without referrer posts with an opaque origin.
-  crossSite: true,
+const PAGE = {
   params: { token: otherParam('From the link in the mail') },
   answers: {
     200: media('text/html', 'A page'),

@@ -6,12 +6,12 @@
  * the rest. A day adds at most ROWS_PER_DAY_MAX rows of the first kind and 1,440 of the second, about 1 MB.
  */
 
-import type { Logger } from 'pino'
 import { networkOf } from '../../base/net/ip.ts'
-import type { Clock, Timer } from '../../base/time/clock.ts'
+import type { Timer } from '../../base/time/clock.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
 import { DAY_MS, MINUTE_MS } from '../../base/time/durations.ts'
-import type { Statement, Store } from '../../platform/store/store.ts'
+import type { Core } from '../../core.ts'
+import type { Statement } from '../../platform/store/store.ts'
 import { auditStatement } from '../accounts/audit-log.ts'
 
 type SignInWay = 'api' | 'session' | 'link' | 'smtp' | 'password' | 'passkey' | 'oidc'
@@ -49,10 +49,7 @@ interface Group {
   lastAt: number
 }
 
-interface FailedSignInParts {
-  store: Store
-  clock: Clock
-  log: Logger
+interface FailedSignInParts extends Pick<Core, 'store' | 'clock' | 'log'> {
   /** Failures of no known account are recorded for the operator's. */
   firstAccountId: string
 }

@@ -7,13 +7,12 @@
  */
 
 import { BadRequest, Unauthenticated } from '../../base/process/errors.ts'
-import type { Clock } from '../../base/time/clock.ts'
+import type { Core } from '../../core.ts'
 import {
   createGuessingGuard,
   type FailedAttempts,
   type GuessingGuard,
 } from '../../platform/http/limits/failed-attempts.ts'
-import type { Store } from '../../platform/store/store.ts'
 import { emailOf, type User, type UserDirectory } from '../accounts/user-directory.ts'
 import { verifyChosen } from './chosen-password.ts'
 import type { FailedSignIns } from './failed-sign-ins.ts'
@@ -41,9 +40,7 @@ export interface PasswordSignIn {
   authenticateByPasskey(response: string, address: string): Promise<User>
 }
 
-interface PasswordSignInParts {
-  store: Store
-  clock: Clock
+interface PasswordSignInParts extends Pick<Core, 'store' | 'clock'> {
   userDirectory: Pick<UserDirectory, 'byEmail'>
   secondFactor: Pick<SecondFactor, 'check'>
   passkeys: Pick<Passkeys, 'check' | 'signIn' | 'beginFor'>

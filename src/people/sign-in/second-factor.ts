@@ -12,8 +12,9 @@ import { fromBase32, toBase32 } from '../../base/base32.ts'
 import { BadRequest, TooManyRequests } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
+import { commitUnlessStale } from '../../platform/store/commits.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
-import { insertMany, StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
+import { insertMany, type Statement, type Store } from '../../platform/store/store.ts'
 import type { User } from '../accounts/user-directory.ts'
 import { matchingStep, newTotpSecret, otpauthUrl, totpText } from './totp.ts'
 
@@ -106,15 +107,7 @@ export function createSecondFactor(store: Store, sealer: Sealer, clock: Clock): 
       expectRows: 1,
     })
 
-  async function fenced(...unit: Statement[]): Promise<boolean> {
-    try {
-      await store.commit(unit)
-      return true
-    } catch (error) {
-      if (error instanceof StaleWrite) return false
-      throw error
-    }
-  }
+  const fenced = (...unit: Statement[]) => commitUnlessStale(store, unit)
 
   return {
     async begin(user) {

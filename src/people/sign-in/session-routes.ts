@@ -2,7 +2,7 @@
 
 import { integer, list, message, type Of, object, text } from '../../base/shape.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'
 import { rightsOf } from '../../platform/http/rights/rights.ts'
 import type { SessionRow } from '../../platform/store/schema.ts'
@@ -12,7 +12,7 @@ import type { UserDirectory } from '../accounts/user-directory.ts'
 import type { Sessions } from './sessions.ts'
 
 const PATH = '/sendwright/v1/sessions'
-const TAG = 'Account'
+const api = operationsOf({ tag: 'Account', auth: { area: 'keys' } })
 
 interface SessionRouteParts {
   sessions: Sessions
@@ -28,11 +28,8 @@ export function sessionRoutes({
   firstAccountId,
 }: SessionRouteParts): Operation[] {
   return [
-    operation({
-      method: 'GET',
-      path: '/sendwright/v1/session',
+    api.get('/sendwright/v1/session', {
       id: 'readSession',
-      tag: TAG,
       summary: 'Who calls: account, role and rights of the session or key',
       description: 'On behalf of a subaccount: that account, with the rights of the caller.',
       auth: { area: 'own-user', access: 'read' },
@@ -63,13 +60,9 @@ export function sessionRoutes({
         }
       },
     }),
-    operation({
-      method: 'GET',
-      path: PATH,
+    api.get(PATH, {
       id: 'listSessions',
-      tag: TAG,
       summary: 'List the browser sessions of the account, newest first',
-      auth: { area: 'keys', access: 'read' },
       answers: {
         200: object('Sessions', {
           total_count: integer('Number of items'),
@@ -81,13 +74,9 @@ export function sessionRoutes({
         return { total_count: rows.length, items: rows.map((row) => sessionView(row, caller)) }
       },
     }),
-    operation({
-      method: 'DELETE',
-      path: PATH,
+    api.delete(PATH, {
       id: 'endSessions',
-      tag: TAG,
       summary: 'End all browser sessions of the account except the current one',
-      auth: { area: 'keys', access: 'write' },
       answers: {
         200: object('Ended', { message: text('What was done'), count: integer('How many were ended') }),
       },
@@ -96,13 +85,9 @@ export function sessionRoutes({
         return { message: 'Sessions have been ended', count }
       },
     }),
-    operation({
-      method: 'DELETE',
-      path: `${PATH}/{session_id}`,
+    api.delete(`${PATH}/{session_id}`, {
       id: 'endSession',
-      tag: TAG,
       summary: 'End one browser session',
-      auth: { area: 'keys', access: 'write' },
       answers: { 200: message('Session has been ended') },
       async handler({ path, caller }) {
         await sessions.end(caller.accountId, path.session_id)

@@ -9,13 +9,11 @@
  * SETTLE_MS: by then no process has the former state in a cache, and requests that began before have ended.
  */
 
-import type { Logger } from 'pino'
-import type { Clock } from '../../base/time/clock.ts'
 import { HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
+import type { Core } from '../../core.ts'
 import type { AccountHolds } from '../../mail/deliver/claim/account-holds.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
 import type { AccountChangeRow } from '../../platform/store/schema.ts'
-import type { Store } from '../../platform/store/store.ts'
 import { NotYet } from '../../sending/domains/deletion.ts'
 import { accountOfRow, maySend } from '../accounts/account-directory.ts'
 
@@ -28,10 +26,7 @@ const RETRY_MAX_MS = HOUR_MS
 const NOT_YET_MS = 1_000
 const BATCH = 20
 
-export interface ChangesParts {
-  store: Store
-  clock: Clock
-  log: Logger
+export interface ChangesParts extends Pick<Core, 'store' | 'clock' | 'log'> {
   holds: AccountHolds
   /** Released mail may be due. */
   wakeDelivery(): void

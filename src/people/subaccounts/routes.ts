@@ -5,7 +5,7 @@ import { BadRequest } from '../../base/process/errors.ts'
 import { integer, list, message, type Of, object } from '../../base/shape.ts'
 import { formatGmt } from '../../base/time/dates.ts'
 import { booleanOf, isPlainObject } from '../../base/values.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import {
   choiceParam,
   flagParam,
@@ -20,11 +20,9 @@ import { type Feature, forFeatures } from '../accounts/account-directory.ts'
 import { GIVEN_FEATURES, SUBACCOUNT, SUBACCOUNT_ANSWER } from './shapes.ts'
 import type { Subaccount, Subaccounts } from './subaccounts.ts'
 
-const TAG = 'Subaccounts'
+const api = operationsOf({ tag: 'Subaccounts', auth: { area: 'subaccounts', only: 'parent' } })
 const PATH = '/v5/accounts/subaccounts'
 const ONE = `${PATH}/{subaccount_id}` as const
-const READ = { area: 'subaccounts', access: 'read', only: 'parent' } as const
-const WRITE = { area: 'subaccounts', access: 'write', only: 'parent' } as const
 const SORTS = ['asc', 'desc'] as const
 const TEXT_LENGTH_MAX = 1_000
 const ANSWER = { 200: SUBACCOUNT_ANSWER } as const
@@ -53,13 +51,9 @@ export function subaccountRoutes(subaccounts: Subaccounts): Operation[] {
 
 function readRoutes(subaccounts: Subaccounts): Operation[] {
   return [
-    operation({
-      method: 'GET',
-      path: PATH,
+    api.get(PATH, {
       id: 'listSubaccounts',
-      tag: TAG,
       summary: 'List subaccounts by name',
-      auth: READ,
       params: LIST_PARAMS,
       answers: {
         200: object('Subaccounts', {
@@ -72,13 +66,9 @@ function readRoutes(subaccounts: Subaccounts): Operation[] {
         return { subaccounts: items.map(view), total }
       },
     }),
-    operation({
-      method: 'GET',
-      path: ONE,
+    api.get(ONE, {
       id: 'readSubaccount',
-      tag: TAG,
       summary: 'Read a subaccount, also a closed one',
-      auth: READ,
       answers: ANSWER,
       handler: async ({ path, caller }) => ({
         subaccount: view(await subaccounts.read(caller.accountId, path.subaccount_id)),
@@ -89,27 +79,20 @@ function readRoutes(subaccounts: Subaccounts): Operation[] {
 
 function lifeRoutes(subaccounts: Subaccounts): Operation[] {
   return [
-    operation({
-      method: 'POST',
-      path: PATH,
+    api.post(PATH, {
       id: 'createSubaccount',
       audit: { given: ['name'], made: ['subaccount.id'] },
-      tag: TAG,
       summary: 'Create a subaccount',
-      auth: WRITE,
       params: { name: NAME },
       answers: ANSWER,
       handler: async ({ input, caller }) => ({
         subaccount: view(await subaccounts.create(caller.accountId, input().name)),
       }),
     }),
-    operation({
-      method: 'DELETE',
-      path: PATH,
+    api.delete(PATH, {
       id: 'deleteSubaccount',
       audit: { by: 'operation' },
       onBehalfOf: 'argument',
-      tag: TAG,
       summary: 'Close the subaccount that the header <prefix>On-Behalf-Of names, for good',
       description: 'Its keys and logins stop at once. What belongs to it is removed in the background.',
       // The account that the caller acts for is the one to close.
@@ -126,14 +109,10 @@ function lifeRoutes(subaccounts: Subaccounts): Operation[] {
 
 function changeRoutes(subaccounts: Subaccounts): Operation[] {
   return [
-    operation({
-      method: 'POST',
-      path: `${ONE}/disable`,
+    api.post(`${ONE}/disable`, {
       id: 'disableSubaccount',
       audit: { given: ['reason', 'note'] },
-      tag: TAG,
       summary: 'Stop a subaccount from sending; its queued mail is held',
-      auth: WRITE,
       params: {
         reason: parsedParam('Why, at most 1000 characters', shortText),
         note: parsedParam('More about it, at most 1000 characters', shortText),
@@ -143,26 +122,18 @@ function changeRoutes(subaccounts: Subaccounts): Operation[] {
         subaccount: view(await subaccounts.disable(caller.accountId, path.subaccount_id, input())),
       }),
     }),
-    operation({
-      method: 'POST',
-      path: `${ONE}/enable`,
+    api.post(`${ONE}/enable`, {
       id: 'enableSubaccount',
-      tag: TAG,
       summary: 'Let a disabled subaccount send again; its held mail goes on',
-      auth: WRITE,
       answers: ANSWER,
       handler: async ({ path, caller }) => ({
         subaccount: view(await subaccounts.enable(caller.accountId, path.subaccount_id)),
       }),
     }),
-    operation({
-      method: 'PUT',
-      path: `${ONE}/features`,
+    api.put(`${ONE}/features`, {
       id: 'updateSubaccountFeatures',
       audit: { given: Object.keys(FEATURES) },
-      tag: TAG,
       summary: 'Switch features of a subaccount on or off',
-      auth: WRITE,
       params: FEATURES,
       answers: { 200: object('Changed', { features: GIVEN_FEATURES }) },
       async handler({ input, path, caller }) {

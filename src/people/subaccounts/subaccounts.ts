@@ -5,14 +5,11 @@
 import type { Transaction } from 'kysely'
 import { randomHex } from '../../base/ids.ts'
 import { BadRequest, NotFound, parentsOnly } from '../../base/process/errors.ts'
-import type { Clock } from '../../base/time/clock.ts'
+import type { Core } from '../../core.ts'
 import type { AccountRow, AuditRow, Schema } from '../../platform/store/schema.ts'
-import type { Sealer } from '../../platform/store/secrets/sealing.ts'
-import type { Store } from '../../platform/store/store.ts'
 import {
   ACCOUNT_ID,
   type Account,
-  type AccountDirectory,
   accountOfRow,
   type Feature,
   isAccountName,
@@ -49,11 +46,7 @@ export interface Subaccounts {
   close(actor: Actor, id: string): Promise<void>
 }
 
-export interface SubaccountParts {
-  store: Store
-  sealer: Sealer
-  clock: Clock
-  accounts: AccountDirectory
+export interface SubaccountParts extends Pick<Core, 'store' | 'sealer' | 'clock' | 'accounts'> {
   /** A transaction that adds an account. */
   addAccount<T>(run: (tx: Transaction<Schema>) => Promise<T>): Promise<T>
   /** A change was noted. */

@@ -1,7 +1,7 @@
 /** Passkeys of the own user, and proof of it (own-operations.md section 7). */
 import { BadRequest } from '../../base/process/errors.ts'
 import { described, list, message, nullable, object, text } from '../../base/shape.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { textParam } from '../../platform/http/request/inputs.ts'
 import type { Passkeys } from '../sign-in/passkeys/passkeys.ts'
 import {
@@ -11,8 +11,10 @@ import {
   passkeyView,
   REQUEST_OPTIONS,
 } from '../sign-in/passkeys/shapes.ts'
-import { ERRORS, OWN, type OwnUsers, PATH, PROOF, PROOF_ERRORS, READ, TAG } from './own-user.ts'
+import { ERRORS, type OwnUsers, PATH, PROOF, PROOF_ERRORS } from './own-user.ts'
 import type { Users } from './users.ts'
+
+const api = operationsOf({ tag: 'Users', auth: { area: 'own-user', only: 'user-session' } })
 
 interface OwnPasskeyRouteParts {
   users: Pick<Users, 'notify'>
@@ -22,13 +24,9 @@ interface OwnPasskeyRouteParts {
 
 export function ownPasskeyRoutes({ users, passkeys, ownUsers }: OwnPasskeyRouteParts): Operation[] {
   return [
-    operation({
-      method: 'GET',
-      path: `${PATH}/passkeys`,
+    api.get(`${PATH}/passkeys`, {
       id: 'listPasskeys',
-      tag: TAG,
       summary: 'List the passkeys of the user, oldest first',
-      auth: READ,
       answers: {
         200: object('Passkeys', {
           origin: nullable(text('Of the pages where they work; null: the public URL allows none')),
@@ -41,26 +39,18 @@ export function ownPasskeyRoutes({ users, passkeys, ownUsers }: OwnPasskeyRouteP
         return { origin: passkeys.origin, items: rows.map(passkeyView) }
       },
     }),
-    operation({
-      method: 'POST',
-      path: `${PATH}/passkeys/options`,
+    api.post(`${PATH}/passkeys/options`, {
       id: 'beginPasskey',
       audit: { exempt: 'changes nothing' },
-      tag: TAG,
       summary: 'Begin to add a passkey',
-      auth: OWN,
       params: PROOF,
       answers: { 200: CREATION_OPTIONS, ...PROOF_ERRORS },
       handler: async (context) => passkeys.beginAdding(await ownUsers.proven(context)),
     }),
-    operation({
-      method: 'POST',
-      path: `${PATH}/passkeys`,
+    api.post(`${PATH}/passkeys`, {
       id: 'addPasskey',
       audit: { action: 'own-passkey.add', given: ['name'], made: ['passkey.id'] },
-      tag: TAG,
       summary: 'Add the passkey that the browser has made',
-      auth: OWN,
       params: {
         name: textParam('As its owner calls it', { required: true }),
         passkey: passkeyResponse('RegistrationResponseJSON of the browser (WebAuthn §5.1)'),
@@ -83,14 +73,10 @@ export function ownPasskeyRoutes({ users, passkeys, ownUsers }: OwnPasskeyRouteP
         return { passkey: passkeyView(passkey), recovery_codes: recoveryCodes }
       },
     }),
-    operation({
-      method: 'PUT',
-      path: `${PATH}/passkeys/{passkey_id}`,
+    api.put(`${PATH}/passkeys/{passkey_id}`, {
       id: 'renamePasskey',
       audit: { action: 'own-passkey.rename', given: ['name'] },
-      tag: TAG,
       summary: 'Rename a passkey',
-      auth: OWN,
       params: { name: textParam('As its owner calls it', { required: true }) },
       answers: { 200: PASSKEY },
       async handler({ input, path, caller }) {
@@ -98,14 +84,10 @@ export function ownPasskeyRoutes({ users, passkeys, ownUsers }: OwnPasskeyRouteP
         return passkeyView(await passkeys.rename(id, path.passkey_id, input().name))
       },
     }),
-    operation({
-      method: 'DELETE',
-      path: `${PATH}/passkeys/{passkey_id}`,
+    api.delete(`${PATH}/passkeys/{passkey_id}`, {
       id: 'removePasskey',
       audit: { action: 'own-passkey.remove' },
-      tag: TAG,
       summary: 'Remove a passkey',
-      auth: OWN,
       params: PROOF,
       answers: { 200: message('The passkey has been removed'), ...PROOF_ERRORS },
       async handler(context) {
@@ -120,14 +102,10 @@ export function ownPasskeyRoutes({ users, passkeys, ownUsers }: OwnPasskeyRouteP
 
 export function proofRoutes({ passkeys, ownUsers }: Omit<OwnPasskeyRouteParts, 'users'>): Operation[] {
   return [
-    operation({
-      method: 'POST',
-      path: `${PATH}/proof/options`,
+    api.post(`${PATH}/proof/options`, {
       id: 'beginProof',
       audit: { exempt: 'changes nothing' },
-      tag: TAG,
       summary: 'Begin to show again who one is, with a passkey',
-      auth: OWN,
       answers: {
         200: object('Options', {
           passkey: nullable(
@@ -140,14 +118,10 @@ export function proofRoutes({ passkeys, ownUsers }: Omit<OwnPasskeyRouteParts, '
         passkey: await passkeys.beginFor(await ownUsers.read(caller), 'prove'),
       }),
     }),
-    operation({
-      method: 'POST',
-      path: `${PATH}/proof`,
+    api.post(`${PATH}/proof`, {
       id: 'proveOwnUser',
       audit: { action: 'own-user.prove' },
-      tag: TAG,
       summary: 'Show again who one is: sensitive changes are allowed for ten minutes',
-      auth: OWN,
       params: { ...PROOF, passkey: passkeyResponse('In place of the password: what the browser returned') },
       answers: { 200: message('Thank you'), ...PROOF_ERRORS },
       async handler(context) {

@@ -2,7 +2,7 @@
 import { BadRequest } from '../../base/process/errors.ts'
 import { integer, list, message, object } from '../../base/shape.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { givenParam, textParam } from '../../platform/http/request/inputs.ts'
 import type { UserRole } from '../../platform/http/rights/rights.ts'
 import { SESSION } from '../accounts/shapes.ts'
@@ -10,9 +10,11 @@ import type { User } from '../accounts/user-directory.ts'
 import type { SecondFactor } from '../sign-in/second-factor.ts'
 import { sessionView } from '../sign-in/session-routes.ts'
 import type { Sessions } from '../sign-in/sessions.ts'
-import { ERRORS, OWN, type OwnUsers, PATH, READ, TAG } from './own-user.ts'
+import { ERRORS, type OwnUsers, PATH } from './own-user.ts'
 import { PROFILE } from './shapes.ts'
 import type { Users } from './users.ts'
+
+const api = operationsOf({ tag: 'Users', auth: { area: 'own-user', only: 'user-session' } })
 
 interface OwnProfileRouteParts {
   users: Users
@@ -39,24 +41,16 @@ export function ownProfileRoutes(parts: OwnProfileRouteParts): Operation[] {
   })
 
   return [
-    operation({
-      method: 'GET',
-      path: PATH,
+    api.get(PATH, {
       id: 'readOwnProfile',
-      tag: TAG,
       summary: 'The own user, and how it signs in',
-      auth: READ,
       answers: { 200: PROFILE, ...ERRORS },
       handler: async ({ caller }) => profileOf(await ownUsers.read(caller)),
     }),
-    operation({
-      method: 'PUT',
-      path: PATH,
+    api.put(PATH, {
       id: 'changeOwnProfile',
       audit: { action: 'own-profile.change', given: ['language', 'time_zone'] },
-      tag: TAG,
       summary: 'Change the own name, and how the dashboard writes dates',
-      auth: OWN,
       params: {
         name: textParam('Shown in lists'),
         language: givenParam('Of dates, such as `en-GB` (BCP 47); empty: English'),
@@ -70,13 +64,9 @@ export function ownProfileRoutes(parts: OwnProfileRouteParts): Operation[] {
         return profileOf(await users.changeProfile(user, { name, language, timeZone }))
       },
     }),
-    operation({
-      method: 'GET',
-      path: `${PATH}/sessions`,
+    api.get(`${PATH}/sessions`, {
       id: 'listOwnSessions',
-      tag: TAG,
       summary: 'List the browser sessions of the user, newest first',
-      auth: READ,
       answers: {
         200: object('Sessions', {
           total_count: integer('Number of items'),
@@ -90,14 +80,10 @@ export function ownProfileRoutes(parts: OwnProfileRouteParts): Operation[] {
         return { total_count: rows.length, items: rows.map((row) => sessionView(row, caller)) }
       },
     }),
-    operation({
-      method: 'DELETE',
-      path: `${PATH}/sessions/{session_id}`,
+    api.delete(`${PATH}/sessions/{session_id}`, {
       id: 'endOwnSession',
       audit: { action: 'own-session.end' },
-      tag: TAG,
       summary: 'End one browser session of the user',
-      auth: OWN,
       answers: { 200: message('Session has been ended') },
       async handler({ path, caller }) {
         const { id, account_id } = await ownUsers.read(caller)

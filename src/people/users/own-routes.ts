@@ -5,15 +5,17 @@
 import { Forbidden } from '../../base/process/errors.ts'
 import { message } from '../../base/shape.ts'
 import { jsonReply } from '../../platform/http/answer/reply.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { flagParam } from '../../platform/http/request/inputs.ts'
 import { NEW_PASSWORD, secretParam } from '../sign-in/proof-params.ts'
 import type { SecondFactor } from '../sign-in/second-factor.ts'
 import { type SessionOpening, sessionCookie } from '../sign-in/session-opening.ts'
 import type { Sessions } from '../sign-in/sessions.ts'
-import { ERRORS, OWN, type OwnUsers, PATH, PROOF, PROOF_ERRORS, TAG } from './own-user.ts'
+import { ERRORS, type OwnUsers, PATH, PROOF, PROOF_ERRORS } from './own-user.ts'
 import { RECOVERY_CODES, TOTP_SECRET } from './shapes.ts'
 import type { Users } from './users.ts'
+
+const api = operationsOf({ tag: 'Users', auth: { area: 'own-user', only: 'user-session' } })
 
 interface OwnRouteParts {
   users: Users
@@ -26,14 +28,10 @@ interface OwnRouteParts {
 export function ownUserRoutes(parts: OwnRouteParts): Operation[] {
   const { users, secondFactor, sessions, sessionOpening, ownUsers } = parts
   return [
-    operation({
-      method: 'PUT',
-      path: `${PATH}/password`,
+    api.put(`${PATH}/password`, {
       id: 'changeOwnPassword',
       audit: { action: 'own-password.change' },
-      tag: TAG,
       summary: 'Change the own password; all other sessions of the user end',
-      auth: OWN,
       params: { ...PROOF, password: { ...NEW_PASSWORD, description: 'The new one: 12 to 256 characters' } },
       answers: { 200: message('Password changed', 'Changed; the cookie is a new one'), ...PROOF_ERRORS },
       async handler(context) {
@@ -45,14 +43,10 @@ export function ownUserRoutes(parts: OwnRouteParts): Operation[] {
         return jsonReply({ message: 'Password changed' }, { headers: { 'set-cookie': cookie } })
       },
     }),
-    operation({
-      method: 'DELETE',
-      path: `${PATH}/sessions`,
+    api.delete(`${PATH}/sessions`, {
       id: 'signOutEverywhere',
       audit: { action: 'own-sessions.end' },
-      tag: TAG,
       summary: 'End all sessions of the user, including this one',
-      auth: OWN,
       params: { keep_current: flagParam('This one goes on, and so do links', { default: false }) },
       answers: { 200: message('Signed out everywhere'), ...ERRORS },
       async handler(context) {
@@ -66,26 +60,18 @@ export function ownUserRoutes(parts: OwnRouteParts): Operation[] {
         return jsonReply({ message: 'Signed out everywhere' }, { headers: { 'set-cookie': cookie } })
       },
     }),
-    operation({
-      method: 'POST',
-      path: `${PATH}/totp`,
+    api.post(`${PATH}/totp`, {
       id: 'beginTotp',
       audit: { action: 'own-totp.begin' },
-      tag: TAG,
       summary: 'Get a secret for an authenticator app',
-      auth: OWN,
       params: PROOF,
       answers: { 200: TOTP_SECRET, ...PROOF_ERRORS },
       handler: async (context) => secondFactor.begin(await ownUsers.provenWithPassword(context)),
     }),
-    operation({
-      method: 'PUT',
-      path: `${PATH}/totp`,
+    api.put(`${PATH}/totp`, {
       id: 'confirmTotp',
       audit: { action: 'own-totp.confirm' },
-      tag: TAG,
       summary: 'Activate the authenticator app with one of its codes',
-      auth: OWN,
       params: { ...PROOF, code: secretParam('Of the authenticator app', { required: true }) },
       answers: { 200: RECOVERY_CODES, ...PROOF_ERRORS },
       async handler(context) {
@@ -101,14 +87,10 @@ export function ownUserRoutes(parts: OwnRouteParts): Operation[] {
         return { recovery_codes: codes }
       },
     }),
-    operation({
-      method: 'DELETE',
-      path: `${PATH}/totp`,
+    api.delete(`${PATH}/totp`, {
       id: 'removeTotp',
       audit: { action: 'own-totp.remove' },
-      tag: TAG,
       summary: 'Remove the authenticator app',
-      auth: OWN,
       params: PROOF,
       answers: { 200: message('The authenticator app has been removed'), ...PROOF_ERRORS },
       async handler(context) {
@@ -118,14 +100,10 @@ export function ownUserRoutes(parts: OwnRouteParts): Operation[] {
         return { message: 'The authenticator app has been removed' }
       },
     }),
-    operation({
-      method: 'POST',
-      path: `${PATH}/recovery-codes`,
+    api.post(`${PATH}/recovery-codes`, {
       id: 'renewRecoveryCodes',
       audit: { action: 'own-recovery-codes.renew' },
-      tag: TAG,
       summary: 'Create new recovery codes; the older ones become void',
-      auth: OWN,
       params: PROOF,
       answers: { 200: RECOVERY_CODES, ...PROOF_ERRORS },
       async handler(context) {

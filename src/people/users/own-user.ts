@@ -12,10 +12,7 @@ import type { GivenProof, PasswordSignIn } from '../sign-in/password-sign-in.ts'
 import { secretParam } from '../sign-in/proof-params.ts'
 import type { Sessions } from '../sign-in/sessions.ts'
 
-export const TAG = 'Users'
 export const PATH = '/sendwright/v1/me'
-export const OWN = { area: 'own-user', access: 'write', only: 'user-session' } as const
-export const READ = { ...OWN, access: 'read' } as const
 export const ERRORS = { 404: 'The user belongs to another account' } as const
 /** Errors of operations that need proof. */
 export const PROOF_ERRORS = {

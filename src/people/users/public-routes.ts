@@ -3,7 +3,7 @@ import { NotFound } from '../../base/process/errors.ts'
 import { message } from '../../base/shape.ts'
 import { jsonReply } from '../../platform/http/answer/reply.ts'
 import type { FailedAttempts } from '../../platform/http/limits/failed-attempts.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { textParam } from '../../platform/http/request/inputs.ts'
 import { cookieValue, SESSION_COOKIE } from '../../platform/http/rights/auth.ts'
 import type { User } from '../accounts/user-directory.ts'
@@ -14,7 +14,7 @@ import type { Sessions } from '../sign-in/sessions.ts'
 import type { ResetRequests } from './reset-requests.ts'
 import type { Users, Visitor } from './users.ts'
 
-const TAG = 'Users'
+const api = operationsOf({ tag: 'Users', auth: 'public' })
 const TOO_MANY = 'Too many attempts from this address'
 const REQUESTED = 'If there is a user with this address, a mail with a link has been sent to it'
 const BY_LINK = { token: TOKEN, password: NEW_PASSWORD }
@@ -32,14 +32,10 @@ interface PublicUserRouteParts {
 export function publicUserRoutes(parts: PublicUserRouteParts): Operation[] {
   const { users, resets, sessions, sessionOpening, failedAttempts, failedSignIns } = parts
   return [
-    operation({
-      method: 'POST',
-      path: '/sendwright/v1/invitations/accept',
+    api.post('/sendwright/v1/invitations/accept', {
       id: 'acceptInvitation',
       audit: { by: 'operation' },
-      tag: TAG,
       summary: 'Choose the first password with the link of an invitation: starts a browser session',
-      auth: 'public',
       params: BY_LINK,
       answers: { 200: message('Signed in', 'Signed in; the cookie is set'), ...LINK_ERRORS },
       async handler(context) {
@@ -53,15 +49,11 @@ export function publicUserRoutes(parts: PublicUserRouteParts): Operation[] {
         return jsonReply({ message: 'Signed in' }, { headers })
       },
     }),
-    operation({
-      method: 'POST',
-      path: '/sendwright/v1/password-resets',
+    api.post('/sendwright/v1/password-resets', {
       id: 'requestPasswordReset',
       audit: { by: 'operation' },
-      tag: TAG,
       summary: 'Request a link for a new password by mail',
       description: 'The response is the same whether the user exists or not.',
-      auth: 'public',
       params: { email: textParam('Of the user', { required: true }) },
       answers: { 200: message(REQUESTED, 'If the user exists, a mail will be sent'), 429: TOO_MANY },
       async handler({ input, remoteAddress, requestId }) {
@@ -69,14 +61,10 @@ export function publicUserRoutes(parts: PublicUserRouteParts): Operation[] {
         return { message: REQUESTED }
       },
     }),
-    operation({
-      method: 'POST',
-      path: '/sendwright/v1/password-resets/redeem',
+    api.post('/sendwright/v1/password-resets/redeem', {
       id: 'resetPassword',
       audit: { by: 'operation' },
-      tag: TAG,
       summary: 'Choose a new password with the link of a mail; all sessions of the user end',
-      auth: 'public',
       params: BY_LINK,
       answers: { 200: message('Password changed', 'Changed; sign in with it'), ...LINK_ERRORS },
       async handler(context) {

@@ -4,10 +4,9 @@
  *
  * Requests per client address, mails per user and the backlog are limited.
  */
-import type { Logger } from 'pino'
 import { networkOf } from '../../base/net/ip.ts'
 import { TooManyRequests, TooManyWaiting } from '../../base/process/errors.ts'
-import type { Clock } from '../../base/time/clock.ts'
+import type { Core } from '../../core.ts'
 import { auditStatement } from '../accounts/audit-log.ts'
 import { HourlyQuota } from '../accounts/hourly-quota.ts'
 import type { UserDirectory } from '../accounts/user-directory.ts'
@@ -22,9 +21,7 @@ export interface ResetRequests {
   stop(): Promise<void>
 }
 
-interface ResetRequestParts {
-  clock: Clock
-  log: Logger
+interface ResetRequestParts extends Pick<Core, 'clock' | 'log'> {
   userDirectory: Pick<UserDirectory, 'byEmail'>
   tokens: UserTokens
   sendMail: SystemMail

@@ -1,7 +1,7 @@
 /** Users of an account over HTTP (accounts.md section 7). */
 import { Forbidden } from '../../base/process/errors.ts'
 import { described, integer, list, message, type Of, object } from '../../base/shape.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import {
   choiceParam,
   flagParam,
@@ -17,11 +17,9 @@ import { hasSecondFactor, type SecondFactor } from '../sign-in/second-factor.ts'
 import { USER } from './shapes.ts'
 import type { Users } from './users.ts'
 
-const TAG = 'Users'
+const api = operationsOf({ tag: 'Users', auth: { area: 'keys' } })
 const PATH = '/v5/users'
 const OWN_PATH = '/sendwright/v1/users/{user_id}'
-const READ = { area: 'keys', access: 'read' } as const
-const WRITE = { area: 'keys', access: 'write' } as const
 const EMAIL = textParam('Receives the invitation', { required: true })
 const NAME = textParam('Shown in lists', { required: true })
 const LIMIT_MAX = 1_000
@@ -35,26 +33,18 @@ interface UserRouteParts {
 export function userRoutes({ userDirectory, users, secondFactor }: UserRouteParts): Operation[] {
   return [
     ...readRoutes(userDirectory),
-    operation({
-      method: 'POST',
-      path: PATH,
+    api.post(PATH, {
       id: 'inviteUser',
       audit: { action: 'user.invite', given: ['email', 'role'], made: ['id'] },
-      tag: TAG,
       summary: 'Invite somebody by mail',
-      auth: WRITE,
       params: { email: EMAIL, name: NAME, role: choiceParam('Rights', USER_ROLES, { required: true }) },
       answers: { 200: described('The user, not yet activated', USER) },
       handler: async ({ input, caller }) => userView(await users.invite(caller.accountId, input())),
     }),
     adminRoute(users),
-    operation({
-      method: 'PUT',
-      path: `${PATH}/{user_id}`,
+    api.put(`${PATH}/{user_id}`, {
       id: 'changeUser',
-      tag: TAG,
       summary: 'Change a user',
-      auth: WRITE,
       params: {
         name: textParam('Shown in lists'),
         role: choiceParam('Rights', USER_ROLES),
@@ -67,49 +57,34 @@ export function userRoutes({ userDirectory, users, secondFactor }: UserRoutePart
         return userView(await users.change(caller.accountId, path.user_id, changes))
       },
     }),
-    operation({
-      method: 'DELETE',
-      path: `${PATH}/{user_id}`,
+    api.delete(`${PATH}/{user_id}`, {
       id: 'removeUser',
-      tag: TAG,
       summary: 'Remove a user',
-      auth: WRITE,
       answers: { 200: message('User has been removed') },
       async handler({ path, caller }) {
         await users.remove(caller.accountId, path.user_id)
         return { message: 'User has been removed' }
       },
     }),
-    operation({
-      method: 'POST',
-      path: `${OWN_PATH}/invitation`,
+    api.post(`${OWN_PATH}/invitation`, {
       id: 'inviteUserAgain',
       audit: { action: 'user.invite-again' },
-      tag: TAG,
       summary: 'Send the invitation again; older links become void',
-      auth: WRITE,
       answers: { 200: USER },
       handler: async ({ path, caller }) => userView(await users.inviteAgain(caller.accountId, path.user_id)),
     }),
-    operation({
-      method: 'POST',
-      path: `${OWN_PATH}/password`,
+    api.post(`${OWN_PATH}/password`, {
       id: 'allowUserPassword',
       audit: { action: 'user.allow-password' },
-      tag: TAG,
       summary: 'Let a user of the OpenID Connect provider choose a password, with a link by mail',
       description: 'The user is no longer linked to the provider, and its sessions end.',
-      auth: WRITE,
       answers: { 200: described('The user, not activated until it has chosen one', USER) },
       handler: async ({ path, caller }) =>
         userView(await users.allowPassword(caller.accountId, path.user_id)),
     }),
-    operation({
-      method: 'POST',
-      path: '/v5/accounts/resend_activation_email',
+    api.post('/v5/accounts/resend_activation_email', {
       id: 'resendActivationEmail',
       audit: { action: 'activation-email.resend' },
-      tag: TAG,
       summary: 'Invite the first admin again; does nothing once the account has an active user',
       auth: { area: 'account', access: 'write' },
       answers: { 200: described('Sent, or not needed', SUCCESS) },
@@ -124,13 +99,9 @@ export function userRoutes({ userDirectory, users, secondFactor }: UserRoutePart
 
 function readRoutes(userDirectory: UserDirectory): Operation[] {
   return [
-    operation({
-      method: 'GET',
-      path: PATH,
+    api.get(PATH, {
       id: 'listUsers',
-      tag: TAG,
       summary: 'List the users of the account, oldest first',
-      auth: READ,
       params: {
         limit: limitParam(100, LIMIT_MAX),
         skip: skipParam(),
@@ -144,11 +115,8 @@ function readRoutes(userDirectory: UserDirectory): Operation[] {
         return { users: rows.map(userView), total }
       },
     }),
-    operation({
-      method: 'GET',
-      path: `${PATH}/me`,
+    api.get(`${PATH}/me`, {
       id: 'readOwnUser',
-      tag: TAG,
       summary: 'The user whose session or key this is',
       auth: { area: 'own-user', access: 'read', only: 'user' },
       answers: { 200: USER, 404: 'The user belongs to another account' },
@@ -157,13 +125,9 @@ function readRoutes(userDirectory: UserDirectory): Operation[] {
         return userView(await userDirectory.read(caller.accountId, caller.userId))
       },
     }),
-    operation({
-      method: 'GET',
-      path: `${PATH}/{user_id}`,
+    api.get(`${PATH}/{user_id}`, {
       id: 'readUser',
-      tag: TAG,
       summary: 'Read one user',
-      auth: READ,
       answers: { 200: USER },
       handler: async ({ path, caller }) => userView(await userDirectory.read(caller.accountId, path.user_id)),
     }),
@@ -172,12 +136,9 @@ function readRoutes(userDirectory: UserDirectory): Operation[] {
 
 /** The first user needs no mail and nobody who invites; whoever administers the machine makes it. */
 function adminRoute(users: Users): Operation {
-  return operation({
-    method: 'POST',
-    path: '/sendwright/v1/admins',
+  return api.post('/sendwright/v1/admins', {
     id: 'createAdmin',
     audit: { action: 'admin.create', given: ['email'], made: ['id'] },
-    tag: TAG,
     summary: 'Create an admin with a password; for the command line only',
     auth: { area: 'account', access: 'write', only: 'machine' },
     params: {
@@ -198,14 +159,10 @@ function secondFactorRoute(
   users: Users,
   secondFactor: SecondFactor,
 ): Operation {
-  return operation({
-    method: 'DELETE',
-    path: `${OWN_PATH}/totp`,
+  return api.delete(`${OWN_PATH}/totp`, {
     id: 'removeUserTotp',
     audit: { action: 'user.remove-totp' },
-    tag: TAG,
     summary: 'Remove authenticator app, passkeys and recovery codes of a user who has lost them',
-    auth: WRITE,
     answers: { 200: USER },
     async handler({ path, caller }) {
       const user = await userDirectory.read(caller.accountId, path.user_id)

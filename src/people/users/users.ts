@@ -7,8 +7,8 @@
  */
 
 import { BadRequest, Forbidden, NotFound } from '../../base/process/errors.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { invalidFormat } from '../../base/values.ts'
+import type { Core } from '../../core.ts'
 import type { UserRole } from '../../platform/http/rights/rights.ts'
 import { StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
 import { type Actor, auditStatement } from '../accounts/audit-log.ts'
@@ -91,9 +91,7 @@ export type Visitor = Pick<Actor, 'remoteAddress' | 'requestId'>
 
 const LINK_VOID = 'This link has been used or is too old'
 
-interface UsersParts {
-  store: Store
-  clock: Clock
+interface UsersParts extends Pick<Core, 'store' | 'clock'> {
   userDirectory: UserDirectory
   tokens: UserTokens
   sendMail: SystemMail

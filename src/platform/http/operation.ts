@@ -2,10 +2,9 @@
  * An operation of the API as one value: path, rights, parameters, answers and the handler. The server makes a route of
  * it, and an entry in the machine description.
  *
- *     operation({
- *       method: 'GET', path: '/v3/{domain_name}/tags', id: 'listTags', tag: 'Tags',
- *       summary: 'List the tags of a domain',
- *       auth: { area: 'events', access: 'read', domain: 'domain_name' }, rateLimit: 'analytics',
+ *     const api = operationsOf({ tag: 'Tags', auth: { area: 'events', domain: 'domain_name' }, rateLimit: 'analytics' })
+ *     api.get('/v3/{domain_name}/tags', {
+ *       id: 'listTags', summary: 'List the tags of a domain',
  *       params: { limit: limitParam(100, 1000) },
  *       answers: { 200: TAG_PAGE, 404: 'Domain not found' },
  *       handler: async ({ input, path, caller }) => tags.page(path.domain_name, input().limit),
@@ -82,37 +81,32 @@ export interface Context<Name extends string, C, Found = unknown, I = unknown, B
   idempotency?: IdempotencyRecord
 }
 
-interface OperationDoc<
-  P extends string,
-  A extends 'public' | Requirement,
-  R = Answers,
-  I = Inputs,
-  B = unknown,
-> {
-  method: Method
-  /** The path with its parts in braces. */
-  path: P
+/** What one call of `operationsOf` may declare for all of its operations. */
+interface CommonDoc {
+  tag: string
+  deprecated?: boolean
+  /** Default `default`. Nothing is counted for `none` and for public operations. */
+  rateLimit?: LimitName | 'none'
+  /** Pages of other sites may call it: only for public operations that no credentials protect. */
+  crossSite?: boolean
+}
+
+/** What each operation declares itself. */
+interface OwnDoc<R = Answers, I = Inputs, B = unknown> {
   /** Further paths of the same operation; they have the same parts. */
   aliases?: readonly string[]
   /** operationId of the machine description; unique. */
   id: string
-  tag: string
   summary: string
   description?: string
-  deprecated?: boolean
-  auth: A
   /** `argument`: the handler itself reads `onBehalfOf`; default: the caller becomes that subaccount. */
   onBehalfOf?: 'act' | 'argument'
-  /** Pages of other sites may call it: only for public operations that no credentials protect. */
-  crossSite?: boolean
   /** A browser opens it by a link with a secret: where all should use https, plain HTTP is redirected, and uses nothing up. */
   opensByLink?: boolean
   /** The 401 of the send operations: text/plain `Forbidden`. */
   plainText401?: boolean
   /** The key may be a bearer token too (RFC 6750). */
   bearer?: boolean
-  /** Default `default`. Nothing is counted for `none` and for public operations. */
-  rateLimit?: LimitName | 'none'
   /** Default none. */
   params?: I
   /** For operations that take one JSON document. */
@@ -139,6 +133,29 @@ interface OperationDoc<
    */
   audit?: AuditRule
   answers: R
+}
+
+interface OperationDoc<
+  P extends string,
+  A extends 'public' | Requirement,
+  R = Answers,
+  I = Inputs,
+  B = unknown,
+> extends CommonDoc,
+    OwnDoc<R, I, B> {
+  method: Method
+  /** The path with its parts in braces. */
+  path: P
+  auth: A
+}
+
+/** What it does, typed by its path, its auth and what `beforeBody` returns. */
+interface Handling<P extends string, A, Found, R, I, B> {
+  beforeBody?(context: {
+    path: Readonly<Record<PathNames<P>, string>>
+    caller: CallerOf<A>
+  }): MaybePromise<Found>
+  handler(context: Context<PathNames<P>, CallerOf<A>, Found, InputOf<I>, B>): Promise<Returned<R>>
 }
 
 type CallerOf<A> = A extends 'public' ? null : Caller
@@ -171,15 +188,7 @@ export function operation<
   const R extends Answers = Answers,
   const I extends Inputs = Inputs,
   B = unknown,
->(
-  spec: OperationDoc<P, A, R, I, B> & {
-    beforeBody?(context: {
-      path: Readonly<Record<PathNames<P>, string>>
-      caller: CallerOf<A>
-    }): MaybePromise<Found>
-    handler(context: Context<PathNames<P>, CallerOf<A>, Found, InputOf<I>, B>): Promise<Returned<R>>
-  },
-): Operation {
+>(spec: OperationDoc<P, A, R, I, B> & Handling<P, A, Found, R, I, B>): Operation {
   const names = pathNames(spec.path)
   const { auth } = spec
   if (typeof auth === 'object' && auth.domain !== undefined && !names.includes(auth.domain)) {
@@ -213,6 +222,34 @@ export function operation<
   }
   const params = Object.entries(inputs).map(([name, doc]): ParamDoc => ({ ...doc, name }))
   return { ...spec, params, inputs } as unknown as Operation
+}
+
+/**
+ * `operation` by method for operations that share a tag and whom they are for: GET needs access `read`, the others `write`.
+ * An operation may say otherwise of itself.
+ */
+export function operationsOf<const Auth extends 'public' | Omit<Requirement, 'access'>>({
+  auth: common,
+  ...doc
+}: CommonDoc & { auth: Auth }) {
+  const by =
+    (method: Method) =>
+    <
+      const P extends string,
+      const A extends 'public' | Requirement = Auth extends 'public' ? 'public' : Requirement,
+      Found = undefined,
+      const R extends Answers = Answers,
+      const I extends Inputs = Inputs,
+      B = unknown,
+    >(
+      path: P,
+      own: OwnDoc<R, I, B> & Partial<CommonDoc> & { auth?: A } & Handling<P, A, Found, R, I, B>,
+    ): Operation => {
+      const access = method === 'GET' ? 'read' : 'write'
+      const auth = (common === 'public' ? common : { ...(common as object), access }) as A
+      return operation({ ...doc, method, path, auth, ...own })
+    }
+  return { get: by('GET'), post: by('POST'), put: by('PUT'), patch: by('PATCH'), delete: by('DELETE') }
 }
 
 export function pathNames(path: string): string[] {

@@ -11,7 +11,8 @@
  *    itself seen the same sign of life for DEAD_AFTER_MS, with beats of its own in between.
  */
 import type { Logger } from 'pino'
-import { type SqlValue, StaleWrite, type Statement, type Store } from '../store/store.ts'
+import { commitUnlessStale } from '../store/commits.ts'
+import type { SqlValue, Statement, Store } from '../store/store.ts'
 import { type Announcements, channelOf, commonChannel, createAnnouncements } from './announcements.ts'
 import { type Link, openLink } from './link.ts'
 import type { NodeFacts, NodeReport, Nodes, Role } from './node.ts'
@@ -221,12 +222,7 @@ class SharedNodes implements Nodes {
     for (const other of this.#others) {
       const { since = now } = this.#seen.get(other.id) ?? {}
       if (other.silentMs < DEAD_AFTER_MS || now - since < DEAD_AFTER_MS) continue
-      try {
-        await store.commit(removalOf(other))
-      } catch (error) {
-        if (error instanceof StaleWrite) continue
-        throw error
-      }
+      if (!(await commitUnlessStale(store, removalOf(other)))) continue
       log.warn({ node: other.id, host: other.host }, 'a node is dead; what it held was returned to the queue')
       this.#seen.delete(other.id)
       this.#others = this.#others.filter(({ id }) => id !== other.id)

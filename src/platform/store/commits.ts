@@ -27,3 +27,10 @@ export async function commitUnlessStale(
     throw error
   }
 }
+
+/** For `catch`: rejects with another error where a write was stale. */
+export const ifStale =
+  (fault: (stale: StaleWrite) => Error) =>
+  (error: unknown): never => {
+    throw error instanceof StaleWrite ? fault(error) : error
+  }

@@ -14,6 +14,7 @@
 import { randomInt } from 'node:crypto'
 import { isIP } from 'node:net'
 import { createGate } from '../../base/flow/gate.ts'
+import { untilAborted } from '../../base/flow/pause.ts'
 import { classifyAddress } from '../../base/net/ip.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { createTtlCache } from './cache.ts'
@@ -358,12 +359,4 @@ function impossibleName<T extends DnsType>(name: string, type: T): DnsAnswer<T> 
   const problem = `"${name.slice(0, 300)}" cannot be a name in DNS`
   const nothing = { records: [], chain: [], ttlSeconds: 0, authenticated: false, server: '' }
   return { kind: 'nxdomain', ...nothing, asked: { name, type }, problem }
-}
-
-function untilAborted<T>(pending: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason)
-    signal.addEventListener('abort', abort, { once: true })
-    pending.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
-  })
 }

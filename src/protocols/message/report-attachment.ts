@@ -1,14 +1,20 @@
 /** The mail that carries a daily report as a file, RFC 8460 §5.3 and RFC 9990 §3.5.2. Pure. */
 
-interface CarriedReport {
+export interface DailyReport {
   from: string
   to: string
-  /** Whose mail is reported. */
+  /** Whose mail, policy or sessions are reported. */
   domain: string
   /** The domain that reports. */
   submitter: string
-  /** For the subject, without angle brackets; also part of the boundary. */
+  day: string
   id: string
+  /** The report, gzip. */
+  content: Uint8Array
+}
+
+/** `id`: for the subject, without angle brackets; also part of the boundary. */
+interface CarriedReport extends Omit<DailyReport, 'day' | 'content'> {
   /** Further fields of the header, each `Name: value`. */
   fields: readonly string[]
   /** `multipart/mixed`, with its parameters but the boundary. */

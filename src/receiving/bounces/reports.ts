@@ -12,8 +12,8 @@
  */
 
 import type { Logger } from 'pino'
-import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
+import type { Core } from '../../core.ts'
 import {
   deliveryOfReturnPath,
   type ReturnPathMac,
@@ -21,7 +21,7 @@ import {
 } from '../../mail/deliver/attempt/return-path.ts'
 import type { KnownDeliveries, KnownDelivery } from '../../mail/stored/known-deliveries.ts'
 import { commitUnlessStale } from '../../platform/store/commits.ts'
-import type { Statement, Store } from '../../platform/store/store.ts'
+import type { Statement } from '../../platform/store/store.ts'
 import { originalHeaders, type ReportMail } from '../../protocols/message/report-mail.ts'
 import { type FeedbackReport, readFeedbackReport } from '../../protocols/reports/arf/report.ts'
 import { isVague } from '../../protocols/reports/dsn/codes.ts'
@@ -29,7 +29,7 @@ import type { DsnRecipient } from '../../protocols/reports/dsn/recipient.ts'
 import { readFirstDsn } from '../../protocols/reports/dsn/report.ts'
 import { FEEDBACK_LOCAL } from '../../sending/domains/names/report-addresses.ts'
 import { addBounce, addComplaint } from '../../sending/suppressions/automatic.ts'
-import { type EventRecord, type EventRecorder, failedEvent } from '../../watching/events/event.ts'
+import { type EventRecord, failedEvent } from '../../watching/events/event.ts'
 import { complainedEvent } from '../../watching/events/later-events.ts'
 import type { AddressReader, ReceivedMail } from '../sessions/reception.ts'
 import { Refusal } from '../sessions/replies.ts'
@@ -54,13 +54,10 @@ type Verdict =
 
 export type Reports = ReturnType<typeof createReports>
 
-interface ReportsParts {
-  store: Store
+interface ReportsParts extends Pick<Core, 'store' | 'clock' | 'recorder'> {
   deliveries: KnownDeliveries
   mac: ReturnPathMac
   classify(failure: FailureText): Classification
-  clock: Clock
-  recorder: EventRecorder
 }
 
 /** Different bounces of one delivery. The recipient of the mail knows its token and could send any number. */

@@ -1,10 +1,10 @@
 /** Bounce classification over HTTP (bounce-classification.md sections 1 and 3). */
 
 import { BadRequest, Gone, NotFound } from '../../base/process/errors.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { formatRfc2822 } from '../../base/time/dates.ts'
 import { invalidFormat, quotable } from '../../base/values.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import type { Core } from '../../core.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import {
   flagParam,
   given,
@@ -16,8 +16,6 @@ import {
 } from '../../platform/http/request/inputs.ts'
 import type { Params } from '../../platform/http/request/params.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'
-import type { Store } from '../../platform/store/store.ts'
-import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
 import { readMetrics } from './metrics.ts'
 import { readMetricsQuery } from './metrics-query.ts'
 import { type Category, entityName, type Rule, type RuleSet, UNCLASSIFIED } from './rules.ts'
@@ -43,23 +41,15 @@ import {
 } from './statistics.ts'
 import { UNKNOWN_DAYS, unknownReplies } from './unknown-replies.ts'
 
-interface BounceRouteParts {
-  store: Store
-  domains: DomainDirectory
-  clock: Clock
+interface BounceRouteParts extends Pick<Core, 'store' | 'domains' | 'clock'> {
   rules: RuleSet
   /** How long classified failures are kept. */
   keepMs: number
 }
 
 const PATH = '/v1/bounce-classification'
-const COMMON = {
-  tag: 'Bounce Classification',
-  auth: { area: 'alerts', access: 'read' },
-  rateLimit: 'analytics',
-} as const
-/** Metrics v2 replaces them (rule 8). */
-const OLD = { ...COMMON, method: 'GET', deprecated: true } as const
+/** Metrics v2 replaces those that are deprecated (rule 8). */
+const api = operationsOf({ tag: 'Bounce Classification', auth: { area: 'alerts' }, rateLimit: 'analytics' })
 
 const INCLUDE = { include_subaccounts: flagParam('Those of subaccounts too', { default: false }) }
 
@@ -100,9 +90,8 @@ const bounced = (total: number) => ({ bounced: { total } })
 
 function overviewRoutes({ clock, rules }: BounceRouteParts, statistics: Statistics): Operation[] {
   return [
-    operation({
-      ...OLD,
-      path: `${PATH}/stats`,
+    api.get(`${PATH}/stats`, {
+      deprecated: true,
       id: 'listBounceStatistics',
       summary: 'Final failures of the last 7 days, grouped',
       params: {
@@ -123,9 +112,8 @@ function overviewRoutes({ clock, rules }: BounceRouteParts, statistics: Statisti
         return { items: items.length > 0 ? items : null, _duration: ms === 0 ? '0s' : `${ms}ms` }
       },
     }),
-    operation({
-      ...OLD,
-      path: `${PATH}/domains`,
+    api.get(`${PATH}/domains`, {
+      deprecated: true,
       id: 'listBouncesPerDomain',
       summary: 'Final failures of the last 7 days per domain',
       params: {
@@ -179,9 +167,8 @@ function queriedDomain(query: string): string {
 function domainRoutes(parts: BounceRouteParts, statistics: Statistics): Operation[] {
   const { clock, rules } = parts
   return [
-    operation({
-      ...OLD,
-      path: `${PATH}/domains/{domain}/entities`,
+    api.get(`${PATH}/domains/{domain}/entities`, {
+      deprecated: true,
       id: 'listBouncesPerEntity',
       summary: 'Final failures of a domain per receiver or list',
       params: INCLUDE,
@@ -199,9 +186,8 @@ function domainRoutes(parts: BounceRouteParts, statistics: Statistics): Operatio
         }
       },
     }),
-    operation({
-      ...OLD,
-      path: `${PATH}/domains/{domain}/entities/{entity_id}/rules`,
+    api.get(`${PATH}/domains/{domain}/entities/{entity_id}/rules`, {
+      deprecated: true,
       id: 'listBouncesPerRule',
       summary: 'Final failures of a domain at one receiver or list per rule',
       params: INCLUDE,
@@ -227,9 +213,8 @@ function domainRoutes(parts: BounceRouteParts, statistics: Statistics): Operatio
         }
       },
     }),
-    operation({
-      ...OLD,
-      path: `${PATH}/domains/{domain}/events`,
+    api.get(`${PATH}/domains/{domain}/events`, {
+      deprecated: true,
       id: 'listBounceEvents',
       summary: 'Classified events of a domain; replaced by the logs',
       answers: { 410: 'Always' },
@@ -260,9 +245,8 @@ async function visibleDomain(
 
 function configRoutes({ rules }: BounceRouteParts, statistics: Statistics): Operation[] {
   return [
-    operation({
-      ...OLD,
-      path: `${PATH}/config/entities`,
+    api.get(`${PATH}/config/entities`, {
+      deprecated: true,
       id: 'listBounceEntities',
       summary: 'Who can refuse: receivers and lists',
       answers: { 200: ENTITIES },
@@ -271,9 +255,8 @@ function configRoutes({ rules }: BounceRouteParts, statistics: Statistics): Oper
         return Object.fromEntries([...ids].sort().map((id) => [id, { name: entityName(id) }]))
       },
     }),
-    operation({
-      ...OLD,
-      path: `${PATH}/config/rules`,
+    api.get(`${PATH}/config/rules`, {
+      deprecated: true,
       id: 'listBounceRules',
       summary: 'The rules by which failures are classified',
       answers: { 200: RULES },
@@ -283,10 +266,7 @@ function configRoutes({ rules }: BounceRouteParts, statistics: Statistics): Oper
         return Object.fromEntries(allRules(rules).map((rule) => [rule.id, ruleView(rule, samples)]))
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: '/v2/bounce-classification/config/groups/{group_id}',
+    api.get('/v2/bounce-classification/config/groups/{group_id}', {
       id: 'readBounceGroup',
       summary: 'The rule that group-id of the metrics names',
       answers: { 200: RULE_GROUP, 404: 'No rule has this id' },
@@ -317,10 +297,8 @@ const ruleView = (
 const allRules = ({ rules }: RuleSet): Rule[] => [...rules, UNCLASSIFIED]
 
 function metricsRoute({ store, clock, rules, keepMs }: BounceRouteParts): Operation {
-  return operation({
-    ...COMMON,
-    method: 'POST',
-    path: '/v2/bounce-classification/metrics',
+  return api.post('/v2/bounce-classification/metrics', {
+    auth: { area: 'alerts', access: 'read' },
     id: 'readBounceMetrics',
     summary: 'Metrics over classified failures',
     body: METRICS_BODY,
@@ -344,15 +322,12 @@ function metricsRoute({ store, clock, rules, keepMs }: BounceRouteParts): Operat
 }
 
 function unknownRepliesRoute({ store, clock, rules }: BounceRouteParts): Operation {
-  return operation({
-    method: 'GET',
-    path: '/sendwright/v1/unknown-replies',
+  return api.get('/sendwright/v1/unknown-replies', {
     id: 'listUnknownReplies',
     tag: 'Metrics',
     summary: 'The ten most frequent replies of the last 7 days that no rule knows',
     description: 'For the first account only: of the mail of all accounts.',
     auth: { area: 'account', access: 'read', only: 'first' },
-    rateLimit: 'analytics',
     answers: { 200: UNKNOWN_REPLIES },
     async handler() {
       const { replies, partial } = await unknownReplies(store, rules, clock.now())

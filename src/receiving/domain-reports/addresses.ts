@@ -7,15 +7,13 @@
  * Anyone may send a report. So it counts in the totals only if SPF or DKIM proved its sender, and only the rows of a
  * domain of the same account can be reached. What cannot be read is accepted and dropped: no reply makes it better.
  */
-import type { Logger } from 'pino'
 import { createKeyedGate } from '../../base/flow/gate.ts'
 import { newId } from '../../base/ids.ts'
 import { networksOf } from '../../base/net/ip.ts'
 import { TooManyWaiting } from '../../base/process/errors.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
+import type { Core } from '../../core.ts'
 import { type ReadMail, readMail } from '../../mail/accept/received-mail.ts'
-import type { Store } from '../../platform/store/store.ts'
 import { isWithin } from '../../protocols/dns/names.ts'
 import { NoReport } from '../../protocols/message/report-mail.ts'
 import { AddressSyntaxError } from '../../protocols/mime/address.ts'
@@ -31,11 +29,7 @@ import { type Payload, readPayload } from './payload.ts'
 import { keepReport } from './store.ts'
 import { type ReportSummary, subjectOf, summaryOf } from './summary.ts'
 
-interface ReportAddressParts {
-  store: Store
-  clock: Clock
-  log: Logger
-  domains: DomainDirectory
+interface ReportAddressParts extends Pick<Core, 'store' | 'clock' | 'log' | 'domains'> {
   check: MailCheck
   /** In lower case. */
   hostname: string

@@ -1,7 +1,7 @@
 /** Reports of receivers over HTTP (own-operations.md section 12). */
-import type { Clock } from '../../base/time/clock.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
+import type { Core } from '../../core.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import {
   choiceParam,
@@ -14,7 +14,7 @@ import {
 import { pageName, pivotPaging } from '../../platform/http/request/paging.ts'
 import type { DomainReportRow } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
-import { type DomainDirectory, ownDomain } from '../../sending/domains/names/directory.ts'
+import { ownDomain } from '../../sending/domains/names/directory.ts'
 import {
   DMARC_REPORTS_LOCAL,
   dmarcAdvice,
@@ -31,10 +31,7 @@ import {
   readTotals,
 } from './store.ts'
 
-interface ReportRouteParts {
-  store: Store
-  domains: DomainDirectory
-  clock: Clock
+interface ReportRouteParts extends Pick<Core, 'store' | 'domains' | 'clock'> {
   baseUrl: string
 }
 

@@ -1,9 +1,10 @@
 /** The rows of reports and their totals by day. */
 
 import { DAY_MS } from '../../base/time/durations.ts'
+import { commitUnlessStale } from '../../platform/store/commits.ts'
 import { removeBeyond, type SizedTable } from '../../platform/store/kept-size.ts'
 import type { DomainReportRow } from '../../platform/store/schema.ts'
-import { insert, StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
+import { insert, type Statement, type Store } from '../../platform/store/store.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
 import { type ReportSummary, type Sums, sum } from './summary.ts'
 
@@ -35,16 +36,10 @@ const CHUNK = 1_000
 /** False: the report is known, or there are enough of its day. */
 export async function keepReport(store: Store, report: KeptReport): Promise<boolean> {
   const known = report.authenticated ? await knownNames(store, report) : new Set<string>()
-  try {
-    await store.commit([
-      reportStatement(report),
-      ...(report.authenticated ? totalStatements(report, bounded(report.summary.names, known)) : []),
-    ])
-    return true
-  } catch (error) {
-    if (error instanceof StaleWrite) return false
-    throw error
-  }
+  return commitUnlessStale(store, [
+    reportStatement(report),
+    ...(report.authenticated ? totalStatements(report, bounded(report.summary.names, known)) : []),
+  ])
 }
 
 export const dayOf = (at: number) => Math.floor(at / DAY_MS) * DAY_MS

@@ -5,9 +5,8 @@
  * The session of `src/receiving/sessions` serves it; faults are refusals at the stage that they name.
  */
 import { randomBytes } from 'node:crypto'
-import type { Logger } from 'pino'
 import { createFaultLog } from '../../base/process/fault-log.ts'
-import type { Clock } from '../../base/time/clock.ts'
+import type { Core } from '../../core.ts'
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
 import { equalSecrets } from '../../platform/store/secrets/sealing.ts'
 import type { Chunk } from '../../protocols/message/mime-message.ts'
@@ -31,7 +30,7 @@ export interface CaptureListener {
   close(): Promise<void>
 }
 
-interface CaptureParts {
+interface CaptureParts extends Pick<Core, 'clock' | 'log'> {
   /** Resolves once the mail is on disk; the final dot is answered after it. */
   receive(mail: CapturedMail): Promise<void>
   faults: Faults
@@ -39,8 +38,6 @@ interface CaptureParts {
   recipientOf(returnPath: string): Promise<string | null>
   /** For large mail. */
   spool: Pick<BlobStore, 'spool'>
-  clock: Clock
-  log: Logger
 }
 
 const HOST = '127.0.0.1'

@@ -1,10 +1,12 @@
 /** What is asked about a captured message, and its tags, over HTTP (own-operations.md section 1). */
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { checkHtml } from './html/html-check.ts'
 import { type LinkCheck, linksOf } from './html/link-check.ts'
 import type { Inbox } from './inbox.ts'
-import { PATH, READ, TAG, viewerOf, WRITE } from './routes.ts'
+import { PATH, READ, viewerOf } from './routes.ts'
 import { CAPTURED, GIVEN_TAGS, HTML_CHECK, LINK_CHECK } from './shapes.ts'
+
+const api = operationsOf({ tag: 'Captured mail', auth: { area: 'domains' } })
 
 export interface LinkCalls {
   /** @throws TooManyWaiting while others of the account are called */
@@ -13,11 +15,8 @@ export interface LinkCalls {
 
 export function checkRoutes(inbox: Pick<Inbox, 'texts' | 'setTags'>, links: LinkCalls): Operation[] {
   return [
-    operation({
-      method: 'GET',
-      path: `${PATH}/{id}/html-check`,
+    api.get(`${PATH}/{id}/html-check`, {
       id: 'checkInboxHtml',
-      tag: TAG,
       summary: 'Which mail programs show the HTML of a captured message',
       auth: READ,
       rateLimit: 'analytics',
@@ -26,13 +25,9 @@ export function checkRoutes(inbox: Pick<Inbox, 'texts' | 'setTags'>, links: Link
         return checkHtml((await inbox.texts(viewerOf(caller), path.id)).html)
       },
     }),
-    operation({
-      method: 'POST',
-      path: `${PATH}/{id}/link-check`,
+    api.post(`${PATH}/{id}/link-check`, {
       id: 'checkInboxLinks',
-      tag: TAG,
       summary: 'Call the links and images of a captured message',
-      auth: WRITE,
       rateLimit: 'analytics',
       answers: { 200: LINK_CHECK, 503: 'Other messages of the account are being checked' },
       async handler({ path, caller, signal }) {
@@ -40,13 +35,9 @@ export function checkRoutes(inbox: Pick<Inbox, 'texts' | 'setTags'>, links: Link
         return links.run(caller.accountId, await linksOf(html, text), signal)
       },
     }),
-    operation({
-      method: 'PUT',
-      path: `${PATH}/{id}/tags`,
+    api.put(`${PATH}/{id}/tags`, {
       id: 'replaceInboxTags',
-      tag: TAG,
       summary: 'Replace the tags of a captured message',
-      auth: WRITE,
       body: GIVEN_TAGS,
       answers: { 200: CAPTURED },
       async handler({ path, document, caller }) {

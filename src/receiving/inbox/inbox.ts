@@ -4,10 +4,9 @@ import { EventEmitter, on } from 'node:events'
 import { type ExpressionBuilder, type SelectQueryBuilder, sql } from 'kysely'
 import { newId } from '../../base/ids.ts'
 import { NotFound, Unavailable } from '../../base/process/errors.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
+import type { Core } from '../../core.ts'
 import type { IdPage } from '../../platform/http/request/paging.ts'
-import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
 import type { InboxRow, Schema } from '../../platform/store/schema.ts'
 import { insert, type Store } from '../../platform/store/store.ts'
 import { type Chunk, chunkSize } from '../../protocols/message/mime-message.ts'
@@ -74,10 +73,7 @@ export interface MailOwner {
   restricted: boolean
 }
 
-interface InboxParts {
-  store: Store
-  blobs: BlobStore
-  clock: Clock
+interface InboxParts extends Pick<Core, 'store' | 'blobs' | 'clock'> {
   headerPrefix: string
   /** The delivery that a return path names, with its owner; null if it is not one of ours. */
   ownerOf(returnPath: string): Promise<MailOwner | null>

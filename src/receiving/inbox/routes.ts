@@ -3,7 +3,7 @@ import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import { message } from '../../base/shape.ts'
 import { bytesReply, eventStream, jsonTextReply } from '../../platform/http/answer/reply.ts'
 import { createStreamPlaces } from '../../platform/http/answer/stream-places.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { limitParam, parsedParam, textParam } from '../../platform/http/request/inputs.ts'
 import { ID_PAGE_PARAMS, idPage, pivotPaging } from '../../platform/http/request/paging.ts'
 import { type Caller, mayAccess } from '../../platform/http/rights/auth.ts'
@@ -12,6 +12,7 @@ import { type Inbox, type InboxViewer, STREAMS_PER_ACCOUNT } from './inbox.ts'
 import { CAPTURED_FILE, CAPTURED_PAGE, CAPTURED_RAW, CAPTURED_STREAM, CAPTURED_WHOLE } from './shapes.ts'
 
 export const PATH = '/sendwright/v1/inbox'
+const api = operationsOf({ tag: 'Captured mail', auth: { area: 'messages:stored' } })
 export const TAG = 'Captured mail'
 export const READ = { area: 'messages:stored', access: 'read' } as const
 export const WRITE = { area: 'domains', access: 'write' } as const
@@ -46,13 +47,9 @@ const STREAMS_MAX = 200
 export function inboxRoutes(inbox: Inbox, baseUrl: string): Operation[] {
   const streams = createStreamPlaces(STREAMS_MAX, STREAMS_PER_ACCOUNT, `read GET ${PATH}`)
   return [
-    operation({
-      method: 'GET',
-      path: PATH,
+    api.get(PATH, {
       id: 'listInbox',
-      tag: TAG,
       summary: 'List captured mail, newest first',
-      auth: READ,
       params: { limit: limitParam(100, 1000, { above: 'cut' }), ...FILTER_PARAMS, ...ID_PAGE_PARAMS },
       answers: { 200: CAPTURED_PAGE },
       async handler({ input, caller }) {
@@ -71,13 +68,9 @@ export function inboxRoutes(inbox: Inbox, baseUrl: string): Operation[] {
         return { items, paging }
       },
     }),
-    operation({
-      method: 'GET',
-      path: `${PATH}/stream`,
+    api.get(`${PATH}/stream`, {
       id: 'streamInbox',
-      tag: TAG,
       summary: 'Captured mail as it arrives, as server-sent events',
-      auth: READ,
       rateLimit: 'none',
       answers: { 200: CAPTURED_STREAM, 429: 'Too many streams are open' },
       async handler({ caller, signal }) {
@@ -85,39 +78,27 @@ export function inboxRoutes(inbox: Inbox, baseUrl: string): Operation[] {
         return eventStream(arrivalEvents(inbox, caller, place))
       },
     }),
-    operation({
-      method: 'GET',
-      path: `${PATH}/{id}`,
+    api.get(`${PATH}/{id}`, {
       id: 'readInbox',
-      tag: TAG,
       summary: 'One captured message, parsed',
-      auth: READ,
       answers: { 200: CAPTURED_WHOLE },
       async handler({ path, caller }) {
         const view = await inbox.view(viewerOf(caller), path.id)
         return view instanceof Uint8Array ? jsonTextReply(view) : view
       },
     }),
-    operation({
-      method: 'GET',
-      path: `${PATH}/{id}/raw`,
+    api.get(`${PATH}/{id}/raw`, {
       id: 'readInboxRaw',
-      tag: TAG,
       summary: 'One captured message as it was received',
-      auth: READ,
       answers: { 200: CAPTURED_RAW },
       async handler({ path, caller }) {
         const { raw } = await inbox.mail(viewerOf(caller), path.id)
         return bytesReply(raw, 'message/rfc822', { headers: INERT })
       },
     }),
-    operation({
-      method: 'GET',
-      path: `${PATH}/{id}/attachments/{n}`,
+    api.get(`${PATH}/{id}/attachments/{n}`, {
       id: 'readInboxAttachment',
-      tag: TAG,
       summary: 'One attachment of a captured message, counted from 0',
-      auth: READ,
       answers: { 200: CAPTURED_FILE },
       async handler({ path, caller }) {
         if (!/^\d{1,4}$/.test(path.n)) throw new NotFound('Message not found')
@@ -127,11 +108,8 @@ export function inboxRoutes(inbox: Inbox, baseUrl: string): Operation[] {
         return bytesReply(inPieces(file.content), file.contentType, { headers })
       },
     }),
-    operation({
-      method: 'DELETE',
-      path: `${PATH}/{id}`,
+    api.delete(`${PATH}/{id}`, {
       id: 'deleteInbox',
-      tag: TAG,
       summary: 'Remove one captured message',
       auth: WRITE,
       answers: { 200: message('Message has been removed', 'Removed') },
@@ -140,11 +118,8 @@ export function inboxRoutes(inbox: Inbox, baseUrl: string): Operation[] {
         return { message: 'Message has been removed' }
       },
     }),
-    operation({
-      method: 'DELETE',
-      path: PATH,
+    api.delete(PATH, {
       id: 'clearInbox',
-      tag: TAG,
       summary: 'Remove captured mail of the account: what the filters find, without one all',
       auth: WRITE,
       params: FILTER_PARAMS,

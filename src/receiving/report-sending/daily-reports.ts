@@ -14,9 +14,8 @@
  * it.
  */
 import { createHash } from 'node:crypto'
-import type { Logger } from 'pino'
-import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
+import type { Core } from '../../core.ts'
 import type { ReportMail } from '../../mail/messages/system-mail.ts'
 import { commitUnlessStale } from '../../platform/store/commits.ts'
 import { insert, StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
@@ -67,9 +66,7 @@ const START: DayDomain = { day: '', domain: '' }
 
 export const createReportProgress = (): ReportProgress => ({ after: START, tryAgainAt: new Map() })
 
-interface PassParts {
-  clock: Clock
-  log: Logger
+interface PassParts extends Pick<Core, 'clock' | 'log'> {
   progress: ReportProgress
 }
 

@@ -1,11 +1,9 @@
 /** DMARC aggregate reports as a kind of daily report (daily-reports.ts): who wants them, what they say. */
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import type { Logger } from 'pino'
-import type { Clock } from '../../base/time/clock.ts'
+import type { Core } from '../../core.ts'
 import type { ReportMail } from '../../mail/messages/system-mail.ts'
 import { commitUnlessStale } from '../../platform/store/commits.ts'
-import type { Store } from '../../platform/store/store.ts'
 import { readDmarc } from '../../protocols/dns/dmarc.ts'
 import type { Resolver } from '../../protocols/dns/resolver.ts'
 import {
@@ -32,11 +30,8 @@ import {
 } from './daily-reports.ts'
 import { recordOf, removedStatements, reportedDomains, rowsOf } from './results.ts'
 
-export interface DmarcReportParts {
-  store: Store
+export interface DmarcReportParts extends Pick<Core, 'store' | 'clock' | 'log'> {
   resolver: Pick<Resolver, 'query'>
-  clock: Clock
-  log: Logger
   sendMime: ReportMail
   /** Name and address of who reports; the address is in a domain of the first account. */
   sender: { organization: string; from: string }

@@ -10,10 +10,9 @@
  *
  * Nothing here sends a bounce: mail is refused in the dialogue, or it is taken.
  */
-import type { Logger } from 'pino'
 import { newId } from '../../base/ids.ts'
 import { Forbidden } from '../../base/process/errors.ts'
-import type { Clock } from '../../base/time/clock.ts'
+import type { Core } from '../../core.ts'
 import {
   type DroppedMessage,
   type ReadMail,
@@ -23,7 +22,6 @@ import {
   readMail,
 } from '../../mail/accept/received-mail.ts'
 import { isFile, type MessageRecord } from '../../mail/record/record.ts'
-import type { AccountDirectory } from '../../people/accounts/account-directory.ts'
 import { StaleWrite } from '../../platform/store/store.ts'
 import { type Chunk, scanChunks } from '../../protocols/message/mime-message.ts'
 import { addressKey, bareAddress, type Mailbox } from '../../protocols/mime/address.ts'
@@ -56,18 +54,16 @@ import { type Plan, type PlanParts, planFor } from './match/plan.ts'
 import type { SpamScorer } from './spam/scoring.ts'
 import type { KnownRoutes } from './store.ts'
 
-interface RouteReceptionParts extends Pick<PlanParts, 'posts' | 'recorder'> {
+interface RouteReceptionParts
+  extends Pick<PlanParts, 'posts' | 'recorder'>,
+    Pick<Core, 'domains' | 'accounts' | 'clock' | 'log'> {
   known: KnownRoutes
-  domains: DomainDirectory
-  accounts: AccountDirectory
   signingKeys: Pick<SigningKeys, 'active'>
   received: ReceivedMailStore
   check: MailCheck
   score: SpamScorer
   /** Null: none looks for viruses. */
   virus: AskVirus | null
-  clock: Clock
-  log: Logger
   hostname: string
   headerPrefix: string
   headerPrefixAliases: readonly string[]

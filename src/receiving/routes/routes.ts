@@ -1,6 +1,6 @@
 /** Routes over HTTP (routes-inbound.md section 1). */
 
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import {
   givenParam,
   type InputOf,
@@ -16,10 +16,8 @@ import type { RouteChanges, Routes } from './service.ts'
 import { ONE_ROUTE, ROUTE_CREATED, ROUTE_DELETED, ROUTE_UPDATED, ROUTES } from './shapes.ts'
 import type { RouteStore } from './store.ts'
 
-const COMMON = { tag: 'Routes' } as const
+const api = operationsOf({ tag: 'Routes', auth: { area: 'routes' } })
 const PATH = '/v3/routes'
-const READ = { area: 'routes', access: 'read' } as const
-const WRITE = { area: 'routes', access: 'write' } as const
 const PRIORITY = 'Routes are evaluated from the lowest number to the highest'
 const PRIORITIES = { min: -2_147_483_648, max: 2_147_483_647 }
 const EXPRESSION =
@@ -34,14 +32,10 @@ const PARAMS = {
 
 export function routeRoutes(routes: Routes, table: RouteStore): Operation[] {
   return [
-    operation({
-      ...COMMON,
-      method: 'POST',
-      path: PATH,
+    api.post(PATH, {
       id: 'createRoute',
       audit: { action: 'route.create', given: ['expression'], made: ['route.id'] },
       summary: 'Make a route for received mail',
-      auth: WRITE,
       params: {
         expression: textParam(EXPRESSION, { required: true }),
         action: textsParam(ACTION, { required: true, missing: "'action' parameter is required" }),
@@ -55,13 +49,9 @@ export function routeRoutes(routes: Routes, table: RouteStore): Operation[] {
         return { message: 'Route has been created', route: routeView(route) }
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: PATH,
+    api.get(PATH, {
       id: 'listRoutes',
       summary: 'List the routes of the account in the order of evaluation',
-      auth: READ,
       params: { limit: limitParam(100, 1000), skip: skipParam() },
       answers: { 200: ROUTES },
       async handler({ input, caller }) {
@@ -69,13 +59,9 @@ export function routeRoutes(routes: Routes, table: RouteStore): Operation[] {
         return { total_count: total, items: found.map(routeView) }
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: `${PATH}/match`,
+    api.get(`${PATH}/match`, {
       id: 'matchRoute',
       summary: 'The first route that is true for mail to an address',
-      auth: READ,
       params: { address: textParam('May have a display name', { required: true }) },
       answers: { 200: ONE_ROUTE, 404: 'Route not found' },
       handler: async ({ input, caller }) => ({
@@ -89,26 +75,18 @@ export function routeRoutes(routes: Routes, table: RouteStore): Operation[] {
 function oneRoute(routes: Routes): Operation[] {
   const path = `${PATH}/{route_id}` as const
   return [
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path,
+    api.get(path, {
       id: 'readRoute',
       summary: 'Read a route',
-      auth: READ,
       answers: { 200: ONE_ROUTE },
       handler: async ({ path: parts, caller }) => ({
         route: routeView(await routes.read(caller.accountId, parts.route_id)),
       }),
     }),
-    operation({
-      ...COMMON,
-      method: 'PUT',
-      path,
+    api.put(path, {
       id: 'updateRoute',
       audit: { action: 'route.update', given: ['expression'] },
       summary: 'Change a route; given actions replace all of them',
-      auth: WRITE,
       params: { id: otherParam('Accepted and without effect'), ...PARAMS },
       answers: { 200: ROUTE_UPDATED },
       async handler({ input, path: parts, caller }) {
@@ -116,14 +94,10 @@ function oneRoute(routes: Routes): Operation[] {
         return { message: 'Route has been updated', route: view, ...view }
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'DELETE',
-      path,
+    api.delete(path, {
       id: 'deleteRoute',
       audit: { action: 'route.delete' },
       summary: 'Delete a route',
-      auth: WRITE,
       answers: { 200: ROUTE_DELETED },
       async handler({ path: parts, caller }) {
         await routes.remove(caller.accountId, parts.route_id)

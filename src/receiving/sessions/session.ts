@@ -12,11 +12,10 @@
 
 import assert from 'node:assert/strict'
 import type { SecureContext } from 'node:tls'
-import type { Logger } from 'pino'
 import type { ByteBudget } from '../../base/flow/byte-budget.ts'
 import type { FaultLog } from '../../base/process/fault-log.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { SECOND_MS } from '../../base/time/durations.ts'
+import type { Core } from '../../core.ts'
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
 import type { Chunk } from '../../protocols/message/mime-message.ts'
 import { AddressSyntaxError, type Mailbox, parseMailbox } from '../../protocols/mime/address.ts'
@@ -77,7 +76,7 @@ export interface MailTransaction {
   finish(raw: Chunk, recipients: readonly Mailbox[]): Promise<string>
 }
 
-export interface SessionParts {
+export interface SessionParts extends Pick<Core, 'clock' | 'log'> {
   hostname: string
   limits: SessionLimits
   /** Whether this address may send passwords in plain text. */
@@ -98,8 +97,6 @@ export interface SessionParts {
   blobs: Pick<BlobStore, 'spool'> | null
   /** Memory for content that does not stay small; null: without a limit. */
   largeBodies: ByteBudget | null
-  clock: Clock
-  log: Logger
   /** Limits how many faults are logged. */
   faults: FaultLog
 }

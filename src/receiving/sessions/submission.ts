@@ -3,9 +3,9 @@
  * (smtp-submission.md section 2). Acceptance itself belongs to `messages` and is passed in.
  */
 
-import type { Clock } from '../../base/time/clock.ts'
 import { SECOND_MS } from '../../base/time/durations.ts'
-import { type Limiter, limitExceeded, takeMessage } from '../../platform/http/limits/rate-limit.ts'
+import type { Core } from '../../core.ts'
+import { limitExceeded, takeMessage } from '../../platform/http/limits/rate-limit.ts'
 import type { Chunk } from '../../protocols/message/mime-message.ts'
 import { chunkSize } from '../../protocols/message/mime-message.ts'
 import type { Mailbox } from '../../protocols/mime/address.ts'
@@ -27,13 +27,11 @@ export interface SubmittedMail {
   parameters: MailParameters
 }
 
-export interface SubmissionParts {
+export interface SubmissionParts extends Pick<Core, 'clock' | 'limiter'> {
   /** Whether the session's credential is still the same, and may be used from the address. */
   stillValid(login: SmtpLogin, remoteAddress: string): Promise<boolean>
   /** The login's domain, and how far ahead its mail may be scheduled. @throws ServiceError when it cannot send now */
   sendingDomain(login: SmtpLogin): Promise<{ name: string; scheduleMaxMs: number }>
-  clock: Clock
-  limiter: Limiter
   /**
    * Stores and queues the message durably; resolves with its Message-Id in angle brackets. A spooled `raw` has then been
    * kept or removed.

@@ -8,11 +8,10 @@
  *
  * So a message that is repeated within the hour changes nothing, and an older one is refused: ids need not be kept.
  */
-import type { Logger } from 'pino'
 import { ForeignJsonError, parseForeignJson } from '../../base/foreign-json.ts'
 import { BadRequest, Forbidden, Unavailable } from '../../base/process/errors.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
+import type { Core } from '../../core.ts'
 import type { HttpClient } from '../../platform/posts/http-client.ts'
 import type { SnsTopicRow } from '../../platform/store/schema.ts'
 import type { Reports } from '../bounces/reports.ts'
@@ -27,13 +26,11 @@ const AGE_MAX_MS = HOUR_MS
 const AHEAD_MAX_MS = 15 * MINUTE_MS
 const RETRY_SECONDS = 20
 
-interface NoticesParts {
+interface NoticesParts extends Pick<Core, 'clock' | 'log'> {
   topics: Topics
   certificates: SigningCertificates
   reports: Pick<Reports, 'take'>
   httpClient: Pick<HttpClient, 'send'>
-  clock: Clock
-  log: Logger
 }
 
 /**

@@ -1,7 +1,7 @@
 /** Topics of SNS, for the operator, and the endpoint that SNS posts to (relays.md section 3). */
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import type { BodyLimit } from '../../platform/http/request/body.ts'
 import type { SnsTopicRow } from '../../platform/store/schema.ts'
 import { originOfTopic, SNS_MESSAGE } from './message.ts'
@@ -9,11 +9,9 @@ import type { TakeNotice } from './notices.ts'
 import { REMOVED, REMOVED_ANSWER, TAKEN, TAKEN_ANSWER, TOPIC, TOPICS, type TopicView } from './shapes.ts'
 import { TOPICS_MAX, type Topics } from './topics.ts'
 
-const TAG = 'Relays'
+const api = operationsOf({ tag: 'Relays', auth: { area: 'account', only: 'first' } })
 const PATH = '/sendwright/v1/sns/topics'
 const ENDPOINT = '/sendwright/v1/sns/notifications'
-const READ = { area: 'account', access: 'read', only: 'first' } as const
-const WRITE = { area: 'account', access: 'write', only: 'first' } as const
 const UNKNOWN_TOPIC = 'Topic not found'
 
 /** SES cuts the header that it includes at 10 KB; as JSON within JSON, with everything else, it takes below 50 KB. */
@@ -34,28 +32,20 @@ export function snsRoutes({ topics, take, baseUrl }: SnsRouteParts): Operation[]
   })
 
   return [
-    operation({
-      method: 'GET',
-      path: PATH,
+    api.get(PATH, {
       id: 'listSnsTopics',
-      tag: TAG,
       summary: 'List the topics of Amazon SNS whose notifications are taken',
       description: 'For the first account only.',
-      auth: READ,
       answers: { 200: TOPICS },
       async handler() {
         return { items: (await topics.list()).map(viewOf) }
       },
     }),
-    operation({
-      method: 'PUT',
-      path: `${PATH}/{arn}`,
+    api.put(`${PATH}/{arn}`, {
       id: 'addSnsTopic',
-      tag: TAG,
       summary: 'Take notifications of a topic of Amazon SNS, and confirm its subscription',
       description:
         'For the first account only. The answer has the URL to subscribe. A topic that is named stays as it is.',
-      auth: WRITE,
       answers: { 200: TOPIC },
       async handler({ path: { arn } }) {
         if (originOfTopic(arn) === null)
@@ -67,25 +57,18 @@ export function snsRoutes({ topics, take, baseUrl }: SnsRouteParts): Operation[]
         return viewOf((await topics.find(arn)) as SnsTopicRow)
       },
     }),
-    operation({
-      method: 'DELETE',
-      path: `${PATH}/{arn}`,
+    api.delete(`${PATH}/{arn}`, {
       id: 'deleteSnsTopic',
-      tag: TAG,
       summary: 'Take no more notifications of a topic',
       description: 'For the first account only. Named again it has another URL.',
-      auth: WRITE,
       answers: { 200: REMOVED_ANSWER },
       async handler({ path: { arn } }) {
         if (!(await topics.remove(arn))) throw new NotFound(UNKNOWN_TOPIC)
         return REMOVED
       },
     }),
-    operation({
-      method: 'POST',
-      path: `${ENDPOINT}/{token}`,
+    api.post(`${ENDPOINT}/{token}`, {
       id: 'takeSnsNotification',
-      tag: TAG,
       summary: 'For Amazon SNS: bounces and complaints of Amazon SES',
       description:
         'Without a login: who does not know the URL gets a 404 before the body is read, and a message without a valid signature of SNS a 403.',

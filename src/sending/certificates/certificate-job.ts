@@ -4,24 +4,21 @@
  * order for a host that does not point here can only fail, and counts against the authority's limits.
  */
 
-import type { Logger } from 'pino'
 import { newId } from '../../base/ids.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
+import type { Core } from '../../core.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
 import type { CertificateRow, Flag } from '../../platform/store/schema.ts'
 import type { IssueOutcome, Issuer } from '../../protocols/acme/order.ts'
 import { POLICY_LABEL } from '../domains/dns/dns-records.ts'
 import type { Domain } from '../domains/domain.ts'
-import type { DomainDirectory } from '../domains/names/directory.ts'
 import { isValid, nextOrderAt, recordOrder, renewAt, retryAt } from './certificate-state.ts'
 import { type CertificateStore, isOwnRow, type OrderResult } from './certificate-store.ts'
 import type { LeadsHere } from './certificates.ts'
 
-interface CertificateJobParts {
+interface CertificateJobParts extends Pick<Core, 'domains' | 'clock' | 'log' | 'random'> {
   certificates: CertificateStore
   issuer: Issuer
-  domains: DomainDirectory
   leadsHere: LeadsHere
   /** Names of the service that certificates are ordered for. */
   ownHosts: ReadonlySet<string>
@@ -29,9 +26,6 @@ interface CertificateJobParts {
   ownHostFault(host: string): Promise<string | null>
   /** Called when another certificate is in use. */
   changed(host: string): void
-  clock: Clock
-  log: Logger
-  random: () => number
 }
 
 const LOOK_EVERY_MS = MINUTE_MS

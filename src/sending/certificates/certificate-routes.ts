@@ -5,7 +5,7 @@ import { either, media } from '../../base/shape.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { jsonReply, textReply } from '../../platform/http/answer/reply.ts'
 import { TOO_MANY } from '../../platform/http/openapi.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { TOKEN } from '../../protocols/acme/order.ts'
 import type { CertificateStore } from './certificate-store.ts'
 import {
@@ -17,41 +17,27 @@ import {
 import { CONFLICT, ORDERED, RUNNING, TRACKING_CERTIFICATE, UNKNOWN } from './shapes.ts'
 
 const PATH = '/v2/x509/{host}'
-const READ = { area: 'domains', access: 'read' } as const
-const WRITE = { area: 'domains', access: 'write' } as const
-const COMMON = { tag: 'Tracking', rateLimit: 'domains' } as const
+const api = operationsOf({ tag: 'Tracking', auth: { area: 'domains' }, rateLimit: 'domains' })
 export function certificateRoutes(parts: CertificateParts): Operation[] {
   return [
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: `${PATH}/status`,
+    api.get(`${PATH}/status`, {
       id: 'readTrackingCertificate',
       summary: "State of a tracking host's certificate",
-      auth: READ,
       answers: { 200: TRACKING_CERTIFICATE, 404: UNKNOWN },
       handler: ({ path, caller }) => readCertificate(parts, caller.accountId, path.host),
     }),
-    operation({
-      ...COMMON,
-      method: 'POST',
-      path: PATH,
+    api.post(PATH, {
       id: 'requestTrackingCertificate',
       summary: 'Order a certificate for a tracking host',
-      auth: WRITE,
       answers: { 202: ORDERED, 404: UNKNOWN, 409: CONFLICT },
       async handler({ path, caller }) {
         await requestCertificate(parts, caller.accountId, path.host)
         return started(path.host)
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'PUT',
-      path: PATH,
+    api.put(PATH, {
       id: 'renewTrackingCertificate',
       summary: 'Order a new certificate in place of one that has expired',
-      auth: WRITE,
       answers: {
         202: ORDERED,
         404: UNKNOWN,
@@ -75,9 +61,8 @@ const started = (host: string) =>
 
 /** Under any Host: a published answer proves only that this service made the order (RFC 8555 §8.3). */
 function challengeRoute(certificates: CertificateStore, clock: Clock): Operation {
-  return operation({
-    method: 'GET',
-    path: '/.well-known/acme-challenge/{token}',
+  return api.get('/.well-known/acme-challenge/{token}', {
+    rateLimit: 'default',
     id: 'answerAcmeChallenge',
     tag: 'Tracking host',
     summary: 'Answer to the challenge of a certificate authority',

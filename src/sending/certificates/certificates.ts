@@ -2,19 +2,16 @@
 
 import { BadRequest, Conflict, NotFound, TooManyRequests } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
+import type { Core } from '../../core.ts'
 import type { CertificateRow } from '../../platform/store/schema.ts'
 import type { Domain } from '../domains/domain.ts'
-import type { DomainDirectory } from '../domains/names/directory.ts'
 import { isClaimed, isValid, statusOf } from './certificate-state.ts'
 import { type CertificateStore, isOwnRow } from './certificate-store.ts'
 import type { TRACKING_CERTIFICATE } from './shapes.ts'
 
-export interface CertificateParts {
+export interface CertificateParts extends Pick<Core, 'domains' | 'clock'> {
   certificates: CertificateStore
-  domains: DomainDirectory
-  clock: Clock
   leadsHere: LeadsHere
   /** False: no certificate authority is configured. */
   canOrder: boolean

@@ -7,6 +7,7 @@ import { NotFound } from '../../base/process/errors.ts'
 import { integer, media, named, nullable, oneOf, text } from '../../base/shape.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { MINUTE_MS } from '../../base/time/durations.ts'
+import type { Core } from '../../core.ts'
 import { textReply } from '../../platform/http/answer/reply.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import { hostName } from '../../platform/http/request/origin.ts'
@@ -25,17 +26,14 @@ import {
 import { readDnsState } from '../domains/dns/verification.ts'
 import { type Domain, domainOfRow } from '../domains/domain.ts'
 import { MTA_STS_MODES } from '../domains/fields.ts'
-import { type DomainDirectory, ownDomain } from '../domains/names/directory.ts'
+import { ownDomain } from '../domains/names/directory.ts'
 import { isProven } from '../domains/names/name-owner.ts'
 import { statusOf } from './certificate-state.ts'
 import type { CertificateStore } from './certificate-store.ts'
 
-interface PolicyParts {
-  store: Store
-  domains: DomainDirectory
+interface PolicyParts extends Pick<Core, 'store' | 'domains' | 'clock'> {
   certificates: CertificateStore
   targets: DnsTargets
-  clock: Clock
 }
 
 const LOOK_EVERY_MS = 5 * MINUTE_MS

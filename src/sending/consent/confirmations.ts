@@ -8,14 +8,13 @@
  *
  * The version of the list, which each change raises, decides between two answers at once.
  */
-import type { Logger } from 'pino'
 import { ServiceError, Unavailable } from '../../base/process/errors.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS, MINUTE_MS } from '../../base/time/durations.ts'
+import type { Core } from '../../core.ts'
 import type { AskingMail, ConfirmationMail } from '../../mail/messages/confirmation-mail.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
 import type { ListMemberRow } from '../../platform/store/schema.ts'
-import { StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
+import { StaleWrite, type Statement } from '../../platform/store/store.ts'
 import { parseMailbox } from '../../protocols/mime/address.ts'
 import type { Domain } from '../domains/domain.ts'
 import type { DomainDirectory } from '../domains/names/directory.ts'
@@ -57,12 +56,9 @@ export interface Confirmations {
 
 export type Visitor = Pick<Cause, 'ip' | 'userAgent'>
 
-interface ConfirmationParts {
-  store: Store
+interface ConfirmationParts extends Pick<Core, 'store' | 'clock' | 'log'> {
   lists: ListStore
   domains: Pick<DomainDirectory, 'byName'>
-  clock: Clock
-  log: Logger
   tokens: { confirm(id: string): string; readConfirm(token: string): string | null }
   /** Scheme and host of the service's pages for the domain. */
   pageBase(domain: Domain): Promise<string>

@@ -8,7 +8,7 @@ import { PAGE_POLICY } from '../../platform/http/answer/pages.ts'
 import { htmlReply, type Reply, redirectReply } from '../../platform/http/answer/reply.ts'
 import { createClientLimit } from '../../platform/http/limits/client-limit.ts'
 import { TOO_MANY } from '../../platform/http/openapi.ts'
-import { type Context, type Operation, operation } from '../../platform/http/operation.ts'
+import { type Context, type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { otherParam } from '../../platform/http/request/inputs.ts'
 import { withoutPod } from '../../platform/store/pods/pod.ts'
 import { type List, readAddress } from '../lists/list.ts'
@@ -29,8 +29,7 @@ interface PageRouteParts {
 const FORMS_PER_MINUTE = 10
 /** What is shown again of a text that is no address. */
 const GIVEN_LENGTH_MAX = 254
-
-const PUBLIC = { tag: 'Mailing lists', auth: 'public', crossSite: true } as const
+const api = operationsOf({ tag: 'Mailing lists', auth: 'public', crossSite: true })
 const PAGE = media('text/html', 'A page')
 const VOID = media('text/html', 'A page: no such link, or no such form')
 
@@ -84,10 +83,7 @@ export function pageRoutes({ confirmations, lists, pageTemplates, clock }: PageR
   }
 
   return [
-    operation({
-      ...PUBLIC,
-      method: 'GET',
-      path: '/subscribe/{list_id}',
+    api.get('/subscribe/{list_id}', {
       id: 'showListForm',
       summary: 'The form to join a mailing list; changes nothing',
       params: { list_id: otherParam('From the address of the form') },
@@ -99,10 +95,7 @@ export function pageRoutes({ confirmations, lists, pageTemplates, clock }: PageR
           : listReply(list, formPage(list, languageOf(context, list), null))
       },
     }),
-    operation({
-      ...PUBLIC,
-      method: 'POST',
-      path: '/subscribe/{list_id}',
+    api.post('/subscribe/{list_id}', {
       id: 'joinList',
       summary: 'Ask for a confirmation mail; the answer is the same for every address',
       description:
@@ -125,20 +118,14 @@ export function pageRoutes({ confirmations, lists, pageTemplates, clock }: PageR
         return list === null ? voidReply(context) : join(context, list)
       },
     }),
-    operation({
-      ...PUBLIC,
-      method: 'GET',
-      path: '/confirm/{token}',
+    api.get('/confirm/{token}', {
       id: 'showConfirmation',
       summary: 'The page of a link to confirm; changes nothing',
       params: { token: otherParam('From the link in the mail') },
       answers: { 200: PAGE, 404: VOID },
       handler: async (context) => shown(context, await confirmations.find(context.path.token), confirmPage),
     }),
-    operation({
-      ...PUBLIC,
-      method: 'POST',
-      path: '/confirm/{token}',
+    api.post('/confirm/{token}', {
       id: 'confirmMember',
       summary: "Agree to a mailing list, or not, by the page's buttons; works once",
       audit: { exempt: 'what people do is in the consent trail' },

@@ -3,7 +3,7 @@ import { LANGUAGES } from '../../base/languages.ts'
 import type { Of } from '../../base/shape.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
 import { invalidChoice } from '../../base/values.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { choiceParam, flagParam, integerParam, parsedParam } from '../../platform/http/request/inputs.ts'
 import type { Params } from '../../platform/http/request/params.ts'
 import { withPod } from '../../platform/store/pods/pod.ts'
@@ -28,10 +28,8 @@ interface ConsentRouteParts {
   pageTemplates: Pick<PageTemplates, 'check'>
 }
 
-const COMMON = { tag: 'Mailing lists', rateLimit: 'lists' } as const
+const api = operationsOf({ tag: 'Mailing lists', auth: { area: 'lists' }, rateLimit: 'lists' })
 const PATH = '/sendwright/v1/lists/{list}/consent'
-const READ = { area: 'lists', access: 'read' } as const
-const WRITE = { area: 'lists', access: 'write' } as const
 
 const TITLE_LENGTH_MAX = 100
 const URL_LENGTH_MAX = 2048
@@ -68,24 +66,16 @@ export function consentRoutes(parts: ConsentRouteParts): Operation[] {
   }
 
   return [
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: PATH,
+    api.get(PATH, {
       id: 'readListConsent',
       summary: 'Read how people come onto a mailing list',
-      auth: READ,
       answers: { 200: LIST_CONSENT },
       handler: async ({ path, caller }) => view(await lists.own(caller.accountId, path.list)),
     }),
-    operation({
-      ...COMMON,
-      method: 'PUT',
-      path: PATH,
+    api.put(PATH, {
       id: 'updateListConsent',
       audit: { given: ['title', 'language', 'redirect_url', 'template', 'page_template'] },
       summary: 'Ask members before they are subscribed, and open a form',
-      auth: WRITE,
       params: PARAMS,
       answers: { 200: LIST_CONSENT },
       async handler({ input, path, caller }) {
@@ -98,13 +88,9 @@ export function consentRoutes(parts: ConsentRouteParts): Operation[] {
         return view(await lists.update(list, { ...same, ...changes, ...mail }))
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: '/sendwright/v1/people/{address}/consent',
+    api.get('/sendwright/v1/people/{address}/consent', {
       id: 'readConsentTrail',
       summary: 'How and when an address came onto lists, or left them',
-      auth: READ,
       answers: { 200: CONSENT_TRAIL },
       handler: async ({ path, caller }) => ({
         items: await trailOf(store, caller.accountId, keyOf(path.address)),

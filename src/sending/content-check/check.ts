@@ -11,12 +11,11 @@
  */
 import { Lazy, PassingMap } from '../../base/flow/cache.ts'
 import { pause } from '../../base/flow/pause.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
+import type { Core } from '../../core.ts'
 import type { RecipientVariables } from '../../mail/record/options.ts'
 import { attach, isFile, type MessageRecord } from '../../mail/record/record.ts'
 import type { ContentCheckConfig } from '../../platform/config/content-check.ts'
-import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
 import { type MimeMessage, scanMessage } from '../../protocols/message/mime-message.ts'
 import { copyDigest, digestOf } from './digest.ts'
 import type { Decision, Holds } from './holds.ts'
@@ -56,14 +55,12 @@ export interface ContentCheck {
   lastUncheckedAt(): number | null
 }
 
-export interface ContentCheckParts {
+export interface ContentCheckParts extends Pick<Core, 'blobs' | 'clock'> {
   config: ContentCheckConfig & { hostname: string }
   scanners: Pick<Scanners, 'outboundScore' | 'virus'>
   holds: Pick<Holds, 'decisionOn'>
   /** A message of the account was checked. */
   count(accountId: string, domainName: string, isBad: boolean): void
-  blobs: BlobStore
-  clock: Clock
 }
 
 /** Checks at a time. rspamd takes more; of SpamAssassin's five children each may take a second. */

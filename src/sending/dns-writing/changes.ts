@@ -9,11 +9,10 @@
  * A process that dies in between leaves the row in state `writing`: the next call for the domain reads what became of it. A
  * further apply writes what is missing, and an undo takes back what stands.
  */
-import type { Logger } from 'pino'
 import { failPoint } from '../../base/flow/fail-point.ts'
 import { BadRequest, Conflict, NotFound } from '../../base/process/errors.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { MINUTE_MS } from '../../base/time/durations.ts'
+import type { Core } from '../../core.ts'
 import type { DnsChangeRow, DnsProviderRow } from '../../platform/store/schema.ts'
 import type { Domain } from '../domains/domain.ts'
 import { changesIn, type createChangeRows } from './change-rows.ts'
@@ -33,9 +32,7 @@ import { type DnsProvider, ProviderFault, type RecordSet, setKey, type Zone } fr
 /** Limits of requests to providers. */
 type Limits = Parameters<KnownProviders['open']>[1]
 
-export interface ChangeParts {
-  clock: Clock
-  log: Logger
+export interface ChangeParts extends Pick<Core, 'clock' | 'log'> {
   rows: ReturnType<typeof createChangeRows>
   providers: KnownProviders
   wantedOf(domain: Domain): Promise<Wanted[]>

@@ -1,7 +1,7 @@
 /** DNS providers, and writing the records of domains, over HTTP (dns-writing.md). */
 import { BadRequest } from '../../base/process/errors.ts'
 import { message } from '../../base/shape.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import type { DnsChangeRow } from '../../platform/store/schema.ts'
 import { plainText } from '../../protocols/dns/presentation.ts'
 import type { Domain } from '../domains/domain.ts'
@@ -32,9 +32,7 @@ export interface WritingRouteParts {
   linkOf(domain: Domain): Promise<ConnectLink>
 }
 
-const COMMON = { tag: 'DNS', rateLimit: 'domains' } as const
-const READ = { area: 'domains', access: 'read' } as const
-const WRITE = { area: 'domains', access: 'write' } as const
+const api = operationsOf({ tag: 'DNS', auth: { area: 'domains' }, rateLimit: 'domains' })
 /** Credentials are for those who may make keys, too. */
 const MANAGE = { area: 'account', access: 'write' } as const
 const PROVIDERS_PATH = '/sendwright/v1/dns-providers'
@@ -51,30 +49,19 @@ export const writingRoutes = (parts: WritingRouteParts): Operation[] => [
 
 function providerRoutes({ providers }: WritingRouteParts): Operation[] {
   return [
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: PROVIDERS_PATH,
+    api.get(PROVIDERS_PATH, {
       id: 'listDnsProviders',
       summary: 'List the DNS providers of the account',
-      auth: READ,
       answers: { 200: PROVIDERS },
       handler: async ({ caller }) => ({ items: (await providers.list(caller.accountId)).map(providerView) }),
     }),
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: PROVIDER_PATH,
+    api.get(PROVIDER_PATH, {
       id: 'readDnsProvider',
       summary: 'Read a DNS provider',
-      auth: READ,
       answers: { 200: PROVIDER, 404: NO_PROVIDER },
       handler: async ({ path, caller }) => providerView(await providers.one(caller.accountId, path.name)),
     }),
-    operation({
-      ...COMMON,
-      method: 'PUT',
-      path: PROVIDER_PATH,
+    api.put(PROVIDER_PATH, {
       id: 'putDnsProvider',
       audit: { given: ['kind', 'server', 'key_name', 'algorithm', 'access_key_id', 'api_url'] },
       summary: 'Make a DNS provider, or replace it',
@@ -88,10 +75,7 @@ function providerRoutes({ providers }: WritingRouteParts): Operation[] {
         return providerView(await providers.put(caller.accountId, path.name, document()))
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'DELETE',
-      path: PROVIDER_PATH,
+    api.delete(PROVIDER_PATH, {
       id: 'deleteDnsProvider',
       summary: 'Remove a DNS provider and its secret; records stay',
       auth: MANAGE,
@@ -106,33 +90,22 @@ function providerRoutes({ providers }: WritingRouteParts): Operation[] {
 
 function changeRoutes({ domains, rows, changes, linkOf }: WritingRouteParts): Operation[] {
   return [
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: CHANGES_PATH,
+    api.get(CHANGES_PATH, {
       id: 'listDnsChanges',
       summary: 'What was written in DNS for a domain',
-      auth: READ,
       answers: { 200: CHANGES, 404: 'Domain not found' },
       async handler({ path, caller }) {
         const domain = await ownDomain(domains, caller, path.name)
         return { items: (await rows.list(domain.id)).map((row) => storedView(domain.name, row)) }
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: '/sendwright/v1/domains/{name}/dns-link',
+    api.get('/sendwright/v1/domains/{name}/dns-link', {
       id: 'readDnsLink',
       summary: 'A link to the DNS provider of a domain that makes its records (Domain Connect)',
-      auth: READ,
       answers: { 200: LINK, 404: 'Domain not found' },
       handler: async ({ path, caller }) => linkOf(await ownDomain(domains, caller, path.name)),
     }),
-    operation({
-      ...COMMON,
-      method: 'POST',
-      path: CHANGES_PATH,
+    api.post(CHANGES_PATH, {
       id: 'createDnsChange',
       audit: {
         action: 'dns-change.create',
@@ -142,7 +115,6 @@ function changeRoutes({ domains, rows, changes, linkOf }: WritingRouteParts): Op
       summary: 'Write the records of a domain at its DNS provider, or say what would be written',
       description:
         'Nothing but records of the domain is written. What stands there of others is left, with the reason.',
-      auth: WRITE,
       body: APPLY_BODY,
       answers: { 200: CHANGE, 404: 'Domain or DNS provider not found', 409: FAULT },
       async handler({ document, path, caller, signal }) {
@@ -154,14 +126,10 @@ function changeRoutes({ domains, rows, changes, linkOf }: WritingRouteParts): Op
         )
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'POST',
-      path: `${CHANGES_PATH}/{id}/undo`,
+    api.post(`${CHANGES_PATH}/{id}/undo`, {
       id: 'undoDnsChange',
       audit: { given: ['dry_run'], made: ['state'] },
       summary: 'Take a change in DNS back, or say what that would do',
-      auth: WRITE,
       body: UNDO_BODY,
       answers: { 200: CHANGE, 404: 'There is no such domain, change or provider', 409: FAULT },
       async handler({ document, path, caller, signal }) {

@@ -4,6 +4,7 @@ import { randomHex } from '../../base/ids.ts'
 import { BadRequest, Unavailable } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { invalidChoice } from '../../base/values.ts'
+import type { Core } from '../../core.ts'
 import { type HttpClient, storedUrlFault } from '../../platform/posts/http-client.ts'
 import { enter } from '../../platform/store/pods/entries.ts'
 import type { DkimKeyRow, DomainRow, Schema } from '../../platform/store/schema.ts'
@@ -18,7 +19,6 @@ import { freeSelector, isUniqueViolation, keysOf, parentAuthority } from './keys
 import { newSenderSecurity, type SenderSecurity } from './keys/sender-security.ts'
 import { newDkimKeyRow, type SigningKeys } from './keys/signing-keys.ts'
 import { type Claimant, checkBelow, checkTrackingHost, isTakenBelow, TAKEN } from './names/claims.ts'
-import type { DomainDirectory } from './names/directory.ts'
 import { lockNames } from './names/name-lock.ts'
 import { domainEntries } from './names/pod-entries.ts'
 import { type DkimChoice, dkimChoice, type NewDomain } from './settings.ts'
@@ -39,11 +39,7 @@ export type SystemLoginWrite = (
   password: string | null,
 ) => Promise<(tx: Transaction<Schema>) => Promise<void>>
 
-export interface CreateParts {
-  store: Store
-  sealer: Sealer
-  clock: Clock
-  domains: DomainDirectory
+export interface CreateParts extends Pick<Core, 'store' | 'sealer' | 'clock' | 'domains'> {
   signingKeys: SigningKeys
   targets: DnsTargets
   ownHosts: OwnHosts

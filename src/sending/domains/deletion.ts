@@ -4,16 +4,13 @@
  */
 
 import type { Transaction } from 'kysely'
-import type { Logger } from 'pino'
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
+import type { Core } from '../../core.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
 import { entriesOf, leave } from '../../platform/store/pods/entries.ts'
 import type { Schema } from '../../platform/store/schema.ts'
-import type { Store } from '../../platform/store/store.ts'
 import { type Domain, domainOfRow } from './domain.ts'
-import type { DomainDirectory } from './names/directory.ts'
 import { lockNames } from './names/name-lock.ts'
 import { hostEntries, leaveHosts } from './names/pod-entries.ts'
 
@@ -26,11 +23,7 @@ export type OnDomainDeleted = (domain: Domain) => Promise<void>
 /** A hook cannot finish yet, for a reason that resolves itself. */
 export class NotYet extends Error {}
 
-export interface DeletionParts {
-  store: Store
-  domains: DomainDirectory
-  clock: Clock
-  log: Logger
+export interface DeletionParts extends Pick<Core, 'store' | 'domains' | 'clock' | 'log'> {
   /** Removes what all areas hold of it. */
   removeAll: OnDomainDeleted
 }

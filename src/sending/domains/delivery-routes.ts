@@ -1,24 +1,22 @@
 /** TLS settings of a domain (D7, D8), and the three deprecated updates that D4 replaces (D9-D11). */
 import { message } from '../../base/shape.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { type DomainChanges, FIELDS, settingInputs } from './fields.ts'
 import { ownDomain } from './names/directory.ts'
-import { COMMON, type DomainRouteParts, READ, WRITE } from './routes.ts'
+import type { DomainRouteParts } from './routes.ts'
 import { ttlParam } from './settings.ts'
 import { CONNECTION_CHANGED, DOMAIN_CONNECTION } from './shapes.ts'
 import { updateDomain } from './update-domain.ts'
+
+const api = operationsOf({ tag: 'Domains', auth: { area: 'domains' }, rateLimit: 'domains' })
 
 const PROPAGATION = 'Domain connection settings have been updated, may take 10 minutes to fully propagate'
 
 export function domainDeliveryRoutes(parts: DomainRouteParts): Operation[] {
   return [
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: '/v3/domains/{name}/connection',
+    api.get('/v3/domains/{name}/connection', {
       id: 'readConnection',
       summary: 'Read the TLS settings for deliveries of a domain',
-      auth: READ,
       answers: { 200: DOMAIN_CONNECTION },
       async handler({ path, caller }) {
         const { requireTls, skipVerification } = await ownDomain(parts.domains, caller, path.name)
@@ -26,13 +24,9 @@ export function domainDeliveryRoutes(parts: DomainRouteParts): Operation[] {
         return { ...connection, connection }
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'PUT',
-      path: '/v3/domains/{name}/connection',
+    api.put('/v3/domains/{name}/connection', {
       id: 'updateConnection',
       summary: 'Change the TLS settings for deliveries of a domain',
-      auth: WRITE,
       params: { require_tls: FIELDS.requireTls.input, skip_verification: FIELDS.skipVerification.input },
       answers: { 200: CONNECTION_CHANGED },
       async handler({ input, path, caller }) {
@@ -58,15 +52,11 @@ function deprecatedRoutes(parts: DomainRouteParts): Operation[] {
   }
   const unchanged: DomainChanges = {}
   const update = (field: 'message_ttl' | 'mailfrom_host' | 'web_prefix', id: string, done: string) =>
-    operation({
-      ...COMMON,
-      method: 'PUT',
-      path: `/v3/domains/{name}/${field}`,
+    api.put(`/v3/domains/{name}/${field}`, {
       id,
       audit: { given: [field] },
       summary: `Change ${field}; the update of the domain does the same`,
       deprecated: true,
-      auth: WRITE,
       params: { [field]: { ...inputs[field], required: true } },
       answers: { 200: message(done, 'Changed') },
       async handler({ params, path, caller }) {

@@ -3,7 +3,7 @@ import { NotFound } from '../../base/process/errors.ts'
 import { media, message } from '../../base/shape.ts'
 import { textReply } from '../../platform/http/answer/reply.ts'
 import { type Limiter, limitExceeded } from '../../platform/http/limits/rate-limit.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { flagParam } from '../../platform/http/request/inputs.ts'
 import { createDomain } from './create-domain.ts'
 import { type DeletionParts, deleteDomain } from './deletion.ts'
@@ -28,10 +28,8 @@ export interface DomainRouteParts extends UpdateParts, VerificationParts, Deleti
   wakeDeletion(): void
 }
 
-export const TAG = 'Domains'
-export const READ = { area: 'domains', access: 'read' } as const
-export const WRITE = { area: 'domains', access: 'write' } as const
-export const COMMON = { tag: TAG, rateLimit: 'domains' } as const
+const api = operationsOf({ tag: 'Domains', auth: { area: 'domains' }, rateLimit: 'domains' })
+
 const DELETING = 'Domain will be deleted in the background'
 
 /** Settings whose values the audit log records; the others are either harmless by type, or secret. */
@@ -58,26 +56,18 @@ export function domainRoutes(parts: DomainRouteParts): Operation[] {
 
 function readRoutes(parts: DomainRouteParts): Operation[] {
   return [
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: '/v4/domains',
+    api.get('/v4/domains', {
       aliases: ['/v3/domains'],
       id: 'listDomains',
       summary: 'List sending domains',
-      auth: READ,
       params: LIST_PARAMS,
       answers: { 200: DOMAIN_LIST },
       handler: ({ input, caller }) => listDomains(parts.store, caller.accountId, input(), parts.clock.now()),
     }),
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: '/v4/domains/{name}',
+    api.get('/v4/domains/{name}', {
       aliases: ['/v3/domains/{name}'],
       id: 'readDomain',
       summary: 'Read a sending domain',
-      auth: READ,
       params: READ_PARAMS,
       answers: { 200: DOMAIN_READ },
       async handler({ input, path, caller }) {
@@ -94,14 +84,10 @@ function readRoutes(parts: DomainRouteParts): Operation[] {
 
 function writeRoutes(parts: DomainRouteParts): Operation[] {
   const create = (version: 'v3' | 'v4') =>
-    operation({
-      ...COMMON,
-      method: 'POST',
-      path: `/${version}/domains`,
+    api.post(`/${version}/domains`, {
       id: version === 'v4' ? 'createDomain' : 'createDomainV3',
       audit: { action: 'domain.create', subject: ['name'], given: RECORDED },
       summary: 'Add a sending domain',
-      auth: WRITE,
       params: createInputs(parts.maxMessageTtlSeconds),
       answers: { 200: DOMAIN_CHANGED },
       handler: async ({ input, caller }) =>
@@ -110,15 +96,11 @@ function writeRoutes(parts: DomainRouteParts): Operation[] {
   return [
     create('v4'),
     create('v3'),
-    operation({
-      ...COMMON,
-      method: 'PUT',
-      path: '/v4/domains/{name}',
+    api.put('/v4/domains/{name}', {
       aliases: ['/v3/domains/{name}'],
       id: 'updateDomain',
       audit: { given: RECORDED },
       summary: 'Change settings of a domain',
-      auth: WRITE,
       params: updateInputs(parts.maxMessageTtlSeconds),
       answers: { 200: DOMAIN_CHANGED },
       async handler({ input, path, caller }) {
@@ -126,14 +108,10 @@ function writeRoutes(parts: DomainRouteParts): Operation[] {
         return answerWith(parts, await updateDomain(parts, domain, input()), 'Domain has been updated')
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'PUT',
-      path: '/v4/domains/{name}/verify',
+    api.put('/v4/domains/{name}/verify', {
       aliases: ['/v3/domains/{name}/verify'],
       id: 'verifyDomain',
       summary: 'Look up the records of a domain now and set its state',
-      auth: WRITE,
       answers: { 200: DOMAIN_CHANGED },
       async handler({ path, caller }) {
         const domain = await ownDomain(parts.domains, caller, path.name)
@@ -144,14 +122,10 @@ function writeRoutes(parts: DomainRouteParts): Operation[] {
         return answerWith(parts, after, 'Domain DNS records have been updated')
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'DELETE',
-      path: '/v3/domains/{name}',
+    api.delete('/v3/domains/{name}', {
       aliases: ['/v4/domains/{name}'],
       id: 'deleteDomain',
       summary: 'Delete a domain and, in the background, what belongs to it',
-      auth: WRITE,
       answers: { 200: message(DELETING, 'The domain is no longer visible') },
       async handler({ path, caller }) {
         await deleteDomain(parts, await ownDomain(parts.domains, caller, path.name))
@@ -164,13 +138,9 @@ function writeRoutes(parts: DomainRouteParts): Operation[] {
 
 function ownRoutes(parts: DomainRouteParts): Operation[] {
   return [
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: '/sendwright/v1/domains/{name}/zone',
+    api.get('/sendwright/v1/domains/{name}/zone', {
       id: 'readDomainZone',
       summary: 'All DNS records of a domain as zone-file text',
-      auth: READ,
       answers: { 200: media('text/plain', 'Zone-file text') },
       async handler({ path, caller }) {
         const domain = await ownDomain(parts.domains, caller, path.name)
@@ -179,13 +149,9 @@ function ownRoutes(parts: DomainRouteParts): Operation[] {
         return textReply(zoneText(domain.name, states, parts.targets, parts.publicUrl))
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: '/sendwright/v1/domains/{name}/dns',
+    api.get('/sendwright/v1/domains/{name}/dns', {
       id: 'explainDomainDns',
       summary: 'What DNS returned for each record at the last check, and what to change',
-      auth: READ,
       answers: { 200: DOMAIN_DNS },
       async handler({ path, caller }) {
         const domain = await ownDomain(parts.domains, caller, path.name)

@@ -1,9 +1,9 @@
 /** Changes a domain's settings (domains.md rules 19-21, 26). */
 import type { Transaction } from 'kysely'
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
+import { ifStale } from '../../platform/store/commits.ts'
 import { enter } from '../../platform/store/pods/entries.ts'
 import type { DomainRow, Schema } from '../../platform/store/schema.ts'
-import { StaleWrite } from '../../platform/store/store.ts'
 import { type CreateParts, checkArchive, NO_SENDER_SECURITY } from './create-domain.ts'
 import { type Domain, domainOfRow } from './domain.ts'
 import { columnsOf, type DomainChanges } from './fields.ts'
@@ -64,9 +64,8 @@ export async function updateDomain(
     await login?.(tx)
     return changed
   }
-  const after = await store.transaction(change).catch((error: unknown) => {
-    throw error instanceof StaleWrite ? new BadRequest(TAKEN, { cause: error }) : error
-  })
+  const taken = ifStale((cause) => new BadRequest(TAKEN, { cause }))
+  const after = await store.transaction(change).catch(taken)
   parts.domains.changed(domain)
   return domainOfRow(after, clock.now())
 }

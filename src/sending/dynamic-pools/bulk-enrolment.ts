@@ -2,14 +2,11 @@
  * Enrolment of all domains of an account in the background (dynamic-pools.md section 5 rule 6), a portion at a time. A
  * portion and the note of how far it came are one transaction, so it continues after a restart.
  */
-import type { Logger } from 'pino'
-import type { Clock } from '../../base/time/clock.ts'
+import type { Core } from '../../core.ts'
 import type { Job } from '../../platform/jobs/job.ts'
 import { createTaskSteps, type TaskTable, taskJob } from '../../platform/jobs/stepped-task.ts'
 import type { DynamicPoolTaskRow } from '../../platform/store/schema.ts'
-import type { Store } from '../../platform/store/store.ts'
 import { type Domain, domainOfRow } from '../domains/domain.ts'
-import type { DomainDirectory } from '../domains/names/directory.ts'
 import type { KnownAddresses } from '../ips/known-addresses.ts'
 import { BANDS } from './bands.ts'
 import type { Check, Enrolments } from './enrolments.ts'
@@ -27,13 +24,9 @@ export interface BulkEnrolment {
   readonly job: Job
 }
 
-interface BulkParts {
-  store: Store
-  clock: Clock
-  log: Logger
+interface BulkParts extends Pick<Core, 'store' | 'clock' | 'log' | 'domains'> {
   owner: string
   known: KnownAddresses
-  domains: DomainDirectory
   enrolments: Enrolments
 }
 

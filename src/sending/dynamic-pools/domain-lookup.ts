@@ -1,15 +1,11 @@
 /** Domains that a caller may name: its own, and for a parent those of its subaccounts (dynamic-pools.md section 2). */
 
 import { NotFound } from '../../base/process/errors.ts'
-import type { AccountDirectory } from '../../people/accounts/account-directory.ts'
+import type { Core } from '../../core.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'
 import type { Domain } from '../domains/domain.ts'
-import type { DomainDirectory } from '../domains/names/directory.ts'
 
-export interface LookupParts {
-  domains: DomainDirectory
-  accounts: AccountDirectory
-}
+export type LookupParts = Pick<Core, 'domains' | 'accounts'>
 
 /** @throws NotFound, also for that of another account */
 export async function reachableDomain(

@@ -2,31 +2,29 @@
 
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { quotable } from '../../base/values.ts'
+import type { Core } from '../../core.ts'
 import { ACCOUNT_ID } from '../../people/accounts/account-directory.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { flagParam, otherParam, textParam, wordParam } from '../../platform/http/request/inputs.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'
-import type { Store } from '../../platform/store/store.ts'
 import { ipsParam } from '../ips/pools/routes.ts'
-import { READ, SUCCESS, WRITE } from '../ips/routes.ts'
+import { SUCCESS, WRITE } from '../ips/routes.ts'
 import { DONE } from '../ips/shapes.ts'
 import { assignableDomains } from './assignable.ts'
 import { BANDS, type Band, fractionOf, isBand, ratePpm } from './bands.ts'
 import type { BulkEnrolment } from './bulk-enrolment.ts'
 import { type LookupParts, reachableDomain } from './domain-lookup.ts'
 import type { Check, Enrolments } from './enrolments.ts'
-import { TAG } from './pool-routes.ts'
 import { checkParent } from './pool-rules.ts'
 import { ASSIGNABLE, ENROLLING, HEALTH_CHECK } from './shapes.ts'
+
+const api = operationsOf({ tag: 'Dynamic IP pools', auth: { area: 'ips' } })
 
 const ENROLMENT = '/v3/domains/{name}/dynamic_pools' as const
 const OVERRIDE = '/v1/dynamic_pools/domains/{name}/override' as const
 
-interface EnrolmentRouteParts extends LookupParts {
-  store: Store
-  clock: Clock
+interface EnrolmentRouteParts extends LookupParts, Pick<Core, 'store' | 'clock'> {
   enrolments: Enrolments
   bulk: BulkEnrolment
   wakeChecks(): void
@@ -42,14 +40,10 @@ export function enrolmentRoutes(parts: EnrolmentRouteParts): Operation[] {
 function domainRoutes(parts: EnrolmentRouteParts): Operation[] {
   const { enrolments } = parts
   return [
-    operation({
-      method: 'POST',
-      path: ENROLMENT,
+    api.post(ENROLMENT, {
       id: 'enrollDomain',
       audit: { action: 'dynamic-pool-domain.enroll' },
-      tag: TAG,
       summary: 'Enroll a domain in the dynamic pools',
-      auth: WRITE,
       params: { replacement_ip: otherParam('Ignored', { repeated: true }) },
       answers: { 200: DONE, 400: 'It is enrolled already, or the pools are not configured' },
       async handler({ path, caller }) {
@@ -57,17 +51,13 @@ function domainRoutes(parts: EnrolmentRouteParts): Operation[] {
         return SUCCESS
       },
     }),
-    operation({
-      method: 'DELETE',
-      path: ENROLMENT,
+    api.delete(ENROLMENT, {
       id: 'replaceDomainIps',
       audit: {
         action: 'dynamic-pool-domain.remove',
         given: ['replacement_ip', 'replacement_pool_id'],
       },
-      tag: TAG,
       summary: 'Remove a domain from the dynamic pools and give it other addresses',
-      auth: WRITE,
       params: {
         replacement_ip: ipsParam('Dedicated addresses in no pool, or `shared`'),
         replacement_pool_id: textParam('Pool to link instead'),
@@ -95,13 +85,9 @@ function allRoutes(parts: EnrolmentRouteParts): Operation[] {
   }
 
   return [
-    operation({
-      method: 'GET',
-      path: '/v3/domains/dynamic_pools/assignable',
+    api.get('/v3/domains/dynamic_pools/assignable', {
       id: 'listAssignableDomains',
-      tag: TAG,
       summary: 'List domains that are not enrolled in dynamic pools',
-      auth: READ,
       params: {
         subaccount_id: textParam('Those of a subaccount instead'),
         domain: textParam('Regular expression that a part of the name matches'),
@@ -114,12 +100,9 @@ function allRoutes(parts: EnrolmentRouteParts): Operation[] {
         return { items: found.map(({ id, name }) => ({ account_id: accountId, id, name })) }
       },
     }),
-    operation({
-      method: 'POST',
-      path: '/v3/domains/all/dynamic_pools/enroll',
+    api.post('/v3/domains/all/dynamic_pools/enroll', {
       id: 'enrollAllDomains',
       audit: { action: 'dynamic-pool-domain.enroll-all' },
-      tag: TAG,
       summary: 'Enroll all domains in the dynamic pools',
       auth: { ...WRITE, only: 'parent' },
       params: { include_subaccounts: flagParam('Those of subaccounts as well', { default: false }) },
@@ -136,26 +119,18 @@ function allRoutes(parts: EnrolmentRouteParts): Operation[] {
 function bandRoutes(parts: EnrolmentRouteParts): Operation[] {
   const { enrolments } = parts
   return [
-    operation({
-      method: 'GET',
-      path: '/v1/dynamic_pools/domains/{name}/preview',
+    api.get('/v1/dynamic_pools/domains/{name}/preview', {
       id: 'previewDomainBand',
-      tag: TAG,
       summary: 'Check a domain without a change: the pool that its figures put it in',
-      auth: READ,
       rateLimit: 'analytics',
       answers: { 200: HEALTH_CHECK },
       handler: async ({ path, caller }) =>
         checkView(await enrolments.check(await reachableDomain(parts, caller, path.name))),
     }),
-    operation({
-      method: 'PUT',
-      path: OVERRIDE,
+    api.put(OVERRIDE, {
       id: 'setDomainBand',
       audit: { action: 'dynamic-pool-override.set' },
-      tag: TAG,
       summary: 'Keep a domain in a pool, whatever its checks say',
-      auth: WRITE,
       params: { pool: wordParam('Band', bandOf, { required: true, values: BANDS }) },
       answers: { 200: DONE },
       async handler({ input, path, caller }) {
@@ -164,14 +139,10 @@ function bandRoutes(parts: EnrolmentRouteParts): Operation[] {
         return SUCCESS
       },
     }),
-    operation({
-      method: 'DELETE',
-      path: OVERRIDE,
+    api.delete(OVERRIDE, {
       id: 'deleteDomainBand',
       audit: { action: 'dynamic-pool-override.delete' },
-      tag: TAG,
       summary: 'Let the checks decide about a domain again',
-      auth: WRITE,
       answers: { 200: DONE },
       async handler({ path, caller }) {
         const domain = await reachableDomain(parts, caller, path.name)

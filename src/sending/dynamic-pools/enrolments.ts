@@ -4,14 +4,13 @@
  */
 import type { Transaction } from 'kysely'
 import { BadRequest } from '../../base/process/errors.ts'
-import type { Clock } from '../../base/time/clock.ts'
+import type { Core } from '../../core.ts'
 import type { AccountDirectory } from '../../people/accounts/account-directory.ts'
 import type { DynamicPoolsConfig } from '../../platform/config/sending.ts'
 import type { DynamicPoolDomainRow, Schema } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
 import type { Figures } from '../../watching/metrics/figures.ts'
 import type { Domain } from '../domains/domain.ts'
-import type { DomainDirectory } from '../domains/names/directory.ts'
 import { type AddressBook, SHARED } from '../ips/address-book.ts'
 import { type DomainAddresses, presentDomain, setDomainAddresses } from '../ips/domains/domain-settings.ts'
 import type { KnownAddresses } from '../ips/known-addresses.ts'
@@ -23,12 +22,8 @@ import { alreadyEnrolled, notEnrolled, ownerOf, poolsOf } from './pool-rules.ts'
 
 type Tx = Transaction<Schema>
 
-interface EnrolmentParts {
-  store: Store
-  clock: Clock
+interface EnrolmentParts extends Pick<Core, 'store' | 'clock' | 'domains' | 'accounts'> {
   known: KnownAddresses
-  domains: DomainDirectory
-  accounts: AccountDirectory
   figures: Figures
   config: DynamicPoolsConfig
   /** Addresses are used by a domain now; may start their warm-up. */

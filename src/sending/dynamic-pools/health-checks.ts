@@ -1,11 +1,9 @@
 /** The checks of enrolled domains on their schedule (dynamic-pools.md section 4). */
 
-import type { Logger } from 'pino'
-import type { Clock } from '../../base/time/clock.ts'
 import { MINUTE_MS } from '../../base/time/durations.ts'
+import type { Core } from '../../core.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
 import type { DynamicPoolDomainRow } from '../../platform/store/schema.ts'
-import type { Store } from '../../platform/store/store.ts'
 import type { Enrolments } from './enrolments.ts'
 
 const LOOK_EVERY_MS = MINUTE_MS
@@ -14,10 +12,7 @@ const BATCH = 50
 /** A check that failed is due again after this. */
 const RETRY_MS = 5 * MINUTE_MS
 
-interface HealthCheckParts {
-  store: Store
-  clock: Clock
-  log: Logger
+interface HealthCheckParts extends Pick<Core, 'store' | 'clock' | 'log'> {
   enrolments: Enrolments
 }
 

@@ -5,7 +5,7 @@ import type { Of } from '../../base/shape.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
 import { invalidChoice, invalidFormat } from '../../base/values.ts'
 import { ACCOUNT_ID } from '../../people/accounts/account-directory.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import {
   choiceParam,
   dateParam,
@@ -20,14 +20,14 @@ import type { Caller } from '../../platform/http/rights/auth.ts'
 import type { DynamicPoolDomainRow } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
 import { storedName } from '../domains/names/directory.ts'
-import { READ } from '../ips/routes.ts'
 import { BANDS, type Band, fractionOf, isBand } from './bands.ts'
 import { type LookupParts, reachableDomain } from './domain-lookup.ts'
 import { HISTORY_ORDER, type HistoryQuery, readHistory, recordView } from './history.ts'
 import { listOf, type PageLinks, type PageOrder, pagePlace, readPage } from './pages.ts'
-import { TAG } from './pool-routes.ts'
 import { ownerOf } from './pool-rules.ts'
 import { DOMAIN_HISTORY, type ENROLLED_DOMAIN, ENROLLED_DOMAINS, HISTORY as HISTORY_PAGE } from './shapes.ts'
+
+const api = operationsOf({ tag: 'Dynamic IP pools', auth: { area: 'ips' } })
 
 const DOMAINS = '/v1/dynamic_pools/domains' as const
 const HISTORY = '/v1/dynamic_pools/history' as const
@@ -83,13 +83,9 @@ function domainOrder(sort: (typeof SORTS)[number], descending: boolean): PageOrd
 }
 
 function domainList(parts: ListRouteParts): Operation {
-  return operation({
-    method: 'GET',
-    path: DOMAINS,
+  return api.get(DOMAINS, {
     id: 'listEnrolledDomains',
-    tag: TAG,
     summary: 'List domains in dynamic pools, those of subaccounts as well',
-    auth: READ,
     params: {
       limit: LIMIT,
       page: otherParam(PAGE),
@@ -180,13 +176,9 @@ function domainView(found: Record<string, unknown>): Of<typeof ENROLLED_DOMAIN> 
 
 function historyRoutes(parts: ListRouteParts): Operation[] {
   return [
-    operation({
-      method: 'GET',
-      path: `${DOMAINS}/{name}/history`,
+    api.get(`${DOMAINS}/{name}/history`, {
       id: 'listDomainBands',
-      tag: TAG,
       summary: 'List the changes of the band of a domain',
-      auth: READ,
       params: { limit: LIMIT, ...TIMES, page: HISTORY_PAGE_PARAM },
       answers: { 200: DOMAIN_HISTORY },
       async handler({ input, params, path, caller }) {
@@ -206,13 +198,9 @@ function historyRoutes(parts: ListRouteParts): Operation[] {
         return record === undefined ? list : { ...record, ...list }
       },
     }),
-    operation({
-      method: 'GET',
-      path: HISTORY,
+    api.get(HISTORY, {
       id: 'listBands',
-      tag: TAG,
       summary: 'List the changes of the bands of all domains',
-      auth: READ,
       params: {
         Limit: ANY_LIMIT,
         limit: otherParam('The same as Limit', { type: 'integer' }),

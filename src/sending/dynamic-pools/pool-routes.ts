@@ -2,20 +2,19 @@
 
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import type { AccountDirectory } from '../../people/accounts/account-directory.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { choiceParam, parsedParam } from '../../platform/http/request/inputs.ts'
 import type { KnownAddresses } from '../ips/known-addresses.ts'
 import { ipsOf, ipsParam } from '../ips/pools/routes.ts'
-import { READ, SUCCESS, WRITE } from '../ips/routes.ts'
+import { READ, SUCCESS } from '../ips/routes.ts'
 import { DONE } from '../ips/shapes.ts'
 import { BANDS, type Band } from './bands.ts'
 import { overviewOf, type PoolContents } from './contents.ts'
 import { checkParent, ownerOf } from './pool-rules.ts'
 import { POOL_OVERVIEW, POOLS_SET } from './shapes.ts'
 
-export const TAG = 'Dynamic IP pools'
 /** A subaccount uses the pools of its parent. */
-const PARENT = { ...WRITE, only: 'parent' } as const
+const api = operationsOf({ tag: 'Dynamic IP pools', auth: { area: 'ips', only: 'parent' } })
 const PATH = '/v3/dynamic_pools' as const
 const NO_BAND = 'none'
 const PLACES = [...BANDS, NO_BAND] as const
@@ -59,24 +58,17 @@ export function poolRoutes(parts: PoolRouteParts): Operation[] {
 
 function wholeRoutes({ known, accounts, contents }: PoolRouteParts): Operation[] {
   return [
-    operation({
-      method: 'GET',
-      path: PATH,
+    api.get(PATH, {
       id: 'listDynamicPools',
-      tag: TAG,
       summary: 'List the dynamic pools with their addresses',
       auth: READ,
       answers: { 200: POOL_OVERVIEW },
       handler: async ({ caller }) => overviewOf(known.book(), await ownerOf(accounts, caller.accountId)),
     }),
-    operation({
-      method: 'POST',
-      path: `${PATH}/all`,
+    api.post(`${PATH}/all`, {
       id: 'setDynamicPools',
       audit: { given: Object.values(SET_NAMES) },
-      tag: TAG,
       summary: 'Set the addresses of all dynamic pools',
-      auth: PARENT,
       params: { good_reputation: SET, poor_reputation: SET, new_senders: SET },
       answers: { 200: POOLS_SET, 400: 'Nothing was changed' },
       async handler({ input, caller }) {
@@ -87,13 +79,9 @@ function wholeRoutes({ known, accounts, contents }: PoolRouteParts): Operation[]
         return { ...SUCCESS, ...sets }
       },
     }),
-    operation({
-      method: 'DELETE',
-      path: `${PATH}/all`,
+    api.delete(`${PATH}/all`, {
       id: 'deleteDynamicPools',
-      tag: TAG,
       summary: 'Remove the dynamic pools',
-      auth: PARENT,
       answers: { 200: DONE, 400: 'Domains are enrolled in them' },
       async handler({ caller }) {
         await checkParent(accounts, caller.accountId)
@@ -106,13 +94,9 @@ function wholeRoutes({ known, accounts, contents }: PoolRouteParts): Operation[]
 
 function memberRoutes({ accounts, contents }: PoolRouteParts): Operation[] {
   return [
-    operation({
-      method: 'POST',
-      path: `${PATH}/{pool_name}/{ip}`,
+    api.post(`${PATH}/{pool_name}/{ip}`, {
       id: 'addDynamicPoolIp',
-      tag: TAG,
       summary: 'Add an address to a dynamic pool',
-      auth: PARENT,
       answers: { 200: DONE },
       async handler({ path, caller }) {
         await checkParent(accounts, caller.accountId)
@@ -120,14 +104,10 @@ function memberRoutes({ accounts, contents }: PoolRouteParts): Operation[] {
         return SUCCESS
       },
     }),
-    operation({
-      method: 'PATCH',
-      path: `${PATH}/{pool_name}`,
+    api.patch(`${PATH}/{pool_name}`, {
       id: 'updateDynamicPool',
       audit: { given: ['add_ip', 'remove_ip'] },
-      tag: TAG,
       summary: 'Add and remove addresses of a dynamic pool',
-      auth: PARENT,
       params: {
         add_ip: ipsParam('Dedicated address in no pool'),
         remove_ip: ipsParam('Address of the pool'),
@@ -143,14 +123,11 @@ function memberRoutes({ accounts, contents }: PoolRouteParts): Operation[] {
         return SUCCESS
       },
     }),
-    operation({
-      method: 'POST',
-      path: '/v3/ips/{addr}/ip_band',
+    api.post('/v3/ips/{addr}/ip_band', {
       id: 'setIpBand',
       audit: { given: ['ip_band'] },
       tag: 'IPs',
       summary: 'Move an address into a dynamic pool, or out of it',
-      auth: PARENT,
       params: { ip_band: choiceParam(`Band, or \`${NO_BAND}\``, PLACES, { required: true }) },
       answers: { 200: DONE, 400: 'Nothing was changed' },
       async handler({ input, path, caller }) {

@@ -3,17 +3,14 @@
  * agree (ips-pools.md section 1 rule 2). DNS matters only where mail goes to the recipients' own servers.
  */
 
-import type { Logger } from 'pino'
 import { canonicalIp } from '../../base/net/ip.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { HOUR_MS } from '../../base/time/durations.ts'
+import type { Core } from '../../core.ts'
 import type { Config } from '../../platform/config/config.ts'
 import type { SourceAddress } from '../../platform/config/sending.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
 import type { Flag } from '../../platform/store/schema.ts'
-import type { Store } from '../../platform/store/store.ts'
 import { confirmName } from '../../protocols/dns/confirmed-name.ts'
-import type { Resolver } from '../../protocols/dns/resolver.ts'
 import { tryProxy } from '../../protocols/proxy/dialling.ts'
 import type { KnownAddresses } from './known-addresses.ts'
 
@@ -21,11 +18,7 @@ const EVERY_MS = HOUR_MS
 /** Addresses looked up at a time. */
 const CONCURRENT = 4
 
-export interface CheckParts {
-  store: Store
-  clock: Clock
-  log: Logger
-  resolver: Resolver
+export interface CheckParts extends Pick<Core, 'store' | 'clock' | 'log' | 'resolver'> {
   known: KnownAddresses
   config: Pick<Config, 'sourceAddresses' | 'delivery'>
   hostAddresses(): string[]

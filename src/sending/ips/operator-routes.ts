@@ -3,29 +3,26 @@
 import { canonicalIp } from '../../base/net/ip.ts'
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
-import { ACCOUNT_ID, type AccountDirectory } from '../../people/accounts/account-directory.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import type { Core } from '../../core.ts'
+import { ACCOUNT_ID } from '../../people/accounts/account-directory.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { flagParam, textParam } from '../../platform/http/request/inputs.ts'
 import type { IpRow } from '../../platform/store/schema.ts'
-import type { Store } from '../../platform/store/store.ts'
 import type { Block, Blocks } from './blocks/blocks.ts'
 import type { KnownAddresses } from './known-addresses.ts'
-import { SUCCESS, TAG } from './routes.ts'
+import { SUCCESS } from './routes.ts'
 import { ipNotFound } from './rules.ts'
 import { type BLOCK, DONE, INSTALLED_ADDRESS, INSTALLED_ADDRESSES, SHARED_SETTING } from './shapes.ts'
 import { removeWarmups } from './warmup/removal.ts'
 
 const PATH = '/sendwright/v1/ips'
 const SHARED_PATH = '/sendwright/v1/accounts/{account_id}/shared-ips'
-const READ = { area: 'account', access: 'read', only: 'first' } as const
-const WRITE = { area: 'account', access: 'write', only: 'first' } as const
+const api = operationsOf({ tag: 'IPs', auth: { area: 'account', only: 'first' } })
 /** In place of an account's id. */
 const NOBODY = 'none'
 
-interface OperatorRouteParts {
-  store: Store
+interface OperatorRouteParts extends Pick<Core, 'store' | 'accounts'> {
   known: KnownAddresses
-  accounts: AccountDirectory
   blocks: Blocks
 }
 
@@ -70,13 +67,9 @@ export function operatorRoutes(parts: OperatorRouteParts): Operation[] {
   }
 
   return [
-    operation({
-      method: 'GET',
-      path: PATH,
+    api.get(PATH, {
       id: 'listAllIps',
-      tag: TAG,
       summary: 'List all addresses of the installation, with the result of their checks',
-      auth: READ,
       answers: { 200: INSTALLED_ADDRESSES },
       async handler() {
         const rows = await store.db.selectFrom('ips').selectAll().orderBy('ip').execute()
@@ -84,14 +77,10 @@ export function operatorRoutes(parts: OperatorRouteParts): Operation[] {
         return { items: rows.map((row) => view(row, known, blocked)) }
       },
     }),
-    operation({
-      method: 'PUT',
-      path: `${PATH}/{ip}`,
+    api.put(`${PATH}/{ip}`, {
       id: 'updateIp',
       audit: { given: ['account_id'] },
-      tag: TAG,
       summary: 'Switch an address on or off, or give it to an account',
-      auth: WRITE,
       params: {
         enabled: flagParam('Whether mail may leave from it'),
         account_id: textParam(`Owner of a dedicated address, or \`${NOBODY}\``),
@@ -104,13 +93,9 @@ export function operatorRoutes(parts: OperatorRouteParts): Operation[] {
         return viewOf(ip)
       },
     }),
-    operation({
-      method: 'DELETE',
-      path: `${PATH}/{ip}/blocks/{site}`,
+    api.delete(`${PATH}/{ip}/blocks/{site}`, {
       id: 'clearIpBlock',
-      tag: TAG,
       summary: 'Use an address again for a provider that blocked it',
-      auth: WRITE,
       answers: { 200: DONE, 404: 'It is not blocked there' },
       async handler({ path }) {
         const ip = canonicalIp(path.ip) ?? ''
@@ -119,13 +104,9 @@ export function operatorRoutes(parts: OperatorRouteParts): Operation[] {
         return SUCCESS
       },
     }),
-    operation({
-      method: 'PUT',
-      path: SHARED_PATH,
+    api.put(SHARED_PATH, {
       id: 'setSharedIps',
-      tag: TAG,
       summary: 'Say whether an account may send from shared addresses',
-      auth: WRITE,
       params: { allowed: flagParam('Whether it may; every account may at first', { required: true }) },
       answers: { 200: SHARED_SETTING },
       async handler({ input, path }) {

@@ -1,6 +1,6 @@
 /** Addresses over HTTP (ips-pools.md section 2), those of single domains excepted (domain-routes.ts). */
 import { BadRequest } from '../../base/process/errors.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import {
   flagParam,
   type InputOf,
@@ -25,7 +25,7 @@ import {
 import type { IpTasks } from './tasks/tasks.ts'
 import { domainCounts, domainItem, domainsOfAddress, searchWords } from './view.ts'
 
-export const TAG = 'IPs'
+const api = operationsOf({ tag: 'IPs', auth: { area: 'ips' } })
 export const READ = { area: 'ips', access: 'read' } as const
 export const WRITE = { area: 'ips', access: 'write' } as const
 const ONE = '/v3/ips/{ip}' as const
@@ -62,13 +62,9 @@ function listed(
 
 function listRoutes({ store, known }: IpRouteParts): Operation[] {
   return [
-    operation({
-      method: 'GET',
-      path: '/v3/ips',
+    api.get('/v3/ips', {
       id: 'listIps',
-      tag: TAG,
       summary: 'List the addresses of the account',
-      auth: READ,
       params: FILTERS,
       answers: { 200: ADDRESS_LIST },
       async handler({ input, caller }) {
@@ -83,13 +79,9 @@ function listRoutes({ store, known }: IpRouteParts): Operation[] {
         }
       },
     }),
-    operation({
-      method: 'GET',
-      path: '/v3/ips/details/all',
+    api.get('/v3/ips/details/all', {
       id: 'listIpDetails',
-      tag: TAG,
       summary: 'List the addresses of the account with their settings',
-      auth: READ,
       params: FILTERS,
       answers: { 200: ADDRESS_DETAILS },
       async handler({ input, caller }) {
@@ -113,23 +105,15 @@ const view = ({ ip, rdns, isDedicated }: Address) => ({ ip, rdns, dedicated: isD
 
 function readRoutes({ store, known }: IpRouteParts): Operation[] {
   return [
-    operation({
-      method: 'GET',
-      path: ONE,
+    api.get(ONE, {
       id: 'readIp',
-      tag: TAG,
       summary: 'Read an address',
-      auth: READ,
       answers: { 200: ADDRESS },
       handler: async ({ path, caller }) => view(visibleAddress(known.book(), caller.accountId, path.ip)),
     }),
-    operation({
-      method: 'GET',
-      path: `${ONE}/domains`,
+    api.get(`${ONE}/domains`, {
       id: 'listIpDomains',
-      tag: TAG,
       summary: 'List the domains that send from an address',
-      auth: READ,
       params: {
         limit: limitParam(100, 1000),
         skip: skipParam(),
@@ -150,25 +134,17 @@ function readRoutes({ store, known }: IpRouteParts): Operation[] {
 
 function requestRoutes({ known, requests }: IpRouteParts): Operation[] {
   return [
-    operation({
-      method: 'GET',
-      path: '/v3/ips/request/new',
+    api.get('/v3/ips/request/new', {
       id: 'readAvailableIps',
-      tag: TAG,
       summary: 'Count the addresses that the account may request',
-      auth: READ,
       answers: { 200: AVAILABLE },
       handler: async ({ caller }) => ({
         allowed: { dedicated: requests.spare(), shared: sharedFor(known.book(), caller.accountId).length },
       }),
     }),
-    operation({
-      method: 'POST',
-      path: '/v3/ips/request/new',
+    api.post('/v3/ips/request/new', {
       id: 'requestIp',
-      tag: TAG,
       summary: 'Get a dedicated address that no account has',
-      auth: WRITE,
       answers: { 200: DONE, 400: 'There is none' },
       async handler({ caller }) {
         await requests.take(caller.accountId)
@@ -180,28 +156,20 @@ function requestRoutes({ known, requests }: IpRouteParts): Operation[] {
 
 function domainTaskRoutes({ known, tasks }: IpRouteParts): Operation[] {
   return [
-    operation({
-      method: 'POST',
-      path: `${ONE}/domains`,
+    api.post(`${ONE}/domains`, {
       id: 'assignIpToDomains',
       audit: { made: ['reference_id'] },
-      tag: TAG,
       summary: 'Assign an address to all domains without a linked or dynamic pool',
-      auth: WRITE,
       answers: { 200: STARTED },
       async handler({ path, caller }) {
         const { ip } = ownAddress(known.book(), caller.accountId, path.ip)
         return started(await tasks.add(caller.accountId, { kind: 'assign', ip }))
       },
     }),
-    operation({
-      method: 'DELETE',
-      path: `${ONE}/domains`,
+    api.delete(`${ONE}/domains`, {
       id: 'removeIpFromDomains',
       audit: { given: ['alternative'], made: ['reference_id'] },
-      tag: TAG,
       summary: 'Remove an address from all domains that have another one',
-      auth: WRITE,
       params: { alternative: textParam('Address that takes its place, or `shared`') },
       answers: { 200: STARTED },
       async handler({ input, path, caller }) {

@@ -5,7 +5,7 @@ import type { Of } from '../../base/shape.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { formatRfc2822Unknown } from '../../base/time/dates.ts'
 import { quotable } from '../../base/values.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import {
   flagParam,
   givenParam,
@@ -69,9 +69,7 @@ export interface ListRouteParts {
   baseUrl: string
 }
 
-const COMMON = { tag: 'Mailing lists', rateLimit: 'lists' } as const
-const READ = { area: 'lists', access: 'read' } as const
-const WRITE = { area: 'lists', access: 'write' } as const
+const api = operationsOf({ tag: 'Mailing lists', auth: { area: 'lists' }, rateLimit: 'lists' })
 
 /** Room for a file far over its own limit, so that it gets the contract's 400 instead of a 413. */
 const CSV_BODY_LIMIT = {
@@ -116,14 +114,10 @@ export function listRoutes(parts: ListRouteParts): Operation[] {
 
 function listOperations({ lists, store, baseUrl }: ListRouteParts): Operation[] {
   return [
-    operation({
-      ...COMMON,
-      method: 'POST',
-      path: '/v3/lists',
+    api.post('/v3/lists', {
       id: 'createList',
       audit: { subject: ['address'], given: ['access_level', 'reply_preference'] },
       summary: 'Create a mailing list',
-      auth: WRITE,
       params: {
         address: textParam('Address of the list, in a domain of the account', NO_ADDRESS),
         ...LIST_PARAMS,
@@ -135,13 +129,9 @@ function listOperations({ lists, store, baseUrl }: ListRouteParts): Operation[] 
         return { list: listView(list), message: 'Mailing list has been created' }
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: '/v3/lists',
+    api.get('/v3/lists', {
       id: 'listLists',
       summary: 'List mailing lists',
-      auth: READ,
       params: { limit: LIMIT, skip: skipParam(), address: ADDRESS_FILTER },
       answers: { 200: LISTS },
       async handler({ input, caller }) {
@@ -150,13 +140,9 @@ function listOperations({ lists, store, baseUrl }: ListRouteParts): Operation[] 
         return { total_count: found.total, items: found.items.map(listView) }
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: '/v3/lists/pages',
+    api.get('/v3/lists/pages', {
       id: 'pageLists',
       summary: 'List mailing lists page by page',
-      auth: READ,
       params: PAGE_PARAMS,
       answers: { 200: LIST_PAGE },
       async handler({ input, caller }) {
@@ -165,26 +151,18 @@ function listOperations({ lists, store, baseUrl }: ListRouteParts): Operation[] 
         return { paging: pagingOf(baseUrl, '/v3/lists/pages', query, items, {}), items: items.map(listView) }
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: '/v3/lists/{list}',
+    api.get('/v3/lists/{list}', {
       id: 'readList',
       summary: 'Read a mailing list',
-      auth: READ,
       answers: { 200: LIST_ANSWER },
       async handler({ path, caller }) {
         return { list: listView(await lists.own(caller.accountId, path.list)) }
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'PUT',
-      path: '/v3/lists/{list}',
+    api.put('/v3/lists/{list}', {
       id: 'updateList',
       audit: { given: ['address', 'access_level', 'reply_preference', 'list_id'] },
       summary: 'Update a mailing list',
-      auth: WRITE,
       params: {
         address: textParam('New address; members stay'),
         ...LIST_PARAMS,
@@ -200,13 +178,9 @@ function listOperations({ lists, store, baseUrl }: ListRouteParts): Operation[] 
         return { message: 'Mailing list has been updated', list: listView(updated) }
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'DELETE',
-      path: '/v3/lists/{list}',
+    api.delete('/v3/lists/{list}', {
       id: 'deleteList',
       summary: 'Delete a mailing list and its members',
-      auth: WRITE,
       answers: { 200: LIST_REMOVED },
       async handler({ path, caller }) {
         const list = await lists.own(caller.accountId, path.list)
@@ -219,13 +193,9 @@ function listOperations({ lists, store, baseUrl }: ListRouteParts): Operation[] 
 
 function memberOperations({ lists, store, wakeMails, clock, baseUrl }: ListRouteParts): Operation[] {
   return [
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: '/v3/lists/{list}/members',
+    api.get('/v3/lists/{list}/members', {
       id: 'listMembers',
       summary: 'List members',
-      auth: READ,
       params: {
         ...{ address: ADDRESS_FILTER, subscribed: SUBSCRIBED_FILTER, pending: PENDING_FILTER },
         ...{ limit: LIMIT, skip: skipParam() },
@@ -238,13 +208,9 @@ function memberOperations({ lists, store, wakeMails, clock, baseUrl }: ListRoute
         return { total_count: found.total, items: found.items }
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: '/v3/lists/{list}/members/pages',
+    api.get('/v3/lists/{list}/members/pages', {
       id: 'pageMembers',
       summary: 'List members page by page',
-      auth: READ,
       params: { subscribed: SUBSCRIBED_FILTER, pending: PENDING_FILTER, ...PAGE_PARAMS },
       answers: { 200: MEMBER_PAGE },
       async handler({ input, path, caller }) {
@@ -257,14 +223,10 @@ function memberOperations({ lists, store, wakeMails, clock, baseUrl }: ListRoute
         return { paging: pagingOf(baseUrl, pagesPath, query, items, carry), items }
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'POST',
-      path: '/v3/lists/{list}/members',
+    api.post('/v3/lists/{list}/members', {
       id: 'addMember',
       audit: { given: ['address'] },
       summary: 'Add a member',
-      auth: WRITE,
       params: { address: textParam('Address of the member', NO_ADDRESS), ...MEMBER_PARAMS, upsert: UPSERT },
       answers: { 200: MEMBER_CHANGED },
       async handler({ input, path, caller }) {
@@ -275,13 +237,9 @@ function memberOperations({ lists, store, wakeMails, clock, baseUrl }: ListRoute
         return { member, message: 'Mailing list member has been created' }
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: '/v3/lists/{list}/members/{member}',
+    api.get('/v3/lists/{list}/members/{member}', {
       id: 'readMember',
       summary: 'Read a member',
-      auth: READ,
       answers: { 200: MEMBER_ANSWER },
       async handler({ path, caller }) {
         const list = await lists.own(caller.accountId, path.list)
@@ -289,14 +247,10 @@ function memberOperations({ lists, store, wakeMails, clock, baseUrl }: ListRoute
         return { ...member, member }
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'PUT',
-      path: '/v3/lists/{list}/members/{member}',
+    api.put('/v3/lists/{list}/members/{member}', {
       id: 'updateMember',
       audit: { given: ['address'] },
       summary: 'Update a member',
-      auth: WRITE,
       params: { address: textParam('New address'), ...MEMBER_PARAMS },
       answers: { 200: MEMBER_CHANGED },
       async handler({ input, path, caller }) {
@@ -307,13 +261,9 @@ function memberOperations({ lists, store, wakeMails, clock, baseUrl }: ListRoute
         return { member, message: 'Mailing list member has been updated' }
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'DELETE',
-      path: '/v3/lists/{list}/members/{member}',
+    api.delete('/v3/lists/{list}/members/{member}', {
       id: 'deleteMember',
       summary: 'Delete a member',
-      auth: WRITE,
       answers: { 200: MEMBER_REMOVED },
       async handler({ path, caller }) {
         const list = await lists.own(caller.accountId, path.list)
@@ -341,13 +291,9 @@ function bulkOperations({ lists, uploads, wakeUploads, wakeMails, clock }: ListR
     return response(list, 'Mailing list upload started in background')
   }
   return [
-    operation({
-      ...COMMON,
-      method: 'POST',
-      path: '/v3/lists/{list}/members.json',
+    api.post('/v3/lists/{list}/members.json', {
       id: 'addMembersJson',
       summary: 'Add up to 1,000 members as JSON; over 100 in the background',
-      auth: WRITE,
       params: {
         members: parsedParam(
           'Array of addresses and members',
@@ -368,14 +314,10 @@ function bulkOperations({ lists, uploads, wakeUploads, wakeMails, clock }: ListR
         })
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'POST',
-      path: '/v3/lists/{list}/members.csv',
+    api.post('/v3/lists/{list}/members.csv', {
       id: 'addMembersCsv',
       summary: 'Add up to 1,000 members as a CSV file, in the background',
       description: 'A file with rows that cannot be read is refused as a whole; the answer names the rows.',
-      auth: WRITE,
       bodyLimit: CSV_BODY_LIMIT,
       params: {
         subscribed: flagParam('For rows without this column', { default: true }),

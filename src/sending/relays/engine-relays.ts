@@ -7,8 +7,8 @@
  */
 import { type MaybePromise, whenKnown } from '../../base/flow/cache.ts'
 import { spread } from '../../base/flow/spread.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
+import type { Core } from '../../core.ts'
 import { type DayLimits, startOfDay } from '../../mail/deliver/attempt/day-limits.ts'
 import {
   addressPart,
@@ -61,7 +61,7 @@ export interface EngineRelays extends Relays {
   countsOf(name: string): RelayCounts
 }
 
-interface EngineRelayParts {
+interface EngineRelayParts extends Pick<Core, 'clock' | 'firstAccountId'> {
   known: KnownRelays
   days: DayLimits
   blocks: Blocks
@@ -70,9 +70,7 @@ interface EngineRelayParts {
   isPaused(site: string): boolean
   domains: Pick<DomainDirectory, 'byId'>
   sealer: Pick<Sealer, 'open'>
-  clock: Clock
   random(): number
-  firstAccountId: string
   /** Connections of a relay that has no limit of its own. */
   connections: number
 }

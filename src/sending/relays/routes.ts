@@ -1,12 +1,10 @@
 /** Relays and relay rules over HTTP, for the operator (relays.md). */
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import { message } from '../../base/shape.ts'
-import type { Clock } from '../../base/time/clock.ts'
-import { DAY_MS } from '../../base/time/durations.ts'
+import type { Core } from '../../core.ts'
 import type { Overrides } from '../../mail/deliver/overrides/overrides.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
-import { dateParam, wordParam } from '../../platform/http/request/inputs.ts'
-import type { Sealer } from '../../platform/store/secrets/sealing.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
+import { dateParam, untilOf, wordParam } from '../../platform/http/request/inputs.ts'
 import type { Blocks } from '../ips/blocks/blocks.ts'
 import { ANY_ADDRESS, type EngineRelays, siteOfRelay } from './engine-relays.ts'
 import type { KnownRelays } from './known-relays.ts'
@@ -18,24 +16,18 @@ import { tryRelay } from './trying.ts'
 const PATH = '/sendwright/v1/relays'
 const ONE = `${PATH}/{name}` as const
 const RULES_PATH = '/sendwright/v1/relay-rules'
-const COMMON = { tag: 'Relays' } as const
-const READ = { area: 'account', access: 'read', only: 'first' } as const
-const WRITE = { area: 'account', access: 'write', only: 'first' } as const
+const api = operationsOf({ tag: 'Relays', auth: { area: 'account', only: 'first' } })
 const GIVEN = ['host', 'port', 'tls', 'allow_unverified', 'limits', 'alters', 'return_path', 'offered_to']
 const NOT_FOUND = 'Relay not found'
 
 const REASON_LENGTH_MAX = 1_000
-/** A pause for longer than this has no end. */
-const UNTIL_MAX_MS = 366 * DAY_MS
 
-interface RelayRouteParts {
+interface RelayRouteParts extends Pick<Core, 'sealer' | 'clock'> {
   known: KnownRelays
   states: RelayStates
   overrides: Overrides
   engineRelays: EngineRelays
   blocks: Pick<Blocks, 'clear'>
-  sealer: Sealer
-  clock: Clock
   /** For EHLO. */
   hostname: string
 }
@@ -48,27 +40,19 @@ export function relayRoutes(parts: RelayRouteParts): Operation[] {
 function resourceRoutes(parts: RelayRouteParts): Operation[] {
   const { known, states, sealer, blocks, overrides } = parts
   return [
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: PATH,
+    api.get(PATH, {
       id: 'listRelays',
       summary: 'List the relays',
-      auth: READ,
       answers: { 200: RELAYS },
       async handler() {
         return { items: await states.list() }
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'POST',
-      path: PATH,
+    api.post(PATH, {
       id: 'createRelay',
       audit: { subject: ['name'], given: GIVEN },
       summary: 'Add a relay',
       description: 'No mail goes there before a relay rule or a message names it.',
-      auth: WRITE,
       body: NEW_RELAY,
       answers: { 200: RELAY },
       async handler({ document }) {
@@ -77,28 +61,20 @@ function resourceRoutes(parts: RelayRouteParts): Operation[] {
         return states.one(name)
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: ONE,
+    api.get(ONE, {
       id: 'readRelay',
       summary: 'Read a relay',
-      auth: READ,
       answers: { 200: RELAY, 404: NOT_FOUND },
       async handler({ path }) {
         return states.one(path.name)
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'PUT',
-      path: ONE,
+    api.put(ONE, {
       id: 'replaceRelay',
       audit: { given: GIVEN },
       summary: 'Replace a relay; absent members return to their defaults',
       description:
         'Absent secrets stay, while they go to the same server: the password with host and user, the others with host, token URL and client. A relay that was closed is open again.',
-      auth: WRITE,
       body: RELAY_BODY,
       answers: { 200: RELAY, 404: NOT_FOUND, 409: 'It was changed meanwhile' },
       async handler({ document, path }) {
@@ -109,13 +85,9 @@ function resourceRoutes(parts: RelayRouteParts): Operation[] {
         return states.one(path.name)
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'DELETE',
-      path: ONE,
+    api.delete(ONE, {
       id: 'deleteRelay',
       summary: 'Remove a relay that no rule names',
-      auth: WRITE,
       answers: { 200: message('success', 'Removed'), 404: NOT_FOUND, 409: 'A relay rule names it' },
       async handler({ path }) {
         await known.remove(known.findStored(path.name).name)
@@ -134,15 +106,11 @@ function resourceRoutes(parts: RelayRouteParts): Operation[] {
 function operatingRoutes(parts: RelayRouteParts): Operation[] {
   const { known, states, overrides, engineRelays, blocks, clock, hostname } = parts
   return [
-    operation({
-      ...COMMON,
-      method: 'PUT',
-      path: `${ONE}/pause`,
+    api.put(`${ONE}/pause`, {
       id: 'pauseRelay',
       audit: { given: ['reason', 'until'] },
       summary: 'Send nothing through a relay until that is ended',
       description: 'Its mail goes to the next choice of the rule; without one it waits.',
-      auth: WRITE,
       params: {
         reason: wordParam('For the others; at most 1000 characters', shortReason),
         until: dateParam('When it ends by itself, within a year; without it somebody ends it'),
@@ -155,13 +123,9 @@ function operatingRoutes(parts: RelayRouteParts): Operation[] {
         return states.one(name)
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'DELETE',
-      path: `${ONE}/pause`,
+    api.delete(`${ONE}/pause`, {
       id: 'resumeRelay',
       summary: 'Send through a relay again, at once',
-      auth: WRITE,
       answers: { 200: RELAY, 404: 'There is no such relay, or it is not paused' },
       async handler({ path }) {
         const { name } = known.find(path.name)
@@ -169,16 +133,12 @@ function operatingRoutes(parts: RelayRouteParts): Operation[] {
         return states.one(name)
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'POST',
-      path: `${ONE}/test`,
+    api.post(`${ONE}/test`, {
       id: 'testRelay',
       audit: { given: ['from', 'to'], made: ['result'] },
       summary: 'Send one message through a relay now, and read the dialogue',
       description:
         'Past queue, rules, limits and pause. A relay that was closed is open again if it accepts the message.',
-      auth: WRITE,
       body: TEST_BODY,
       answers: { 200: TEST_RESULT, 404: NOT_FOUND },
       async handler({ document, path, signal }) {
@@ -197,26 +157,18 @@ function operatingRoutes(parts: RelayRouteParts): Operation[] {
 function ruleRoutes(parts: RelayRouteParts): Operation[] {
   const { known } = parts
   return [
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: RULES_PATH,
+    api.get(RULES_PATH, {
       id: 'readRelayRules',
       summary: 'The rules that choose a relay',
-      auth: READ,
       answers: { 200: RULES },
       async handler() {
         return { items: known.book().rules }
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'PUT',
-      path: RULES_PATH,
+    api.put(RULES_PATH, {
       id: 'replaceRelayRules',
       audit: { given: ['items'] },
       summary: 'Replace the rules that choose a relay',
-      auth: WRITE,
       body: RULES,
       answers: { 200: RULES },
       async handler({ document }) {
@@ -230,13 +182,4 @@ function ruleRoutes(parts: RelayRouteParts): Operation[] {
 function shortReason(text: string): string {
   if (text.length > REASON_LENGTH_MAX) throw new BadRequest(`reason: at most ${REASON_LENGTH_MAX} characters`)
   return text
-}
-
-/** @throws BadRequest */
-function untilOf(date: Date | undefined, now: number): number | null {
-  if (date === undefined) return null
-  const until = date.getTime()
-  if (until <= now || until > now + UNTIL_MAX_MS)
-    throw new BadRequest('until must be in the future, and within a year')
-  return until
 }

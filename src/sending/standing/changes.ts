@@ -3,16 +3,15 @@
  * audit log. What a release makes due again is noted with it, so that a crash in between loses nothing.
  */
 import { BadRequest } from '../../base/process/errors.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
 import { HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
+import type { Core } from '../../core.ts'
 import type { AccountHolds } from '../../mail/deliver/claim/account-holds.ts'
 import { type Actor, auditStatement } from '../../people/accounts/audit-log.ts'
 import type { DomainRow, StandingRow } from '../../platform/store/schema.ts'
 import { insert, type Statement, type Store } from '../../platform/store/store.ts'
 import { domainOfRow, enabledState } from '../domains/domain.ts'
 import { type Disablement, STOPPED_CODE } from '../domains/fields.ts'
-import type { DomainDirectory } from '../domains/names/directory.ts'
 import { forgetCounts, hourOf, sentSince } from './counts.ts'
 import type { Verdict } from './judge.ts'
 import type { KnownStandings } from './known-standings.ts'
@@ -20,10 +19,7 @@ import type { StandingLimits } from './policy.ts'
 
 export type StandingChanges = ReturnType<typeof createStandingChanges>
 
-interface ChangeParts {
-  store: Store
-  clock: Clock
-  domains: DomainDirectory
+interface ChangeParts extends Pick<Core, 'store' | 'clock' | 'domains'> {
   known: Pick<KnownStandings, 'changed'>
   holds: Pick<AccountHolds, 'release'>
   /** Notifies the account, where it has settings for that. */

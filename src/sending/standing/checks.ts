@@ -2,10 +2,9 @@
  * Judges all accounts that have sent lately (judge.ts), ends what is over, and sends a mail to the admins of a stopped
  * account or domain.
  */
-import type { Logger } from 'pino'
-import type { Clock } from '../../base/time/clock.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
 import { DAY_MS, HOUR_MS } from '../../base/time/durations.ts'
+import type { Core } from '../../core.ts'
 import type { AccountDirectory } from '../../people/accounts/account-directory.ts'
 import { adminMailboxes } from '../../people/accounts/user-directory.ts'
 import type { SystemMail } from '../../people/users/mails.ts'
@@ -24,10 +23,7 @@ export type ContentFigures = (
   sinceMs: number,
 ) => Promise<readonly { accountId: string; domain: string; checked: number; bad: number }[]>
 
-interface CheckParts {
-  store: Store
-  clock: Clock
-  log: Logger
+interface CheckParts extends Pick<Core, 'store' | 'clock' | 'log'> {
   accounts: Pick<AccountDirectory, 'byId'>
   known: KnownStandings
   changes: StandingChanges

@@ -10,8 +10,8 @@
  *   together keep the budget (day-limits.ts).
  */
 import { type MaybePromise, whenKnown } from '../../base/flow/cache.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS, HOUR_MS } from '../../base/time/durations.ts'
+import type { Core } from '../../core.ts'
 import { createDayLimits, startOfDay } from '../../mail/deliver/attempt/day-limits.ts'
 import { REASON_ACCOUNT_HELD, REASON_DAILY_BUDGET } from '../../mail/deliver/attempt/outcome.ts'
 import type { Allowed, Standings } from '../../mail/deliver/contract.ts'
@@ -48,9 +48,7 @@ interface Stopped {
   nextAt: number
 }
 
-interface KnownParts {
-  store: Store
-  clock: Clock
+interface KnownParts extends Pick<Core, 'store' | 'clock'> {
   accounts: Pick<AccountDirectory, 'byId'>
   /** Processes that deliver. */
   deliverers(): number

@@ -1,12 +1,12 @@
 /** Standings, policies, spam traps, and domains that the operator disables, over HTTP (standing.md). */
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import { message, type Of } from '../../base/shape.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
-import { DAY_MS, HOUR_MS } from '../../base/time/durations.ts'
-import type { Account, AccountDirectory } from '../../people/accounts/account-directory.ts'
+import { HOUR_MS } from '../../base/time/durations.ts'
+import type { Core } from '../../core.ts'
+import type { Account } from '../../people/accounts/account-directory.ts'
 import { emailOf } from '../../people/accounts/user-directory.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import {
   choiceParam,
   dateParam,
@@ -14,15 +14,14 @@ import {
   integerParam,
   parsedParam,
   textParam,
+  untilOf,
   wordParam,
 } from '../../platform/http/request/inputs.ts'
 import type { Params } from '../../platform/http/request/params.ts'
 import { checkOperator } from '../../platform/http/rights/auth.ts'
 import type { StandingRow } from '../../platform/store/schema.ts'
-import type { Store } from '../../platform/store/store.ts'
 import { addressKey } from '../../protocols/mime/address.ts'
 import type { Domain } from '../domains/domain.ts'
-import type { DomainDirectory } from '../domains/names/directory.ts'
 import type { StandingChanges } from './changes.ts'
 import { countsOf, hourOf } from './counts.ts'
 import { type Code, NO_FIGURES, plus, type SentFigures, type StandingState } from './judge.ts'
@@ -43,23 +42,15 @@ const PATH = '/sendwright/v1/standing'
 const OF_ACCOUNT = '/sendwright/v1/accounts/{account_id}/standing' as const
 const OF_DOMAIN = '/sendwright/v1/domains/{name}' as const
 const TRAPS_PATH = '/sendwright/v1/spam-traps'
-const COMMON = { tag: 'Standing' } as const
-const READ = { area: 'account', access: 'read', only: 'first' } as const
-const WRITE = { area: 'account', access: 'write', only: 'first' } as const
+const api = operationsOf({ tag: 'Standing', auth: { area: 'account', only: 'first' } })
 
 const TEXT_LENGTH_MAX = 1_000
 /** All are in memory of each process. */
 const TRAPS_MAX = 10_000
 const BUDGET_MAX = 10_000_000
-/** A disablement for longer than this has no end. */
-const UNTIL_MAX_MS = 366 * DAY_MS
 
-interface StandingRouteParts {
-  store: Store
-  clock: Clock
-  accounts: AccountDirectory
-  domains: DomainDirectory
-  firstAccountId: string
+interface StandingRouteParts
+  extends Pick<Core, 'store' | 'clock' | 'accounts' | 'domains' | 'firstAccountId'> {
   known: KnownStandings
   changes: StandingChanges
 }
@@ -126,27 +117,19 @@ function generalRoutes(parts: StandingRouteParts): Operation[] {
     return { policy, ...(limits && { limits }), new_account_daily: newAccountDaily }
   }
   return [
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: PATH,
+    api.get(PATH, {
       id: 'listStandings',
       summary: 'Who is stopped, and by which policy senders are judged',
-      auth: READ,
       answers: { 200: STANDINGS },
       async handler() {
         const rows = [...known.list()].sort((one, other) => Number(other.since_at) - Number(one.since_at))
         return { policy: general(), items: rows.map(view) }
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'PUT',
-      path: `${PATH}/policy`,
+    api.put(`${PATH}/policy`, {
       id: 'setStandingPolicy',
       audit: { given: Object.keys(POLICY_PARAMS) },
       summary: 'Set the policy of all accounts without one of their own',
-      auth: WRITE,
       params: {
         ...POLICY_PARAMS,
         new_account_daily: integerParam(
@@ -198,10 +181,7 @@ function accountRoutes(parts: StandingRouteParts): Operation[] {
   }
 
   return [
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: OF_ACCOUNT,
+    api.get(OF_ACCOUNT, {
       id: 'readAccountStanding',
       summary: 'How an account stands: state, figures, policy, daily budget',
       description: "The caller's own account, or any for the operator.",
@@ -212,15 +192,11 @@ function accountRoutes(parts: StandingRouteParts): Operation[] {
         return standingOf(await accountOf(path.account_id))
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'POST',
-      path: `${OF_ACCOUNT}/release`,
+    api.post(`${OF_ACCOUNT}/release`, {
       id: 'releaseStanding',
       audit: { given: ['domain'] },
       summary: 'Release a stopped account, or a domain of it; what waited goes on',
       description: 'Its figures begin anew.',
-      auth: WRITE,
       params: { domain: textParam('The domain; absent: the account as a whole') },
       answers: { 200: ACCOUNT_STANDING, 404: 'No such account' },
       async handler({ input, caller, path, remoteAddress, requestId }) {
@@ -229,14 +205,10 @@ function accountRoutes(parts: StandingRouteParts): Operation[] {
         return standingOf(account)
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'PUT',
-      path: `${OF_ACCOUNT}/policy`,
+    api.put(`${OF_ACCOUNT}/policy`, {
       id: 'setAccountStandingPolicy',
       audit: { given: Object.keys(POLICY_PARAMS) },
       summary: 'Set the policy of one account',
-      auth: WRITE,
       params: POLICY_PARAMS,
       answers: { 200: ACCOUNT_POLICY, 404: 'No such account' },
       async handler({ input, path }) {
@@ -245,13 +217,9 @@ function accountRoutes(parts: StandingRouteParts): Operation[] {
         return policyView(id)
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'DELETE',
-      path: `${OF_ACCOUNT}/policy`,
+    api.delete(`${OF_ACCOUNT}/policy`, {
       id: 'deleteAccountStandingPolicy',
       summary: 'Return an account to the policy of all',
-      auth: WRITE,
       answers: { 200: ACCOUNT_POLICY, 404: 'No such account' },
       async handler({ path }) {
         const { id } = await accountOf(path.account_id)
@@ -297,14 +265,10 @@ function domainRoutes(parts: StandingRouteParts): Operation[] {
   }
 
   return [
-    operation({
-      ...COMMON,
-      method: 'POST',
-      path: `${OF_DOMAIN}/disable`,
+    api.post(`${OF_DOMAIN}/disable`, {
       id: 'disableDomain',
       audit: { given: ['reason', 'note', 'until'] },
       summary: 'Disable a domain of any account: it takes no mail, and its queued mail is held',
-      auth: WRITE,
       params: {
         reason: shortText('Why'),
         note: shortText('More about it'),
@@ -318,13 +282,9 @@ function domainRoutes(parts: StandingRouteParts): Operation[] {
         return { name, is_disabled: true }
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'POST',
-      path: `${OF_DOMAIN}/enable`,
+    api.post(`${OF_DOMAIN}/enable`, {
       id: 'enableDomain',
       summary: 'Let a disabled domain send again; its held mail goes on',
-      auth: WRITE,
       answers: { 200: DOMAIN_DISABLED, 404: 'No such domain' },
       async handler({ caller, path, remoteAddress, requestId }) {
         const { accountId, name } = await domainOf(path.name)
@@ -333,15 +293,6 @@ function domainRoutes(parts: StandingRouteParts): Operation[] {
       },
     }),
   ]
-}
-
-/** @throws BadRequest */
-function untilOf(date: Date | undefined, now: number): number | null {
-  if (date === undefined) return null
-  const until = date.getTime()
-  if (until <= now || until > now + UNTIL_MAX_MS)
-    throw new BadRequest('until must be in the future, and within a year')
-  return until
 }
 
 function trapRoutes(parts: StandingRouteParts): Operation[] {
@@ -359,27 +310,19 @@ function trapRoutes(parts: StandingRouteParts): Operation[] {
     created_at: formatRfc3339(new Date(Number(created_at))),
   })
   return [
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: TRAPS_PATH,
+    api.get(TRAPS_PATH, {
       id: 'listSpamTraps',
       summary: 'List the spam traps that senders are judged by',
-      auth: READ,
       answers: { 200: TRAPS },
       async handler() {
         const rows = await store.db.selectFrom('spam_traps').selectAll().orderBy('address').execute()
         return { items: rows.map(trapView) }
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'POST',
-      path: TRAPS_PATH,
+    api.post(TRAPS_PATH, {
       id: 'addSpamTrap',
       audit: { subject: ['address'], given: ['address', 'note'] },
       summary: 'Name an address that only senders with a bad list write to',
-      auth: WRITE,
       params: {
         address: wordParam('The address', addressOf, { required: true }),
         note: shortText('Where it comes from'),
@@ -403,13 +346,9 @@ function trapRoutes(parts: StandingRouteParts): Operation[] {
         return trapView(row)
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'DELETE',
-      path: `${TRAPS_PATH}/{address}`,
+    api.delete(`${TRAPS_PATH}/{address}`, {
       id: 'deleteSpamTrap',
       summary: 'Take an address from the spam traps',
-      auth: WRITE,
       answers: { 200: message('The spam trap was removed'), 404: 'No such spam trap' },
       async handler({ path }) {
         const { numDeletedRows } = await store.db

@@ -8,11 +8,11 @@
  *
  * An unreadable row is skipped and counted; the counts are logged at the end.
  */
-import type { Logger } from 'pino'
 import { CsvSyntaxError, readCsv, withoutGuard } from '../../base/csv.ts'
 import { UnpackFailure, unpacked } from '../../base/flow/unpacked.ts'
 import { newId } from '../../base/ids.ts'
 import { BadRequest } from '../../base/process/errors.ts'
+import type { Core } from '../../core.ts'
 import { type Actor, auditStatement } from '../../people/accounts/audit-log.ts'
 import type { Job } from '../../platform/jobs/job.ts'
 import {
@@ -22,7 +22,6 @@ import {
   type TaskTable,
   taskJob,
 } from '../../platform/jobs/stepped-task.ts'
-import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
 import type { SuppressionImportRow, SuppressionKind } from '../../platform/store/schema.ts'
 import { insert } from '../../platform/store/store.ts'
 import type { Chunk } from '../../protocols/message/mime-message.ts'
@@ -40,9 +39,7 @@ export interface Imports {
   job: Job
 }
 
-interface ImportParts extends TaskParts {
-  blobs: BlobStore
-  log: Logger
+interface ImportParts extends TaskParts, Pick<Core, 'blobs' | 'log'> {
   unpackedBytesMax: number
 }
 

@@ -1,14 +1,14 @@
 /** When bounces of a domain suppress, and for how long (own-operations.md section 6). */
 
 import { descriptionOf, type Of } from '../../base/shape.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
+import type { Core } from '../../core.ts'
 import { type Actor, auditStatement } from '../../people/accounts/audit-log.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { given, integerParam } from '../../platform/http/request/inputs.ts'
 import type { Statement, Store } from '../../platform/store/store.ts'
 import type { Domain } from '../domains/domain.ts'
-import { type DomainDirectory, ownDomain } from '../domains/names/directory.ts'
+import { ownDomain } from '../domains/names/directory.ts'
 import { SUPPRESSION_POLICY } from './shapes.ts'
 
 type SuppressionPolicy = Of<typeof SUPPRESSION_POLICY>
@@ -37,35 +37,21 @@ const PARAMS = {
 const NAMES = Object.keys(DEFAULT_POLICY) as (keyof SuppressionPolicy)[]
 
 const PATH = '/sendwright/v1/domains/{name}/suppression-policy'
-const TAG = 'Suppressions'
+const api = operationsOf({ tag: 'Suppressions', auth: { area: 'domains' }, rateLimit: 'domains' })
 
-interface PolicyRouteParts {
-  store: Store
-  domains: DomainDirectory
-  clock: Clock
-}
+type PolicyRouteParts = Pick<Core, 'store' | 'domains' | 'clock'>
 
 export function policyRoutes({ store, domains, clock }: PolicyRouteParts): Operation[] {
   return [
-    operation({
-      method: 'GET',
-      path: PATH,
+    api.get(PATH, {
       id: 'readSuppressionPolicy',
-      tag: TAG,
       summary: 'When bounces of a domain suppress',
-      auth: { area: 'domains', access: 'read' },
-      rateLimit: 'domains',
       answers: { 200: SUPPRESSION_POLICY },
       handler: async ({ path, caller }) => readPolicy(store, await ownDomain(domains, caller, path.name)),
     }),
-    operation({
-      method: 'PUT',
-      path: PATH,
+    api.put(PATH, {
       id: 'setSuppressionPolicy',
-      tag: TAG,
       summary: 'Set when bounces of a domain suppress; absent fields stay unchanged',
-      auth: { area: 'domains', access: 'write' },
-      rateLimit: 'domains',
       params: PARAMS,
       audit: { by: 'operation' },
       answers: { 200: SUPPRESSION_POLICY },

@@ -3,8 +3,9 @@
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { type Actor, auditStatement } from '../../people/accounts/audit-log.ts'
+import { ifStale } from '../../platform/store/commits.ts'
 import type { SuppressionKind, SuppressionRow } from '../../platform/store/schema.ts'
-import { StaleWrite, type Store } from '../../platform/store/store.ts'
+import type { Store } from '../../platform/store/store.ts'
 import { addressKey } from '../../protocols/mime/address.ts'
 import type { Domain } from '../domains/domain.ts'
 import {
@@ -110,12 +111,10 @@ export function createSuppressions(
             })),
           ]
       const detail = { addresses: [known.address], ...(isPart && { tag }) }
-      try {
-        await store.commit([...changes, audit(actor, domain, `${kind}.remove`, detail)])
-      } catch (error) {
-        if (!(error instanceof StaleWrite)) throw error
-        throw new NotFound(isPart ? 'Unsubscribe event for this tag does not exist' : traitsOf(kind).unknown)
-      }
+      const unknown = isPart ? 'Unsubscribe event for this tag does not exist' : traitsOf(kind).unknown
+      await store
+        .commit([...changes, audit(actor, domain, `${kind}.remove`, detail)])
+        .catch(ifStale(() => new NotFound(unknown)))
       return known.address
     },
     async clear(actor, domain, kind) {

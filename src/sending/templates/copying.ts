@@ -1,8 +1,8 @@
 /** Copying a template with its versions to other names, accounts and domains. */
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
+import type { Core } from '../../core.ts'
 import type { Store } from '../../platform/store/store.ts'
-import type { DomainDirectory } from '../domains/names/directory.ts'
 import type { COPY_BODY } from './shapes.ts'
 import { findVersion, insertTemplate, insertVersion, listVersions } from './store.ts'
 import type { Template, TemplateScope, Version } from './template.ts'
@@ -10,9 +10,7 @@ import { checkNewName, findOrThrow, type Tx, versionNotFound } from './template-
 
 export type CopyRequest = Of<typeof COPY_BODY>['requests'][number]
 
-interface CopyParts {
-  store: Store
-  domains: DomainDirectory
+interface CopyParts extends Pick<Core, 'store' | 'domains'> {
   now(): number
   change<T>(accountId: string, run: (tx: Tx) => Promise<T>): Promise<T>
 }

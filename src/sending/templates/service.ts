@@ -1,10 +1,9 @@
 /** The operations on templates and their versions, free of HTTP (templates.md section 2). */
 
 import { BadRequest } from '../../base/process/errors.ts'
-import type { Clock } from '../../base/time/clock.ts'
+import type { Core } from '../../core.ts'
 import { lockedAccount } from '../../platform/store/account-rows.ts'
 import type { Store } from '../../platform/store/store.ts'
-import type { DomainDirectory } from '../domains/names/directory.ts'
 import { createTemplateChoice, type TemplateChoice } from './choose.ts'
 import { type CopyRequest, copyTemplate } from './copying.ts'
 import {
@@ -30,11 +29,7 @@ import {
 } from './template-rules.ts'
 import { type ContentParts, checkContent, type GivenContent } from './version-content.ts'
 
-interface TemplateParts extends ContentParts {
-  store: Store
-  domains: DomainDirectory
-  clock: Clock
-}
+interface TemplateParts extends ContentParts, Pick<Core, 'store' | 'domains' | 'clock'> {}
 
 export interface TemplateService extends Pick<TemplateChoice, 'choose'> {
   list(scope: TemplateScope): Promise<Template[]>

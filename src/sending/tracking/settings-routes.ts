@@ -1,7 +1,7 @@
 /** Tracking settings over HTTP (tracking.md K1-K4). */
 import { BadRequest } from '../../base/process/errors.ts'
 import { invalidChoice, isPlainObject } from '../../base/values.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { flagParam, parsedParam } from '../../platform/http/request/inputs.ts'
 import type { Params } from '../../platform/http/request/params.ts'
 import { cleanTags } from '../../watching/tags/clean-tags.ts'
@@ -31,9 +31,7 @@ const TOPICS_MAX = 20
 const TITLE_LENGTH_MAX = 100
 /** Lists on the page, which shows those of the person. */
 const LISTS_SHOWN_MAX = 1_000
-const READ = { area: 'domains', access: 'read' } as const
-const WRITE = { area: 'domains', access: 'write' } as const
-const COMMON = { tag: 'Tracking', rateLimit: 'domains' } as const
+const api = operationsOf({ tag: 'Tracking', auth: { area: 'domains' }, rateLimit: 'domains' })
 
 const openView = (settings: TrackingSettings) => ({
   active: settings.opens,
@@ -65,13 +63,9 @@ export function trackingSettingsRoutes(parts: SettingsParts): Operation[] {
 /** What is tracked: opens, clicks and unsubscribe links. */
 function switchRoutes({ domains, tracking }: SettingsParts): Operation[] {
   return [
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: PATH,
+    api.get(PATH, {
       id: 'readTracking',
       summary: 'Read what is tracked for a domain',
-      auth: READ,
       answers: { 200: TRACKING },
       async handler({ path, caller }) {
         const domain = await ownDomain(domains, caller, path.name)
@@ -86,13 +80,9 @@ function switchRoutes({ domains, tracking }: SettingsParts): Operation[] {
         }
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'PUT',
-      path: `${PATH}/open`,
+    api.put(`${PATH}/open`, {
       id: 'updateOpenTracking',
       summary: 'Switch open tracking of a domain',
-      auth: WRITE,
       params: {
         active: switchParam('Track opens'),
         place_at_the_top: flagParam('Pixel at the beginning of the html'),
@@ -104,14 +94,10 @@ function switchRoutes({ domains, tracking }: SettingsParts): Operation[] {
         return { message: UPDATED, open: openView(await tracking.change(domain, { opens, opensAtTop })) }
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'PUT',
-      path: `${PATH}/click`,
+    api.put(`${PATH}/click`, {
       id: 'updateClickTracking',
       audit: { given: ['active'] },
       summary: 'Switch click tracking of a domain',
-      auth: WRITE,
       params: { active: parsedParam('true, false, yes, no or htmlonly', clicksOf) },
       answers: { 200: CLICK_CHANGED },
       async handler({ input, path, caller }) {
@@ -120,13 +106,9 @@ function switchRoutes({ domains, tracking }: SettingsParts): Operation[] {
         return { message: UPDATED, click: clickView(settings) }
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'PUT',
-      path: `${PATH}/unsubscribe`,
+    api.put(`${PATH}/unsubscribe`, {
       id: 'updateUnsubscribeTracking',
       summary: 'Switch unsubscribe links of a domain and set their footers',
-      auth: WRITE,
       params: {
         active: switchParam('Add footers and List-Unsubscribe'),
         html_footer: parsedParam('May be empty', footerOf),
@@ -158,27 +140,19 @@ function topicRoutes({ domains, tracking, lists, pageTemplates }: SettingsParts)
     lists: await lists.titled(domain.accountId, domain.name, LISTS_SHOWN_MAX),
   })
   return [
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: TOPICS_PATH,
+    api.get(TOPICS_PATH, {
       id: 'readTopics',
       summary: 'Read the topics that people choose from behind unsubscribe links',
-      auth: READ,
       answers: { 200: DOMAIN_TOPICS },
       async handler({ path, caller }) {
         const domain = await ownDomain(domains, caller, path.name)
         return topicsView(domain, await tracking.get(domain.id))
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'PUT',
-      path: TOPICS_PATH,
+    api.put(TOPICS_PATH, {
       id: 'updateTopics',
       audit: { given: ['topics', 'page_template'] },
       summary: 'Set the topics of a domain, and whether unsubscribe links lead to them',
-      auth: WRITE,
       params: {
         active: switchParam('Unsubscribe links lead to a page of topics'),
         topics: parsedParam('All tags that are topics, each with a title', topicsOf, { type: 'json' }),

@@ -9,12 +9,11 @@
  */
 
 import { newId } from '../../base/ids.ts'
-import type { Clock } from '../../base/time/clock.ts'
+import type { Core } from '../../core.ts'
 import type { KnownDeliveries, KnownDelivery } from '../../mail/stored/known-deliveries.ts'
 import type { ConsentSource, UnsubscribeTagRow } from '../../platform/store/schema.ts'
 import { StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
 import { addressKey } from '../../protocols/mime/address.ts'
-import type { EventRecorder } from '../../watching/events/event.ts'
 import { unsubscribedEvent, type Visit } from '../../watching/events/later-events.ts'
 import type { Domain } from '../domains/domain.ts'
 import type { DomainDirectory } from '../domains/names/directory.ts'
@@ -49,13 +48,10 @@ interface TagState {
   isFixed: boolean
 }
 
-interface UnsubscriberParts {
-  store: Store
+interface UnsubscriberParts extends Pick<Core, 'store' | 'clock' | 'recorder'> {
   domains: Pick<DomainDirectory, 'byId'>
   lists: ListStore
   known: KnownDeliveries
-  clock: Clock
-  recorder: EventRecorder
 }
 
 /** A try fails only if another change of the same record committed at the same moment. */

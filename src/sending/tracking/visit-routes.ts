@@ -9,7 +9,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { media, nothing } from '../../base/shape.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { bytesReply, htmlReply, Reply, redirectReply, textReply } from '../../platform/http/answer/reply.ts'
-import { type Context, type Operation, operation } from '../../platform/http/operation.ts'
+import { type Context, type Operation, operationsOf } from '../../platform/http/operation.ts'
 import type { BodyLimit } from '../../platform/http/request/body.ts'
 import { otherParam } from '../../platform/http/request/inputs.ts'
 import { createMinuteCounts } from './counts.ts'
@@ -51,6 +51,8 @@ const RESUBSCRIBES_PER_TOKEN_PER_MINUTE = 5
 const COUNTED_MAX = 10_000
 /** A year: a host that has used https once stays on it. */
 const HSTS = 'max-age=31536000'
+/** Requests come from webmail pages, mail programs and proxies; none carries an authority of the caller's. */
+const api = operationsOf({ tag: 'Tracking host', auth: 'public', crossSite: true })
 
 const COMMON = {
   'referrer-policy': 'no-referrer',
@@ -75,10 +77,7 @@ function measuringRoutes(parts: VisitRoutesParts): Operation[] {
   }
 
   return [
-    operation({
-      ...PUBLIC,
-      method: 'GET',
-      path: '/o/{token}',
+    api.get('/o/{token}', {
       id: 'openPixel',
       summary: 'The pixel of a mail: each GET is an open',
       params: TOKEN,
@@ -94,10 +93,7 @@ function measuringRoutes(parts: VisitRoutesParts): Operation[] {
         return bytesReply(PIXEL, 'image/png', { headers })
       },
     }),
-    operation({
-      ...PUBLIC,
-      method: 'GET',
-      path: '/c/{token}',
+    api.get('/c/{token}', {
       id: 'followLink',
       summary: 'A link of a mail: each GET is a click, and leads to its target',
       params: TOKEN,
@@ -161,10 +157,7 @@ function unsubscribeRoutes(parts: VisitRoutesParts): Operation[] {
   }
 
   return [
-    operation({
-      ...PUBLIC,
-      method: 'GET',
-      path: '/u/{token}',
+    api.get('/u/{token}', {
       id: 'showUnsubscribe',
       summary: 'The page of an unsubscribe link; changes nothing',
       params: TOKEN,
@@ -176,10 +169,7 @@ function unsubscribeRoutes(parts: VisitRoutesParts): Operation[] {
         return topics ?? stateReply(context, from)
       },
     }),
-    operation({
-      ...PUBLIC,
-      method: 'POST',
-      path: '/u/{token}',
+    api.post('/u/{token}', {
       id: 'unsubscribe',
       audit: { exempt: 'what recipients do is an event' },
       summary: "Unsubscribe, by a mail program (RFC 8058) or by the page's button; or undo that",
@@ -227,9 +217,6 @@ function unsubscribeRoutes(parts: VisitRoutesParts): Operation[] {
     }),
   ]
 }
-
-/** Requests come from webmail pages, mail programs and proxies; none carries an authority of the caller's. */
-const PUBLIC = { tag: 'Tracking host', auth: 'public', crossSite: true } as const
 
 const TOKEN = { token: otherParam('From the link in the mail') }
 const PAGE = media('text/html', 'A page')

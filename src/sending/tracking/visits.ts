@@ -6,11 +6,9 @@
  * events are retried for half a minute. A stop waits for writes in progress.
  */
 
-import type { Logger } from 'pino'
-import type { Clock, Timer } from '../../base/time/clock.ts'
+import type { Timer } from '../../base/time/clock.ts'
+import type { Core } from '../../core.ts'
 import type { KnownDeliveries } from '../../mail/stored/known-deliveries.ts'
-import type { Store } from '../../platform/store/store.ts'
-import type { EventRecorder } from '../../watching/events/event.ts'
 import { type ClientInfo, clickedEvent, openedEvent, type Visit } from '../../watching/events/later-events.ts'
 import { arrivedWithDelivery, type Behaviour, createBehaviour } from './behaviour.ts'
 import { clientInfo } from './client-info.ts'
@@ -39,13 +37,9 @@ export interface Visits {
   stop(): Promise<void>
 }
 
-interface VisitsParts {
-  store: Store
+interface VisitsParts extends Pick<Core, 'store' | 'clock' | 'log' | 'recorder'> {
   known: KnownDeliveries
   geo: Geo
-  clock: Clock
-  log: Logger
-  recorder: EventRecorder
 }
 
 /** Per token: a person who opens a message again and again stays below it, and a loop cannot fill the database. */

@@ -4,8 +4,9 @@ import { newId, randomHex } from '../../base/ids.ts'
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { accountLockStatements } from '../../platform/store/account-rows.ts'
+import { ifStale } from '../../platform/store/commits.ts'
 import type { SeedListRow } from '../../platform/store/schema.ts'
-import { insert, StaleWrite, type Store } from '../../platform/store/store.ts'
+import { insert, type Store } from '../../platform/store/store.ts'
 import { fewerStatement, findList } from './store.ts'
 
 /** Fields as given; absent ones get the default, or stay unchanged. */
@@ -71,12 +72,8 @@ export function createSeedLists({
     const limit = isAuto
       ? []
       : [...accountLockStatements(store, accountId), fewerStatement('lists', accountId, LISTS_MAX)]
-    try {
-      await store.commit([...limit, added])
-    } catch (error) {
-      if (error instanceof StaleWrite) throw new BadRequest(`more than ${LISTS_MAX} seed lists`)
-      throw error
-    }
+    const tooMany = () => new BadRequest(`more than ${LISTS_MAX} seed lists`)
+    await store.commit([...limit, added]).catch(ifStale(tooMany))
     return (await findList(store, accountId, target)) as SeedListRow
   }
 

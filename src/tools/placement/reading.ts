@@ -3,18 +3,14 @@
  * for all tests that wait for it. What is found is written at once; a copy that is not there in time is missing, and a test
  * whose copies are all decided is complete.
  */
-import type { Logger } from 'pino'
-import type { Clock } from '../../base/time/clock.ts'
+import type { Core } from '../../core.ts'
 import type { PlacementSeedRow, PlacementTestRow } from '../../platform/store/schema.ts'
 import type { Statement, Store } from '../../platform/store/store.ts'
 import { type FoundCopy, findCopies, problemOf } from './mailbox.ts'
 import type { Seeds } from './seeds.ts'
 import { seedsOf } from './store.ts'
 
-interface ReadingParts {
-  store: Store
-  clock: Clock
-  log: Logger
+interface ReadingParts extends Pick<Core, 'store' | 'clock' | 'log'> {
   seeds: Seeds
   /** After which a copy is missing. */
   waitMs: number

@@ -2,10 +2,10 @@
 
 import { NotFound } from '../../base/process/errors.ts'
 import { list, message, type Of, object } from '../../base/shape.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { formatRfc3339, parseDate } from '../../base/time/dates.ts'
 import { invalidFormat } from '../../base/values.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import type { Core } from '../../core.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import {
   choiceParam,
   flagParam,
@@ -53,9 +53,7 @@ import {
 import { runTest, type TestParts } from './tests.ts'
 import { listView, type ResultList, sharingView, testView } from './view.ts'
 
-interface PlacementRouteParts extends TestParts {
-  store: Store
-  clock: Clock
+interface PlacementRouteParts extends TestParts, Pick<Core, 'store' | 'clock'> {
   seeds: Seeds
   lists: SeedLists
   /** The public address, without a final slash. */
@@ -64,9 +62,7 @@ interface PlacementRouteParts extends TestParts {
   firstAccountId: string
 }
 
-const TAG = 'Inbox placement'
-const READ = { area: 'validation', access: 'read' } as const
-const WRITE = { area: 'validation', access: 'write' } as const
+const api = operationsOf({ tag: 'Inbox placement', auth: { area: 'validation' } })
 /** Newest distinct values of an attribute. */
 const VALUES_MAX = 1_000
 
@@ -119,23 +115,15 @@ function listOperations(parts: PlacementRouteParts): Operation[] {
   const { lists, store, seeds, baseUrl } = parts
   const path = '/v4/inbox/seedlists/{seed_list}'
   return [
-    operation({
-      method: 'GET',
-      path: '/v4/inbox/providers',
+    api.get('/v4/inbox/providers', {
       id: 'listSeedProviders',
-      tag: TAG,
       summary: 'List the providers that have seeds',
-      auth: READ,
       answers: { 200: object('All providers', { items: list('Providers', SEED_PROVIDER) }) },
       handler: async () => ({ items: providersOf(seeds) }),
     }),
-    operation({
-      method: 'POST',
-      path: '/v4/inbox/seedlists',
+    api.post('/v4/inbox/seedlists', {
       id: 'createSeedList',
-      tag: TAG,
       summary: 'Create a seed list',
-      auth: WRITE,
       params: { ...LIST_FIELDS, remote_id: textParam('Id in another system') },
       answers: { 200: SEED_LIST },
       async handler({ input, caller }) {
@@ -143,13 +131,9 @@ function listOperations(parts: PlacementRouteParts): Operation[] {
         return viewOf(parts, await lists.create(caller.accountId, { ...fieldsOf(fields), remoteId }))
       },
     }),
-    operation({
-      method: 'GET',
-      path: '/v4/inbox/seedlists',
+    api.get('/v4/inbox/seedlists', {
       id: 'listSeedLists',
-      tag: TAG,
       summary: 'List seed lists',
-      auth: READ,
       params: { ...PAGE_PARAMS, name: textParam('Only lists of this name') },
       answers: { 200: SEED_LISTS },
       async handler({ input, params, caller }) {
@@ -161,25 +145,17 @@ function listOperations(parts: PlacementRouteParts): Operation[] {
         return { items, paging: pagingOf(baseUrl, '/v4/inbox/seedlists', params, listing, total), total }
       },
     }),
-    operation({
-      method: 'GET',
-      path,
+    api.get(path, {
       id: 'readSeedList',
-      tag: TAG,
       summary: 'Read a seed list by its id or address',
-      auth: READ,
       answers: { 200: object('The list', { seedlist: SEED_LIST }) },
       handler: async ({ path: { seed_list }, caller }) => ({
         seedlist: await viewOf(parts, await lists.own(caller.accountId, seed_list)),
       }),
     }),
-    operation({
-      method: 'PUT',
-      path,
+    api.put(path, {
       id: 'updateSeedList',
-      tag: TAG,
       summary: 'Change a seed list',
-      auth: WRITE,
       params: { ...LIST_FIELDS, shuffle: otherParam('Without effect', { type: 'boolean' }) },
       answers: { 200: SEED_LIST },
       async handler({ path: { seed_list }, input, caller }) {
@@ -187,13 +163,9 @@ function listOperations(parts: PlacementRouteParts): Operation[] {
         return viewOf(parts, await lists.change(row, fieldsOf(input())))
       },
     }),
-    operation({
-      method: 'DELETE',
-      path,
+    api.delete(path, {
       id: 'deleteSeedList',
-      tag: TAG,
       summary: 'Delete a seed list; its results stay',
-      auth: WRITE,
       answers: { 200: message('seed list deleted', 'Deleted') },
       async handler({ path: { seed_list }, caller }) {
         await lists.remove(await lists.own(caller.accountId, seed_list))
@@ -207,13 +179,9 @@ function resultOperations(parts: PlacementRouteParts): Operation[] {
   const { store, baseUrl } = parts
   const path = '/v4/inbox/results/{result}'
   return [
-    operation({
-      method: 'POST',
-      path: '/v4/inbox/tests',
+    api.post('/v4/inbox/tests', {
       id: 'runPlacementTest',
-      tag: TAG,
       summary: 'Send a message to the seeds of a list',
-      auth: WRITE,
       body: TEST_MESSAGE,
       answers: { 200: TEST_STARTED, 404: 'seed list not found' },
       async handler({ params, caller, remoteAddress }) {
@@ -221,13 +189,9 @@ function resultOperations(parts: PlacementRouteParts): Operation[] {
         return { result_id: id, links: { results: `${baseUrl}/v4/inbox/results/${id}` } }
       },
     }),
-    operation({
-      method: 'GET',
-      path: '/v4/inbox/results',
+    api.get('/v4/inbox/results', {
       id: 'listPlacementResults',
-      tag: TAG,
       summary: 'List results',
-      auth: READ,
       params: {
         ...PAGE_PARAMS,
         sender: textParam(FILTERS.results.sender),
@@ -245,13 +209,9 @@ function resultOperations(parts: PlacementRouteParts): Operation[] {
         return { items, paging: pagingOf(baseUrl, '/v4/inbox/results', params, listing, total), total }
       },
     }),
-    operation({
-      method: 'GET',
-      path,
+    api.get(path, {
       id: 'readPlacementResult',
-      tag: TAG,
       summary: 'Read a result',
-      auth: READ,
       params: { provider: textParam('Only seeds of this provider') },
       answers: { 200: RESULT_ANSWER },
       async handler({ path: { result }, input, caller }) {
@@ -259,13 +219,9 @@ function resultOperations(parts: PlacementRouteParts): Operation[] {
         return { result: await resultOf(parts, row, input().provider) }
       },
     }),
-    operation({
-      method: 'DELETE',
-      path,
+    api.delete(path, {
       id: 'deletePlacementResult',
-      tag: TAG,
       summary: 'Delete a result',
-      auth: WRITE,
       answers: { 200: RESULT_DELETED },
       async handler({ path: { result }, caller }) {
         const { id } = await ownTest(store, caller.accountId, result)
@@ -280,25 +236,17 @@ function sharingOperations(parts: PlacementRouteParts): Operation[] {
   const { store, clock, baseUrl } = parts
   const path = '/v4/inbox/sharing/{result}'
   return [
-    operation({
-      method: 'GET',
-      path,
+    api.get(path, {
       id: 'readPlacementSharing',
-      tag: TAG,
       summary: 'Read whether a result can be seen without a key',
-      auth: READ,
       answers: { 200: SHARING_ANSWER },
       handler: async ({ path: { result }, caller }) => ({
         sharing: sharingView(await ownTest(store, caller.accountId, result), baseUrl),
       }),
     }),
-    operation({
-      method: 'PUT',
-      path,
+    api.put(path, {
       id: 'updatePlacementSharing',
-      tag: TAG,
       summary: 'Let a result be seen without a key, for 30 days, or end that',
-      auth: WRITE,
       params: { enabled: flagParam('Shared or not', { required: true }) },
       answers: { 200: SHARING_ANSWER },
       async handler({ path: { result }, input, caller }) {
@@ -308,11 +256,8 @@ function sharingOperations(parts: PlacementRouteParts): Operation[] {
         return { sharing: sharingView(await ownTest(store, caller.accountId, id), baseUrl) }
       },
     }),
-    operation({
-      method: 'GET',
-      path: '/v4/inbox/sharing/public/{share_id}',
+    api.get('/v4/inbox/sharing/public/{share_id}', {
       id: 'readSharedPlacementResult',
-      tag: TAG,
       summary: 'Read a shared result',
       auth: 'public',
       answers: { 200: RESULT_ANSWER, 404: 'Not shared, or no longer' },
@@ -330,23 +275,15 @@ function describing(parts: PlacementRouteParts, place: Place, attributes: readon
   const noun = place === 'seedlists' ? 'seed lists' : 'results'
   const name = place === 'seedlists' ? 'SeedList' : 'PlacementResult'
   return [
-    operation({
-      method: 'GET',
-      path: `/v4/inbox/${place}/a`,
+    api.get(`/v4/inbox/${place}/a`, {
       id: `list${name}Attributes`,
-      tag: TAG,
       summary: `List the attributes of ${noun}`,
-      auth: READ,
       answers: { 200: ATTRIBUTE },
       handler: async () => ({ items: { attribute: 'attributes', values: attributes } }),
     }),
-    operation({
-      method: 'GET',
-      path: `/v4/inbox/${place}/a/{attribute}`,
+    api.get(`/v4/inbox/${place}/a/{attribute}`, {
       id: `list${name}Values`,
-      tag: TAG,
       summary: `List the values of an attribute of ${noun}`,
-      auth: READ,
       answers: { 200: ATTRIBUTE },
       handler: async ({ path: { attribute }, caller }) => ({
         items: {
@@ -357,13 +294,9 @@ function describing(parts: PlacementRouteParts, place: Place, attributes: readon
         },
       }),
     }),
-    operation({
-      method: 'GET',
-      path: `/v4/inbox/${place}/_filters`,
+    api.get(`/v4/inbox/${place}/_filters`, {
       id: `list${name}Filters`,
-      tag: TAG,
       summary: `List the filters of ${noun}`,
-      auth: READ,
       answers: { 200: FILTERS_ANSWER },
       handler: async () => ({
         supported_filters: {

@@ -2,7 +2,6 @@
 
 import { newId, randomHex } from '../../base/ids.ts'
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { isPlainObject } from '../../base/values.ts'
 import type { Core } from '../../core.ts'
 import { type AcceptParts, acceptMessage } from '../../mail/accept/accept.ts'
@@ -11,7 +10,7 @@ import type { Draft } from '../../mail/request/draft.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'
 import { accountLockStatements } from '../../platform/store/account-rows.ts'
 import type { PlacementTestRow, SeedListRow } from '../../platform/store/schema.ts'
-import { insert, insertMany, StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
+import { insert, insertMany, StaleWrite, type Statement } from '../../platform/store/store.ts'
 import {
   AddressSyntaxError,
   addressKey,
@@ -28,9 +27,7 @@ import { NO_FACTS } from './received-copy.ts'
 import { chosenSeeds, type Seed, type Seeds } from './seeds.ts'
 import { fewerStatement, SHARE_MS } from './store.ts'
 
-export interface TestParts {
-  store: Store
-  clock: Clock
+export interface TestParts extends Pick<Core, 'store' | 'clock'> {
   domains: Core['domains']
   accept: AcceptParts
   seeds: Seeds

@@ -1,34 +1,27 @@
 import { BadRequest } from '../../base/process/errors.ts'
 import { media, type Of } from '../../base/shape.ts'
-import type { Clock } from '../../base/time/clock.ts'
+import type { Core } from '../../core.ts'
 import { type Actor, auditStatement } from '../../people/accounts/audit-log.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { textReply } from '../../platform/http/answer/reply.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { given, wordParam } from '../../platform/http/request/inputs.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'
 import { KEPT_KINDS, type KeptKind, keptBounds } from '../../platform/store/kept-days.ts'
-import type { Statement, Store } from '../../platform/store/store.ts'
+import type { Statement } from '../../platform/store/store.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
-import { type DomainDirectory, ownDomain } from '../../sending/domains/names/directory.ts'
+import { ownDomain } from '../../sending/domains/names/directory.ts'
 import { type Effective, effectiveDays, setDaysOf } from './effective.ts'
 import { policyText } from './policy-text.ts'
 import { RETENTIONS, type RetentionView } from './shapes.ts'
 
-interface RetentionRouteParts {
-  config: Config
-  store: Store
-  domains: DomainDirectory
-  clock: Clock
-}
+type RetentionRouteParts = Pick<Core, 'config' | 'store' | 'domains' | 'clock'>
 
 const OF_ACCOUNT = '/sendwright/v1/retention'
 const OF_DOMAIN = '/sendwright/v1/domains/{name}/retention'
-const TAG = 'Retention'
-const READ_ACCOUNT = { area: 'account', access: 'read' } as const
+/** Administrators decide for domains too what is promised to recipients. */
+const api = operationsOf({ tag: 'Retention', auth: { area: 'account' } })
 const READ_DOMAIN = { area: 'domains', access: 'read' } as const
-/** For domains too: what is promised to recipients is decided by administrators. */
-const WRITE = { area: 'account', access: 'write' } as const
 const POLICY = { 200: media('text/plain', 'A passage for a privacy policy, in English') } as const
 
 /** In place of days: what the account, or the service, says. */
@@ -64,23 +57,15 @@ export function retentionRoutes(parts: RetentionRouteParts): Operation[] {
   ) => store.commit(changeStatements(actor, domain, days, clock.now()))
 
   return [
-    operation({
-      method: 'GET',
-      path: OF_ACCOUNT,
+    api.get(OF_ACCOUNT, {
       id: 'readRetention',
-      tag: TAG,
       summary: 'What is kept, and for how long',
-      auth: READ_ACCOUNT,
       answers: { 200: RETENTIONS },
       handler: ({ caller }) => viewOf(caller, null),
     }),
-    operation({
-      method: 'PUT',
-      path: OF_ACCOUNT,
+    api.put(OF_ACCOUNT, {
       id: 'setRetention',
-      tag: TAG,
       summary: 'Set for how long an account keeps data; absent kinds stay unchanged',
-      auth: WRITE,
       params,
       audit: { by: 'operation' },
       answers: { 200: RETENTIONS },
@@ -89,33 +74,22 @@ export function retentionRoutes(parts: RetentionRouteParts): Operation[] {
         return viewOf(caller, null)
       },
     }),
-    operation({
-      method: 'GET',
-      path: `${OF_ACCOUNT}/policy`,
+    api.get(`${OF_ACCOUNT}/policy`, {
       id: 'readRetentionPolicy',
-      tag: TAG,
       summary: 'The same as a passage for a privacy policy',
-      auth: READ_ACCOUNT,
       answers: POLICY,
       handler: async ({ caller }) => textReply(policyText(await effectiveOf(caller, null), null)),
     }),
-    operation({
-      method: 'GET',
-      path: OF_DOMAIN,
+    api.get(OF_DOMAIN, {
       id: 'readDomainRetention',
-      tag: TAG,
       summary: 'What is kept of a domain, and for how long',
       auth: READ_DOMAIN,
       answers: { 200: RETENTIONS },
       handler: async ({ path, caller }) => viewOf(caller, await ownDomain(domains, caller, path.name)),
     }),
-    operation({
-      method: 'PUT',
-      path: OF_DOMAIN,
+    api.put(OF_DOMAIN, {
       id: 'setDomainRetention',
-      tag: TAG,
       summary: 'Set for how long data of a domain is kept; absent kinds stay unchanged',
-      auth: WRITE,
       params,
       audit: { by: 'operation' },
       answers: { 200: RETENTIONS },
@@ -126,11 +100,8 @@ export function retentionRoutes(parts: RetentionRouteParts): Operation[] {
         return viewOf(caller, domain)
       },
     }),
-    operation({
-      method: 'GET',
-      path: `${OF_DOMAIN}/policy`,
+    api.get(`${OF_DOMAIN}/policy`, {
       id: 'readDomainRetentionPolicy',
-      tag: TAG,
       summary: 'The same of a domain as a passage for a privacy policy',
       auth: READ_DOMAIN,
       answers: POLICY,

@@ -9,7 +9,7 @@
  */
 import { getDomain } from 'tldts'
 import { createKeyedGate } from '../../base/flow/gate.ts'
-import { pause } from '../../base/flow/pause.ts'
+import { pause, untilAborted } from '../../base/flow/pause.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { createTtlCache } from '../../protocols/dns/cache.ts'
 import type { DnsAnswer, Resolver } from '../../protocols/dns/resolver.ts'
@@ -133,12 +133,4 @@ function createZoneTurns(clock: Clock) {
       return Math.max(0, at - now)
     },
   }
-}
-
-function untilAborted<T>(value: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason)
-    signal.addEventListener('abort', abort, { once: true })
-    value.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
-  })
 }

@@ -2,21 +2,18 @@
 
 import { PassingMap } from '../../base/flow/cache.ts'
 import { BadRequest, Forbidden, NotFound, TooManyRequests } from '../../base/process/errors.ts'
-import type { Clock } from '../../base/time/clock.ts'
+import type { Core } from '../../core.ts'
 import type { AccountDirectory, Feature } from '../../people/accounts/account-directory.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import { flagParam, type InputOf, wordParam } from '../../platform/http/request/inputs.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'
-import type { Store } from '../../platform/store/store.ts'
 import { usageStatements } from '../../watching/metrics/usage.ts'
 import { RESULT, type ValidationResult } from './shapes.ts'
 import { usageOf } from './usage.ts'
 import type { Validator } from './validator.ts'
 
-interface SingleRouteParts {
-  store: Store
+interface SingleRouteParts extends Pick<Core, 'store' | 'clock'> {
   accounts: Pick<AccountDirectory, 'byId'>
-  clock: Clock
   validator: Validator
   /** Lookups of an account at once, in this process; null: no limit. */
   lookupsMax: number | null

@@ -9,12 +9,11 @@
 import { createGate } from '../../base/flow/gate.ts'
 import { randomHex } from '../../base/ids.ts'
 import type { Cidr } from '../../base/net/ip.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS, HOUR_MS } from '../../base/time/durations.ts'
+import type { Core } from '../../core.ts'
 import type { Judge } from '../../mail/deliver/attempt/outcome.ts'
 import type { Statement, Store } from '../../platform/store/store.ts'
 import { findMailHosts } from '../../protocols/dns/mx.ts'
-import type { Resolver } from '../../protocols/dns/resolver.ts'
 import { connectSmtp } from '../../protocols/smtp/client.ts'
 import { SmtpFailure } from '../../protocols/smtp/failure.ts'
 import type { SmtpReply } from '../../protocols/smtp/reply.ts'
@@ -26,11 +25,7 @@ export interface SmtpProbe {
   ask(address: ValidAddress): Promise<ProbeResult>
 }
 
-interface ProbeParts {
-  store: Store
-  resolver: Resolver
-  clock: Clock
-  random: () => number
+interface ProbeParts extends Pick<Core, 'store' | 'resolver' | 'clock' | 'random'> {
   /** Networks that mail hosts may be in although they are not public. */
   allow: readonly Cidr[]
   judge: Judge

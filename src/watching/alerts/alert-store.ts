@@ -1,8 +1,9 @@
 /** The rows of alerts. */
 import { randomUUID } from 'node:crypto'
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
+import { ifStale } from '../../platform/store/commits.ts'
 import type { AlertRow } from '../../platform/store/schema.ts'
-import { StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
+import type { Statement, Store } from '../../platform/store/store.ts'
 import { type Alert, type AlertDefinition, type AlertMetric, alertOfRow, familyOf } from './alert.ts'
 
 /** Section 4. */
@@ -170,10 +171,3 @@ export const accountStatements = (accountId: string): Statement[] =>
     sql: `DELETE FROM ${table} WHERE account_id = ?`,
     values: [accountId],
   }))
-
-/** Rejects with another error where a write was stale. */
-export const ifStale =
-  (fault: () => Error) =>
-  (error: unknown): never => {
-    throw error instanceof StaleWrite ? fault() : error
-  }

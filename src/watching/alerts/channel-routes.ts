@@ -4,14 +4,13 @@ import { message } from '../../base/shape.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { isPlainObject, quotable } from '../../base/values.ts'
 import type { SystemMail } from '../../people/users/mails.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { limitParam, textParam } from '../../platform/http/request/inputs.ts'
 import type { HttpClient, HttpRequest } from '../../platform/posts/http-client.ts'
 import type { SigningKeys } from '../webhooks/payload.ts'
 import { maskedUrl } from '../webhooks/webhook-url.ts'
 import { incomingWebhook, webhookNotice } from './notice-sending.ts'
 import { slackText } from './notices.ts'
-import { READ, TAG, WRITE } from './routes.ts'
 import {
   type AlertSettings,
   callableUrl,
@@ -46,8 +45,7 @@ interface ChannelRouteParts {
   resetSigningKey(accountId: string): Promise<string>
 }
 
-const TEST = { method: 'POST', tag: TAG, auth: WRITE, rateLimit: 'alert-tests' } as const
-const COMMON = { tag: TAG, rateLimit: 'analytics' } as const
+const api = operationsOf({ tag: 'Alerts', auth: { area: 'alerts' }, rateLimit: 'analytics' })
 const WORKSPACE = '/v1/alerts/settings/slack'
 const CHANNELS = '/v1/alerts/slack/channels'
 /** A channel takes more than a kilobyte of an answer, of which 64 KB are read. */
@@ -109,9 +107,8 @@ function testRoutes(parts: ChannelRouteParts): Operation[] {
   }
 
   return [
-    operation({
-      ...TEST,
-      path: '/v1/alerts/email/test',
+    api.post('/v1/alerts/email/test', {
+      rateLimit: 'alert-tests',
       id: 'testAlertEmail',
       audit: { given: ['event_type'] },
       summary: 'Send a test notice by mail',
@@ -125,9 +122,8 @@ function testRoutes(parts: ChannelRouteParts): Operation[] {
         return { message: 'Test email sent' }
       },
     }),
-    operation({
-      ...TEST,
-      path: '/v1/alerts/webhooks/test',
+    api.post('/v1/alerts/webhooks/test', {
+      rateLimit: 'alert-tests',
       id: 'testAlertWebhook',
       audit: { given: ['event_type'] },
       summary: 'Post a test notice to a URL',
@@ -142,9 +138,8 @@ function testRoutes(parts: ChannelRouteParts): Operation[] {
         return { message: 'Test webhook sent' }
       },
     }),
-    operation({
-      ...TEST,
-      path: '/v1/alerts/slack/test',
+    api.post('/v1/alerts/slack/test', {
+      rateLimit: 'alert-tests',
       id: 'testAlertSlack',
       audit: { given: ['event_type'] },
       summary: 'Send a test notice to Slack',
@@ -173,14 +168,10 @@ function workspaceRoutes({ settings, slack, clock }: ChannelRouteParts): Operati
   }
 
   return [
-    operation({
-      ...COMMON,
-      method: 'PUT',
-      path: WORKSPACE,
+    api.put(WORKSPACE, {
       id: 'setSlackWorkspace',
       audit: { given: ['team_id', 'team_name'] },
       summary: 'Connect a workspace of Slack by the token of an app there',
-      auth: WRITE,
       body: SLACK_WORKSPACE,
       answers: { 200: message('Slack settings updated', 'Connected') },
       async handler({ document, caller }) {
@@ -189,27 +180,19 @@ function workspaceRoutes({ settings, slack, clock }: ChannelRouteParts): Operati
         return { message: 'Slack settings updated' }
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'DELETE',
-      path: WORKSPACE,
+    api.delete(WORKSPACE, {
       id: 'deleteSlackWorkspace',
       summary: 'Forget the workspace of Slack, with the settings for its channels',
       description: 'The token stays valid at Slack.',
-      auth: WRITE,
       answers: { 200: message('Slack settings deleted', 'Forgotten') },
       async handler({ caller }) {
         await disconnect(caller.accountId)
         return { message: 'Slack settings deleted' }
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'DELETE',
-      path: '/v1/alerts/slack/oauth',
+    api.delete('/v1/alerts/slack/oauth', {
       id: 'revokeSlackToken',
       summary: 'Revoke the token at Slack, and forget the workspace',
-      auth: WRITE,
       answers: { 200: message('Slack access token revoked', 'Revoked') },
       async handler({ caller }) {
         const workspace = await slack.find(caller.accountId)
@@ -228,13 +211,9 @@ function slackChannelRoutes({ slack, baseUrl }: ChannelRouteParts): Operation[] 
     return `${baseUrl}${CHANNELS}?${query}`
   }
   return [
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: CHANNELS,
+    api.get(CHANNELS, {
       id: 'listSlackChannels',
       summary: 'List the channels of the workspace of Slack',
-      auth: READ,
       params: {
         limit: limitParam(CHANNELS_MAX, CHANNELS_MAX, { above: 'cut' }),
         page: textParam('As a link of the page before has it'),
@@ -259,13 +238,9 @@ function slackChannelRoutes({ slack, baseUrl }: ChannelRouteParts): Operation[] 
         }
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: `${CHANNELS}/{id}`,
+    api.get(`${CHANNELS}/{id}`, {
       id: 'readSlackChannel',
       summary: 'Read a channel of the workspace of Slack',
-      auth: READ,
       answers: { 200: SLACK_CHANNEL, 404: 'No such channel, or no workspace' },
       async handler({ path: { id }, caller }) {
         const workspace = await slack.find(caller.accountId)
@@ -288,10 +263,7 @@ const channelView = ({ id, name, is_archived }: Record<string, unknown>) => ({
 })
 
 function signingKeyRoute({ resetSigningKey }: ChannelRouteParts): Operation {
-  return operation({
-    ...COMMON,
-    method: 'PUT',
-    path: '/v1/alerts/settings/webhooks/signing_key',
+  return api.put('/v1/alerts/settings/webhooks/signing_key', {
     id: 'resetAlertSigningKey',
     summary: 'Replace the key that webhooks are signed with',
     description: 'It is the key of all webhooks of the account, not of notices alone.',

@@ -1,14 +1,12 @@
 /** Sends notices. The queue of POSTs sends webhooks, with signatures (rule 10), and Slack's form (rule 11); a job sends mail. */
 import { createHmac } from 'node:crypto'
-import type { Logger } from 'pino'
-import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS, MINUTE_MS } from '../../base/time/durations.ts'
+import type { Core } from '../../core.ts'
 import type { SystemMail } from '../../people/users/mails.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
 import type { HttpRequest } from '../../platform/posts/http-client.ts'
 import type { PostKind, PreparedPost } from '../../platform/posts/post-attempts.ts'
 import type { AlertNoticeRow } from '../../platform/store/schema.ts'
-import type { Sealer } from '../../platform/store/secrets/sealing.ts'
 import { StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
 import { type SigningKeys, signedRequest } from '../webhooks/payload.ts'
 import { signingKeysOf } from '../webhooks/signing-key.ts'
@@ -17,10 +15,7 @@ import type { MailContent, SlackContent, WebhookContent } from './notices.ts'
 import type { AlertSettings } from './settings.ts'
 import { refusalIn, type Slack } from './slack.ts'
 
-interface PostNoticeParts {
-  store: Store
-  sealer: Sealer
-  clock: Clock
+interface PostNoticeParts extends Pick<Core, 'store' | 'sealer' | 'clock'> {
   settings: AlertSettings
   slack: Slack
   headerPrefix: string
@@ -104,10 +99,7 @@ export const incomingWebhook = (url: string, text: string): NoticeRequest => ({
 const noticeOf = (store: Store, id: string) =>
   store.db.selectFrom('alert_notices').selectAll().where('id', '=', id).executeTakeFirst()
 
-interface MailNoticeParts {
-  store: Store
-  clock: Clock
-  log: Logger
+interface MailNoticeParts extends Pick<Core, 'store' | 'clock' | 'log'> {
   sendMail: SystemMail
 }
 

@@ -4,8 +4,8 @@ import { BadRequest } from '../../base/process/errors.ts'
 import { message } from '../../base/shape.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { quotable } from '../../base/values.ts'
-import type { AccountDirectory } from '../../people/accounts/account-directory.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import type { Core } from '../../core.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { mayAccess } from '../../platform/http/rights/auth.ts'
 import type { HttpClient } from '../../platform/posts/http-client.ts'
 import { alertView, hitView, type ParentId } from './alert.ts'
@@ -28,20 +28,17 @@ import {
 } from './shapes.ts'
 import type { Slack, Workspace } from './slack.ts'
 
-interface AlertRouteParts {
+interface AlertRouteParts extends Pick<Core, 'accounts' | 'clock'> {
   alerts: AlertStore
   hits: Hits
-  accounts: AccountDirectory
   parentOf(accountId: string): Promise<ParentId>
-  clock: Clock
 }
 
 const PATH = '/v1/thresholds/alerts/send'
 const ONE = `${PATH}/{name}` as const
+const api = operationsOf({ tag: 'Alerts', auth: { area: 'alerts' }, rateLimit: 'analytics' })
 export const TAG = 'Alerts'
 export const READ = { area: 'alerts', access: 'read' } as const
-export const WRITE = { area: 'alerts', access: 'write' } as const
-const COMMON = { tag: TAG, rateLimit: 'analytics' } as const
 
 const GIVEN = ['name', 'metric', 'comparator', 'limit', 'dimension', 'period']
 
@@ -59,13 +56,9 @@ export function alertRoutes(parts: AlertRouteParts): Operation[] {
   }
 
   return [
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: PATH,
+    api.get(PATH, {
       id: 'listAlerts',
       summary: 'List the alerts of the account and its subaccounts',
-      auth: READ,
       answers: { 200: ALERTS },
       async handler({ caller }) {
         const found = await alerts.list(caller.accountId)
@@ -73,14 +66,10 @@ export function alertRoutes(parts: AlertRouteParts): Operation[] {
         return { items: await Promise.all(items), total: found.total }
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'POST',
-      path: PATH,
+    api.post(PATH, {
       id: 'createAlert',
       audit: { given: GIVEN, made: ['id'] },
       summary: 'Create an alert on a rate',
-      auth: WRITE,
       body: ALERT_BODY,
       answers: { 200: ALERT },
       async handler({ params, caller }) {
@@ -90,27 +79,19 @@ export function alertRoutes(parts: AlertRouteParts): Operation[] {
         return alertView(alert, await parentOf(owner))
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: ONE,
+    api.get(ONE, {
       id: 'readAlert',
       summary: 'Read one alert',
-      auth: READ,
       answers: { 200: ALERT },
       async handler({ path, caller }) {
         const alert = await alerts.find(caller.accountId, path.name)
         return alertView(alert, await parentOf(alert.accountId))
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'PUT',
-      path: ONE,
+    api.put(ONE, {
       id: 'replaceAlert',
       audit: { given: GIVEN },
       summary: 'Replace an alert; absent members return to their defaults',
-      auth: WRITE,
       body: ALERT_BODY,
       answers: { 200: message('Alert updated', 'Replaced') },
       async handler({ params, path, caller }) {
@@ -125,27 +106,19 @@ export function alertRoutes(parts: AlertRouteParts): Operation[] {
         return { message: 'Alert updated' }
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'DELETE',
-      path: ONE,
+    api.delete(ONE, {
       id: 'deleteAlert',
       summary: 'Delete an alert and its hits',
-      auth: WRITE,
       answers: { 200: message('Alert deleted', 'Deleted') },
       async handler({ path, caller }) {
         await alerts.remove(await alerts.find(caller.accountId, path.name))
         return { message: 'Alert deleted' }
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: '/v1/thresholds/hits',
+    api.get('/v1/thresholds/hits', {
       id: 'listAlertHits',
       summary: 'List the hits of the alerts, newest first',
       description: 'Those of the first account include the hits of the checks of the service itself.',
-      auth: READ,
       answers: { 200: HITS },
       async handler({ caller }) {
         const found = await hits.list(caller.accountId)
@@ -173,25 +146,17 @@ export function alertSettingRoutes(parts: SettingRouteParts): Operation[] {
   const given = (document: unknown, accountId: string) =>
     givenSetting(document, client, async () => (await slack.find(accountId)) !== null)
   return [
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: '/v1/alerts',
+    api.get('/v1/alerts', {
       aliases: ['/v1/alerts/events'],
       id: 'listAlertEvents',
       summary: 'List the event types that notices can be sent for',
-      auth: READ,
       answers: { 200: EVENT_TYPE_LIST },
       handler: async () => ({ events: EVENT_TYPES }),
     }),
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: SETTINGS_PATH,
+    api.get(SETTINGS_PATH, {
       id: 'listAlertSettings',
       summary: 'List where notices go',
       description: 'The signing key is empty for roles that may not read the account.',
-      auth: READ,
       answers: { 200: SETTINGS },
       async handler({ caller }) {
         const events = (await settings.list(caller.accountId)).map(settingView)
@@ -201,17 +166,13 @@ export function alertSettingRoutes(parts: SettingRouteParts): Operation[] {
         return { events, webhooks: { signing_key: key }, slack: workspace === null ? {} : masked(workspace) }
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'POST',
-      path: `${SETTINGS_PATH}/events`,
+    api.post(`${SETTINGS_PATH}/events`, {
       aliases: [SETTINGS_PATH],
       id: 'addAlertSetting',
       webhooks: { alert: ALERT_POST },
       audit: { given: SETTING_GIVEN, made: ['id'] },
       summary: 'Send the notices of an event type to a channel',
       description: 'A webhook must answer a GET with 200 first.',
-      auth: WRITE,
       body: SETTING_BODY,
       answers: { 200: SETTING },
       async handler({ params, caller }) {
@@ -219,15 +180,11 @@ export function alertSettingRoutes(parts: SettingRouteParts): Operation[] {
         return settingView(await settings.add(caller.accountId, setting, Math.floor(clock.now())))
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'PUT',
-      path: `${SETTINGS_PATH}/events/{id}`,
+    api.put(`${SETTINGS_PATH}/events/{id}`, {
       aliases: [`${SETTINGS_PATH}/{id}`],
       id: 'changeAlertSetting',
       audit: { given: SETTING_GIVEN },
       summary: 'Replace a setting',
-      auth: WRITE,
       body: SETTING_BODY,
       answers: { 200: CHANGED_SETTING },
       async handler({ params, path, caller }) {
@@ -237,14 +194,10 @@ export function alertSettingRoutes(parts: SettingRouteParts): Operation[] {
         return { message: 'Alert setting updated', ...changed }
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'DELETE',
-      path: `${SETTINGS_PATH}/events/{id}`,
+    api.delete(`${SETTINGS_PATH}/events/{id}`, {
       aliases: [`${SETTINGS_PATH}/{id}`],
       id: 'deleteAlertSetting',
       summary: 'Remove a setting',
-      auth: WRITE,
       answers: { 200: message('Alert setting deleted', 'Removed') },
       async handler({ path, caller }) {
         await settings.remove(caller.accountId, settingId(path.id))

@@ -4,9 +4,9 @@
  */
 import { BadRequest } from '../../base/process/errors.ts'
 import { isPlainObject, quotable } from '../../base/values.ts'
+import type { Core } from '../../core.ts'
 import type { HttpClient, HttpRequest } from '../../platform/posts/http-client.ts'
-import type { Sealer } from '../../platform/store/secrets/sealing.ts'
-import { insert, type Store } from '../../platform/store/store.ts'
+import { insert } from '../../platform/store/store.ts'
 
 export interface Workspace {
   token: string
@@ -16,9 +16,7 @@ export interface Workspace {
   scope: string | null
 }
 
-interface SlackParts {
-  store: Store
-  sealer: Sealer
+interface SlackParts extends Pick<Core, 'store' | 'sealer'> {
   client: HttpClient
   /** Without a final slash. */
   apiUrl: string

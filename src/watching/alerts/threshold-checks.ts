@@ -3,25 +3,20 @@
  * Alerts that ask for the same figures share a query.
  */
 
-import type { Logger } from 'pino'
-import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
+import type { Core } from '../../core.ts'
 import type { AccountDirectory } from '../../people/accounts/account-directory.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
-import { StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
+import { StaleWrite, type Statement } from '../../platform/store/store.ts'
 import { type FigureQuery, type FigureRow, type Figures, rateOf, volumeOf } from '../metrics/figures.ts'
 import { type Alert, alertView, type Comparator, periodMs } from './alert.ts'
 import type { AlertStore } from './alert-store.ts'
 import type { Finding, Hits } from './hits.ts'
 import { METRIC_ADVICE, type NoticeParts, noticesAbout } from './notices.ts'
 
-interface ThresholdParts extends NoticeParts {
-  store: Store
-  clock: Clock
-  log: Logger
+interface ThresholdParts extends NoticeParts, Pick<Core, 'store' | 'clock' | 'log' | 'accounts'> {
   alerts: AlertStore
   hits: Hits
-  accounts: AccountDirectory
   figures: Figures
   /** Messages that a rate must be of to be judged (rule 4). */
   minVolume: number

@@ -6,11 +6,12 @@ import { Forbidden } from '../../base/process/errors.ts'
 import { message, type Of } from '../../base/shape.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS, HOUR_MS } from '../../base/time/durations.ts'
+import type { Core } from '../../core.ts'
 import type { AccountDirectory } from '../../people/accounts/account-directory.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
 import { accountLockStatements } from '../../platform/store/account-rows.ts'
-import { insert, StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
+import { insert, StaleWrite, type Statement } from '../../platform/store/store.ts'
 import { matches } from '../metrics/filter.ts'
 import { type Alert, alertOfRow, alertView, type ParentId, periodMs } from './alert.ts'
 import type { AlertStore } from './alert-store.ts'
@@ -37,10 +38,8 @@ export interface UsageLimits {
   countStatements(use: Use): Statement[]
 }
 
-interface LimitParts {
-  store: Store
+interface LimitParts extends Pick<Core, 'store' | 'clock'> {
   accounts: Pick<AccountDirectory, 'byId'>
-  clock: Clock
 }
 
 export function createUsageLimits({ store, accounts, clock }: LimitParts): UsageLimits {
@@ -142,9 +141,7 @@ export const usageRetention = ({ store, clock }: Pick<LimitParts, 'store' | 'clo
 
 const PATH = '/v1/thresholds/limits'
 const ONE = `${PATH}/{name}` as const
-const COMMON = { tag: 'Limits', rateLimit: 'analytics' } as const
-const READ = { area: 'alerts', access: 'read' } as const
-const WRITE = { area: 'alerts', access: 'write' } as const
+const api = operationsOf({ tag: 'Limits', auth: { area: 'alerts' }, rateLimit: 'analytics' })
 const GIVEN = ['name', 'metric', 'comparator', 'limit', 'dimension', 'period']
 
 export function usageLimitRoutes(
@@ -157,50 +154,34 @@ export function usageLimitRoutes(
     return view
   }
   return [
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: PATH,
+    api.get(PATH, {
       id: 'listUsageLimits',
       summary: 'List the limits of usage of the account and its subaccounts',
-      auth: READ,
       answers: { 200: USAGE_LIMITS },
       async handler({ caller }) {
         const found = await limits.list(caller.accountId)
         return { items: await Promise.all(found.alerts.map(viewOf)), total: found.total }
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'POST',
-      path: PATH,
+    api.post(PATH, {
       id: 'createUsageLimit',
       audit: { given: GIVEN, made: ['id'] },
       summary: 'Limit usage, such as tests of inbox placement',
-      auth: WRITE,
       body: USAGE_LIMIT_BODY,
       answers: { 200: USAGE_LIMIT },
       handler: async ({ params, caller }) =>
         viewOf(await limits.create(caller.accountId, givenLimit(params.json()), Math.floor(clock.now()))),
     }),
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: ONE,
+    api.get(ONE, {
       id: 'readUsageLimit',
       summary: 'Read one limit of usage',
-      auth: READ,
       answers: { 200: USAGE_LIMIT },
       handler: async ({ path, caller }) => viewOf(await limits.find(caller.accountId, path.name)),
     }),
-    operation({
-      ...COMMON,
-      method: 'PUT',
-      path: ONE,
+    api.put(ONE, {
       id: 'replaceUsageLimit',
       audit: { given: GIVEN },
       summary: 'Replace a limit of usage; absent members return to their defaults',
-      auth: WRITE,
       body: USAGE_LIMIT_BODY,
       answers: { 200: message('Limit updated', 'Replaced') },
       async handler({ params, path, caller }) {
@@ -209,13 +190,9 @@ export function usageLimitRoutes(
         return { message: 'Limit updated' }
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'DELETE',
-      path: ONE,
+    api.delete(ONE, {
       id: 'deleteUsageLimit',
       summary: 'Delete a limit of usage',
-      auth: WRITE,
       answers: { 200: message('Limit deleted', 'Deleted') },
       async handler({ path, caller }) {
         await limits.remove(await limits.find(caller.accountId, path.name))

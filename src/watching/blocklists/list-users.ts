@@ -2,12 +2,11 @@
  * Which destinations refuse mail by which list: as the table says, and as their own refusals have named it. A refusal also
  * makes the address due in that list.
  */
-import type { Logger } from 'pino'
 import { remember } from '../../base/flow/cache.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS, HOUR_MS } from '../../base/time/durations.ts'
+import type { Core } from '../../core.ts'
 import type { BlocklistUserRow } from '../../platform/store/schema.ts'
-import type { Statement, Store } from '../../platform/store/store.ts'
+import type { Statement } from '../../platform/store/store.ts'
 import type { Refusal } from '../../sending/ips/blocks/blocks.ts'
 import type { Blocklist } from './lists.ts'
 
@@ -21,10 +20,7 @@ const REMEMBERED_MAX = 1_000
 /** What is read of a reply. */
 const REPLY_LENGTH_MAX = 1_000
 
-interface UserParts {
-  store: Store
-  clock: Clock
-  log: Logger
+interface UserParts extends Pick<Core, 'store' | 'clock' | 'log'> {
   lists: readonly Blocklist[]
   /** An address is due. */
   wake(): void

@@ -1,7 +1,6 @@
 /** What is listed now, of the lists that are watched. */
-import type { Clock } from '../../base/time/clock.ts'
+import type { Core } from '../../core.ts'
 import type { BlocklistCheckRow } from '../../platform/store/schema.ts'
-import type { Store } from '../../platform/store/store.ts'
 import { blocklistKind } from '../../protocols/dns/blocklist.ts'
 import type { Blocks } from '../../sending/ips/blocks/blocks.ts'
 import { writeListed } from '../../sending/ips/blocks/listed.ts'
@@ -28,9 +27,7 @@ export interface Leaving {
   kept: string[]
 }
 
-interface ListingParts {
-  store: Store
-  clock: Clock
+interface ListingParts extends Pick<Core, 'store' | 'clock'> {
   lists: readonly Blocklist[]
   users: ListUsers
   known: KnownAddresses

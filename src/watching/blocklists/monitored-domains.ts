@@ -5,9 +5,9 @@
 
 import { randomBytes } from 'node:crypto'
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS, MINUTE_MS, SECOND_MS } from '../../base/time/durations.ts'
 import { quotable } from '../../base/values.ts'
+import type { Core } from '../../core.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
 import { lockedAccount } from '../../platform/store/account-rows.ts'
 import { inList } from '../../platform/store/lists.ts'
@@ -46,9 +46,7 @@ export interface DomainPlace {
   accountId: string
 }
 
-interface MonitoredDomainParts {
-  store: Store
-  clock: Clock
+interface MonitoredDomainParts extends Pick<Core, 'store' | 'clock'> {
   resolver: Pick<Resolver, 'query'>
   /** Another domain is watched. */
   changed(): void

@@ -2,11 +2,10 @@
 
 import { canonicalIp } from '../../base/net/ip.ts'
 import { BadRequest, Conflict, Forbidden, NotFound } from '../../base/process/errors.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { quotable } from '../../base/values.ts'
+import type { Core } from '../../core.ts'
 import { inList } from '../../platform/store/lists.ts'
 import type { MonitoredIpRow } from '../../platform/store/schema.ts'
-import type { Store } from '../../platform/store/store.ts'
 import { type AddressBook, mayUse } from '../../sending/ips/address-book.ts'
 
 const WORDS_LENGTH_MAX = 255
@@ -22,9 +21,7 @@ interface Words {
   description?: string | undefined
 }
 
-interface MonitoredIpParts {
-  store: Store
-  clock: Clock
+interface MonitoredIpParts extends Pick<Core, 'store' | 'clock'> {
   book(): AddressBook
 }
 

@@ -2,7 +2,7 @@
 import { invalidFormat } from '../../base/values.ts'
 import type { AccountDirectory } from '../../people/accounts/account-directory.ts'
 import { jsonReply, noContent } from '../../platform/http/answer/reply.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import {
   flagParam,
   limitParam,
@@ -48,14 +48,11 @@ interface RouteParts {
   watchedLists(): ReturnType<typeof watchedLists>
 }
 
-const TAG = 'Blocklists'
+const api = operationsOf({ tag: 'Blocklists', auth: { area: 'domains' }, rateLimit: 'domains' })
+const ipsApi = operationsOf({ tag: 'Blocklists', auth: { area: 'ips' } })
 const DOMAINS = '/v1/inboxready/domains'
 const IPS = '/v1/inboxready/ip_addresses'
 const MONITORING = '/v1/monitoring/domains'
-const READ = { area: 'domains', access: 'read' } as const
-const WRITE = { area: 'domains', access: 'write' } as const
-const READ_IPS = { area: 'ips', access: 'read' } as const
-const WRITE_IPS = { area: 'ips', access: 'write' } as const
 const UNKNOWN_DOMAIN = 'Domain not found'
 const UNKNOWN_IP = 'IP not found'
 
@@ -74,11 +71,9 @@ export function blocklistRoutes(parts: RouteParts): Operation[] {
     ...domainRoutes(parts, accountsOf),
     ...addressRoutes(parts, accountsOf),
     ...monitoringRoutes(parts, accountsOf),
-    operation({
-      method: 'GET',
-      path: '/sendwright/v1/blocklists',
+    api.get('/sendwright/v1/blocklists', {
+      rateLimit: 'default',
       id: 'listWatchedBlocklists',
-      tag: TAG,
       summary: 'The lists that are watched, whether they answer usably, and what they have',
       description: 'For the first account only.',
       auth: { area: 'account', access: 'read', only: 'first' },
@@ -105,14 +100,9 @@ const PLACE_PARAM = parsedParam('Token of a page', (params, name): DomainPlace |
 function domainRoutes({ domains, domainLists, baseUrl }: RouteParts, accountsOf: AccountsOf): Operation[] {
   const isWatched = domainLists.length > 0
   return [
-    operation({
-      method: 'GET',
-      path: DOMAINS,
+    api.get(DOMAINS, {
       id: 'listMonitoredDomains',
-      tag: TAG,
       summary: 'List the monitored domains: the sending domains and those that were added',
-      auth: READ,
-      rateLimit: 'domains',
       params: {
         limit: limitParam(10, LIST_MAX, { above: 'cut' }),
         domain: textParam('Only this one'),
@@ -138,15 +128,10 @@ function domainRoutes({ domains, domainLists, baseUrl }: RouteParts, accountsOf:
         }
       },
     }),
-    operation({
-      method: 'POST',
-      path: DOMAINS,
+    api.post(DOMAINS, {
       id: 'addMonitoredDomain',
       audit: { subject: ['domain'], given: ['domain'] },
-      tag: TAG,
       summary: 'Monitor a domain; one that is no sending domain once it is verified',
-      auth: WRITE,
-      rateLimit: 'domains',
       params: DOMAIN_PARAM,
       answers: { 200: ADDED_DOMAIN, 400: 'It is no domain, or there are too many' },
       async handler({ input, caller }) {
@@ -154,30 +139,20 @@ function domainRoutes({ domains, domainLists, baseUrl }: RouteParts, accountsOf:
         return { domain: monitoredDomainView(added, isWatched), message: 'The domain has been added' }
       },
     }),
-    operation({
-      method: 'DELETE',
-      path: DOMAINS,
+    api.delete(DOMAINS, {
       id: 'removeMonitoredDomain',
       audit: { subject: ['domain'], given: ['domain'] },
-      tag: TAG,
       summary: 'Do not monitor a domain any more',
-      auth: WRITE,
-      rateLimit: 'domains',
       params: DOMAIN_PARAM,
       answers: { 200: REMOVED_DOMAIN, 404: UNKNOWN_DOMAIN },
       async handler({ input, caller }) {
         return { message: `${await domains.remove(caller.accountId, input().domain)} has been removed` }
       },
     }),
-    operation({
-      method: 'PUT',
-      path: `${DOMAINS}/verify`,
+    api.put(`${DOMAINS}/verify`, {
       id: 'verifyMonitoredDomain',
       audit: { subject: ['domain'], given: ['domain'] },
-      tag: TAG,
       summary: 'Look for the TXT record of a domain, for 24 hours',
-      auth: WRITE,
-      rateLimit: 'domains',
       params: DOMAIN_PARAM,
       answers: { 200: PENDING_DOMAIN, 404: UNKNOWN_DOMAIN },
       async handler({ input, caller }) {
@@ -204,13 +179,9 @@ function addressRoutes({ ips, views, store, addressLists }: RouteParts, accounts
     return view as NonNullable<typeof view>
   }
   return [
-    operation({
-      method: 'GET',
-      path: IPS,
+    ipsApi.get(IPS, {
       id: 'listMonitoredIps',
-      tag: TAG,
       summary: 'List the monitored addresses: those that the account may send from',
-      auth: READ_IPS,
       params: { limit: limitParam(100, LIST_MAX, { above: 'cut' }), ...WITH_SUBACCOUNTS },
       answers: { 200: MONITORED_IPS },
       async handler({ input, caller }) {
@@ -218,14 +189,10 @@ function addressRoutes({ ips, views, store, addressLists }: RouteParts, accounts
         return { items: await viewOf(await ips.list(await accountsOf(caller.accountId, includes), limit)) }
       },
     }),
-    operation({
-      method: 'POST',
-      path: IPS,
+    ipsApi.post(IPS, {
       id: 'addMonitoredIp',
       audit: { subject: ['ip'], given: ['ip', 'ip_pool'] },
-      tag: TAG,
       summary: 'Monitor an address that the account may send from, or describe it',
-      auth: WRITE_IPS,
       body: NEW_IP,
       answers: {
         201: MONITORED_IP,
@@ -238,36 +205,24 @@ function addressRoutes({ ips, views, store, addressLists }: RouteParts, accounts
         return jsonReply(await one(await ips.add(caller.accountId, ip, words)), { status: 201 })
       },
     }),
-    operation({
-      method: 'GET',
-      path: `${IPS}/{ip}`,
+    ipsApi.get(`${IPS}/{ip}`, {
       id: 'readMonitoredIp',
-      tag: TAG,
       summary: 'Read a monitored address',
-      auth: READ_IPS,
       answers: { 200: MONITORED_IP, 404: UNKNOWN_IP },
       handler: async ({ path, caller }) => one(await ips.one(caller.accountId, path.ip)),
     }),
-    operation({
-      method: 'PUT',
-      path: `${IPS}/{ip}`,
+    ipsApi.put(`${IPS}/{ip}`, {
       id: 'updateMonitoredIp',
       audit: { given: ['ip_pool'] },
-      tag: TAG,
       summary: 'Describe a monitored address',
-      auth: WRITE_IPS,
       body: IP_WORDS,
       answers: { 200: MONITORED_IP, 404: UNKNOWN_IP },
       handler: async ({ path, document, caller }) =>
         one(await ips.update(caller.accountId, path.ip, document())),
     }),
-    operation({
-      method: 'DELETE',
-      path: `${IPS}/{ip}`,
+    ipsApi.delete(`${IPS}/{ip}`, {
       id: 'removeMonitoredIp',
-      tag: TAG,
       summary: 'Do not monitor an address any more',
-      auth: WRITE_IPS,
       answers: { 204: REMOVED_IP, 404: UNKNOWN_IP },
       async handler({ path, caller }) {
         await ips.remove(caller.accountId, path.ip)
@@ -305,14 +260,9 @@ function monitoringRoutes(
   }
 
   return [
-    operation({
-      method: 'GET',
-      path: MONITORING,
+    api.get(MONITORING, {
       id: 'listDomainHealth',
-      tag: TAG,
       summary: 'List the domains that are looked up, with the lists that have them',
-      auth: READ,
-      rateLimit: 'domains',
       params: { limit: limitParam(LIST_MAX, LIST_MAX), skip: skipParam(), ...WITH_SUBACCOUNTS },
       answers: { 200: DOMAIN_HEALTHS },
       async handler({ input, caller }) {
@@ -327,14 +277,9 @@ function monitoringRoutes(
         return { domains: found.map((one) => views.domainHealth(one, checks)) }
       },
     }),
-    operation({
-      method: 'GET',
-      path: `${MONITORING}/events`,
+    api.get(`${MONITORING}/events`, {
       id: 'listBlocklistEvents',
-      tag: TAG,
       summary: 'When domains were listed and delisted, newest first',
-      auth: READ,
-      rateLimit: 'domains',
       params: { ...WITH_SUBACCOUNTS, ...EVENT_PARAMS },
       answers: { 200: DOMAIN_EVENTS },
       async handler({ input, caller }) {
@@ -345,14 +290,9 @@ function monitoringRoutes(
         })
       },
     }),
-    operation({
-      method: 'GET',
-      path: `${MONITORING}/{monitored_domain}/blocklists`,
+    api.get(`${MONITORING}/{monitored_domain}/blocklists`, {
       id: 'listBlocklistsOfDomain',
-      tag: TAG,
       summary: 'The lists that have a domain',
-      auth: READ,
-      rateLimit: 'domains',
       answers: { 200: DOMAIN_LISTS, 404: UNKNOWN_DOMAIN },
       async handler({ path, caller }) {
         const root = rootDomainOf((await domains.one(caller.accountId, path.monitored_domain)).name)
@@ -360,14 +300,9 @@ function monitoringRoutes(
         return { blocklists: views.listedDomains(checks.get(root) ?? []) }
       },
     }),
-    operation({
-      method: 'GET',
-      path: `${MONITORING}/{monitored_domain}/events`,
+    api.get(`${MONITORING}/{monitored_domain}/events`, {
       id: 'listBlocklistEventsOfDomain',
-      tag: TAG,
       summary: 'When a domain was listed and delisted, newest first',
-      auth: READ,
-      rateLimit: 'domains',
       params: EVENT_PARAMS,
       answers: { 200: DOMAIN_EVENTS, 404: UNKNOWN_DOMAIN },
       async handler({ path, input, caller }) {

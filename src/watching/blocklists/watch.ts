@@ -9,11 +9,12 @@
  * 4. Then the addresses that providers refuse by what is listed now are left for them (pools.ts).
  */
 import { newId } from '../../base/ids.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
+import type { Core } from '../../core.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
+import { commitUnlessStale } from '../../platform/store/commits.ts'
 import type { BlocklistCheckRow, BlocklistEventRow, BlocklistStateRow } from '../../platform/store/schema.ts'
-import { insert, insertMany, StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
+import { insert, insertMany, type Statement } from '../../platform/store/store.ts'
 import {
   type BlocklistAnswer,
   type BlocklistKind,
@@ -45,14 +46,11 @@ export interface ListingNotices {
   written(): void
 }
 
-interface WatchParts {
-  store: Store
-  clock: Clock
+interface WatchParts extends Pick<Core, 'store' | 'clock' | 'firstAccountId'> {
   random(): number
   resolver: Pick<Resolver, 'query'>
   lists: readonly Blocklist[]
   book(): AddressBook
-  firstAccountId: string
   notices(): ListingNotices | null
   /** Called after each run. */
   leave(): Promise<void>
@@ -158,13 +156,8 @@ export function createWatch(parts: WatchParts): Watch {
         for (const monitor of await monitorsOf(parts, about))
           unit.push(...(await notices.statements(noticeOf(about, monitor))))
     }
-    try {
-      await store.commit(unit)
-      if (change !== null) notices?.written()
-    } catch (error) {
-      // It was made due meanwhile: the next run sees it.
-      if (!(error instanceof StaleWrite)) throw error
-    }
+    // Unless it was made due meanwhile: the next run sees it.
+    if ((await commitUnlessStale(store, unit)) && change !== null) notices?.written()
   }
 
   const job = createJob({

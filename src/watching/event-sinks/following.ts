@@ -7,13 +7,12 @@
  * growing waits. Delivery never waits for a sink; retention does, until the sink is `behind_max_seconds` behind. What is older
  * is then skipped, and counted.
  */
-import type { Logger } from 'pino'
 import { pause } from '../../base/flow/pause.ts'
 import { printableLine } from '../../base/printable.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { MINUTE_MS, SECOND_MS } from '../../base/time/durations.ts'
+import type { Core } from '../../core.ts'
 import type { EventSinkRow } from '../../platform/store/schema.ts'
-import type { Statement, Store } from '../../platform/store/store.ts'
+import type { Statement } from '../../platform/store/store.ts'
 import { createEventFollower, type EventFollower, type FollowedKey } from '../events/follower.ts'
 import { followerOf, KINDS, type KnownSinks, settingsOf, stopOf } from './known-sinks.ts'
 import { BEHIND_DEFAULT_SECONDS } from './shapes.ts'
@@ -44,10 +43,7 @@ interface EventToSend extends FollowedKey {
   parent_id: string | null
 }
 
-interface FollowingParts {
-  store: Store
-  clock: Clock
-  log: Logger
+interface FollowingParts extends Pick<Core, 'store' | 'clock' | 'log'> {
   known: Pick<KnownSinks, 'list' | 'open' | 'shownError'>
 }
 

@@ -4,10 +4,10 @@ import type { MaybePromise } from '../../base/flow/cache.ts'
 import { nearestName } from '../../base/nearest-name.ts'
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { isGoZeroTime, parseDate } from '../../base/time/dates.ts'
 import { quotable } from '../../base/values.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import type { Core } from '../../core.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import {
   flagParam,
   integerParam,
@@ -34,12 +34,10 @@ import { openPage, type PageRequest, sealPage } from './search/page-request.ts'
 import type { EventReader } from './search/query.ts'
 import { EVENTS } from './shapes.ts'
 
-interface EventRouteParts {
+interface EventRouteParts extends Pick<Core, 'clock' | 'sealer'> {
   events: EventReader
   domains: { byName(name: string): MaybePromise<{ accountId: string; name: string } | null> }
   accounts: { byId(id: string): MaybePromise<{ parentId: string | null } | null> }
-  clock: Clock
-  sealer: Sealer
   baseUrl: string
 }
 
@@ -47,14 +45,13 @@ const LIMIT_DEFAULT = 100
 const LIMIT_MAX = 300
 /** Filters as JSON in UTF-8: with base64 and the rest of a token they stay under the 4 KB of a path part. */
 const FILTERS_MAX_BYTES = 2400
-
-const COMMON = {
+const api = operationsOf({
   tag: 'Events',
-  deprecated: true,
-  auth: { area: 'events', access: 'read' },
+  auth: { area: 'events' },
   rateLimit: 'analytics',
-  answers: { 200: EVENTS, 404: 'Domain not found' },
-} as const
+  deprecated: true,
+})
+const ANSWERS = { 200: EVENTS, 404: 'Domain not found' }
 
 const LIMIT_TEXT = `limit must be between 1 and ${LIMIT_MAX}`
 const PARAMS = {
@@ -77,10 +74,8 @@ const FILTERS = Object.fromEntries(
 
 export function eventRoutes(parts: EventRouteParts): Operation[] {
   return [
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: '/v3/{domain_name}/events',
+    api.get('/v3/{domain_name}/events', {
+      answers: ANSWERS,
       id: 'listEvents',
       summary: 'List events',
       params: { ...PARAMS, ...FILTERS },
@@ -93,10 +88,8 @@ export function eventRoutes(parts: EventRouteParts): Operation[] {
         return answer(parts, request, signal)
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: '/v3/{domain_name}/events/{page_token}',
+    api.get('/v3/{domain_name}/events/{page_token}', {
+      answers: ANSWERS,
       id: 'listEventsPage',
       summary: 'Read a page of events by its link',
       description: 'The link holds the query; the parameters have no effect.',

@@ -2,11 +2,11 @@
 
 import { BadRequest } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
 import { quotable } from '../../base/values.ts'
+import type { Core } from '../../core.ts'
 import type { AccountDirectory } from '../../people/accounts/account-directory.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import {
   choiceParam,
   flagParam,
@@ -16,17 +16,14 @@ import {
   textsParam,
 } from '../../platform/http/request/inputs.ts'
 import { listOf } from '../../platform/store/lists.ts'
-import type { Store } from '../../platform/store/store.ts'
 import { countOf, type Dimension, type Figures, type FilterEntry, type Metric } from '../metrics/figures.ts'
 import { conditionSql, matches } from '../metrics/filter.ts'
 import { NO_SIGNALS, RATES, type Rates, type Signals, scoreOf, sumOf } from './score.ts'
 import { GROUPED, TOTAL } from './shapes.ts'
 
-interface ScoreParts {
-  store: Store
+interface ScoreParts extends Pick<Core, 'store' | 'clock'> {
   figures: Figures
   accounts: Pick<AccountDirectory, 'childrenOf'>
-  clock: Clock
   /** Sees what providers say of addresses: they are the operator's. */
   firstAccountId: string
 }
@@ -35,12 +32,7 @@ interface ScoreParts {
 const WINDOW_MS = 30 * DAY_MS
 /** Groups of a table that are read: more are no table that anybody reads. */
 const GROUPS_MAX = 20_000
-const COMMON = {
-  method: 'GET',
-  tag: 'Email Health Score',
-  auth: { area: 'events', access: 'read' },
-  rateLimit: 'analytics',
-} as const
+const api = operationsOf({ tag: 'Email Health Score', auth: { area: 'events' }, rateLimit: 'analytics' })
 const GROUPS = ['domain', 'ip', 'subaccount', 'timestamp'] as const
 type GroupName = (typeof GROUPS)[number]
 const ATTRIBUTES = { domain: 'domain', ip: 'ip', account_id: 'subaccount' } as const
@@ -64,9 +56,7 @@ const INCLUDE = flagParam('Mail of subaccounts too', { default: true })
 
 export function scoreRoutes(parts: ScoreParts): Operation[] {
   return [
-    operation({
-      ...COMMON,
-      path: '/v1/maverick-score/total',
+    api.get('/v1/maverick-score/total', {
       id: 'readHealthScore',
       summary: 'Health score of the mail of the last 30 days',
       params: { include_subaccounts: INCLUDE },
@@ -77,9 +67,7 @@ export function scoreRoutes(parts: ScoreParts): Operation[] {
         return viewOf(groups[0]?.signals ?? NO_SIGNALS)
       },
     }),
-    operation({
-      ...COMMON,
-      path: '/v1/maverick-score/grouped',
+    api.get('/v1/maverick-score/grouped', {
       id: 'listHealthScores',
       summary: 'Health scores of the last 30 days by domain, address, account or day',
       params: {

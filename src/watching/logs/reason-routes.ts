@@ -2,11 +2,11 @@
 
 import { BadRequest } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS, HOUR_MS } from '../../base/time/durations.ts'
+import type { Core } from '../../core.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import { dateParam, type InputOf, textParam } from '../../platform/http/request/inputs.ts'
-import { type DomainDirectory, ownDomain } from '../../sending/domains/names/directory.ts'
+import { ownDomain } from '../../sending/domains/names/directory.ts'
 import { type Counts, noCounts } from '../metrics/counters.ts'
 import { countOf, type FigureQuery, type Figures, type FilterEntry } from '../metrics/figures.ts'
 import { DELIVERY_REASONS, type FAILURE_CLASS } from './shapes.ts'
@@ -28,10 +28,8 @@ interface Reason {
   }
 }
 
-export interface ReasonRouteParts {
+export interface ReasonRouteParts extends Pick<Core, 'domains' | 'clock'> {
   figures: Figures
-  domains: DomainDirectory
-  clock: Clock
   failureReasons(query: {
     accountId: string
     startMs: number

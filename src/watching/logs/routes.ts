@@ -2,14 +2,13 @@
 
 import { BadRequest } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { isPlainObject } from '../../base/values.ts'
+import type { Core } from '../../core.ts'
 import { csvReply, eventStream, prefersCsv, type Reply } from '../../platform/http/answer/reply.ts'
 import { createStreamPlaces } from '../../platform/http/answer/stream-places.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
 import { parsedParam, textParam } from '../../platform/http/request/inputs.ts'
 import type { Params } from '../../platform/http/request/params.ts'
-import type { Sealer } from '../../platform/store/secrets/sealing.ts'
 import { CSV_HEADER, csvRow, type LogItem } from './log-item.ts'
 import {
   type Given,
@@ -27,10 +26,8 @@ import { type LogPageRequest, type LogPosition, openLogPage, sealLogPage, TOKEN_
 import { METRIC_EVENT_NAMES } from './metric-events.ts'
 import { CSV, LOG_QUERY, LOG_STREAM, LOGS } from './shapes.ts'
 
-interface LogRouteParts {
+interface LogRouteParts extends Pick<Core, 'clock' | 'sealer'> {
   logs: LogReader
-  clock: Clock
-  sealer: Sealer
 }
 
 /** Items of a CSV file. */

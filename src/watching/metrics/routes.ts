@@ -1,11 +1,9 @@
 /** Metrics over HTTP (metrics-logs.md section 1). */
 import type { Of } from '../../base/shape.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { formatRfc2822 } from '../../base/time/dates.ts'
 import type { Core } from '../../core.ts'
 import { csvReply, prefersCsv, type Reply } from '../../platform/http/answer/reply.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
-import type { Store } from '../../platform/store/store.ts'
 import { COUNTERS, noCounts } from './counters.ts'
 import {
   ACCOUNT_METRICS,
@@ -25,11 +23,9 @@ import { ATTRIBUTES, type MetricsRequest, readMetricsRequest } from './request.t
 import { CSV, METRICS_RESULT, metricsQuery } from './shapes.ts'
 import { addUsage } from './usage.ts'
 
-export interface MetricsParts {
+export interface MetricsParts extends Pick<Core, 'clock' | 'store'> {
   figures: PagedFigures
   accounts: Core['accounts']
-  clock: Clock
-  store: Store
 }
 
 const COMMON = {

@@ -1,7 +1,7 @@
 /** What Gmail says of domains, as `/v1/reputationanalytics/gpt` (reputation.md section 2). */
 import { NotFound } from '../../base/process/errors.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
 import { type DomainDirectory, ownDomain } from '../../sending/domains/names/directory.ts'
 import { complianceOf, type GMAIL_RATES, type GmailRow, gmailDays, gmailDomains, gmailMeans } from './days.ts'
@@ -32,12 +32,7 @@ import {
 } from './shapes.ts'
 
 const PATH = '/v1/reputationanalytics/gpt'
-const COMMON = {
-  method: 'GET',
-  tag: 'Reputation',
-  auth: { area: 'domains', access: 'read' },
-  rateLimit: 'analytics',
-} as const
+const api = operationsOf({ tag: 'Reputation', auth: { area: 'domains' }, rateLimit: 'analytics' })
 const PARAMS = { ...PAGE_PARAMS, ...RANGE_PARAMS, ...INCLUDE }
 const NOT_FOUND = 'Domain not found'
 
@@ -52,9 +47,7 @@ export function gmailRoutes(parts: GmailRouteParts): Operation[] {
 function dayRoutes(parts: GmailRouteParts): Operation[] {
   const { store, clock, domains } = parts
   return [
-    operation({
-      ...COMMON,
-      path: `${PATH}/domains`,
+    api.get(`${PATH}/domains`, {
       id: 'listGptDomains',
       summary: 'What Gmail says of all domains, day by day',
       params: PARAMS,
@@ -66,9 +59,7 @@ function dayRoutes(parts: GmailRouteParts): Operation[] {
         return { domain: '', data: rows.map(dayView), total, configured: await isConfigured(store, 'google') }
       },
     }),
-    operation({
-      ...COMMON,
-      path: `${PATH}/domains/{domain}`,
+    api.get(`${PATH}/domains/{domain}`, {
       id: 'readGptDomain',
       summary: 'What Gmail says of a domain, day by day',
       params: PARAMS,
@@ -87,9 +78,7 @@ function dayRoutes(parts: GmailRouteParts): Operation[] {
         }
       },
     }),
-    operation({
-      ...COMMON,
-      path: `${PATH}/domains_list`,
+    api.get(`${PATH}/domains_list`, {
       id: 'listGptDomainNames',
       summary: 'Domains that Gmail says something of',
       params: PARAMS,
@@ -118,9 +107,7 @@ function loopRoutes(parts: GmailRouteParts): Operation[] {
     )
   const all = { limit: DAYS_MAX, offset: 0 }
   return [
-    operation({
-      ...COMMON,
-      path: `${PATH}/domainsfbl`,
+    api.get(`${PATH}/domainsfbl`, {
       id: 'listGptFeedbackLoops',
       summary: 'What Gmail says of the feedback loops of all domains',
       params: PARAMS,
@@ -132,9 +119,7 @@ function loopRoutes(parts: GmailRouteParts): Operation[] {
         return { ...pageOf(loops(rows), given), configured: await isConfigured(store, 'google') }
       },
     }),
-    operation({
-      ...COMMON,
-      path: `${PATH}/domainsfbl/{domain}`,
+    api.get(`${PATH}/domainsfbl/{domain}`, {
       id: 'readGptFeedbackLoops',
       summary: 'What Gmail says of the feedback loops of a domain',
       params: PARAMS,
@@ -155,9 +140,7 @@ function addressRoutes(parts: GmailRouteParts): Operation[] {
   const none = async () => ({ data: [], total: 0, configured: await isConfigured(store, 'google') })
   const description = "Always empty: version 2 of Google's API names no addresses."
   return [
-    operation({
-      ...COMMON,
-      path: `${PATH}/addresses`,
+    api.get(`${PATH}/addresses`, {
       id: 'listGptAddresses',
       summary: 'What Gmail says of all addresses, day by day',
       description,
@@ -168,9 +151,7 @@ function addressRoutes(parts: GmailRouteParts): Operation[] {
         return { address: '', ...(await none()) }
       },
     }),
-    operation({
-      ...COMMON,
-      path: `${PATH}/addresses/{ip}`,
+    api.get(`${PATH}/addresses/{ip}`, {
       id: 'readGptAddress',
       summary: 'What Gmail says of an address, day by day',
       description,
@@ -182,9 +163,7 @@ function addressRoutes(parts: GmailRouteParts): Operation[] {
         return { address: path.ip, ...(await none()) }
       },
     }),
-    operation({
-      ...COMMON,
-      path: `${PATH}/addresses_list`,
+    api.get(`${PATH}/addresses_list`, {
       id: 'listGptAddressNames',
       summary: 'Addresses that Gmail says something of',
       description,
@@ -195,9 +174,7 @@ function addressRoutes(parts: GmailRouteParts): Operation[] {
         return none()
       },
     }),
-    operation({
-      ...COMMON,
-      path: `${PATH}/domains/{domain}/addresses`,
+    api.get(`${PATH}/domains/{domain}/addresses`, {
       id: 'listGptDomainAddresses',
       summary: 'What Gmail says of the addresses of a domain, day by day',
       description,
@@ -209,9 +186,7 @@ function addressRoutes(parts: GmailRouteParts): Operation[] {
         return { domain: name, ...(await none()) }
       },
     }),
-    operation({
-      ...COMMON,
-      path: `${PATH}/summary/addresses`,
+    api.get(`${PATH}/summary/addresses`, {
       id: 'summarizeGptAddresses',
       summary: 'What Gmail says of each address on the whole',
       description,
@@ -228,9 +203,7 @@ function addressRoutes(parts: GmailRouteParts): Operation[] {
 function summaryRoutes(parts: GmailRouteParts): Operation[] {
   const { store, clock } = parts
   return [
-    operation({
-      ...COMMON,
-      path: `${PATH}/summary`,
+    api.get(`${PATH}/summary`, {
       id: 'summarizeGpt',
       summary: 'What Gmail says of all domains on the whole',
       params: PARAMS,
@@ -247,9 +220,7 @@ function summaryRoutes(parts: GmailRouteParts): Operation[] {
         }
       },
     }),
-    operation({
-      ...COMMON,
-      path: `${PATH}/summary/domains`,
+    api.get(`${PATH}/summary/domains`, {
       id: 'summarizeGptDomains',
       summary: 'What Gmail says of each domain on the whole',
       params: PARAMS,
@@ -270,9 +241,7 @@ function summaryRoutes(parts: GmailRouteParts): Operation[] {
         }
       },
     }),
-    operation({
-      ...COMMON,
-      path: `${PATH}/summary/errors`,
+    api.get(`${PATH}/summary/errors`, {
       id: 'summarizeGptErrors',
       summary: 'Why Gmail has refused or deferred mail',
       params: PARAMS,

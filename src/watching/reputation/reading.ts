@@ -7,11 +7,10 @@
  *   6 hours, or when the source says. What fails for one domain only is noted there, and the others are read.
  * - Requests to a source come one after the other. A fault at one source, ours too, does not keep the other from being read.
  */
-import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
+import type { Core } from '../../core.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
 import type { HttpClient } from '../../platform/posts/http-client.ts'
-import type { Store } from '../../platform/store/store.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
 import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
 import { isProven } from '../../sending/domains/names/name-owner.ts'
@@ -29,9 +28,7 @@ import { openSnds } from './snds/feed.ts'
 import { SourceFailure } from './source-failure.ts'
 import type { Source, SourceName, Sources } from './sources.ts'
 
-interface ReadingParts {
-  store: Store
-  clock: Clock
+interface ReadingParts extends Pick<Core, 'store' | 'clock'> {
   client: Pick<HttpClient, 'send'>
   domains: Pick<DomainDirectory, 'byName'>
   sources: Sources

@@ -1,6 +1,6 @@
 /** Whose figures a caller sees, of which days, and which part of them: common to all operations of reputation.md. */
-import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS, SECOND_MS } from '../../base/time/durations.ts'
+import type { Core } from '../../core.ts'
 import type { AccountDirectory } from '../../people/accounts/account-directory.ts'
 import { flagParam, type InputOf, integerParam, limitParam } from '../../platform/http/request/inputs.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'
@@ -34,9 +34,7 @@ export function rangeOf(given: InputOf<typeof RANGE_PARAMS>, now: number): DayRa
   return { from: dayOf(Math.max(start, now - KEPT_MS)), to: dayOf(end) }
 }
 
-export interface ScopeParts {
-  store: Store
-  clock: Clock
+export interface ScopeParts extends Pick<Core, 'store' | 'clock'> {
   accounts: Pick<AccountDirectory, 'childrenOf'>
   known: Pick<KnownAddresses, 'book'>
 }

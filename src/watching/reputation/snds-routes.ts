@@ -3,7 +3,7 @@ import { canonicalIp } from '../../base/net/ip.ts'
 import { NotFound } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { choiceParam, type InputOf, skipParam, textParam } from '../../platform/http/request/inputs.ts'
 import type { SndsDayRow } from '../../platform/store/schema.ts'
 import { type BlockOf, newestSndsDays, readBlocks, sndsDays } from './days.ts'
@@ -21,12 +21,7 @@ import { SNDS_DAY, SNDS_SUMMARY } from './shapes.ts'
 import { complaintRateOf } from './snds/feed.ts'
 
 const PATH = '/v1/reputationanalytics/snds'
-const COMMON = {
-  method: 'GET',
-  tag: 'Reputation',
-  auth: { area: 'ips', access: 'read' },
-  rateLimit: 'analytics',
-} as const
+const api = operationsOf({ tag: 'Reputation', auth: { area: 'ips' }, rateLimit: 'analytics' })
 type Day = Of<typeof SNDS_DAY>
 const FIELDS = Object.keys(SNDS_DAY.fields) as (keyof Day)[]
 const PARAMS = {
@@ -55,9 +50,7 @@ export function sndsRoutes(parts: ScopeParts): Operation[] {
   }
 
   return [
-    operation({
-      ...COMMON,
-      path: PATH,
+    api.get(PATH, {
       id: 'listSndsAddresses',
       summary: 'What Microsoft says of each address: its newest day',
       params: PARAMS,
@@ -71,9 +64,7 @@ export function sndsRoutes(parts: ScopeParts): Operation[] {
         return answer(rows, given, given.offset)
       },
     }),
-    operation({
-      ...COMMON,
-      path: `${PATH}/{ip}`,
+    api.get(`${PATH}/{ip}`, {
       id: 'readSndsAddress',
       summary: 'What Microsoft says of an address, day by day',
       params: { ...PARAMS, skip: skipParam() },

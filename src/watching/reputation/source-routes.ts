@@ -1,9 +1,9 @@
 /** Credentials of Gmail Postmaster Tools and Microsoft SNDS over HTTP, for the operator (reputation.md section 1). */
 import { NotFound } from '../../base/process/errors.ts'
 import { message } from '../../base/shape.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import type { Core } from '../../core.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import type { HttpClient } from '../../platform/posts/http-client.ts'
 import type { ReputationSourceRow } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
@@ -13,20 +13,16 @@ import { GOOGLE_BODY, GOOGLE_SOURCE, SNDS_BODY, SNDS_SOURCE, SOURCE_TEST } from 
 import { SourceFailure } from './source-failure.ts'
 import { givenGoogle, givenSnds, type SourceName, type Sources } from './sources.ts'
 
-const TAG = 'Reputation'
+const api = operationsOf({ tag: 'Reputation', auth: { area: 'account', only: 'first' } })
 const PATH = '/sendwright/v1/reputation-sources'
-const READ = { area: 'account', access: 'read', only: 'first' } as const
-const WRITE = { area: 'account', access: 'write', only: 'first' } as const
 const NOT_FOUND = 'No credentials are stored'
 const REMOVED = message('success', 'Removed; what was read stays')
 const NAMES = { google: 'Gmail Postmaster Tools', snds: 'Microsoft SNDS' } as const
 /** Domains in the view of the source. */
 const DOMAINS_MAX = 1_000
 
-interface SourceRouteParts {
-  store: Store
+interface SourceRouteParts extends Pick<Core, 'store' | 'clock'> {
   sources: Sources
-  clock: Clock
   client: Pick<HttpClient, 'send'>
   domains: Pick<DomainDirectory, 'byName'>
   /** Credentials were stored. */
@@ -53,29 +49,21 @@ function googleRoutes(parts: SourceRouteParts): Operation[] {
   }
 
   return [
-    operation({
-      method: 'GET',
-      path: `${PATH}/google`,
+    api.get(`${PATH}/google`, {
       id: 'readGoogleReputationSource',
-      tag: TAG,
       summary: 'How Gmail Postmaster Tools are read, and whether they can be',
       description: 'For the first account only.',
-      auth: READ,
       answers: { 200: GOOGLE_SOURCE, 404: NOT_FOUND },
       async handler() {
         return view()
       },
     }),
-    operation({
-      method: 'PUT',
-      path: `${PATH}/google`,
+    api.put(`${PATH}/google`, {
       id: 'replaceGoogleReputationSource',
       audit: { given: ['grant', 'client_id', 'subject', 'token_url', 'api_url'] },
-      tag: TAG,
       summary: 'Store credentials of Gmail Postmaster Tools, and read them at once',
       description:
         'For the first account only. An absent secret stays while it goes to the same client and the same URLs.',
-      auth: WRITE,
       body: GOOGLE_BODY,
       answers: { 200: GOOGLE_SOURCE },
       async handler({ document }) {
@@ -101,28 +89,20 @@ function sndsRoutes(parts: SourceRouteParts): Operation[] {
   }
 
   return [
-    operation({
-      method: 'GET',
-      path: `${PATH}/snds`,
+    api.get(`${PATH}/snds`, {
       id: 'readSndsReputationSource',
-      tag: TAG,
       summary: 'How Microsoft SNDS is read, and whether it can be',
       description: 'For the first account only.',
-      auth: READ,
       answers: { 200: SNDS_SOURCE, 404: NOT_FOUND },
       async handler() {
         return view()
       },
     }),
-    operation({
-      method: 'PUT',
-      path: `${PATH}/snds`,
+    api.put(`${PATH}/snds`, {
       id: 'replaceSndsReputationSource',
       audit: { given: ['api_url'] },
-      tag: TAG,
       summary: 'Store the key of Microsoft SNDS, and read it at once',
       description: 'For the first account only. An absent key stays while the URL does.',
-      auth: WRITE,
       body: SNDS_BODY,
       answers: { 200: SNDS_SOURCE },
       async handler({ document }) {
@@ -140,14 +120,10 @@ function sndsRoutes(parts: SourceRouteParts): Operation[] {
 }
 
 const removal = (parts: SourceRouteParts, name: SourceName, id: string): Operation =>
-  operation({
-    method: 'DELETE',
-    path: `${PATH}/${name}`,
+  api.delete(`${PATH}/${name}`, {
     id,
-    tag: TAG,
     summary: `Remove the credentials of ${NAMES[name]}`,
     description: 'For the first account only. What was read stays for its year.',
-    auth: WRITE,
     answers: { 200: REMOVED, 404: NOT_FOUND },
     async handler() {
       if (!(await parts.sources.remove(name))) throw new NotFound(NOT_FOUND)
@@ -156,15 +132,11 @@ const removal = (parts: SourceRouteParts, name: SourceName, id: string): Operati
   })
 
 const trial = (name: SourceName, id: string, ask: (signal: AbortSignal) => Promise<string>): Operation =>
-  operation({
-    method: 'POST',
-    path: `${PATH}/${name}/test`,
+  api.post(`${PATH}/${name}/test`, {
     id,
     audit: { made: ['ok'] },
-    tag: TAG,
     summary: `Ask ${NAMES[name]} now, with the stored credentials`,
     description: 'For the first account only. Nothing is stored.',
-    auth: WRITE,
     answers: { 200: SOURCE_TEST, 404: NOT_FOUND },
     async handler({ signal }) {
       try {

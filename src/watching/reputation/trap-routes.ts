@@ -5,7 +5,7 @@
 import { BadRequest } from '../../base/process/errors.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import {
   choiceParam,
   limitParam,
@@ -21,12 +21,7 @@ import { dayOf } from './google/figures.ts'
 import { accountsOf, addressesOf, INCLUDE, type ScopeParts } from './scope.ts'
 import { DIMENSIONS, TRAPS, TRAPS_2 } from './shapes.ts'
 
-const COMMON = {
-  method: 'GET',
-  tag: 'Reputation',
-  auth: { area: 'ips', access: 'read' },
-  rateLimit: 'analytics',
-} as const
+const api = operationsOf({ tag: 'Reputation', auth: { area: 'ips' }, rateLimit: 'analytics' })
 const LIMITS = { limit: limitParam(100, 1_000, { above: 'cut' }), skip: skipParam() }
 const GROUPS = ['domain', 'subject', 'ip', 'from'] as const
 const PERIOD_MS = 7 * DAY_MS
@@ -41,9 +36,7 @@ export function trapRoutes(parts: TrapRouteParts): Operation[] {
 
 function firstVersion(parts: TrapRouteParts): Operation {
   const { store, clock, baseUrl } = parts
-  return operation({
-    ...COMMON,
-    path: '/v1/spamtraps',
+  return api.get('/v1/spamtraps', {
     id: 'listSpamTrapHitsByDay',
     deprecated: true,
     summary: 'Hits of spam traps by day',
@@ -80,9 +73,7 @@ function firstVersion(parts: TrapRouteParts): Operation {
 
 function secondVersion(parts: TrapRouteParts): Operation {
   const { store, clock, baseUrl } = parts
-  return operation({
-    ...COMMON,
-    path: '/v2/spamtraps',
+  return api.get('/v2/spamtraps', {
     id: 'listSpamTrapHits',
     summary: 'Hits of spam traps, by a dimension',
     params: {

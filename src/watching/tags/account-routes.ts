@@ -4,7 +4,7 @@ import { BadRequest } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { isPlainObject, jsonText, quotable } from '../../base/values.ts'
 import { csvReply, prefersCsv } from '../../platform/http/answer/reply.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import type { Params } from '../../platform/http/request/params.ts'
 import { METRICS, type Metric } from '../metrics/figures.ts'
 import { directionOf, flagOf, numberOf, pageLimitOf, textOf } from '../metrics/request-fields.ts'
@@ -29,9 +29,8 @@ interface AccountTagRouteParts extends AccountTagParts {
 }
 
 const PATH = '/v1/analytics/tags'
-const COMMON = { tag: 'Tags', rateLimit: 'analytics' } as const
+const api = operationsOf({ tag: 'Tags', auth: { area: 'events' }, rateLimit: 'analytics' })
 const READ = { area: 'events', access: 'read' } as const
-const WRITE = { area: 'events', access: 'write' } as const
 
 const LIMIT_DEFAULT = 10
 const LIMIT_MAX = 1000
@@ -52,10 +51,7 @@ const CSV_COLUMNS = ['account_id', 'account_name', 'tag', 'description', 'first_
 export function accountTagRoutes(parts: AccountTagRouteParts): Operation[] {
   const { tags, known, count, limits, clock } = parts
   return [
-    operation({
-      ...COMMON,
-      method: 'POST',
-      path: PATH,
+    api.post(PATH, {
       id: 'listAccountTags',
       summary: 'List or search the tags of the account',
       auth: READ,
@@ -67,13 +63,9 @@ export function accountTagRoutes(parts: AccountTagRouteParts): Operation[] {
         return prefersCsv(headers.accept) ? accountTagsCsv(page, query) : page
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'PUT',
-      path: PATH,
+    api.put(PATH, {
       id: 'updateAccountTag',
       summary: 'Describe a tag of the account',
-      auth: WRITE,
       audit: { action: 'account-tag.update', subject: ['tag'], given: ['tag'] },
       params: { tag: TAG_PARAM, description: DESCRIPTION },
       answers: { 200: UPDATED, 400: UNKNOWN },
@@ -84,13 +76,9 @@ export function accountTagRoutes(parts: AccountTagRouteParts): Operation[] {
         return { message: 'Tag updated' }
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'DELETE',
-      path: PATH,
+    api.delete(PATH, {
       id: 'deleteAccountTag',
       summary: 'Delete a tag on all domains of the account; its statistics stay',
-      auth: WRITE,
       audit: { action: 'account-tag.delete', subject: ['tag'], given: ['tag'] },
       params: { tag: TAG_PARAM },
       answers: { 200: DELETED, 400: UNKNOWN },
@@ -102,13 +90,9 @@ export function accountTagRoutes(parts: AccountTagRouteParts): Operation[] {
         return { message: 'Tag deleted' }
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: `${PATH}/limits`,
+    api.get(`${PATH}/limits`, {
       id: 'readAccountTagLimits',
       summary: 'How many tags the account has and may have',
-      auth: READ,
       answers: { 200: ACCOUNT_TAG_LIMIT },
       async handler({ caller }) {
         const limit = limits.perAccount

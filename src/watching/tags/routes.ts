@@ -4,7 +4,7 @@ import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
 import { csvReply, prefersCsv } from '../../platform/http/answer/reply.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { limitParam, parsedParam, textParam } from '../../platform/http/request/inputs.ts'
 import { type Paging, pageName, pageUrl } from '../../platform/http/request/paging.ts'
 import type { Params } from '../../platform/http/request/params.ts'
@@ -28,9 +28,12 @@ interface TagRouteParts {
 }
 
 const DESCRIPTION_LENGTH_MAX = 1_000
-const COMMON = { tag: 'Tags', deprecated: true, rateLimit: 'analytics' } as const
-const READ = { area: 'events', access: 'read', domain: 'domain' } as const
-const WRITE = { ...READ, access: 'write' } as const
+const api = operationsOf({
+  tag: 'Tags',
+  auth: { area: 'events', domain: 'domain' },
+  rateLimit: 'analytics',
+  deprecated: true,
+})
 
 export const TAG_PARAM = textParam('In any letter case', { required: true })
 export const DESCRIPTION = parsedParam(
@@ -54,13 +57,9 @@ export function tagRoutes(parts: TagRouteParts): Operation[] {
 }
 
 function listRoute({ tags, domains, baseUrl }: TagRouteParts): Operation {
-  return operation({
-    ...COMMON,
-    method: 'GET',
-    path: '/v3/{domain}/tags',
+  return api.get('/v3/{domain}/tags', {
     id: 'listTags',
     summary: 'List the tags of a domain by name',
-    auth: READ,
     params: LIST_PARAMS,
     answers: { 200: [TAG_PAGE, CSV], ...NO_DOMAIN },
     async handler({ input, path, caller, headers }) {
@@ -108,25 +107,17 @@ const csvRow = ({ tag, description, first_seen: first, last_seen: last }: TagRow
 function queryRoutes(parts: TagRouteParts): Operation[] {
   const path = '/v3/{domain}/tag'
   return [
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path,
+    api.get(path, {
       id: 'readTag',
       summary: 'Read a tag',
-      auth: READ,
       params: { tag: TAG_PARAM },
       answers: { 200: TAG, ...NOT_FOUND },
       handler: async ({ input, path: { domain }, caller }) =>
         read(parts, await ownDomain(parts.domains, caller, domain), input().tag),
     }),
-    operation({
-      ...COMMON,
-      method: 'PUT',
-      path,
+    api.put(path, {
       id: 'updateTag',
       summary: 'Describe a tag',
-      auth: WRITE,
       audit: { action: 'tag.update', subject: ['tag'], given: ['tag'] },
       params: {
         tag: textParam('In any letter case', { required: true, in: 'query' }),
@@ -139,13 +130,9 @@ function queryRoutes(parts: TagRouteParts): Operation[] {
         return update(parts, own, tag, description)
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'DELETE',
-      path,
+    api.delete(path, {
       id: 'deleteTag',
       summary: 'Delete a tag; its statistics stay',
-      auth: WRITE,
       audit: { action: 'tag.delete', subject: ['tag'], given: ['tag'] },
       params: { tag: TAG_PARAM },
       answers: { 200: DELETED, ...NO_DOMAIN },
@@ -158,26 +145,18 @@ function queryRoutes(parts: TagRouteParts): Operation[] {
 function pathRoutes(parts: TagRouteParts): Operation[] {
   const path = '/v3/{domain}/tags/{tag}'
   return [
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path,
+    api.get(path, {
       id: 'readTagByPath',
       summary: 'Read a tag; it is in the path',
-      auth: READ,
       answers: { 200: TAG, ...NOT_FOUND },
       async handler({ path: { domain, tag }, caller }) {
         const own = await ownDomain(parts.domains, caller, domain)
         return read(parts, own, await inPath(parts, own, tag))
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'PUT',
-      path,
+    api.put(path, {
       id: 'updateTagByPath',
       summary: 'Describe a tag; it is in the path',
-      auth: WRITE,
       audit: { action: 'tag.update' },
       params: { description: DESCRIPTION },
       answers: { 200: UPDATED, ...NO_DOMAIN },
@@ -186,13 +165,9 @@ function pathRoutes(parts: TagRouteParts): Operation[] {
         return update(parts, own, await inPath(parts, own, tag), input().description)
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'DELETE',
-      path,
+    api.delete(path, {
       id: 'deleteTagByPath',
       summary: 'Delete a tag, which is in the path; its statistics stay',
-      auth: WRITE,
       audit: { action: 'tag.delete' },
       answers: { 200: DELETED, ...NO_DOMAIN },
       async handler({ path: { domain, tag }, caller }) {
@@ -204,13 +179,9 @@ function pathRoutes(parts: TagRouteParts): Operation[] {
 }
 
 function limitRoute({ domains, limits, count }: TagRouteParts): Operation {
-  return operation({
-    ...COMMON,
-    method: 'GET',
-    path: '/v3/domains/{domain}/limits/tag',
+  return api.get('/v3/domains/{domain}/limits/tag', {
     id: 'readTagLimit',
     summary: 'How many tags a domain has and may have',
-    auth: READ,
     answers: { 200: TAG_LIMIT, ...NO_DOMAIN },
     async handler({ path, caller }) {
       const domain = await ownDomain(domains, caller, path.domain)

@@ -1,8 +1,7 @@
 /** TLS reports as a kind of daily report (receiving/report-sending/daily-reports.ts): who wants them, what they say. */
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import type { Logger } from 'pino'
-import type { Clock } from '../../base/time/clock.ts'
+import type { Core } from '../../core.ts'
 import type { ReportMail } from '../../mail/messages/system-mail.ts'
 import type { PostKind } from '../../platform/posts/post-attempts.ts'
 import type { PostQueue } from '../../platform/posts/post-queue.ts'
@@ -28,14 +27,10 @@ import {
   sentStatement,
 } from '../../receiving/report-sending/daily-reports.ts'
 
-export interface ReportParts {
-  store: Store
+export interface ReportParts extends Pick<Core, 'store' | 'clock' | 'log' | 'firstAccountId'> {
   resolver: Pick<Resolver, 'query'>
-  clock: Clock
-  log: Logger
   sendMime: ReportMail
   posts: Pick<PostQueue, 'statements'>
-  firstAccountId: string
   /** Names who reports. */
   hostname: string
   progress: ReportProgress

@@ -4,7 +4,7 @@ import { BadRequest } from '../../base/process/errors.ts'
 import { nothing, type Of } from '../../base/shape.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
 import { noContent } from '../../platform/http/answer/reply.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import {
   flagParam,
   givenParam,
@@ -26,8 +26,7 @@ import { checkUrl, ONE_URL, TYPES } from './types.ts'
 
 const PATH = '/v1/webhooks'
 const ONE = `${PATH}/{webhook_id}` as const
-const READ = { area: 'domains', access: 'read' } as const
-const WRITE = { area: 'domains', access: 'write' } as const
+const api = operationsOf({ tag: 'Webhooks', auth: { area: 'domains' }, rateLimit: 'domains' })
 
 /** Free text, shown in lists. */
 const DESCRIPTION_LENGTH_MAX = 1000
@@ -42,33 +41,24 @@ const FIELDS = {
 }
 
 export function accountWebhookRoutes(stored: AccountWebhooks, client: HttpClient): Operation[] {
-  const common = { tag: 'Webhooks', rateLimit: 'domains' } as const
   const checked = async ({ event_types: types, ...given }: InputOf<typeof FIELDS>) => {
     await checkUrl(client, given.url)
     return { ...given, types }
   }
   return [
-    operation({
-      ...common,
-      method: 'GET',
-      path: PATH,
+    api.get(PATH, {
       id: 'listAccountWebhooks',
       summary: 'List the webhooks of the account',
-      auth: READ,
       params: { webhook_ids: wordParam('Only these, separated by commas', idsIn) },
       answers: { 200: ACCOUNT_WEBHOOKS },
       handler: async ({ input, caller }) => ({
         webhooks: (await stored.list(caller.accountId, input().webhook_ids)).map(view),
       }),
     }),
-    operation({
-      ...common,
-      method: 'POST',
-      path: PATH,
+    api.post(PATH, {
       id: 'createAccountWebhook',
       audit: { given: ['url', 'event_types'], made: ['webhook_id'] },
       summary: 'Register a URL for events of all domains',
-      auth: WRITE,
       params: FIELDS,
       webhooks: { webhook: WEBHOOK_POST },
       answers: { 200: ACCOUNT_WEBHOOK_CREATED, 409: DUPLICATE },
@@ -76,24 +66,16 @@ export function accountWebhookRoutes(stored: AccountWebhooks, client: HttpClient
         webhook_id: await stored.create(caller.accountId, await checked(input())),
       }),
     }),
-    operation({
-      ...common,
-      method: 'GET',
-      path: ONE,
+    api.get(ONE, {
       id: 'readAccountWebhook',
       summary: 'Read one webhook of the account',
-      auth: READ,
       answers: { 200: ACCOUNT_WEBHOOK, 404: UNKNOWN },
       handler: async ({ path, caller }) => view(await stored.read(caller.accountId, path.webhook_id)),
     }),
-    operation({
-      ...common,
-      method: 'PUT',
-      path: ONE,
+    api.put(ONE, {
       id: 'updateAccountWebhook',
       audit: { given: ['url', 'event_types'] },
       summary: 'Replace URL, types and description of a webhook',
-      auth: WRITE,
       params: FIELDS,
       answers: { 204: nothing('Updated'), 404: UNKNOWN, 409: DUPLICATE },
       async handler({ path, input, caller }) {
@@ -102,27 +84,19 @@ export function accountWebhookRoutes(stored: AccountWebhooks, client: HttpClient
         return noContent()
       },
     }),
-    operation({
-      ...common,
-      method: 'DELETE',
-      path: ONE,
+    api.delete(ONE, {
       id: 'deleteAccountWebhook',
       summary: 'Remove one webhook of the account',
-      auth: WRITE,
       answers: { 204: nothing('Removed'), 404: UNKNOWN },
       async handler({ path, caller }) {
         await stored.remove(caller.accountId, path.webhook_id)
         return noContent()
       },
     }),
-    operation({
-      ...common,
-      method: 'DELETE',
-      path: PATH,
+    api.delete(PATH, {
       id: 'deleteAccountWebhooks',
       audit: { given: ['webhook_ids'] },
       summary: 'Remove some or all webhooks of the account',
-      auth: WRITE,
       params: {
         all: flagParam('All of them', { default: false }),
         webhook_ids: givenParam('Ids, separated by commas'),

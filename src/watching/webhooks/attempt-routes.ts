@@ -1,9 +1,9 @@
 /** The log of attempts and the replay of events over HTTP (own-operations.md section 5). */
 
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
-import type { Clock } from '../../base/time/clock.ts'
 import { formatRfc3339, parseDate } from '../../base/time/dates.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import type { Core } from '../../core.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import {
   choiceParam,
   limitParam,
@@ -14,36 +14,30 @@ import {
 import { ID_PAGE_PARAMS, idPage, pivotPaging } from '../../platform/http/request/paging.ts'
 import type { Params } from '../../platform/http/request/params.ts'
 import type { WebhookAttemptRow } from '../../platform/store/schema.ts'
-import { type DomainDirectory, ownDomain } from '../../sending/domains/names/directory.ts'
+import { ownDomain } from '../../sending/domains/names/directory.ts'
 import type { AttemptLog } from './attempts.ts'
 import { ATTEMPTS, ONE_ATTEMPT, REPLAYED, SPAN_REPLAYED, STATUSES } from './shapes.ts'
 import { WEBHOOK_TYPES, webhookType } from './types.ts'
 import { maskedUrl } from './webhook-url.ts'
 import type { Webhooks } from './webhooks.ts'
 
+const api = operationsOf({ tag: 'Webhooks', auth: { area: 'domains' }, rateLimit: 'domains' })
+
 const PATH = '/sendwright/v1/webhooks'
 const LIST = `${PATH}/attempts` as const
 
-interface AttemptRouteParts {
+interface AttemptRouteParts extends Pick<Core, 'domains' | 'clock'> {
   attempts: AttemptLog
   webhooks: Webhooks
-  domains: DomainDirectory
-  clock: Clock
   baseUrl: string
 }
 
 export function attemptRoutes(parts: AttemptRouteParts): Operation[] {
   const { attempts, webhooks } = parts
-  const common = { tag: 'Webhooks', rateLimit: 'domains' } as const
-  const write = { area: 'domains', access: 'write' } as const
   return [
-    operation({
-      ...common,
-      method: 'GET',
-      path: LIST,
+    api.get(LIST, {
       id: 'listWebhookAttempts',
       summary: 'List attempts to deliver webhooks, newest first',
-      auth: { area: 'domains', access: 'read' },
       params: {
         limit: limitParam(100, 1000, { above: 'cut' }),
         url: wordParam('Only this URL', maskedUrl),
@@ -75,13 +69,9 @@ export function attemptRoutes(parts: AttemptRouteParts): Operation[] {
         return { items: rows.map(view), paging, ...(stoppedAt !== null && { partial: true as const }) }
       },
     }),
-    operation({
-      ...common,
-      method: 'GET',
-      path: `${LIST}/{id}`,
+    api.get(`${LIST}/{id}`, {
       id: 'readWebhookAttempt',
       summary: 'Read an attempt, with what was posted about the event',
-      auth: { area: 'domains', access: 'read' },
       answers: { 200: ONE_ATTEMPT, 404: 'Attempt not found' },
       async handler({ path, caller }) {
         const attempt = await attempts.read(caller.accountId, path.id)
@@ -89,13 +79,9 @@ export function attemptRoutes(parts: AttemptRouteParts): Operation[] {
         return { ...view(attempt), 'event-data': await webhooks.eventData(attempt.event_id) }
       },
     }),
-    operation({
-      ...common,
-      method: 'POST',
-      path: `${LIST}/{id}/replay`,
+    api.post(`${LIST}/{id}/replay`, {
       id: 'replayWebhookAttempt',
       summary: 'Send the event of an attempt again',
-      auth: write,
       answers: { 200: REPLAYED, 404: 'Attempt not found, or its event or webhook is gone' },
       async handler({ path, caller }) {
         const attempt = await attempts.read(caller.accountId, path.id)
@@ -104,14 +90,10 @@ export function attemptRoutes(parts: AttemptRouteParts): Operation[] {
         return { message: 'Webhook has been queued', event_id: attempt.event_id }
       },
     }),
-    operation({
-      ...common,
-      method: 'POST',
-      path: `${PATH}/replay`,
+    api.post(`${PATH}/replay`, {
       id: 'replayWebhooks',
       audit: { subject: ['domain'], given: ['url', 'from', 'to', 'events'] },
       summary: 'Send the events of a time span again',
-      auth: write,
       params: {
         events: parsedParam('Types; default all', (params, name) => params.texts(name).map(webhookType), {
           repeated: true,

@@ -1,6 +1,6 @@
 /** Webhooks of a domain over HTTP (webhooks.md W1 to W9). */
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { otherParam, parsedParam } from '../../platform/http/request/inputs.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'
 import type { HttpClient } from '../../platform/posts/http-client.ts'
@@ -28,9 +28,7 @@ import {
 import { maskedUrl } from './webhook-url.ts'
 import type { Webhooks } from './webhooks.ts'
 
-const TAG = 'Webhooks'
-const READ = { area: 'domains', access: 'read' } as const
-const WRITE = { area: 'domains', access: 'write' } as const
+const api = operationsOf({ tag: 'Webhooks', auth: { area: 'domains' }, rateLimit: 'domains' })
 const V3 = '/v3/domains/{domain}/webhooks'
 const V4 = '/v4/domains/{domain}/webhooks'
 
@@ -61,33 +59,24 @@ const domainOf = ({ domains }: DomainWebhookParts, caller: Caller, name: string)
 /** W1 to W6: one type at a time. */
 function typeRoutes(parts: DomainWebhookParts): Operation[] {
   const { stored, client } = parts
-  const common = { tag: TAG, rateLimit: 'domains' } as const
   /** Checks ownership of the domain before the type. */
   const target = async (caller: Caller, path: { domain: string; type: string }) => {
     const domain = await domainOf(parts, caller, path.domain)
     return { domain, type: webhookType(path.type) }
   }
   return [
-    operation({
-      ...common,
-      method: 'GET',
-      path: V3,
+    api.get(V3, {
       id: 'listDomainWebhooks',
       summary: 'List the webhooks of a domain by type',
-      auth: READ,
       answers: { 200: DOMAIN_WEBHOOKS },
       handler: async ({ path, caller }) => ({
         webhooks: await stored.list(await domainOf(parts, caller, path.domain)),
       }),
     }),
-    operation({
-      ...common,
-      method: 'POST',
-      path: V3,
+    api.post(V3, {
       id: 'createDomainWebhook',
       audit: { given: ['id', 'url'] },
       summary: 'Register the URLs of a type that has none',
-      auth: WRITE,
       params: { id: ID, url: URLS },
       webhooks: { webhook: WEBHOOK_POST },
       answers: { 200: WEBHOOK_DONE },
@@ -99,13 +88,9 @@ function typeRoutes(parts: DomainWebhookParts): Operation[] {
         return { message: 'Webhook has been created', webhook: { urls } }
       },
     }),
-    operation({
-      ...common,
-      method: 'GET',
-      path: `${V3}/{type}`,
+    api.get(`${V3}/{type}`, {
       id: 'readDomainWebhook',
       summary: 'Read the URLs of one type',
-      auth: READ,
       answers: { 200: ONE_WEBHOOK },
       async handler({ path, caller }) {
         const { domain, type } = await target(caller, path)
@@ -114,14 +99,10 @@ function typeRoutes(parts: DomainWebhookParts): Operation[] {
         return { webhook: { urls } }
       },
     }),
-    operation({
-      ...common,
-      method: 'PUT',
-      path: `${V3}/{type}`,
+    api.put(`${V3}/{type}`, {
       id: 'updateDomainWebhook',
       audit: { given: ['url'] },
       summary: 'Replace the URLs of one type',
-      auth: WRITE,
       params: { url: URLS },
       answers: { 200: WEBHOOK_DONE },
       async handler({ path, caller, input }) {
@@ -132,13 +113,9 @@ function typeRoutes(parts: DomainWebhookParts): Operation[] {
         return { message: 'Webhook has been updated', webhook: { urls } }
       },
     }),
-    operation({
-      ...common,
-      method: 'DELETE',
-      path: `${V3}/{type}`,
+    api.delete(`${V3}/{type}`, {
       id: 'deleteDomainWebhook',
       summary: 'Remove all URLs of one type',
-      auth: WRITE,
       answers: { 200: WEBHOOK_DONE },
       async handler({ path, caller }) {
         const { domain, type } = await target(caller, path)
@@ -156,15 +133,10 @@ type FindTarget = (
 ) => Promise<{ domain: { accountId: string; name: string }; type: WebhookType }>
 
 function testRoute({ webhooks }: DomainWebhookParts, target: FindTarget): Operation {
-  return operation({
-    method: 'PUT',
-    path: `${V3}/{type}/test`,
+  return api.put(`${V3}/{type}/test`, {
     id: 'testDomainWebhook',
     audit: { given: ['url'] },
-    tag: TAG,
     summary: 'Send a sample of a type to a URL',
-    auth: WRITE,
-    rateLimit: 'domains',
     params: { url: ONE_URL },
     answers: { 200: WEBHOOK_TESTED },
     async handler({ path, caller, input }) {
@@ -179,11 +151,8 @@ function testRoute({ webhooks }: DomainWebhookParts, target: FindTarget): Operat
 /** W7 to W9: one URL with several types. */
 function urlRoutes(parts: DomainWebhookParts): Operation[] {
   const { stored, client } = parts
-  const common = { path: V4, tag: TAG, rateLimit: 'domains', auth: WRITE } as const
   return [
-    operation({
-      ...common,
-      method: 'POST',
+    api.post(V4, {
       id: 'createDomainWebhookUrl',
       audit: { given: ['url', 'event_types'] },
       summary: 'Register a URL for several types',
@@ -196,9 +165,7 @@ function urlRoutes(parts: DomainWebhookParts): Operation[] {
         return { webhooks: await stored.addUrl(domain, url, types) }
       },
     }),
-    operation({
-      ...common,
-      method: 'PUT',
+    api.put(V4, {
       id: 'updateDomainWebhookUrl',
       audit: { given: ['url', 'event_types'] },
       summary: 'Replace the types of a URL',
@@ -211,9 +178,7 @@ function urlRoutes(parts: DomainWebhookParts): Operation[] {
         return { webhooks: await stored.setUrl(domain, url, types) }
       },
     }),
-    operation({
-      ...common,
-      method: 'DELETE',
+    api.delete(V4, {
       id: 'deleteDomainWebhookUrls',
       audit: { given: ['url'] },
       summary: 'Remove URLs from all types',

@@ -2,11 +2,14 @@
 
 import { randomHex } from '../../base/ids.ts'
 import { BadRequest } from '../../base/process/errors.ts'
-import { type Operation, operation } from '../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
 import type { Store } from '../../platform/store/store.ts'
 import type { SigningKeys } from './payload.ts'
 import { SIGNING_KEY } from './shapes.ts'
+
+const api = operationsOf({ tag: 'Account', auth: { area: 'account' } })
+const PATH = '/v5/accounts/http_signing_key'
 
 /** The purpose that the key is sealed under; new accounts have a key. */
 const PURPOSE = 'webhook-signing-key'
@@ -58,29 +61,20 @@ export async function regenerateSigningKey(store: Store, sealer: Sealer, account
 }
 
 export function signingKeyRoutes({ store, sealer }: { store: Store; sealer: Sealer }): Operation[] {
-  const common = {
-    path: '/v5/accounts/http_signing_key',
-    tag: 'Account',
-    answers: { 200: SIGNING_KEY },
-  } as const
   return [
-    operation({
-      ...common,
-      method: 'GET',
+    api.get(PATH, {
+      answers: { 200: SIGNING_KEY },
       id: 'readSigningKey',
       summary: 'Read the key that webhooks are signed with',
-      auth: { area: 'account', access: 'read' },
       handler: async ({ caller }) => ({
         message: 'success',
         http_signing_key: await readSigningKey(store, sealer, caller.accountId),
       }),
     }),
-    operation({
-      ...common,
-      method: 'POST',
+    api.post(PATH, {
+      answers: { 200: SIGNING_KEY },
       id: 'regenerateSigningKey',
       summary: 'Replace the key that webhooks are signed with',
-      auth: { area: 'account', access: 'write' },
       handler: async ({ caller }) => ({
         message: 'regenerated HTTP signing key for account',
         http_signing_key: await regenerateSigningKey(store, sealer, caller.accountId),

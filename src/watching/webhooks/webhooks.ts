@@ -9,13 +9,12 @@
 
 import { firstIdAt } from '../../base/ids.ts'
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
-import type { Clock } from '../../base/time/clock.ts'
+import type { Core } from '../../core.ts'
 import type { HttpClient, HttpOutcome } from '../../platform/posts/http-client.ts'
 import type { PostKind } from '../../platform/posts/post-attempts.ts'
 import type { PostQueue } from '../../platform/posts/post-queue.ts'
 import { laneOf, type NewPost } from '../../platform/posts/post-rows.ts'
 import type { WebhookAttemptRow } from '../../platform/store/schema.ts'
-import type { Sealer } from '../../platform/store/secrets/sealing.ts'
 import type { Statement, Store } from '../../platform/store/store.ts'
 import type { EventRecord } from '../events/event.ts'
 import { attemptStatement } from './attempts.ts'
@@ -30,11 +29,8 @@ import { authorization, bareUrl, maskedUrl, userInfoOf } from './webhook-url.ts'
 /** The kind of these POSTs in the queue. */
 export const WEBHOOK = 'webhook'
 
-interface SenderParts {
-  store: Store
-  sealer: Sealer
+interface SenderParts extends Pick<Core, 'store' | 'sealer' | 'clock'> {
   registry: Registry
-  clock: Clock
   headerPrefix: string
   scheduleMs: readonly number[]
   /** Retry webhooks of type `delivered` too (rule 23). */
@@ -128,13 +124,10 @@ async function traceOfEvent(
   return (JSON.parse(row.options_json) as { traceparent?: string }).traceparent
 }
 
-interface WebhooksParts {
-  store: Store
-  sealer: Sealer
+interface WebhooksParts extends Pick<Core, 'store' | 'sealer' | 'clock'> {
   registry: Registry
   queue: PostQueue
   client: HttpClient
-  clock: Clock
   headerPrefix: string
   storageUrl: string
 }

@@ -6,12 +6,11 @@ import { Button, NativeSelect } from '@mantine/core'
 import { keepPreviousData, queryOptions, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import { saveFile } from '../api.ts'
 import { Icon } from '../look/icons.tsx'
 import { valueOrThrow } from '../queries.ts'
+import { CsvButton } from '../shared/forms/csv-button.tsx'
 import { DataTable } from '../shared/page/data-table.tsx'
 import { FilterBar, type FilterField } from '../shared/page/filter-bar.tsx'
-import { notify } from '../shared/page/notices.tsx'
 import { Page, PageHeader } from '../shared/page/page.tsx'
 import { withSearch } from '../shared/page/search.ts'
 import { EmptyState } from '../shared/page/states.tsx'
@@ -76,7 +75,7 @@ const PEOPLE: FilterField<FilterName> = {
   options: [['only', TEXT.peopleOnly]],
 }
 
-export function ActivityPage() {
+export default function ActivityPage() {
   const search = route.useSearch()
   const navigate = useNavigate({ from: '/activity' })
   const [isPaused, setPaused] = useState(false)
@@ -119,7 +118,16 @@ export function ActivityPage() {
         lead={TEXT.lead}
         actions={
           <>
-            <CsvFile query={logQueryOf(withSearch(search, { at: undefined }))} />
+            <CsvButton
+              label={TEXT.csv}
+              path={LOGS_PATH}
+              name="activity.csv"
+              query={() => {
+                // All events of the search.
+                const { pagination: _, ...body } = logQueryOf(withSearch(search, { at: undefined }))
+                return body
+              }}
+            />
             {canBeLive ? (
               <LiveButton
                 isLive={isLive}
@@ -180,33 +188,6 @@ export function withNewest(old: readonly LogItem[], items: readonly LogItem[]): 
   const known = new Set(old.map(({ id }) => id))
   return [...items.filter(({ id }) => !known.has(id)), ...old].sort((a, b) =>
     a['@timestamp'] < b['@timestamp'] ? 1 : a['@timestamp'] > b['@timestamp'] ? -1 : 0,
-  )
-}
-
-/** All events of the search. */
-function CsvFile({ query }: { query: LogQuery }) {
-  const [isBusy, setBusy] = useState(false)
-  const save = async () => {
-    setBusy(true)
-    const { pagination: _, ...body } = query
-    const answer = await saveFile(LOGS_PATH, 'activity.csv', {
-      method: 'POST',
-      headers: { Accept: 'text/csv', 'Content-Type': 'application/json' },
-      body: JSON.stringify(body),
-    })
-    setBusy(false)
-    if (!answer.ok) notify({ text: answer.failure.message, tone: 'bad' })
-  }
-  return (
-    <Button
-      variant="default"
-      size="sm"
-      loading={isBusy}
-      leftSection={<Icon name="download" size={16} />}
-      onClick={() => void save()}
-    >
-      {TEXT.csv}
-    </Button>
   )
 }
 

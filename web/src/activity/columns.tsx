@@ -1,5 +1,6 @@
 /** The columns of the list of events, and the choice of them. */
 import { Link } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
 import { Icon } from '../look/icons.tsx'
 import { lookOf } from '../shared/mail/event-look.ts'
 import type { Column } from '../shared/page/data-table.tsx'
@@ -117,7 +118,7 @@ const COLUMNS: readonly ActivityColumn[] = [
   },
 ]
 
-function EventName({ item }: { item: LogItem }) {
+export function EventName({ item }: { item: LogItem }) {
   const { icon, color } = lookOf(item)
   return (
     <span className="event-name" data-tone={color}>
@@ -127,24 +128,27 @@ function EventName({ item }: { item: LogItem }) {
   )
 }
 
-function RecipientLink({ item }: { item: LogItem }) {
+/** A link to the message that the event is about; without one only `children`. */
+export function MessageLink({ item, children }: { item: LogItem; children: ReactNode }) {
   const id = item.message?.headers['message-id']
-  const shown = <bdi className="breakable">{item.recipient ?? TEXT.noRecipient}</bdi>
+  if (id === undefined) return children
   return (
-    <span className="recipient-cell">
-      {id === undefined ? (
-        shown
-      ) : (
-        <Link
-          className="row-link"
-          to="/activity/$id"
-          params={{ id }}
-          search={item.recipient ? { recipient: item.recipient } : {}}
-        >
-          {shown}
-        </Link>
-      )}
-      {item.recipient && <PersonLink address={item.recipient} />}
-    </span>
+    <Link
+      className="row-link"
+      to="/activity/$id"
+      params={{ id }}
+      search={item.recipient ? { recipient: item.recipient } : {}}
+    >
+      {children}
+    </Link>
   )
 }
+
+const RecipientLink = ({ item }: { item: LogItem }) => (
+  <span className="recipient-cell">
+    <MessageLink item={item}>
+      <bdi className="breakable">{item.recipient ?? TEXT.noRecipient}</bdi>
+    </MessageLink>
+    {item.recipient && <PersonLink address={item.recipient} />}
+  </span>
+)

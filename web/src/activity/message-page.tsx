@@ -5,12 +5,12 @@
 import { Skeleton } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
-import type { ReactNode } from 'react'
 import { countOf } from '../base/format.ts'
 import { useMay } from '../session.ts'
 import { Copyable } from '../shared/copyable.tsx'
 import { Mailboxes } from '../shared/mail/mailboxes.tsx'
 import { PageButtons } from '../shared/page/data-table.tsx'
+import { Fact } from '../shared/page/fact.tsx'
 import { Page, PageHeader } from '../shared/page/page.tsx'
 import { placeOf } from '../shared/page/paging.ts'
 import { EmptyState, Failure } from '../shared/page/states.tsx'
@@ -27,7 +27,7 @@ const route = getRouteApi('/activity/$id')
 /** So many recipients are open at once without a click. */
 const OPEN_MAX = 3
 
-export function MessagePage() {
+export default function MessagePage() {
   const { id } = route.useParams()
   const head = useQuery(headQuery(id))
   return (
@@ -156,15 +156,6 @@ function Summary({ id, head }: { id: string; head: LogItem }) {
         <Copyable text={id} what="the message id" />
       </Fact>
     </dl>
-  )
-}
-
-function Fact({ name, children }: { name: string; children: ReactNode }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
   )
 }
 

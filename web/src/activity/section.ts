@@ -1,22 +1,12 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
-import { rootRoute } from '../root-route.ts'
+import { rootRoute, searchRoute } from '../root-route.ts'
 import { section as defineSection } from '../section.ts'
 import { searchTexts } from '../shared/search-texts.ts'
 import { readActivitySearch } from './activity-search.ts'
 import { readMessageSearch } from './message-search.ts'
 
-const listRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/activity',
-  validateSearch: readActivitySearch,
-  component: lazyRouteComponent(() => import('./activity-page.tsx'), 'ActivityPage'),
-})
-const messageRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/activity/$id',
-  validateSearch: readMessageSearch,
-  component: lazyRouteComponent(() => import('./message-page.tsx'), 'MessagePage'),
-})
+const listRoute = searchRoute('/activity', () => import('./activity-page.tsx'), readActivitySearch)
+const messageRoute = searchRoute('/activity/$id', () => import('./message-page.tsx'), readMessageSearch)
 
 const personRoute = createRoute({
   getParentRoute: () => rootRoute,

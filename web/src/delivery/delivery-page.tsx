@@ -33,7 +33,7 @@ import './delivery.css'
 const route = getRouteApi('/delivery')
 const SHOWN_MAX = 200 // more rows are slow to draw; the search finds the others
 
-export function DeliveryPage() {
+export default function DeliveryPage() {
   const search = route.useSearch()
   const { view = 'lanes', q = '' } = search
   const navigate = useNavigate()

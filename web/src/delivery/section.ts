@@ -1,5 +1,4 @@
-import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
-import { rootRoute } from '../root-route.ts'
+import { pageRoute, searchRoute } from '../root-route.ts'
 import { section as defineSection } from '../section.ts'
 import {
   readAddSearch,
@@ -12,63 +11,31 @@ import { readDynamicSearch } from './dynamic/dynamic-search.ts'
 import { PAGES } from './pages.ts'
 import { readPoolSearch } from './pools/pools-search.ts'
 
-const pageRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/delivery',
-  validateSearch: readDeliverySearch,
-  component: lazyRouteComponent(() => import('./delivery-page.tsx'), 'DeliveryPage'),
-})
+const mainRoute = searchRoute('/delivery', () => import('./delivery-page.tsx'), readDeliverySearch)
 
-const providersRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/delivery/providers',
-  validateSearch: readProvidersSearch,
-  component: lazyRouteComponent(() => import('./orders/shaping-page.tsx'), 'ShapingPage'),
-})
+const providersRoute = searchRoute(
+  '/delivery/providers',
+  () => import('./orders/shaping-page.tsx'),
+  readProvidersSearch,
+)
 
-const relaysRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/delivery/relays',
-  validateSearch: readRelaysSearch,
-  component: lazyRouteComponent(() => import('./relays/relays-page.tsx'), 'RelaysPage'),
-})
+const relaysRoute = searchRoute(
+  '/delivery/relays',
+  () => import('./relays/relays-page.tsx'),
+  readRelaysSearch,
+)
 
-const ipsRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/delivery/ips',
-  component: lazyRouteComponent(() => import('./ips/ips-page.tsx'), 'IpsPage'),
-})
-const ipRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/delivery/ips/$ip',
-  validateSearch: readIpSearch,
-  component: lazyRouteComponent(() => import('./ips/ip-page.tsx'), 'IpPage'),
-})
-const warmupsRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/delivery/warmups',
-  validateSearch: readAddSearch,
-  component: lazyRouteComponent(() => import('./ips/warmups-page.tsx'), 'WarmupsPage'),
-})
-const poolsRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/delivery/pools',
-  validateSearch: readAddSearch,
-  component: lazyRouteComponent(() => import('./pools/pools-page.tsx'), 'PoolsPage'),
-})
-const poolRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/delivery/pools/$id',
-  validateSearch: readPoolSearch,
-  component: lazyRouteComponent(() => import('./pools/pool-page.tsx'), 'PoolPage'),
-})
+const ipsRoute = pageRoute('/delivery/ips', () => import('./ips/ips-page.tsx'))
+const ipRoute = searchRoute('/delivery/ips/$ip', () => import('./ips/ip-page.tsx'), readIpSearch)
+const warmupsRoute = searchRoute('/delivery/warmups', () => import('./ips/warmups-page.tsx'), readAddSearch)
+const poolsRoute = searchRoute('/delivery/pools', () => import('./pools/pools-page.tsx'), readAddSearch)
+const poolRoute = searchRoute('/delivery/pools/$id', () => import('./pools/pool-page.tsx'), readPoolSearch)
 
-const dynamicRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/delivery/dynamic-pools',
-  validateSearch: readDynamicSearch,
-  component: lazyRouteComponent(() => import('./dynamic/dynamic-page.tsx'), 'DynamicPage'),
-})
+const dynamicRoute = searchRoute(
+  '/delivery/dynamic-pools',
+  () => import('./dynamic/dynamic-page.tsx'),
+  readDynamicSearch,
+)
 
 const write = { area: 'domains', access: 'write' } as const
 
@@ -124,7 +91,7 @@ export const section = defineSection({
         ]
       : [],
   routes: [
-    pageRoute,
+    mainRoute,
     providersRoute,
     relaysRoute,
     ipsRoute,

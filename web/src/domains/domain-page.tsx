@@ -22,7 +22,7 @@ import './domains.css'
 
 const route = getRouteApi('/domains/$name')
 
-export function DomainPage() {
+export default function DomainPage() {
   const { name } = route.useParams()
   const domain = useQuery(domainQuery(name))
   return (

@@ -6,6 +6,7 @@ import { countOf, exactTime, shortDate } from '../base/format.ts'
 import { useTyped } from '../base/use-typed.ts'
 import { Icon } from '../look/icons.tsx'
 import { useMay } from '../session.ts'
+import { AddButton } from '../shared/forms/add-button.tsx'
 import { Page, PageHeader } from '../shared/page/page.tsx'
 import { EmptyState, Failure } from '../shared/page/states.tsx'
 import { AddDomain } from './add-domain.tsx'
@@ -17,7 +18,7 @@ import './domains.css'
 
 const route = getRouteApi('/domains')
 
-export function DomainsPage() {
+export default function DomainsPage() {
   const { q = '', add } = route.useSearch()
   const navigate = useNavigate()
   const mayAdd = useMay({ area: 'domains', access: 'write' })
@@ -30,11 +31,7 @@ export function DomainsPage() {
   const list = useInfiniteQuery(domainPagesQuery(q))
   const pages = list.data?.pages
   const domains = pages?.flatMap(({ items }) => items)
-  const addButton = mayAdd && (
-    <Button leftSection={<Icon name="plus" size={16} />} onClick={() => setAdding(true)}>
-      {TEXT.add}
-    </Button>
-  )
+  const addButton = mayAdd && <AddButton label={TEXT.add} onClick={() => setAdding(true)} />
   return (
     <Page>
       <PageHeader

@@ -48,7 +48,7 @@ const reportsQuery = (name: string) =>
 
 const route = getRouteApi('/domains/$name/health')
 
-export function DomainHealthPage() {
+export default function DomainHealthPage() {
   const { name } = route.useParams()
   return (
     <DomainFrame name={name} title={TEXT.title} lead={() => TEXT.leadOf(name)}>

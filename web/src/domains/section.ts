@@ -1,49 +1,27 @@
-import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
-import { rootRoute } from '../root-route.ts'
+import { pageRoute, searchRoute } from '../root-route.ts'
 import { section as defineSection } from '../section.ts'
 import { readDomainsSearch, readKeysSearch, readLoginsSearch, readOptionsSearch } from './domains-search.ts'
 import { readReceiversSearch } from './receivers/receivers-search.ts'
 
-const listRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/domains',
-  validateSearch: readDomainsSearch,
-  component: lazyRouteComponent(() => import('./domains-page.tsx'), 'DomainsPage'),
-})
-const domainRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/domains/$name',
-  component: lazyRouteComponent(() => import('./domain-page.tsx'), 'DomainPage'),
-})
-const receiversRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/domains/$name/receivers',
-  validateSearch: readReceiversSearch,
-  component: lazyRouteComponent(() => import('./receivers/receivers-page.tsx'), 'ReceiversPage'),
-})
-const healthRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/domains/$name/health',
-  component: lazyRouteComponent(() => import('./health-page.tsx'), 'DomainHealthPage'),
-})
-const optionsRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/domains/$name/settings',
-  validateSearch: readOptionsSearch,
-  component: lazyRouteComponent(() => import('./options/options-page.tsx'), 'OptionsPage'),
-})
-const keysRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/domains/$name/keys',
-  validateSearch: readKeysSearch,
-  component: lazyRouteComponent(() => import('./keys/keys-page.tsx'), 'KeysPage'),
-})
-const loginsRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/domains/$name/logins',
-  validateSearch: readLoginsSearch,
-  component: lazyRouteComponent(() => import('./logins/logins-page.tsx'), 'LoginsPage'),
-})
+const listRoute = searchRoute('/domains', () => import('./domains-page.tsx'), readDomainsSearch)
+const domainRoute = pageRoute('/domains/$name', () => import('./domain-page.tsx'))
+const receiversRoute = searchRoute(
+  '/domains/$name/receivers',
+  () => import('./receivers/receivers-page.tsx'),
+  readReceiversSearch,
+)
+const healthRoute = pageRoute('/domains/$name/health', () => import('./health-page.tsx'))
+const optionsRoute = searchRoute(
+  '/domains/$name/settings',
+  () => import('./options/options-page.tsx'),
+  readOptionsSearch,
+)
+const keysRoute = searchRoute('/domains/$name/keys', () => import('./keys/keys-page.tsx'), readKeysSearch)
+const loginsRoute = searchRoute(
+  '/domains/$name/logins',
+  () => import('./logins/logins-page.tsx'),
+  readLoginsSearch,
+)
 
 export const section = defineSection({
   label: 'Domains',

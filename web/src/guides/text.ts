@@ -2,8 +2,6 @@ export const TEXT = {
   title: 'Guides',
   lead: 'From the first mail to a service for millions a day. What each operation takes and returns is in the API reference.',
   list: 'Guides',
-  reference: 'API reference',
-  guides: 'Guides',
   search: 'Search guides',
   searchPlaceholder: 'Words of a guide',
   nothing: 'No guide has all these words.',

@@ -41,7 +41,7 @@ const unverifiedQuery = queryOptions({
     valueOrThrow(await getJson(`/v4/domains?state=unverified&limit=${DOMAINS_MAX}`, signal)).items,
 })
 
-export function HealthPage() {
+export default function HealthPage() {
   const { account } = useSession()
   const mayEvents = useMay({ area: 'events' })
   const total = useQuery({ ...totalQuery, enabled: mayEvents })

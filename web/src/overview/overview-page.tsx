@@ -27,7 +27,7 @@ import './overview.css'
 
 const route = getRouteApi('/overview')
 
-export function OverviewPage() {
+export default function OverviewPage() {
   const { curve = 'delivered' } = route.useSearch()
   const navigate = useNavigate({ from: '/overview' })
   const isReady = useReady()

@@ -1,20 +1,10 @@
-import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
-import { rootRoute } from '../root-route.ts'
+import { pageRoute, searchRoute } from '../root-route.ts'
 import { section as defineSection } from '../section.ts'
 import { readOverviewSearch } from './overview-search.ts'
 
-const route = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/overview',
-  validateSearch: readOverviewSearch,
-  component: lazyRouteComponent(() => import('./overview-page.tsx'), 'OverviewPage'),
-})
+const route = searchRoute('/overview', () => import('./overview-page.tsx'), readOverviewSearch)
 
-const healthRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/overview/health',
-  component: lazyRouteComponent(() => import('./health-page.tsx'), 'HealthPage'),
-})
+const healthRoute = pageRoute('/overview/health', () => import('./health-page.tsx'))
 
 export const section = defineSection({
   label: 'Overview',

@@ -11,7 +11,6 @@ export const TEXT = {
   cannotRead: 'The figures cannot be read',
   noFigures: 'No mail in the last 60 days',
   noFiguresWhy: 'Curves begin with the first message that your application sends.',
-  activity: 'See the activity',
 
   worst: 'Providers, last 7 days',
   worstOf: (provider: string, share: string) => `${provider} refuses ${share} of your mail`,

@@ -4,8 +4,8 @@ import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-quer
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
 import { useTyped } from '../base/use-typed.ts'
-import { Icon } from '../look/icons.tsx'
 import { useMay } from '../session.ts'
+import { AddButton } from '../shared/forms/add-button.tsx'
 import { FormWindow } from '../shared/forms/form-window.tsx'
 import { useSending } from '../shared/forms/use-sending.ts'
 import { BUTTONS, type Column, DataTable } from '../shared/page/data-table.tsx'
@@ -33,7 +33,7 @@ import './routes.css'
 const route = getRouteApi('/routes')
 const nameOf = ({ description, expression }: Route) => description || expression
 
-export function RoutesPage() {
+export default function RoutesPage() {
   const { at, address, add, edit } = route.useSearch()
   const navigate = useNavigate()
   const mayChange = useMay({ area: 'routes', access: 'write' })
@@ -42,11 +42,7 @@ export function RoutesPage() {
   const go = (search: RoutesSearch, replace = true) => void navigate({ to: '/routes', replace, search })
   const here: RoutesSearch = { ...(at !== undefined && { at }), ...(address !== undefined && { address }) }
   const skip = Number(new URLSearchParams(at).get('skip') ?? 0)
-  const button = mayChange && (
-    <Button leftSection={<Icon name="plus" size={16} />} onClick={() => go({ ...here, add: 'yes' })}>
-      {TEXT.add}
-    </Button>
-  )
+  const button = mayChange && <AddButton label={TEXT.add} onClick={() => go({ ...here, add: 'yes' })} />
   const columns: Column<Route>[] = [
     {
       header: TEXT.route,

@@ -1,14 +1,8 @@
-import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
-import { rootRoute } from '../root-route.ts'
+import { searchRoute } from '../root-route.ts'
 import { section as defineSection } from '../section.ts'
 import { readRoutesSearch } from './routes-search.ts'
 
-const listRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/routes',
-  validateSearch: readRoutesSearch,
-  component: lazyRouteComponent(() => import('./routes-page.tsx'), 'RoutesPage'),
-})
+const listRoute = searchRoute('/routes', () => import('./routes-page.tsx'), readRoutesSearch)
 
 export const section = defineSection({
   label: 'Routes',

@@ -1,5 +1,4 @@
-import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
-import { rootRoute } from '../root-route.ts'
+import { pageRoute, searchRoute } from '../root-route.ts'
 import { section as defineSection } from '../section.ts'
 import { readComposeSearch } from './compose/compose-search.ts'
 import { readListSearch, readListsSearch } from './lists/lists-search.ts'
@@ -9,72 +8,51 @@ import { readSuppressionsSearch } from './suppressions/suppressions-search.ts'
 import { readTemplateSearch, readTemplatesSearch } from './templates/templates-search.ts'
 import { readValidationSearch } from './validation/validation-search.ts'
 
-const templatesRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/sending/templates',
-  validateSearch: readTemplatesSearch,
-  component: lazyRouteComponent(() => import('./templates/templates-page.tsx'), 'TemplatesPage'),
-})
-const templateRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/sending/templates/$name',
-  validateSearch: readTemplateSearch,
-  component: lazyRouteComponent(() => import('./templates/template-page.tsx'), 'TemplatePage'),
-})
+const templatesRoute = searchRoute(
+  '/sending/templates',
+  () => import('./templates/templates-page.tsx'),
+  readTemplatesSearch,
+)
+const templateRoute = searchRoute(
+  '/sending/templates/$name',
+  () => import('./templates/template-page.tsx'),
+  readTemplateSearch,
+)
 
-const suppressionsRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/sending/suppressions',
-  validateSearch: readSuppressionsSearch,
-  component: lazyRouteComponent(() => import('./suppressions/suppressions-page.tsx'), 'SuppressionsPage'),
-})
+const suppressionsRoute = searchRoute(
+  '/sending/suppressions',
+  () => import('./suppressions/suppressions-page.tsx'),
+  readSuppressionsSearch,
+)
 
-const composeRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/sending/compose',
-  validateSearch: readComposeSearch,
-  component: lazyRouteComponent(() => import('./compose/compose-page.tsx'), 'ComposePage'),
-})
-const listsRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/sending/lists',
-  validateSearch: readListsSearch,
-  component: lazyRouteComponent(() => import('./lists/lists-page.tsx'), 'ListsPage'),
-})
-const listRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/sending/lists/$address',
-  validateSearch: readListSearch,
-  component: lazyRouteComponent(() => import('./lists/list-page.tsx'), 'ListPage'),
-})
-const scheduledRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/sending/scheduled',
-  validateSearch: readScheduledSearch,
-  component: lazyRouteComponent(() => import('./scheduled/scheduled-page.tsx'), 'ScheduledPage'),
-})
-const validationRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/sending/validation',
-  validateSearch: readValidationSearch,
-  component: lazyRouteComponent(() => import('./validation/validation-page.tsx'), 'ValidationPage'),
-})
-const validationJobRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/sending/validation/$id',
-  component: lazyRouteComponent(() => import('./validation/job-page.tsx'), 'JobPage'),
-})
-const placementRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/sending/placement',
-  validateSearch: readPlacementSearch,
-  component: lazyRouteComponent(() => import('./placement/placement-page.tsx'), 'PlacementPage'),
-})
-const placementResultRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/sending/placement/$id',
-  component: lazyRouteComponent(() => import('./placement/result-page.tsx'), 'ResultPage'),
-})
+const composeRoute = searchRoute(
+  '/sending/compose',
+  () => import('./compose/compose-page.tsx'),
+  readComposeSearch,
+)
+const listsRoute = searchRoute('/sending/lists', () => import('./lists/lists-page.tsx'), readListsSearch)
+const listRoute = searchRoute(
+  '/sending/lists/$address',
+  () => import('./lists/list-page.tsx'),
+  readListSearch,
+)
+const scheduledRoute = searchRoute(
+  '/sending/scheduled',
+  () => import('./scheduled/scheduled-page.tsx'),
+  readScheduledSearch,
+)
+const validationRoute = searchRoute(
+  '/sending/validation',
+  () => import('./validation/validation-page.tsx'),
+  readValidationSearch,
+)
+const validationJobRoute = pageRoute('/sending/validation/$id', () => import('./validation/job-page.tsx'))
+const placementRoute = searchRoute(
+  '/sending/placement',
+  () => import('./placement/placement-page.tsx'),
+  readPlacementSearch,
+)
+const placementResultRoute = pageRoute('/sending/placement/$id', () => import('./placement/result-page.tsx'))
 
 export const section = defineSection({
   label: 'Sending',

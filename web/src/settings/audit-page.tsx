@@ -1,16 +1,13 @@
 /** Who changed what. Calls GET /sendwright/v1/audit; names come from /v1/keys and /v5/users. */
-import { Badge, Button } from '@mantine/core'
+import { Badge } from '@mantine/core'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
-import { useState } from 'react'
-import { saveFile } from '../api.ts'
-import { Icon } from '../look/icons.tsx'
 import { useMay } from '../session.ts'
+import { CsvButton } from '../shared/forms/csv-button.tsx'
 import { DayFields } from '../shared/forms/day-fields.tsx'
 import type { Column } from '../shared/page/data-table.tsx'
 import { FilterBar, type FilterField } from '../shared/page/filter-bar.tsx'
 import { ListPage } from '../shared/page/list-page.tsx'
-import { notify } from '../shared/page/notices.tsx'
 import { pageLinks, placeOf, placePath } from '../shared/page/paging.ts'
 import { withSearch } from '../shared/page/search.ts'
 import { EmptyState } from '../shared/page/states.tsx'
@@ -32,7 +29,7 @@ import './settings.css'
 
 const route = getRouteApi('/settings/audit')
 
-export function AuditPage() {
+export default function AuditPage() {
   const { at, ...filters } = route.useSearch()
   const navigate = useNavigate()
   const list = useQuery({
@@ -97,7 +94,7 @@ export function AuditPage() {
       title={TEXT.title}
       lead={TEXT.lead}
       back={{ to: '/settings', label: SHARED.title }}
-      actions={<CsvFile path={auditPath(filters)} />}
+      actions={<CsvButton label={TEXT.csv} path={auditPath(filters)} name="audit.csv" />}
       above={
         <FilterBar
           fields={fields}
@@ -131,26 +128,6 @@ const former = (name: AuditFilter, id: string) =>
   name === 'user_id' ? TEXT.formerUser(id) : name === 'key_id' && id !== LOCAL_KEY ? TEXT.formerKey(id) : id
 
 /** All changes of the filter. */
-function CsvFile({ path }: { path: string }) {
-  const [isBusy, setBusy] = useState(false)
-  const save = async () => {
-    setBusy(true)
-    const answer = await saveFile(path, 'audit.csv', { headers: { Accept: 'text/csv' } })
-    setBusy(false)
-    if (!answer.ok) notify({ text: answer.failure.message, tone: 'bad' })
-  }
-  return (
-    <Button
-      variant="default"
-      size="sm"
-      loading={isBusy}
-      leftSection={<Icon name="download" size={16} />}
-      onClick={() => void save()}
-    >
-      {TEXT.csv}
-    </Button>
-  )
-}
 
 /** Who did it: by name where they still exist; the link shows only what they did. */
 function By(props: {

@@ -31,7 +31,7 @@ const callsQuery = (path: string) =>
     placeholderData: keepPreviousData,
   })
 
-export function KeyCallsPage() {
+export default function KeyCallsPage() {
   const { id } = route.useParams()
   const { failed, at } = route.useSearch()
   const navigate = useNavigate()

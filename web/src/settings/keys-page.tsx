@@ -3,10 +3,10 @@ import { Anchor, Badge, Button, Modal, NativeSelect, Text, TextInput } from '@ma
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import { Icon } from '../look/icons.tsx'
 import { useMay } from '../session.ts'
 import { Copyable } from '../shared/copyable.tsx'
 import { ActionButton } from '../shared/forms/action-button.tsx'
+import { AddButton } from '../shared/forms/add-button.tsx'
 import { DomainChoice } from '../shared/forms/domain-choice.tsx'
 import { FormWindow } from '../shared/forms/form-window.tsx'
 import { useForm } from '../shared/forms/use-form.ts'
@@ -30,7 +30,7 @@ import './settings.css'
 const route = getRouteApi('/settings/keys')
 const back = { to: '/settings', label: SHARED.title }
 
-export function KeysPage() {
+export default function KeysPage() {
   const { add } = route.useSearch()
   const navigate = useNavigate()
   const mayChange = useMay({ area: 'keys', access: 'write' })
@@ -38,11 +38,7 @@ export function KeysPage() {
   const [secret, setSecret] = useState<string>()
   const setAdding = (adding: boolean) =>
     void navigate({ to: '/settings/keys', replace: true, search: adding ? { add: 'yes' } : {} })
-  const button = mayChange && (
-    <Button leftSection={<Icon name="plus" size={16} />} onClick={() => setAdding(true)}>
-      {TEXT.add}
-    </Button>
-  )
+  const button = mayChange && <AddButton label={TEXT.add} onClick={() => setAdding(true)} />
   const columns: Column<ApiKey>[] = [
     {
       header: TEXT.key,

@@ -1,5 +1,4 @@
-import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
-import { rootRoute } from '../root-route.ts'
+import { pageRoute, searchRoute } from '../root-route.ts'
 import { section as defineSection } from '../section.ts'
 import { readAlertsSearch } from './alerts/alerts-search.ts'
 import { PAGES } from './pages.ts'
@@ -13,87 +12,49 @@ import {
   readSubaccountsSearch,
 } from './settings-search.ts'
 
-const indexRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/settings',
-  component: lazyRouteComponent(() => import('./settings-page.tsx'), 'SettingsPage'),
-})
-const keysRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/settings/keys',
-  validateSearch: readListSearch,
-  component: lazyRouteComponent(() => import('./keys-page.tsx'), 'KeysPage'),
-})
-const keyCallsRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/settings/keys/$id',
-  validateSearch: readKeyCallsSearch,
-  component: lazyRouteComponent(() => import('./key-calls-page.tsx'), 'KeyCallsPage'),
-})
-const usersRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/settings/users',
-  validateSearch: readListSearch,
-  component: lazyRouteComponent(() => import('./users-page.tsx'), 'UsersPage'),
-})
-const auditRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/settings/audit',
-  validateSearch: readAuditSearch,
-  component: lazyRouteComponent(() => import('./audit-page.tsx'), 'AuditPage'),
-})
-const subaccountsRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/settings/subaccounts',
-  validateSearch: readSubaccountsSearch,
-  component: lazyRouteComponent(() => import('./subaccounts/subaccounts-page.tsx'), 'SubaccountsPage'),
-})
-const subaccountRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/settings/subaccounts/$id',
-  validateSearch: readSubaccountSearch,
-  component: lazyRouteComponent(() => import('./subaccounts/subaccount-page.tsx'), 'SubaccountPage'),
-})
-const limitsRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/settings/limits',
-  component: lazyRouteComponent(() => import('./limits/limits-page.tsx'), 'LimitsPage'),
-})
-const addressesRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/settings/addresses',
-  validateSearch: readEditSearch,
-  component: lazyRouteComponent(() => import('./addresses/addresses-page.tsx'), 'AddressesPage'),
-})
-const alertsRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/settings/alerts',
-  validateSearch: readAlertsSearch,
-  component: lazyRouteComponent(() => import('./alerts/alerts-page.tsx'), 'AlertsPage'),
-})
-const sinksRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/settings/event-sinks',
-  validateSearch: readEditSearch,
-  component: lazyRouteComponent(() => import('./event-sinks/sinks-page.tsx'), 'SinksPage'),
-})
-const retentionRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/settings/retention',
-  validateSearch: readRetentionSearch,
-  component: lazyRouteComponent(() => import('./retention/retention-page.tsx'), 'RetentionPage'),
-})
-const systemRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/settings/system',
-  component: lazyRouteComponent(() => import('./system-page.tsx'), 'SystemPage'),
-})
+const indexRoute = pageRoute('/settings', () => import('./settings-page.tsx'))
+const keysRoute = searchRoute('/settings/keys', () => import('./keys-page.tsx'), readListSearch)
+const keyCallsRoute = searchRoute(
+  '/settings/keys/$id',
+  () => import('./key-calls-page.tsx'),
+  readKeyCallsSearch,
+)
+const usersRoute = searchRoute('/settings/users', () => import('./users-page.tsx'), readListSearch)
+const auditRoute = searchRoute('/settings/audit', () => import('./audit-page.tsx'), readAuditSearch)
+const subaccountsRoute = searchRoute(
+  '/settings/subaccounts',
+  () => import('./subaccounts/subaccounts-page.tsx'),
+  readSubaccountsSearch,
+)
+const subaccountRoute = searchRoute(
+  '/settings/subaccounts/$id',
+  () => import('./subaccounts/subaccount-page.tsx'),
+  readSubaccountSearch,
+)
+const limitsRoute = pageRoute('/settings/limits', () => import('./limits/limits-page.tsx'))
+const addressesRoute = searchRoute(
+  '/settings/addresses',
+  () => import('./addresses/addresses-page.tsx'),
+  readEditSearch,
+)
+const alertsRoute = searchRoute(
+  '/settings/alerts',
+  () => import('./alerts/alerts-page.tsx'),
+  readAlertsSearch,
+)
+const sinksRoute = searchRoute(
+  '/settings/event-sinks',
+  () => import('./event-sinks/sinks-page.tsx'),
+  readEditSearch,
+)
+const retentionRoute = searchRoute(
+  '/settings/retention',
+  () => import('./retention/retention-page.tsx'),
+  readRetentionSearch,
+)
+const systemRoute = pageRoute('/settings/system', () => import('./system-page.tsx'))
 
-const profileRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/settings/profile',
-  component: lazyRouteComponent(() => import('./profile/profile-page.tsx'), 'ProfilePage'),
-})
+const profileRoute = pageRoute('/settings/profile', () => import('./profile/profile-page.tsx'))
 
 export const section = defineSection({
   label: 'Settings',

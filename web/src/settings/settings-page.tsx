@@ -9,7 +9,7 @@ import { TEXT } from './text.ts'
 import './settings.css'
 
 /** The pages of settings that the role may open. */
-export function SettingsPage() {
+export default function SettingsPage() {
   const session = useSession()
   const pages = PAGES.filter(({ need }) => may(session, need))
   return (

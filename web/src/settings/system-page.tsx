@@ -21,7 +21,7 @@ const LOOK = { variant: 'light', tt: 'none', fw: 550 } as const
 const COLORS = { ok: 'teal', warning: 'orange', failed: 'red', skipped: 'gray' } as const
 
 /** All parts are shown at once when they are loaded, so that none moves another. */
-export function SystemPage() {
+export default function SystemPage() {
   const system = useQuery(systemDetailsQuery)
   const checks = useQuery(checksQuery)
   const { data, error } = system

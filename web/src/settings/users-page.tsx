@@ -1,11 +1,11 @@
 /** Users of the account, roles and invitations. Calls /v5/users. */
-import { Badge, Button, Group, NativeSelect, TextInput } from '@mantine/core'
+import { Badge, Group, NativeSelect, TextInput } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { USER_ROLES, type UserRole } from '../../../src/platform/http/rights/rights.ts'
-import { Icon } from '../look/icons.tsx'
 import { useMay } from '../session.ts'
 import { ActionButton, Refusal } from '../shared/forms/action-button.tsx'
+import { AddButton } from '../shared/forms/add-button.tsx'
 import { FormWindow } from '../shared/forms/form-window.tsx'
 import { EXACT, useForm } from '../shared/forms/use-form.ts'
 import { useSending } from '../shared/forms/use-sending.ts'
@@ -29,18 +29,14 @@ import './settings.css'
 const route = getRouteApi('/settings/users')
 const roleOf = (value: string): UserRole | undefined => USER_ROLES.find((role) => role === value)
 
-export function UsersPage() {
+export default function UsersPage() {
   const { add } = route.useSearch()
   const navigate = useNavigate()
   const mayChange = useMay({ area: 'account', access: 'write' })
   const list = useQuery(usersQuery)
   const setAdding = (adding: boolean) =>
     void navigate({ to: '/settings/users', replace: true, search: adding ? { add: 'yes' } : {} })
-  const button = mayChange && (
-    <Button leftSection={<Icon name="plus" size={16} />} onClick={() => setAdding(true)}>
-      {TEXT.add}
-    </Button>
-  )
+  const button = mayChange && <AddButton label={TEXT.add} onClick={() => setAdding(true)} />
   const columns: Column<User>[] = [
     {
       header: TEXT.user,

@@ -4,10 +4,8 @@ export const TEXT = {
   pageFaultWhy: 'It is a fault of the dashboard, not of the service: mail is accepted and sent as before.',
   pageFaultDetail: 'What happened',
   tryAgain: 'Try again',
-  loading: 'Loading',
   previous: 'Previous',
   next: 'Next',
-  first: 'First page',
   pages: 'Pages',
   personOf: (address: string) => `All about ${address}`,
   undo: 'Undo',
@@ -27,7 +25,6 @@ export const TEXT = {
   chartHelp: 'Left and right arrow keys move along the curve',
   change: 'Change',
   time: 'Time',
-  total: 'Total',
   domain: 'Domain',
   sendsNot: {
     disabled: 'Disabled: it sends no mail',
@@ -110,7 +107,6 @@ export const PALETTE_TEXT = {
   placeholder: 'A page, an address, a domain, a message id…',
   results: 'Results',
   nothing: 'Nothing is called that.',
-  pages: 'Pages',
   hint: 'Arrow keys choose, Enter opens, Escape closes',
 } as const
 

@@ -1,15 +1,9 @@
-import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
-import { rootRoute } from '../root-route.ts'
+import { searchRoute } from '../root-route.ts'
 import { section as defineSection } from '../section.ts'
 import { readStatisticsSearch } from './statistics-search.ts'
 
 /** Not /metrics, which is the operation for Prometheus. */
-const route = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/statistics',
-  validateSearch: readStatisticsSearch,
-  component: lazyRouteComponent(() => import('./statistics-page.tsx'), 'StatisticsPage'),
-})
+const route = searchRoute('/statistics', () => import('./statistics-page.tsx'), readStatisticsSearch)
 
 export const section = defineSection({
   label: 'Metrics',

@@ -1,8 +1,7 @@
 /** Metrics over time and by dimension. Calls POST /v1/analytics/metrics. */
 import { Button, NativeSelect, Switch } from '@mantine/core'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
-import { useMemo, useState } from 'react'
-import { saveFile } from '../api.ts'
+import { useMemo } from 'react'
 import { copyText } from '../base/clipboard.ts'
 import { useNow } from '../base/use-now.ts'
 import { Icon } from '../look/icons.tsx'
@@ -11,6 +10,7 @@ import { METRICS_PATH } from '../shared/charts/metrics-api.ts'
 import { floorTo } from '../shared/charts/spans.ts'
 import { TAG_OPTIONS } from '../shared/forms/choices.ts'
 import { Chooser } from '../shared/forms/chooser.tsx'
+import { CsvButton } from '../shared/forms/csv-button.tsx'
 import { DayFields } from '../shared/forms/day-fields.tsx'
 import { DomainChoice } from '../shared/forms/domain-choice.tsx'
 import { notify } from '../shared/page/notices.tsx'
@@ -36,7 +36,7 @@ import './statistics.css'
 
 const route = getRouteApi('/statistics')
 
-export function StatisticsPage() {
+export default function StatisticsPage() {
   const search = route.useSearch()
   const navigate = useNavigate({ from: '/statistics' })
   const minute = floorTo(useNow(), 'hour')
@@ -69,7 +69,12 @@ export function StatisticsPage() {
                 {SHARE_TEXT.share}
               </Button>
             )}
-            <CsvFile span={span} search={search} />
+            <CsvButton
+              label={TEXT.export}
+              path={METRICS_PATH}
+              name={fileName(span, search)}
+              query={() => tableQuery(span, search, ROWS_MAX)} // all rows of the table, with rates
+            />
           </>
         }
       />
@@ -98,32 +103,6 @@ function CopyLink() {
       onClick={() => void copy()}
     >
       {TEXT.copyLink}
-    </Button>
-  )
-}
-
-/** All rows of the table, with rates. */
-function CsvFile({ span, search }: { span: Span; search: StatisticsSearch }) {
-  const [isBusy, setBusy] = useState(false)
-  const save = async () => {
-    setBusy(true)
-    const answer = await saveFile(METRICS_PATH, fileName(span, search), {
-      method: 'POST',
-      headers: { Accept: 'text/csv', 'Content-Type': 'application/json' },
-      body: JSON.stringify(tableQuery(span, search, ROWS_MAX)),
-    })
-    setBusy(false)
-    if (!answer.ok) notify({ text: answer.failure.message, tone: 'bad' })
-  }
-  return (
-    <Button
-      variant="default"
-      size="sm"
-      loading={isBusy}
-      leftSection={<Icon name="download" size={16} />}
-      onClick={() => void save()}
-    >
-      {TEXT.export}
     </Button>
   )
 }

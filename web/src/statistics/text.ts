@@ -29,7 +29,6 @@ export const TEXT = {
   by: 'By',
   table: 'Figures',
   total: 'Total',
-  value: 'Value',
   none: 'No mail in this period',
   noneWhy: 'Choose a longer period, or fewer filters.',
   cannotRead: 'The figures cannot be read',

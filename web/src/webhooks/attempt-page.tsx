@@ -21,7 +21,7 @@ import './webhooks.css'
 
 const route = getRouteApi('/webhooks/attempts/$id')
 
-export function AttemptPage() {
+export default function AttemptPage() {
   const { id } = route.useParams()
   const mayReplay = useMay({ area: 'domains', access: 'write' })
   const queries = useQueryClient()

@@ -36,7 +36,7 @@ import './webhooks.css'
 
 const route = getRouteApi('/webhooks/attempts')
 
-export function AttemptsPage() {
+export default function AttemptsPage() {
   const { at, replay, ...filters } = route.useSearch()
   const navigate = useNavigate()
   const mayReplay = useMay({ area: 'domains', access: 'write' })

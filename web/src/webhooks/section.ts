@@ -1,25 +1,14 @@
-import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
-import { rootRoute } from '../root-route.ts'
+import { pageRoute, searchRoute } from '../root-route.ts'
 import { section as defineSection } from '../section.ts'
 import { readAttemptsSearch, readWebhooksSearch } from './webhooks-search.ts'
 
-const listRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/webhooks',
-  validateSearch: readWebhooksSearch,
-  component: lazyRouteComponent(() => import('./webhooks-page.tsx'), 'WebhooksPage'),
-})
-const attemptsRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/webhooks/attempts',
-  validateSearch: readAttemptsSearch,
-  component: lazyRouteComponent(() => import('./attempts-page.tsx'), 'AttemptsPage'),
-})
-const attemptRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/webhooks/attempts/$id',
-  component: lazyRouteComponent(() => import('./attempt-page.tsx'), 'AttemptPage'),
-})
+const listRoute = searchRoute('/webhooks', () => import('./webhooks-page.tsx'), readWebhooksSearch)
+const attemptsRoute = searchRoute(
+  '/webhooks/attempts',
+  () => import('./attempts-page.tsx'),
+  readAttemptsSearch,
+)
+const attemptRoute = pageRoute('/webhooks/attempts/$id', () => import('./attempt-page.tsx'))
 
 const write = { area: 'domains', access: 'write' } as const
 

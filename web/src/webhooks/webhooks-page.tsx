@@ -3,8 +3,8 @@ import { Button, Group, Text, TextInput } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import { Icon } from '../look/icons.tsx'
 import { useMay } from '../session.ts'
+import { AddButton } from '../shared/forms/add-button.tsx'
 import { domainOptions } from '../shared/forms/choices.ts'
 import { FormWindow } from '../shared/forms/form-window.tsx'
 import { useSending } from '../shared/forms/use-sending.ts'
@@ -29,7 +29,7 @@ import './webhooks.css'
 
 const route = getRouteApi('/webhooks')
 
-export function WebhooksPage() {
+export default function WebhooksPage() {
   const { domain, add, edit } = route.useSearch()
   const navigate = useNavigate()
   const mayChange = useMay({ area: 'domains', access: 'write' })
@@ -37,11 +37,7 @@ export function WebhooksPage() {
   const of = domain === undefined ? {} : { domain }
   const go = (search: WebhooksSearch) => void navigate({ to: '/webhooks', replace: true, search })
   const edited = list.data?.find(({ url }) => url === edit)
-  const button = mayChange && (
-    <Button leftSection={<Icon name="plus" size={16} />} onClick={() => go({ ...of, add: 'yes' })}>
-      {TEXT.add}
-    </Button>
-  )
+  const button = mayChange && <AddButton label={TEXT.add} onClick={() => go({ ...of, add: 'yes' })} />
   const columns: Column<Webhook>[] = [
     {
       header: TEXT.url,

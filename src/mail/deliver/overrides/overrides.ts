@@ -10,10 +10,9 @@
  * 3. Limits are those of the shaping with the ordered members replaced. What a lane has learnt from replies stays.
  */
 
-import type { Logger } from 'pino'
 import { BadRequest } from '../../../base/process/errors.ts'
-import type { Clock } from '../../../base/time/clock.ts'
 import { HOUR_MS, MINUTE_MS } from '../../../base/time/durations.ts'
+import type { Core } from '../../../core.ts'
 import { createJob } from '../../../platform/jobs/job.ts'
 import type { DeliveryOverrideRow } from '../../../platform/store/schema.ts'
 import type { Store } from '../../../platform/store/store.ts'
@@ -45,10 +44,7 @@ export interface Override {
 
 export type Overrides = Awaited<ReturnType<typeof openOverrides>>
 
-interface OverrideParts {
-  store: Store
-  clock: Clock
-  log: Logger
+interface OverrideParts extends Pick<Core, 'store' | 'clock' | 'log'> {
   random(): number
 }
 

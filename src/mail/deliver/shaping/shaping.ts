@@ -8,8 +8,7 @@
  */
 import { readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Logger } from 'pino'
-import type { Clock } from '../../../base/time/clock.ts'
+import type { Core } from '../../../core.ts'
 import { createJob } from '../../../platform/jobs/job.ts'
 import { FILE_BYTES_MAX, readShapingFile, ShapingFileError } from './shaping-file.ts'
 import { readShipped, shapingTable, shippedShaping } from './shaping-table.ts'
@@ -25,11 +24,9 @@ interface ShapingState {
   faults: readonly string[]
 }
 
-interface ShapingParts {
+interface ShapingParts extends Pick<Core, 'clock' | 'log'> {
   file: string | null
   dataFolder: string
-  clock: Clock
-  log: Logger
 }
 
 const LOOK_EVERY_MS = 5_000

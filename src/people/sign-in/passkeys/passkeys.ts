@@ -10,10 +10,11 @@
  */
 import { randomHex } from '../../../base/ids.ts'
 import { BadRequest, NotFound } from '../../../base/process/errors.ts'
-import type { Clock } from '../../../base/time/clock.ts'
 import { DAY_MS } from '../../../base/time/durations.ts'
+import type { Core } from '../../../core.ts'
+import { commitUnlessStale } from '../../../platform/store/commits.ts'
 import type { PasskeyRow } from '../../../platform/store/schema.ts'
-import { insert, StaleWrite, type Statement, type Store } from '../../../platform/store/store.ts'
+import { insert, type Statement, type Store } from '../../../platform/store/store.ts'
 import { isActive, type User, type UserDirectory } from '../../accounts/user-directory.ts'
 import type { SecondFactor } from '../second-factor.ts'
 import { CHALLENGE_MS, type Challenges, type ChallengeUse } from './challenges.ts'
@@ -88,9 +89,7 @@ const NAME_LENGTH_MAX = 100
 /** A session of the provider's sign-in could have lasted as long. */
 const PROVIDER_TRUST_MS = 14 * DAY_MS
 
-interface PasskeyParts {
-  store: Store
-  clock: Clock
+interface PasskeyParts extends Pick<Core, 'store' | 'clock'> {
   challenges: Challenges
   secondFactor: Pick<SecondFactor, 'firstCodes' | 'voidedCodes'>
   userDirectory: Pick<UserDirectory, 'byId'>
@@ -230,16 +229,7 @@ async function passkeyOf(store: Store, userId: string, id: string): Promise<Pass
   return row
 }
 
-/** False: a row was no longer as the unit expects it. */
-async function fenced(store: Store, ...unit: Statement[]): Promise<boolean> {
-  try {
-    await store.commit(unit)
-    return true
-  } catch (error) {
-    if (error instanceof StaleWrite) return false
-    throw error
-  }
-}
+const fenced = (store: Store, ...unit: Statement[]) => commitUnlessStale(store, unit)
 
 /** Browsers make passkeys for names, and for secure contexts only (WebAuthn §5.1.2). */
 function relyingParty(publicUrl: string): RelyingParty | null {

@@ -6,6 +6,7 @@
  *     handler: async ({ input }) => { const { limit, term } = input() ... }   // number, string | undefined
  */
 import { BadRequest } from '../../../base/process/errors.ts'
+import { DAY_MS } from '../../../base/time/durations.ts'
 import type { IntegerRule, Params, UploadedFile } from './params.ts'
 
 /** One documented parameter. */
@@ -161,6 +162,18 @@ export function dateParam(description: string, about: Doc & Must): Input<Date>
 export function dateParam(description: string, about?: Doc): Input<Date | undefined>
 export function dateParam(description: string, about: Doc = {}): Input<Date | undefined> {
   return declare('date', description, about, (params, name) => params.date(name))
+}
+
+/** What lasts longer than this has no end. */
+const UNTIL_MAX_MS = 366 * DAY_MS
+
+/** The end of a pause, Unix milliseconds; null for none. @throws BadRequest unless it is in the future, and within a year */
+export function untilOf(date: Date | undefined, now: number): number | null {
+  if (date === undefined) return null
+  const until = date.getTime()
+  if (until <= now || until > now + UNTIL_MAX_MS)
+    throw new BadRequest('until must be in the future, and within a year')
+  return until
 }
 
 /** The uploads of a field. */

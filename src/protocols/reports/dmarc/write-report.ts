@@ -1,5 +1,10 @@
 /** Writes DMARC aggregate reports: the XML (RFC 9990 §3.1 and appendix A), and the mail that carries it (§3.5.2). Pure. */
-import { mailWithReport, periodOf, reportFilename } from '../../message/report-attachment.ts'
+import {
+  type DailyReport,
+  mailWithReport,
+  periodOf,
+  reportFilename,
+} from '../../message/report-attachment.ts'
 
 /** What is equal of the messages of one row. Names and results hold no character but of domain names and words. */
 export interface ReportedRow {
@@ -128,20 +133,7 @@ const escaped = (text: string) =>
     .replace(/[^\t\n\r\x20-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, '')
     .replace(/[<>&]/g, (sign) => ENTITIES[sign] as string)
 
-interface AggregateMail {
-  from: string
-  to: string
-  /** Whose policy is reported. */
-  domain: string
-  /** The domain that reports. */
-  submitter: string
-  day: string
-  id: string
-  /** The report, gzip. */
-  content: Uint8Array
-}
-
-export function aggregateMail({ from, to, domain, submitter, day, id, content }: AggregateMail): Buffer {
+export function aggregateMail({ from, to, domain, submitter, day, id, content }: DailyReport): Buffer {
   return mailWithReport({
     ...{ from, to, domain, submitter, id },
     fields: [],

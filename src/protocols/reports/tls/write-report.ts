@@ -1,5 +1,5 @@
 /** Writes TLS reports: the JSON (RFC 8460 §4.4), and the mail that carries it (RFC 8460 §5.3). Pure. */
-import { mailWithReport, reportFilename } from '../../message/report-attachment.ts'
+import { type DailyReport, mailWithReport, reportFilename } from '../../message/report-attachment.ts'
 import type { TlsFailure } from './report.ts'
 
 export interface ReportedPolicy {
@@ -64,20 +64,7 @@ function policyResult({ type, domain, strings, mxHosts, successful, failures }: 
 export const tlsReportFilename = (submitter: string, domain: string, day: string, id: string): string =>
   reportFilename(submitter, domain, day, id, 'json.gz')
 
-interface TlsReportMail {
-  from: string
-  to: string
-  /** Whose sessions are reported. */
-  domain: string
-  /** The domain that reports. */
-  submitter: string
-  day: string
-  id: string
-  /** The report, gzip. */
-  content: Uint8Array
-}
-
-export function tlsReportMail({ from, to, domain, submitter, day, id, content }: TlsReportMail): Buffer {
+export function tlsReportMail({ from, to, domain, submitter, day, id, content }: DailyReport): Buffer {
   return mailWithReport({
     ...{ from, to, domain, submitter, id: `${id}@${submitter}` },
     fields: [`TLS-Report-Domain: ${domain}`, `TLS-Report-Submitter: ${submitter}`],

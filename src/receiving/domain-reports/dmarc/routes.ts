@@ -1,17 +1,16 @@
 /** The public operations on DMARC reports (dmarc.md): from the domain to its sources, their hosts and addresses. */
 import { Turns } from '../../../base/flow/gate.ts'
 import { BadRequest } from '../../../base/process/errors.ts'
-import type { Clock } from '../../../base/time/clock.ts'
 import { formatRfc3339 } from '../../../base/time/dates.ts'
 import { DAY_MS } from '../../../base/time/durations.ts'
-import { type Operation, operation } from '../../../platform/http/operation.ts'
+import type { Core } from '../../../core.ts'
+import { type Operation, operationsOf } from '../../../platform/http/operation.ts'
 import { dateParam, type InputOf } from '../../../platform/http/request/inputs.ts'
 import type { Caller } from '../../../platform/http/rights/auth.ts'
 import type { Store } from '../../../platform/store/store.ts'
 import { isDmarcRecord } from '../../../protocols/dns/dmarc.ts'
-import type { Resolver } from '../../../protocols/dns/resolver.ts'
 import type { Domain } from '../../../sending/domains/domain.ts'
-import { type DomainDirectory, ownDomain } from '../../../sending/domains/names/directory.ts'
+import { ownDomain } from '../../../sending/domains/names/directory.ts'
 import { dayOf, OTHER } from '../store.ts'
 import type { Sums } from '../summary.ts'
 import {
@@ -42,11 +41,7 @@ import {
   SOURCE,
 } from './shapes.ts'
 
-interface DmarcRouteParts {
-  store: Store
-  resolver: Resolver
-  domains: DomainDirectory
-  clock: Clock
+interface DmarcRouteParts extends Pick<Core, 'store' | 'resolver' | 'domains' | 'clock'> {
   baseUrl: string
 }
 
@@ -64,9 +59,8 @@ const PARAMS = {
   from: dateParam('Begin, Unix seconds; default 30 days before `to`'),
   to: dateParam('End, Unix seconds, only with `from`; default now'),
 }
-const READ = { area: 'domains', access: 'read' } as const
-const COMMON = { tag: 'DMARC', rateLimit: 'domains', auth: READ } as const
-const LEVEL = { ...COMMON, method: 'GET', params: PARAMS } as const
+
+const api = operationsOf({ tag: 'DMARC', auth: { area: 'domains' }, rateLimit: 'domains' })
 
 export function dmarcRoutes(parts: DmarcRouteParts): Operation[] {
   const { store, domains, clock } = parts
@@ -94,9 +88,8 @@ export function dmarcRoutes(parts: DmarcRouteParts): Operation[] {
   const periodOf = (given: InputOf<typeof PARAMS>) => readPeriod(given, clock.now())
 
   return [
-    operation({
-      ...LEVEL,
-      path: '/v1/dmarc/domains',
+    api.get('/v1/dmarc/domains', {
+      params: PARAMS,
       id: 'listDmarcDomains',
       summary: 'Mail of the domains by what receivers report',
       answers: { 200: DOMAINS },
@@ -111,9 +104,8 @@ export function dmarcRoutes(parts: DmarcRouteParts): Operation[] {
         }
       },
     }),
-    operation({
-      ...LEVEL,
-      path: '/v1/dmarc/domains/{domain}',
+    api.get('/v1/dmarc/domains/{domain}', {
+      params: PARAMS,
       id: 'readDmarcDomain',
       summary: 'Mail of a domain by source',
       answers: { 200: DOMAIN },
@@ -123,9 +115,8 @@ export function dmarcRoutes(parts: DmarcRouteParts): Operation[] {
         return { ...figures, sources: sources.map(({ key: source, ...part }) => ({ source, ...part })) }
       },
     }),
-    operation({
-      ...LEVEL,
-      path: '/v1/dmarc/domains/{domain}/s/{source}',
+    api.get('/v1/dmarc/domains/{domain}/s/{source}', {
+      params: PARAMS,
       id: 'readDmarcSource',
       summary: 'Mail of a source by host',
       answers: { 200: SOURCE },
@@ -135,9 +126,8 @@ export function dmarcRoutes(parts: DmarcRouteParts): Operation[] {
         return { ...figures, hosts: hosts.map(({ key: host, ...part }) => ({ host, ...part })) }
       },
     }),
-    operation({
-      ...LEVEL,
-      path: '/v1/dmarc/domains/{domain}/s/{source}/h/{host}',
+    api.get('/v1/dmarc/domains/{domain}/s/{source}/h/{host}', {
+      params: PARAMS,
       id: 'readDmarcHost',
       summary: 'Mail of a host by address',
       answers: { 200: HOST },
@@ -152,9 +142,8 @@ export function dmarcRoutes(parts: DmarcRouteParts): Operation[] {
         }
       },
     }),
-    operation({
-      ...LEVEL,
-      path: '/v1/dmarc/domains/{domain}/s/{source}/h/{host}/ip/{ip}',
+    api.get('/v1/dmarc/domains/{domain}/s/{source}/h/{host}/ip/{ip}', {
+      params: PARAMS,
       id: 'readDmarcAddress',
       summary: 'Mail of an address',
       answers: { 200: ADDRESS },
@@ -169,10 +158,7 @@ export function dmarcRoutes(parts: DmarcRouteParts): Operation[] {
 
 function setupRoutes({ store, resolver, domains, baseUrl }: DmarcRouteParts): Operation[] {
   return [
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: '/v1/dmarc/records/{domain}',
+    api.get('/v1/dmarc/records/{domain}', {
       id: 'readDmarcRecord',
       summary: 'The DMARC record of a domain, and the one to publish',
       answers: { 200: RECORDS },
@@ -182,10 +168,7 @@ function setupRoutes({ store, resolver, domains, baseUrl }: DmarcRouteParts): Op
         return advisedRecord(name, records.find(isDmarcRecord) ?? '')
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: '/v1/dmarc/setup',
+    api.get('/v1/dmarc/setup', {
       id: 'readDmarcSetup',
       summary: 'Since when DMARC reports come',
       answers: { 200: SETUP },
@@ -202,10 +185,8 @@ function setupRoutes({ store, resolver, domains, baseUrl }: DmarcRouteParts): Op
         return { InstanceID: caller.accountId, CreatedAt, UpdatedAt: last, LastAccessed: last }
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'POST',
-      path: '/v1/dmarc/referral',
+    api.post('/v1/dmarc/referral', {
+      auth: { area: 'domains', access: 'read' },
       id: 'readDmarcReferral',
       summary: 'Where DMARC reports are shown: the dashboard of this service',
       audit: { exempt: 'reads only' },

@@ -5,23 +5,21 @@
  * The files are of the spool, which a start empties: after one a form is made again. They are removed when the last POST of
  * their message has ended, and the least recently used ones beyond a limit.
  */
-import type { Logger } from 'pino'
 import type { ByteBudget } from '../../../base/flow/byte-budget.ts'
-import type { Clock, Timer } from '../../../base/time/clock.ts'
+import type { Timer } from '../../../base/time/clock.ts'
+import type { Core } from '../../../core.ts'
 import type { MessageRecord } from '../../../mail/record/record.ts'
 import type { BlobStore } from '../../../platform/store/blobs/blobs.ts'
 import type { Store } from '../../../platform/store/store.ts'
 import { type Chunk, chunkSize, type LazyChunk, sliceChunk } from '../../../protocols/message/mime-message.ts'
 import { type FormKind, type FormParts, type FormPieces, formPieces, type MadeForm } from './form.ts'
 
-export interface PostedFormParts extends FormParts {
+export interface PostedFormParts extends FormParts, Pick<Core, 'clock' | 'log'> {
   store: Pick<Store, 'read'>
   /** Refuses below the floor of free space. */
   spool: Pick<BlobStore, 'spool'>
   /** Memory for forms while they are made and sent. */
   bodiesOut: ByteBudget
-  clock: Clock
-  log: Logger
   /** A form that was not used for so long is removed: longer than any pause between two attempts. */
   idleMs: number
   /** Bytes of all files. */

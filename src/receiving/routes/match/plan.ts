@@ -1,17 +1,12 @@
 /** What the routes of the recipients make of one mail: copies, POSTs and events. */
 
 import type { Logger } from 'pino'
-import type { Clock } from '../../../base/time/clock.ts'
 import { quotable } from '../../../base/values.ts'
+import type { Core } from '../../../core.ts'
 import type { MessageRecord, StoredHeader } from '../../../mail/record/record.ts'
 import type { Statement } from '../../../platform/store/store.ts'
 import { bareAddress, type Mailbox, parseMailbox } from '../../../protocols/mime/address.ts'
-import {
-  type EventMessage,
-  type EventRecord,
-  type EventRecorder,
-  failedEvent,
-} from '../../../watching/events/event.ts'
+import { type EventMessage, type EventRecord, failedEvent } from '../../../watching/events/event.ts'
 import { storedEvent } from '../../../watching/events/later-events.ts'
 import { maskedUrl } from '../../../watching/webhooks/webhook-url.ts'
 import type { NewRoutePost, RoutePosts } from '../forward/posts.ts'
@@ -21,11 +16,8 @@ import { MailHeaders } from './expression.ts'
 import type { PatternWork } from './pattern-work.ts'
 import type { CompiledRoute, Route } from './route.ts'
 
-export interface PlanParts {
+export interface PlanParts extends Pick<Core, 'recorder' | 'clock' | 'log'> {
   posts: Pick<RoutePosts, 'statements'>
-  recorder: EventRecorder
-  clock: Clock
-  log: Logger
 }
 
 interface PlannedMail {

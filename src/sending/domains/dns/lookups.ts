@@ -9,6 +9,7 @@
 
 import type { Cidr } from '../../../base/net/ip.ts'
 import type { Clock } from '../../../base/time/clock.ts'
+import type { Core } from '../../../core.ts'
 import { findAuthority } from '../../../protocols/dns/authoritative.ts'
 import {
   applyingRecord,
@@ -34,9 +35,7 @@ import { createResolver, type DnsAnswer, isDefinite, type Resolver } from '../..
 import { countSpfLookups } from '../../../protocols/dns/spf.ts'
 import type { StoredCheck, WantedRecord } from './dns-records.ts'
 
-export interface LookupParts {
-  resolver: Resolver
-  clock: Clock
+export interface LookupParts extends Pick<Core, 'resolver' | 'clock'> {
   /** Networks whose name servers may be queried although they are not public. */
   allow: readonly Cidr[]
   spfIncludeHost: string

@@ -5,13 +5,13 @@
  * those of the other records with the domain.
  */
 import type { Transaction } from 'kysely'
+import type { Core } from '../../../core.ts'
 import type { DkimKeyRow, Flag, Schema } from '../../../platform/store/schema.ts'
 import type { Store } from '../../../platform/store/store.ts'
 import { checkDkim } from '../../../protocols/dns/record-data.ts'
 import { type Domain, domainOfRow, enabledState } from '../domain.ts'
 import { senderSecurityVerified } from '../keys/sender-security.ts'
 import type { SigningKeys } from '../keys/signing-keys.ts'
-import type { DomainDirectory } from '../names/directory.ts'
 import { lockNames } from '../names/name-lock.ts'
 import {
   checkOf,
@@ -32,9 +32,7 @@ import {
   verdictOf,
 } from './state.ts'
 
-export interface VerificationParts extends LookupParts {
-  store: Store
-  domains: DomainDirectory
+export interface VerificationParts extends LookupParts, Pick<Core, 'store' | 'domains'> {
   signingKeys: SigningKeys
   targets: DnsTargets
 }

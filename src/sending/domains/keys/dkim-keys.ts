@@ -4,30 +4,20 @@
  * automatic sender security.
  */
 import type { Kysely } from 'kysely'
-import type { Cidr } from '../../../base/net/ip.ts'
 import { BadRequest, NotFound } from '../../../base/process/errors.ts'
-import type { Clock } from '../../../base/time/clock.ts'
+import type { Core } from '../../../core.ts'
 import type { DkimKeyRow, Schema } from '../../../platform/store/schema.ts'
-import type { Sealer } from '../../../platform/store/secrets/sealing.ts'
-import type { Store } from '../../../platform/store/store.ts'
 import { type DkimAlgorithm, type DkimKey, readDkimKey } from '../../../protocols/dkim/key-material.ts'
-import type { Resolver } from '../../../protocols/dns/resolver.ts'
 import { type DnsTargets, shownSelector } from '../dns/dns-records.ts'
 import { lookUpKey, storeKeyLookup } from '../dns/verification.ts'
 import { type Domain, domainOfRow } from '../domain.ts'
-import type { DomainDirectory } from '../names/directory.ts'
 import { ancestorsOf, isBelow } from '../names/domain-names.ts'
 import { lockNames } from '../names/name-lock.ts'
 import { newDkimKeyRow, type SigningKeys } from './signing-keys.ts'
 
-export interface KeyParts {
-  store: Store
-  sealer: Sealer
-  clock: Clock
-  domains: DomainDirectory
+export interface KeyParts
+  extends Pick<Core, 'store' | 'sealer' | 'clock' | 'domains' | 'resolver' | 'allow'> {
   signingKeys: SigningKeys
-  resolver: Resolver
-  allow: readonly Cidr[]
   spfIncludeHost: string
   authorityPort?: number
   targets: DnsTargets

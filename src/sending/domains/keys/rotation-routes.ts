@@ -1,7 +1,7 @@
 /** Automatic sender security over HTTP (domain-keys.md E9 to E11). */
 import { BadRequest, NotFound } from '../../../base/process/errors.ts'
 import { message, type Of, object, text } from '../../../base/shape.ts'
-import { type Operation, operation } from '../../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../../platform/http/operation.ts'
 import { flagParam, textParam } from '../../../platform/http/request/inputs.ts'
 import type { Caller } from '../../../platform/http/rights/auth.ts'
 import type { SenderSecurityRow } from '../../../platform/store/schema.ts'
@@ -21,11 +21,7 @@ import {
   spareSelector,
 } from './sender-security.ts'
 
-const COMMON = {
-  tag: 'Domain keys',
-  rateLimit: 'domains',
-  auth: { area: 'domains', access: 'write' },
-} as const
+const api = operationsOf({ tag: 'Domain keys', auth: { area: 'domains' }, rateLimit: 'domains' })
 const PATH = '/v1/dkim_management/domains/{name}'
 const NO_DOMAIN = object('The domain does not exist, or belongs to another account', {
   Description: text('The text', { example: 'domain not found' }),
@@ -33,13 +29,9 @@ const NO_DOMAIN = object('The domain does not exist, or belongs to another accou
 
 export function rotationRoutes(parts: KeyParts): Operation[] {
   return [
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: '/sendwright/v1/domains/{name}/key-rotation',
+    api.get('/sendwright/v1/domains/{name}/key-rotation', {
       id: 'readKeyRotation',
       summary: 'How far automatic sender security is, and a rotation in progress',
-      auth: { area: 'domains', access: 'read' },
       answers: { 200: KEY_ROTATION },
       async handler({ path, caller }) {
         const domain = await ownDomain(parts, caller, path.name)
@@ -47,10 +39,7 @@ export function rotationRoutes(parts: KeyParts): Operation[] {
         return progressView(await securityOf(parts, domain))
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'PUT',
-      path: `${PATH}/rotation`,
+    api.put(`${PATH}/rotation`, {
       id: 'updateKeyRotation',
       audit: { action: 'domain-key.set-rotation', given: ['rotation_interval'] },
       summary: 'Rotate the keys of automatic sender security from time to time, or stop that',
@@ -70,10 +59,7 @@ export function rotationRoutes(parts: KeyParts): Operation[] {
         return { domain: rotationView(parts, await setRotation(parts, domain, enabled, interval)) }
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'POST',
-      path: `${PATH}/rotate`,
+    api.post(`${PATH}/rotate`, {
       id: 'rotateKey',
       audit: { action: 'domain-key.rotate' },
       summary: 'Rotate the key of automatic sender security now',

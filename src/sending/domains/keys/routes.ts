@@ -4,7 +4,7 @@ import { ForeignJsonError, parseForeignJson } from '../../../base/foreign-json.t
 import { BadRequest, NotFound } from '../../../base/process/errors.ts'
 import { described, message, type Of } from '../../../base/shape.ts'
 import { invalidFormat } from '../../../base/values.ts'
-import { type Operation, operation } from '../../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../../platform/http/operation.ts'
 import {
   choiceParam,
   flagParam,
@@ -49,10 +49,7 @@ interface KeyRouteParts extends KeyParts {
   baseUrl: string
 }
 
-const TAG = 'Domain keys'
-const READ = { area: 'domains', access: 'read' } as const
-const WRITE = { area: 'domains', access: 'write' } as const
-const COMMON = { tag: TAG, rateLimit: 'domains' } as const
+const api = operationsOf({ tag: 'Domain keys', auth: { area: 'domains' }, rateLimit: 'domains' })
 const LIST_PATH = '/v1/dkim/keys'
 const BITS = [1024, 2048, 4096]
 /** A PEM of a 4096-bit key has 3,300 bytes; anything far larger is no key. */
@@ -65,25 +62,17 @@ export function domainKeyRoutes(parts: KeyRouteParts): Operation[] {
 /** E1 to E3: keys of all authorities of the account. */
 function accountKeyRoutes(parts: KeyRouteParts): Operation[] {
   return [
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: LIST_PATH,
+    api.get(LIST_PATH, {
       id: 'listDomainKeys',
       summary: 'List the DKIM keys of all domains',
-      auth: READ,
       params: LIST_PARAMS,
       answers: { 200: KEY_PAGE },
       handler: async ({ input, caller }) => listKeys(parts, caller.accountId, input()),
     }),
-    operation({
-      ...COMMON,
-      method: 'POST',
-      path: LIST_PATH,
+    api.post(LIST_PATH, {
       id: 'createDomainKey',
       audit: { subject: ['signing_domain', 'selector'], given: ['signing_domain', 'selector', 'algorithm'] },
       summary: 'Make a DKIM key, or import an RSA key',
-      auth: WRITE,
       params: {
         signing_domain: AUTHORITY,
         selector: wordParam('Dot-atom', selectorIn('dot-atom'), required('selector')),
@@ -102,14 +91,10 @@ function accountKeyRoutes(parts: KeyRouteParts): Operation[] {
         return keyView(parts, await createKey(parts, caller.accountId, { ...wanted, ...pair }), null)
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'DELETE',
-      path: LIST_PATH,
+    api.delete(LIST_PATH, {
       id: 'deleteDomainKey',
       audit: { subject: ['signing_domain', 'selector'] },
       summary: 'Delete a DKIM key for good',
-      auth: WRITE,
       params: {
         signing_domain: AUTHORITY,
         selector: textParam('Selector of the key', required('selector')),
@@ -127,13 +112,9 @@ function accountKeyRoutes(parts: KeyRouteParts): Operation[] {
 /** E4 to E6: keys of one authority. */
 function authorityKeyRoutes(parts: KeyRouteParts): Operation[] {
   const change = (verb: 'activate' | 'deactivate', run: typeof activateKey) =>
-    operation({
-      ...COMMON,
-      method: 'PUT',
-      path: `/v4/domains/{authority_name}/keys/{selector}/${verb}`,
+    api.put(`/v4/domains/{authority_name}/keys/{selector}/${verb}`, {
       id: `${verb}DomainKey`,
       summary: verb === 'activate' ? 'Sign with a key, if DNS has its record' : 'Stop signing with a key',
-      auth: WRITE,
       answers: { 200: described(`The key is ${verb}d`, KEY_SWITCHED) },
       async handler({ path, caller }) {
         const authority = authorityOf(path['authority_name'])
@@ -143,13 +124,9 @@ function authorityKeyRoutes(parts: KeyRouteParts): Operation[] {
       },
     })
   return [
-    operation({
-      ...COMMON,
-      method: 'GET',
-      path: '/v4/domains/{authority_name}/keys',
+    api.get('/v4/domains/{authority_name}/keys', {
       id: 'listAuthorityKeys',
       summary: 'List the DKIM keys of one authority',
-      auth: READ,
       answers: { 200: AUTHORITY_KEYS },
       async handler({ path, caller }) {
         const authority = authorityOf(path.authority_name)
@@ -168,13 +145,9 @@ function authorityKeyRoutes(parts: KeyRouteParts): Operation[] {
 /** E7 and E8: whose key signs a domain's mail, and under which selector. */
 function domainSettingRoutes(parts: KeyRouteParts): Operation[] {
   return [
-    operation({
-      ...COMMON,
-      method: 'PUT',
-      path: '/v3/domains/{name}/dkim_authority',
+    api.put('/v3/domains/{name}/dkim_authority', {
       id: 'changeDkimAuthority',
       summary: 'Sign with the domain’s own keys or with those of its parent',
-      auth: WRITE,
       params: { self: flagParam('true: its own keys', required('self')) },
       answers: { 200: AUTHORITY_CHANGED },
       async handler({ input, path, caller }) {
@@ -189,14 +162,10 @@ function domainSettingRoutes(parts: KeyRouteParts): Operation[] {
         }
       },
     }),
-    operation({
-      ...COMMON,
-      method: 'PUT',
-      path: '/v3/domains/{name}/dkim_selector',
+    api.put('/v3/domains/{name}/dkim_selector', {
       id: 'changeDkimSelector',
       audit: { given: ['dkim_selector'] },
       summary: 'Rename the selector of a domain’s key',
-      auth: WRITE,
       params: { dkim_selector: wordParam('Atom without dots', selectorIn('atom')) },
       answers: { 200: message('DKIM selector changed', 'Renamed') },
       async handler({ input, path, caller }) {

@@ -13,15 +13,14 @@
  * set are chosen as long as there are any, and it is used where it is the last one.
  */
 
-import type { Logger } from 'pino'
 import type { Clock } from '../../../base/time/clock.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../base/time/durations.ts'
+import type { Core } from '../../../core.ts'
 import type { AddressBlocks } from '../../../mail/deliver/contract.ts'
 import type { LaneInfo } from '../../../mail/deliver/lanes/lanes.ts'
 import { backOffOf, type ShapingTable } from '../../../mail/deliver/shaping/shaping-table.ts'
 import { createJob, type Job } from '../../../platform/jobs/job.ts'
 import type { IpBlockRow } from '../../../platform/store/schema.ts'
-import type { Store } from '../../../platform/store/store.ts'
 import { blockKey } from '../address-book.ts'
 import type { KnownAddresses } from '../known-addresses.ts'
 import { createEvidence } from './evidence.ts'
@@ -63,11 +62,8 @@ export interface Blocks extends AddressBlocks, BlockStates {
   written(): Promise<void>
 }
 
-interface BlockParts {
-  store: Store
+interface BlockParts extends Pick<Core, 'store' | 'clock' | 'log'> {
   known: KnownAddresses
-  clock: Clock
-  log: Logger
   random(): number
   shaping(): ShapingTable
 }

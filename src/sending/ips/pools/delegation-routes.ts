@@ -1,16 +1,16 @@
 /** Delegations of pools over HTTP (ips-pools.md section 3). */
 
-import { type Operation, operation } from '../../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../../platform/http/operation.ts'
 import { textParam } from '../../../platform/http/request/inputs.ts'
-import { READ, started, WRITE } from '../routes.ts'
+import { started } from '../routes.ts'
 import { DELEGATION_LIST, STARTED } from '../shapes.ts'
 import type { Delegations } from './delegations.ts'
-import { TAG } from './routes.ts'
+
+const api = operationsOf({ tag: 'IP pools', auth: { area: 'ips', only: 'parent' } })
 
 const OF_POOL = '/v3/ip_pools/{pool_id}/delegate' as const
 const ALIAS = '/v1/ip_pools/{pool_id}/delegate' as const
 const OF_SUBACCOUNT = '/v5/accounts/subaccounts/{subaccount_id}/ip_pool' as const
-const FOR_PARENTS = { ...WRITE, only: 'parent' } as const
 
 export function delegationRoutes(delegations: Delegations): Operation[] {
   return [...poolSide(delegations), ...subaccountSide(delegations)]
@@ -19,43 +19,29 @@ export function delegationRoutes(delegations: Delegations): Operation[] {
 function poolSide(delegations: Delegations): Operation[] {
   const params = { subaccount_id: textParam('Id of a subaccount', { required: true }) }
   return [
-    operation({
-      method: 'PUT',
-      path: OF_POOL,
+    api.put(OF_POOL, {
       aliases: [ALIAS],
       id: 'delegateIpPool',
       audit: { given: ['subaccount_id'] },
-      tag: TAG,
       summary: 'Let a subaccount use a pool, in place of the one it had',
-      auth: FOR_PARENTS,
       params,
       answers: { 200: STARTED },
-      handler: async ({ input, path, caller }) =>
-        started(
-          await delegations.add(caller.accountId, {
-            poolId: path.pool_id,
-            subaccountId: input().subaccount_id,
-          }),
-        ),
+      async handler({ input, path, caller }) {
+        const use = { poolId: path.pool_id, subaccountId: input().subaccount_id }
+        return started(await delegations.add(caller.accountId, use))
+      },
     }),
-    operation({
-      method: 'DELETE',
-      path: OF_POOL,
+    api.delete(OF_POOL, {
       aliases: [ALIAS],
       id: 'revokeIpPool',
       audit: { given: ['subaccount_id'] },
-      tag: TAG,
       summary: 'End the use of a pool by a subaccount; its domains are unlinked',
-      auth: FOR_PARENTS,
       params,
       answers: { 200: STARTED },
-      handler: async ({ input, path, caller }) =>
-        started(
-          await delegations.remove(caller.accountId, {
-            poolId: path.pool_id,
-            subaccountId: input().subaccount_id,
-          }),
-        ),
+      async handler({ input, path, caller }) {
+        const use = { poolId: path.pool_id, subaccountId: input().subaccount_id }
+        return started(await delegations.remove(caller.accountId, use))
+      },
     }),
   ]
 }
@@ -63,13 +49,9 @@ function poolSide(delegations: Delegations): Operation[] {
 function subaccountSide(delegations: Delegations): Operation[] {
   const params = { pool_id: textParam('Id of a pool', { required: true }) }
   return [
-    operation({
-      method: 'GET',
-      path: '/v5/accounts/subaccounts/ip_pools/all',
+    api.get('/v5/accounts/subaccounts/ip_pools/all', {
       id: 'listIpPoolDelegations',
-      tag: TAG,
       summary: 'List which subaccounts use which pools',
-      auth: { ...READ, only: 'parent' },
       answers: { 200: DELEGATION_LIST },
       async handler({ caller }) {
         const items = (await delegations.list(caller.accountId)).map(({ poolId, subaccountId }) => ({
@@ -79,41 +61,27 @@ function subaccountSide(delegations: Delegations): Operation[] {
         return { items, total_count: items.length }
       },
     }),
-    operation({
-      method: 'PUT',
-      path: OF_SUBACCOUNT,
+    api.put(OF_SUBACCOUNT, {
       id: 'delegateIpPoolToSubaccount',
       audit: { given: ['pool_id'] },
-      tag: TAG,
       summary: 'Name the pool that a subaccount may use',
-      auth: FOR_PARENTS,
       params,
       answers: { 200: STARTED },
-      handler: async ({ input, path, caller }) =>
-        started(
-          await delegations.add(caller.accountId, {
-            poolId: input().pool_id,
-            subaccountId: path.subaccount_id,
-          }),
-        ),
+      async handler({ input, path, caller }) {
+        const use = { poolId: input().pool_id, subaccountId: path.subaccount_id }
+        return started(await delegations.add(caller.accountId, use))
+      },
     }),
-    operation({
-      method: 'DELETE',
-      path: OF_SUBACCOUNT,
+    api.delete(OF_SUBACCOUNT, {
       id: 'revokeIpPoolFromSubaccount',
       audit: { given: ['pool_id'] },
-      tag: TAG,
       summary: 'Take the pool from a subaccount; its domains are unlinked',
-      auth: FOR_PARENTS,
       params,
       answers: { 200: STARTED },
-      handler: async ({ input, path, caller }) =>
-        started(
-          await delegations.remove(caller.accountId, {
-            poolId: input().pool_id,
-            subaccountId: path.subaccount_id,
-          }),
-        ),
+      async handler({ input, path, caller }) {
+        const use = { poolId: input().pool_id, subaccountId: path.subaccount_id }
+        return started(await delegations.remove(caller.accountId, use))
+      },
     }),
   ]
 }

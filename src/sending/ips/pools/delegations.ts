@@ -1,10 +1,9 @@
 /** Pools that a parent lets its subaccounts use (ips-pools.md section 3 rules 7 and 8). */
 import type { Transaction } from 'kysely'
 import { NotFound, parentsOnly } from '../../../base/process/errors.ts'
-import type { Clock } from '../../../base/time/clock.ts'
-import { ACCOUNT_ID, type AccountDirectory } from '../../../people/accounts/account-directory.ts'
+import type { Core } from '../../../core.ts'
+import { ACCOUNT_ID } from '../../../people/accounts/account-directory.ts'
 import type { Schema } from '../../../platform/store/schema.ts'
-import type { Store } from '../../../platform/store/store.ts'
 import type { KnownAddresses } from '../known-addresses.ts'
 import { inherited, poolNotFound } from '../rules.ts'
 import { type IpTasks, newReference } from '../tasks/tasks.ts'
@@ -23,11 +22,8 @@ export interface Delegations {
   list(accountId: string): Promise<Delegation[]>
 }
 
-interface DelegationParts {
-  store: Store
-  clock: Clock
+interface DelegationParts extends Pick<Core, 'store' | 'clock' | 'accounts'> {
   known: KnownAddresses
-  accounts: AccountDirectory
   tasks: IpTasks
 }
 

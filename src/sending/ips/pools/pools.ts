@@ -2,11 +2,10 @@
 import type { Transaction } from 'kysely'
 import { randomHex } from '../../../base/ids.ts'
 import { BadRequest, NotFound } from '../../../base/process/errors.ts'
-import type { Clock } from '../../../base/time/clock.ts'
+import type { Core } from '../../../core.ts'
 import type { Schema } from '../../../platform/store/schema.ts'
 import type { Store } from '../../../platform/store/store.ts'
 import type { Domain } from '../../domains/domain.ts'
-import type { DomainDirectory } from '../../domains/names/directory.ts'
 import type { Address, AddressBook } from '../address-book.ts'
 import { setDomainAddresses, settingsOfRow } from '../domains/domain-settings.ts'
 import type { KnownAddresses } from '../known-addresses.ts'
@@ -55,11 +54,8 @@ export interface Pools {
   ): Promise<string>
 }
 
-interface PoolParts {
-  store: Store
-  clock: Clock
+interface PoolParts extends Pick<Core, 'store' | 'clock' | 'domains'> {
   known: KnownAddresses
-  domains: DomainDirectory
   tasks: IpTasks
   assigned(tx: Tx, accountId: string, ips: readonly string[]): Promise<void>
 }

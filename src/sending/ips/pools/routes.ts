@@ -3,7 +3,7 @@
 import { BadRequest } from '../../../base/process/errors.ts'
 import type { Of } from '../../../base/shape.ts'
 import { formatRfc3339 } from '../../../base/time/dates.ts'
-import { type Operation, operation } from '../../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../../platform/http/operation.ts'
 import {
   givenParam,
   integerParam,
@@ -15,7 +15,7 @@ import {
 import { pageUrl } from '../../../platform/http/request/paging.ts'
 import type { Params } from '../../../platform/http/request/params.ts'
 import { PAGE_PARAM, writePageToken } from '../page-token.ts'
-import { READ, SUCCESS, started, WRITE } from '../routes.ts'
+import { SUCCESS, started } from '../routes.ts'
 import {
   ADDED_IPS,
   DONE,
@@ -29,7 +29,7 @@ import {
 import type { PoolRow } from './pool-store.ts'
 import type { Pools } from './pools.ts'
 
-export const TAG = 'IP pools'
+const api = operationsOf({ tag: 'IP pools', auth: { area: 'ips' } })
 const PATH = '/v3/ip_pools' as const
 const ALIAS = '/v1/ip_pools' as const
 const ONE = `${PATH}/{pool_id}` as const
@@ -77,28 +77,20 @@ const view = (pool: PoolRow): Of<typeof POOL> => ({
 
 function readRoutes({ pools, baseUrl }: PoolRouteParts): Operation[] {
   return [
-    operation({
-      method: 'GET',
-      path: PATH,
+    api.get(PATH, {
       aliases: [ALIAS],
       id: 'listIpPools',
-      tag: TAG,
       summary: 'List pools, an inherited one last',
-      auth: READ,
       answers: { 200: POOL_LIST },
       handler: async ({ caller }) => ({
         ip_pools: (await pools.list(caller.accountId)).map(view),
         ...SUCCESS,
       }),
     }),
-    operation({
-      method: 'GET',
-      path: ONE,
+    api.get(ONE, {
       aliases: [ONE_ALIAS],
       id: 'readIpPool',
-      tag: TAG,
       summary: 'Read a pool',
-      auth: READ,
       answers: { 200: POOL_READ },
       async handler({ path, caller }) {
         const pool = await pools.read(caller.accountId, path.pool_id)
@@ -107,14 +99,10 @@ function readRoutes({ pools, baseUrl }: PoolRouteParts): Operation[] {
         return { ...details, details, ...SUCCESS }
       },
     }),
-    operation({
-      method: 'GET',
-      path: `${ONE}/domains`,
+    api.get(`${ONE}/domains`, {
       aliases: [`${ONE_ALIAS}/domains`],
       id: 'listIpPoolDomains',
-      tag: TAG,
       summary: 'List the domains that are linked to a pool',
-      auth: READ,
       params: {
         limit: integerParam('Page size, 10 to 500', { min: 10, max: 500, default: 10 }),
         page: PAGE_PARAM,
@@ -138,15 +126,11 @@ function readRoutes({ pools, baseUrl }: PoolRouteParts): Operation[] {
 
 function changeRoutes({ pools }: PoolRouteParts): Operation[] {
   return [
-    operation({
-      method: 'POST',
-      path: PATH,
+    api.post(PATH, {
       aliases: [ALIAS],
       id: 'createIpPool',
       audit: { given: ['name', 'ip', 'ips'], made: ['pool_id'] },
-      tag: TAG,
       summary: 'Create a pool',
-      auth: WRITE,
       params: {
         name: textParam('At most 255 characters', { required: true }),
         description: textParam('At most 1000 characters', { default: '' }),
@@ -163,15 +147,11 @@ function changeRoutes({ pools }: PoolRouteParts): Operation[] {
         return { ...SUCCESS, pool_id: await pools.create(caller.accountId, name, description, ips) }
       },
     }),
-    operation({
-      method: 'PATCH',
-      path: ONE,
+    api.patch(ONE, {
       aliases: [ONE_ALIAS],
       id: 'updateIpPool',
       audit: { given: Object.keys(EDIT_PARAMS).filter((name) => name !== 'description') },
-      tag: TAG,
       summary: 'Change a pool, its addresses and its domains',
-      auth: WRITE,
       params: EDIT_PARAMS,
       answers: { 200: DONE, 400: 'Nothing to change, or refused' },
       async handler({ input, path, caller }) {
@@ -187,15 +167,11 @@ function changeRoutes({ pools }: PoolRouteParts): Operation[] {
         return SUCCESS
       },
     }),
-    operation({
-      method: 'DELETE',
-      path: ONE,
+    api.delete(ONE, {
       aliases: [ONE_ALIAS],
       id: 'deleteIpPool',
       audit: { given: ['ip', 'pool_id'], made: ['reference_id'] },
-      tag: TAG,
       summary: 'Delete a pool; its domains get the replacement',
-      auth: WRITE,
       params: {
         ip: textParam('Replacement: dedicated address in no pool, or `shared`'),
         pool_id: textParam('Replacement: another pool', { in: 'query' }),
@@ -211,39 +187,27 @@ function changeRoutes({ pools }: PoolRouteParts): Operation[] {
 
 function memberRoutes({ pools }: PoolRouteParts): Operation[] {
   return [
-    operation({
-      method: 'PUT',
-      path: `${ONE}/ips/{ip}`,
+    api.put(`${ONE}/ips/{ip}`, {
       aliases: [`${ONE_ALIAS}/ips/{ip}`],
       id: 'addIpPoolIp',
-      tag: TAG,
       summary: 'Add an address to a pool',
-      auth: WRITE,
       answers: { 200: STARTED },
       handler: async ({ path, caller }) =>
         started(await pools.addIps(caller.accountId, path.pool_id, [path.ip])),
     }),
-    operation({
-      method: 'DELETE',
-      path: `${ONE}/ips/{ip}`,
+    api.delete(`${ONE}/ips/{ip}`, {
       aliases: [`${ONE_ALIAS}/ips/{ip}`],
       id: 'removeIpPoolIp',
-      tag: TAG,
       summary: 'Remove an address from a pool',
-      auth: WRITE,
       answers: { 200: STARTED },
       handler: async ({ path, caller }) =>
         started(await pools.removeIp(caller.accountId, path.pool_id, path.ip)),
     }),
-    operation({
-      method: 'POST',
-      path: `${ONE}/ips.json`,
+    api.post(`${ONE}/ips.json`, {
       aliases: [`${ONE_ALIAS}/ips.json`],
       id: 'addIpPoolIps',
       audit: { given: ['ips'] },
-      tag: TAG,
       summary: 'Add addresses to a pool',
-      auth: WRITE,
       body: ADDED_IPS,
       answers: { 200: STARTED },
       async handler({ params, path, caller }) {

@@ -2,15 +2,13 @@
  * Changes of many domains, made in the background a portion at a time (ips-pools.md section 3 rule 9). A step and the note
  * of how far it came are one transaction, so a task continues after a restart, and a step that is repeated changes nothing.
  */
-import type { Logger } from 'pino'
 import { newId } from '../../../base/ids.ts'
 import type { Clock } from '../../../base/time/clock.ts'
+import type { Core } from '../../../core.ts'
 import type { Job } from '../../../platform/jobs/job.ts'
 import { createTaskSteps, taskJob } from '../../../platform/jobs/stepped-task.ts'
 import type { IpTaskRow } from '../../../platform/store/schema.ts'
-import type { Store } from '../../../platform/store/store.ts'
 import type { Domain } from '../../domains/domain.ts'
-import type { DomainDirectory } from '../../domains/names/directory.ts'
 import type { KnownAddresses } from '../known-addresses.ts'
 import { type StepParts, steps, type Task } from './task-steps.ts'
 
@@ -22,13 +20,9 @@ export interface IpTasks {
   readonly job: Job
 }
 
-interface TaskParts extends StepParts {
-  store: Store
-  clock: Clock
-  log: Logger
+interface TaskParts extends StepParts, Pick<Core, 'store' | 'clock' | 'log' | 'domains'> {
   owner: string
   known: KnownAddresses
-  domains: DomainDirectory
 }
 
 /** The reference id of work that is done at once. */

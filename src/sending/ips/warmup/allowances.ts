@@ -10,8 +10,8 @@
  * 4. What waits is spread over the hours to come, as many for each as it has room for.
  */
 
-import type { Clock } from '../../../base/time/clock.ts'
 import { HOUR_MS } from '../../../base/time/durations.ts'
+import type { Core } from '../../../core.ts'
 import type { Allowances, Allowed } from '../../../mail/deliver/contract.ts'
 import type { IpWarmupRow } from '../../../platform/store/schema.ts'
 import {
@@ -35,9 +35,7 @@ export interface WarmupAllowances extends Allowances {
   close(): Promise<void>
 }
 
-interface AllowanceParts {
-  store: Store
-  clock: Clock
+interface AllowanceParts extends Pick<Core, 'store' | 'clock'> {
   plan: readonly number[]
   book(): AddressBook
   /** The provider that a site's messages count for. */

@@ -2,17 +2,17 @@
 
 import type { Of } from '../../../base/shape.ts'
 import type { Clock } from '../../../base/time/clock.ts'
-import { type Operation, operation } from '../../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../../platform/http/operation.ts'
 import { limitParam } from '../../../platform/http/request/inputs.ts'
 import { pageUrl } from '../../../platform/http/request/paging.ts'
 import type { IpWarmupProviderRow, IpWarmupRow } from '../../../platform/store/schema.ts'
 import { PAGE_PARAM, writePageToken } from '../page-token.ts'
-import { READ, SUCCESS, WRITE } from '../routes.ts'
+import { SUCCESS } from '../routes.ts'
 import { DONE, type WARMUP, type WARMUP_ITEM, WARMUP_PAGE, WARMUP_PROGRESS, WARMUP_READ } from '../shapes.ts'
 import { historyOf, hourlyLimit, hourOf, limitOf } from './plan.ts'
 import type { Warmups } from './warmups.ts'
 
-const TAG = 'IP warm-ups'
+const api = operationsOf({ tag: 'IP warm-ups', auth: { area: 'ips' } })
 const PATH = '/v3/ip_warmups' as const
 const ONE = `${PATH}/{addr}` as const
 const OWN = '/sendwright/v1/ip-warmups/{addr}' as const
@@ -31,13 +31,9 @@ export function warmupRoutes(parts: WarmupRouteParts): Operation[] {
 
 function readRoutes({ warmups, plan, clock, baseUrl }: WarmupRouteParts): Operation[] {
   return [
-    operation({
-      method: 'GET',
-      path: PATH,
+    api.get(PATH, {
       id: 'listIpWarmups',
-      tag: TAG,
       summary: 'List the addresses on warm-up',
-      auth: READ,
       params: { limit: limitParam(10, 100), page: PAGE_PARAM },
       answers: { 200: WARMUP_PAGE },
       async handler({ input, caller }) {
@@ -53,13 +49,9 @@ function readRoutes({ warmups, plan, clock, baseUrl }: WarmupRouteParts): Operat
         return { items, paging: { first: url(), next } }
       },
     }),
-    operation({
-      method: 'GET',
-      path: ONE,
+    api.get(ONE, {
       id: 'readIpWarmup',
-      tag: TAG,
       summary: 'Read the state of a warm-up',
-      auth: READ,
       answers: { 200: WARMUP_READ, 404: NONE },
       handler: async ({ path, caller }) => ({
         details: statusView(await warmups.read(caller.accountId, path.addr), plan, clock.now()),
@@ -70,26 +62,18 @@ function readRoutes({ warmups, plan, clock, baseUrl }: WarmupRouteParts): Operat
 
 function changeRoutes({ warmups }: WarmupRouteParts): Operation[] {
   return [
-    operation({
-      method: 'POST',
-      path: ONE,
+    api.post(ONE, {
       id: 'startIpWarmup',
-      tag: TAG,
       summary: 'Start the warm-up of a dedicated address',
-      auth: WRITE,
       answers: { 200: DONE, 400: 'It is in progress' },
       async handler({ path, caller }) {
         await warmups.start(caller.accountId, path.addr)
         return SUCCESS
       },
     }),
-    operation({
-      method: 'DELETE',
-      path: ONE,
+    api.delete(ONE, {
       id: 'cancelIpWarmup',
-      tag: TAG,
       summary: 'End a warm-up: the address counts as warm',
-      auth: WRITE,
       answers: { 200: DONE, 404: NONE },
       async handler({ path, caller }) {
         await warmups.cancel(caller.accountId, path.addr)
@@ -102,13 +86,9 @@ function changeRoutes({ warmups }: WarmupRouteParts): Operation[] {
 /** What the wire-compatible operations have no place for. */
 function ownRoutes({ warmups, plan, clock }: WarmupRouteParts): Operation[] {
   const setPaused = (isPaused: boolean, id: string, summary: string) =>
-    operation({
-      method: 'POST',
-      path: `${OWN}/${isPaused ? 'pause' : 'resume'}`,
+    api.post(`${OWN}/${isPaused ? 'pause' : 'resume'}`, {
       id,
-      tag: TAG,
       summary,
-      auth: WRITE,
       answers: { 200: DONE, 400: 'It is so already', 404: NONE },
       async handler({ path, caller }) {
         await warmups.setPaused(caller.accountId, path.addr, isPaused)
@@ -116,13 +96,9 @@ function ownRoutes({ warmups, plan, clock }: WarmupRouteParts): Operation[] {
       },
     })
   return [
-    operation({
-      method: 'GET',
-      path: OWN,
+    api.get(OWN, {
       id: 'readIpWarmupProviders',
-      tag: TAG,
       summary: 'Read the progress of a warm-up with each provider',
-      auth: READ,
       answers: { 200: WARMUP_PROGRESS, 404: NONE },
       async handler({ path, caller }) {
         const row = await warmups.read(caller.accountId, path.addr)

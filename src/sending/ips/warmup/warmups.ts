@@ -1,14 +1,11 @@
 /** Warm-ups: start, pause, cancel, and the change of stages (ips-pools.md section 4). */
 
 import type { Transaction } from 'kysely'
-import type { Logger } from 'pino'
 import { BadRequest, NotFound } from '../../../base/process/errors.ts'
-import type { Clock } from '../../../base/time/clock.ts'
 import { MINUTE_MS } from '../../../base/time/durations.ts'
-import type { AccountDirectory } from '../../../people/accounts/account-directory.ts'
+import type { Core } from '../../../core.ts'
 import { createJob, type Job } from '../../../platform/jobs/job.ts'
 import type { IpWarmupProviderRow, IpWarmupRow, Schema } from '../../../platform/store/schema.ts'
-import type { Store } from '../../../platform/store/store.ts'
 import { countOf, type FigureRow, type Figures, rateOf } from '../../../watching/metrics/figures.ts'
 import type { Address, AddressBook } from '../address-book.ts'
 import type { KnownAddresses } from '../known-addresses.ts'
@@ -47,12 +44,8 @@ export interface Warmups {
   readonly job: Job
 }
 
-interface WarmupParts {
-  store: Store
-  clock: Clock
-  log: Logger
+interface WarmupParts extends Pick<Core, 'store' | 'clock' | 'log' | 'accounts'> {
   known: KnownAddresses
-  accounts: AccountDirectory
   figures: Figures
   plan: readonly number[]
 }

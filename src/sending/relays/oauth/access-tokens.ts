@@ -12,11 +12,10 @@
  * What can be lost: where a process dies between the server's answer and our commit, the old refresh token is what is
  * stored. Most servers accept it for a while, or always; one that does not has to be given another by the operator.
  */
-import type { Logger } from 'pino'
 import { failPoint } from '../../../base/flow/fail-point.ts'
 import { pause } from '../../../base/flow/pause.ts'
-import type { Clock } from '../../../base/time/clock.ts'
 import { MINUTE_MS, SECOND_MS } from '../../../base/time/durations.ts'
+import type { Core } from '../../../core.ts'
 import type { HttpClient } from '../../../platform/posts/http-client.ts'
 import {
   NoAccessToken,
@@ -25,8 +24,7 @@ import {
   type Tokens,
 } from '../../../platform/posts/oauth/token-request.ts'
 import type { RelayTokenRow } from '../../../platform/store/schema.ts'
-import type { Sealer } from '../../../platform/store/secrets/sealing.ts'
-import { StaleWrite, type Store } from '../../../platform/store/store.ts'
+import { StaleWrite } from '../../../platform/store/store.ts'
 import type { SmtpAuth } from '../../../protocols/smtp/login.ts'
 import { NO_TOKENS, openSecret, type Relay, type TokenState } from '../relay.ts'
 import { createTokenRows, type LoginKey } from './token-rows.ts'
@@ -45,11 +43,7 @@ interface TokenLogin extends LoginKey {
   grant: TokenGrant
 }
 
-interface AccessTokenParts {
-  store: Store
-  sealer: Sealer
-  clock: Clock
-  log: Logger
+interface AccessTokenParts extends Pick<Core, 'store' | 'sealer' | 'clock' | 'log'> {
   client: Pick<HttpClient, 'send'>
   /** Names this process. */
   owner: string

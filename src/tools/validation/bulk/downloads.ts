@@ -1,7 +1,7 @@
 /** Links to the results of a job, signed, without a key (validation.md section 3 rules 6 and 7). */
 
-import type { Clock } from '../../../base/time/clock.ts'
 import { DAY_MS } from '../../../base/time/durations.ts'
+import type { Core } from '../../../core.ts'
 import { csvReply, Reply } from '../../../platform/http/answer/reply.ts'
 import { withoutPod, withPod } from '../../../platform/store/pods/pod.ts'
 import type { ValidationJobRow } from '../../../platform/store/schema.ts'
@@ -16,10 +16,8 @@ const LIVE_MS = DAY_MS
 const PURPOSE = 'validation-download'
 const TOKEN_LENGTH_MAX = 200
 
-export interface DownloadParts {
-  store: Store
+export interface DownloadParts extends Pick<Core, 'store' | 'clock'> {
   sealer: Pick<Sealer, 'mac'>
-  clock: Clock
   /** The public address, without a final slash. */
   baseUrl: string
 }

@@ -10,16 +10,15 @@
  * After a crash the step is repeated. One that has been tried twice without an end is done without asking anybody: so no
  * address is looked up more than twice, however often processes die, and one that kills the process does not stay.
  */
-import type { Logger } from 'pino'
 import { CsvSyntaxError } from '../../../base/csv.ts'
 import { UnpackFailure } from '../../../base/flow/unpacked.ts'
+import type { Core } from '../../../core.ts'
 import {
   createTaskSteps,
   type TaskParts,
   type TaskSteps,
   type TaskTable,
 } from '../../../platform/jobs/stepped-task.ts'
-import type { BlobStore } from '../../../platform/store/blobs/blobs.ts'
 import type { ValidationJobRow } from '../../../platform/store/schema.ts'
 import { insertMany, type Statement } from '../../../platform/store/store.ts'
 import { usageStatements } from '../../../watching/metrics/usage.ts'
@@ -30,10 +29,7 @@ import { addressesIn } from './address-file.ts'
 import { countsWith } from './job.ts'
 import { hashOf, knownHashes, nextAddresses, resultStatements } from './job-store.ts'
 
-interface StepParts extends TaskParts {
-  blobs: BlobStore
-  log: Logger
-  random: () => number
+interface StepParts extends TaskParts, Pick<Core, 'blobs' | 'log' | 'random'> {
   validator: Validator
   /** Statements of the notices about a finished job. */
   finished(job: ValidationJobRow): Promise<Statement[]>

@@ -2,10 +2,10 @@
 
 import { newId } from '../../../base/ids.ts'
 import { BadRequest, NotFound } from '../../../base/process/errors.ts'
-import type { Clock } from '../../../base/time/clock.ts'
-import type { BlobStore } from '../../../platform/store/blobs/blobs.ts'
+import type { Core } from '../../../core.ts'
+import { commitUnlessStale } from '../../../platform/store/commits.ts'
 import type { ValidationJobRow } from '../../../platform/store/schema.ts'
-import { StaleWrite, type Statement, type Store } from '../../../platform/store/store.ts'
+import type { Statement } from '../../../platform/store/store.ts'
 import type { Chunk } from '../../../protocols/message/mime-message.ts'
 import type { List } from '../../../sending/lists/list.ts'
 import { storeFile } from '../../../sending/suppressions/import-file.ts'
@@ -33,10 +33,7 @@ export interface Jobs {
   promote(accountId: string, listId: string): Promise<void>
 }
 
-interface JobsParts {
-  store: Store
-  blobs: BlobStore
-  clock: Clock
+interface JobsParts extends Pick<Core, 'store' | 'blobs' | 'clock'> {
   /** A job waits for its next step. */
   wake(): void
   /** Rows of a job wait for their removal. */
@@ -106,13 +103,9 @@ export function createJobs(parts: JobsParts): Jobs {
       // A preview leaves nothing behind that anybody would ask for.
       const steps = isRunning(row) ? [canceledStatement(row.id, now)] : []
       const isGone = !isRunning(row) || kind === 'preview'
-      try {
-        await store.commit([...steps, ...(isGone ? [deletedStatement(row.id, now)] : [])])
-      } catch (error) {
-        // Its last step, or another caller, was faster.
-        if (!(error instanceof StaleWrite)) throw error
-        return this.remove(accountId, kind, listId)
-      }
+      const unit = [...steps, ...(isGone ? [deletedStatement(row.id, now)] : [])]
+      // Its last step, or another caller, was faster.
+      if (!(await commitUnlessStale(store, unit))) return this.remove(accountId, kind, listId)
       parts.wakeRemoval()
     },
     async promote(accountId, listId) {

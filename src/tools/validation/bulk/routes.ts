@@ -4,7 +4,7 @@ import { NotFound } from '../../../base/process/errors.ts'
 import { list, media, message, nothing, object } from '../../../base/shape.ts'
 import type { AccountDirectory } from '../../../people/accounts/account-directory.ts'
 import { jsonReply, noContent } from '../../../platform/http/answer/reply.ts'
-import { type Operation, operation } from '../../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../../platform/http/operation.ts'
 import type { BodyLimit } from '../../../platform/http/request/body.ts'
 import {
   choiceParam,
@@ -43,9 +43,8 @@ const PAGE_PARAMS = {
   page: parsedParam('first, last, next or previous; default first', pageName),
   pivot: textParam('Id of the job before or after the page'),
 }
-const TAG = 'Validation'
-const READ = { area: 'validation', access: 'read' } as const
-const WRITE = { area: 'validation', access: 'write' } as const
+
+const api = operationsOf({ tag: 'Validation', auth: { area: 'validation' } })
 const FILE = fileParam(
   'CSV, plain or gzip: one column of addresses, or a header with email or email_address',
   { required: true, missing: "'file' parameter is required" },
@@ -67,25 +66,17 @@ function jobRoutes(parts: BulkRouteParts): Operation[] {
   const beforeBody = mayUse(parts)
   const path = '/v4/address/validate/bulk/{list_id}'
   return [
-    operation({
-      method: 'GET',
-      path: '/v4/address/validate/bulk',
+    api.get('/v4/address/validate/bulk', {
       id: 'listValidationJobs',
-      tag: TAG,
       summary: 'List validation jobs, newest first',
-      auth: READ,
       params: PAGE_PARAMS,
       answers: { 200: JOB_PAGE },
       beforeBody,
       handler: async ({ input, caller }) => jobsPage(parts, caller.accountId, input()),
     }),
-    operation({
-      method: 'POST',
-      path,
+    api.post(path, {
       id: 'createValidationJob',
-      tag: TAG,
       summary: 'Validate the addresses of a file in the background',
-      auth: WRITE,
       params: { file: FILE },
       multipartOnly: true,
       bodyLimit: FILE_LIMIT,
@@ -96,25 +87,17 @@ function jobRoutes(parts: BulkRouteParts): Operation[] {
         return submitted(row)
       },
     }),
-    operation({
-      method: 'GET',
-      path,
+    api.get(path, {
       id: 'readValidationJob',
-      tag: TAG,
       summary: 'Read the state of a validation job, with links to its results',
-      auth: READ,
       answers: { 200: JOB },
       beforeBody,
       handler: async ({ path: { list_id }, caller }) =>
         jobView(await jobs.find(caller.accountId, 'bulk', list_id), downloadUrls(parts)),
     }),
-    operation({
-      method: 'DELETE',
-      path,
+    api.delete(path, {
       id: 'deleteValidationJob',
-      tag: TAG,
       summary: 'Cancel a running validation job, or delete one with its results',
-      auth: WRITE,
       answers: { 200: message(CANCELED.message, 'Canceled or deleted') },
       beforeBody,
       async handler({ path: { list_id }, caller }) {
@@ -122,11 +105,8 @@ function jobRoutes(parts: BulkRouteParts): Operation[] {
         return CANCELED
       },
     }),
-    operation({
-      method: 'GET',
-      path: `${path}/download`,
+    api.get(`${path}/download`, {
       id: 'downloadValidationResults',
-      tag: TAG,
       summary: 'The results of a validation job, by a link that the job shows',
       auth: 'public',
       params: {
@@ -194,13 +174,9 @@ function previewRoutes(parts: BulkRouteParts): Operation[] {
   const beforeBody = mayUse(parts)
   const path = '/v4/address/validate/preview/{list_id}'
   return [
-    operation({
-      method: 'GET',
-      path: '/v4/address/validate/preview',
+    api.get('/v4/address/validate/preview', {
       id: 'listValidationPreviews',
-      tag: TAG,
       summary: 'List previews, newest first',
-      auth: READ,
       answers: { 200: object('All previews', { previews: list('Newest first', PREVIEW) }) },
       beforeBody,
       async handler({ caller }) {
@@ -208,13 +184,9 @@ function previewRoutes(parts: BulkRouteParts): Operation[] {
         return { previews: rows.map(previewView) }
       },
     }),
-    operation({
-      method: 'POST',
-      path,
+    api.post(path, {
       id: 'createValidationPreview',
-      tag: TAG,
       summary: 'Validate a random sample of at most 500 addresses of a file',
-      auth: WRITE,
       params: { file: FILE },
       multipartOnly: true,
       bodyLimit: FILE_LIMIT,
@@ -225,26 +197,18 @@ function previewRoutes(parts: BulkRouteParts): Operation[] {
         return jsonReply({ id: list_id, message: 'The bulk preview was submitted.' }, { status: 202 })
       },
     }),
-    operation({
-      method: 'GET',
-      path,
+    api.get(path, {
       id: 'readValidationPreview',
-      tag: TAG,
       summary: 'Read a preview',
-      auth: READ,
       answers: { 200: object('The preview', { preview: PREVIEW }) },
       beforeBody,
       handler: async ({ path: { list_id }, caller }) => ({
         preview: previewView(await jobs.find(caller.accountId, 'preview', list_id)),
       }),
     }),
-    operation({
-      method: 'PUT',
-      path,
+    api.put(path, {
       id: 'promoteValidationPreview',
-      tag: TAG,
       summary: 'Make a preview a job for all addresses of its file',
-      auth: WRITE,
       answers: { 200: message(PROMOTED, 'The job waits for its turn') },
       beforeBody,
       async handler({ path: { list_id }, caller }) {
@@ -252,13 +216,9 @@ function previewRoutes(parts: BulkRouteParts): Operation[] {
         return { message: PROMOTED }
       },
     }),
-    operation({
-      method: 'DELETE',
-      path,
+    api.delete(path, {
       id: 'deleteValidationPreview',
-      tag: TAG,
       summary: 'Delete a preview',
-      auth: WRITE,
       answers: { 204: nothing('Deleted') },
       beforeBody,
       async handler({ path: { list_id }, caller }) {
@@ -280,25 +240,17 @@ function listRoutes(parts: BulkRouteParts): Operation[] {
     throw new NotFound(`Mailing list ${address} not found`)
   }
   return [
-    operation({
-      method: 'POST',
-      path,
+    api.post(path, {
       id: 'validateList',
-      tag: TAG,
       summary: 'Validate the members of a mailing list in the background',
-      auth: WRITE,
       answers: { 202: SUBMITTED },
       beforeBody,
       handler: async ({ path: { list }, caller }) =>
         submitted(await jobs.createOfList(await listOf(list, caller))),
     }),
-    operation({
-      method: 'GET',
-      path,
+    api.get(path, {
       id: 'readListValidation',
-      tag: TAG,
       summary: 'Read the state of the validation of a mailing list',
-      auth: READ,
       answers: { 200: JOB },
       beforeBody,
       async handler({ path: { list }, caller }) {
@@ -306,13 +258,9 @@ function listRoutes(parts: BulkRouteParts): Operation[] {
         return jobView(await jobs.find(caller.accountId, 'bulk', address), downloadUrls(parts))
       },
     }),
-    operation({
-      method: 'DELETE',
-      path,
+    api.delete(path, {
       id: 'deleteListValidation',
-      tag: TAG,
       summary: 'Cancel the validation of a mailing list, or delete it with its results',
-      auth: WRITE,
       answers: { 200: message(CANCELED.message, 'Canceled or deleted') },
       beforeBody,
       async handler({ path: { list }, caller }) {

@@ -4,7 +4,7 @@
  */
 
 import type { Of } from '../../../base/shape.ts'
-import type { Clock } from '../../../base/time/clock.ts'
+import type { Core } from '../../../core.ts'
 import { type Operation, operation } from '../../../platform/http/operation.ts'
 import { createJob, type Job } from '../../../platform/jobs/job.ts'
 import type { AlertHitRow } from '../../../platform/store/schema.ts'
@@ -35,10 +35,8 @@ export interface OwnCheck {
   read(now: number): Promise<Required<Finding>[]>
 }
 
-interface OwnCheckParts extends NoticeParts {
-  clock: Clock
+interface OwnCheckParts extends NoticeParts, Pick<Core, 'clock' | 'firstAccountId'> {
   hits: Hits
-  firstAccountId: string
   /** Notices were written. */
   changed(): void
 }

@@ -12,10 +12,9 @@
  * rows stay, although no list shows them: only what is older by a whole partition is deleted row by row.
  */
 
-import type { Logger } from 'pino'
 import { pause } from '../../../base/flow/pause.ts'
-import type { Clock } from '../../../base/time/clock.ts'
 import { DAY_MS, MINUTE_MS } from '../../../base/time/durations.ts'
+import type { Core } from '../../../core.ts'
 import { createJob } from '../../../platform/jobs/job.ts'
 import { inPortions, PORTION, type RowParts } from '../../../platform/store/account-rows.ts'
 import {
@@ -39,10 +38,7 @@ const ROW_OVERHEAD_BYTES = 400
 /** Rows from which the average size is estimated. */
 const SAMPLE_ROWS = 1000
 
-interface RetentionParts {
-  store: Store
-  clock: Clock
-  log: Logger
+interface RetentionParts extends Pick<Core, 'store' | 'clock' | 'log'> {
   days: number
   /** What accounts may set; default: `days` and less. */
   bounds?: KeptBounds

@@ -14,10 +14,9 @@
  * a fraction of a second, since every statement waits behind them, and are tried again.
  */
 import { sql, type Transaction } from 'kysely'
-import type { Logger } from 'pino'
 import { pause } from '../../../base/flow/pause.ts'
-import type { Clock } from '../../../base/time/clock.ts'
 import { MINUTE_MS } from '../../../base/time/durations.ts'
+import type { Core } from '../../../core.ts'
 import { type Bounds, PARTITIONS_OF, parseBounds } from '../../../platform/store/event-bounds.ts'
 import { advisoryKey } from '../../../platform/store/pods/pod.ts'
 import { EVENT_PARTITIONS_LOCK } from '../../../platform/store/postgres/advisory-locks.ts'
@@ -56,10 +55,7 @@ interface Partition extends Bounds {
   suffix: string
 }
 
-interface PartitionParts {
-  store: Store
-  clock: Clock
-  log: Logger
+interface PartitionParts extends Pick<Core, 'store' | 'clock' | 'log'> {
   /** Retention of events. */
   days: number
   /** For tests. */

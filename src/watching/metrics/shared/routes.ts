@@ -7,7 +7,7 @@ import { DAY_MS } from '../../../base/time/durations.ts'
 import { isPlainObject } from '../../../base/values.ts'
 import { htmlReply, textReply } from '../../../platform/http/answer/reply.ts'
 import { createClientLimit } from '../../../platform/http/limits/client-limit.ts'
-import { type Operation, operation } from '../../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../../platform/http/operation.ts'
 import { otherParam } from '../../../platform/http/request/inputs.ts'
 import type { SharedFigureRow } from '../../../platform/store/schema.ts'
 import { ACCOUNT_METRICS } from '../figures.ts'
@@ -17,6 +17,8 @@ import { type MetricsParts, readMetricsResult } from '../routes.ts'
 import { SHARED_PAGE_POLICY, sharedPage } from './page.ts'
 import { NEW_SHARED_FIGURE, NO_LINK, SHARED_FIGURE_MADE, SHARED_FIGURES, SHARED_PAGE } from './shapes.ts'
 import type { SharedFigures } from './store.ts'
+
+const api = operationsOf({ tag: 'Metrics', auth: { area: 'events' }, rateLimit: 'analytics' })
 
 interface SharedRouteParts extends MetricsParts {
   shared: SharedFigures
@@ -60,15 +62,10 @@ export function sharedFigureRoutes(parts: SharedRouteParts): Operation[] {
       }
     },
   })
-  const common = { tag: 'Metrics', rateLimit: 'analytics' } as const
   return [
-    operation({
-      ...common,
-      method: 'POST',
-      path: PATH,
+    api.post(PATH, {
       id: 'shareFigure',
       summary: 'Make a link that shows one figure to whoever has it',
-      auth: { area: 'events', access: 'write' },
       audit: { action: 'shared-figure.create', given: ['title', 'days'], made: ['id'] },
       body: NEW_SHARED_FIGURE,
       answers: { 200: SHARED_FIGURE_MADE, 400: 'No title, a bad query, a bad time, or too many links' },
@@ -90,23 +87,15 @@ export function sharedFigureRoutes(parts: SharedRouteParts): Operation[] {
         return { ...view(row), url: `${parts.publicUrl}/shared/${token}` }
       },
     }),
-    operation({
-      ...common,
-      method: 'GET',
-      path: PATH,
+    api.get(PATH, {
       id: 'listSharedFigures',
       summary: 'List links to figures that are valid, newest first',
-      auth: { area: 'events', access: 'read' },
       answers: { 200: SHARED_FIGURES },
       handler: async ({ caller }) => ({ items: (await shared.list(caller.accountId)).map(view) }),
     }),
-    operation({
-      ...common,
-      method: 'DELETE',
-      path: `${PATH}/{figure_id}`,
+    api.delete(`${PATH}/{figure_id}`, {
       id: 'revokeSharedFigure',
       summary: 'Revoke a link to a figure',
-      auth: { area: 'events', access: 'write' },
       audit: { action: 'shared-figure.revoke' },
       answers: { 200: SHARED_FIGURES, 404: 'No such link' },
       async handler({ path, caller }) {
@@ -114,11 +103,9 @@ export function sharedFigureRoutes(parts: SharedRouteParts): Operation[] {
         return { items: (await shared.list(caller.accountId)).map(view) }
       },
     }),
-    operation({
-      method: 'GET',
-      path: '/shared/{token}',
+    api.get('/shared/{token}', {
+      rateLimit: 'default',
       id: 'openSharedFigure',
-      tag: 'Metrics',
       summary: 'The page of a shared figure',
       auth: 'public',
       opensByLink: true,

@@ -2,7 +2,7 @@
 import { BadRequest } from '../../../base/process/errors.ts'
 import { invalidChoice, invalidFormat } from '../../../base/values.ts'
 import { csvReply, prefersCsv } from '../../../platform/http/answer/reply.ts'
-import { type Operation, operation } from '../../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../../platform/http/operation.ts'
 import { choiceParam, type InputOf, parsedParam, wordParam } from '../../../platform/http/request/inputs.ts'
 import type { Params } from '../../../platform/http/request/params.ts'
 import type { Caller } from '../../../platform/http/rights/auth.ts'
@@ -23,19 +23,16 @@ import {
   SUM_NAMES,
   type Sums,
 } from './aggregates.ts'
-import {
-  COMMON,
-  FOUND,
-  inForm,
-  knownTag,
-  READ,
-  READ_DOMAIN,
-  type StatsRouteParts,
-  scopeOf,
-  TAG,
-} from './routes.ts'
+import { FOUND, inForm, knownTag, READ, type StatsRouteParts, scopeOf, TAG } from './routes.ts'
 import { equal, readGroups, readStats, readTotal, type Stats } from './stats.ts'
 import { INTERVAL_PARAMS, intervalQuery, STATS_PARAMS, statsQuery } from './stats-query.ts'
+
+const api = operationsOf({
+  tag: 'Tags',
+  auth: { area: 'events', domain: 'domain' },
+  rateLimit: 'analytics',
+  deprecated: true,
+})
 
 /** Section 4 rule 5. */
 const FILTER_KEYS = ['domain', 'ip', 'ip_pool', 'provider', 'tag', 'country', 'subaccount'] as const
@@ -63,9 +60,7 @@ export function groupRoutes(parts: StatsRouteParts): Operation[] {
 }
 
 function domainsRoute({ figures }: StatsRouteParts): Operation {
-  return operation({
-    ...COMMON,
-    path: '/v3/stats/total/domains',
+  return api.get('/v3/stats/total/domains', {
     id: 'readDomainsStats',
     tag: 'Stats',
     summary: 'Totals of all domains in one interval',
@@ -83,9 +78,7 @@ function domainsRoute({ figures }: StatsRouteParts): Operation {
 }
 
 function filterRoute(parts: StatsRouteParts): Operation {
-  return operation({
-    ...COMMON,
-    path: '/v3/stats/filter',
+  return api.get('/v3/stats/filter', {
     id: 'readFilteredStats',
     tag: 'Stats',
     summary: 'Totals by filter and group',
@@ -159,13 +152,10 @@ function aggregateRoutes(parts: StatsRouteParts): Operation[] {
       : { tag: known, ...Object.fromEntries([[aggregate, sums]]) }
   }
   const ofDomain = AGGREGATES.map((aggregate) =>
-    operation({
-      ...COMMON,
-      path: `/v3/{domain}/aggregates/${PLURALS[aggregate]}`,
+    api.get(`/v3/{domain}/aggregates/${PLURALS[aggregate]}`, {
       id: `read${PLURALS[aggregate].replace(/^./, (letter) => letter.toUpperCase())}Aggregate`,
       tag: 'Stats',
       summary: `Sums of a domain by ${aggregate}`,
-      auth: READ_DOMAIN,
       answers: { 200: [sumsBy(PLURALS[aggregate]), CSV], 404: 'Domain not found' },
       async handler({ path, caller, headers }) {
         const scope = scopeOf(await ownDomain(domains, caller, path.domain))
@@ -176,13 +166,9 @@ function aggregateRoutes(parts: StatsRouteParts): Operation[] {
   )
   return [
     ...ofDomain,
-    operation({
-      ...COMMON,
-      path: '/v3/{domain}/tag/stats/aggregates',
+    api.get('/v3/{domain}/tag/stats/aggregates', {
       id: 'readTagAggregate',
-      tag: 'Tags',
       summary: 'Sums of a tag by country, device or provider',
-      auth: READ_DOMAIN,
       params: {
         tag: TAG,
         type: wordParam('What to sum up by', aggregateOf, { required: true, values: AGGREGATES }),
@@ -193,13 +179,9 @@ function aggregateRoutes(parts: StatsRouteParts): Operation[] {
         return ofTag(request, path.domain, tag, type)
       },
     }),
-    operation({
-      ...COMMON,
-      path: '/v3/{domain}/tags/{tag}/stats/aggregates/{type}',
+    api.get('/v3/{domain}/tags/{tag}/stats/aggregates/{type}', {
       id: 'readTagAggregateByPath',
-      tag: 'Tags',
       summary: 'Sums of a tag by countries, devices or providers; the tag is in the path',
-      auth: READ_DOMAIN,
       answers: TAG_AGGREGATED,
       handler: ({ path, ...request }) => ofTag(request, path.domain, path.tag, aggregateOf(path.type)),
     }),
@@ -217,13 +199,9 @@ const aggregateCsv = (aggregate: Aggregate, sums: Readonly<Record<string, Sums>>
 function knownRoutes({ domains }: StatsRouteParts): Operation[] {
   const lists = { devices: DEVICES, providers: PROVIDERS, countries: COUNTRIES }
   return Object.entries(lists).map(([name, items]) =>
-    operation({
-      ...COMMON,
-      path: `/v3/domains/{domain}/tag/${name}`,
+    api.get(`/v3/domains/{domain}/tag/${name}`, {
       id: `listTag${name.replace(/^./, (letter) => letter.toUpperCase())}`,
-      tag: 'Tags',
       summary: `The ${name} that statistics of tags know`,
-      auth: READ_DOMAIN,
       answers: { 200: KNOWN_VALUES, 404: 'Domain not found' },
       async handler({ path, caller }) {
         await ownDomain(domains, caller, path.domain)

@@ -3,33 +3,33 @@
 import type { CsvValue } from '../../../base/csv.ts'
 import { NotFound } from '../../../base/process/errors.ts'
 import type { Of } from '../../../base/shape.ts'
-import type { Clock } from '../../../base/time/clock.ts'
 import { isPlainObject } from '../../../base/values.ts'
 import type { Core } from '../../../core.ts'
 import { csvReply, prefersCsv, type Reply } from '../../../platform/http/answer/reply.ts'
-import { type Operation, operation } from '../../../platform/http/operation.ts'
+import { type Operation, operationsOf } from '../../../platform/http/operation.ts'
 import { type InputOf, textParam } from '../../../platform/http/request/inputs.ts'
 import type { Store } from '../../../platform/store/store.ts'
 import type { Domain } from '../../../sending/domains/domain.ts'
-import { type DomainDirectory, ownDomain } from '../../../sending/domains/names/directory.ts'
+import { ownDomain } from '../../../sending/domains/names/directory.ts'
 import type { Figures, FilterEntry } from '../figures.ts'
 import { CSV, STATS, TAG_STATS } from '../shapes.ts'
 import { PROVIDERS, providerFilter } from './aggregates.ts'
 import { equal, readStats, type Stats, type StatsScope } from './stats.ts'
 import { STATS_PARAMS, statsQuery } from './stats-query.ts'
 
-export interface StatsRouteParts {
-  store: Store
+export interface StatsRouteParts extends Pick<Core, 'store' | 'domains' | 'clock'> {
   figures: Figures
-  domains: DomainDirectory
   accounts: Core['accounts']
-  clock: Clock
 }
 
 /** Deprecated in favour of the metrics operations. */
-export const COMMON = { method: 'GET', deprecated: true, rateLimit: 'analytics' } as const
+const api = operationsOf({
+  tag: 'Tags',
+  auth: { area: 'events', domain: 'domain' },
+  rateLimit: 'analytics',
+  deprecated: true,
+})
 export const READ = { area: 'events', access: 'read' } as const
-export const READ_DOMAIN = { ...READ, domain: 'domain' } as const
 
 const BAD = 'No event or an unknown one, a bad date, a range that is too long or runs backwards'
 export const FOUND = { 200: [STATS, CSV], 400: BAD } as const
@@ -52,9 +52,7 @@ export const inForm = <S extends Stats>(stats: S, headers: { accept?: string | u
 export function statsRoutes(parts: StatsRouteParts): Operation[] {
   const { figures, domains, clock } = parts
   return [
-    operation({
-      ...COMMON,
-      path: '/v3/stats/total',
+    api.get('/v3/stats/total', {
       id: 'readAccountStats',
       tag: 'Stats',
       summary: 'Totals of the account by hour, day or month',
@@ -66,13 +64,10 @@ export function statsRoutes(parts: StatsRouteParts): Operation[] {
         return inForm(await readStats(figures, scope, statsQuery(input(), clock.now())), headers)
       },
     }),
-    operation({
-      ...COMMON,
-      path: '/v3/{domain}/stats/total',
+    api.get('/v3/{domain}/stats/total', {
       id: 'readDomainStats',
       tag: 'Stats',
       summary: 'Totals of a domain by hour, day or month',
-      auth: READ_DOMAIN,
       params: STATS_PARAMS,
       answers: { ...FOUND, 404: 'Domain not found' },
       async handler({ input, path, caller, headers }) {
@@ -80,13 +75,9 @@ export function statsRoutes(parts: StatsRouteParts): Operation[] {
         return inForm(await readStats(figures, scope, statsQuery(input(), clock.now())), headers)
       },
     }),
-    operation({
-      ...COMMON,
-      path: '/v3/{domain}/tag/stats',
+    api.get('/v3/{domain}/tag/stats', {
       id: 'readTagStats',
-      tag: 'Tags',
       summary: 'Totals of a tag by hour, day or month',
-      auth: READ_DOMAIN,
       params: { tag: TAG, ...TAG_PARAMS },
       answers: FOUND_OF_TAG,
       async handler({ input, path, caller, headers }) {
@@ -95,13 +86,9 @@ export function statsRoutes(parts: StatsRouteParts): Operation[] {
         return inForm(await tagStats(parts, domain, tag, given), headers)
       },
     }),
-    operation({
-      ...COMMON,
-      path: '/v3/{domain}/tags/{tag}/stats',
+    api.get('/v3/{domain}/tags/{tag}/stats', {
       id: 'readTagStatsByPath',
-      tag: 'Tags',
       summary: 'Totals of a tag by hour, day or month; the tag is in the path',
-      auth: READ_DOMAIN,
       params: TAG_PARAMS,
       answers: FOUND_OF_TAG,
       async handler({ input, path, caller, headers }) {

@@ -6,14 +6,13 @@ import { Badge, Skeleton } from '@mantine/core'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
-import { Icon } from '../../look/icons.tsx'
 import { useMay } from '../../session.ts'
-import { lookOf } from '../../shared/mail/event-look.ts'
 import { type Column, DataTable } from '../../shared/page/data-table.tsx'
 import { Page, PageHeader, Panel } from '../../shared/page/page.tsx'
 import { EmptyState, Failure } from '../../shared/page/states.tsx'
 import { Time } from '../../shared/time.tsx'
 import type { LogItem } from '../activity-api.ts'
+import { EventName, MessageLink } from '../columns.tsx'
 import { detailOf, kindOf } from '../event-words.ts'
 import { MachineMark } from '../machine-mark.tsx'
 import { KIND_LABELS, TEXT as LIST_TEXT } from '../text.ts'
@@ -204,7 +203,15 @@ function Consent({ address }: { address: string }) {
 }
 
 const EVENT_COLUMNS: readonly Column<LogItem>[] = [
-  { header: TEXT.columns.event, width: '150px', cell: (item) => <EventLink item={item} /> },
+  {
+    header: TEXT.columns.event,
+    width: '150px',
+    cell: (item) => (
+      <MessageLink item={item}>
+        <EventName item={item} />
+      </MessageLink>
+    ),
+  },
   {
     header: TEXT.columns.subject,
     width: '36%',
@@ -229,29 +236,6 @@ const EVENT_COLUMNS: readonly Column<LogItem>[] = [
     cell: (item) => <Time at={item['@timestamp']} as="age" />,
   },
 ]
-
-/** To the message that the event is about. */
-function EventLink({ item }: { item: LogItem }) {
-  const { icon, color } = lookOf(item)
-  const id = item.message?.headers['message-id']
-  const shown = (
-    <span className="event-name" data-tone={color}>
-      <Icon name={icon} size={15} />
-      {KIND_LABELS[kindOf(item)] ?? item.event}
-    </span>
-  )
-  if (id === undefined) return shown
-  return (
-    <Link
-      className="row-link"
-      to="/activity/$id"
-      params={{ id }}
-      search={item.recipient ? { recipient: item.recipient } : {}}
-    >
-      {shown}
-    </Link>
-  )
-}
 
 function Events({ address }: { address: string }) {
   const { at } = route.useSearch()

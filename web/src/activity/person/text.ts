@@ -41,7 +41,6 @@ export const TEXT = {
   erased: 'It is done:',
   report: 'Download the report',
   failed: 'It has failed',
-  again: 'Try again',
   close: 'Close',
   cancel: 'Cancel',
   working: 'Working',

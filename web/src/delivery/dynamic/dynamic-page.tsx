@@ -6,10 +6,10 @@ import { Badge, Button, NativeSelect } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
-import { Icon } from '../../look/icons.tsx'
 import { useMay } from '../../session.ts'
 import { Count } from '../../shared/copyable.tsx'
 import { ActionButton, Refusal } from '../../shared/forms/action-button.tsx'
+import { AddButton } from '../../shared/forms/add-button.tsx'
 import { Choice } from '../../shared/forms/choice.tsx'
 import { domainOptions } from '../../shared/forms/choices.ts'
 import { useSending } from '../../shared/forms/use-sending.ts'
@@ -46,7 +46,7 @@ import '../delivery.css'
 
 const route = getRouteApi('/delivery/dynamic-pools')
 
-export function DynamicPage() {
+export default function DynamicPage() {
   const search = route.useSearch()
   const { view = 'domains', open, leave } = search
   const navigate = useNavigate({ from: '/delivery/dynamic-pools' })
@@ -70,11 +70,7 @@ export function DynamicPage() {
     actions: (
       <>
         {isSet && sets}
-        {isSet && mayChange && (
-          <Button leftSection={<Icon name="plus" size={16} />} onClick={() => change({ open: 'enroll' })}>
-            {TEXT.enroll}
-          </Button>
-        )}
+        {isSet && mayChange && <AddButton label={TEXT.enroll} onClick={() => change({ open: 'enroll' })} />}
       </>
     ),
     views: (

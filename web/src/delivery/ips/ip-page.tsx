@@ -46,7 +46,7 @@ import './ips.css'
 const route = getRouteApi('/delivery/ips/$ip')
 const back = { to: '/delivery/ips', label: TEXT.title }
 
-export function IpPage() {
+export default function IpPage() {
   const { ip } = route.useParams()
   const isOperator = useMay({ area: 'account', only: 'first' })
   const list = useQuery(ipsQuery)

@@ -14,7 +14,7 @@ import { TEXT } from './text.ts'
 import { WatchedListsPanel } from './watched-lists.tsx'
 import '../delivery.css'
 
-export function IpsPage() {
+export default function IpsPage() {
   const isOperator = useMay({ area: 'account', only: 'first' })
   const mayChange = useMay({ area: 'ips', access: 'write' })
   const list = useQuery(ipsQuery)

@@ -19,7 +19,7 @@ import '../delivery.css'
 
 const route = getRouteApi('/delivery/warmups')
 
-export function WarmupsPage() {
+export default function WarmupsPage() {
   const { add } = route.useSearch()
   const navigate = useNavigate({ from: '/delivery/warmups' })
   const mayChange = useMay({ area: 'ips', access: 'write' })

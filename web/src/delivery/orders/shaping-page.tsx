@@ -42,7 +42,7 @@ function rowsOf({ providers, overrides, default: common }: Shaping): Row[] {
   ]
 }
 
-export function ShapingPage() {
+export default function ShapingPage() {
   const { q = '', stop, limits } = route.useSearch()
   const navigate = useNavigate({ from: '/delivery/providers' })
   const mayOrder = useMayOrder()

@@ -35,7 +35,7 @@ import '../delivery.css'
 const route = getRouteApi('/delivery/pools/$id')
 const back = { to: '/delivery/pools', label: TEXT.title }
 
-export function PoolPage() {
+export default function PoolPage() {
   const { id } = route.useParams()
   const found = useQuery(poolQuery(id))
   return (

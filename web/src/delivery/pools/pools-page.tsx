@@ -1,9 +1,9 @@
 /** IP pools. Calls /v3/ip_pools. */
-import { Button, Checkbox, Stack, Text, TextInput } from '@mantine/core'
+import { Checkbox, Stack, Text, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
-import { Icon } from '../../look/icons.tsx'
 import { useMay } from '../../session.ts'
+import { AddButton } from '../../shared/forms/add-button.tsx'
 import { FormWindow } from '../../shared/forms/form-window.tsx'
 import { useForm } from '../../shared/forms/use-form.ts'
 import type { Column } from '../../shared/page/data-table.tsx'
@@ -18,18 +18,14 @@ import '../delivery.css'
 
 const route = getRouteApi('/delivery/pools')
 
-export function PoolsPage() {
+export default function PoolsPage() {
   const { add } = route.useSearch()
   const navigate = useNavigate({ from: '/delivery/pools' })
   const mayChange = useMay({ area: 'ips', access: 'write' })
   const list = useQuery(poolsQuery)
   const setAdding = (adding: boolean) =>
     void navigate({ replace: true, search: adding ? { add: 'yes' } : {} })
-  const button = mayChange && (
-    <Button leftSection={<Icon name="plus" size={16} />} onClick={() => setAdding(true)}>
-      {TEXT.add}
-    </Button>
-  )
+  const button = mayChange && <AddButton label={TEXT.add} onClick={() => setAdding(true)} />
   return (
     <ListPage
       title={TEXT.title}

@@ -2,10 +2,10 @@
 import { Badge, Button, Group } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
-import { Icon } from '../../look/icons.tsx'
 import { useMay } from '../../session.ts'
 import { Count } from '../../shared/copyable.tsx'
 import { ActionButton } from '../../shared/forms/action-button.tsx'
+import { AddButton } from '../../shared/forms/add-button.tsx'
 import { BUTTONS, type Column } from '../../shared/page/data-table.tsx'
 import { ListPage } from '../../shared/page/list-page.tsx'
 import { withSearch } from '../../shared/page/search.ts'
@@ -27,7 +27,7 @@ const route = getRouteApi('/delivery/relays')
 /** Which windows open and close. */
 type Changes = { add?: 'yes' | undefined } & { [Name in 'edit' | 'pause' | 'test']?: string | undefined }
 
-export function RelaysPage() {
+export default function RelaysPage() {
   const { add, edit, pause, test } = route.useSearch()
   const navigate = useNavigate({ from: '/delivery/relays' })
   const mayChange = useMay({ area: 'account', access: 'write', only: 'first' })
@@ -35,11 +35,7 @@ export function RelaysPage() {
   const lanes = useQuery(lanesQuery)
   const change = (changes: Changes) =>
     void navigate({ replace: true, search: (old) => withSearch(old, changes) })
-  const button = mayChange && (
-    <Button leftSection={<Icon name="plus" size={16} />} onClick={() => change({ add: 'yes' })}>
-      {TEXT.add}
-    </Button>
-  )
+  const button = mayChange && <AddButton label={TEXT.add} onClick={() => change({ add: 'yes' })} />
   const named = (name: string | undefined) => list.data?.find((relay) => relay.name === name)
   const [edited, paused, tested] = [named(edit), named(pause), named(test)]
   const columns: Column<Relay>[] = [

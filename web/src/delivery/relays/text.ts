@@ -183,7 +183,6 @@ export const RULES = {
     account_id: 'Id of the account',
   },
   matchWhy: 'Mail must fit all that is given; nothing is any mail. *.example.com stands for all below it.',
-  choices: 'Relays',
   choicesWhy: 'Relays of one turn share the mail by weight. The next turn is used while none of this one is.',
   choice: (at: number) => `Relay ${at}`,
   weight: (at: number) => `Weight ${at}`,

@@ -5,9 +5,9 @@
 import { Badge, Button, Group, NativeSelect, Skeleton, Text, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
-import { Icon } from '../../look/icons.tsx'
 import { useMay } from '../../session.ts'
 import { ActionButton } from '../../shared/forms/action-button.tsx'
+import { AddButton } from '../../shared/forms/add-button.tsx'
 import { FormWindow } from '../../shared/forms/form-window.tsx'
 import { EXACT, useForm } from '../../shared/forms/use-form.ts'
 import { notify } from '../../shared/page/notices.tsx'
@@ -37,7 +37,7 @@ import {
 const route = getRouteApi('/domains/$name/keys')
 
 /** The keys that sign a domain's mail: made, published, activated and replaced. */
-export function KeysPage() {
+export default function KeysPage() {
   const { name } = route.useParams()
   const mayChange = useMay({ area: 'domains', access: 'write' })
   const open = useOpen(name)
@@ -46,13 +46,7 @@ export function KeysPage() {
       name={name}
       title={TEXT.title}
       lead={({ dkim_host }) => TEXT.lead(dkim_host)}
-      actions={
-        mayChange && (
-          <Button leftSection={<Icon name="plus" size={16} />} onClick={() => open('add')}>
-            {TEXT.add}
-          </Button>
-        )
-      }
+      actions={mayChange && <AddButton label={TEXT.add} onClick={() => open('add')} />}
     >
       {(domain) => <Keys domain={domain} mayChange={mayChange} />}
     </DomainFrame>

@@ -3,10 +3,10 @@ import { Button, Group, Modal, PasswordInput, Text, TextInput } from '@mantine/c
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import { Icon } from '../../look/icons.tsx'
 import { useMay } from '../../session.ts'
 import { Copyable } from '../../shared/copyable.tsx'
 import { ActionButton } from '../../shared/forms/action-button.tsx'
+import { AddButton } from '../../shared/forms/add-button.tsx'
 import { FormWindow } from '../../shared/forms/form-window.tsx'
 import { EXACT, useForm } from '../../shared/forms/use-form.ts'
 import { BUTTONS, type Column, DataTable } from '../../shared/page/data-table.tsx'
@@ -38,7 +38,7 @@ interface Secret {
 }
 
 /** The SMTP logins of a domain. */
-export function LoginsPage() {
+export default function LoginsPage() {
   const { name } = route.useParams()
   const { at, add } = route.useSearch()
   const mayChange = useMay({ area: 'keys', access: 'write' })
@@ -47,11 +47,7 @@ export function LoginsPage() {
   const show = (search: LoginsSearch) =>
     void navigate({ to: '/domains/$name/logins', params: { name }, search, replace: true })
   const here: LoginsSearch = at === undefined ? {} : { at }
-  const button = mayChange && (
-    <Button leftSection={<Icon name="plus" size={16} />} onClick={() => show({ ...here, add: 'yes' })}>
-      {TEXT.add}
-    </Button>
-  )
+  const button = mayChange && <AddButton label={TEXT.add} onClick={() => show({ ...here, add: 'yes' })} />
   return (
     <DomainFrame name={name} title={TEXT.title} lead={() => TEXT.lead(name)} actions={button}>
       {({ smtp_login }) => (

@@ -27,7 +27,7 @@ import { TrackingHost } from './tracking-host.tsx'
 const route = getRouteApi('/domains/$name/settings')
 
 /** Tracking, connection and messages of a domain. */
-export function OptionsPage() {
+export default function OptionsPage() {
   const { name } = route.useParams()
   return (
     <DomainFrame name={name} title={TEXT.title} lead={() => TEXT.lead(name)}>

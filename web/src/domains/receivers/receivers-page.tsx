@@ -32,7 +32,7 @@ import '../domains.css'
 
 const route = getRouteApi('/domains/$name/receivers')
 
-export function ReceiversPage() {
+export default function ReceiversPage() {
   const { name } = route.useParams()
   return (
     <DomainFrame name={name} title={TEXT.title} lead={() => TEXT.leadOf(name)}>

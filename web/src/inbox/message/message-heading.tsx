@@ -1,7 +1,7 @@
 import { ActionIcon, Badge } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
-import { type ReactNode, useState } from 'react'
+import { useState } from 'react'
 import { type CapturedMessage, type DkimResult, deleteMessage, rawPath } from '../../api.ts'
 import { Confirm } from '../../base/confirm.tsx'
 import { exactTime, formatBytes, shortDateTime } from '../../base/format.ts'
@@ -9,6 +9,7 @@ import { Icon } from '../../look/icons.tsx'
 import { messageQuery, valueOrThrow } from '../../queries.ts'
 import { useSending } from '../../shared/forms/use-sending.ts'
 import { Mailboxes } from '../../shared/mail/mailboxes.tsx'
+import { Fact } from '../../shared/page/fact.tsx'
 import { inboxQuery } from '../inbox-queries.ts'
 import { filtersOf } from '../inbox-search.ts'
 import { removeFromList } from '../list-keeper.ts'
@@ -62,15 +63,6 @@ export function MessageHeading({ message }: { message: CapturedMessage }) {
         </Fact>
       </dl>
     </header>
-  )
-}
-
-function Fact({ name, children }: { name: string; children: ReactNode }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
   )
 }
 

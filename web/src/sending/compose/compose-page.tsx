@@ -31,7 +31,7 @@ interface Sent {
   id: string
 }
 
-export function ComposePage() {
+export default function ComposePage() {
   const search = route.useSearch()
   const first = useFirstDomain()
   const domain = useChosenDomain(search.domain)

@@ -16,5 +16,4 @@ export const TEXT = {
   line: (number: number) => `No. ${number.toLocaleString('en')}`,
   stopped: 'The import stopped',
   more: (count: number) => `and ${count.toLocaleString('en')} more`,
-  exporting: 'Reading the list…',
 } as const

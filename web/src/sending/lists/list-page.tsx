@@ -3,12 +3,13 @@ import { ActionIcon, Alert, Badge, Button, Group, Modal, Skeleton } from '@manti
 import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import { Confirm } from '../../base/confirm.tsx'
 import { countOf } from '../../base/format.ts'
 import { Icon } from '../../look/icons.tsx'
 import { RefusedRequest, valueOrThrow } from '../../queries.ts'
 import { useMay } from '../../session.ts'
 import { Copyable } from '../../shared/copyable.tsx'
+import { AddButton } from '../../shared/forms/add-button.tsx'
+import { RemoveIcon } from '../../shared/forms/remove-icon.tsx'
 import { useSending } from '../../shared/forms/use-sending.ts'
 import { BUTTONS, type Column, DataTable } from '../../shared/page/data-table.tsx'
 import { FilterBar } from '../../shared/page/filter-bar.tsx'
@@ -42,7 +43,7 @@ import { TEXT } from './text.ts'
 const route = getRouteApi('/sending/lists/$address')
 const IMPORT_STEP = 100 // more would be stored in the background, out of sight
 
-export function ListPage() {
+export default function ListPage() {
   const { address } = route.useParams()
   const list = useQuery({
     queryKey: [LISTS_KEY, 'one', address],
@@ -95,9 +96,7 @@ function Found({ list }: { list: MailingList }) {
       <Button variant="default" onClick={() => change({ open: 'import' })}>
         {TEXT.import}
       </Button>
-      <Button leftSection={<Icon name="plus" size={16} />} onClick={() => change({ open: 'add' })}>
-        {TEXT.addMember}
-      </Button>
+      <AddButton label={TEXT.addMember} onClick={() => change({ open: 'add' })} />
     </>
   )
   return (
@@ -343,43 +342,19 @@ function useRemoval(list: string, refresh: () => Promise<void>) {
 }
 
 function DeleteList({ address }: { address: string }) {
-  const [asking, setAsking] = useState(false)
   const queries = useQueryClient()
   const navigate = useNavigate()
-  const removal = useSending({
-    mutationFn: async () => valueOrThrow(await deleteList(address)),
-    async onSuccess() {
-      await navigate({ to: '/sending/lists' })
-      await queries.invalidateQueries({ queryKey: [LISTS_KEY] })
-      notify({ text: TEXT.deleted(address) })
-    },
-  })
+  const title = TEXT.deleteList
   return (
-    <>
-      <ActionIcon
-        variant="subtle"
-        color="gray"
-        size="lg"
-        aria-label={TEXT.deleteList}
-        title={TEXT.deleteList}
-        onClick={() => setAsking(true)}
-      >
-        <Icon name="trash" />
-      </ActionIcon>
-      <Confirm
-        opened={asking}
-        title={TEXT.deleteList}
-        consequence={TEXT.deleteWhy}
-        action={TEXT.deleteList}
-        mustType={address}
-        busy={removal.isPending}
-        failure={removal.error?.message}
-        onConfirm={() => removal.mutate()}
-        onClose={() => {
-          setAsking(false)
-          removal.reset()
-        }}
-      />
-    </>
+    <RemoveIcon
+      label={title}
+      ask={{ title, consequence: TEXT.deleteWhy, action: title, mustType: address }}
+      run={async () => valueOrThrow(await deleteList(address))}
+      onDone={async () => {
+        await navigate({ to: '/sending/lists' })
+        await queries.invalidateQueries({ queryKey: [LISTS_KEY] })
+        notify({ text: TEXT.deleted(address) })
+      }}
+    />
   )
 }

@@ -1,10 +1,9 @@
 /** Mailing lists. Calls /v3/lists. */
-import { Button } from '@mantine/core'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
-import { Icon } from '../../look/icons.tsx'
 import { valueOrThrow } from '../../queries.ts'
 import { useMay } from '../../session.ts'
+import { AddButton } from '../../shared/forms/add-button.tsx'
 import type { Column } from '../../shared/page/data-table.tsx'
 import { FilterBar } from '../../shared/page/filter-bar.tsx'
 import { ListPage } from '../../shared/page/list-page.tsx'
@@ -18,7 +17,7 @@ import { TEXT } from './text.ts'
 
 const route = getRouteApi('/sending/lists')
 
-export function ListsPage() {
+export default function ListsPage() {
   const { q = '', skip: skipText = '0', add } = route.useSearch()
   const skip = Number(skipText)
   const navigate = useNavigate({ from: '/sending/lists' })
@@ -31,11 +30,7 @@ export function ListsPage() {
   })
   const setAdding = (adding: boolean) =>
     void navigate({ replace: true, search: (old) => withSearch(old, { add: adding ? 'yes' : undefined }) })
-  const addButton = mayWrite && (
-    <Button leftSection={<Icon name="plus" size={16} />} onClick={() => setAdding(true)}>
-      {TEXT.newList}
-    </Button>
-  )
+  const addButton = mayWrite && <AddButton label={TEXT.newList} onClick={() => setAdding(true)} />
   return (
     <ListPage
       title={TEXT.title}

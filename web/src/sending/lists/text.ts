@@ -16,7 +16,6 @@ export const TEXT = {
   created: 'Created',
   create: 'Create',
   save: 'Save',
-  cancel: 'Cancel',
   none: 'No mailing lists yet',
   noneWhy: 'Make a list, import its members, and send one message to its address.',
   noneFound: (q: string) => `There is no list ${q}.`,

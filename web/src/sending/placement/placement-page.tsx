@@ -4,9 +4,9 @@ import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-quer
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
 import { Confirm } from '../../base/confirm.tsx'
-import { Icon } from '../../look/icons.tsx'
 import { valueOrThrow } from '../../queries.ts'
 import { useMay } from '../../session.ts'
+import { AddButton } from '../../shared/forms/add-button.tsx'
 import { Choice } from '../../shared/forms/choice.tsx'
 import { Chooser } from '../../shared/forms/chooser.tsx'
 import { useChosenDomain } from '../../shared/forms/domain-choice.tsx'
@@ -43,7 +43,7 @@ const listsQuery = {
   queryFn: async ({ signal }: { signal: AbortSignal }) => valueOrThrow(await readLists(signal)).items,
 }
 
-export function PlacementPage() {
+export default function PlacementPage() {
   const { view, add } = route.useSearch()
   const navigate = useNavigate({ from: '/sending/placement' })
   const mayWrite = useMay({ area: 'validation', access: 'write' })
@@ -55,9 +55,7 @@ export function PlacementPage() {
     void navigate({ replace: true, search: (old) => withSearch(old, changes) })
   const isLists = view === 'lists'
   const addButton = mayWrite && (
-    <Button leftSection={<Icon name="plus" size={16} />} onClick={() => change({ add: 'yes' })}>
-      {isLists ? TEXT.newList : TEXT.run}
-    </Button>
+    <AddButton label={isLists ? TEXT.newList : TEXT.run} onClick={() => change({ add: 'yes' })} />
   )
   const close = () => change({ add: undefined })
   return (

@@ -29,7 +29,7 @@ import './placement.css'
 const route = getRouteApi('/sending/placement/$id')
 const BACK = { to: '/sending/placement', label: TEXT.title }
 
-export function ResultPage() {
+export default function ResultPage() {
   const { id } = route.useParams()
   const result = useQuery({
     queryKey: [PLACEMENT_KEY, 'result', id],

@@ -34,7 +34,7 @@ const KEY = 'scheduled'
 const REFRESH_MS = 15_000 // mail leaves the list when it is due
 const HOUR_MS = 3_600_000
 
-export function ScheduledPage() {
+export default function ScheduledPage() {
   const search = route.useSearch()
   const navigate = useNavigate({ from: '/sending/scheduled' })
   const mayWrite = useMay({ area: 'messages:send', access: 'write' })

@@ -17,7 +17,6 @@ export const TEXT = {
   moveTitle: 'Send at another time',
   newTime: 'New delivery time',
   newTimeHint: 'In your time zone; up to 7 days ahead.',
-  now: 'Now',
   hour: 'In an hour',
   tomorrow: 'Tomorrow, same time',
   moved: (when: string) => `Moved to ${when}`,
@@ -31,5 +30,4 @@ export const TEXT = {
   none: 'Nothing is scheduled',
   noneWhy: 'Give a message o:deliverytime, and it waits here until then.',
   noneFound: 'No scheduled message matches.',
-  first: 'First page',
 } as const

@@ -47,7 +47,7 @@ const route = getRouteApi('/sending/suppressions')
 const KEY = 'suppressions'
 const IMPORT_STEP = 1000 // the most that one request may hold
 
-export function SuppressionsPage() {
+export default function SuppressionsPage() {
   const search = route.useSearch()
   const { q = '', at, open: form } = search
   const navigate = useNavigate({ from: '/sending/suppressions' })

@@ -30,7 +30,6 @@ export const TEXT = {
   added: 'Since',
   history: 'History',
   historyOf: (address: string) => `History of ${address}`,
-  remove: 'Remove',
   removeOf: (address: string) => `Remove ${address}`,
   removed: (address: string) => `${address} removed`,
   restored: (address: string) => `${address} is back on the list`,

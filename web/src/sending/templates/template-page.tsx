@@ -26,7 +26,7 @@ import './templates.css'
 
 const route = getRouteApi('/sending/templates/$name')
 
-export function TemplatePage() {
+export default function TemplatePage() {
   const { name } = route.useParams()
   const { domain = '' } = route.useSearch()
   const template = useQuery(versionsQuery(domain, name))

@@ -1,10 +1,10 @@
 /** Templates of a domain or of the account. Calls /v3/:domain/templates and /v4/templates. */
-import { Button, Text, TextInput } from '@mantine/core'
+import { Text, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
-import { Icon } from '../../look/icons.tsx'
 import { valueOrThrow } from '../../queries.ts'
 import { useMay } from '../../session.ts'
+import { AddButton } from '../../shared/forms/add-button.tsx'
 import { Choice } from '../../shared/forms/choice.tsx'
 import { DomainChoice } from '../../shared/forms/domain-choice.tsx'
 import { FormWindow } from '../../shared/forms/form-window.tsx'
@@ -22,7 +22,7 @@ import './templates.css'
 
 const route = getRouteApi('/sending/templates')
 
-export function TemplatesPage() {
+export default function TemplatesPage() {
   const { domain = '', q = '', add } = route.useSearch()
   const navigate = useNavigate({ from: '/sending/templates' })
   const mayWrite = useMay({ area: 'templates', access: 'write' })
@@ -32,11 +32,7 @@ export function TemplatesPage() {
   )
   const setAdding = (adding: boolean) =>
     void navigate({ replace: true, search: (old) => withSearch(old, { add: adding ? 'yes' : undefined }) })
-  const addButton = mayWrite && (
-    <Button leftSection={<Icon name="plus" size={16} />} onClick={() => setAdding(true)}>
-      {TEXT.newTemplate}
-    </Button>
-  )
+  const addButton = mayWrite && <AddButton label={TEXT.newTemplate} onClick={() => setAdding(true)} />
   return (
     <ListPage
       title={TEXT.templates}

@@ -80,7 +80,6 @@ export const TEXT = {
   versionSaved: (tag: string) => `Version ${tag} stored`,
   activate: 'Activate',
   activated: (tag: string) => `Version ${tag} is active`,
-  edit: 'Edit',
   compare: 'Compare',
   deleteVersion: (tag: string) => `Delete version ${tag}`,
   deleteVersionWhy:

@@ -22,7 +22,7 @@ import { REFRESH_MS, VALIDATION_KEY } from './validation-page.tsx'
 const route = getRouteApi('/sending/validation/$id')
 const BACK = { to: '/sending/validation', label: TEXT.title }
 
-export function JobPage() {
+export default function JobPage() {
   const { id } = route.useParams()
   const job = useQuery({
     queryKey: [VALIDATION_KEY, 'one', id],

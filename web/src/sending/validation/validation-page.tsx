@@ -4,9 +4,9 @@ import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-quer
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useRef, useState } from 'react'
 import { formatBytes } from '../../base/format.ts'
-import { Icon } from '../../look/icons.tsx'
 import { valueOrThrow } from '../../queries.ts'
 import { useMay } from '../../session.ts'
+import { AddButton } from '../../shared/forms/add-button.tsx'
 import { FormWindow } from '../../shared/forms/form-window.tsx'
 import { useSending } from '../../shared/forms/use-sending.ts'
 import { type Column, DataTable } from '../../shared/page/data-table.tsx'
@@ -35,7 +35,7 @@ const route = getRouteApi('/sending/validation')
 export const VALIDATION_KEY = 'validation-jobs'
 export const REFRESH_MS = 2_000 // while a job runs
 
-export function ValidationPage() {
+export default function ValidationPage() {
   const { at, add } = route.useSearch()
   const navigate = useNavigate({ from: '/sending/validation' })
   const mayWrite = useMay({ area: 'validation', access: 'write' })
@@ -49,11 +49,7 @@ export function ValidationPage() {
   const { jobs, paging } = list.data ?? {}
   const change = (changes: { [Name in keyof ValidationSearch]?: ValidationSearch[Name] | undefined }) =>
     void navigate({ replace: 'add' in changes, search: (old) => withSearch(old, changes) })
-  const upload = mayWrite && (
-    <Button leftSection={<Icon name="plus" size={16} />} onClick={() => change({ add: 'yes' })}>
-      {TEXT.upload}
-    </Button>
-  )
+  const upload = mayWrite && <AddButton label={TEXT.upload} onClick={() => change({ add: 'yes' })} />
   return (
     <Page wide>
       <PageHeader title={TEXT.title} lead={TEXT.lead} actions={upload} />

@@ -2,9 +2,9 @@
 import { Alert, Badge, Button, Checkbox, Group, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
-import { Icon } from '../../look/icons.tsx'
 import { useMay } from '../../session.ts'
 import { ActionButton } from '../../shared/forms/action-button.tsx'
+import { AddButton } from '../../shared/forms/add-button.tsx'
 import { FormWindow } from '../../shared/forms/form-window.tsx'
 import { EXACT, useForm } from '../../shared/forms/use-form.ts'
 import { BUTTONS, type Column } from '../../shared/page/data-table.tsx'
@@ -27,7 +27,7 @@ import '../settings.css'
 
 const route = getRouteApi('/settings/addresses')
 
-export function AddressesPage() {
+export default function AddressesPage() {
   const { add, edit } = route.useSearch()
   const navigate = useNavigate({ from: '/settings/addresses' })
   const mayChange = useMay({ area: 'keys', access: 'write' })
@@ -37,12 +37,7 @@ export function AddressesPage() {
   const edited = rows?.find(({ ip_address }) => ip_address === edit)
   const close = () => void navigate({ replace: true, search: {} })
   const button = mayChange && (
-    <Button
-      leftSection={<Icon name="plus" size={16} />}
-      onClick={() => void navigate({ replace: true, search: { add: 'yes' } })}
-    >
-      {TEXT.add}
-    </Button>
+    <AddButton label={TEXT.add} onClick={() => void navigate({ replace: true, search: { add: 'yes' } })} />
   )
   const columns: Column<CallerAddress>[] = [
     {

@@ -1,10 +1,10 @@
 /** Alerts, their channels, and what was hit. Calls /v1/alerts/settings, /v1/alerts and /v1/thresholds/hits. */
-import { Badge, Button } from '@mantine/core'
+import { Badge } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
-import { Icon } from '../../look/icons.tsx'
 import { useMay } from '../../session.ts'
 import { ActionButton } from '../../shared/forms/action-button.tsx'
+import { AddButton } from '../../shared/forms/add-button.tsx'
 import { Choice } from '../../shared/forms/choice.tsx'
 import { BUTTONS, type Column } from '../../shared/page/data-table.tsx'
 import { ListPage } from '../../shared/page/list-page.tsx'
@@ -33,7 +33,7 @@ import '../settings.css'
 
 const route = getRouteApi('/settings/alerts')
 
-export function AlertsPage() {
+export default function AlertsPage() {
   const { view = 'hits', add, edit } = route.useSearch()
   const navigate = useNavigate({ from: '/settings/alerts' })
   const mayChange = useMay({ area: 'alerts', access: 'write' })
@@ -41,12 +41,10 @@ export function AlertsPage() {
     void navigate({ replace: true, search: next === 'hits' ? {} : { view: next } })
   const addButton = (to: 'alerts' | 'channels') =>
     mayChange && (
-      <Button
-        leftSection={<Icon name="plus" size={16} />}
+      <AddButton
+        label={to === 'alerts' ? TEXT.add : TEXT.addChannel}
         onClick={() => void navigate({ replace: true, search: { view: to, add: 'yes' } })}
-      >
-        {to === 'alerts' ? TEXT.add : TEXT.addChannel}
-      </Button>
+      />
     )
   const frame = {
     title: TEXT.title,

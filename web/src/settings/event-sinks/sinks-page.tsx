@@ -1,10 +1,10 @@
 /** Where events are sent. Calls /sendwright/v1/event-sinks. */
-import { Badge, Button, Group } from '@mantine/core'
+import { Badge, Group } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
-import { Icon } from '../../look/icons.tsx'
 import { useMay } from '../../session.ts'
 import { ActionButton } from '../../shared/forms/action-button.tsx'
+import { AddButton } from '../../shared/forms/add-button.tsx'
 import { BUTTONS, type Column } from '../../shared/page/data-table.tsx'
 import { ListPage } from '../../shared/page/list-page.tsx'
 import { EmptyState } from '../../shared/page/states.tsx'
@@ -17,7 +17,7 @@ import '../settings.css'
 
 const route = getRouteApi('/settings/event-sinks')
 
-export function SinksPage() {
+export default function SinksPage() {
   const { add, edit } = route.useSearch()
   const navigate = useNavigate({ from: '/settings/event-sinks' })
   const mayChange = useMay({ area: 'account', access: 'write', only: 'first' })
@@ -25,12 +25,7 @@ export function SinksPage() {
   const edited = list.data?.find(({ name }) => name === edit)
   const close = () => void navigate({ replace: true, search: {} })
   const button = mayChange && (
-    <Button
-      leftSection={<Icon name="plus" size={16} />}
-      onClick={() => void navigate({ replace: true, search: { add: 'yes' } })}
-    >
-      {TEXT.add}
-    </Button>
+    <AddButton label={TEXT.add} onClick={() => void navigate({ replace: true, search: { add: 'yes' } })} />
   )
   const columns: Column<Sink>[] = [
     {

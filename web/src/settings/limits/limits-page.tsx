@@ -8,7 +8,7 @@ import { TEXT } from './text.ts'
 import { UnknownParameters } from './unknown-parameters.tsx'
 import '../settings.css'
 
-export function LimitsPage() {
+export default function LimitsPage() {
   const { account } = useSession()
   const mayRate = useMay({ area: 'account', access: 'write', only: 'first' })
   return (

@@ -19,7 +19,7 @@ import { OwnSessions } from './sessions.tsx'
 import { TEXT } from './text.ts'
 import './profile.css'
 
-export function ProfilePage() {
+export default function ProfilePage() {
   const session = useSession()
   return (
     <Page>

@@ -21,7 +21,7 @@ import '../settings.css'
 const route = getRouteApi('/settings/retention')
 const KINDS = 20 // about as many are listed
 
-export function RetentionPage() {
+export default function RetentionPage() {
   const { domain = '' } = route.useSearch()
   const navigate = useNavigate({ from: '/settings/retention' })
   const mayChange = useMay({ area: 'account', access: 'write' })

@@ -5,9 +5,7 @@ const counted = (count: number, unit: string) => `${count} ${unit}${count === 1 
 export const TEXT = {
   title: 'Retention',
   lead: 'What is kept, and for how long. What is older is removed by itself.',
-  place: 'Of which domain',
   account: 'All domains of the account',
-  kinds: 'What is kept',
   columns: { what: 'What', kept: 'Kept', source: 'Who says so' },
   personal: (what: string) => `Personal data: ${what}`,
   none: 'No personal data',

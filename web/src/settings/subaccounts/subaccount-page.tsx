@@ -35,7 +35,7 @@ import '../settings.css'
 const route = getRouteApi('/settings/subaccounts/$id')
 const back = { to: '/settings/subaccounts', label: TEXT.title }
 
-export function SubaccountPage() {
+export default function SubaccountPage() {
   const { id } = route.useParams()
   const found = useQuery(subaccountQuery(id))
   return (

@@ -3,8 +3,8 @@ import { Badge, Button, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { actFor } from '../../acting.ts'
-import { Icon } from '../../look/icons.tsx'
 import { useMay } from '../../session.ts'
+import { AddButton } from '../../shared/forms/add-button.tsx'
 import { FormWindow } from '../../shared/forms/form-window.tsx'
 import { useForm } from '../../shared/forms/use-form.ts'
 import { BUTTONS, type Column } from '../../shared/page/data-table.tsx'
@@ -28,7 +28,7 @@ import { TEXT } from './text.ts'
 
 const route = getRouteApi('/settings/subaccounts')
 
-export function SubaccountsPage() {
+export default function SubaccountsPage() {
   const { q = '', state = '', at, add } = route.useSearch()
   const navigate = useNavigate({ from: '/settings/subaccounts' })
   const mayCreate = useMay({ area: 'subaccounts', access: 'write', only: 'parent' })
@@ -38,11 +38,7 @@ export function SubaccountsPage() {
   const isFiltered = q !== '' || state !== ''
   const setAdding = (adding: boolean) =>
     void navigate({ replace: true, search: (old) => withSearch(old, { add: adding ? 'yes' : undefined }) })
-  const button = mayCreate && (
-    <Button leftSection={<Icon name="plus" size={16} />} onClick={() => setAdding(true)}>
-      {TEXT.add}
-    </Button>
-  )
+  const button = mayCreate && <AddButton label={TEXT.add} onClick={() => setAdding(true)} />
   return (
     <ListPage
       title={TEXT.title}

@@ -24,7 +24,6 @@ export const TEXT = {
   noneFoundWhy: 'Clear the filters to see all.',
   act: 'Act for it',
   actOf: (name: string) => `Act for it: ${name}`,
-  id: 'Id',
   gone: 'There is no such subaccount',
   features: 'Features',
   featuresWhy: 'Switched off, the operations of a feature are refused.',
