@@ -7,16 +7,20 @@
  * a PostgreSQL of its own on the same machine, in turns. What sharing a database costs a neighbour is the difference: no session
  * may wait for a lock that one of another pod has, and the report has p99 of both.
  *
- * SENDWRIGHT_TEST_CITUS=postgres://... names the coordinator of a Citus cluster in place of a plain PostgreSQL; its database
- * should be empty. Schemas are then distributed, and one of them is moved between the workers under load
- * (`citus_schema_move`). PODS_MESSAGES sets another number of messages for each of the two rounds,
- * PODS_CALLS of calls of a pod beside each noise.
+ * SENDWRIGHT_TEST_CITUS=postgres://... names the coordinator of a Citus cluster in place of a plain PostgreSQL (how to make one:
+ * docs/scaling.md); its database should be empty. Schemas are then distributed, and one of them is moved between the workers under
+ * load (`citus_schema_move`). With PODS_WORKER_KILL='command' the workers are killed in turn, too: the command gets host and port of a
+ * worker, ends its server with SIGKILL, starts it again, and ends when that takes connections. PODS_MESSAGES sets another number
+ * of messages for each of the two rounds, PODS_CALLS of calls of a pod beside each noise.
  */
+
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import pg from 'pg'
 import type { DrillReport } from '../../scripts/drill.ts'
 import { SCHEMA_PREFIX, schemaOf } from '../../src/platform/store/pods/pod.ts'
@@ -30,6 +34,7 @@ export const title =
   'Three pods on one PostgreSQL lose nothing and double nothing while their nodes are killed'
 
 const CITUS = process.env['SENDWRIGHT_TEST_CITUS']
+const WORKER_KILL = process.env['PODS_WORKER_KILL']
 const MESSAGES = Number(process.env['PODS_MESSAGES'] ?? 20_000)
 /** Of each quiet pod in one turn. */
 const CALLS = Number(process.env['PODS_CALLS'] ?? 1_000)
@@ -41,6 +46,7 @@ const CLIENTS_PER_POD = 4
 const CONNECTIONS_MAX = 10
 const KILL_EVERY_MS = 5_000
 const MOVE_EVERY_MS = 10_000
+const WORKER_KILL_EVERY_MS = 30_000
 /** Without any delivery that ends. */
 const STILL_MAX_MS = 300_000
 const PAUSE_MS = 20
@@ -70,11 +76,6 @@ export async function run(report: DrillReport): Promise<void> {
   await database.connect()
   const rig: Rig = { url, database, sink, pods: [], repeatedMax: 0 }
   try {
-    if (CITUS) {
-      const { rows } = await database.query('SELECT current_database() AS name')
-      // The tags of events are written by triggers.
-      await database.query(`ALTER DATABASE "${rows[0].name}" SET citus.enable_unsafe_triggers = on`)
-    }
     for (const name of PODS) {
       const folder = await mkdtemp(join(tmpdir(), 'sendwright-drill-'))
       rig.pods.push({ name, folder, node: await start(rig, name, folder), ledger: new Set() })
@@ -109,11 +110,14 @@ const keyOf = (pod: string) => `key-of-the-pod-${pod}-0123456789`
 
 type Kind = 'quiet' | 'kills'
 
-/** `kills`: nodes are killed in turn, and on Citus a schema moves. */
+/** `kills`: nodes are killed in turn; on Citus a schema moves, and workers are killed. */
 async function round(rig: Rig, report: DrillReport, kind: Kind): Promise<void> {
   const before = rig.pods.map(({ ledger }) => ledger.size)
   const over = new AbortController()
-  const disturbing = kind === 'kills' ? [killing(rig, over.signal), moving(rig, over.signal)] : []
+  const disturbing =
+    kind === 'kills'
+      ? [killing(rig, over.signal), moving(rig, report, over.signal), killingWorkers(rig, over.signal)]
+      : []
   // Without its node a pod's clients would try for ever.
   for (const one of disturbing) one.catch(() => over.abort())
   const share = Math.ceil(MESSAGES / rig.pods.length)
@@ -121,13 +125,14 @@ async function round(rig: Rig, report: DrillReport, kind: Kind): Promise<void> {
     rig.pods.map((pod, at) => sendAll(pod, CLIENTS_PER_POD, over.signal, (before[at] as number) + share)),
   )
   over.abort()
-  const [kills = 0, moves = 0] = await Promise.all(disturbing)
+  const [kills = 0, moves = 0, workers = 0] = await Promise.all(disturbing)
   const sent = rig.pods.reduce((sum, { ledger }, at) => sum + ledger.size - (before[at] as number), 0)
   report.figure(`${kind}, messages`, sent)
   if (kind === 'kills') report.figure('kills, killed nodes', kills)
   if (kind === 'kills' && CITUS) report.figure('kills, moves of a schema', moves)
-  // What was past the final dot and not answered for, on the connections of the killed one.
-  rig.repeatedMax += kills * CONNECTIONS_MAX
+  if (kind === 'kills' && WORKER_KILL) report.figure('kills, killed workers', workers)
+  // What was past the final dot and not answered for, on the connections of the killed node, or of all that lost a worker.
+  rig.repeatedMax += (kills + workers * PODS.length) * CONNECTIONS_MAX
   await checkMessages(rig, report, kind)
 }
 
@@ -210,26 +215,60 @@ async function killing(rig: Rig, signal: AbortSignal): Promise<number> {
     if (signal.aborted) return kills
     const pod = rig.pods[kills % rig.pods.length] as Pod
     await pod.node.end('SIGKILL')
-    pod.node = await start(rig, pod.name, pod.folder)
+    pod.node = await startAgain(rig, pod)
   }
 }
 
-/** On Citus moves the schema of the first pod to each of the workers in turn. Resolves to the number of moves. */
-async function moving({ database }: Rig, signal: AbortSignal): Promise<number> {
+/** A node that finds no worker ends; whatever keeps services running starts it again. */
+async function startAgain(rig: Rig, { name, folder }: Pod): Promise<ServiceProcess> {
+  for (;;) {
+    try {
+      return await start(rig, name, folder)
+    } catch (error) {
+      if (!WORKER_KILL) throw error
+    }
+  }
+}
+
+const WORKERS = `SELECT groupid, nodename, nodeport FROM pg_dist_node
+  WHERE isactive AND shouldhaveshards AND noderole = 'primary' ORDER BY nodename, nodeport`
+
+const PLACE = `SELECT groupid FROM pg_dist_placement JOIN pg_dist_shard USING (shardid)
+  JOIN pg_class ON pg_class.oid = logicalrelid WHERE relnamespace = $1::regnamespace LIMIT 1`
+
+/** On Citus moves the schema of the first pod to another worker again and again. Resolves to the number of moves. */
+async function moving({ database }: Rig, report: DrillReport, signal: AbortSignal): Promise<number> {
   if (!CITUS) return 0
-  const { rows: workers } = await database.query(
-    "SELECT nodename, nodeport FROM pg_dist_node WHERE isactive AND shouldhaveshards AND noderole = 'primary' ORDER BY 1, 2",
-  )
-  for (let moves = 0; ; moves++) {
+  const schema = schemaOf('a')
+  for (let moves = 0; ; ) {
     await sleep(MOVE_EVERY_MS, null, { signal }).catch(() => {})
     if (signal.aborted) return moves
-    const { nodename, nodeport } = workers[moves % workers.length]
-    // Where it already is, Citus says so by an error.
-    await database
-      .query('SELECT citus_schema_move($1::regnamespace, $2, $3)', [schemaOf('a'), nodename, nodeport])
-      .catch((error: Error) => {
-        if (!/already|same/i.test(error.message)) throw error
-      })
+    const { rows: workers } = await database.query(WORKERS)
+    const { rows: places } = await database.query(PLACE, [schema])
+    const { nodename, nodeport } = workers.find(({ groupid }) => groupid !== places[0].groupid)
+    try {
+      await database.query('SELECT citus_schema_move($1::regnamespace, $2::text, $3::int)', [
+        schema,
+        nodename,
+        nodeport,
+      ])
+      moves++
+    } catch (error) {
+      // It has changed nothing: a worker was killed, or Citus has not removed yet what the last move left.
+      report.note(`a move failed: ${(error as Error).message}`)
+    }
+  }
+}
+
+/** Kills the workers in turn. Resolves to the number of kills. */
+async function killingWorkers({ database }: Rig, signal: AbortSignal): Promise<number> {
+  if (!CITUS || !WORKER_KILL) return 0
+  const { rows: workers } = await database.query(WORKERS)
+  for (let kills = 0; ; kills++) {
+    await sleep(WORKER_KILL_EVERY_MS, null, { signal }).catch(() => {})
+    if (signal.aborted) return kills
+    const { nodename, nodeport } = workers[kills % workers.length]
+    await promisify(execFile)('sh', ['-c', `${WORKER_KILL} "$@"`, 'sh', nodename, String(nodeport)])
   }
 }
 

@@ -112,10 +112,15 @@ async function withPod<T>(url: string, pod: string, use: (side: Target) => Promi
 const withPods = <T>(url: string, names: Pods['names'], use: (pods: Pods) => Promise<T>): Promise<T> =>
   withPod(url, names.from, (from) => withPod(url, names.to, (to) => use({ from, to, names })))
 
+/** What the words in capitals of rules stand for. */
+type Literals = Record<string, string>
+
+const accountLiteral = (account: string): Literals => ({ ACCOUNT: `'${account}'` })
+
 /** `pod`: which one it is about. */
-const inSql = (sql: string, account: string, pod: string, to: string): string =>
+const inSql = (sql: string, literals: Literals, pod: string, to: string): string =>
   sql
-    .replaceAll('ACCOUNT', `'${account}'`)
+    .replaceAll(/\b(?:ACCOUNT|FIRST_ACCOUNT|SCOPES|NEW_TX)\b/g, (word) => literals[word] ?? word)
     .replaceAll('POD.', `${schemaOf(pod)}.`)
     .replaceAll('TARGET.', `${schemaOf(to)}.`)
 
@@ -132,7 +137,8 @@ async function refuse({ from, to, names }: Pods, account: string): Promise<void>
       : [],
   )
   for (const [sql, why] of [...REFUSALS, ...rules])
-    if ((await from.query(inSql(sql, account, names.from, names.to))).length > 0) throw cannot(why)
+    if ((await from.query(inSql(sql, accountLiteral(account), names.from, names.to))).length > 0)
+      throw cannot(why)
   if ((await to.query(TARGET_REFUSAL)).length > 0)
     throw new MigrationError(
       `Pod "${names.to}" has not read the events that it was made with: start it, and stop it a minute later.`,
@@ -168,7 +174,8 @@ async function moveRows(
   const tables = all.toSorted((a, b) => Number(isFoundByOthers(a.rule)) - Number(isFoundByOthers(b.rule)))
   const moved = tables.flatMap(({ table, rule }) => (rule.does === 'moves' ? [{ table, rule }] : []))
   const rows: AccountMoveResult['tables'] = []
-  const sql = (text: string, pod = names.from) => inSql(text, account, pod, names.to)
+  const literals = accountLiteral(account)
+  const sql = (text: string, pod = names.from) => inSql(text, literals, pod, names.to)
   await from.write(async (writer) => {
     await writer.run('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ')
     await writer.run(`SET LOCAL lock_timeout = '${LOCK_WAIT}'`)
@@ -176,8 +183,13 @@ async function moveRows(
     // Triggers name no schema: those of events write their tags.
     const visit = (pod: string) => writer.run(`SET LOCAL search_path = ${schemaOf(pod)}`)
     await visit(names.to)
+    const [first] = await from.query('SELECT id FROM accounts WHERE parent_id IS NULL')
+    const [tx] = await from.query('SELECT pg_current_xact_id()::text')
+    literals['FIRST_ACCOUNT'] = `'${first?.[0]}'`
+    literals['NEW_TX'] = `${tx?.[0]}::bigint`
     for (const { table, rule } of tables) {
       if (rule.does === 'moves') await writer.run(sql(insertOf(table, rule)))
+      if (table.name === 'figure_scopes') literals['SCOPES'] = await scopesLiteral(from, sql)
       if (rule.does === 'copies') await writer.run(sql(copyOf(table)))
     }
     failPoint('move-between')
@@ -208,6 +220,15 @@ async function moveRows(
     failPoint('move-before-commit')
   })
   return rows
+}
+
+/** The numbers of the account's scopes in both pods. */
+async function scopesLiteral({ query }: Pick<Side, 'query'>, sql: (text: string) => string): Promise<string> {
+  const read = (schema: string) =>
+    query(sql(`SELECT domain_name, no::text FROM ${schema}.figure_scopes WHERE account_id = ACCOUNT`))
+  const there = new Map((await read('TARGET')).map(([name, no]) => [name, no]))
+  const numbers = (await read('POD')).map(([name, no]) => [no, Number(there.get(name))])
+  return `'${JSON.stringify(Object.fromEntries(numbers))}'::jsonb`
 }
 
 const LOCK_WAIT = '10s'
@@ -258,15 +279,15 @@ async function lead(
   { from, to }: Pods['names'],
   sql: (text: string) => string,
 ): Promise<void> {
+  // Entries that it has already are as they were. Citus takes no UPDATE of the directory by rows of a pod.
   for (const [kind, values] of SOURCES)
     await writer.run(
-      `UPDATE sendwright_pods.entries SET pod = ? WHERE pod = ? AND kind = '${kind}' AND value IN (${values})`,
-      [to, from],
+      `INSERT INTO sendwright_pods.entries (kind, value, pod) SELECT '${kind}', value, '${to}' FROM (${values}) AS found (value)
+        ON CONFLICT (kind, value) DO UPDATE SET pod = excluded.pod WHERE entries.pod = '${from}'`,
     )
   await writer.run(
-    sql(`INSERT INTO sendwright_pods.entries (kind, value, pod) SELECT 'link', value, ? FROM (${LINKED}) AS found (value)
+    sql(`INSERT INTO sendwright_pods.entries (kind, value, pod) SELECT 'link', value, '${to}' FROM (${LINKED}) AS found (value)
       ON CONFLICT (kind, value) DO UPDATE SET pod = excluded.pod`),
-    [to],
   )
 }
 

@@ -1,7 +1,8 @@
 /**
  * What becomes of each table when an account moves to another pod (decision 264). A table of the database that is missing
- * here fails a test. Conditions and expressions are SQL about one pod: `POD` is its schema, `TARGET` that of the pod that gets
- * the account, `ACCOUNT` the account's id as a literal.
+ * here fails a test. Conditions and expressions are SQL about one pod, whose schema is `POD`: on Citus the other one may be on
+ * another machine. `ACCOUNT` is the account's id as a literal, `FIRST_ACCOUNT` that of the target's first one, `SCOPES` an
+ * object with the target's numbers of scopes by those of the source, `NEW_TX` the number of the transaction.
  */
 
 export type MoveRule =
@@ -39,7 +40,7 @@ const drops = (why: string, where = OWN): MoveRule => ({ does: 'drops', where, w
 /** A scope's number is another one in the target. */
 const OF_SCOPE = moves(of('scope', 'figure_scopes', 'no'), {
   scope: {
-    becomes: `(SELECT t.no FROM POD.figure_scopes s JOIN TARGET.figure_scopes t USING (account_id, domain_name) WHERE s.no = scope)`,
+    becomes: '(SCOPES ->> scope::text)::bigint',
     compared: '(SELECT domain_name FROM POD.figure_scopes WHERE no = scope)',
   },
 })
@@ -53,7 +54,7 @@ const EVENTS = moves(
   {
     tx: {
       becomes: `CASE WHEN (tx, seq) > (SELECT tx, seq FROM POD.event_followers WHERE name = 'counters')
-        THEN pg_current_xact_id()::text::bigint ELSE 0 END`,
+        THEN NEW_TX ELSE 0 END`,
       compared: null,
     },
   },
@@ -69,7 +70,7 @@ const TASK = 'something is being done with it: start the pod and wait until that
 export const MOVE_RULES: Readonly<Record<string, MoveRule>> = {
   // All others of a pod are subaccounts of its first one.
   accounts: moves('id = ACCOUNT', {
-    parent_id: { becomes: '(SELECT id FROM TARGET.accounts WHERE parent_id IS NULL)', compared: null },
+    parent_id: { becomes: 'FIRST_ACCOUNT', compared: null },
   }),
   users: moves(),
   api_keys: moves(OWN, {

@@ -5,6 +5,7 @@
 import pg from 'pg'
 import { migrate } from '../../platform/store/migrate.ts'
 import { createPod } from '../../platform/store/pods/directory.ts'
+import { distribute } from '../../platform/store/pods/distribute.ts'
 import { advisoryKey, schemaOf } from '../../platform/store/pods/pod.ts'
 import { COPY_LOCK, MIGRATION_LOCK } from '../../platform/store/postgres/advisory-locks.ts'
 import { DISK_FULL, isConnectionFault, migrated } from '../../platform/store/postgres/postgres.ts'
@@ -65,6 +66,7 @@ export async function openPostgresTarget(url: string, pod: string | null = null)
       if (pod !== null) await createPod(client, pod)
       await client.query(`SELECT pg_advisory_lock(${advisoryKey(MIGRATION_LOCK)})`)
       await migrate(migrated(client), only)
+      if (pod !== null) await distribute(client, pod)
       await client.query(`SELECT pg_advisory_unlock(${advisoryKey(MIGRATION_LOCK)})`)
     },
     async write(run) {

@@ -311,13 +311,15 @@ interface LeaseSpec {
 export function createJobLease({ name, everyMs, retryMs }: LeaseSpec, context: JobContext): JobLease {
   const { store, clock, owner } = context
   const times = store.leaseTimes
+  // Of what is inserted: Citus calls no functions where rows are in conflict.
+  const taken = `excluded.lease_until - ${LEASE_MS}`
   // One process has the database, so the lease of an earlier one is void.
   const isFree =
     store.kind === 'sqlite'
-      ? `(jobs.lease_until <= ${times.sql} OR jobs.lease_owner <> excluded.lease_owner)`
-      : `jobs.lease_until <= ${times.sql}`
+      ? `(jobs.lease_until <= ${taken} OR jobs.lease_owner <> excluded.lease_owner)`
+      : `jobs.lease_until <= ${taken}`
   // Further ahead than the interval: a clock was wrong, or the interval was longer.
-  const isDue = `(jobs.next_run_at <= ${times.sql} OR jobs.next_run_at > ${times.sql})`
+  const isDue = `(jobs.next_run_at <= ${taken} OR jobs.next_run_at > ${taken} + ?)`
   const takeSql = (condition: string) => `INSERT INTO jobs
       (name, lease_owner, lease_until, next_run_at, last_started_at, last_ended_at, last_error)
     VALUES (?, ?, ${times.sql}, ${times.sql}, ?, NULL, NULL)
@@ -373,8 +375,8 @@ export function createJobLease({ name, everyMs, retryMs }: LeaseSpec, context: J
     async take(early) {
       const now = clock.now()
       const at = (afterMs: number) => times.value(now, afterMs)
-      const conditions = early ? [at(0)] : [at(0), at(0), at(everyMs)]
-      const values = [name, owner, at(LEASE_MS), at(retryMs), Math.floor(now), ...conditions]
+      const values = [name, owner, at(LEASE_MS), at(retryMs), Math.floor(now)]
+      if (!early) values.push(Math.round(everyMs))
       const [result] = await store.commit([{ sql: early ? TAKE.early : TAKE.due, values }])
       return result && result.rows.length > 0 ? hold() : { taken: false, waitMs: await waitMs() }
     },

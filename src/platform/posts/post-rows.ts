@@ -6,6 +6,8 @@ import { insertMany, type LeaseTimes, type SqlValue, type Statement, type Store 
 
 /** The lanes of a crashed process wait at most this long. */
 export const LANE_LEASE_MS = 30_000
+/** Later than any lease. */
+const VOID = 1e15
 
 export interface NewPost {
   kind: string
@@ -42,10 +44,11 @@ const rowOf = (post: NewPost, now: number): OutgoingPostRow => ({
   created_at: Math.floor(now),
 })
 
+/** `?` is added to the new lease's end: Citus calls no functions where rows are in conflict. */
 const acquireStatement = ({ sql }: LeaseTimes) =>
   `INSERT INTO outgoing_leases (lane, owner, token, until_at) VALUES (?, ?, ?, ${sql})
   ON CONFLICT (lane) DO UPDATE SET owner = excluded.owner, token = excluded.token, until_at = excluded.until_at
-  WHERE outgoing_leases.until_at < ${sql} OR outgoing_leases.owner = excluded.owner
+  WHERE outgoing_leases.until_at < excluded.until_at + ? OR outgoing_leases.owner = excluded.owner
   RETURNING token`
 
 const LEASE_HELD = 'EXISTS (SELECT 1 FROM outgoing_leases WHERE lane = ? AND token = ?)'
@@ -90,7 +93,7 @@ export function createPostRows(store: Store, owner: string): PostRows {
     async acquire(lane, now) {
       const token = newId()
       // On SQLite every lease can be taken over.
-      const voidBefore = store.kind === 'sqlite' ? Number.MAX_SAFE_INTEGER : times.value(now, 0)
+      const voidBefore = store.kind === 'sqlite' ? VOID : -LANE_LEASE_MS
       const until = times.value(now, LANE_LEASE_MS)
       const rows = await execute(acquireStatement(times), [lane, owner, token, until, voidBefore])
       return rows.length > 0 ? token : null

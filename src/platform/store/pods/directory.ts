@@ -11,6 +11,7 @@
 import type pg from 'pg'
 import { PODS_LOCK } from '../postgres/advisory-locks.ts'
 import { StoreUnavailable } from '../store.ts'
+import { hasCitus } from './distribute.ts'
 import type { EntryKind } from './entries.ts'
 import { SCHEMA_PREFIX, schemaOf } from './pod.ts'
 
@@ -39,10 +40,10 @@ export async function createPod(client: Client, pod: string): Promise<void> {
   try {
     // Of the whole database, whichever pod asks.
     await client.query(`SELECT pg_advisory_xact_lock(${PODS_LOCK})`)
-    const { rows } = await client.query("SELECT 1 FROM pg_extension WHERE extname = 'citus'")
-    const isCitus = rows.length > 0
+    const isCitus = await hasCitus(client)
+    // The directory is on all machines, and a pod's tables are distributed when they are made (distribute.ts).
+    if (isCitus) await client.query('SET LOCAL citus.enable_schema_based_sharding = off')
     if (!(await isThere(client, 'sendwright_pods'))) await createDirectory(client, isCitus)
-    if (isCitus) await client.query('SET LOCAL citus.enable_schema_based_sharding = on')
     await client.query(`CREATE SCHEMA IF NOT EXISTS ${schema}`)
     await client.query(
       `INSERT INTO sendwright_pods.pods (name, http, smtp, state, seen_at) VALUES ($1, '[]', '[]', 'open', 0)
@@ -82,7 +83,6 @@ async function addHosts(client: Client): Promise<void> {
 }
 
 async function createDirectory(client: Client, isCitus: boolean): Promise<void> {
-  if (isCitus) await client.query('SET LOCAL citus.enable_schema_based_sharding = off')
   await client.query('CREATE SCHEMA sendwright_pods')
   for (const table of TABLES) {
     await client.query(`CREATE TABLE sendwright_pods.${table}`)

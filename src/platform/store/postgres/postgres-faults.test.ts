@@ -47,6 +47,15 @@ test('errors of PostgreSQL that pass are StoreUnavailable, others are not', asyn
       code,
     )
   }
+  // What Citus says of a machine that it lost.
+  for (const words of [
+    'could not commit transaction for shard 7 on at least one active node',
+    'failure on connection marked as essential: 10.0.0.7:5432',
+  ])
+    await assert.rejects(
+      store.commit([{ sql: `DO $$ BEGIN RAISE '${words}'; END $$`, values: [] }]),
+      StoreUnavailable,
+    )
   for (const code of ['23505', '42601', '22P02'])
     await assert.rejects(store.commit([{ sql: raise(code), values: [] }]), { code })
 })

@@ -16,6 +16,7 @@
 import type { Socket } from 'node:net'
 import pg from 'pg'
 import { serversOf } from '../database-url.ts'
+import { ALLOW_TRIGGERS } from '../pods/distribute.ts'
 import { schemaOf } from '../pods/pod.ts'
 import { StoreUnavailable } from '../store.ts'
 
@@ -42,7 +43,7 @@ const GREETING = `SELECT set_config('jit', 'off', false), current_setting('trans
   pg_postmaster_start_time()::text AS started`
 
 /** Sent with it where the session is a pod's. */
-const inPod = (pod: string) => `, set_config('search_path', '${schemaOf(pod)}', false)`
+const inPod = (pod: string) => `, set_config('search_path', '${schemaOf(pod)}', false), ${ALLOW_TRIGGERS}`
 
 /** Which of the servers the next connection is made to. */
 export class Servers {

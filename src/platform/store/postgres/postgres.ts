@@ -7,6 +7,7 @@ import { remember } from '../../../base/flow/cache.ts'
 import { createEventBounds } from '../event-bounds.ts'
 import { type BeforeMigrations, type MigratedDatabase, migrate, unmigrated } from '../migrate.ts'
 import { type Clash, completeEntries, createPod, reopenPod } from '../pods/directory.ts'
+import { distribute } from '../pods/distribute.ts'
 import { advisoryKey } from '../pods/pod.ts'
 import type { Schema } from '../schema.ts'
 import {
@@ -188,6 +189,7 @@ async function migratePostgres(pool: pg.Pool, options: PostgresOptions): Promise
     await beforeMigrations?.(unmigrated('postgres', async (sql) => (await client.query(sql)).rows))
     await migrate(migrated(client))
     if (pod !== null) {
+      await distribute(client, pod)
       const clashes = await completeEntries(client, pod)
       if (clashes.length > 0) onClashes?.(clashes)
     }
@@ -252,6 +254,10 @@ function named(text: string): { text: string; name?: string } {
   return { text, name }
 }
 
+/** The last two are Citus' words for a machine that was lost, at the latest during COMMIT: whether it is on disk there is unknown. */
+const LOST =
+  /terminated|Connection ended|not queryable|timeout exceeded when trying to connect|timeout expired|read timeout|could not commit transaction for shard|failure on connection marked as essential/i
+
 export function isConnectionFault(error: unknown): boolean {
   const code = (error as { code?: string }).code ?? ''
   // Class 08 and 57P: connection lost, server shutting down or starting; 25P03 and 25P04: ended by the server for its time.
@@ -262,9 +268,7 @@ export function isConnectionFault(error: unknown): boolean {
     isReadOnly(error) ||
     error instanceof NoWritableServer ||
     /^(E[A-Z]+|EAI_[A-Z]+)$/.test(code) ||
-    /terminated|Connection ended|not queryable|timeout exceeded when trying to connect|timeout expired|read timeout/i.test(
-      String((error as Error).message),
-    )
+    LOST.test(String((error as Error).message))
   )
 }
 

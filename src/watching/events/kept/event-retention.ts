@@ -278,11 +278,25 @@ async function countRows(
 const ADOPT_ROWS = 10_000
 
 /**
- * A transaction number that no visible row of this server can have. Evaluated within the statement that compares it,
- * since others may write meanwhile.
+ * A transaction number that no row read before can have. Asked for by itself: a statement about a distributed table runs
+ * on another machine, which has numbers of its own.
  */
-const NEXT_TX = 'pg_snapshot_xmax(pg_current_snapshot())::text::bigint'
-const FOREIGN = `SELECT seq FROM events WHERE tx >= ${NEXT_TX} LIMIT`
+async function nextTx({ read }: Store): Promise<number> {
+  const [row] = await read({
+    sql: `SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS tx`,
+    values: [],
+  })
+  return Number(row?.['tx'])
+}
+
+/** Numbers of up to `size` events whose transaction is of the future; others may write meanwhile. */
+async function foreignEvents(store: Store, size: number): Promise<number[]> {
+  const sql = `SELECT seq, tx FROM events WHERE tx >= ? ORDER BY tx DESC LIMIT ${size}`
+  const rows = await store.read({ sql, values: [await nextTx(store)] })
+  if (rows.length === 0) return []
+  const next = await nextTx(store)
+  return rows.filter(({ tx }) => Number(tx) >= next).map(({ seq }) => Number(seq))
+}
 
 /**
  * A PostgreSQL dump restored on another server has transaction numbers that mean nothing there: numbers of the future
@@ -297,14 +311,24 @@ export async function adoptCopiedEvents(
   followers: readonly EventFollower[] = [],
 ): Promise<void> {
   if (store.kind !== 'postgres') return
-  const [foreign] = await store.read({ sql: `${FOREIGN} 1`, values: [] })
-  if (foreign) {
+  if ((await foreignEvents(store, 1)).length > 0) {
     for (const follower of followers) await follower.stepToEnd()
-    const settle = { sql: `UPDATE events SET tx = 0 WHERE seq IN (${FOREIGN} ${ADOPT_ROWS})`, values: [] }
-    while (((await store.commit([settle]))[0]?.affected ?? 0) > 0);
+    const sql = 'UPDATE events SET tx = 0 WHERE seq = ANY (?::bigint[])'
+    for (;;) {
+      const seqs = await foreignEvents(store, ADOPT_ROWS)
+      if (seqs.length === 0) break
+      await store.commit([{ sql, values: [`{${seqs.join()}}`] }])
+    }
   }
-  const move = `UPDATE event_followers SET tx = ${NEXT_TX}, seq = 0 WHERE tx >= ${NEXT_TX}`
-  await store.commit([{ sql: move, values: [] }])
+  const rows = await store.read({ sql: 'SELECT name, tx FROM event_followers', values: [] })
+  const next = await nextTx(store)
+  const moves = rows
+    .filter(({ tx }) => Number(tx) >= next)
+    .map(({ name, tx }) => ({
+      sql: 'UPDATE event_followers SET tx = ?, seq = 0 WHERE name = ? AND tx = ?',
+      values: [next, String(name), Number(tx)],
+    }))
+  if (moves.length > 0) await store.commit(moves)
 }
 
 const NEWEST = '(SELECT max(seq) FROM events)'
