@@ -9,7 +9,7 @@ import type { SuiteContext } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import type { Database } from '../test/support/databases.ts'
 import { repeatKeys } from '../test/support/repeated-keys.ts'
-import { followTimers, printOpen } from './left-open.ts'
+import { followOpen } from './left-open.ts'
 
 /** `folder`: for the temporary files of this test file. */
 export interface Order {
@@ -20,9 +20,6 @@ export interface Order {
 }
 
 type Cleanup = () => unknown
-
-/** Half a minute after its last test nothing but a fault keeps the process. */
-const LEFT_OPEN_MS = 30_000
 
 // node:test follows each promise, to know in which suite a test is defined and whose error an uncaught one is. That takes a
 // sixth of the processor time, so it is done while a file is loaded only; an uncaught error is one of the file.
@@ -35,7 +32,7 @@ asyncHooks.createHook = (callbacks) => {
 const { after, describe } = await import('node:test')
 asyncHooks.createHook = createHook
 
-followTimers()
+followOpen()
 
 const shared = process.env['SENDWRIGHT_TEST_TEMPLATES']
 if (shared !== undefined) repeatKeys(shared)
@@ -56,9 +53,6 @@ process.on('message', ({ file, folder, databases }: Order) => {
     flushCompileCache()
   })
 })
-
-// What keeps the process is in the output that the runner shows. The timer itself does not keep it.
-process.once('disconnect', () => setTimeout(printOpen, LEFT_OPEN_MS).unref())
 
 /** The object of node:test behind a suite. */
 interface Definer extends AsyncResource {
