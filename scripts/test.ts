@@ -54,7 +54,7 @@ const END_LIMIT_MS = 90_000
 /** A run is to take less than twenty minutes with installing and checking; on a slow machine it may take three times as long. */
 const RUN_LIMIT_MS = 60 * 60_000
 /** Modules of test files and leavings of their tests stay in its memory. */
-const FILES_PER_PROCESS = 60
+const FILES_PER_PROCESS = 150
 const RSS_MAX_BYTES = 1024 ** 3
 /** A file says so, with its reason, if its tests would disturb others or be disturbed. */
 const OWN_PROCESS = /^\/\/ Own process: ./m
