@@ -521,8 +521,11 @@ async function main(words: string[]): Promise<number> {
   const program = makeScratch()
   chmodSync(program, 0o711)
   process.on('exit', () => rmSync(program, { recursive: true, force: true }))
-  await Promise.all([buildDashboard(), filters.length === 0 && offerProgram(root, program)])
-  const cluster = await offerPostgres()
+  const [cluster] = await Promise.all([
+    offerPostgres(),
+    buildDashboard(),
+    filters.length === 0 && offerProgram(root, program),
+  ])
   const { passed, failed } = await runTests({
     root,
     filters,
