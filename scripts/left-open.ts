@@ -2,11 +2,12 @@
 import { inspect } from 'node:util'
 
 interface Followed {
-  timer: NodeJS.Timeout
   delayMs: number
   setAt: Error
 }
 
+/** Half a minute after its last test nothing but a fault keeps the process. */
+const LEFT_OPEN_MS = 30_000
 /** Shorter ones end, or are set again by what is found. */
 const DELAY_MIN_MS = 250
 /** From which on timers that have ended are forgotten. */
@@ -15,21 +16,30 @@ const FOLLOWED_MAX = 5_000
 const STACK_LINES = 6
 const SHOWN_CHARS = 1_500
 
-const followed = new Set<Followed>()
+/** Not kept: what a timer calls may hold a whole service. */
+const timers = new Set<WeakRef<NodeJS.Timeout>>()
+const followed = new WeakMap<NodeJS.Timeout, Followed>()
 let forgetAt = FOLLOWED_MAX
+/** Until the runner disconnects, after the last test, most timers are over before anything is printed: noting their lines takes long. */
+let timeoutMinMs = LEFT_OPEN_MS
 
-/** From now on remembers where timers are set. */
-export function followTimers(): void {
-  globalThis.setTimeout = following(globalThis.setTimeout)
-  globalThis.setInterval = following(globalThis.setInterval)
+/** From now on remembers where timers are set; what keeps the process for too long is in the output that the runner shows. */
+export function followOpen(): void {
+  globalThis.setTimeout = following(globalThis.setTimeout, () => timeoutMinMs)
+  globalThis.setInterval = following(globalThis.setInterval, () => DELAY_MIN_MS)
+  process.once('disconnect', () => {
+    timeoutMinMs = DELAY_MIN_MS
+    // The timer itself does not keep it.
+    setTimeout(printOpen, LEFT_OPEN_MS).unref()
+  })
 }
 
 type Setter = typeof setTimeout | typeof setInterval
 
-function following<T extends Setter>(set: T): T {
+function following<T extends Setter>(set: T, delayMinMs: () => number): T {
   const wrapped = (run: () => void, delayMs?: number, ...values: []) => {
     const timer = set(run, delayMs, ...values)
-    if (delayMs !== undefined && delayMs >= DELAY_MIN_MS) follow(timer, delayMs)
+    if (delayMs !== undefined && delayMs >= delayMinMs()) follow(timer, delayMs)
     return timer
   }
   // `promisify` finds its form in a property.
@@ -37,23 +47,27 @@ function following<T extends Setter>(set: T): T {
 }
 
 function follow(timer: NodeJS.Timeout, delayMs: number): void {
-  followed.add({ timer, delayMs, setAt: new Error('set') })
-  if (followed.size < forgetAt) return
-  for (const one of followed) if (!isOpen(one)) followed.delete(one)
-  forgetAt = followed.size + FOLLOWED_MAX
+  timers.add(new WeakRef(timer))
+  followed.set(timer, { delayMs, setAt: new Error('set') })
+  if (timers.size < forgetAt) return
+  for (const one of timers) if (!isOpen(one.deref())) timers.delete(one)
+  forgetAt = timers.size + FOLLOWED_MAX
 }
 
 /** Node shows this nowhere else. */
-const isOpen = ({ timer }: Followed) => !(timer as unknown as { _destroyed: boolean })._destroyed
+const isOpen = (timer: NodeJS.Timeout | undefined): timer is NodeJS.Timeout =>
+  timer !== undefined && !(timer as unknown as { _destroyed: boolean })._destroyed
 
-export function printOpen(): void {
+function printOpen(): void {
   const handles = (process as unknown as { _getActiveHandles(): object[] })._getActiveHandles()
   console.error('Left open:', process.getActiveResourcesInfo().join(' '))
   for (const handle of handles)
     console.error(inspect(handle, { depth: 1, breakLength: 120 }).slice(0, SHOWN_CHARS))
-  for (const one of followed) {
-    if (!isOpen(one) || !one.timer.hasRef()) continue
-    const lines = one.setAt.stack?.split('\n').slice(3, 3 + STACK_LINES) ?? []
-    console.error(`A timer of ${one.delayMs} ms, set\n${lines.join('\n')}`)
+  for (const one of timers) {
+    const timer = one.deref()
+    const found = isOpen(timer) && timer.hasRef() && followed.get(timer)
+    if (!found) continue
+    const lines = found.setAt.stack?.split('\n').slice(3, 3 + STACK_LINES) ?? []
+    console.error(`A timer of ${found.delayMs} ms, set\n${lines.join('\n')}`)
   }
 }

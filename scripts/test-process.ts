@@ -9,7 +9,7 @@ import type { SuiteContext } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import type { Database } from '../test/support/databases.ts'
 import { repeatKeys } from '../test/support/repeated-keys.ts'
-import { followTimers, printOpen } from './left-open.ts'
+import { followOpen } from './left-open.ts'
 
 /** `folder`: for the temporary files of this test file. */
 export interface Order {
@@ -21,30 +21,48 @@ export interface Order {
 
 type Cleanup = () => unknown
 
-/** Half a minute after its last test nothing but a fault keeps the process. */
-const LEFT_OPEN_MS = 30_000
-
 // node:test follows each promise, to know in which suite a test is defined and whose error an uncaught one is. That takes a
 // sixth of the processor time, so it is done while a file is loaded only; an uncaught error is one of the file.
 const { createHook } = asyncHooks
 let following: asyncHooks.AsyncHook | undefined
+/** Of each promise that it has heard of node:test keeps the test until it hears of its end, which it mostly does not. */
+let forget: (() => void) | undefined
 asyncHooks.createHook = (callbacks) => {
-  following = createHook(callbacks)
+  const heardOf: number[] = []
+  forget = () => {
+    for (const id of heardOf.splice(0)) callbacks.destroy?.(id)
+  }
+  following = createHook({
+    ...callbacks,
+    init(id, ...rest) {
+      heardOf.push(id)
+      callbacks.init?.(id, ...rest)
+    },
+  })
   return following
 }
 const { after, describe } = await import('node:test')
 asyncHooks.createHook = createHook
 
-followTimers()
+followOpen()
 
 const shared = process.env['SENDWRIGHT_TEST_TEMPLATES']
 if (shared !== undefined) repeatKeys(shared)
 
+/** Of the last file. */
+let last: Definer | undefined
+
 process.on('message', ({ file, folder, databases }: Order) => {
   process.env['SENDWRIGHT_TEST_DATABASES'] = databases
   process.env['TMPDIR'] = folder
+  // node:test keeps all tests, and with their hooks the services and databases that these close: 2 MB for each service.
+  last?.subtests.splice(0)
+  forget?.()
   following?.enable()
-  if (databases === 'postgres') leaveOutTests(file)
+  seeSuite(file, (suite) => {
+    last = suite
+    if (databases === 'postgres') leaveOutTests(suite)
+  })
   describe(file, async (suite) => {
     const cleanups = collectCleanups(suite)
     await import(pathToFileURL(file).href)
@@ -57,31 +75,34 @@ process.on('message', ({ file, folder, databases }: Order) => {
   })
 })
 
-// What keeps the process is in the output that the runner shows. The timer itself does not keep it.
-process.once('disconnect', () => setTimeout(printOpen, LEFT_OPEN_MS).unref())
-
 /** The object of node:test behind a suite. */
 interface Definer extends AsyncResource {
   name: string
+  subtests: unknown[]
   createSubtest(kind: { name: string }, ...rest: unknown[]): unknown
 }
 
-/**
- * The suite that is described next, of this name, takes suites only: of a file whose tests with SQLite have run, those that
- * `eachDatabase` defines for PostgreSQL. By a pattern of names, node:test would leave out all that later files of the process define.
- */
-function leaveOutTests(suiteName: string): void {
+/** Calls `see` with the suite that is described next, of this name, before its function runs. */
+function seeSuite(suiteName: string, see: (suite: Definer) => void): void {
   const { prototype } = asyncHooks.AsyncResource
   const { runInAsyncScope } = prototype
   // A suite calls its function in its scope.
   prototype.runInAsyncScope = function (this: Definer, ...call: unknown[]) {
     if (this.name === suiteName) {
       prototype.runInAsyncScope = runInAsyncScope
-      const create = this.createSubtest.bind(this)
-      this.createSubtest = (kind, ...rest) => (kind.name === 'Suite' ? create(kind, ...rest) : undefined)
+      see(this)
     }
     return Reflect.apply(runInAsyncScope, this, call)
   } as typeof runInAsyncScope
+}
+
+/**
+ * The suite takes suites only: of a file whose tests with SQLite have run, those that `eachDatabase` defines for PostgreSQL. By a
+ * pattern of names, node:test would leave out all that later files of the process define.
+ */
+function leaveOutTests(suite: Definer): void {
+  const create = suite.createSubtest.bind(suite)
+  suite.createSubtest = (kind, ...rest) => (kind.name === 'Suite' ? create(kind, ...rest) : undefined)
 }
 
 /** A hook of a file that is run by node itself receives the context of a test, whose `after` it may call. */

@@ -4,6 +4,7 @@
  * `// Slow: ...`. One that says why in a line `// By name: ...` runs only where it is named.
  *
  * 1. The dashboard is built, and one PostgreSQL started for the whole run, unless SENDWRIGHT_TEST_POSTGRES names one already.
+ *    Where no files are named, the program is bundled for the processes that tests start.
  * 2. A few processes, each in a process group of its own, run the files one after another (test-process.ts). A file that
  *    says why in a line `// Own process: ...` has one to itself. Each has a time limit, and its temporary files in a folder
  *    that is removed afterwards. What a process leaves running is killed with it. The folders are in memory where
@@ -17,6 +18,7 @@
  * counts as failed where CI=true. Nothing to run is a failure.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import {
   accessSync,
   chmodSync,
@@ -30,6 +32,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
@@ -51,7 +54,7 @@ const END_LIMIT_MS = 90_000
 /** A run is to take less than twenty minutes with installing and checking; on a slow machine it may take three times as long. */
 const RUN_LIMIT_MS = 60 * 60_000
 /** Modules of test files and leavings of their tests stay in its memory. */
-const FILES_PER_PROCESS = 60
+const FILES_PER_PROCESS = 150
 const RSS_MAX_BYTES = 1024 ** 3
 /** A file says so, with its reason, if its tests would disturb others or be disturbed. */
 const OWN_PROCESS = /^\/\/ Own process: ./m
@@ -63,6 +66,8 @@ const EACH_DATABASE = /\beach(?:Database|Store)\(/
 /** A file says so, with its reason, if what holds with one database may not with the other. */
 const BOTH_DATABASES = /^\/\/ Both databases: ./m
 const COMPILE_CACHE = join(import.meta.dirname, '../node_modules/.cache/sendwright-test')
+/** What the program reads, and is started by, where it is installed. */
+const BESIDE_PROGRAM = ['bin', 'docs', 'node_modules', 'package.json', 'web']
 /** Only the end of a file's output is printed with its failures. */
 const OUTPUT_SHOWN_CHARS = 4_000
 /** How many of the slowest tests, and of the costliest files, are listed. */
@@ -477,8 +482,20 @@ function indent(text: string): string {
 }
 
 /** Once before all tests: a service cannot start while one of them builds it. A build that fails is named by those that need it. */
-function buildDashboard(): void {
-  spawnSync(process.execPath, [join(import.meta.dirname, 'build-web.mjs')], { stdio: 'inherit' })
+async function buildDashboard(): Promise<void> {
+  const build = spawn(process.execPath, [join(import.meta.dirname, 'build-web.mjs')], { stdio: 'inherit' })
+  await once(build, 'close')
+}
+
+/**
+ * The program as a release has it, in `folder`, for the processes that tests start (test/support/program.ts): one starts in half
+ * the processor time. What is not code it has from here.
+ */
+async function offerProgram(root: string, folder: string): Promise<void> {
+  const { bundleSources } = await import('./release/bundle.ts')
+  for (const name of BESIDE_PROGRAM) symlinkSync(join(root, name), join(folder, name))
+  await bundleSources(join(root, 'src'), join(folder, 'dist'))
+  process.env['SENDWRIGHT_TEST_PROGRAM'] = folder
 }
 
 /** Passes the server to the test files in the environment. Without one, those that need it fail with a message. */
@@ -499,11 +516,19 @@ async function main(words: string[]): Promise<number> {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     process.on(signal, () => stop.abort(`stopped by ${signal}`))
   const limit = setTimeout(() => stop.abort(`the run took over ${seconds(RUN_LIMIT_MS)}`), RUN_LIMIT_MS)
-  buildDashboard()
-  const cluster = await offerPostgres()
+  const root = resolve(import.meta.dirname, '..')
+  const filters = words.filter((word) => word !== '--slow')
+  const program = makeScratch()
+  chmodSync(program, 0o711)
+  process.on('exit', () => rmSync(program, { recursive: true, force: true }))
+  const [cluster] = await Promise.all([
+    offerPostgres(),
+    buildDashboard(),
+    filters.length === 0 && offerProgram(root, program),
+  ])
   const { passed, failed } = await runTests({
-    root: resolve(import.meta.dirname, '..'),
-    filters: words.filter((word) => word !== '--slow'),
+    root,
+    filters,
     slow: words.includes('--slow'),
     fileLimitMs: FILE_LIMIT_MS,
     skippedIsFailed: process.env['CI'] === 'true',

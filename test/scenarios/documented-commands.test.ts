@@ -12,6 +12,7 @@ import { blocksIn, commandsIn, type FencedBlock, fencedBlocks } from '../support
 import { HANG_MS } from '../support/hang.ts'
 import { lacking } from '../support/lacking.ts'
 import { createTestDatabase } from '../support/postgres.ts'
+import { PROGRAM_FOLDER } from '../support/program.ts'
 import { eventually, startTestService, type TestService } from '../support/service.ts'
 import { temporaryFolder } from '../support/stores.ts'
 
@@ -104,7 +105,7 @@ const PRINTED: readonly (readonly [command: RegExp, output: RegExp])[] = [
 async function workFolder(t: TestContext): Promise<string> {
   const folder = await temporaryFolder(t)
   await mkdir(join(folder, 'bin'))
-  await symlink(join(ROOT, 'bin/sendwright'), join(folder, 'bin/sendwright'))
+  await symlink(join(PROGRAM_FOLDER, 'bin/sendwright'), join(folder, 'bin/sendwright'))
   // An error of HTTP is one of the command.
   await writeFile(join(folder, 'bin/curl'), '#!/bin/sh\nPATH=${PATH#*:} exec curl --fail-with-body "$@"\n')
   await chmod(join(folder, 'bin/curl'), 0o755)

@@ -7,12 +7,12 @@ import { closeSync, constants, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { commandEnvironment } from '../support/command.ts'
+import { MAIN } from '../support/program.ts'
 import { ownAddress } from '../support/service.ts'
 import { startProcess } from '../support/service-process.ts'
 import { temporaryFolder } from '../support/stores.ts'
 
 const { O_RDONLY, O_WRONLY, O_NONBLOCK } = constants
-const MAIN = join(import.meta.dirname, '../../src/main.ts')
 
 /** Starts the service with `stdout`; each call that it refuses is a line of its log. */
 async function start(t: TestContext, stdout: number) {

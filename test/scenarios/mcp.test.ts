@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import { commandEnvironment } from '../support/command.ts'
 import { type Assistant, connectAssistant, keyOfRole, TRANSPORTS } from '../support/mcp-client.ts'
+import { MAIN } from '../support/program.ts'
 import { eventually, startTestService, type TestService } from '../support/service.ts'
 import { createSink } from '../support/smtp-sink.ts'
 
@@ -431,8 +431,7 @@ test('what the bridge cannot pass on is an error of the message', async (t) => {
   const service = await startTestService(t)
   const run = async (folder: string, input: string) => {
     const env = { ...commandEnvironment(), SENDWRIGHT_DATA: folder }
-    const main = join(import.meta.dirname, '../../src/main.ts')
-    const child = spawn(process.execPath, [main, 'mcp'], { env, stdio: ['pipe', 'pipe', 'pipe'] })
+    const child = spawn(process.execPath, [MAIN, 'mcp'], { env, stdio: ['pipe', 'pipe', 'pipe'] })
     child.stdin.on('error', () => {}).end(input)
     const [out, err, [code]] = await Promise.all([
       text(child.stdout),

@@ -14,6 +14,7 @@ import type { StoreUnavailable } from '../../src/platform/store/store.ts'
 import { commandEnvironment, runCommand } from '../support/command.ts'
 import { fillTables } from '../support/fill-tables.ts'
 import { createTestDatabase } from '../support/postgres.ts'
+import { MAIN } from '../support/program.ts'
 import { startS3 } from '../support/s3-server.ts'
 import { eventually, ownAddress } from '../support/service.ts'
 import { AUTHORIZATION, type ServiceProcess, startProcess } from '../support/service-process.ts'
@@ -157,7 +158,6 @@ test('a copy that is killed continues, and no service starts on it before its en
   await side.write((writer) => writer.run("INSERT INTO installation VALUES ('secret-mark', ?)", mark ?? []))
   await side.close()
 
-  const main = join(import.meta.dirname, '../../src/main.ts')
   const marked = async () => {
     const [table] = await query("SELECT to_regclass('installation') AS name")
     if (table?.['name'] === null) return null
@@ -171,7 +171,7 @@ test('a copy that is killed continues, and no service starts on it before its en
   let before = -1
   for (const at of ['accounts', 'events']) {
     if (at === 'events') await query(holdAfter(before))
-    const child = spawn(process.execPath, [main, 'migrate', '--to-file', file], {
+    const child = spawn(process.execPath, [MAIN, 'migrate', '--to-file', file], {
       env: { ...commandEnvironment(), ...env },
       stdio: 'inherit',
     })

@@ -19,11 +19,11 @@ import {
   type FillCall,
   fillSource,
 } from '../support/moving-source.ts'
+import { MAIN } from '../support/program.ts'
 import { ownAddress, startTestService, TEST_KEY, type TestService } from '../support/service.ts'
 import { temporaryFolder } from '../support/stores.ts'
 
 const ENV = { SENDWRIGHT_ALLOW_NETWORKS: '127.0.0.0/8' }
-const MAIN = join(import.meta.dirname, '../../src/main.ts')
 
 const fillCall =
   ({ call }: TestService): FillCall =>

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { commandEnvironment } from '../support/command.ts'
 import { runCases } from '../support/command-cases.ts'
+import { MAIN } from '../support/program.ts'
 import { eventually, startTestService } from '../support/service.ts'
 import { createSink } from '../support/smtp-sink.ts'
 import { temporaryFolder } from '../support/stores.ts'
@@ -105,9 +106,8 @@ test('ten tasks of an operator without a browser', async (t) => {
   })
 
   await t.test('watch what happens now', async () => {
-    const main = join(import.meta.dirname, '../../src/main.ts')
     const args = ['events', '--follow', '--event', 'delivered', '--recipient', 'seen@one.example', '--json']
-    const child = spawn(process.execPath, [main, ...args], { env: { ...commandEnvironment(), ...env } })
+    const child = spawn(process.execPath, [MAIN, ...args], { env: { ...commandEnvironment(), ...env } })
     t.after(() => child.kill())
     let out = ''
     child.stdout.on('data', (bytes: Buffer) => {

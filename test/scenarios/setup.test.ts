@@ -3,18 +3,18 @@ import assert from 'node:assert/strict'
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { parseEnv } from 'node:util'
 import { createDnsServer } from '../support/dns-server.ts'
 import { createInternet } from '../support/internet.ts'
+import { COMPILE_CACHE, PROGRAM_FOLDER } from '../support/program.ts'
 import { eventually, ownAddress } from '../support/service.ts'
 import { AUTHORIZATION, startProcess } from '../support/service-process.ts'
 import { createSink } from '../support/smtp-sink.ts'
 import { temporaryFolder } from '../support/stores.ts'
 
-const LAUNCHER = join(import.meta.dirname, '../../bin/sendwright')
+const LAUNCHER = join(PROGRAM_FOLDER, 'bin/sendwright')
 const PASSWORD = 'correct horse battery staple'
 const ADDRESS = '192.0.2.7'
 
@@ -41,7 +41,7 @@ async function createWorld(t: TestContext): Promise<World> {
   const file = join(folder, 'settings.env')
   const env = {
     PATH: process.env['PATH'] ?? '',
-    NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? join(tmpdir(), 'sendwright-compile-cache'),
+    NODE_COMPILE_CACHE: COMPILE_CACHE,
     SENDWRIGHT_ENV_FILE: file,
     SENDWRIGHT_DATA: join(folder, 'data'),
     SENDWRIGHT_DNS: `${dns.host}:${dns.port}`,

@@ -7,6 +7,7 @@ import { test } from 'node:test'
 import { promisify } from 'node:util'
 import { commandEnvironment } from '../support/command.ts'
 import { createInternet } from '../support/internet.ts'
+import { MAIN } from '../support/program.ts'
 import { eventually, ownAddress, startTestService, type TestService } from '../support/service.ts'
 import { startProcess } from '../support/service-process.ts'
 import { temporaryFolder } from '../support/stores.ts'
@@ -15,7 +16,6 @@ const PATH = '/sendwright/v1/shaping'
 const DOMAIN = 'one.example'
 const LANE = 'any/acme'
 const run = promisify(execFile)
-const main = join(import.meta.dirname, '../../src/main.ts')
 
 const shape = (version: string, limits: object, more: object = {}) =>
   JSON.stringify({ version, providers: [{ site: 'acme', mx: [`mx.${DOMAIN}`], ...limits }], ...more })
@@ -113,7 +113,7 @@ test('the command checks a file, and shows what the service has in force; SIGHUP
   const env = { SENDWRIGHT_DATA: join(folder, 'data'), SENDWRIGHT_SHAPING: file, SENDWRIGHT_HOST: host }
   const command = async (...args: string[]) => {
     const options = { env: { ...commandEnvironment(), ...env } }
-    return run(process.execPath, [main, 'shaping', ...args], options).then(
+    return run(process.execPath, [MAIN, 'shaping', ...args], options).then(
       ({ stdout }) => ({ code: 0, text: stdout }),
       (error: { code: number; stderr: string }) => ({ code: error.code, text: error.stderr }),
     )

@@ -5,6 +5,7 @@ import type { TestContext } from 'node:test'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { commandEnvironment } from './command.ts'
+import { MAIN } from './program.ts'
 import type { TestService } from './service.ts'
 import { temporaryFolder } from './stores.ts'
 
@@ -42,7 +43,6 @@ export async function connectAssistant(
   } else {
     const keyFile = join(await temporaryFolder(t), 'key')
     writeFileSync(keyFile, key)
-    const main = join(import.meta.dirname, '../../src/main.ts')
     const env = { ...commandEnvironment(), SENDWRIGHT_DATA: service.config.dataFolder } as Record<
       string,
       string
@@ -50,7 +50,7 @@ export async function connectAssistant(
     await client.connect(
       new StdioClientTransport({
         command: process.execPath,
-        args: [main, 'mcp', '--key-file', keyFile],
+        args: [MAIN, 'mcp', '--key-file', keyFile],
         env,
       }),
     )

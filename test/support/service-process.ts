@@ -1,11 +1,11 @@
 /** The service as a separate process, for tests that end it: `kill -9`, SIGTERM, frozen workers. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { HANG_MS } from './hang.ts'
 import { withinGroup } from './memory-group.ts'
+import { COMPILE_CACHE, MAIN } from './program.ts'
 import { TEST_KEY } from './service.ts'
 
 export interface ServiceProcess {
@@ -57,7 +57,7 @@ export async function startProcess(
     isReady?: () => Promise<boolean>
   } = {},
 ): Promise<ServiceProcess> {
-  const main = join(options.root ?? join(import.meta.dirname, '../..'), 'src/main.ts')
+  const main = options.root === undefined ? MAIN : join(options.root, 'src/main.ts')
   const probing = options.probe === undefined ? [] : ['--import', join(import.meta.dirname, 'block-probe.ts')]
   const node = [process.execPath, ...(options.flags ?? []), ...unsynced(options), ...probing, main, 'serve']
   const limited = ['sh', '-c', `ulimit -n ${options.openFiles}; exec "$0" "$@"`, ...node]
@@ -67,8 +67,7 @@ export async function startProcess(
   const child = spawn(command, args, {
     env: {
       PATH: process.env['PATH'],
-      // Compiled once for all starts: most of a start is loading the sources. Node checks them for changes.
-      NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? join(tmpdir(), 'sendwright-compile-cache'),
+      NODE_COMPILE_CACHE: COMPILE_CACHE,
       SENDWRIGHT_HOST: host,
       SENDWRIGHT_API_KEY: TEST_KEY,
       SENDWRIGHT_RATE_LIMIT: 'off',

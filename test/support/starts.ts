@@ -1,10 +1,10 @@
 /** Starts of the service that end on their own, or are stopped at once. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { commandEnvironment } from './command.ts'
 import { HANG_MS } from './hang.ts'
+import { MAIN } from './program.ts'
 import { eventually, ownAddress } from './service.ts'
 import { type ServiceProcess, startProcess } from './service-process.ts'
 
@@ -30,13 +30,12 @@ export interface Refusal {
 
 /** A start that is expected to end on its own. */
 export function refusedStart(env: Record<string, string>): Promise<Refusal> {
-  const main = join(import.meta.dirname, '../../src/main.ts')
   const options = {
     env: { ...commandEnvironment(), SENDWRIGHT_HOST: ownAddress(), ...env },
     timeout: 3 * HANG_MS,
   }
   return new Promise((resolve) => {
-    const child = execFile(process.execPath, [main, 'serve'], options, (_error, _stdout, stderr) =>
+    const child = execFile(process.execPath, [MAIN, 'serve'], options, (_error, _stdout, stderr) =>
       resolve({ code: child.exitCode, said: stderr }),
     )
   })

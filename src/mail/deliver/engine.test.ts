@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createTestClock } from '../../../test/support/clock.ts'
 import { bareRecorder } from '../../../test/support/events.ts'
 import { DELIVERED, fakeTransport } from '../../../test/support/fake-transport.ts'
+import { connectInProcess } from '../../../test/support/in-process-sqlite.ts'
 import { seededCopy, seededEngine, seedQueue } from '../../../test/support/seed-queue.ts'
 import { eventually } from '../../../test/support/service.ts'
 import { eachStore, temporaryFolder } from '../../../test/support/stores.ts'
@@ -324,7 +325,22 @@ async function takeIn(engine: Delivery, store: Store, due: number): Promise<void
 
 /** One connection for all domains, on which attempts of `big` wait in `inFlight` once it is `slow`. */
 async function startSharedLane(t: TestContext) {
-  const store = await openSqlite(await temporaryFolder(t))
+  let unanswered = 0
+  const store = await openSqlite(await temporaryFolder(t), {
+    connect(options, sizes) {
+      const connection = connectInProcess(options, sizes)
+      connection.on('message', () => {
+        unanswered -= 1
+      })
+      return {
+        ...connection,
+        postMessage(request, transfer) {
+          unanswered += 1
+          connection.postMessage(request, transfer)
+        },
+      }
+    },
+  })
   const clock = createTestClock()
   const big = { slow: false, inFlight: [] as (() => void)[] }
   const transport = fakeTransport(1, async ({ domain_id }) => {
@@ -341,11 +357,20 @@ async function startSharedLane(t: TestContext) {
     await store.close()
   })
   await engine.start()
-  return { store, clock, transport, engine, big }
+  const answered = () => eventually('answers of the database', async () => unanswered === 0)
+  /** An attempt of `big` ends, and what follows from that in the database. */
+  async function turn(): Promise<void> {
+    await eventually('an attempt', async () => big.inFlight.length > 0)
+    big.inFlight.shift()?.()
+    await answered()
+    await clock.advance(50)
+    await answered()
+  }
+  return { store, clock, transport, engine, big, turn }
 }
 
 test('fresh mail that fills a lane does not keep the mail of others waiting', async (t) => {
-  const { store, clock, transport, engine, big } = await startSharedLane(t)
+  const { store, clock, transport, engine, big, turn } = await startSharedLane(t)
   const due = clock.now() - 1
   for (const domain of ['big', 'small']) await seedQueue(store, seedOf(domain, 1, due))
   engine.wake()
@@ -358,16 +383,12 @@ test('fresh mail that fills a lane does not keep the mail of others waiting', as
   await seedQueue(store, seedOf('small', 3, due))
   engine.inserted([LANE_OF('small')])
   const ofSmall = () => transport.attempts.filter(({ domain_id }) => domain_id === 'small').length
-  for (let turns = 0; turns < 40 && ofSmall() < 4; turns++) {
-    await eventually('a turn', async () => big.inFlight.length > 0)
-    big.inFlight.shift()?.()
-    await clock.advance(50)
-  }
+  for (let turns = 0; turns < 40 && ofSmall() < 4; turns++) await turn()
   assert.equal(ofSmall(), 4)
 })
 
 test('a sender whose last delivery left a full lane has a turn for its mail to another domain there', async (t) => {
-  const { store, clock, transport, engine, big } = await startSharedLane(t)
+  const { store, clock, transport, engine, big, turn } = await startSharedLane(t)
   const oneSite = { ...LANE_OF('small'), recipient_domain: 'other.example' }
   const due = clock.now() - 1
   const toOther = { ...seedOf('small', 1, due), recipientDomain: 'other.example' }
@@ -384,11 +405,7 @@ test('a sender whose last delivery left a full lane has a turn for its mail to a
   const [second] = await seedQueue(store, toOther)
   engine.inserted([oneSite])
   const wasSent = () => transport.attempts.some(({ id }) => id === second)
-  for (let turns = 0; turns < 40 && !wasSent(); turns++) {
-    await eventually('a turn', async () => big.inFlight.length > 0)
-    big.inFlight.shift()?.()
-    await clock.advance(50)
-  }
+  for (let turns = 0; turns < 40 && !wasSent(); turns++) await turn()
   assert.ok(wasSent())
 })
 
