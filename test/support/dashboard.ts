@@ -91,11 +91,11 @@ export async function startDashboard(
 
   async function steady(page: Page): Promise<void> {
     assert.deepEqual(faults.get(page)?.splice(0), [])
-    const shifts = await page.evaluate<{ value: number; parts: string[] }[]>('globalThis.layoutShifts ?? []')
+    const { shifts, tooWide } = await page.evaluate<Placing>(PLACING)
     const sum = shifts.reduce((total, { value }) => total + value, 0)
     const moved = shifts.map(({ value, parts }) => `\n  ${value.toFixed(3)} ${parts.join(' | ')}`)
     assert.ok(sum <= SHIFT_MAX, `the page has jumped while it was loaded: ${sum.toFixed(3)}${moved.join('')}`)
-    assert.deepEqual(await page.evaluate<string[]>(TOO_WIDE), [], 'scrolled sideways')
+    assert.deepEqual(tooWide, [], 'scrolled sideways')
   }
   async function signIn(context: BrowserContext, key = service.key): Promise<void> {
     const answer = await context.request.post(`${service.url}/sendwright/v1/session`, { data: { key } })
@@ -253,10 +253,19 @@ const clockAhead = (ms: number) => `globalThis.Date = class extends Date {
     return super.now() + ${ms}
   }
 }`
-/** The page, its main part and its tables, which would have to be scrolled sideways to be read. */
-const TOO_WIDE = `[...document.querySelectorAll('html, main, .table-scroll')]
-  .filter((part) => part.scrollWidth > part.clientWidth)
-  .map((part) => part.tagName + ' ' + part.className + ' is ' + (part.scrollWidth - part.clientWidth) + ' pixels too wide')`
+interface Placing {
+  /** What has moved while the page was loaded. */
+  shifts: { value: number; parts: string[] }[]
+  /** The page, its main part and its tables, which would have to be scrolled sideways to be read. */
+  tooWide: string[]
+}
+
+const PLACING = `({
+  shifts: globalThis.layoutShifts ?? [],
+  tooWide: [...document.querySelectorAll('html, main, .table-scroll')]
+    .filter((part) => part.scrollWidth > part.clientWidth)
+    .map((part) => part.tagName + ' ' + part.className + ' is ' + (part.scrollWidth - part.clientWidth) + ' pixels too wide'),
+})`
 
 /** Half of what browsers' makers call good. */
 const SHIFT_MAX = 0.05
@@ -271,13 +280,19 @@ const NODES_SHOWN_MAX = 5
 
 /** What axe-core finds, one line each. Frames are left out: what is in them is somebody else's mail. */
 async function violations(page: Page): Promise<string[]> {
-  // Once for each document.
-  if (await page.evaluate<boolean>('globalThis.axe === undefined')) await addAxe(page)
   // Without the nodes that break no rule: to name them takes most of the time.
   const options = JSON.stringify({ runOnly: RULES, iframes: false, resultTypes: ['violations'] })
-  const found = await page.evaluate<axe.Result[]>(
-    `axe.run(document, ${options}).then(({ violations }) => violations)`,
-  )
+  const find = () =>
+    page.evaluate<axe.Result[] | undefined>(
+      `globalThis.axe?.run(document, ${options}).then(({ violations }) => violations)`,
+    )
+  let found = await find()
+  if (found === undefined) {
+    // Once for each document.
+    await addAxe(page)
+    found = await find()
+  }
+  assert.ok(found)
   return found.flatMap(({ id, nodes }) =>
     nodes
       .slice(0, NODES_SHOWN_MAX)
