@@ -66,10 +66,11 @@ const firstDomainQuery = (mode: Mode) =>
   queryOptions({
     queryKey: ['domains', 'first', mode],
     async queryFn({ signal }) {
-      // The sandbox is the oldest domain: it is the newest only if it is the only one.
+      // The sandbox is the oldest domain: it is the newest only if it is the only one. It is active, and times are in whole seconds: of
+      // the same second the unverified one is first.
       const sending = await Promise.all([
-        newestDomains('active', signal),
         mode === 'capture' ? newestDomains('unverified', signal) : [],
+        newestDomains('active', signal),
       ])
       const newest = sending.flat().sort((a, b) => Date.parse(b.created_at) - Date.parse(a.created_at))
       return newest[0] ?? (await newestDomains(undefined, signal))[0] ?? null
