@@ -88,7 +88,7 @@ export async function simulateMonth(options: MonthOptions): Promise<MonthFigures
   const { store } = idle
   const clock = createTestClock(Date.UTC(2026, 5, 1))
   const plan = FULL_PLAN.map((limit) => Math.max(1, Math.round(limit * scale)))
-  const ips = Array.from({ length: 4 }, ownAddress)
+  const ips = Array.from({ length: 4 }, ownAddress).sort() // as the engine has them
   const cold = [ips[COLD_ONE] as string, ips[COLD_TWO] as string]
   const month: MonthFigures = {
     ...{ days: [], accepted: 0, delivered: 0, failed: 0, late: 0, overBudget: 0, refused: 0, longestMs: 0 },

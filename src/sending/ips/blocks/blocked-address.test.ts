@@ -42,7 +42,7 @@ async function withBlockedAddress(
     const idle = watched(opened)
     const { store } = idle
     const clock = createTestClock()
-    const ips = Array.from({ length: 4 }, ownAddress)
+    const ips = Array.from({ length: 4 }, ownAddress).sort() // as the engine has them: .10 before .9
     let failed = 0
     const rig = await createAddressRig({
       ...{ store, clock, accountId: ACCOUNT, ips, plan: [] },
