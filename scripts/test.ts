@@ -492,10 +492,15 @@ async function buildDashboard(): Promise<void> {
  * the processor time. What is not code it has from here.
  */
 async function offerProgram(root: string, folder: string): Promise<void> {
-  const { bundleSources } = await import('./release/bundle.ts')
-  for (const name of BESIDE_PROGRAM) symlinkSync(join(root, name), join(folder, name))
-  await bundleSources(join(root, 'src'), join(folder, 'dist'))
-  process.env['SENDWRIGHT_TEST_PROGRAM'] = folder
+  try {
+    const { bundleSources } = await import('./release/bundle.ts')
+    for (const name of BESIDE_PROGRAM) symlinkSync(join(root, name), join(folder, name))
+    await bundleSources(join(root, 'src'), join(folder, 'dist'))
+    process.env['SENDWRIGHT_TEST_PROGRAM'] = folder
+  } catch (error) {
+    // What is wrong with the sources is named by the tests that start them, and that of the release.
+    console.log('The program could not be bundled:', error)
+  }
 }
 
 /** Passes the server to the test files in the environment. Without one, those that need it fail with a message. */

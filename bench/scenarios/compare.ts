@@ -7,14 +7,14 @@ import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { measureFlow, startSink } from '../support/flow.ts'
-import { makeContent, sendRequest, singleFields } from '../support/messages.ts'
+import { makeContent, singleFields } from '../support/messages.ts'
 import type { Options } from '../support/options.ts'
 import { cpuSeconds, memoryOf } from '../support/processes.ts'
 import type { Section } from '../support/results.ts'
 import { type Rig, withRig } from '../support/rig.ts'
-import { type Database, startService } from '../support/service.ts'
+import type { Database } from '../support/service.ts'
 import { formatNumber, median } from '../support/stats.ts'
-import { httpLoad, SESSIONS } from '../support/systems.ts'
+import { ours } from '../support/systems.ts'
 import { CONTENT_BYTES, ourName } from './e2e.ts'
 
 /** Messages of each service and block, and of each before the first block. */
@@ -40,14 +40,14 @@ export async function run(options: Options): Promise<Section> {
   for (const database of options.databases)
     for (let at = 1; at <= options.runs; at++) {
       const all = await withRig(options.folder, (rig) => measure(rig, database, folders, amounts))
-      const ours = all.get(folders[0]!)!
+      const here = all.get(folders[0]!)!
       for (const [folder, blocks] of all) {
         raw[`${database} ${at} ${folder}`] = blocks
         rows.push([
           `${ourName(database)}, ${folder === folders[0] ? 'here' : commitOf(folder)}`,
           formatNumber(sum(blocks) / blocks.length, 0),
-          formatNumber(sum(ours) / sum(blocks), 3),
-          formatNumber(median(blocks.map(({ cpuUs }, block) => ours[block]!.cpuUs / cpuUs)), 3),
+          formatNumber(sum(here) / sum(blocks), 3),
+          formatNumber(median(blocks.map(({ cpuUs }, block) => here[block]!.cpuUs / cpuUs)), 3),
           formatNumber(median(blocks.map(({ perSecond }) => perSecond)), 0),
           formatNumber(Math.max(...blocks.map(({ pssMb }) => pssMb)), 0),
         ])
@@ -101,11 +101,9 @@ async function measure(
 }
 
 async function start(rig: Rig, database: Database, folder: string) {
-  const sink = await startSink(rig)
+  const content = makeContent(CONTENT_BYTES)
   const launcher = join(folder, 'bin/sendwright')
-  const env = { SENDWRIGHT_DELIVERY: `smtp://127.0.0.1:${sink.port}` }
-  const service = await startService(rig, { database, launcher, env })
-  const request = sendRequest(service, singleFields(service.domain, makeContent(CONTENT_BYTES)))
-  const load = httpLoad(rig, service, request, SESSIONS)
-  return { sink, system: { roots: service.roots, recipients: 1, load, stop: service.stop } }
+  const sink = await startSink(rig)
+  const candidate = ours(folder, database, ({ domain }) => singleFields(domain, content), { launcher })
+  return { sink, system: await candidate.start(rig, sink) }
 }

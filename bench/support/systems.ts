@@ -49,6 +49,8 @@ export function ours(
     connections?: number
     env?: Record<string, string>
     nodeFlags?: string[]
+    /** As in `startService`. */
+    launcher?: string
   } = {},
 ): Candidate {
   return {
@@ -58,6 +60,7 @@ export function ours(
         database,
         env: { SENDWRIGHT_DELIVERY: `smtp://127.0.0.1:${sink.port}`, ...options.env },
         ...(options.nodeFlags && { nodeFlags: options.nodeFlags }),
+        ...(options.launcher && { launcher: options.launcher }),
       })
       const request = sendRequest(service, fields(service))
       return {

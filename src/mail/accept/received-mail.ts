@@ -98,7 +98,7 @@ export interface ReceivedPost extends Pick<AcceptedPost, 'list' | 'headers'> {
   key: string | null
 }
 
-export interface ReceivedMailParts extends Pick<Core, 'blobs' | 'clock' | 'recorder'> {
+interface ReceivedMailParts extends Pick<Core, 'blobs' | 'clock' | 'recorder'> {
   /** Refuses below the floor of free space. */
   store: Store
   sources: KeyParts['sources']

@@ -30,7 +30,7 @@ import {
 } from './daily-reports.ts'
 import { recordOf, removedStatements, reportedDomains, rowsOf } from './results.ts'
 
-export interface DmarcReportParts extends Pick<Core, 'store' | 'clock' | 'log'> {
+interface DmarcReportParts extends Pick<Core, 'store' | 'clock' | 'log'> {
   resolver: Pick<Resolver, 'query'>
   sendMime: ReportMail
   /** Name and address of who reports; the address is in a domain of the first account. */

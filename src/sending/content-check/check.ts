@@ -55,7 +55,7 @@ export interface ContentCheck {
   lastUncheckedAt(): number | null
 }
 
-export interface ContentCheckParts extends Pick<Core, 'blobs' | 'clock'> {
+interface ContentCheckParts extends Pick<Core, 'blobs' | 'clock'> {
   config: ContentCheckConfig & { hostname: string }
   scanners: Pick<Scanners, 'outboundScore' | 'virus'>
   holds: Pick<Holds, 'decisionOn'>

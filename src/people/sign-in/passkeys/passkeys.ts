@@ -14,7 +14,7 @@ import { DAY_MS } from '../../../base/time/durations.ts'
 import type { Core } from '../../../core.ts'
 import { commitUnlessStale } from '../../../platform/store/commits.ts'
 import type { PasskeyRow } from '../../../platform/store/schema.ts'
-import { insert, type Statement, type Store } from '../../../platform/store/store.ts'
+import { insert, type Store } from '../../../platform/store/store.ts'
 import { isActive, type User, type UserDirectory } from '../../accounts/user-directory.ts'
 import type { SecondFactor } from '../second-factor.ts'
 import { CHALLENGE_MS, type Challenges, type ChallengeUse } from './challenges.ts'
@@ -122,7 +122,7 @@ export function createPasskeys(parts: PasskeyParts): Passkeys {
       values: [counter, nowMs(), id, before, counter],
       expectRows: 1,
     }
-    return fenced(store, used, ...challenges.meet(challenge))
+    return commitUnlessStale(store, [used, ...challenges.meet(challenge)])
   }
 
   /** The user whose passkey has met a challenge of this use. */
@@ -161,8 +161,7 @@ export function createPasskeys(parts: PasskeyParts): Passkeys {
       const passkey = newPasskey(user.id, name, made, nowMs())
       const { sql, values } = insert('passkeys', passkey)
       const first = secondFactor.firstCodes(user)
-      const isAdded = await fenced(
-        store,
+      const isAdded = await commitUnlessStale(store, [
         {
           // Fenced: a session that has ended meanwhile adds nothing, and two first ones do not void each other's codes.
           sql: 'UPDATE users SET passkeys = passkeys + 1 WHERE id = ? AND session_epoch = ? AND passkeys = ? AND passkeys < ?',
@@ -172,7 +171,7 @@ export function createPasskeys(parts: PasskeyParts): Passkeys {
         { sql: `${sql} ON CONFLICT DO NOTHING`, values, expectRows: 1 },
         ...challenges.meet(response.challenge),
         ...(first?.statements ?? []),
-      )
+      ])
       if (!isAdded)
         throw new BadRequest(
           user.passkeys >= PASSKEYS_MAX
@@ -189,12 +188,11 @@ export function createPasskeys(parts: PasskeyParts): Passkeys {
     },
     async remove(userId, id) {
       const passkey = await passkeyOf(store, userId, id)
-      const isRemoved = await fenced(
-        store,
+      const isRemoved = await commitUnlessStale(store, [
         { sql: 'DELETE FROM passkeys WHERE id = ?', values: [id], expectRows: 1 },
         { sql: 'UPDATE users SET passkeys = passkeys - 1 WHERE id = ?', values: [userId] },
         secondFactor.voidedCodes(userId),
-      )
+      ])
       if (!isRemoved) throw new NotFound('Passkey not found')
       return passkey
     },
@@ -228,8 +226,6 @@ async function passkeyOf(store: Store, userId: string, id: string): Promise<Pass
   if (row === undefined) throw new NotFound('Passkey not found')
   return row
 }
-
-const fenced = (store: Store, ...unit: Statement[]) => commitUnlessStale(store, unit)
 
 /** Browsers make passkeys for names, and for secure contexts only (WebAuthn §5.1.2). */
 function relyingParty(publicUrl: string): RelyingParty | null {
