@@ -6,7 +6,9 @@ import {
   existsSync,
   mkdirSync,
   readFileSync,
+  rmSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -48,6 +50,31 @@ function run(path: string, words: readonly string[], env = {}, cwd = '/') {
     env: { PATH: `${path}:${TOOLS}`, ...env },
   })
 }
+
+test('it runs what was built until a source or the lock file changes', (context) => {
+  const { app, path } = install(context)
+  symlinkSync(process.execPath, join(app, 'node_modules/.bin/node'))
+  writeFileSync(join(app, 'src/main.ts'), "console.log('source')\n")
+  writeFileSync(join(app, 'package-lock.json'), '{}')
+  const build = () => {
+    mkdirSync(join(app, 'dist'), { recursive: true })
+    writeFileSync(join(app, 'dist/main.js'), "console.log('built')\n")
+    // Later than the files above, whatever the clock's steps.
+    const later = new Date(Date.now() + 60_000)
+    utimesSync(join(app, 'dist/main.js'), later, later)
+  }
+  const ran = () => run(path, []).stdout.trim()
+  assert.equal(ran(), 'source')
+  build()
+  assert.equal(ran(), 'built')
+  utimesSync(join(app, 'dist/main.js'), new Date(0), new Date(0))
+  assert.equal(ran(), 'source')
+  build()
+  // A release has no sources.
+  rmSync(join(app, 'src'), { recursive: true })
+  utimesSync(join(app, 'dist/main.js'), new Date(0), new Date(0))
+  assert.equal(ran(), 'built')
+})
 
 test('called through links, it passes every argument on as it is', (context) => {
   const { app, path } = install(context)

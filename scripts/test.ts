@@ -32,7 +32,6 @@ import {
   readFileSync,
   rmSync,
   statSync,
-  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
@@ -66,8 +65,6 @@ const EACH_DATABASE = /\beach(?:Database|Store)\(/
 /** A file says so, with its reason, if what holds with one database may not with the other. */
 const BOTH_DATABASES = /^\/\/ Both databases: ./m
 const COMPILE_CACHE = join(import.meta.dirname, '../node_modules/.cache/sendwright-test')
-/** What the program reads, and is started by, where it is installed. */
-const BESIDE_PROGRAM = ['bin', 'docs', 'node_modules', 'package.json', 'web']
 /** Only the end of a file's output is printed with its failures. */
 const OUTPUT_SHOWN_CHARS = 4_000
 /** How many of the slowest tests, and of the costliest files, are listed. */
@@ -481,26 +478,16 @@ function indent(text: string): string {
   return text.replaceAll(/^(?=.)/gm, '    ')
 }
 
-/** Once before all tests: a service cannot start while one of them builds it. A build that fails is named by those that need it. */
-async function buildDashboard(): Promise<void> {
-  const build = spawn(process.execPath, [join(import.meta.dirname, 'build-web.mjs')], { stdio: 'inherit' })
-  await once(build, 'close')
-}
-
 /**
- * The program as a release has it, in `folder`, for the processes that tests start (test/support/program.ts): one starts in half
- * the processor time. What is not code it has from here.
+ * Once before all tests: a service cannot start while one of them builds the dashboard. A build that fails is named by those that
+ * need it; without the program's, processes of tests run the sources.
  */
-async function offerProgram(root: string, folder: string): Promise<void> {
-  try {
-    const { bundleSources } = await import('./release/bundle.ts')
-    for (const name of BESIDE_PROGRAM) symlinkSync(join(root, name), join(folder, name))
-    await bundleSources(join(root, 'src'), join(folder, 'dist'))
-    process.env['SENDWRIGHT_TEST_PROGRAM'] = folder
-  } catch (error) {
-    // What is wrong with the sources is named by the tests that start them, and that of the release.
-    console.log('The program could not be bundled:', error)
-  }
+async function build(root: string): Promise<void> {
+  const [status] = await once(
+    spawn(process.execPath, [join(root, 'scripts/build.mjs')], { stdio: 'inherit' }),
+    'close',
+  )
+  if (status === 0) process.env['SENDWRIGHT_TEST_BUILT'] = 'yes'
 }
 
 /** Passes the server to the test files in the environment. Without one, those that need it fail with a message. */
@@ -523,14 +510,7 @@ async function main(words: string[]): Promise<number> {
   const limit = setTimeout(() => stop.abort(`the run took over ${seconds(RUN_LIMIT_MS)}`), RUN_LIMIT_MS)
   const root = resolve(import.meta.dirname, '..')
   const filters = words.filter((word) => word !== '--slow')
-  const program = makeScratch()
-  chmodSync(program, 0o711)
-  process.on('exit', () => rmSync(program, { recursive: true, force: true }))
-  const [cluster] = await Promise.all([
-    offerPostgres(),
-    buildDashboard(),
-    filters.length === 0 && offerProgram(root, program),
-  ])
+  const [cluster] = await Promise.all([offerPostgres(), build(root)])
   const { passed, failed } = await runTests({
     root,
     filters,

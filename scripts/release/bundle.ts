@@ -5,7 +5,7 @@
  */
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
-import { dirname, join, relative } from 'node:path'
+import { dirname, join, relative, resolve } from 'node:path'
 import { type Plugin, rolldown } from 'rolldown'
 
 /** Libraries that look for files of their own beside them. */
@@ -50,7 +50,7 @@ export async function bundleSources(from: string, to: string): Promise<readonly 
     dir: to,
     format: 'esm',
     entryFileNames: '[name].js',
-    chunkFileNames: '[name]-[hash].js',
+    chunkFileNames: '[name].js',
     comments: false,
   })
   await build.close()
@@ -115,4 +115,9 @@ function licensesOf(modules: readonly string[]): string {
     return `## ${name} ${version} (${license ?? 'see below'})\n\n${text}\n`
   })
   return `# Libraries within this program\n\n${parts.join('\n')}`
+}
+
+if (import.meta.main) {
+  const [from = '', to = ''] = process.argv.slice(2).map((path) => resolve(path))
+  await bundleSources(from, to)
 }

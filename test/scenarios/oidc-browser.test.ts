@@ -18,7 +18,7 @@ let provider: OidcProvider
 let service: TestService
 
 before(async (t) => {
-  const built = spawnSync(process.execPath, [join(ROOT, 'scripts/build-web.mjs')], { encoding: 'utf8' })
+  const built = spawnSync(process.execPath, [join(ROOT, 'scripts/build.mjs')], { encoding: 'utf8' })
   assert.equal(built.status, 0, built.stderr)
   provider = await createOidcProvider()
   browser = await launchBrowser()

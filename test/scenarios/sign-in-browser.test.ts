@@ -21,7 +21,7 @@ let service: TestService
 
 before(async (t) => {
   // Fast if the dashboard is built already, as after an install.
-  const built = spawnSync(process.execPath, [join(ROOT, 'scripts/build-web.mjs')], { encoding: 'utf8' })
+  const built = spawnSync(process.execPath, [join(ROOT, 'scripts/build.mjs')], { encoding: 'utf8' })
   assert.equal(built.status, 0, built.stderr)
   clock = createTestClock(Date.now())
   browser = await launchBrowser()

@@ -9,7 +9,7 @@ let built: SpawnSyncReturns<string> | undefined
 
 /** Builds the dashboard unless that is done, as after an install; returns the folder that holds it. */
 export function builtDashboard(): string {
-  built ??= spawnSync(process.execPath, [join(ROOT, 'scripts/build-web.mjs')], { encoding: 'utf8' })
+  built ??= spawnSync(process.execPath, [join(ROOT, 'scripts/build.mjs')], { encoding: 'utf8' })
   assert.equal(built.status, 0, built.stderr)
   return join(ROOT, 'web/dist')
 }

@@ -27,7 +27,7 @@ function plant(context: TestContext, files: Record<string, string>, withVite = t
 }
 
 function build(root: string): { status: number | null; said: string } {
-  const command = [join(PROJECT, 'scripts/build-web.mjs'), root]
+  const command = [join(PROJECT, 'scripts/build.mjs'), root]
   const { status, stdout, stderr } = spawnSync(process.execPath, command, { encoding: 'utf8' })
   return { status, said: stdout + stderr }
 }
@@ -44,6 +44,31 @@ test('the dashboard is built once, and again when a source is younger', (context
   utimesSync(join(root, 'web/main.ts'), later, later)
   assert.equal(build(root).status, 0)
   assert.ok(statSync(page).mtimeMs > first)
+})
+
+test('the program is built beside its sources, and again when one of them changed', (context) => {
+  const root = plant(context, {
+    'src/main.ts': "console.log('a' satisfies string)\n",
+    'package-lock.json': '{}',
+  })
+  mkdirSync(join(root, 'scripts'))
+  for (const name of ['scripts/release', 'node_modules/rolldown'])
+    symlinkSync(join(PROJECT, name), join(root, name))
+  const main = join(root, 'dist/main.js')
+  const said = () => spawnSync(process.execPath, [main], { encoding: 'utf8' }).stdout
+  assert.deepEqual(build(root), { status: 0, said: '' })
+  assert.equal(said(), 'a\n')
+  const first = statSync(main).mtimeMs
+  assert.equal(build(root).status, 0)
+  assert.equal(statSync(main).mtimeMs, first)
+  // As old as an archive has it.
+  writeFileSync(join(root, 'src/main.ts'), "console.log('b' satisfies string)\n")
+  utimesSync(join(root, 'src/main.ts'), new Date(0), new Date(0))
+  assert.equal(build(root).status, 0)
+  assert.equal(said(), 'b\n')
+  writeFileSync(join(root, 'src/main.ts'), "import './missing.ts'\n")
+  assert.match(build(root).said, /missing\.ts[\s\S]*Cannot build src\//)
+  assert.equal(said(), 'b\n')
 })
 
 test('nothing happens without sources or without Vite', (context) => {
