@@ -35,7 +35,7 @@ function follow(
       held = live * MB
     },
   }
-  const { stop } = collectAtRest(probes, 10_000, startLooks)
+  const { stop } = collectAtRest({ probes, lookEveryMs: 10_000, startLooks })
   for (const ms of everyMs) mock.timers.tick(ms)
   stop()
   mock.timers.tick(60_000)
@@ -60,7 +60,8 @@ const table: [string, Look[], number[]][] = [
     [13],
   ],
   ['not for a trickle alone', after(...rest(30), trickle, ...rest(30)), [5]],
-  ['not for a little', after(...rest(30), work(27), ...rest(27)), [5]],
+  ['in a trickle that left much', after(...rest(30), ...rest(35), trickle, ...rest(36)), [5, 18]],
+  ['not for a little', after(...rest(30), work(22), ...rest(22)), [5]],
 ]
 for (const [what, looks, expected] of table)
   test(`a thread at rest is collected ${what}`, () => assert.deepEqual(follow(looks), expected))
@@ -84,7 +85,7 @@ test('in Node it gives back what a burst left, on every thread, and lets the thr
     import { setTimeout as sleep } from 'node:timers/promises'
     const { collectAtRest } = await import(${JSON.stringify(join(import.meta.dirname, 'rest-collection.ts'))})
     const held = () => getHeapStatistics().total_heap_size
-    collectAtRest(undefined, 50)
+    collectAtRest({ lookEveryMs: 50 })
     let burst = Array.from({ length: 300_000 }, (_, n) => ({ n, text: 'x' + n }))
     const before = held()
     burst = undefined
@@ -100,3 +101,40 @@ test('in Node it gives back what a burst left, on every thread, and lets the thr
   assert.equal(stdout, 'given back\ngiven back\n', stderr)
   assert.equal(status, 0)
 })
+
+test('a thread that can let go of more is collected after work, whatever its heap has grown by', () => {
+  const did: string[] = []
+  let busy = 1
+  const probes = { busy: () => busy, held: () => 5 * MB, collect: () => did.push('collected') }
+  const letGo = () => did.push('let go')
+  const { stop } = collectAtRest({ letGo, probes, lookEveryMs: 10_000, startLooks: 0 })
+  for (const work of [1, 0, 0, 1, 0]) {
+    busy = work
+    for (let look = 0; look < 6; look++) mock.timers.tick(10_000)
+  }
+  stop()
+  assert.deepEqual(did, ['let go', 'collected', 'let go', 'collected'])
+})
+
+const { glibcVersionRuntime } = (process.report.getReport() as { header: Record<string, unknown> }).header
+if (glibcVersionRuntime !== undefined)
+  test('free pages between pieces of malloc that stay are given back', (t) => {
+    const program = `
+      import { setTimeout as sleep } from 'node:timers/promises'
+      const { collectAtRest } = await import(${JSON.stringify(join(import.meta.dirname, 'rest-collection.ts'))})
+      const pieces = Array.from({ length: 6_000 }, () => Buffer.alloc(20_000, 1))
+      const before = process.memoryUsage.rss()
+      globalThis.kept = pieces.filter((_, at) => at % 50 === 49)
+      pieces.length = 0
+      collectAtRest({ lookEveryMs: 50 })
+      while (process.memoryUsage.rss() > before - 80 * 2 ** 20) await sleep(500)
+      console.log('given back')
+      process.exit()
+    `
+    const file = join(plantFiles(t, { 'burst.mjs': program }), 'burst.mjs')
+    const { stdout, stderr } = spawnSync(process.execPath, ['--expose-gc', file], {
+      encoding: 'utf8',
+      timeout: 60_000,
+    })
+    assert.equal(stdout, 'given back\n', stderr)
+  })

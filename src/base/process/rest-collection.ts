@@ -1,12 +1,13 @@
 /**
- * Returns memory after work (decision 47). V8 collects when a heap grows; in an idle service nothing grows, and garbage of
- * the last burst stays: more than a third of the memory. So each thread checks now and then whether it is idle after work,
- * and after an idle minute runs one full collection that returns all free pages. V8 also drops shapes of objects that are
- * unused at that time, and their code, so the next work of that kind starts a little slower. Hence the minute. After the
+ * Returns memory after work (decisions 47 and 271). V8 collects when a heap grows; in an idle service nothing grows, and
+ * garbage of the last burst stays: more than a third of the memory. So each thread checks now and then whether it is idle
+ * after work, and after an idle minute runs full collections that return all free pages. V8 also drops shapes of objects that
+ * are unused at that time, and their code, so the next work of that kind starts a little slower. Hence the minute. After the
  * start there is no such code yet, and the first rest suffices.
  */
 import { performance } from 'node:perf_hooks'
-import { getHeapStatistics } from 'node:v8'
+import { DatabaseSync } from 'node:sqlite'
+import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { threadId } from 'node:worker_threads'
 
 const LOOK_EVERY_MS = 10_000
@@ -17,31 +18,42 @@ const START_LOOK_SHARE = 1 / 5
 /** One thread at a time: two collections at once compete for processors. */
 const TURN_MS = 250
 /**
- * Shares of the time in which the event loop was busy; between them is neither work nor rest. That of an idle main thread
- * is 0.002 to 0.003, so a few messages a second still count as rest.
+ * Processor time of the thread as a share of the time; between them is neither work nor rest. That of an idle main thread
+ * is 0.003 to 0.01, the latter on a busy machine, so a few messages a second still count as rest.
  */
 const WORK_FROM = 0.02
-const REST_BELOW = 0.01
+const REST_BELOW = 0.015
 /** Less than this, in bytes, is not worth it. */
-const GROWTH_MIN = 8 * 2 ** 20
+const GROWTH_MIN = 3 * 2 ** 20
+/** What a trickle of mail may leave, in bytes, until it is collected without work. */
+const GROWTH_MAX = 16 * 2 ** 20
 
 interface RestProbes {
-  /** The share of the time since the last call in which the thread was busy, 0 to 1. */
+  /** Processor time of the thread since the last call, as a share of that time. */
   busy(): number
   /** Size of its heap and of the external memory that the heap refers to, in bytes. */
   held(): number
   collect(): void
 }
 
+interface RestOptions {
+  /** Drops what the thread can make again outside its heap, before a collection. */
+  letGo?: (() => void) | undefined
+  probes?: RestProbes | null
+  lookEveryMs?: number
+  startLooks?: number
+}
+
 /**
  * Starts the checks, for the life of the thread; they do not keep it alive. Without Node's `--expose-gc` it does nothing: a
  * program that uses the service as a library decides that itself.
  */
-export function collectAtRest(
-  probes: RestProbes | null = threadProbes(),
+export function collectAtRest({
+  letGo,
+  probes = threadProbes(),
   lookEveryMs = LOOK_EVERY_MS,
   startLooks = START_LOOKS,
-): { stop(): void } {
+}: RestOptions = {}): { stop(): void } {
   if (probes === null) return { stop() {} }
   let worked = true // starting is work
   let quiet = 0
@@ -51,13 +63,15 @@ export function collectAtRest(
     const busy = probes.busy()
     if (busy >= WORK_FROM) worked = true
     quiet = busy < REST_BELOW ? quiet + 1 : 0
-    if (!worked || quiet < (startLooksLeft > 0 ? 1 : QUIET_LOOKS)) {
+    const grown = probes.held() - heldThen
+    if (quiet < (startLooksLeft > 0 ? 1 : QUIET_LOOKS) || (!worked && grown < GROWTH_MAX)) {
       startLooksLeft--
       return
     }
     startLooksLeft = 0
     worked = false
-    if (probes.held() - heldThen < GROWTH_MIN) return
+    if (grown < GROWTH_MIN && !letGo) return
+    letGo?.()
     probes.collect()
     heldThen = probes.held()
   }
@@ -73,18 +87,45 @@ export function collectAtRest(
 function threadProbes(): RestProbes | null {
   const { gc } = globalThis
   if (gc === undefined) return null
-  let last = performance.eventLoopUtilization()
+  let cpu = process.threadCpuUsage()
+  let at = performance.now()
   return {
     busy() {
-      const now = performance.eventLoopUtilization()
-      const { utilization } = performance.eventLoopUtilization(now, last)
-      last = now
-      return utilization
+      const { user, system } = process.threadCpuUsage(cpu)
+      const now = performance.now()
+      const share = (user + system) / 1_000 / (now - at)
+      cpu = process.threadCpuUsage()
+      at = now
+      return share
     },
     held() {
       const { total_heap_size, external_memory } = getHeapStatistics()
       return total_heap_size + external_memory
     },
-    collect: () => gc({ type: 'major', execution: 'sync', flavor: 'last-resort' }),
+    collect() {
+      setFlagsFromString('--flush-baseline-code')
+      setFlagsFromString('--bytecode-old-age=1')
+      // What was compiled and has not run since the first one is dropped by the second.
+      for (let time = 0; time < 2; time++) gc({ type: 'major', execution: 'sync', flavor: 'last-resort' })
+      setFlagsFromString('--no-flush-baseline-code')
+      setFlagsFromString('--bytecode-old-age=6')
+      trimMalloc()
+    },
+  }
+}
+
+/**
+ * Returns the free pages of malloc to the system: glibc keeps those below a piece that is in use, 50 MB after a burst
+ * (decision 271). Node has no call for it, but SQLite's loader of extensions calls a function of a library by name, with one
+ * pointer first. malloc_trim(3) takes it as the bytes to keep at the very end of its heap, and keeps all there.
+ */
+function trimMalloc(): void {
+  const database = new DatabaseSync(':memory:', { allowExtension: true })
+  try {
+    database.loadExtension('libc.so.6', 'malloc_trim')
+  } catch {
+    // It returns 1 if it returned pages, which SQLite takes for an error. Systems without glibc have no such library.
+  } finally {
+    database.close()
   }
 }

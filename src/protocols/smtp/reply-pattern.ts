@@ -52,7 +52,9 @@ export function readPattern(source: string): Pattern {
   let pattern: Pattern | undefined
   return {
     source,
-    needed: neededBy(inLowerCase(source)),
+    get needed() {
+      return neededBy(inLowerCase(source))
+    },
     isIn(text) {
       pattern ??= compilePattern(source)
       return pattern.isIn(text)

@@ -217,10 +217,15 @@ function ruleSet(version: string, rules: readonly Rule[]): RuleSet {
     rule.patterns.map((pattern) => ({ rule, pattern, evidence: evidenceOf(rule, pattern) })),
   )
   const trials = EVIDENCE.flatMap((evidence) => all.filter((trial) => trial.evidence === evidence))
-  const prefilter = createPrefilter(
-    trials.map(({ pattern }) => pattern.needed),
-    rules.flatMap(({ samples }) => samples.map((text) => text.toLowerCase())),
-  )
+  let made: Prefilter | undefined
+  // For the first refusal: most services have none for hours, and it takes a megabyte.
+  const prefilter: Prefilter = (...given) => {
+    made ??= createPrefilter(
+      trials.map(({ pattern }) => pattern.needed),
+      rules.flatMap(({ samples }) => samples.map((text) => text.toLowerCase())),
+    )
+    return made(...given)
+  }
   return { version, rules, byId: new Map(rules.map((rule) => [rule.id, rule])), trials, prefilter }
 }
 

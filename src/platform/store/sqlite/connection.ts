@@ -72,8 +72,11 @@ function open({ file, role, cacheKb }: ConnectionOptions): DatabaseSync {
   return database
 }
 
-/** Opens the file and answers the requests of `port` in order, until one closes it or the port is closed. */
-export function serveConnection(port: MessagePort, options: ConnectionOptions): void {
+/**
+ * Opens the file and answers the requests of `port` in order, until one closes it or the port is closed. `letGo` drops its
+ * cached pages and prepared statements, for a thread at rest.
+ */
+export function serveConnection(port: MessagePort, options: ConnectionOptions): { letGo(): void } {
   const { file, role } = options
   /** The answer to every request, once the file could not be opened or the writer had an I/O error. */
   let broken: WorkerError | null = null
@@ -91,7 +94,7 @@ export function serveConnection(port: MessagePort, options: ConnectionOptions): 
   /** Neither waits for nor blocks other connections; returns (busy, pages in the log, checkpointed pages). */
   const checkpoint = database.prepare('PRAGMA wal_checkpoint(PASSIVE)')
   const unpack = createUnpacker()
-  const { run, rollBack, answerUnits } = createUnitRunner(database, file)
+  const { run, rollBack, answerUnits, forget } = createUnitRunner(database, file)
 
   function answer(id: number, request: WorkerRequest): WorkerReply {
     switch (request.kind) {
@@ -145,6 +148,12 @@ export function serveConnection(port: MessagePort, options: ConnectionOptions): 
   port.on('close', () => {
     if (database.isOpen) database.close()
   })
+  return {
+    letGo() {
+      forget()
+      if (database.isOpen) database.exec('PRAGMA shrink_memory')
+    },
+  }
 }
 
 /** Runs statements and units of statements on one connection. */
@@ -250,7 +259,7 @@ function createUnitRunner(database: DatabaseSync, file: string) {
     return { id, affected: packed(together.map((results) => results.map(({ affected }) => affected))) }
   }
 
-  return { run, rollBack, answerUnits }
+  return { run, rollBack, answerUnits, forget: () => prepared.clear() }
 }
 
 function describe(error: unknown, file: string): WorkerError {
