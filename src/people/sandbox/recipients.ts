@@ -22,18 +22,7 @@ import type { SystemMail } from '../users/mails.ts'
 
 type SandboxRecipient = Of<typeof SANDBOX_RECIPIENT>
 
-export interface SandboxRecipients {
-  /** Oldest first. */
-  list(accountId: string): Promise<SandboxRecipient[]>
-  /** Sends the mail, again for an address that was added before. @throws BadRequest, TooManyRequests */
-  add(accountId: string, email: string): Promise<SandboxRecipient>
-  /** @throws BadRequest for an unknown address */
-  remove(accountId: string, email: string): Promise<void>
-  /** The address that a link is for; null: used, replaced or too old. */
-  find(token: string): Promise<string | null>
-  /** Activates the address; null as `find`. */
-  confirm(token: string, visitor: Omit<Actor, 'caller'>): Promise<string | null>
-}
+export type SandboxRecipients = ReturnType<typeof createSandboxRecipients>
 
 const RECIPIENTS_MAX = 5
 const LINK_DAYS = 7
@@ -45,7 +34,7 @@ interface SandboxRecipientParts extends Pick<Core, 'store' | 'sealer' | 'clock'>
   publicUrl: string
 }
 
-export function createSandboxRecipients(parts: SandboxRecipientParts): SandboxRecipients {
+export function createSandboxRecipients(parts: SandboxRecipientParts) {
   const { store, sealer, clock, sendMail, publicUrl } = parts
   const digestOf = (token: string) => sealer.mac('sandbox-recipient', token).toString('hex')
   const nowMs = () => Math.floor(clock.now())
@@ -72,8 +61,10 @@ export function createSandboxRecipients(parts: SandboxRecipientParts): SandboxRe
   }
 
   return {
-    list: async (accountId) => (await rowsOf(accountId)).map(viewOf),
-    async add(accountId, given) {
+    /** Oldest first. */
+    list: async (accountId: string): Promise<SandboxRecipient[]> => (await rowsOf(accountId)).map(viewOf),
+    /** Sends the mail, again for an address that was added before. @throws BadRequest, TooManyRequests */
+    async add(accountId: string, given: string): Promise<SandboxRecipient> {
       const address = addressOf(given)
       const rows = await rowsOf(accountId)
       const known = rows.find((row) => row.address === address)
@@ -98,7 +89,8 @@ export function createSandboxRecipients(parts: SandboxRecipientParts): SandboxRe
       }
       return { email: address, activated: false }
     },
-    async remove(accountId, given) {
+    /** @throws BadRequest for an unknown address */
+    async remove(accountId: string, given: string): Promise<void> {
       const removed = await store.db
         .deleteFrom('sandbox_recipients')
         .where('account_id', '=', accountId)
@@ -106,8 +98,10 @@ export function createSandboxRecipients(parts: SandboxRecipientParts): SandboxRe
         .executeTakeFirst()
       if (Number(removed.numDeletedRows) === 0) throw invalid()
     },
-    find: async (token) => (await byToken(token))?.address ?? null,
-    async confirm(token, visitor) {
+    /** The address that a link is for; null: used, replaced or too old. */
+    find: async (token: string): Promise<string | null> => (await byToken(token))?.address ?? null,
+    /** Activates the address; null as `find`. */
+    async confirm(token: string, visitor: Omit<Actor, 'caller'>): Promise<string | null> {
       const row = await byToken(token)
       if (!row) return null
       const { account_id: accountId, address } = row

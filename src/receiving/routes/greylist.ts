@@ -13,7 +13,7 @@ import {
   DEFAULT_LIMITS,
   type LimitSetting,
 } from '../../platform/http/limits/rate-limit.ts'
-import { createJob, type Job } from '../../platform/jobs/job.ts'
+import { createJob } from '../../platform/jobs/job.ts'
 import type { Store } from '../../platform/store/store.ts'
 import type { Mailbox } from '../../protocols/mime/address.ts'
 import { Refusal } from '../sessions/replies.ts'
@@ -25,11 +25,7 @@ export interface GreylistAttempt {
   recipient: Pick<Mailbox, 'domain'>
 }
 
-export interface Greylist {
-  /** @throws Refusal when the client has to try again later */
-  check(attempt: GreylistAttempt): Promise<void>
-  job: Job
-}
+export type Greylist = ReturnType<typeof createGreylist>
 
 const WAIT_MS = MINUTE_MS
 /** Servers give up after some days, but nearly all have come back within one. */
@@ -49,9 +45,10 @@ const REMOVE = 'DELETE FROM greylist WHERE key = ?'
 const REMOVE_OLD = `DELETE FROM greylist WHERE key IN
   (SELECT key FROM greylist WHERE expires_at <= ? ORDER BY expires_at LIMIT ${CHUNK})`
 
-export function createGreylist(store: Store, clock: Clock): Greylist {
+export function createGreylist(store: Store, clock: Clock) {
   const limiter = createRateLimiter({ limits: { ...DEFAULT_LIMITS, default: NOTED }, clock })
 
+  /** @throws Refusal when the client has to try again later */
   async function check(attempt: GreylistAttempt): Promise<void> {
     const now = Math.floor(clock.now())
     const network = networkKey(attempt.remoteAddress)

@@ -20,10 +20,7 @@ import type { SmtpReply } from '../../protocols/smtp/reply.ts'
 import type { ValidAddress } from './address.ts'
 import type { ProbeResult } from './verdict.ts'
 
-export interface SmtpProbe {
-  /** Never rejects for what the network does: then the result is `unknown`. */
-  ask(address: ValidAddress): Promise<ProbeResult>
-}
+export type SmtpProbe = ReturnType<typeof createSmtpProbe>
 
 interface ProbeParts extends Pick<Core, 'store' | 'resolver' | 'clock' | 'random'> {
   /** Networks that mail hosts may be in although they are not public. */
@@ -46,7 +43,7 @@ const OPEN_MAX = 8
 /** Further probes are `unknown` at once. */
 const WAITING_MAX = 100
 
-export function createSmtpProbe(parts: ProbeParts): SmtpProbe {
+export function createSmtpProbe(parts: ProbeParts) {
   const { store, resolver, clock } = parts
   const gate = createGate(OPEN_MAX, WAITING_MAX)
 
@@ -71,7 +68,8 @@ export function createSmtpProbe(parts: ProbeParts): SmtpProbe {
   }
 
   return {
-    async ask(address) {
+    /** Never rejects for what the network does: then the result is `unknown`. */
+    async ask(address: ValidAddress): Promise<ProbeResult> {
       const before = await known(address)
       if (before) return before
       if (!(await gate.enter())) return 'unknown'

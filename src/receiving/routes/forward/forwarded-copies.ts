@@ -12,7 +12,7 @@ import { createHash } from 'node:crypto'
 import type { Clock } from '../../../base/time/clock.ts'
 import type { ReadMail } from '../../../mail/accept/received-mail.ts'
 import { readMessageId } from '../../../mail/record/variables.ts'
-import { createJob, type Job } from '../../../platform/jobs/job.ts'
+import { createJob } from '../../../platform/jobs/job.ts'
 import { insertMany, type Statement, type Store } from '../../../platform/store/store.ts'
 import { type Chunk, chunkSize, scanChunks, sliceChunk } from '../../../protocols/message/mime-message.ts'
 import { addressKey, type Mailbox } from '../../../protocols/mime/address.ts'
@@ -40,17 +40,14 @@ interface Claim<Forward> {
   statements: readonly Statement[]
 }
 
-export interface ForwardedCopies {
-  claim<Forward extends { mailbox: Mailbox }>(
-    mail: string,
-    forwards: readonly Forward[],
-  ): Promise<Claim<Forward>>
-  job: Job
-}
+export type ForwardedCopies = ReturnType<typeof createForwardedCopies>
 
-export function createForwardedCopies(store: Store, clock: Clock): ForwardedCopies {
+export function createForwardedCopies(store: Store, clock: Clock) {
   return {
-    async claim(mail, forwards) {
+    async claim<Forward extends { mailbox: Mailbox }>(
+      mail: string,
+      forwards: readonly Forward[],
+    ): Promise<Claim<Forward>> {
       const now = Math.floor(clock.now())
       const rows = forwards.length > 0 ? await store.read({ sql: FIND, values: [mail, now] }) : []
       const copied = new Set(rows.map(({ address }) => address as string))

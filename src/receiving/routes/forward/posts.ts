@@ -36,13 +36,7 @@ export interface NewRoutePost {
   recipient: string
 }
 
-export interface RoutePosts {
-  /** For the transaction that stores the message; to be committed right away or not at all. */
-  statements(record: MessageRecord, posts: readonly NewRoutePost[]): Statement[]
-  /** Removes those of a deleted domain; their rows in the queue end with their next attempt. */
-  removeDomain(domainId: string): Promise<void>
-  close(): Promise<void>
-}
+export type RoutePosts = ReturnType<typeof createRoutePosts>
 
 interface RoutePostParts extends Omit<PostedFormParts, 'idleMs'> {
   store: Store
@@ -64,12 +58,13 @@ const REMOVED_PER_COMMIT = 500
 /** How much longer a form is kept than the longest pause between two attempts: a lane may be busy. */
 const IDLE_BEYOND_MS = 600_000
 
-export function createRoutePosts(parts: RoutePostParts): RoutePosts {
+export function createRoutePosts(parts: RoutePostParts) {
   const { store, sealer, queue, clock, scheduleMs } = parts
   const forms = createPostedForms({ ...parts, idleMs: Math.max(0, ...scheduleMs) + IDLE_BEYOND_MS })
   queue.addKind(KIND, { prepare: (row) => prepare(parts, forms, row.subject) })
   return {
-    statements(record, posts) {
+    /** For the transaction that stores the message; to be committed right away or not at all. */
+    statements(record: MessageRecord, posts: readonly NewRoutePost[]): Statement[] {
       const now = Math.floor(clock.now())
       const rows = posts.map(
         ({ kind, url, recipient }): RoutePostRow => ({
@@ -93,7 +88,8 @@ export function createRoutePosts(parts: RoutePostParts): RoutePosts {
       }))
       return [...insertMany('route_posts', rows), ...queue.statements(queued)]
     },
-    async removeDomain(domainId) {
+    /** Removes those of a deleted domain; their rows in the queue end with their next attempt. */
+    async removeDomain(domainId: string): Promise<void> {
       for (;;) {
         const [result] = await store.commit([
           {

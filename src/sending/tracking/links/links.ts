@@ -9,14 +9,7 @@ import type { Clock } from '../../../base/time/clock.ts'
 import { DAY_MS } from '../../../base/time/durations.ts'
 import type { Statement, Store } from '../../../platform/store/store.ts'
 
-export interface StoredLinks {
-  /** Stores the URLs and resolves to their ids, in the same order, once they are on disk. */
-  keep(accountId: string, urls: readonly string[]): Promise<string[]>
-  /** The URL stored under an id, or null. */
-  urlOf(linkId: string): Promise<string | null>
-  /** Removes links that no message has used for 400 days. */
-  removeOld(): Promise<void>
-}
+export type StoredLinks = ReturnType<typeof createStoredLinks>
 
 /** A link works for at least a year after sending (tracking.md rule 9), plus a month's margin. */
 export const KEPT_MS = 400 * DAY_MS
@@ -40,7 +33,7 @@ export function linkIdOf(accountId: string, url: string): string {
   return bytesToId(digest.subarray(0, ID_BYTES))
 }
 
-export function createStoredLinks(store: Store, clock: Clock): StoredLinks {
+export function createStoredLinks(store: Store, clock: Clock) {
   /** By id: the day that its row was last marked with. */
   const known = new Map<string, number>()
 
@@ -56,7 +49,8 @@ export function createStoredLinks(store: Store, clock: Clock): StoredLinks {
   }
 
   return {
-    async keep(accountId, urls) {
+    /** Stores the URLs and resolves to their ids, in the same order, once they are on disk. */
+    async keep(accountId: string, urls: readonly string[]): Promise<string[]> {
       const now = Math.floor(clock.now())
       const day = now - (now % DAY_MS)
       const links = urls.map((url) => ({ id: linkIdOf(accountId, url), url }))
@@ -71,7 +65,8 @@ export function createStoredLinks(store: Store, clock: Clock): StoredLinks {
       remember([...fresh.keys()], day)
       return links.map(({ id }) => id)
     },
-    async urlOf(linkId) {
+    /** The URL stored under an id, or null. */
+    async urlOf(linkId: string): Promise<string | null> {
       const row = await store.db
         .selectFrom('tracking_links')
         .select('url')
@@ -79,7 +74,8 @@ export function createStoredLinks(store: Store, clock: Clock): StoredLinks {
         .executeTakeFirst()
       return row?.url ?? null
     },
-    async removeOld() {
+    /** Removes links that no message has used for 400 days. */
+    async removeOld(): Promise<void> {
       const before = Math.floor(clock.now() - KEPT_MS)
       for (let chunk = 0; chunk < REMOVE_CHUNKS_MAX; chunk++) {
         const [result] = await store.commit([{ sql: REMOVE, values: [before] }])
