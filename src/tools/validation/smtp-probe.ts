@@ -12,6 +12,7 @@ import type { Cidr } from '../../base/net/ip.ts'
 import { DAY_MS, HOUR_MS } from '../../base/time/durations.ts'
 import type { Core } from '../../core.ts'
 import type { Judge } from '../../mail/deliver/attempt/outcome.ts'
+import { removeRows } from '../../platform/store/commits.ts'
 import type { Statement, Store } from '../../platform/store/store.ts'
 import { findMailHosts } from '../../protocols/dns/mx.ts'
 import { connectSmtp } from '../../protocols/smtp/client.ts'
@@ -152,11 +153,7 @@ async function takeTurn(store: Store, exchange: string, now: number): Promise<bo
 }
 
 /** Removes what is over. */
-export async function removeOldProbes(store: Store, now: number, signal: AbortSignal): Promise<void> {
-  const sql = `DELETE FROM validation_probes WHERE key IN
-    (SELECT key FROM validation_probes WHERE until_at <= ? ORDER BY until_at LIMIT 1000)`
-  while (!signal.aborted) {
-    const [result] = await store.commit([{ sql, values: [Math.floor(now)] }])
-    if ((result?.affected ?? 0) < 1000) return
-  }
+export function removeOldProbes(store: Store, now: number, signal: AbortSignal): Promise<void> {
+  const over = { where: 'until_at <= ? ORDER BY until_at', values: [Math.floor(now)] }
+  return removeRows(store, { from: 'validation_probes', key: 'key', ...over }, signal)
 }

@@ -12,6 +12,7 @@ import type { MessageRecord, MessageRecords } from '../../../mail/record/record.
 import type { Attempt, PostKind } from '../../../platform/posts/post-attempts.ts'
 import type { PostQueue } from '../../../platform/posts/post-queue.ts'
 import { laneOf } from '../../../platform/posts/post-rows.ts'
+import { removeRows } from '../../../platform/store/commits.ts'
 import type { RoutePostRow } from '../../../platform/store/schema.ts'
 import type { Sealer } from '../../../platform/store/secrets/sealing.ts'
 import { insertMany, type Statement, type Store } from '../../../platform/store/store.ts'
@@ -54,7 +55,6 @@ const PURPOSE = 'route-post-url'
 /** routes-inbound.md section 9 rule 2. */
 const CONNECT_MAX_MS = 10_000
 const TOTAL_MAX_MS = 60_000
-const REMOVED_PER_COMMIT = 500
 /** How much longer a form is kept than the longest pause between two attempts: a lane may be busy. */
 const IDLE_BEYOND_MS = 600_000
 
@@ -89,17 +89,13 @@ export function createRoutePosts(parts: RoutePostParts) {
       return [...insertMany('route_posts', rows), ...queue.statements(queued)]
     },
     /** Removes those of a deleted domain; their rows in the queue end with their next attempt. */
-    async removeDomain(domainId: string): Promise<void> {
-      for (;;) {
-        const [result] = await store.commit([
-          {
-            sql: 'DELETE FROM route_posts WHERE id IN (SELECT id FROM route_posts WHERE domain_id = ? ORDER BY id LIMIT ?)',
-            values: [domainId, REMOVED_PER_COMMIT],
-          },
-        ])
-        if ((result?.affected ?? 0) < REMOVED_PER_COMMIT) return
-      }
-    },
+    removeDomain: (domainId: string): Promise<void> =>
+      removeRows(store, {
+        from: 'route_posts',
+        key: 'id',
+        where: 'domain_id = ? ORDER BY id',
+        values: [domainId],
+      }),
     close: () => forms.close(),
   }
 }

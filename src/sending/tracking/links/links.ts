@@ -7,6 +7,7 @@ import { hash } from 'node:crypto'
 import { bytesToId } from '../../../base/ids.ts'
 import type { Clock } from '../../../base/time/clock.ts'
 import { DAY_MS } from '../../../base/time/durations.ts'
+import { removeRows } from '../../../platform/store/commits.ts'
 import type { Statement, Store } from '../../../platform/store/store.ts'
 
 export type StoredLinks = ReturnType<typeof createStoredLinks>
@@ -18,14 +19,9 @@ const REMEMBERED_MAX = 20_000
 const ID_BYTES = 16
 /** Statements in one unit, which keeps the writer busy for some milliseconds. */
 const KEEP_CHUNK = 200
-/** Rows in one transaction, and transactions in one run; the next run continues. */
-const REMOVE_CHUNK = 1_000
-const REMOVE_CHUNKS_MAX = 1_000
 
 const KEEP = `INSERT INTO tracking_links (id, account_id, url, created_at, used_at) VALUES (?, ?, ?, ?, ?)
   ON CONFLICT (id) DO UPDATE SET used_at = excluded.used_at WHERE tracking_links.used_at < excluded.used_at`
-const REMOVE = `DELETE FROM tracking_links WHERE id IN
-  (SELECT id FROM tracking_links WHERE used_at < ? ORDER BY used_at LIMIT ${REMOVE_CHUNK})`
 
 /** The id of a URL of an account: SHA-256 cut to 128 bits. */
 export function linkIdOf(accountId: string, url: string): string {
@@ -75,12 +71,9 @@ export function createStoredLinks(store: Store, clock: Clock) {
       return row?.url ?? null
     },
     /** Removes links that no message has used for 400 days. */
-    async removeOld(): Promise<void> {
-      const before = Math.floor(clock.now() - KEPT_MS)
-      for (let chunk = 0; chunk < REMOVE_CHUNKS_MAX; chunk++) {
-        const [result] = await store.commit([{ sql: REMOVE, values: [before] }])
-        if ((result?.affected ?? 0) < REMOVE_CHUNK) return
-      }
+    removeOld(signal?: AbortSignal): Promise<void> {
+      const old = { where: 'used_at < ? ORDER BY used_at', values: [Math.floor(clock.now() - KEPT_MS)] }
+      return removeRows(store, { from: 'tracking_links', key: 'id', ...old }, signal)
     },
   }
 }
