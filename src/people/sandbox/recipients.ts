@@ -12,6 +12,7 @@ import type { Of } from '../../base/shape.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
 import type { Core } from '../../core.ts'
 import { commitUnlessStale } from '../../platform/store/commits.ts'
+import { countOf } from '../../platform/store/count.ts'
 import type { SandboxRecipientRow } from '../../platform/store/schema.ts'
 import { isSecret, newSecret } from '../../platform/store/secrets/random-secret.ts'
 import { StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
@@ -209,16 +210,16 @@ export async function haveAgreed(
   const others = [...new Set(addresses)].filter((address) => !agreed.has(address))
   for (let at = 0; at < others.length; at += ADDRESSES_PER_QUERY) {
     const asked = others.slice(at, at + ADDRESSES_PER_QUERY)
-    const { count } = await store.db
-      .selectFrom('users')
-      .select((of) => of.fn.countAll<number>().as('count'))
-      .where('email', 'in', asked)
-      .where('account_id', '=', accountId)
-      .where('is_disabled', '=', 0)
-      // Who was invited has not agreed to anything yet.
-      .where('password_hash', 'is not', null)
-      .executeTakeFirstOrThrow()
-    if (Number(count) < asked.length) return false
+    const count = await countOf(
+      store.db
+        .selectFrom('users')
+        .where('email', 'in', asked)
+        .where('account_id', '=', accountId)
+        .where('is_disabled', '=', 0)
+        // Who was invited has not agreed to anything yet.
+        .where('password_hash', 'is not', null),
+    )
+    if (count < asked.length) return false
   }
   return true
 }

@@ -13,6 +13,7 @@ import { BadRequest, TooManyRequests } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
 import { commitUnlessStale } from '../../platform/store/commits.ts'
+import { countOf } from '../../platform/store/count.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
 import { insertMany, type Statement, type Store } from '../../platform/store/store.ts'
 import type { User } from '../accounts/user-directory.ts'
@@ -132,10 +133,7 @@ export function createSecondFactor(store: Store, sealer: Sealer, clock: Clock) {
     },
     async codesLeft(userId: string): Promise<number> {
       const codes = store.db.selectFrom('recovery_codes').where('user_id', '=', userId)
-      const { count } = await codes
-        .select((of) => of.fn.countAll<number>().as('count'))
-        .executeTakeFirstOrThrow()
-      return Number(count)
+      return countOf(codes)
     },
     /** Removes the app, and the recovery codes unless there are passkeys. */
     async remove(userId: string): Promise<void> {

@@ -2,6 +2,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Cache, createCache, type SharedCache } from '../../base/flow/cache.ts'
 import type { Clock } from '../../base/time/clock.ts'
+import { countOf } from '../../platform/store/count.ts'
 import type { RouteRow } from '../../platform/store/schema.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
 import { insert, type Statement, type Store } from '../../platform/store/store.ts'
@@ -32,9 +33,7 @@ export function createRouteStore(store: Store, sealer: Sealer) {
       { limit, skip }: { limit: number; skip: number },
     ): Promise<{ routes: Route[]; total: number }> {
       const query = store.db.selectFrom('routes').where('account_id', '=', accountId)
-      const { count } = await query
-        .select((eb) => eb.fn.countAll<number>().as('count'))
-        .executeTakeFirstOrThrow()
+      const count = await countOf(query)
       const rows = await query
         .selectAll()
         .orderBy('priority')
@@ -43,7 +42,7 @@ export function createRouteStore(store: Store, sealer: Sealer) {
         .limit(limit)
         .offset(skip)
         .execute()
-      return { routes: rows.map(routeOf), total: Number(count) }
+      return { routes: rows.map(routeOf), total: count }
     },
     async find(accountId: string, id: string): Promise<Route | null> {
       if (!/^[0-9a-f]{24}$/.test(id)) return null

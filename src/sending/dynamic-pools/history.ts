@@ -1,5 +1,4 @@
 /** Records of changes of bands (dynamic-pools.md section 1, HistoryRecord). */
-
 import type { Transaction } from 'kysely'
 import { newId } from '../../base/ids.ts'
 import type { Of } from '../../base/shape.ts'

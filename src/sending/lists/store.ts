@@ -1,5 +1,6 @@
 /** The SQL of lists and members. Members are written under their list's version: see `changeMembers`. */
 
+import { countOf } from '../../platform/store/count.ts'
 import type { ListMemberRow, ListRow } from '../../platform/store/schema.ts'
 import { insert, joinInserts, StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
 import { addressKey } from '../../protocols/mime/address.ts'
@@ -177,11 +178,9 @@ export function createListStore(store: Store, changed: (accountId: string) => vo
     async find(accountId, key, limit, skip) {
       let query = db.selectFrom('lists').where('account_id', '=', accountId)
       if (key !== undefined) query = query.where('address_key', '=', key)
-      const { total } = await query
-        .select((eb) => eb.fn.countAll<number>().as('total'))
-        .executeTakeFirstOrThrow()
+      const total = await countOf(query)
       const rows = await query.selectAll().orderBy('address_key').limit(limit).offset(skip).execute()
-      return { total: Number(total), items: rows.map(listOfRow) }
+      return { total, items: rows.map(listOfRow) }
     },
     async page(accountId, query) {
       const { backward, from } = direction(query)
@@ -212,11 +211,9 @@ function memberQueries(
     },
     async findMembers(listId, filter, limit, skip) {
       const members = membersOf(listId, filter)
-      const { total } = await members
-        .select((eb) => eb.fn.countAll<number>().as('total'))
-        .executeTakeFirstOrThrow()
+      const total = await countOf(members)
       const rows = await members.selectAll().orderBy('address_key').limit(limit).offset(skip).execute()
-      return { total: Number(total), items: rows.map(memberOfRow) }
+      return { total, items: rows.map(memberOfRow) }
     },
     async pageMembers(listId, filter, query) {
       const { backward, from } = direction(query)

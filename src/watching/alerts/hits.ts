@@ -1,5 +1,4 @@
 /** The rows of hits, and the one transaction in which a check changes them and writes their notices. */
-
 import { newId } from '../../base/ids.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
 import { removeRows } from '../../platform/store/commits.ts'

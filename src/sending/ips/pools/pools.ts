@@ -3,6 +3,7 @@ import type { Transaction } from 'kysely'
 import { randomHex } from '../../../base/ids.ts'
 import { BadRequest, NotFound } from '../../../base/process/errors.ts'
 import type { Core } from '../../../core.ts'
+import { countOf } from '../../../platform/store/count.ts'
 import type { Schema } from '../../../platform/store/schema.ts'
 import type { Store } from '../../../platform/store/store.ts'
 import type { Domain } from '../../domains/domain.ts'
@@ -215,12 +216,8 @@ async function replacementOf(
 
 /** @throws BadRequest at the limit */
 async function checkRoom(tx: Tx, accountId: string): Promise<void> {
-  const { count } = await tx
-    .selectFrom('ip_pools')
-    .select((eb) => eb.fn.countAll<number>().as('count'))
-    .where('account_id', '=', accountId)
-    .executeTakeFirstOrThrow()
-  if (Number(count) >= POOLS_MAX) throw new BadRequest(`The account has its maximum of ${POOLS_MAX} IP pools`)
+  const count = await countOf(tx.selectFrom('ip_pools').where('account_id', '=', accountId))
+  if (count >= POOLS_MAX) throw new BadRequest(`The account has its maximum of ${POOLS_MAX} IP pools`)
 }
 
 async function ownDomains(tx: Tx, accountId: string, names: readonly string[]): Promise<Domain[]> {
